@@ -1,6 +1,6 @@
-//! `simulate storm`, `pft` and `kernbench` as a user drives them: their tables to the letter, since
-//! a simulation gives the same on every host, and how they refuse. The expected tables are in
-//! `tests/simulate/`; `BRICKYARD_BLESS=1` writes them anew.
+//! `simulate storm`, `pft` and `kernbench` as a user runs them: their exact tables, since a
+//! simulation gives the same on every host, and their errors. The expected tables are in
+//! `tests/simulate/`; `BRICKYARD_BLESS=1` rewrites them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// The command, run where the traces are.
+/// Runs the command in the directory of the traces.
 fn simulate(arguments: &[&str]) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     Command::new(env!("CARGO_BIN_EXE_brickyard"))
@@ -25,7 +25,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What a run that must end well prints.
+/// Returns the output of a run that must succeed.
 fn printed(arguments: &[&str]) -> String {
     let out = simulate(arguments);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
@@ -76,7 +76,7 @@ fn the_same_command_gives_the_same_table_on_every_host() {
     ] {
         let table = printed(arguments);
         golden(name, &table);
-        // However many runs are done at once.
+        // The same, however many runs are done at once.
         let alone = printed(&[arguments, &["--jobs", "1"]].concat());
         assert_eq!(alone, table);
         let other = printed(&[arguments, &["--seed", "77"]].concat());
@@ -87,8 +87,8 @@ fn the_same_command_gives_the_same_table_on_every_host() {
 #[test]
 fn other_programs_read_all_samples() {
     let rows = rows(&[&STORM[..], &["--unit", "memory-latencies"]].concat());
-    // Two shapes, two numbers of CPUs, three configurations; two rates, eight latencies, four of
-    // traffic.
+    // Two shapes, two numbers of CPUs, three configurations; two rates, eight latencies, four
+    // figures of traffic and waits.
     assert_eq!(rows.len(), 2 * 2 * 3 * (2 + 8 + 4));
     assert!(
         rows.iter()
@@ -126,8 +126,8 @@ fn rows_of_pft_are_those_of_the_real_threads() {
 }
 
 #[test]
-fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
-    for (arguments, way_out) in [
+fn misuse_exits_with_2_and_names_the_fix() {
+    for (arguments, fix) in [
         (&["storm", "--cpus", "0"][..], "1 to 256"),
         (&["pft", "--cpus", "300"], "1 to 256"),
         (&["storm", "--cpus", "8,8"], "--cpus names a value twice"),
@@ -162,24 +162,24 @@ fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
         let out = simulate(arguments);
         let error = text(&out.stderr);
         assert_eq!(out.status.code(), Some(2), "{arguments:?}: {error}");
-        assert!(error.contains(way_out), "{arguments:?}: {error}");
+        assert!(error.contains(fix), "{arguments:?}: {error}");
         assert!(!error.contains("panicked"), "{error}");
         assert_eq!(text(&out.stdout), "");
     }
 }
 
 #[test]
-fn what_cannot_be_done_ends_with_1() {
+fn failures_exit_with_1() {
     let out = simulate(&["kernbench", "--traces", "/nowhere"]);
     assert_eq!(out.status.code(), Some(1));
     let error = text(&out.stderr);
-    assert!(error.contains("--traces DIR says where"), "{error}");
+    assert!(error.contains("with --traces DIR"), "{error}");
     let out = simulate(&["storm", "-o", "/nowhere/else"]);
     assert_eq!(out.status.code(), Some(1));
 }
 
 #[test]
-fn explore_has_modes_and_a_replay_names_its_own() {
+fn explore_has_modes_and_a_replay_names_its_mode() {
     for mode in ["mixed", "stop", "starve"] {
         let run = |arguments: &[&str]| {
             printed(&[&["explore", "--mode", mode, "--cpus", "3"], arguments].concat())
@@ -188,8 +188,8 @@ fn explore_has_modes_and_a_replay_names_its_own() {
             serde_json::from_str(&run(&["--seeds", "4", "--format", "json"])).unwrap();
         let counts = &covered["covered"];
         assert_eq!(counts["runs"], 4);
-        let stood_still = counts["times a CPU stood still for long"].as_u64();
-        assert_eq!(stood_still > Some(0), mode == "stop");
+        let stops = counts["times a CPU stood still for long"].as_u64();
+        assert_eq!(stops > Some(0), mode == "stop");
         let starved = counts["requests made while others go on for ever"].as_u64();
         assert_eq!(starved > Some(0), mode == "starve");
         let csv = run(&["--seeds", "2", "--format", "csv"]);
@@ -199,10 +199,10 @@ fn explore_has_modes_and_a_replay_names_its_own() {
         assert_eq!(replay, run(&["--replay", "3"]));
     }
     let help = printed(&["explore", "--help"]);
-    for told in ["--mode", "--memory", "--sizes"] {
-        assert!(help.contains(told), "{told}:\n{help}");
+    for option in ["--mode", "--memory", "--sizes"] {
+        assert!(help.contains(option), "{option}:\n{help}");
     }
     let wrong = simulate(&["explore", "--mode", "calm"]);
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(text(&wrong.stderr).contains("there are mixed, stop, starve"));
+    assert!(text(&wrong.stderr).contains("the values are mixed, stop, starve"));
 }

@@ -1,6 +1,6 @@
-//! `simulate locks` as a user drives it: its tables to the letter, since a simulation gives the
-//! same on every host, and how it refuses. The expected tables are in `tests/simulate_locks/`;
-//! `BRICKYARD_BLESS=1` writes them anew.
+//! `simulate locks` as a user runs it: its exact tables, since a simulation gives the same on every
+//! host, and its errors. The expected tables are in `tests/simulate_locks/`; `BRICKYARD_BLESS=1`
+//! rewrites them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -18,7 +18,7 @@ const COLUMNS: [&str; 5] = [
     "ticket+yield+own-line",
 ];
 
-/// The command, run where the traces are.
+/// Runs the command in the directory of the traces.
 fn locks(arguments: &[&str]) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     Command::new(env!("CARGO_BIN_EXE_brickyard"))
@@ -33,7 +33,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What a run that must end well prints.
+/// Returns the output of a run that must succeed.
 fn printed(arguments: &[&str]) -> String {
     let out = locks(arguments);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
@@ -49,7 +49,7 @@ fn golden(name: &str, found: &str) {
         fs::write(&path, found).unwrap();
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(found, expected, "{name} is not what it was");
+    assert_eq!(found, expected, "{name} differs");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_storm_is_the_same_on_every_host() {
     ];
     let table = printed(&storm);
     golden("storm.txt", &table);
-    // However many run at once.
+    // The same, however many runs are done at once.
     assert_eq!(printed(&[&storm[..], &["--jobs", "1"]].concat()), table);
 }
 
@@ -121,7 +121,7 @@ fn rows_have_their_samples_and_the_steps_between_them() {
 }
 
 #[test]
-fn the_published_differences_stand_beside_the_measured_ones() {
+fn the_published_differences_are_compared_with_the_measured_ones() {
     let out = locks(&[
         "--workload",
         "mab,objdump",
@@ -134,20 +134,20 @@ fn the_published_differences_stand_beside_the_measured_ones() {
         "--published",
     ]);
     assert_eq!(out.status.code(), Some(0));
-    let said = text(&out.stderr);
-    let lines: Vec<&str> = said
+    let printed = text(&out.stderr);
+    let lines: Vec<&str> = printed
         .lines()
         .filter(|line| line.starts_with("200"))
         .collect();
-    // MAB: one by the simulator, one of 2007, three of 2008; objdump: one and three.
-    assert_eq!(lines.len(), 9, "{said}");
+    // MAB: one simulated, one of 2007, three of 2008; objdump: one and three.
+    assert_eq!(lines.len(), 9, "{printed}");
     assert!(lines.iter().all(|line| line.ends_with("within noise")));
     let own_line = lines.iter().find(|line| line.contains("own-line over"));
-    assert!(own_line.unwrap().contains("0.969*"), "{said}");
+    assert!(own_line.unwrap().contains("0.969*"), "{printed}");
 }
 
 #[test]
-fn other_machines_and_designs_can_be_asked_for() {
+fn other_machines_and_designs_can_be_chosen() {
     let table = printed(&[
         "--workload",
         "storm",
@@ -171,7 +171,7 @@ fn other_machines_and_designs_can_be_asked_for() {
 }
 
 #[test]
-fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
+fn misuse_exits_with_2_and_names_the_fix() {
     let cases: [(&[&str], &str); 14] = [
         (&["--workload", "quake"], "find, pmake"),
         (&["--workload", "dd,dd"], "twice"),
@@ -192,7 +192,7 @@ fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
         let out = locks(arguments);
         assert_eq!(out.status.code(), Some(2), "{arguments:?}");
         let error = text(&out.stderr);
-        assert!(error.contains(hint), "{arguments:?} says:\n{error}");
+        assert!(error.contains(hint), "{arguments:?}:\n{error}");
         assert!(out.stdout.is_empty());
     }
     let out = locks(&["--workload", "dd", "--traces", "nowhere"]);

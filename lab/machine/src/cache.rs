@@ -1,14 +1,13 @@
-//! One set-associative cache: which lines lie in it, the least recently used given up first. Tags
-//! only, no contents.
+//! One set-associative cache with LRU replacement. Tags only, no contents.
 //!
 //! A set is a run of tags, the most recently used first and the empty places last. A hit moves its
-//! tag to the front, what falls off the end is the victim. At most 20 words of one or two host
+//! tag to the front; an insertion evicts the tag at the end. At most 20 words in one or two host
 //! cache lines are moved, so no clock and no list is needed.
 
 use crate::CacheShape;
 
-/// A place without a line. Others hold the line's number plus one, so that a new cache is zeroed
-/// memory, which a host gives for nothing.
+/// An empty place. Others hold the line's number plus one, so that a new cache is zeroed memory,
+/// which the host provides on first use.
 const EMPTY: u32 = 0;
 
 #[derive(Debug, Clone)]
@@ -16,7 +15,7 @@ pub(crate) struct Cache {
     /// Set after set, `ways` tags each.
     tags: Vec<u32>,
     ways: usize,
-    /// Sets less one: the bits of a line's number that name its set.
+    /// Number of sets less one: the mask of a line's number that gives its set.
     mask: usize,
 }
 
@@ -38,7 +37,7 @@ impl Cache {
         &mut self.tags[first..first + self.ways]
     }
 
-    /// Is the line here? If so it is the most recently used of its set from now on.
+    /// Returns true if the line is here, and makes it the most recently used of its set.
     #[inline]
     pub(crate) fn touch(&mut self, line: u32) -> bool {
         let tag = line + 1;
@@ -53,7 +52,7 @@ impl Cache {
         true
     }
 
-    /// Puts a line that is not here to the front; gives the line that had to leave.
+    /// Inserts a line that is not here as the most recently used; returns the line it evicted.
     #[inline]
     pub(crate) fn insert(&mut self, line: u32) -> Option<u32> {
         let tag = line + 1;
@@ -64,7 +63,7 @@ impl Cache {
         victim.checked_sub(1)
     }
 
-    /// Takes a line out, if it is here; its place is the next to be filled.
+    /// Removes a line, if it is here; its place is the next to be filled.
     #[inline]
     pub(crate) fn remove(&mut self, line: u32) {
         let tag = line + 1;
@@ -78,20 +77,20 @@ impl Cache {
         }
     }
 
-    /// Is the line here? Changes nothing.
+    /// Whether the line is here. Changes nothing.
     pub(crate) fn contains(&self, line: u32) -> bool {
         let first = (line as usize & self.mask) * self.ways;
         self.tags[first..first + self.ways].contains(&(line + 1))
     }
 
-    /// All lines that are here.
+    /// Returns all lines that are here.
     pub(crate) fn lines(&self) -> impl Iterator<Item = u32> {
         self.tags.iter().filter_map(|tag| tag.checked_sub(1))
     }
 }
 
-/// Moves all before `place` one back, and puts `tag` before them. A loop and not `copy_within`: for
-/// so few words the call costs more.
+/// Moves all tags before `place` back by one, and puts `tag` first. A loop and not `copy_within`:
+/// for so few words the call costs more.
 #[inline]
 fn to_front(set: &mut [u32], place: usize, tag: u32) {
     let mut carried = tag;
@@ -110,9 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_of_the_set_leaves() {
+    fn the_least_recently_used_of_the_set_is_evicted() {
         let mut cache = small();
-        // 0, 4, 8, 12 fall in set 0.
+        // 0, 4, 8, 12 belong to set 0.
         assert_eq!(cache.insert(0), None);
         assert_eq!(cache.insert(4), None);
         assert!(cache.touch(0));
@@ -120,13 +119,13 @@ mod tests {
         assert_eq!(cache.insert(12), Some(0));
         assert!(!cache.touch(0) && !cache.touch(4));
         assert!(cache.touch(8) && cache.touch(12));
-        // Another set is not concerned.
+        // Another set is not affected.
         assert_eq!(cache.insert(1), None);
         assert_eq!(cache.lines().collect::<Vec<_>>(), [12, 8, 1]);
     }
 
     #[test]
-    fn a_place_that_was_cleared_is_filled_before_anyone_leaves() {
+    fn a_place_that_was_cleared_is_filled_before_a_line_is_evicted() {
         let mut cache = small();
         cache.insert(0);
         cache.insert(4);
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn one_set_holds_what_it_has_ways_for() {
+    fn one_set_holds_as_many_lines_as_it_has_ways() {
         let mut cache = Cache::new(CacheShape::new(3, 3, 0));
         for line in [10, 20, 30] {
             assert_eq!(cache.insert(line), None);

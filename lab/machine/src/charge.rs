@@ -1,4 +1,4 @@
-//! What an access costs, and what may come between two accesses: another CPU, an interrupt,
+//! Charging an access, and what may come between two accesses: another CPU, an interrupt,
 //! preemption.
 
 use crate::engine::Timing;
@@ -7,33 +7,34 @@ use crate::seam::AccessKind;
 use crate::state::{State, catch_up, suspend, with};
 use crate::task::{Cpu, Spent, Watched};
 
-/// Cycles that a CPU waits for a write to the line it spins on before it looks again by itself.
+/// The longest that a CPU waits for a write to the line it spins on before it polls again, in
+/// cycles.
 const PARKED_MOST: u64 = 50_000;
 
-/// Cycles of a pause between two looks at something that takes more than one line to see.
+/// Cycles between two polls of a condition that reads more than one line.
 const PAUSE: u64 = 10;
 
-/// How an access can be made.
+/// The outcome of [`State::try_access`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// It is charged, and can be made now.
-    Free,
-    /// Others go first, or something comes in between.
+enum Attempt {
+    /// The access is charged, and can be made now.
+    Charged,
+    /// Another CPU goes first, something comes in between, or the run ends.
     Blocked,
 }
 
-/// An access is about to be made by the running task. Returns when it may be made, and before any
-/// other CPU does anything.
+/// Charges an access that the running task is about to make. Returns when it may be made, and
+/// before any other CPU does anything.
 #[inline]
 pub(crate) fn charge(address: usize, kind: AccessKind) {
-    if with(|state| state.try_access(address, kind)) != Some(Way::Blocked) {
+    if with(|state| state.try_access(address, kind)) != Some(Attempt::Blocked) {
         return;
     }
-    blocked(address, kind);
+    charge_blocked(address, kind);
 }
 
 #[inline(never)]
-fn blocked(address: usize, kind: AccessKind) {
+fn charge_blocked(address: usize, kind: AccessKind) {
     if with(State::is_disturbed) == Some(true) {
         disturb();
     }
@@ -44,7 +45,7 @@ fn blocked(address: usize, kind: AccessKind) {
     }
 }
 
-/// An interrupt comes, or the task is taken from its CPU.
+/// Runs the interrupt handler if an interrupt is due, else preempts the task where it may be.
 #[cold]
 fn disturb() {
     let handler = with(State::enter_interrupt).flatten();
@@ -61,7 +62,7 @@ fn disturb() {
     }
 }
 
-/// The running task waits for another CPU.
+/// One pause of a running task that spins until another CPU does something.
 pub(crate) fn spin() {
     if with(State::wait) == Some(true) {
         suspend();
@@ -70,34 +71,35 @@ pub(crate) fn spin() {
 }
 
 impl State {
-    /// Makes the access at once where nothing comes before it.
+    /// Charges the access at once where nothing comes before it.
     ///
-    /// A CPU that is ahead of others by less than it takes them to get hold of a line may go on
-    /// with lines that lie in its own caches: what the others do meanwhile cannot reach it earlier.
-    /// That spares the host most of its switches.
+    /// A CPU that is ahead of others by less than they need to fetch a line may still access lines
+    /// in its own caches: what the others do meanwhile cannot take the lines away earlier. That
+    /// saves the host most of its task switches.
     #[inline]
-    fn try_access(&mut self, address: usize, kind: AccessKind) -> Way {
+    fn try_access(&mut self, address: usize, kind: AccessKind) -> Attempt {
         if self.disturbed {
-            return Way::Blocked;
+            return Attempt::Blocked;
         }
         let simulated = self.regions.find(address);
         if !self.is_earliest() {
             let (Some(at), Some(memory)) = (simulated, &self.memory) else {
-                return Way::Blocked;
+                return Attempt::Blocked;
             };
             let near = self.now() < self.horizon.0.saturating_add(self.reach);
             let line = (at / self.setup.profile.line_bytes) as u32;
             if !near || !memory.would_hit(self.running, line, kind) {
-                return Way::Blocked;
+                return Attempt::Blocked;
             }
         }
         if self.access(simulated, kind) {
-            Way::Free
+            Attempt::Charged
         } else {
-            Way::Blocked
+            Attempt::Blocked
         }
     }
 
+    /// Whether an interrupt is due, or the task is to be preempted here.
     fn is_disturbed(&mut self) -> bool {
         let random = self.is_random();
         let cpu = &self.cpus[self.running];
@@ -108,7 +110,7 @@ impl State {
         due || (random && cpu.pins == 0 && self.dice.next() & 0x7f == 0)
     }
 
-    /// The handler, if an interrupt is due.
+    /// Enters an interrupt, if one is due; returns its handler.
     fn enter_interrupt(&mut self) -> Option<*const (dyn Fn() + 'static)> {
         let handler = self.handler?;
         let now = self.now();
@@ -128,7 +130,7 @@ impl State {
         self.cpu().interrupts -= 1;
     }
 
-    /// Takes the task from its CPU; false where that cannot be.
+    /// Puts the task back into the queue; returns false where it cannot be preempted.
     fn preempt(&mut self) -> bool {
         let may = self.cpu().is_preemptible();
         if may {
@@ -137,7 +139,7 @@ impl State {
         may
     }
 
-    /// Charges an access; false where the run ends here.
+    /// Charges an access; returns false where the run ends here.
     #[inline]
     fn access(&mut self, simulated: Option<usize>, kind: AccessKind) -> bool {
         self.accesses += 1;
@@ -190,7 +192,7 @@ impl State {
         });
     }
 
-    /// For how long the CPU stands still before this access; mostly it does not.
+    /// Returns for how many cycles the CPU stops before this access: mostly 0.
     fn stop_cycles(&mut self) -> u64 {
         let Some(stops) = self.setup.stops else {
             return 0;
@@ -212,18 +214,18 @@ impl State {
         cycles
     }
 
-    /// How many CPUs stand still at this time.
+    /// Returns how many CPUs are stopped at this time.
     pub(crate) fn stopped(&self, time: u64) -> usize {
         let stopped = |cpu: &&Cpu| cpu.stopped_until > time;
         self.cpus.iter().filter(stopped).count()
     }
 
-    /// Mostly a cycle, now and then many, rarely so many that the CPU stands still while all others
-    /// work; all of it by how slow this CPU is just now.
+    /// Returns the random cost of an access: mostly one to four cycles, now and then many, rarely
+    /// so many that the other CPUs get far ahead; multiplied by this CPU's present slowness.
     fn random_cycles(&mut self) -> u64 {
         let roll = self.dice.next();
         if roll & 0xff == 0 {
-            // Priorities change: each CPU between full speed and 1/64 of it.
+            // The CPU's speed changes, to between full speed and 1/64 of it.
             let slowness = 1 << self.dice.below(7);
             self.cpu().slowness = slowness;
         }
@@ -235,8 +237,8 @@ impl State {
         cycles * self.cpu().slowness.max(1)
     }
 
-    /// The running CPU waits: until the line that it looked at is written, if it looked at one
-    /// only. True where it is to be left until then.
+    /// Makes the running CPU wait for another: until the line that it polls is written, if it polls
+    /// one line only, else for a moment. Returns true where its task is to be suspended.
     fn wait(&mut self) -> bool {
         let count = self.count();
         count.steps.waits += 1;
@@ -265,6 +267,7 @@ impl State {
         false
     }
 
+    /// Ends the wait for a write to a line, and accounts it.
     fn unpark(&mut self) {
         let running = self.running;
         if let Some((_, since)) = self.cpu().parked.take() {
@@ -274,7 +277,7 @@ impl State {
         }
     }
 
-    /// CPUs that wait for a write to `line` look again once it is written.
+    /// Ends the wait of the CPUs that wait for a write to `line`, at the time `written`.
     fn wake_parked(&mut self, line: u32, written: u64) {
         for number in 0..self.cpus.len() {
             let cpu = &mut self.cpus[number];

@@ -1,15 +1,15 @@
 //! Random numbers from a seed: the same on every host, in debug and release.
 //!
 //! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): one
-//! word of state, integers only. It passes the usual batteries, and every seed is a good one, 0
-//! too.
+//! word of state, integers only. It passes the usual test batteries, and every seed is a good one,
+//! 0 too.
 
-/// What the state grows by: 2^64 divided by the golden ratio, odd.
+/// The increment of the state: 2^64 divided by the golden ratio, made odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A source of random numbers that is determined by its seed.
+/// A random number generator that is determined by its seed.
 ///
-/// A copy gives the same numbers again; [`split`](Self::split) gives other ones.
+/// A clone gives the same numbers again; [`split`](Self::split) gives an independent generator.
 ///
 /// ```
 /// use brickyard_machine::Dice;
@@ -25,13 +25,13 @@ pub struct Dice {
 }
 
 impl Dice {
-    /// Dice that give the numbers of `seed`.
+    /// A generator with this seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next number; each of the 2^64 is as likely.
+    /// Draws a number; each of the 2^64 is equally likely.
     #[inline]
     pub const fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
@@ -41,7 +41,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, and 0 where `n` is 0.
+    /// Draws a number below `n`; 0 where `n` is 0.
     ///
     /// The top word of a product, not a remainder: no number is favoured by more than `n` in 2^64.
     #[inline]
@@ -49,7 +49,7 @@ impl Dice {
         ((self.next() as u128 * n as u128) >> 64) as u64
     }
 
-    /// Happens once in `one_in` times; always where `one_in` is 1, never where it is 0.
+    /// Draws true once in `one_in` times; always where `one_in` is 1, never where it is 0.
     #[inline]
     pub const fn chance(&mut self, one_in: u64) -> bool {
         // Drawn in any case, so that what follows does not depend on `one_in`.
@@ -57,7 +57,8 @@ impl Dice {
         one_in != 0 && drawn == 0
     }
 
-    /// Dice of their own for a part of the work: what it draws changes nothing for the others.
+    /// Draws a generator for a part of the work. What that part draws does not change the numbers
+    /// of this one.
     pub const fn split(&mut self) -> Self {
         Self::new(self.next())
     }
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_numbers_come_out() {
+    fn matches_the_published_numbers() {
         // The first numbers of SplitMix64 with seed 1234567, as its reference implementation prints
         // them.
         let mut dice = Dice::new(1_234_567);
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn below_stays_below_and_reaches_all() {
+    fn below_stays_below_its_bound_and_draws_every_number() {
         let mut dice = Dice::new(0);
         let mut seen = [0_u32; 6];
         for _ in 0..6000 {
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_as_often_as_it_says() {
+    fn chance_is_true_as_often_as_requested() {
         let mut dice = Dice::new(1);
         let hits = (0..10_000).filter(|_| dice.chance(10)).count();
         assert!((850..1150).contains(&hits), "{hits}");
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn split_dice_go_their_own_way() {
+    fn split_dice_draw_different_numbers() {
         let mut dice = Dice::new(2);
         let mut one = dice.split();
         let mut other = dice.split();

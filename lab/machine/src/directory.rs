@@ -1,15 +1,15 @@
-//! The directory: for each line, who has it in its private caches, who owns it, and until when it
-//! is busy.
+//! The directory: for each line, which CPUs have it in their private caches, which one owns it, and
+//! until when it is busy.
 //!
-//! Invariant `owner-alone`: a line has an owner, who alone has it (MESI's exclusive and modified,
-//! which differ only in a write-back that nobody waits for), or any number of holders and no owner
-//! (shared), or nobody (invalid everywhere).
+//! Invariant `owner-alone`: a line has an owner, which is its only holder (MESI's exclusive and
+//! modified, which differ only in a write-back that no access waits for), or any number of holders
+//! and no owner (shared), or no holder (invalid everywhere).
 
-/// CPUs of a machine, at most.
+/// The most CPUs that a machine can have.
 pub const MOST_CPUS: usize = 256;
 
-/// No CPU's number.
-const NOBODY: u16 = u16::MAX;
+/// The owner of a line without an owner: no CPU has this number.
+const NO_OWNER: u16 = u16::MAX;
 
 /// A set of CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,7 +31,7 @@ impl CpuSet {
         self.0[cpu / 64] & (1 << (cpu % 64)) != 0
     }
 
-    /// Is any CPU in here that is not in `others`?
+    /// Whether it contains any CPU that is not in `others`.
     pub(crate) fn any_outside(&self, others: &Self) -> bool {
         let mut pairs = self.0.iter().zip(&others.0);
         pairs.any(|(mine, theirs)| mine & !theirs != 0)
@@ -41,12 +41,12 @@ impl CpuSet {
         self.0 == [0; MOST_CPUS / 64]
     }
 
-    /// The CPUs, in order. Takes as long as there are CPUs in it.
+    /// Returns the CPUs in order. O(CPUs in the set).
     pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
         self.0.into_iter().enumerate().flat_map(|(at, mut word)| {
             core::iter::from_fn(move || {
                 let bit = word.trailing_zeros() as usize;
-                // Where the word is 0 there is no bit left.
+                // A word of 0 has no bit left, and ends the iteration.
                 word &= word.checked_sub(1)?;
                 Some(at * 64 + bit)
             })
@@ -54,27 +54,27 @@ impl CpuSet {
     }
 }
 
-/// What the directory knows of one line.
+/// The directory's entry for one line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
-    /// The next request for this line begins then at the earliest.
+    /// The earliest time at which the next request for this line can begin.
     pub(crate) busy_until: u64,
     holders: CpuSet,
     owner: u16,
 }
 
 impl Entry {
-    /// A line that nobody has.
+    /// A line that no CPU has.
     pub(crate) const UNUSED: Self = Self {
         busy_until: 0,
         holders: CpuSet([0; MOST_CPUS / 64]),
-        owner: NOBODY,
+        owner: NO_OWNER,
     };
 
-    /// Who may write it without asking.
+    /// Returns the CPU that may write it without a request.
     #[inline]
     pub(crate) fn owner(&self) -> Option<usize> {
-        (self.owner != NOBODY).then_some(usize::from(self.owner))
+        (self.owner != NO_OWNER).then_some(usize::from(self.owner))
     }
 
     #[inline]
@@ -82,13 +82,13 @@ impl Entry {
         usize::from(self.owner) == cpu
     }
 
-    /// Who has it, the owner among them.
+    /// Returns the CPUs that have it, the owner included.
     #[inline]
     pub(crate) fn holders(&self) -> CpuSet {
         self.holders
     }
 
-    /// `cpu` has it, alone; gives those who had it beside `cpu`.
+    /// Makes `cpu` the owner and only holder; returns the other CPUs that had the line.
     pub(crate) fn own(&mut self, cpu: usize) -> CpuSet {
         let mut others = self.holders;
         others.remove(cpu);
@@ -99,21 +99,21 @@ impl Entry {
         others
     }
 
-    /// `cpu` has it beside those who do, and nobody owns it.
+    /// Adds `cpu` to the holders; the line then has no owner.
     pub(crate) fn share(&mut self, cpu: usize) {
         self.holders.insert(cpu);
-        self.owner = NOBODY;
+        self.owner = NO_OWNER;
     }
 
-    /// `cpu` has it no longer.
+    /// Removes `cpu` from the holders, and as the owner.
     pub(crate) fn forget(&mut self, cpu: usize) {
         self.holders.remove(cpu);
         if self.is_owner(cpu) {
-            self.owner = NOBODY;
+            self.owner = NO_OWNER;
         }
     }
 
-    /// Does `owner-alone` hold?
+    /// Whether `owner-alone` holds.
     pub(crate) fn owner_is_alone(&self) -> bool {
         self.owner()
             .is_none_or(|owner| self.holders.iter().eq([owner]))
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_gives_its_cpus_in_order() {
+    fn a_set_iterates_over_its_cpus_in_order() {
         let mut set = CpuSet::default();
         for cpu in [255, 0, 63, 64, 130] {
             set.insert(cpu);

@@ -1,5 +1,4 @@
-//! A machine from its making to its end: tasks are given to it, it runs them, and tells what came
-//! of it.
+//! Setting up a machine, giving it tasks, running them to their end, and the result.
 
 use core::any::Any;
 use core::panic::AssertUnwindSafe;
@@ -18,61 +17,61 @@ use crate::{Dice, MOST_CPUS};
 /// What an access costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timing {
-    /// What the caches say.
+    /// What the simulated caches make it cost.
     Caches,
-    /// Random cycles, on CPUs of random speed: each seed is another schedule.
+    /// Random cycles, on CPUs of random speed: each seed gives another schedule.
     Random,
 }
 
-/// Whether the machine watches who has seen what.
+/// Whether the machine checks that accesses to guarded words are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watch {
-    /// It does not.
+    /// No checks.
     Off,
-    /// A guarded word that two CPUs touch with nothing in between that orders them ends the run.
+    /// Two unordered accesses to a guarded word, of which one writes, end the run.
     Races,
 }
 
-/// CPUs that stand still for long, as those of a virtual machine do whose host has other work.
+/// Long stops of CPUs, as those of virtual CPUs whose host has other work.
 ///
-/// A CPU stops at a shared access, wherever that is: no interrupt comes to it and nobody takes its
-/// task from it until it goes on. One CPU at least always goes on. Only where time is
+/// A CPU can stop at any shared access. Until it continues it takes no interrupt, and its task
+/// cannot be taken from it. At least one CPU always runs. Only where time is
 /// [random](Timing::Random).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stops {
-    /// One access in so many, while the CPU is pinned or has its interrupts masked.
+    /// A CPU that is pinned or has interrupts masked stops at one access in this many.
     pub one_in_pinned: u64,
-    /// One in so many elsewhere.
+    /// Any other CPU stops at one access in this many.
     pub one_in: u64,
-    /// For so many cycles at least.
+    /// Shortest stop, in cycles.
     pub cycles_least: u64,
-    /// For less than so many.
+    /// Longest stop, in cycles, exclusive.
     pub cycles_most: u64,
 }
 
-/// A machine's making.
+/// The configuration of a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
     /// Which machine.
     pub profile: &'static Profile,
     /// How many CPUs it has, 1 to 256.
     pub cpus: usize,
-    /// What all chance comes from.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// What an access costs.
     pub timing: Timing,
-    /// What is watched.
+    /// What is checked.
     pub watch: Watch,
-    /// Instructions that stand between two shared accesses, a cycle each.
+    /// Instructions between two shared accesses, at a cycle each.
     pub instructions_per_access: u64,
-    /// The run fails after so many accesses.
+    /// The run fails after this many accesses.
     pub accesses_most: u64,
-    /// Whether CPUs stand still for long.
+    /// Long stops of CPUs, if there are any.
     pub stops: Option<Stops>,
 }
 
 impl Setup {
-    /// A machine of this profile, its accesses charged by its caches; no watch, no limit.
+    /// A machine of this profile, with accesses charged by its caches, no checks and no limit.
     #[must_use]
     pub const fn new(profile: &'static Profile, cpus: usize, seed: u64) -> Self {
         Self {
@@ -88,29 +87,29 @@ impl Setup {
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     /// When the last task ended.
     pub cycles: u64,
     /// What each CPU did.
     pub cpus: Vec<CpuTimes>,
-    /// What each CPU's accesses met; empty where time is random.
+    /// What each CPU's accesses found; empty where time is random.
     pub traffic: Vec<Traffic>,
-    /// When each task ran, in the order in which they came.
+    /// When each task ran, in the order in which they were added.
     pub tasks: Vec<TaskTimes>,
     /// Shared accesses.
     pub accesses: u64,
-    /// Those of them to memory that was not mapped, and cost nothing.
+    /// Those of them to memory that was not mapped, which cost only their instructions.
     pub unmapped: u64,
-    /// How often the host went from one task to another.
+    /// How often the host switched from one task to another.
     pub switches: u64,
     /// How often a CPU was stopped, see [`Setup::stops`].
     pub stops: u64,
 }
 
 impl Ended {
-    /// What all CPUs asked of the memory.
+    /// Returns the sum of all CPUs' traffic.
     #[must_use]
     pub fn all_traffic(&self) -> Traffic {
         let mut sum = Traffic::default();
@@ -121,7 +120,7 @@ impl Ended {
     }
 }
 
-/// A machine that has not begun.
+/// A machine that does not run yet.
 pub struct Machine<'a> {
     state: Box<State>,
     fibers: Vec<Option<Fiber>>,
@@ -160,7 +159,7 @@ impl<'a> Machine<'a> {
         };
         let tick = setup.profile.cycles(setup.profile.tick_ns);
         let cpus = (0..setup.cpus as u64).map(|number| Cpu {
-            // Not all at once.
+            // Ticks are spread evenly over the CPUs.
             next_tick: tick * (number + 1) / setup.cpus as u64,
             ..Cpu::default()
         });
@@ -174,7 +173,7 @@ impl<'a> Machine<'a> {
                 tasks: Vec::new(),
                 timers: Default::default(),
                 timers_set: 0,
-                newcomers: Vec::new(),
+                new_fibers: Vec::new(),
                 memory,
                 order,
                 regions: Regions::default(),
@@ -197,11 +196,11 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// `bytes` of the host's memory from `first` on are memory of the machine, from its next page
-    /// on. Accesses elsewhere cost nothing; [`Ended::unmapped`] counts them.
+    /// Maps `bytes` of the host's memory from `first` on, at the machine's next free page. Accesses
+    /// to memory that is not mapped cost only their instructions; [`Ended::unmapped`] counts them.
     ///
     /// # Panics
-    /// If `first` does not begin a page of 4 KiB, or the memory is mapped already.
+    /// If `first` is not aligned to a page of 4 KiB, or the memory is mapped already.
     pub fn map(&mut self, first: *const u8, bytes: usize) {
         self.state.regions.add(first.addr(), bytes);
         let lines = self.state.regions.bytes() / self.state.setup.profile.line_bytes;
@@ -210,10 +209,10 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// A task that is ready when the machine begins. Returns its number.
+    /// Adds a task that is ready when the machine begins. Returns its number.
     ///
     /// # Panics
-    /// If there is no such CPU.
+    /// If the affinity is to a CPU that the machine does not have.
     pub fn task(
         &mut self,
         name: impl Into<String>,
@@ -223,7 +222,7 @@ impl<'a> Machine<'a> {
         if let Affinity::Cpu(cpu) = affinity {
             assert!(
                 cpu < self.state.cpus.len(),
-                "a task for a CPU that is there"
+                "a task is bound to CPU {cpu}, which the machine does not have"
             );
         }
         let id = self.fibers.len();
@@ -240,8 +239,8 @@ impl<'a> Machine<'a> {
         id
     }
 
-    /// Each CPU that runs a task is interrupted at random, every `mean` cycles on average, where
-    /// interrupts are not masked: between two accesses.
+    /// Interrupts each CPU that runs a task at random, every `mean` cycles on average, between two
+    /// accesses and only where interrupts are not masked.
     pub fn interrupts(&mut self, mean: u64, handler: impl Fn() + 'a) {
         self.handler = Some((mean, Box::new(handler)));
     }
@@ -249,7 +248,7 @@ impl<'a> Machine<'a> {
     /// Runs all tasks to their end.
     ///
     /// # Errors
-    /// [`Failure`] where they do not come to it. What was on the tasks' stacks is then leaked.
+    /// [`Failure`] where the run does not complete. What was on the tasks' stacks is then leaked.
     ///
     /// # Panics
     /// If a machine runs on this thread of the host already.
@@ -279,15 +278,15 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Turn after turn, the earliest CPU first.
+/// Runs turn after turn, the earliest CPU first, until all tasks have ended or one has failed.
 fn turns(fibers: &mut Vec<Option<Fiber>>) -> Result<(), Failure> {
     loop {
         match with(State::next_turn).flatten() {
             None => return Ok(()),
             Some(Next::Fails(failure)) => return Err(failure),
             Some(Next::Task(id)) => {
-                let newcomers = with(|state| core::mem::take(&mut state.newcomers));
-                for (id, fiber) in newcomers.into_iter().flatten() {
+                let new_fibers = with(|state| core::mem::take(&mut state.new_fibers));
+                for (id, fiber) in new_fibers.into_iter().flatten() {
                     fibers.resize_with(fibers.len().max(id + 1), || None);
                     fibers[id] = Some(fiber);
                 }
@@ -301,9 +300,9 @@ fn turn(fibers: &mut [Option<Fiber>], id: TaskId) -> Result<(), Failure> {
     with(|state| state.on_host = id);
     let fiber = fibers[id]
         .as_mut()
-        .expect("a task that is not over has its fiber");
-    match catch_unwind(AssertUnwindSafe(|| fiber.go_on())) {
-        Ok(Turn::Left) => {}
+        .expect("a task that has not ended has its fiber");
+    match catch_unwind(AssertUnwindSafe(|| fiber.resume())) {
+        Ok(Turn::Suspended) => {}
         Ok(Turn::Done) => {
             with(State::finish);
             if let Some(done) = fibers[id].take() {
@@ -326,18 +325,18 @@ fn turn(fibers: &mut [Option<Fiber>], id: TaskId) -> Result<(), Failure> {
 fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "something that is no text".to_owned())
+        .unwrap_or_else(|| "a value that is not a string".to_owned())
 }
 
-/// What comes next.
+/// The next turn.
 enum Next {
     Task(TaskId),
     Fails(Failure),
 }
 
 impl State {
-    /// The earliest CPU with a task, once all timers before it have fired. Nothing where all tasks
-    /// are over.
+    /// Fires all timers that are due, then chooses the earliest CPU with a task. Returns `None`
+    /// once all tasks have ended.
     fn next_turn(&mut self) -> Option<Next> {
         loop {
             let timer = self.timers.peek().map(|timer| timer.0.0);
@@ -352,7 +351,7 @@ impl State {
                 (None, Some(_)) => self.fire(),
                 (None, None) => {
                     let over = self.tasks.iter().all(|task| task.stage == Stage::Done);
-                    return (!over).then(|| Next::Fails(Failure::Stuck(self.describe())));
+                    return (!over).then(|| Next::Fails(Failure::Deadlock(self.describe())));
                 }
             }
         }

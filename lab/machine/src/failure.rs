@@ -1,75 +1,76 @@
-//! How a run ends badly.
+//! The ways a run can fail.
 
-/// When something happened, where, and who was at work.
+/// When something happened, on which CPU, and in which task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("at {cycles} cycles, CPU {cpu}, {task}")]
 pub struct Moment {
-    /// When.
+    /// The CPU's clock.
     pub cycles: u64,
-    /// Where.
+    /// The CPU.
     pub cpu: usize,
-    /// Who.
+    /// The task's name.
     pub task: String,
 }
 
-/// Why a run did not come to its end.
+/// Why a run did not complete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// A task panicked.
     #[error("{at} panicked: {message}")]
     Panicked {
-        /// When, where and who.
+        /// When, on which CPU, in which task.
         at: Moment,
-        /// What it said.
+        /// The panic's message.
         message: String,
     },
-    /// A guarded word was touched by two CPUs, and nothing ordered one before the other.
+    /// Two CPUs accessed a guarded word, and nothing ordered one access before the other.
     #[error("{at}: {what}")]
     Race {
-        /// When, where and who.
+        /// When, on which CPU, in which task.
         at: Moment,
-        /// Which word, after whom.
+        /// The word and the two CPUs.
         what: String,
     },
-    /// Everybody waits.
-    #[error("nobody can go on: {0}")]
-    Stuck(String),
-    /// It takes too long: somebody spins for ever, as a rule.
-    #[error("no end after {accesses} accesses: {what}")]
+    /// Deadlock: every task that has not ended sleeps, and no timer is set.
+    #[error("deadlock, no task can run: {0}")]
+    Deadlock(String),
+    /// The run made more accesses than [its limit](crate::Setup::accesses_most): as a rule a
+    /// livelock.
+    #[error("the run has not ended after {accesses} accesses: {what}")]
     NoEnd {
         /// Accesses made.
         accesses: u64,
-        /// Who does what.
+        /// What each CPU runs, and which tasks sleep.
         what: String,
     },
-    /// Somebody takes more steps than what it does [may take](crate::here::within).
+    /// A task took more steps than [it may](crate::here::within).
     #[error("{at} has taken more steps than it may, {most} since it began: {what}")]
     TooLong {
-        /// When, where and who.
+        /// When, on which CPU, in which task.
         at: Moment,
-        /// Steps of its whole life that it may have taken by the end of this.
+        /// The limit on the steps that the task has taken since it began.
         most: u64,
-        /// Who does what.
+        /// What each CPU runs, and which tasks sleep.
         what: String,
     },
-    /// A task said so.
+    /// A task [reported a failure](crate::here::fail).
     #[error("{at}: {message}")]
-    Told {
-        /// When, where and who.
+    Reported {
+        /// When, on which CPU, in which task.
         at: Moment,
-        /// What it said.
+        /// The task's message.
         message: String,
     },
     /// A task left its CPU (slept, ended) pinned or with interrupts masked.
     #[error("{at} {did} with {pins} pins and interrupts {masked}")]
     Unbalanced {
-        /// When, where and who.
+        /// When, on which CPU, in which task.
         at: Moment,
-        /// What it did.
+        /// How it left the CPU.
         did: &'static str,
         /// Pins that were not undone.
         pins: u32,
-        /// "masked" or "let in".
+        /// "masked" or "enabled".
         masked: &'static str,
     },
 }

@@ -1,7 +1,7 @@
-//! What a task asks of the machine that it runs on.
+//! What a task can request of the machine that it runs on.
 //!
-//! Where no machine runs on this thread of the host, there is one CPU, time stands still, and
-//! nobody waits.
+//! Where no machine runs on this thread of the host, there is one CPU, the time is always 0, and no
+//! call waits.
 
 use core::cell::Cell;
 use core::mem::transmute;
@@ -11,51 +11,51 @@ use crate::fiber::{Exit, Fiber};
 use crate::state::{State, catch_up, suspend, with};
 use crate::task::{Affinity, Spent, Stage, Steps, Task, TaskId};
 
-/// Does the caller run on a simulated machine?
+/// Whether the caller runs on a simulated machine.
 #[must_use]
 pub fn is_simulated() -> bool {
     with(|_| ()).is_some()
 }
 
-/// The CPU that runs the caller.
+/// Returns the CPU that runs the caller.
 #[inline]
 #[must_use]
 pub fn cpu() -> usize {
     with(|state| state.running).unwrap_or(0)
 }
 
-/// How many CPUs there are.
+/// Returns how many CPUs there are.
 #[must_use]
 pub fn cpus() -> usize {
     with(|state| state.cpus.len()).unwrap_or(1)
 }
 
-/// The caller's own number, in the order in which tasks came.
+/// Returns the number of the caller's task, in the order in which tasks were added.
 #[must_use]
 pub fn task() -> usize {
     with(|state| state.running_id()).unwrap_or(0)
 }
 
-/// Cycles since the machine began.
+/// Returns the cycles since the machine began.
 #[inline]
 #[must_use]
 pub fn now() -> u64 {
     with(|state| state.now()).unwrap_or(0)
 }
 
-/// So many instructions of the kernel, a cycle each.
+/// Spends so many instructions in the kernel, a cycle each.
 #[inline]
 pub fn work(instructions: u64) {
     with(|state| state.spend(instructions, Spent::System));
 }
 
-/// So many cycles as a user: the task may be preempted meanwhile, and the ticks of the clock come
-/// out of it.
+/// Computes for so many cycles in user mode. Meanwhile the task may be preempted and timer ticks
+/// come, which take cycles of their own.
 pub fn compute(cycles: u64) {
     let mut left = cycles;
     while left > 0 {
-        // An errand may have come since it computed last.
-        while with(|state| state.is_called_away()) == Some(true) {
+        // A remote call may have come since it computed last.
+        while with(|state| state.must_yield()) == Some(true) {
             yield_now();
         }
         let Some(chunk) = with(|state| state.begin_computing(left)) else {
@@ -75,7 +75,7 @@ pub fn compute(cycles: u64) {
     }
 }
 
-/// Keeps the caller on its CPU until [`unpin`]; nests. Returns the CPU.
+/// Pins the caller to its CPU until [`unpin`]; nests. Returns the CPU.
 #[inline]
 pub fn pin() -> usize {
     with(|state| {
@@ -85,22 +85,21 @@ pub fn pin() -> usize {
     .unwrap_or(0)
 }
 
-/// Ends a [`pin`]. Where another CPU has an errand for this one, it is run now.
+/// Ends a [`pin`]. A remote call that waits for this CPU runs now.
 #[inline]
 pub fn unpin() {
     let away = with(|state| {
         let cpu = state.cpu();
         debug_assert!(cpu.pins > 0, "unpinned more often than pinned");
         cpu.pins -= 1;
-        state.is_called_away()
+        state.must_yield()
     });
     if away == Some(true) {
         yield_now();
     }
 }
 
-/// Keeps interrupts away from this CPU. Returns whether they were kept away already, for
-/// [`restore`].
+/// Masks interrupts on this CPU. Returns whether they were masked already, for [`restore`].
 #[inline]
 pub fn mask() -> bool {
     with(|state| {
@@ -111,7 +110,7 @@ pub fn mask() -> bool {
     .unwrap_or(false)
 }
 
-/// Back to what [`mask`] found.
+/// Restores the interrupt state that [`mask`] returned.
 #[inline]
 pub fn restore(found: bool) {
     with(|state| {
@@ -120,14 +119,15 @@ pub fn restore(found: bool) {
     });
 }
 
-/// What the caller has done so far: the task, or in an interrupt all interrupts of its CPU.
+/// Returns the steps so far of the caller's task, or in an interrupt those of all interrupts of its
+/// CPU.
 #[must_use]
 pub fn steps() -> Steps {
     with(|state| state.count().steps).unwrap_or_default()
 }
 
-/// Runs `work`, in which the caller may take so many [steps](Steps) at most, whatever others do
-/// meanwhile: one more ends the run. What an errand does on another CPU is not counted.
+/// Runs `work`, in which the caller may take at most `most` [steps](Steps): one more ends the run.
+/// What other CPUs do meanwhile is not counted, nor what a remote call does there.
 pub fn within<R>(most: u64, work: impl FnOnce() -> R) -> R {
     let before = with(|state| {
         let count = state.count();
@@ -141,8 +141,8 @@ pub fn within<R>(most: u64, work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Runs `work` in a task that may not wait while it lasts: where it sleeps, or sends another CPU on
-/// an errand, the run ends.
+/// Runs `work`, during which the caller's task may not wait: if it sleeps, or makes a remote call,
+/// the run ends.
 pub fn atomically<R>(work: impl FnOnce() -> R) -> R {
     let set = |atomic| {
         with(|state| core::mem::replace(&mut state.running_task().atomic, atomic)).unwrap_or(false)
@@ -153,13 +153,13 @@ pub fn atomically<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// How many CPUs stand still just now, and how often one was stopped so far.
+/// Returns how many CPUs are stopped now, and how often one was stopped so far.
 #[must_use]
 pub fn stopped() -> (usize, u64) {
     with(|state| (state.stopped(state.now()), state.stops)).unwrap_or((0, 0))
 }
 
-/// Does the caller run in an interrupt, or with interrupts masked?
+/// Whether the caller runs in an interrupt, or with interrupts masked.
 #[inline]
 #[must_use]
 pub fn in_interrupt() -> bool {
@@ -170,7 +170,7 @@ pub fn in_interrupt() -> bool {
     .unwrap_or(false)
 }
 
-/// Waits for the disk: it always takes as long.
+/// Waits for a disk request, which always takes the profile's `disk_ns`.
 pub fn disk() {
     let cycles = with(|state| state.setup.profile.cycles(state.setup.profile.disk_ns));
     if let Some(cycles) = cycles {
@@ -194,25 +194,28 @@ pub fn yield_now() {
     }
 }
 
-/// Ends the run with what the caller has found.
+/// Ends the run with a failure that the caller has found.
 pub fn fail(message: impl Into<String>) {
-    let told = with(|state| {
+    let reported = with(|state| {
         let (at, message) = (state.moment(), message.into());
-        state.fail(Failure::Told { at, message });
+        state.fail(Failure::Reported { at, message });
     });
-    if told.is_some() {
+    if reported.is_some() {
         suspend();
     }
 }
 
-/// Runs `work` on another CPU, before its tasks go on, and waits for it. The CPU is called away
-/// from what it computes; in the kernel it finishes first.
+/// Runs `work` on another CPU, ahead of the tasks in its queue, and waits for it: a remote call. It
+/// interrupts what the CPU computes; a task in the kernel leaves it first.
 ///
-/// False, and nothing run, where there is no such CPU, or the caller cannot wait: it is pinned or
-/// in an interrupt. Who has said that it [may not wait](atomically) ends the run.
+/// Returns false, and runs nothing, where there is no such CPU, or where the caller cannot wait
+/// because it is pinned, has interrupts masked or is in an interrupt. A caller that [may not
+/// wait](atomically) ends the run.
 pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
     if with(|state| state.running_task().atomic && state.cpu().interrupts == 0) == Some(true) {
-        fail(format!("sends CPU {cpu} on an errand, and may not wait"));
+        fail(format!(
+            "makes a remote call to CPU {cpu}, but may not wait"
+        ));
         return false;
     }
     let may = with(|state| state.cpu().is_preemptible() && cpu < state.cpus.len());
@@ -220,7 +223,7 @@ pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
         return false;
     }
     if may.is_none() || with(|state| state.running) == Some(cpu) {
-        // As it would be as an errand.
+        // Pinned, as a remote call is.
         pin();
         work();
         unpin();
@@ -228,24 +231,24 @@ pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
     }
     let done = Cell::new(false);
     let (work, done_here): (*mut dyn FnMut(), *const Cell<bool>) = (work, &raw const done);
-    // SAFETY: only a lifetime is changed: the caller waits below until the errand has run, so what
-    // it points to is there.
+    // SAFETY: only a lifetime is changed: the caller waits below until the remote call has run, so
+    // what it points to is alive.
     let work: *mut (dyn FnMut() + 'static) = unsafe { transmute(work) };
     catch_up();
     with(|state| {
         let waiter = state.running_id();
-        let id = state.newcomer(
-            format!("errand of CPU {}", state.running),
+        let id = state.add_task(
+            format!("remote call of CPU {}", state.running),
             Affinity::Cpu(cpu),
         );
-        state.tasks[id].errand = true;
+        state.tasks[id].remote_call = true;
         let body = move |exit: Exit| {
             with(|state| state.tasks[id].exit = Some(exit));
             pin();
-            // SAFETY: as above, and nobody else runs it meanwhile.
+            // SAFETY: as above, and nothing else runs it meanwhile.
             unsafe { (*work)() };
             unpin();
-            // SAFETY: the waiter's stack is there until this is true and it is woken.
+            // SAFETY: the waiter's stack is alive until this is true and it is woken.
             unsafe { (*done_here).set(true) };
             catch_up();
             with(|state| {
@@ -255,9 +258,9 @@ pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
                 }
             });
         };
-        // SAFETY: it borrows nothing but what the pointers above answer for.
+        // SAFETY: it borrows nothing beyond the pointers above.
         let fiber = unsafe { Fiber::new(Box::new(body)) };
-        state.newcomers.push((id, fiber));
+        state.new_fibers.push((id, fiber));
         let at = state.now() + state.setup.profile.ipi_cycles;
         state.push_urgent(cpu, id, at);
     });
@@ -271,14 +274,15 @@ pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
 }
 
 impl State {
-    /// A task that comes while the machine runs; its fiber is to follow.
-    fn newcomer(&mut self, name: String, affinity: Affinity) -> TaskId {
+    /// Adds a task while the machine runs; the caller adds its fiber.
+    fn add_task(&mut self, name: String, affinity: Affinity) -> TaskId {
         let id = self.tasks.len();
         self.tasks.push(Task::new(name, affinity));
         id
     }
 
-    /// The running CPU computes for `most` cycles, or until its next tick. Returns when it began.
+    /// Makes the running CPU compute for `most` cycles, or until its next tick. Returns the time at
+    /// which it began.
     fn begin_computing(&mut self, most: u64) -> u64 {
         let random = self.is_random();
         let cpu = self.cpu();
@@ -290,7 +294,8 @@ impl State {
         now
     }
 
-    /// It has; says for how many cycles, and whether the task must leave the CPU to another one.
+    /// Ends what [`begin_computing`](Self::begin_computing) began. Returns for how many cycles it
+    /// computed, and whether the task must yield the CPU to another one.
     fn end_computing(&mut self, began: u64) -> (u64, bool) {
         let random = self.is_random();
         let (running, profile) = (self.running, self.setup.profile);
@@ -302,16 +307,16 @@ impl State {
             self.cpu().next_tick += profile.cycles(profile.tick_ns).max(1);
             self.spend(profile.tick_cycles, Spent::Interrupt);
         }
-        let called = self.is_called_away();
+        let called = self.must_yield();
         let cpu = self.cpu();
         let over = cpu.clock >= cpu.slice_end && !cpu.queue.is_empty();
         (done, called || over && cpu.is_preemptible())
     }
 
-    /// Does an errand wait for the running CPU, which what runs there makes room for?
-    fn is_called_away(&mut self) -> bool {
-        let is_errand = self.running_task().errand;
+    /// Whether a remote call waits for the running CPU, and the running task must yield to it.
+    fn must_yield(&mut self) -> bool {
+        let is_remote_call = self.running_task().remote_call;
         let cpu = self.cpu();
-        cpu.urgent && cpu.is_preemptible() && !is_errand
+        cpu.urgent && cpu.is_preemptible() && !is_remote_call
     }
 }

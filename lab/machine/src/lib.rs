@@ -6,19 +6,19 @@
 //! | `profile.rs` | [`Profile`]: the machines, by name |
 //! | `cache.rs`, `directory.rs`, `memory.rs` | [`Memory`]: what an access costs, by address and state |
 //! | `dice.rs`, `hash.rs` | [`Dice`]: random numbers from a seed; [`fnv1a`]: a hash that is the same in every build |
-//! | `order.rs` | [`HappensBefore`]: who has seen what; races of guarded words |
-//! | `region.rs` | which memory of the host is memory of the machine |
+//! | `order.rs` | [`HappensBefore`]: vector clocks of the CPUs; data races on guarded words |
+//! | `region.rs` | which host memory is memory of the machine, and at which simulated address |
 //! | `fiber.rs` | a task's own stack |
-//! | `task.rs`, `state.rs` | tasks, CPUs, clocks: the machine at one moment |
+//! | `task.rs`, `state.rs` | tasks, CPUs, clocks: the state of a machine |
 //! | `schedule.rs` | which task runs where |
-//! | `charge.rs` | what comes between two accesses; waiting for another CPU |
-//! | `engine.rs` | [`Machine`]: from its making to its end |
-//! | `failure.rs` | [`Failure`]: how a run ends badly |
-//! | [`seam`] | what simulated words tell the machine |
-//! | [`here`], `wait.rs` | what a task asks of it; [`WaitQueue`] |
+//! | `charge.rs` | charging an access; what comes between two accesses; waiting for another CPU |
+//! | `engine.rs` | [`Machine`]: setting one up and running it to its end |
+//! | `failure.rs` | [`Failure`]: the ways a run can fail |
+//! | [`seam`] | what the simulated atomics report to the machine |
+//! | [`here`], `wait.rs` | what a task can request of its machine; [`WaitQueue`] |
 //!
-//! A machine runs on one thread of the host, as many as one likes at a time. Each CPU has a clock
-//! of its own; always the CPU that is earliest goes on, until its next shared access would come
+//! A machine runs on one thread of the host; several threads may run one machine each. Each CPU has
+//! its own clock. The CPU with the earliest clock runs until its next shared access would come
 //! after another CPU's. So every shared access happens in the order of simulated time, whatever the
 //! host does, and a run depends on nothing but its [`Setup`] and its tasks.
 

@@ -1,35 +1,34 @@
 //! What an access costs: each CPU's two caches, the nodes' last levels, and the directory that
 //! keeps them coherent (MESI).
 //!
-//! An access is judged as a whole when it is made. What lies in the CPU's own caches, and is owned
-//! where it is written, costs what that cache costs. All else goes to the line's home, the
-//! directory:
+//! The cost of an access is determined in one step, when it is made. A read of a line in the CPU's
+//! own caches, or a write to one that the CPU owns, costs that cache's latency. Every other access
+//! goes to the directory at the line's home node:
 //!
 //! | found | a read | a write |
 //! |---|---|---|
-//! | own caches, shared | hit | upgrade: all others give it up |
-//! | owned by another CPU | transfer; then both share it | transfer; the other gives it up |
-//! | shared by others | last level or memory | the same, or an upgrade where that takes longer; the others give it up |
-//! | nobody has it | last level or memory; the reader owns it | the same |
+//! | own caches, shared | hit | upgrade: all other copies are invalidated |
+//! | owned by another CPU | transfer; then both share it | transfer; the other copy is invalidated |
+//! | shared by others | last level or memory | the same, or an upgrade where that takes longer; the other copies are invalidated |
+//! | in no private cache | last level or memory; the reader owns it | the same |
 //!
-//! Requests for one line follow each other. One that changes the owner makes the line busy until it
-//! is done, a read among sharers for a moment only ([`Profile::occupancy_cycles`]); who comes
-//! meanwhile waits its turn. Hits never wait.
+//! Requests for one line are served one after the other. One that changes the owner makes the line
+//! busy until it is done, a read of a line without an owner only for a moment
+//! ([`Profile::occupancy_cycles`]); a request that comes meanwhile waits. Hits never wait.
 //!
-//! Taking a line away clears the other CPU's tags at once. That takes one step for each of them,
-//! but each had to fetch the line before, so all in all an access stays O(1), and a hit for reading
-//! looks at its own tags alone.
+//! An invalidation clears the other CPUs' tags at once. That takes one step for each of them, but
+//! each had to fetch the line before, so an access is amortized O(1), and a read hit looks only at
+//! its own tags.
 //!
-//! The last level lies before its node's memory and is filled by whatever comes to that home. A
-//! line that it loses stays in the private caches.
+//! The last level is in front of its node's memory and is filled by every fetch that comes to that
+//! home. It is not inclusive: a line that it evicts stays in the private caches.
 //!
-//! A line changes hands for each access that asks for it. A real core that adds to a contended word
-//! again and again gets several additions in before it lets go, so such a storm is dearer here than
-//! it would be; taking turns is not. `tests/real_lines.rs` measures both.
+//! Every access to a contended line moves the line. A real core that adds to a contended word
+//! again and again completes several additions before it loses the line, so such a storm is more
+//! expensive here than on hardware; taking turns is not. `tests/real_lines.rs` measures both.
 //!
-//! - Invariant `listed`: a line lies in a CPU's second level exactly if the directory lists the
-//!   CPU.
-//! - Invariant `included`: what lies in the first level lies in the second.
+//! - Invariant `listed`: a line is in a CPU's second level exactly if the directory lists the CPU.
+//! - Invariant `included`: what is in the first level is in the second.
 //!
 //! [`Memory::check`] tests them, and `owner-alone` of the directory.
 
@@ -41,7 +40,7 @@ use crate::cache::Cache;
 use crate::directory::{CpuSet, Entry, MOST_CPUS};
 use crate::{AccessKind, Dice, Profile};
 
-/// Defines counts that add up, and of which an earlier state can be taken off.
+/// Defines a struct of counts that can be added and subtracted.
 macro_rules! counts {
     ($(#[$about:meta])+ pub struct $counts:ident { $($(#[$count_is:meta])+ $count:ident,)+ }) => {
         $(#[$about])+
@@ -67,7 +66,7 @@ macro_rules! counts {
 }
 
 counts! {
-    /// What a CPU asked of the memory, and what came of it.
+    /// The memory traffic of a CPU.
     ///
     /// Each access is counted once: `accesses` is the sum of `l1_hits`, `l2_hits`, `upgrades`,
     /// `llc_hits`, `memory` and `transfers`.
@@ -78,23 +77,23 @@ counts! {
         l1_hits,
         /// Found in the second level.
         l2_hits,
-        /// Found in the own caches, but shared, and made the CPU's own for a write.
+        /// Found in the CPU's own caches, but shared, and made exclusive for a write.
         upgrades,
         /// Fetched from a last level.
         llc_hits,
         /// Fetched from memory.
         memory,
-        /// Fetched from another CPU, who owned it.
+        /// Fetched from another CPU, which owned it.
         transfers,
-        /// Lines of this CPU that others took away.
+        /// Lines of this CPU that other CPUs' writes invalidated.
         invalidated,
-        /// Cycles waited for lines that others were busy with.
+        /// Cycles waited for lines that were busy with other requests.
         waited_cycles,
     }
 }
 
 impl Traffic {
-    /// Lines that were moved to this CPU.
+    /// Returns how many lines were moved to this CPU.
     #[must_use]
     pub const fn moved(&self) -> u64 {
         self.llc_hits + self.memory + self.transfers
@@ -105,13 +104,13 @@ impl Traffic {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Incoherent {
     /// `owner-alone`.
-    #[error("line {line} has an owner who is not its only holder")]
+    #[error("line {line} has an owner that is not its only holder")]
     OwnerNotAlone {
         /// The line.
         line: u32,
     },
     /// `listed`.
-    #[error("line {line}: the directory and the second level of CPU {cpu} do not agree")]
+    #[error("line {line}: the directory and the second level of CPU {cpu} disagree")]
     NotListed {
         /// The line.
         line: u32,
@@ -119,7 +118,7 @@ pub enum Incoherent {
         cpu: usize,
     },
     /// `included`.
-    #[error("line {line} lies in the first level of CPU {cpu}, and not in the second")]
+    #[error("line {line} is in the first level of CPU {cpu}, and not in the second")]
     NotIncluded {
         /// The line.
         line: u32,
@@ -136,7 +135,7 @@ struct Cpu {
     traffic: Traffic,
 }
 
-/// The memory of a machine as its CPUs see it: what each access costs. Holds no contents.
+/// The caches and memory of a machine: what each access costs. Holds no contents.
 ///
 /// ```
 /// use brickyard_machine::{AccessKind, Memory, Profile};
@@ -145,7 +144,7 @@ struct Cpu {
 /// memory.grow(1);
 /// let first = memory.access(0, 0, AccessKind::Store, 0);
 /// assert!(first >= 293); // from memory
-/// assert_eq!(memory.access(0, 0, AccessKind::Store, first), 0); // its own
+/// assert_eq!(memory.access(0, 0, AccessKind::Store, first), 0); // owned, a hit
 /// assert!(memory.access(1, 0, AccessKind::Load, first) >= 257); // from CPU 0
 /// assert!(memory.holds(0, 0) && memory.holds(1, 0));
 /// # Ok::<(), brickyard_machine::UnknownProfile>(())
@@ -155,25 +154,25 @@ pub struct Memory {
     profile: Profile,
     cpus: Vec<Cpu>,
     directory: Vec<Entry>,
-    /// A last level a node, or none at all.
+    /// A last level per node, or none at all.
     llcs: Vec<Cache>,
     /// The CPUs of each node.
     nodes: Vec<CpuSet>,
-    /// Lines of a 4 KiB page, which are at home on one node.
+    /// Lines per 4 KiB page, all of which have the same home node.
     page_lines: u32,
     dice: Dice,
 }
 
 impl Memory {
-    /// Empty caches for `cpus` CPUs of that profile, and no lines yet. The seed decides the
+    /// Empty caches for `cpus` CPUs of that profile, and no lines yet. The seed determines the
     /// perturbation of misses.
     ///
     /// Takes memory for the tags of all caches, 4 bytes each: up to 64 MB with `metatm-2007` and
-    /// 256 CPUs, which a host gives as it is used.
+    /// 256 CPUs, which the host backs as it is used.
     ///
     /// # Panics
     ///
-    /// Where `cpus` is 0 or more than [`MOST_CPUS`].
+    /// If `cpus` is 0 or more than [`MOST_CPUS`].
     #[must_use]
     pub fn new(profile: &Profile, cpus: usize, seed: u64) -> Self {
         assert!(
@@ -205,50 +204,50 @@ impl Memory {
         }
     }
 
-    /// There are lines 0 to `lines` from now on, at the least. New ones lie in no cache.
+    /// Grows the memory to at least `lines` lines, numbered from 0. New ones are in no cache.
     pub fn grow(&mut self, lines: usize) {
         let lines = lines.max(self.directory.len());
         self.directory.resize(lines, Entry::UNUSED);
     }
 
-    /// CPU `cpu` accesses `line`, from `now` on. Gives the cycles until it is done, waiting
-    /// included; 0 for a hit in the first level where that costs nothing.
+    /// Accesses `line` from `cpu` at `now`. Returns the cycles until it is done, waiting included;
+    /// 0 for a hit in the first level where that costs nothing.
     ///
-    /// Calls come in the order of `now`, of all CPUs together. O(1).
+    /// Calls must come in the order of `now`, over all CPUs. Amortized O(1).
     ///
     /// # Panics
     ///
-    /// Where there is no such CPU or line.
+    /// If there is no such CPU or line.
     #[inline]
     pub fn access(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
-        let asking = &mut self.cpus[cpu];
-        asking.traffic.accesses += 1;
-        if !asking.l1.touch(line) {
+        let caches = &mut self.cpus[cpu];
+        caches.traffic.accesses += 1;
+        if !caches.l1.touch(line) {
             return self.beyond_l1(cpu, line, kind, now);
         }
         if kind != AccessKind::Load && !self.directory[line as usize].is_owner(cpu) {
             return self.upgrade(cpu, line, kind, now);
         }
-        asking.traffic.l1_hits += 1;
-        self.profile.l1.cycles + self.beyond_plain(kind)
+        caches.traffic.l1_hits += 1;
+        self.profile.l1.cycles + self.atomic_cycles(kind)
     }
 
-    /// Is the line in that CPU's private caches? Not where there is no such line.
+    /// Whether the line is in that CPU's private caches. False where there is no such line.
     ///
     /// # Panics
     ///
-    /// Where there is no such CPU.
+    /// If there is no such CPU.
     #[must_use]
     pub fn holds(&self, cpu: usize, line: u32) -> bool {
         self.cpus[cpu].l2.contains(line)
     }
 
-    /// Would this access be a hit in the CPU's own caches, of a line that it owns where it writes?
-    /// Then it costs the same whenever it is made.
+    /// Whether this access would be a hit in the CPU's own caches, for a write of a line that the
+    /// CPU owns. The cost of such an access does not depend on when it is made.
     ///
     /// # Panics
     ///
-    /// Where there is no such CPU or line.
+    /// If there is no such CPU or line.
     #[inline]
     #[must_use]
     pub fn would_hit(&self, cpu: usize, line: u32, kind: AccessKind) -> bool {
@@ -259,21 +258,21 @@ impl Memory {
         }
     }
 
-    /// What that CPU asked so far.
+    /// Returns the traffic of that CPU so far.
     ///
     /// # Panics
     ///
-    /// Where there is no such CPU.
+    /// If there is no such CPU.
     #[must_use]
     pub fn traffic(&self, cpu: usize) -> Traffic {
         self.cpus[cpu].traffic
     }
 
-    /// Tests the invariants. Takes a look at every tag and every line for each CPU.
+    /// Tests the invariants. For each CPU it looks at every tag and every line.
     ///
     /// # Errors
     ///
-    /// The first that does not hold.
+    /// The first violation found.
     pub fn check(&self) -> Result<(), Incoherent> {
         for (line, entry) in (0_u32..).zip(&self.directory) {
             if !entry.owner_is_alone() {
@@ -295,20 +294,20 @@ impl Memory {
     }
 
     fn beyond_l1(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
-        let asking = &mut self.cpus[cpu];
-        if !asking.l2.touch(line) {
+        let caches = &mut self.cpus[cpu];
+        if !caches.l2.touch(line) {
             return self.miss(cpu, line, kind, now);
         }
-        // What falls out here still lies in the second level.
-        asking.l1.insert(line);
+        // What this evicts from the first level is still in the second.
+        caches.l1.insert(line);
         if kind != AccessKind::Load && !self.directory[line as usize].is_owner(cpu) {
             return self.upgrade(cpu, line, kind, now);
         }
-        asking.traffic.l2_hits += 1;
-        self.profile.l2.cycles + self.beyond_plain(kind)
+        caches.traffic.l2_hits += 1;
+        self.profile.l2.cycles + self.atomic_cycles(kind)
     }
 
-    /// A write to a line that lies here, shared.
+    /// Charges a write to a line that is in this CPU's caches, but shared.
     fn upgrade(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
         let entry = self.directory[line as usize];
         let begins = entry.busy_until.max(now);
@@ -318,12 +317,13 @@ impl Memory {
 
         let (home, node) = (self.home(line), self.cpus[cpu].node);
         let away = home != node || entry.holders().any_outside(&self.nodes[node]);
-        let done = begins + self.profile.upgrade_cycles + self.way(away) + self.beyond_plain(kind);
+        let done =
+            begins + self.profile.upgrade_cycles + self.crossing(away) + self.atomic_cycles(kind);
         self.own(cpu, line, done);
         done - now
     }
 
-    /// The line does not lie here: it is fetched from where it is.
+    /// Charges an access to a line that is not in this CPU's caches, and fetches it.
     fn miss(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
         let entry = self.directory[line as usize];
         let begins = entry.busy_until.max(now);
@@ -334,34 +334,34 @@ impl Memory {
             Some(owner) => self.fetch_from_owner(cpu, owner, line),
             None => self.fetch_from_home(cpu, line, kind, entry.holders()),
         };
-        let done = begins + fetched + delay + self.beyond_plain(kind);
+        let done = begins + fetched + delay + self.atomic_cycles(kind);
 
         if kind != AccessKind::Load || entry.holders().is_empty() {
             self.own(cpu, line, done);
         } else {
-            let moment = match entry.owner() {
+            let busy_until = match entry.owner() {
                 Some(_) => done,
                 None => begins + self.profile.occupancy_cycles,
             };
             let entry = &mut self.directory[line as usize];
             entry.share(cpu);
-            entry.busy_until = moment;
+            entry.busy_until = busy_until;
         }
         self.fill(cpu, line);
         done - now
     }
 
-    /// Cycles of a fetch from the CPU that owns the line.
+    /// Returns the cycles of a fetch from the CPU that owns the line.
     fn fetch_from_owner(&mut self, cpu: usize, owner: usize, line: u32) -> u64 {
         let (home, node) = (self.home(line), self.cpus[cpu].node);
         self.look_up(home, line);
         self.cpus[cpu].traffic.transfers += 1;
         let away = home != node || self.cpus[owner].node != node;
-        self.profile.transfer_cycles + self.way(away)
+        self.profile.transfer_cycles + self.crossing(away)
     }
 
-    /// Cycles of a fetch from the home's last level or memory, of a line that nobody owns; for a
-    /// write its holders give it up meanwhile.
+    /// Returns the cycles of a fetch from the home's last level or memory, of a line without an
+    /// owner; for a write its other copies are invalidated meanwhile.
     fn fetch_from_home(&mut self, cpu: usize, line: u32, kind: AccessKind, holders: CpuSet) -> u64 {
         let (home, node) = (self.home(line), self.cpus[cpu].node);
         let found = self.look_up(home, line);
@@ -377,13 +377,14 @@ impl Memory {
             }
         };
         if kind == AccessKind::Load || holders.is_empty() {
-            return fetched + self.way(home != node);
+            return fetched + self.crossing(home != node);
         }
         let away = home != node || holders.any_outside(&self.nodes[node]);
-        fetched.max(self.profile.upgrade_cycles) + self.way(away)
+        fetched.max(self.profile.upgrade_cycles) + self.crossing(away)
     }
 
-    /// Cycles of a hit in the last level of that node. After a miss the line lies there as well.
+    /// Returns the cycles of a hit in the last level of that node, or `None` after a miss, which
+    /// inserts the line.
     fn look_up(&mut self, home: usize, line: u32) -> Option<u64> {
         let llc = self.llcs.get_mut(home)?;
         if llc.touch(line) {
@@ -393,7 +394,7 @@ impl Memory {
         None
     }
 
-    /// The line is this CPU's alone, and busy until that is done.
+    /// Makes this CPU the owner of the line, and the line busy until `done`.
     fn own(&mut self, cpu: usize, line: u32, done: u64) {
         let entry = &mut self.directory[line as usize];
         entry.busy_until = done;
@@ -405,8 +406,8 @@ impl Memory {
         }
     }
 
-    /// A line that came goes into both caches, and what must leave the second level leaves the
-    /// first and the directory too.
+    /// Inserts a fetched line into both caches; what the second level evicts is removed from the
+    /// first and from the directory too.
     fn fill(&mut self, cpu: usize, line: u32) {
         let caches = &mut self.cpus[cpu];
         if let Some(victim) = caches.l2.insert(line) {
@@ -416,7 +417,7 @@ impl Memory {
         caches.l1.insert(line);
     }
 
-    /// The node whose memory holds the line.
+    /// Returns the node whose memory holds the line.
     fn home(&self, line: u32) -> usize {
         match self.nodes.len() {
             1 => 0,
@@ -424,14 +425,14 @@ impl Memory {
         }
     }
 
-    /// What a request takes longer that leaves its node.
-    fn way(&self, away: bool) -> u64 {
+    /// Returns the extra cycles of a request that leaves its node.
+    fn crossing(&self, away: bool) -> u64 {
         if away { self.profile.remote_cycles } else { 0 }
     }
 
-    /// What an access of this kind takes beyond a plain one.
+    /// Returns the extra cycles of an access of this kind compared with a plain one.
     #[inline]
-    fn beyond_plain(&self, kind: AccessKind) -> u64 {
+    fn atomic_cycles(&self, kind: AccessKind) -> u64 {
         match kind {
             AccessKind::Load | AccessKind::Store => 0,
             AccessKind::Exchange => self.profile.atomic_cycles,

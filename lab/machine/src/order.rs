@@ -1,27 +1,27 @@
-//! Who has seen what: vector clocks of the simulated CPUs, and races of guarded words.
+//! Happens-before: vector clocks of the simulated CPUs, and data races on guarded words.
 //!
-//! The rules are those of C++20, which are Rust's. A release store or exchange publishes all that
-//! its CPU has done and seen so far at that word; who acquires from the word has then seen it too.
-//! The *release sequence* that a release begins goes on through exchanges of any ordering and ends
-//! at the next store that is none: a relaxed store publishes nothing, not even what its own CPU
-//! published there before. `SeqCst` counts as `AcqRel`: the total order of such accesses is the
-//! order in which the machine makes them.
+//! The rules are those of C++20, which are Rust's. A release store or exchange publishes, at that
+//! word, all that its CPU has done and seen so far; a CPU that acquires from the word has then seen
+//! it too. The *release sequence* that a release begins continues through exchanges of any ordering
+//! and ends at the next plain store: a relaxed store publishes nothing, and withdraws even what its
+//! own CPU published there before. `SeqCst` counts as `AcqRel`: the total order of such accesses is
+//! the order in which the machine makes them.
 //!
-//! A guarded word is private to whoever holds what guards it, so any two accesses of which one
-//! writes must be ordered. For each the last write is kept as an *epoch* (a CPU and its clock
-//! then), and the reads since as an epoch too, or as a vector where several CPUs read that had not
-//! seen each other (Flanagan and Freund, FastTrack, 2009). An access that has not seen the last
-//! conflicting one is a [`Race`].
+//! A guarded word is private to the holder of its lock (or other guard), so any two accesses of
+//! which one writes must be ordered. For each word the last write is kept as an *epoch* (a CPU and
+//! its clock at that time), and the reads since as an epoch too, or as a vector where several CPUs
+//! read without having seen each other (Flanagan and Freund, FastTrack, 2009). An access that has
+//! not seen the last conflicting one is a [`Race`].
 //!
-//! What ran on one CPU is ordered, whichever tasks and interrupts it were: the scheduler that
-//! switched them is not part of what is watched. A task that wakes or goes on elsewhere takes along
-//! what its old CPU had seen: [`HappensBefore::handover`]. What was written before the machine ran,
-//! everybody has seen.
+//! Everything that ran on one CPU is ordered, across tasks and interrupts: the scheduler that
+//! switched them is not checked. A task that is woken or continues on another CPU brings along what
+//! its old CPU had seen: [`HappensBefore::handover`]. What was written before the machine ran, all
+//! CPUs have seen.
 
 use core::fmt;
 use core::sync::atomic::Ordering;
 
-/// What two accesses of a guarded word did that nothing ordered.
+/// The kinds of two unordered accesses to a guarded word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conflict {
     /// The word was written, and is read now.
@@ -32,16 +32,16 @@ pub enum Conflict {
     ReadThenWrite,
 }
 
-/// Two accesses of a guarded word that nothing ordered.
+/// Two accesses to a guarded word that nothing ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Race {
-    /// The CPU whose access it is.
+    /// The CPU that makes the later access.
     pub cpu: usize,
     /// The CPU whose earlier access it has not seen.
     pub other: usize,
-    /// The word, as it was named.
+    /// The word, as the caller identified it.
     pub word: u64,
-    /// What the two did.
+    /// The kinds of the two accesses.
     pub conflict: Conflict,
 }
 
@@ -64,11 +64,11 @@ impl fmt::Display for Race {
 
 impl core::error::Error for Race {}
 
-/// Which row of a table of clocks; row 0 is nobody's.
+/// A row of a table of clocks; row 0 is reserved for "none".
 type Row = u32;
 
-/// A moment of one CPU: its number and its own clock. Clock 0 is before all, so an epoch of zeros
-/// stands for no access.
+/// A moment on one CPU: its number and its own clock. Clock 0 is before everything, so an epoch of
+/// zeros means no access.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Epoch {
     cpu: u16,
@@ -78,9 +78,10 @@ struct Epoch {
 /// What an atomic word has published, besides its clock.
 #[derive(Debug, Clone, Copy, Default)]
 struct Published {
-    // Whoever has seen this epoch has seen the whole clock; without one that must be compared.
+    // A CPU that has seen this epoch has seen the whole clock; without one the clocks must be
+    // compared.
     head: Epoch,
-    // Is a release sequence going on?
+    // Whether a release sequence is in progress.
     live: bool,
 }
 
@@ -90,36 +91,36 @@ struct Accesses {
     written: Epoch,
     // The only read since, or the last of them: each has seen those before.
     read: Epoch,
-    // The reads since, by CPU, where one does not do.
+    // The reads since, by CPU, where one epoch cannot hold them.
     readers: Row,
 }
 
 /// The clocks of all CPUs and of all words that they share.
 ///
-/// A word is named by its address: four bytes and aligned at least for guarded words, any for
-/// atomic ones. Costs: an acquire of what was seen already a few loads, else one pass over a clock
-/// (a `u32` a CPU); a release one pass; a guarded access a few loads. Memory: 4 KiB of addresses
-/// take 16 KiB for their atomic words and 20 KiB for their guarded ones once one is used, and each
-/// word that was released to a clock.
+/// A word is identified by its address: a guarded word is aligned to four bytes or more, an atomic
+/// one may have any address. Costs: an acquire of what was seen already takes a few loads, any
+/// other one pass over a clock (a `u32` per CPU); a release one pass; a guarded access a few loads.
+/// Memory: each 4 KiB of addresses takes 16 KiB once an atomic word in it is used, and 20 KiB once
+/// a guarded one is; each word that was released to takes a clock.
 #[derive(Debug)]
 pub struct HappensBefore {
     // What each CPU has seen.
     seen: Clocks,
-    // Which row an atomic word has, once it has been released to.
+    // The row of an atomic word, once it has been released to.
     rows: Paged<Row>,
     published: Vec<Published>,
     clocks: Clocks,
     guarded: Paged<Accesses>,
     readers: Clocks,
-    // Rows of `readers` that nobody uses.
+    // Rows of `readers` that are free.
     spare: Vec<Row>,
 }
 
 impl HappensBefore {
-    /// So many CPUs, of which nobody has done anything yet.
+    /// The clocks of `cpus` CPUs, none of which has done anything yet.
     ///
     /// # Panics
-    /// For no CPU, and above 65,536.
+    /// If `cpus` is 0 or above 65,536.
     #[must_use]
     pub fn new(cpus: usize) -> Self {
         assert!((1..=1 << 16).contains(&cpus), "1 to 65536 CPUs");
@@ -141,7 +142,7 @@ impl HappensBefore {
         }
     }
 
-    /// `cpu` has loaded an atomic word.
+    /// Records that `cpu` has loaded an atomic word.
     #[inline]
     pub fn load(&mut self, cpu: usize, word: u64, order: Ordering) {
         if acquires(order) {
@@ -162,8 +163,8 @@ impl HappensBefore {
         }
     }
 
-    /// `cpu` has read and written an atomic word as one. An exchange that was refused is a
-    /// [load](HappensBefore::load).
+    /// Records that `cpu` has read and written an atomic word in one step. An exchange that failed
+    /// is a [load](HappensBefore::load).
     #[inline]
     pub fn exchange(&mut self, cpu: usize, word: u64, order: Ordering) {
         if acquires(order) {
@@ -171,23 +172,23 @@ impl HappensBefore {
             self.acquire(cpu, row);
         }
         if !releases(order) {
-            // A release sequence that goes on, goes on.
+            // A release sequence in progress continues.
             return;
         }
         let row = self.row_of(word);
         let published = self.published[row as usize];
-        if !published.live || acquires(order) || self.knows(cpu, published) {
-            // All that was published is seen here, so one's own clock says it all.
+        if !published.live || acquires(order) || self.has_seen_all(cpu, published) {
+            // This CPU has seen all that was published, so its own clock covers it.
             self.publish(cpu, row);
         } else {
-            self.publish_too(cpu, row);
+            self.publish_joined(cpu, row);
         }
     }
 
-    /// `cpu` reads a guarded word.
+    /// Records that `cpu` reads a guarded word.
     ///
     /// # Errors
-    /// The last write was another CPU's, and has not been seen.
+    /// The last write was another CPU's, which `cpu` has not seen.
     #[inline]
     pub fn guarded_read(&mut self, cpu: usize, word: u64) -> Result<(), Race> {
         let now = self.now(cpu);
@@ -218,10 +219,10 @@ impl HappensBefore {
         Ok(())
     }
 
-    /// `cpu` writes a guarded word.
+    /// Records that `cpu` writes a guarded word.
     ///
     /// # Errors
-    /// The last write, or a read since, was another CPU's and has not been seen.
+    /// The last write, or a read since, was another CPU's, which `cpu` has not seen.
     #[inline]
     pub fn guarded_write(&mut self, cpu: usize, word: u64) -> Result<(), Race> {
         let now = self.now(cpu);
@@ -234,7 +235,7 @@ impl HappensBefore {
             return Err(race(cpu, written, word, Conflict::WriteThenWrite));
         }
         if readers != 0 {
-            self.look_at_readers(cpu, word, readers)?;
+            self.check_readers(cpu, word, readers)?;
             self.spare.push(readers);
         } else if !self.has_seen(cpu, read) {
             return Err(race(cpu, read, word, Conflict::ReadThenWrite));
@@ -246,8 +247,8 @@ impl HappensBefore {
         Ok(())
     }
 
-    /// From now on `to` has seen all that `from` has: a task moves, one wakes another, an interrupt
-    /// is sent and taken.
+    /// Records that `to` has now seen all that `from` has: a task moved between them, one woke a
+    /// task on the other, or one sent the other an interrupt.
     pub fn handover(&mut self, from: usize, to: usize) {
         if from != to {
             let (from_row, to_row) = self.seen.two(from as Row, to as Row);
@@ -267,19 +268,19 @@ impl HappensBefore {
         self.seen.of(cpu as Row)[usize::from(epoch.cpu)] >= epoch.clock
     }
 
-    /// Has `cpu` certainly seen all that was published?
-    fn knows(&self, cpu: usize, published: Published) -> bool {
+    /// Returns true only if `cpu` has seen all that was published; may return false if it has.
+    fn has_seen_all(&self, cpu: usize, published: Published) -> bool {
         published.head != Epoch::default() && self.has_seen(cpu, published.head)
     }
 
-    /// What `cpu` does from here on, nobody has seen yet. A clock that can rise no further misses
-    /// races, and reports none that is not there.
+    /// Advances the clock of `cpu`: what it does from here on, no other CPU has seen yet. A
+    /// saturated clock makes the check miss races, but never report a false one.
     fn tick(&mut self, cpu: usize) {
         let clock = &mut self.seen.of_mut(cpu as Row)[cpu];
         *clock = clock.saturating_add(1);
     }
 
-    /// The row of an atomic word; a new one, where nothing is published, if it has none.
+    /// Returns the row of an atomic word; gives it a new, empty one if it has none.
     fn row_of(&mut self, word: u64) -> Row {
         let row = self.rows.at(word);
         if *row == 0 {
@@ -291,12 +292,12 @@ impl HappensBefore {
 
     fn acquire(&mut self, cpu: usize, row: Row) {
         let published = self.published[row as usize];
-        if published.live && !self.knows(cpu, published) {
+        if published.live && !self.has_seen_all(cpu, published) {
             join(self.seen.of_mut(cpu as Row), self.clocks.of(row));
         }
     }
 
-    /// The word says what `cpu` has seen, and no more.
+    /// Makes the word publish what `cpu` has seen, and nothing else.
     fn publish(&mut self, cpu: usize, row: Row) {
         let seen = self.seen.of(cpu as Row);
         self.clocks.of_mut(row).copy_from_slice(seen);
@@ -307,15 +308,16 @@ impl HappensBefore {
         self.tick(cpu);
     }
 
-    /// The word says what `cpu` has seen besides what it said before: two release sequences go on
-    /// as one.
-    fn publish_too(&mut self, cpu: usize, row: Row) {
+    /// Makes the word publish what `cpu` has seen in addition to what it published before: two
+    /// release sequences continue as one.
+    fn publish_joined(&mut self, cpu: usize, row: Row) {
         join(self.clocks.of_mut(row), self.seen.of(cpu as Row));
         self.published[row as usize].head = Epoch::default();
         self.tick(cpu);
     }
 
-    fn look_at_readers(&self, cpu: usize, word: u64, readers: Row) -> Result<(), Race> {
+    /// Returns the race with a read that `cpu` has not seen, if there is one.
+    fn check_readers(&self, cpu: usize, word: u64, readers: Row) -> Result<(), Race> {
         let seen = self.seen.of(cpu as Row).iter();
         let mut reads = self.readers.of(readers).iter().zip(seen);
         match reads.position(|(read, seen)| read > seen) {
@@ -339,7 +341,7 @@ fn race(cpu: usize, unseen: Epoch, word: u64, conflict: Conflict) -> Race {
     }
 }
 
-/// Clocks, each a `u32` a CPU, one after the other.
+/// Vector clocks, stored one after the other: each a `u32` per CPU.
 #[derive(Debug, Clone)]
 struct Clocks {
     cpus: usize,
@@ -354,7 +356,7 @@ impl Clocks {
         }
     }
 
-    /// One more, of zeros.
+    /// Adds a clock of zeros; returns its row.
     fn add_row(&mut self) -> Row {
         let row = self.rows.len() / self.cpus;
         self.rows.resize(self.rows.len() + self.cpus, 0);
@@ -369,7 +371,7 @@ impl Clocks {
         &mut self.rows[row as usize * self.cpus..][..self.cpus]
     }
 
-    /// One to read and another one to write.
+    /// Returns one row to read and another to write, which must differ.
     fn two(&mut self, read: Row, write: Row) -> (&[u32], &mut [u32]) {
         let (read, write) = (read as usize * self.cpus, write as usize * self.cpus);
         let (low, high) = self.rows.split_at_mut(read.max(write));
@@ -397,18 +399,18 @@ const fn releases(order: Ordering) -> bool {
     )
 }
 
-/// Of each pair the later, into the first.
+/// Sets each clock of `into` to the later of the pair.
 fn join(into: &mut [u32], other: &[u32]) {
     for (own, &other) in into.iter_mut().zip(other) {
         *own = (*own).max(other);
     }
 }
 
-/// Addresses of a page of this table.
+/// Log2 of the addresses that a page of the table covers.
 const PAGE_SHIFT: u32 = 12;
 
-/// A value for each `1 << grain` bytes of a dense space of addresses, made page by page when first
-/// asked for.
+/// A table with a value for each `1 << grain` bytes of a dense address space, allocated page by
+/// page on first use.
 #[derive(Debug)]
 struct Paged<T> {
     grain: u32,

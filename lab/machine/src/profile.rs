@@ -1,13 +1,13 @@
 //! The simulated machines, by name: their CPUs, caches, latencies, and what the kernel of their
-//! time does beside the allocator.
+//! time does besides allocating.
 //!
-//! A core is one instruction a cycle, and waits for each access. So [`CacheShape::cycles`] is what
-//! an access takes beyond its instruction. A hit in the first-level cache takes nothing more on any
-//! of them: the paper of 2007 says so, and the real cores hide their 3 to 5 cycles by running
-//! ahead.
+//! A core executes one instruction a cycle, in order, and stalls on each access. So
+//! [`CacheShape::cycles`] is what an access takes beyond its instruction. A hit in the first-level
+//! cache takes nothing more on any of them: the paper of 2007 states it, and the real cores hide
+//! their 3 to 5 cycles by executing out of order.
 //!
-//! Each figure says where it comes from. "Our choice" marks what nobody published, with the reason
-//! for it.
+//! Each figure has its source beside it. "Our choice" marks a figure that nobody published, with
+//! the reason for it.
 
 use thiserror::Error;
 
@@ -16,14 +16,14 @@ use thiserror::Error;
 pub struct CacheShape {
     /// Lines in all.
     pub lines: usize,
-    /// Lines a set: the places in which a line may lie.
+    /// Lines per set: the places in which a given line can be cached.
     pub ways: usize,
     /// Cycles of a hit, beyond the instruction itself.
     pub cycles: u64,
 }
 
 impl CacheShape {
-    /// So many lines, so many of them a set, a hit in so many cycles.
+    /// A cache of `lines` lines in sets of `ways`, with a hit latency of `cycles`.
     #[must_use]
     pub const fn new(lines: usize, ways: usize, cycles: u64) -> Self {
         Self {
@@ -33,8 +33,8 @@ impl CacheShape {
         }
     }
 
-    /// Sets: lines divided by ways. The index is a few bits of the line's number, so this is a
-    /// power of two: what is not is rounded down, and there is one at least.
+    /// Returns the number of sets: lines divided by ways. The set index is a few bits of the line's
+    /// number, so the result is rounded down to a power of two, and is at least one.
     #[must_use]
     pub const fn sets(&self) -> usize {
         let ways = if self.ways == 0 { 1 } else { self.ways };
@@ -48,68 +48,68 @@ impl CacheShape {
 /// A machine to simulate. Times are in cycles of its CPUs unless the name says `ns`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// By what name it is asked for.
+    /// The name that selects it.
     pub name: &'static str,
     /// One line on what it is.
     pub about: &'static str,
-    /// CPUs as published. A run may take another number.
+    /// CPUs as published. A run may use another number.
     pub cpus: usize,
     /// Clock, in MHz.
     pub megahertz: u64,
-    /// Bytes a cache line: a power of two, 4096 at most.
+    /// Bytes per cache line: a power of two, 4096 at most.
     pub line_bytes: usize,
     /// First level, private to a CPU.
     pub l1: CacheShape,
-    /// Second level, private to a CPU. What lies in the first level lies here too.
+    /// Second level, private to a CPU, inclusive of the first.
     pub l2: CacheShape,
-    /// Last level, one a node, before that node's memory; `None` where the second level is the
-    /// last.
+    /// Last level, one per node, in front of that node's memory; `None` where the second level is
+    /// the last.
     pub llc: Option<CacheShape>,
-    /// Nodes. The CPUs are divided evenly; pages of 4 KiB are at home on one after the other.
+    /// NUMA nodes. The CPUs are divided evenly; pages of 4 KiB are interleaved over the nodes.
     pub nodes: usize,
-    /// A line out of memory, on the asking CPU's own node.
+    /// Fetching a line from memory, on the requesting CPU's own node.
     pub memory_cycles: u64,
-    /// What is added once where a request leaves the node.
+    /// Added once where a request leaves the node.
     pub remote_cycles: u64,
-    /// A line out of another CPU's private cache, on the same node.
+    /// Fetching a line from another CPU's private cache, on the same node.
     pub transfer_cycles: u64,
-    /// To make a shared line one's own: the others give up theirs, no data is moved.
+    /// Making a shared line exclusive: the other copies are invalidated, no data is moved.
     pub upgrade_cycles: u64,
-    /// How long a read of a line that nobody owns keeps the line busy for the next request. (A
+    /// How long a read of a line without an owner keeps the line busy for the next request. (A
     /// request that changes the owner keeps it busy until it is done.)
     pub occupancy_cycles: u64,
-    /// A miss of the private caches is delayed by 0 to this many cycles, by the dice, as Alameldeen
-    /// and Wood propose ("Variability in Architectural Simulations of Multi-threaded Workloads",
-    /// 2003), so that runs with several seeds give an interval.
+    /// A miss of the private caches is delayed by a random 0 to this many cycles, as Alameldeen and
+    /// Wood propose ("Variability in Architectural Simulations of Multi-threaded Workloads", 2003),
+    /// so that runs with several seeds give an interval.
     pub perturbation: u64,
     /// Memory, in bytes.
     pub memory_bytes: u64,
-    /// What the disk takes for a request, in nanoseconds.
+    /// Duration of a disk request, in nanoseconds.
     pub disk_ns: u64,
-    /// From one timer tick to the next, in nanoseconds.
+    /// Period of the timer tick, in nanoseconds.
     pub tick_ns: u64,
-    /// What a timer tick takes.
+    /// Duration of a timer tick.
     pub tick_cycles: u64,
     /// How long a task runs before the next in the queue gets the CPU, in nanoseconds.
     pub slice_ns: u64,
-    /// What a switch from a task to another takes.
+    /// Duration of a task switch.
     pub switch_cycles: u64,
-    /// From the sending of an interrupt to another CPU until its handler begins.
+    /// From the sending of an inter-processor interrupt until its handler begins.
     pub ipi_cycles: u64,
-    /// What masking interrupts takes, and what restoring them takes: each this much.
+    /// Duration of masking interrupts, and of restoring them: each this much.
     pub mask_cycles: u64,
-    /// What an atomic read and write takes beyond a plain access.
+    /// What an atomic read-modify-write takes beyond a plain access.
     /// [`Memory::access`](crate::Memory::access) adds it.
     pub atomic_cycles: u64,
-    /// A page fault without what the allocator takes: trap, page table, clearing of one page.
+    /// A page fault without the allocator's part: trap, page table, clearing of one page.
     pub page_fault_cycles: u64,
 }
 
-/// The machine that Porter simulated in 2007 (MetaTM in Simics): the paper's figures, and nothing
-/// that it does not have.
+/// The machine that Porter simulated in 2007 (MetaTM in Simics), with the paper's figures and no
+/// feature that the paper does not name.
 ///
-/// The paper gives one latency, 200 cycles, for what leaves the private caches. Our reading: so it
-/// is for memory, for a line of another CPU and for an upgrade alike, and reads of one line do not
+/// The paper gives one latency, 200 cycles, for what leaves the private caches. We take it to hold
+/// for memory, for a line of another CPU and for an upgrade alike, and reads of one line not to
 /// delay each other.
 const METATM_2007: Profile = Profile {
     name: "metatm-2007",
@@ -125,12 +125,12 @@ const METATM_2007: Profile = Profile {
     // Paper: only private caches, one memory.
     llc: None,
     nodes: 1,
-    // Paper: 200 cycles. Our reading: for all that leaves the private caches.
+    // Paper: 200 cycles. Our reading: for everything that leaves the private caches.
     memory_cycles: 200,
     remote_cycles: 0,
     transfer_cycles: 200,
     upgrade_cycles: 200,
-    // Paper: a latency and no limit beside it.
+    // Paper: a latency, and no bandwidth limit.
     occupancy_cycles: 0,
     // Paper: "as described by Alameldeen and Wood", who add 0 to 4 ns to a miss: at 1 GHz as many
     // cycles.
@@ -138,8 +138,8 @@ const METATM_2007: Profile = Profile {
     // Paper: 1 GB, 5.5 ms.
     memory_bytes: 1 << 30,
     disk_ns: 5_500_000,
-    // Linux 2.6.16 on i386: HZ is 250 unless configured otherwise, a task of usual priority runs
-    // 100 ms.
+    // Linux 2.6.16 on i386: HZ is 250 unless configured otherwise, and a task of default priority
+    // has a slice of 100 ms.
     tick_ns: 4_000_000,
     slice_ns: 100_000_000,
     // Our choice: some 1,000 to 2,000 instructions with a few misses; measured ticks and switches
@@ -150,7 +150,7 @@ const METATM_2007: Profile = Profile {
     ipi_cycles: 1_000,
     // One instruction each, at one instruction a cycle.
     mask_cycles: 1,
-    // The same: a locked instruction is an instruction.
+    // The same: a locked instruction counts as one instruction.
     atomic_cycles: 0,
     // Our estimate: 1,200 instructions of trap, fault and page table, 1,024 stores of a word, and
     // 64 lines of which half come from the second level (16) and half from memory (200).
@@ -159,10 +159,10 @@ const METATM_2007: Profile = Profile {
 
 /// Porter's real machine of 2007: a Dell PowerEdge 2900 with two Xeon X5355.
 ///
-/// In reality two cores share a second level of 4 MB, and four such pairs meet on the front-side
-/// buses. Here each CPU has half of it for itself, and a line from another CPU costs the mean over
-/// the seven others. So what is too dear is what two neighbours do with each other, one pair of
-/// seven.
+/// In reality two cores share a second level of 4 MB, and four such pairs are connected by the
+/// front-side buses. Here each CPU has half of it to itself, and a line from another CPU costs the
+/// mean over the seven others. So a transfer between the two cores of a pair, one of seven, is
+/// charged too much.
 const XEON_X5355: Profile = Profile {
     name: "xeon-x5355",
     about: "two Xeon X5355 of 2007, 2 x 4 cores at 2.66 GHz (Porter's real machine)",
@@ -180,22 +180,22 @@ const XEON_X5355: Profile = Profile {
     // servers.
     memory_cycles: 293,
     remote_cycles: 0,
-    // Baumann et al., "The Multikernel" (2009), have this very CPU: a message, two movements of a
+    // Baumann et al., "The Multikernel" (2009), measured this CPU: a message, two movements of a
     // line, takes 180 cycles between cores of a pair and 570 between others. (90 + 6 * 285) / 7.
     transfer_cycles: 257,
-    // The same measurement: the sender's half of it is an invalidation over the bus.
+    // The same measurement: the sender's half is an invalidation over the bus.
     upgrade_cycles: 257,
-    // Our choice: two clocks of the bus (333 MHz), by which snoops follow each other.
+    // Our choice: two clocks of the bus (333 MHz), the spacing of snoops.
     occupancy_cycles: 16,
     // Alameldeen and Wood's 4 ns.
     perturbation: 11,
     // Porter: 8 GB.
     memory_bytes: 8 << 30,
-    // Our choice: that of the simulated one. A seek and half a turn of a server's disk of 10,000
-    // turns a minute take as long.
+    // Our choice: as on the simulated machine. A seek and half a turn of a server's disk of 10,000
+    // rpm take about as long.
     disk_ns: 5_500_000,
-    // Linux 2.6.23 and 2.6.24 with CFS: HZ 250; 20 ms of latency on one CPU, four times that on
-    // eight, shared by the tasks that can run: two.
+    // Linux 2.6.23 and 2.6.24 with CFS: HZ 250; a scheduling latency of 20 ms on one CPU, four
+    // times that on eight, divided among the runnable tasks: two.
     tick_ns: 4_000_000,
     slice_ns: 40_000_000,
     // Our choice: 1 us; and 1.3 us, as lmbench measures two small processes on these cores.
@@ -207,15 +207,15 @@ const XEON_X5355: Profile = Profile {
     mask_cycles: 10,
     // uops.info and Fog's tables: some 20 cycles for a locked instruction that hits.
     atomic_cycles: 20,
-    // From the i7's: memory and core take a third longer in cycles for the same work (our
-    // estimate).
+    // The i7's figure, and a third more: what memory and core take longer in cycles for the same
+    // work (our estimate).
     page_fault_cycles: 4_200,
 };
 
-/// Gorman's machine of 2013: "a single socket i7 with 16G RAM". It is not named more exactly; ours
-/// is a Core i7-4770's or 3770's size and clock.
+/// Gorman's machine of 2013: "a single socket i7 with 16G RAM". The model is not named; ours has
+/// the size and clock of a Core i7-4770 or 3770.
 ///
-/// In reality two threads share a core and its caches. Here each of the eight CPUs has its own:
+/// In reality two threads share a core and its caches. Here each of the eight CPUs has its own, so
 /// from 5 CPUs up it is faster than the published one.
 const I7_2013: Profile = Profile {
     name: "i7-2013",
@@ -226,7 +226,7 @@ const I7_2013: Profile = Profile {
     line_bytes: 64,
     // Vendor: 32 KB and 256 KB in 8 ways; 8 MB in 16 ways.
     l1: CacheShape::new(512, 8, 0),
-    // 7-cpu.com, Haswell: 12 cycles; 36 of the last level.
+    // 7-cpu.com, Haswell: 12 cycles; 36 for the last level.
     l2: CacheShape::new(4_096, 8, 12),
     llc: Some(CacheShape::new(131_072, 16, 36)),
     nodes: 1,
@@ -243,9 +243,10 @@ const I7_2013: Profile = Profile {
     perturbation: 14,
     // Gorman: 16G.
     memory_bytes: 16 << 30,
-    // Our choice: a seek of a desktop's disk.
+    // Our choice: a seek of a desktop disk.
     disk_ns: 8_000_000,
-    // Linux 3.9 with HZ 250; 24 ms of latency on eight CPUs, shared by the tasks that can run: two.
+    // Linux 3.9 with HZ 250; a scheduling latency of 24 ms on eight CPUs, divided among the
+    // runnable tasks: two.
     tick_ns: 4_000_000,
     slice_ns: 12_000_000,
     // Our choice: 0.7 us and 1 us.
@@ -266,8 +267,8 @@ const I7_2013: Profile = Profile {
 /// A large server of 2023: two sockets of 64 cores (the size of a Xeon Platinum 8592+), each with a
 /// last level of 320 MB. No core runs two threads.
 ///
-/// The last level lies before its node's memory: a line is looked for where it is at home. Real
-/// ones keep a copy of remote lines near as well.
+/// The last level is in front of its node's memory: a line is looked up at its home node only. Real
+/// ones cache remote lines as well.
 const MANY_CORE: Profile = Profile {
     name: "many-core",
     about: "a server of 2023, two sockets of 64 cores, each with one last level",
@@ -279,16 +280,16 @@ const MANY_CORE: Profile = Profile {
     l1: CacheShape::new(768, 12, 0),
     // Measured by reviewers on these cores (Sapphire Rapids and after): 14 to 16 cycles.
     l2: CacheShape::new(32_768, 16, 15),
-    // The same: some 30 ns, since the mesh is large.
+    // The same reviews: some 30 ns, since the mesh is large.
     llc: Some(CacheShape::new(5_242_880, 20, 90)),
     nodes: 2,
-    // The same: about 110 ns, and 60 to 70 ns more from the other socket.
+    // The same reviews: about 110 ns, and 60 to 70 ns more from the other socket.
     memory_cycles: 320,
     remote_cycles: 190,
-    // The same: compare-and-swap between two cores of a socket takes 50 to 80 ns there and back,
-    // one way and its snoop half to all of it.
+    // The same reviews: compare-and-swap between two cores of a socket takes 50 to 80 ns for the
+    // round trip, and one way with its snoop half of that to all of it.
     transfer_cycles: 170,
-    // Our choice: the way to the last level and a snoop from there, without the data.
+    // Our choice: the path to the last level and a snoop from there, without the data.
     upgrade_cycles: 130,
     // Our choice: a slice takes one request for a line every few cycles of its slower clock.
     occupancy_cycles: 8,
@@ -298,7 +299,7 @@ const MANY_CORE: Profile = Profile {
     memory_bytes: 256 << 30,
     // Our choice: a read of a flash drive.
     disk_ns: 80_000,
-    // Linux 6.12: HZ 250; EEVDF's base slice of 0.7 ms, four times that on eight CPUs and more.
+    // Linux 6.12: HZ 250; EEVDF's base slice of 0.7 ms, four times that on eight or more CPUs.
     tick_ns: 4_000_000,
     slice_ns: 2_800_000,
     // Our choice: 0.5 us and 1 us, with the mitigations of these years.
@@ -310,7 +311,7 @@ const MANY_CORE: Profile = Profile {
     mask_cycles: 10,
     // uops.info, Alder Lake-P (the same core): 19 cycles for a locked instruction that hits.
     atomic_cycles: 18,
-    // Our choice: the i7's. Better cores and dearer traps have about made up for each other.
+    // Our choice: the i7's. Faster cores and more expensive traps have about cancelled out.
     page_fault_cycles: 3_166,
 };
 
@@ -318,7 +319,7 @@ impl Profile {
     /// Every profile, oldest first.
     pub const ALL: [&'static Self; 4] = [&METATM_2007, &XEON_X5355, &I7_2013, &MANY_CORE];
 
-    /// The profile of that name.
+    /// Returns the profile of that name.
     ///
     /// ```
     /// use brickyard_machine::Profile;
@@ -330,20 +331,21 @@ impl Profile {
     ///
     /// # Errors
     ///
-    /// [`UnknownProfile`] where there is none; it names those that there are.
+    /// [`UnknownProfile`] where there is none; its message lists the known names.
     pub fn by_name(name: &str) -> Result<&'static Self, UnknownProfile> {
         let found = Self::ALL.into_iter().find(|profile| profile.name == name);
         found.ok_or_else(|| UnknownProfile { name: name.into() })
     }
 
-    /// Cycles in so many nanoseconds, rounded down; the largest number where there are more.
+    /// Converts nanoseconds to cycles, rounded down and saturating.
     #[must_use]
     pub fn cycles(&self, ns: u64) -> u64 {
         let cycles = u128::from(ns) * u128::from(self.megahertz) / 1_000;
         u64::try_from(cycles).unwrap_or(u64::MAX)
     }
 
-    /// The node of a CPU where `cpus` run: the first share of them is node 0, and so on.
+    /// Returns the node of a CPU on a machine of `cpus` CPUs, which are divided evenly in order of
+    /// their numbers. 0 where `cpus` is 0.
     #[must_use]
     pub const fn node_of(&self, cpu: usize, cpus: usize) -> usize {
         if cpus == 0 {
@@ -357,7 +359,7 @@ impl Profile {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("no machine is called `{name}`; there are {}", names())]
 pub struct UnknownProfile {
-    /// What was asked for.
+    /// The name that was requested.
     pub name: String,
 }
 
@@ -400,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_those_that_there_are() {
+    fn the_error_for_an_unknown_name_lists_the_known_ones() {
         let unknown = Profile::by_name("cray").unwrap_err();
         assert_eq!(
             unknown.to_string(),

@@ -1,41 +1,41 @@
-//! Which memory of the host is shared memory of the machine, and where it lies there.
+//! Which memory of the host is shared memory of the machine, and at which simulated address.
 //!
-//! The host puts things at other addresses each time. A run must not depend on that, so each piece
-//! that is mapped gets the next pages of the machine, in the order in which they were mapped.
+//! Host addresses differ from run to run. A run must not depend on them, so each region that is
+//! mapped gets the next free pages of the machine, in the order in which they were mapped.
 
-/// Bytes of a page of the machine; mapped memory begins at one, on both sides.
+/// Bytes of a page of the machine; a mapped region begins at a page boundary on both sides.
 pub(crate) const PAGE: usize = 4096;
 
-/// A mapped piece.
+/// A mapped region.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct Region {
     first: usize,
     bytes: usize,
-    /// Where it lies in the machine.
+    /// Its first address in the machine.
     simulated: usize,
 }
 
-/// All mapped pieces.
+/// All mapped regions.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
-    pieces: Vec<Piece>,
+    regions: Vec<Region>,
     end: usize,
 }
 
 impl Regions {
-    /// Maps `bytes` at `first`, which begins a page.
+    /// Maps `bytes` at `first`, which must be aligned to a page.
     pub(crate) fn add(&mut self, first: usize, bytes: usize) {
         assert!(
             first.is_multiple_of(PAGE),
-            "mapped memory begins at a page, so that lines are the same in every run"
+            "memory to map must be aligned to a page, so that its lines are the same in every run"
         );
         let overlaps =
-            |piece: &Piece| first < piece.first + piece.bytes && piece.first < first + bytes;
+            |region: &Region| first < region.first + region.bytes && region.first < first + bytes;
         assert!(
-            !self.pieces.iter().any(overlaps),
-            "mapped memory is mapped once"
+            !self.regions.iter().any(overlaps),
+            "the memory is mapped already"
         );
-        self.pieces.push(Piece {
+        self.regions.push(Region {
             first,
             bytes,
             simulated: self.end,
@@ -43,19 +43,19 @@ impl Regions {
         self.end += bytes.next_multiple_of(PAGE);
     }
 
-    /// The machine's address of what the host has at `address`.
+    /// Returns the machine's address of the host's `address`, or `None` where nothing is mapped.
     #[inline]
     pub(crate) fn find(&mut self, address: usize) -> Option<usize> {
-        // The piece that was asked for last stands first.
+        // The region that was looked up last is kept first.
         let place = self
-            .pieces
+            .regions
             .iter()
-            .position(|piece| address.wrapping_sub(piece.first) < piece.bytes)?;
+            .position(|region| address.wrapping_sub(region.first) < region.bytes)?;
         if place > 0 {
-            self.pieces.swap(0, place);
+            self.regions.swap(0, place);
         }
-        let piece = self.pieces[0];
-        Some(piece.simulated + (address - piece.first))
+        let region = self.regions[0];
+        Some(region.simulated + (address - region.first))
     }
 
     /// Bytes mapped so far, in whole pages.
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_follow_each_other_wherever_they_lie_on_the_host() {
+    fn regions_are_contiguous_in_the_machine_whatever_their_host_addresses() {
         let mut regions = Regions::default();
         regions.add(7 * PAGE, 100);
         regions.add(3 * PAGE, PAGE + 1);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "mapped once")]
+    #[should_panic(expected = "mapped already")]
     fn nothing_is_mapped_twice() {
         let mut regions = Regions::default();
         regions.add(PAGE, 2 * PAGE);

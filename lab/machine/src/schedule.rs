@@ -1,8 +1,10 @@
-//! Which task runs where: a queue a CPU, idle CPUs that take from the longest one, slices of time.
+//! The scheduler: a run queue per CPU, idle CPUs that steal from the longest one, time slices.
 //!
-//! As the kernels of these documents did it: a task that wakes goes to the CPU it ran on, if that
-//! is idle, else to an idle one, else into the shortest queue. In the kernel nobody is preempted;
-//! while a task computes it is, when its slice is over, or at once by an errand of another CPU.
+//! As in the kernels of the papers: a task that wakes goes to the CPU it ran on, if that is idle,
+//! else to an idle one, else into the shortest queue. A task in the kernel is not preempted; one
+//! that computes is, when its slice ends, or at once for a remote call by another CPU. Where time
+//! is random, a task may also be preempted at any access unless it is pinned or has interrupts
+//! masked, and may move to any CPU.
 
 use core::cmp::Reverse;
 
@@ -11,11 +13,11 @@ use crate::state::State;
 use crate::task::{Affinity, Spent, Stage, TaskId};
 
 impl State {
-    /// A task can run from `time` on.
+    /// Makes a task runnable from `time` on.
     pub(crate) fn ready(&mut self, id: TaskId, time: u64) {
         self.tasks[id].stage = Stage::Ready;
         let cpu = self.choose_cpu(id);
-        // What the waker has done, the woken one sees.
+        // The woken task has seen what its waker has done.
         if let Some(order) = &mut self.order {
             order.handover(self.running, cpu);
         }
@@ -48,7 +50,7 @@ impl State {
         idle.or_else(shortest).unwrap_or(last)
     }
 
-    /// An idle CPU begins with a task, at `time` at the earliest.
+    /// Starts a task on an idle CPU, at `time` at the earliest.
     fn start(&mut self, cpu: usize, id: TaskId, time: u64) {
         let (from, switch) = (self.tasks[id].last_cpu, self.setup.profile.switch_cycles);
         let idle = time.saturating_sub(self.cpus[cpu].clock);
@@ -75,8 +77,8 @@ impl State {
         self.comes_at(now, cpu);
     }
 
-    /// The running CPU goes on with another task, or is idle. The one that ran until now has been
-    /// seen to.
+    /// Switches the running CPU to its next task, or to idle. The caller has already recorded the
+    /// new state of the task that ran until now.
     fn next_task(&mut self) {
         let cpu = self.running;
         self.cpus[cpu].current = None;
@@ -88,7 +90,7 @@ impl State {
         }
     }
 
-    /// A task from the longest queue that any CPU may run.
+    /// Takes a task that any CPU may run, from the queue with the most of them.
     fn steal(&mut self) -> Option<TaskId> {
         let movable = |&id: &TaskId| self.tasks[id].affinity == Affinity::Any;
         let waiting = |cpu: usize| self.cpus[cpu].queue.iter().filter(|id| movable(id)).count();
@@ -97,14 +99,14 @@ impl State {
         self.cpus[longest].queue.remove(at)
     }
 
-    /// The running task sleeps, until it is made ready. Its CPU takes another one.
+    /// Puts the running task to sleep until it is made ready. Its CPU takes another one.
     pub(crate) fn block(&mut self) {
-        self.leaves("slept");
+        self.check_leave("slept");
         self.running_task().stage = Stage::Waiting;
         self.next_task();
     }
 
-    /// The same, until `cycles` have passed.
+    /// Puts the running task to sleep for `cycles`.
     pub(crate) fn sleep(&mut self, cycles: u64) {
         self.timers_set += 1;
         let (at, id) = (self.now() + cycles, self.running_id());
@@ -113,9 +115,9 @@ impl State {
         self.comes_at(at, 0);
     }
 
-    /// The running task goes to the end of the queue.
+    /// Moves the running task to the end of the queue, or where time is random to any CPU.
     pub(crate) fn requeue(&mut self) {
-        self.leaves("was preempted");
+        self.check_leave("was preempted");
         let id = self.running_id();
         if self.is_random() && self.tasks[id].affinity == Affinity::Any {
             let now = self.now();
@@ -127,9 +129,9 @@ impl State {
         self.next_task();
     }
 
-    /// The running task is over.
+    /// Ends the running task.
     pub(crate) fn finish(&mut self) {
-        self.leaves("ended");
+        self.check_leave("ended");
         let now = self.now();
         let task = self.running_task();
         task.stage = Stage::Done;
@@ -137,11 +139,12 @@ impl State {
         self.next_task();
     }
 
-    fn leaves(&mut self, did: &'static str) {
+    /// Fails the run where the running task must not leave its CPU this way.
+    fn check_leave(&mut self, did: &'static str) {
         if self.running_task().atomic && did == "slept" {
-            self.fail(Failure::Told {
+            self.fail(Failure::Reported {
                 at: self.moment(),
-                message: "sleeps, and may not wait".to_owned(),
+                message: "sleeps, but may not wait".to_owned(),
             });
         }
         let (pins, masked) = (self.cpu().pins, self.cpu().masked);
@@ -150,21 +153,21 @@ impl State {
                 at: self.moment(),
                 did,
                 pins,
-                masked: if masked { "masked" } else { "let in" },
+                masked: if masked { "masked" } else { "enabled" },
             });
         }
     }
 
-    /// The first timer is due: its task can run.
+    /// Fires the first timer: its task becomes runnable.
     pub(crate) fn fire(&mut self) {
         if let Some(Reverse((time, _, id))) = self.timers.pop() {
             self.ready(id, time);
         }
     }
 
-    /// Puts a task first in the queue of `cpu`, and calls that CPU away from what it computes.
+    /// Puts a task first in the queue of `cpu`, and interrupts what that CPU computes.
     pub(crate) fn push_urgent(&mut self, cpu: usize, id: TaskId, time: u64) {
-        // What the caller has done, the interrupted CPU sees.
+        // The interrupted CPU has seen what the caller has done.
         if let Some(order) = &mut self.order {
             order.handover(self.running, cpu);
         }
@@ -177,7 +180,7 @@ impl State {
         target.urgent = true;
         if let Some(since) = target.computes_since {
             let at = time.max(since).min(target.clock);
-            // It has not computed what lies after `at`; its task notices when it goes on.
+            // It has computed up to `at` only; its task accounts for that when it resumes.
             target.clock = at;
             self.comes_at(at, cpu);
         }

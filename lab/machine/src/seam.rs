@@ -1,8 +1,9 @@
-//! What the simulated words tell the machine: every access before it is made, and what it did once
-//! it is.
+//! What the simulated atomics report to the machine: every access before it is made, and its effect
+//! afterwards.
 //!
-//! Between the answer to [`begin`] and the access itself no other CPU does anything. Where no
-//! machine runs on this thread of the host, or the thread panics, all of this is nothing.
+//! Between the return of [`begin`] and the access itself no other CPU does anything. Where no
+//! machine runs on this thread of the host, these functions do nothing; while the thread panics,
+//! they let no other CPU run.
 
 use core::sync::atomic::Ordering;
 
@@ -11,40 +12,40 @@ use crate::failure::Failure;
 use crate::order::{HappensBefore, Race};
 use crate::state::{State, suspend, with};
 
-/// What an access does to a line.
+/// The kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKind {
     /// Reads.
     Load,
     /// Writes.
     Store,
-    /// Reads and writes as one.
+    /// Reads and writes atomically.
     Exchange,
 }
 
-/// How an exchange went.
+/// The outcome of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exchanged {
-    /// The new value is in.
+    /// The new value was written.
     Done,
-    /// The value found was another one, and stays.
+    /// A compare-exchange found another value, and wrote nothing.
     Refused,
 }
 
-/// An access of this kind is about to be made at this address of the host. Charges it, and lets the
-/// CPUs go first that are behind.
+/// Charges an access of this kind that is about to be made at this host address, and lets the CPUs
+/// run first whose clocks are earlier.
 #[inline]
 pub fn begin(address: usize, kind: AccessKind) {
     charge::charge(address, kind);
 }
 
-/// A load was made.
+/// Reports a load that was made.
 #[inline]
 pub fn loaded(address: usize, order: Ordering) {
     with(|state| state.loaded(address, order));
 }
 
-/// A store was made.
+/// Reports a store that was made.
 #[inline]
 pub fn stored(address: usize, order: Ordering) {
     with(|state| {
@@ -54,7 +55,7 @@ pub fn stored(address: usize, order: Ordering) {
     });
 }
 
-/// An exchange was made, by the ordering of how it went.
+/// Reports an exchange that was made, with the ordering that applies to its outcome.
 #[inline]
 pub fn exchanged(address: usize, order: Ordering, how: Exchanged) {
     with(|state| match how {
@@ -68,41 +69,42 @@ pub fn exchanged(address: usize, order: Ordering, how: Exchanged) {
     });
 }
 
-/// A guarded word is about to be read.
+/// Charges and checks a read of a guarded word that is about to be made.
 #[inline]
 pub fn guarded_read(address: usize) {
     charge::charge(address, AccessKind::Load);
     guarded(address, AccessKind::Load);
 }
 
-/// A guarded word is about to be written.
+/// Charges and checks a write of a guarded word that is about to be made.
 #[inline]
 pub fn guarded_write(address: usize) {
     charge::charge(address, AccessKind::Store);
     guarded(address, AccessKind::Store);
 }
 
-/// The caller waits for another CPU: its next look may as well come later.
+/// Reports that the caller waits for another CPU, so that its next access may be delayed.
 pub fn spin() {
     charge::spin();
 }
 
 #[inline]
 fn guarded(address: usize, kind: AccessKind) {
-    if with(|state| state.is_fine(address, kind)) == Some(false) {
+    if with(|state| state.check_guarded(address, kind)) == Some(false) {
         suspend();
     }
 }
 
 impl State {
-    /// Where orderings are watched: who watches them, the CPU and the machine's address.
+    /// Where orderings are checked and the address is mapped: the clocks, the CPU and the machine's
+    /// address.
     #[inline]
     fn watched(&mut self, address: usize) -> Option<(&mut HappensBefore, usize, u64)> {
         let watch = self.order.as_mut()?;
         Some((watch, self.running, self.regions.find(address)? as u64))
     }
 
-    /// Whoever changes something does not only wait.
+    /// A CPU that changes something makes progress: its spins count from zero again.
     #[inline]
     fn progress(&mut self) {
         self.cpu().spins = 0;
@@ -115,9 +117,10 @@ impl State {
         }
     }
 
-    /// Was this access to a guarded word ordered after those before it? If not, the run ends here.
+    /// Checks that this access to a guarded word is ordered after those before it. Returns false
+    /// where it is not, which ends the run.
     #[inline]
-    fn is_fine(&mut self, address: usize, kind: AccessKind) -> bool {
+    fn check_guarded(&mut self, address: usize, kind: AccessKind) -> bool {
         let Some((watch, cpu, word)) = self.watched(address) else {
             return true;
         };

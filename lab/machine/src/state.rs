@@ -1,10 +1,10 @@
-//! The machine as it is at one moment: clocks, CPUs, tasks, memory; and how a task reaches it.
+//! The state of a machine: clocks, CPUs, tasks, memory; and how a task reaches it.
 //!
-//! One host thread runs a machine. What its tasks do reaches the state through a pointer that
-//! belongs to the host thread, since the allocator's words know of no machine.
+//! One host thread runs a machine. Its tasks reach the state through a thread-local pointer, since
+//! the allocator's words have no reference to a machine.
 //!
-//! Invariant `short-borrow`: the state is borrowed inside [`with`] only, for a moment in which
-//! neither a task's own code runs nor a task is left. So there is never a second borrow.
+//! Invariant `short-borrow`: the state is borrowed inside [`with`] only. While it is borrowed, no
+//! code of a task runs and no task is suspended. So there is never a second borrow.
 
 use core::cell::Cell;
 use core::cmp::Reverse;
@@ -24,7 +24,7 @@ thread_local! {
     static CURRENT: Cell<*mut State> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// Runs `f` on the state of this host thread's machine, if one runs.
+/// Calls `f` with the state of this host thread's machine; returns `None` if no machine runs.
 #[inline]
 pub(crate) fn with<R>(f: impl FnOnce(&mut State) -> R) -> Option<R> {
     let state = CURRENT.get();
@@ -36,19 +36,21 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut State) -> R) -> Option<R> {
     Some(f(unsafe { &mut *state }))
 }
 
-/// A state that tasks of this host thread reach, until this is dropped.
+/// Makes a state reachable to the tasks of this host thread, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     state: *mut State,
 }
 
 impl Running {
+    /// Makes `state` the machine of this host thread.
+    ///
     /// # Panics
     /// If a machine runs on this host thread already.
     pub(crate) fn begin(state: Box<State>) -> Self {
         assert!(
             CURRENT.get().is_null(),
-            "one machine at a time on a thread of the host"
+            "a machine runs on this thread already; run one at a time per thread"
         );
         let state = Box::into_raw(state);
         CURRENT.set(state);
@@ -59,13 +61,13 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         CURRENT.set(ptr::null_mut());
-        // SAFETY: it came from a box in `begin`, and nobody reaches it any more.
+        // SAFETY: it came from a box in `begin`, and nothing else refers to it any more.
         drop(unsafe { Box::from_raw(self.state) });
     }
 }
 
-/// Leaves the running task until its CPU is the earliest again. Nothing while the host's thread
-/// panics: its task is being torn down.
+/// Suspends the running task until its CPU is the earliest again. Does nothing while the host's
+/// thread panics, since the task's stack is then being unwound.
 pub(crate) fn suspend() {
     if std::thread::panicking() {
         return;
@@ -76,12 +78,12 @@ pub(crate) fn suspend() {
     });
     if let Some(Some(exit)) = exit {
         // SAFETY: the running task's own code runs here, on its fiber.
-        unsafe { exit.leave() }
+        unsafe { exit.suspend() }
     }
 }
 
-/// Lets all CPUs go first that are behind. What is done next happens in the machine's own order of
-/// time.
+/// Lets all CPUs run first whose clocks are earlier. What the caller does next then happens in the
+/// order of simulated time.
 #[inline]
 pub(crate) fn catch_up() {
     if with(|state| !state.is_earliest()) == Some(true) {
@@ -89,7 +91,7 @@ pub(crate) fn catch_up() {
     }
 }
 
-/// A task that sleeps until some time; earlier first, then who slept first.
+/// A task that sleeps until some time; ordered by that time, then by when the timer was set.
 pub(crate) type Timer = Reverse<(u64, u64, TaskId)>;
 
 /// The machine.
@@ -100,23 +102,23 @@ pub(crate) struct State {
     pub(crate) running: usize,
     /// The task whose code runs on the host. It may have just left its CPU.
     pub(crate) on_host: TaskId,
-    /// Time and number of the CPU, or time of the timer, that comes next after the running one.
+    /// The next event after the running CPU: the time and number of a CPU, or the time of a timer.
     pub(crate) horizon: (u64, usize),
     pub(crate) tasks: Vec<Task>,
     pub(crate) timers: BinaryHeap<Timer>,
     pub(crate) timers_set: u64,
-    /// Tasks that came while the machine ran, with their numbers.
-    pub(crate) newcomers: Vec<(TaskId, Fiber)>,
+    /// Fibers of tasks that were added while the machine ran, with their numbers.
+    pub(crate) new_fibers: Vec<(TaskId, Fiber)>,
     pub(crate) memory: Option<Memory>,
     pub(crate) order: Option<HappensBefore>,
     pub(crate) regions: Regions,
     pub(crate) dice: Dice,
-    /// CPUs that wait for a write to a line.
+    /// How many CPUs wait for a write to a line.
     pub(crate) parked: usize,
     pub(crate) handler: Option<Handler>,
     /// Interrupts or preemption may come between any two accesses.
     pub(crate) disturbed: bool,
-    /// Cycles that an access of one CPU takes at least to be felt by another.
+    /// The fewest cycles after which an access of one CPU can affect another.
     pub(crate) reach: u64,
     pub(crate) failure: Option<Failure>,
     pub(crate) accesses: u64,
@@ -128,13 +130,13 @@ pub(crate) struct State {
 /// What an interrupt runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Handler {
-    /// The machine owns it as long as it runs.
+    /// Owned by the machine, which outlives the run.
     pub(crate) run: *const (dyn Fn() + 'static),
-    /// Cycles between two on a CPU, on average.
+    /// Mean cycles between two interrupts of a CPU.
     pub(crate) mean: u64,
 }
 
-/// Later than everything.
+/// Later than every event.
 pub(crate) const NEVER: (u64, usize) = (u64::MAX, usize::MAX);
 
 impl State {
@@ -146,7 +148,7 @@ impl State {
     pub(crate) fn running_id(&self) -> TaskId {
         self.cpus[self.running]
             .current
-            .expect("a CPU whose task runs has one")
+            .expect("the running CPU has a task")
     }
 
     pub(crate) fn running_task(&mut self) -> &mut Task {
@@ -154,7 +156,7 @@ impl State {
         &mut self.tasks[id]
     }
 
-    /// What whoever runs here counts: the task, or the interrupts of its CPU.
+    /// Returns the step count of the caller: the running task's, or that of its CPU's interrupts.
     #[inline]
     pub(crate) fn count(&mut self) -> &mut Count {
         let cpu = &mut self.cpus[self.running];
@@ -164,7 +166,7 @@ impl State {
         }
     }
 
-    /// May the running task go on before any other CPU does anything?
+    /// Whether the running task may continue before any other CPU does anything.
     #[inline]
     pub(crate) fn is_earliest(&self) -> bool {
         (self.cpus[self.running].clock, self.running) < self.horizon
@@ -175,7 +177,7 @@ impl State {
         self.cpus[self.running].clock
     }
 
-    /// The running CPU spends so many cycles.
+    /// Advances the clock of the running CPU and accounts the cycles.
     #[inline]
     pub(crate) fn spend(&mut self, cycles: u64, spent: Spent) {
         self.spend_on(self.running, cycles, spent);
@@ -187,7 +189,7 @@ impl State {
         self.account(cpu, cycles, spent);
     }
 
-    /// The clock of `cpu` has gone on by so many cycles; here they are booked.
+    /// Accounts cycles by which the clock of `cpu` has already advanced.
     #[inline]
     pub(crate) fn account(&mut self, cpu: usize, cycles: u64, spent: Spent) {
         let cpu = &mut self.cpus[cpu];
@@ -209,7 +211,7 @@ impl State {
         }
     }
 
-    /// The CPU to go on with, and what comes after it; none where all are idle.
+    /// Returns the CPU to run next and the event after it; `None` where all are idle.
     pub(crate) fn earliest(&self) -> Option<(usize, (u64, usize))> {
         let (mut first, mut second) = (NEVER, NEVER);
         for (number, cpu) in self.cpus.iter().enumerate() {
@@ -227,22 +229,22 @@ impl State {
         (first != NEVER).then_some((first.1, second))
     }
 
-    /// From now on something may happen at `time` on `cpu`.
+    /// Records that something may happen on `cpu` at `time`, which bounds the running CPU's turn.
     pub(crate) fn comes_at(&mut self, time: u64, cpu: usize) {
         self.horizon = self.horizon.min((time, cpu));
     }
 
-    /// Ends the run.
+    /// Ends the run with this failure, unless it has failed already.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);
     }
 
-    /// When and where, for a failure: cycles, CPU, task.
+    /// Returns the present time, CPU and task, for a failure.
     pub(crate) fn moment(&self) -> Moment {
         let cpu = &self.cpus[self.running];
         let name = match cpu.current {
             Some(id) => self.tasks[id].times.name.clone(),
-            None => "nobody".to_owned(),
+            None => "no task".to_owned(),
         };
         let name = match cpu.interrupts {
             0 => name,
@@ -255,7 +257,7 @@ impl State {
         }
     }
 
-    /// Who does what, for a run that does not end.
+    /// Describes what each CPU runs and which tasks sleep, for a run that does not end.
     pub(crate) fn describe(&self) -> String {
         let mut text = String::new();
         for (number, cpu) in self.cpus.iter().enumerate() {
@@ -274,7 +276,7 @@ impl State {
             .filter(|task| task.stage == Stage::Waiting);
         let names: Vec<&str> = waiting.map(|task| task.times.name.as_str()).collect();
         if names.is_empty() {
-            text.push_str("nobody sleeps");
+            text.push_str("no task sleeps");
         } else {
             text.push_str("asleep: ");
             text.push_str(&names.join(", "));

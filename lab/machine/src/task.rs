@@ -1,10 +1,10 @@
-//! Tasks, and what a CPU knows of those that it runs.
+//! Tasks, and the state of a CPU.
 
 use std::collections::VecDeque;
 
 use crate::fiber::Exit;
 
-/// A task's number, in the order in which tasks came.
+/// A task's number, in the order in which tasks were added.
 pub(crate) type TaskId = usize;
 
 /// Which CPUs may run a task.
@@ -31,26 +31,26 @@ pub struct TaskTimes {
     pub system: u64,
 }
 
-/// What a CPU did, in cycles; together they make the length of the run.
+/// What a CPU did, in cycles; the four add up to the length of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTimes {
-    /// Tasks computed.
+    /// Computing.
     pub user: u64,
     /// Tasks in the kernel, and switches between them.
     pub system: u64,
     /// Ticks and interrupts.
     pub interrupts: u64,
-    /// Nothing to do.
+    /// Idle.
     pub idle: u64,
 }
 
-/// What a task has done, or the interrupts of a CPU: whatever others did meanwhile, and however
-/// long that took.
+/// The steps that a task, or the interrupts of a CPU, have taken. They do not depend on how long
+/// the steps took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Steps {
     /// Shared accesses.
     pub accesses: u64,
-    /// Times that it said that it waits for another CPU.
+    /// Pauses while it waited for another CPU, see [`seam::spin`](crate::seam::spin).
     pub waits: u64,
 }
 
@@ -61,7 +61,7 @@ impl Steps {
         self.accesses + self.waits
     }
 
-    /// What was done since `before`.
+    /// Returns the steps since `before`.
     #[must_use]
     pub const fn since(self, before: Self) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Steps {
     }
 }
 
-/// Steps, and how many there may be in all.
+/// Steps, and their limit.
 #[derive(Debug)]
 pub(crate) struct Count {
     pub(crate) steps: Steps,
@@ -87,14 +87,14 @@ impl Default for Count {
     }
 }
 
-/// Where a task is in its life.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// On a CPU, or in a CPU's queue.
     Ready,
-    /// Asleep until somebody or a timer wakes it.
+    /// Asleep until another task, an interrupt or a timer wakes it.
     Waiting,
-    /// Over.
+    /// Ended.
     Done,
 }
 
@@ -102,16 +102,16 @@ pub(crate) enum Stage {
 pub(crate) struct Task {
     pub(crate) affinity: Affinity,
     pub(crate) stage: Stage,
-    /// How it leaves its stack; known once it has begun.
+    /// Its handle to suspend itself; present once it has begun.
     pub(crate) exit: Option<Exit>,
     pub(crate) last_cpu: usize,
-    /// Woken since it got on a wait queue.
+    /// Woken since it joined a wait queue.
     pub(crate) woken: bool,
     pub(crate) begun: bool,
-    /// It may neither sleep nor wait for an errand.
+    /// It may neither sleep nor wait for a remote call.
     pub(crate) atomic: bool,
-    /// It is an errand of another CPU, which later ones do not send to the end of the queue.
-    pub(crate) errand: bool,
+    /// It is a remote call by another CPU, which later ones do not interrupt.
+    pub(crate) remote_call: bool,
     pub(crate) count: Count,
     pub(crate) times: TaskTimes,
 }
@@ -129,7 +129,7 @@ impl Task {
             woken: false,
             begun: false,
             atomic: false,
-            errand: false,
+            remote_call: false,
             count: Count::default(),
             times: TaskTimes {
                 name,
@@ -139,7 +139,7 @@ impl Task {
     }
 }
 
-/// What a CPU's time goes to.
+/// The account that cycles are charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spent {
     User,
@@ -150,38 +150,39 @@ pub(crate) enum Spent {
 /// A CPU.
 #[derive(Debug, Default)]
 pub(crate) struct Cpu {
-    /// Its own time: what it does next happens then.
+    /// Its own time: what it does next happens at this time.
     pub(crate) clock: u64,
     pub(crate) current: Option<TaskId>,
-    /// Who runs next, and then.
+    /// The run queue, the next task first.
     pub(crate) queue: VecDeque<TaskId>,
-    /// The head of the queue does not wait for the end of a slice.
+    /// The head of the queue is a remote call, which does not wait for the end of a slice.
     pub(crate) urgent: bool,
     pub(crate) pins: u32,
     pub(crate) masked: bool,
-    /// How many interrupts deep it is.
+    /// Nesting depth of interrupts.
     pub(crate) interrupts: u32,
-    /// What its interrupts have done.
+    /// The steps of its interrupts.
     pub(crate) count: Count,
-    /// It stands still until then.
+    /// It is stopped until this time.
     pub(crate) stopped_until: u64,
     pub(crate) slice_end: u64,
     pub(crate) next_tick: u64,
     pub(crate) next_interrupt: u64,
-    /// It computes since then, and `clock` is when it will be done: it can be called away in
-    /// between.
+    /// Since when it computes. `clock` is then when it will be done, unless it is interrupted
+    /// before.
     pub(crate) computes_since: Option<u64>,
-    /// It waits since then for a write to this line, and `clock` is when it looks again anyway.
+    /// The line that it waits for a write to, and since when. `clock` is then when it polls again
+    /// in any case.
     pub(crate) parked: Option<(u32, u64)>,
     pub(crate) watched: Watched,
-    /// Spins since it last did anything else.
+    /// Spins since it last made progress.
     pub(crate) spins: u64,
-    /// By how much it is slowed down, where time is random.
+    /// The factor by which it is slowed down, where time is random.
     pub(crate) slowness: u64,
     pub(crate) times: CpuTimes,
 }
 
-/// What a CPU has touched since it last said that it waits.
+/// The lines that a CPU has accessed since its last spin: what it polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Watched {
     /// Nothing.
@@ -205,7 +206,7 @@ impl Watched {
 }
 
 impl Cpu {
-    /// May its task be taken from it?
+    /// Whether its task may be preempted.
     pub(crate) const fn is_preemptible(&self) -> bool {
         self.pins == 0 && !self.masked && self.interrupts == 0
     }

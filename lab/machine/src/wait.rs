@@ -1,21 +1,22 @@
-//! Where tasks wait for something that others bring about.
+//! Wait queues: tasks sleep until another task or an interrupt makes a condition true.
 //!
-//! As in a kernel: get on the queue, then look whether it has come about already, then sleep. Who
-//! looks first and gets on the queue afterwards can miss the call that wakes it.
+//! As in a kernel: join the queue, then check the condition, then sleep. A task that checks before
+//! it joins the queue can miss its wakeup.
 
 use core::cell::RefCell;
 
 use crate::state::{catch_up, suspend, with};
 use crate::task::{Stage, TaskId};
 
-/// Tasks that wait for the same thing. One host thread uses it; outside a machine nobody waits.
+/// Tasks that wait for the same condition. Used by one host thread; outside a machine no call
+/// waits.
 #[derive(Debug, Default)]
 pub struct WaitQueue {
     waiters: RefCell<Vec<TaskId>>,
 }
 
 impl WaitQueue {
-    /// Nobody waits.
+    /// An empty queue.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -23,7 +24,7 @@ impl WaitQueue {
         }
     }
 
-    /// Gets on the queue. From now on a [`wake_all`](Self::wake_all) ends the next
+    /// Joins the queue. From now on a [`wake_all`](Self::wake_all) ends the next
     /// [`sleep`](Self::sleep), even one that has not begun.
     pub fn prepare(&self) {
         catch_up();
@@ -62,7 +63,7 @@ impl WaitQueue {
         });
     }
 
-    /// Wakes all that are on the queue. Never waits, so that interrupts can call it too.
+    /// Wakes all tasks on the queue. Never sleeps, so interrupts can call it too.
     pub fn wake_all(&self) {
         catch_up();
         with(|state| {
@@ -81,11 +82,11 @@ impl WaitQueue {
         });
     }
 
-    /// Sleeps until `come` says that it has come about.
-    pub fn wait_until(&self, mut come: impl FnMut() -> bool) {
+    /// Sleeps until `condition` returns true. It is checked first, and after each wakeup.
+    pub fn wait_until(&self, mut condition: impl FnMut() -> bool) {
         loop {
             self.prepare();
-            if come() {
+            if condition() {
                 break;
             }
             self.sleep();

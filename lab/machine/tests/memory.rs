@@ -1,5 +1,5 @@
-//! The memory model against sequences computed by hand, and against a model that is obviously
-//! right.
+//! The memory model compared with sequences computed by hand, and with a naive model that is easily
+//! seen to be right.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -19,8 +19,8 @@ const fn shape(lines: usize, ways: usize, cycles: u64) -> CacheShape {
     }
 }
 
-/// A machine whose every cost is another power of ten, so that a sum tells its parts. 2 sets of 2
-/// ways; 4 sets of 2 ways.
+/// A machine whose costs are different powers of ten, so that a sum shows its parts. First level: 2
+/// sets of 2 ways; second level: 4 sets of 2 ways.
 fn tiny() -> Profile {
     Profile {
         l1: shape(4, 2, 1),
@@ -38,7 +38,7 @@ fn tiny() -> Profile {
     }
 }
 
-/// The same, with caches for all lines that a test uses.
+/// The same, with caches large enough for all lines that a test uses.
 fn roomy() -> Profile {
     Profile {
         l1: shape(64, 4, 1),
@@ -53,7 +53,7 @@ fn memory(profile: &Profile, cpus: usize) -> Memory {
     memory
 }
 
-/// Each access begins when the one before is done, so nobody waits.
+/// Each access begins when the one before is done, so no access waits.
 struct OneByOne {
     memory: Memory,
     now: u64,
@@ -93,7 +93,7 @@ fn is_accounted_for(traffic: Traffic) {
 #[test]
 fn hits_and_evictions_of_a_set() {
     let mut one = OneByOne::new(&tiny(), 1);
-    // Lines 0, 4, 8, 12 fall in one set of the second level, the even ones in one set of the first.
+    // Lines 0, 4, 8, 12 share a set of the second level, the even ones a set of the first.
     let costs = [
         (0, 10_000),  // l1: 0        l2 set 0: 0
         (0, 1),       // l1: 0
@@ -123,12 +123,12 @@ fn hits_and_evictions_of_a_set() {
 }
 
 #[test]
-fn what_leaves_the_second_level_leaves_the_first() {
+fn an_eviction_from_the_second_level_evicts_from_the_first() {
     let mut one = OneByOne::new(&tiny(), 1);
     one.access(0, 0, Load);
     one.access(0, 4, Load);
-    // 0 is the first level's most recent, and the second level's least recent, which has not seen
-    // that hit.
+    // 0 is the most recently used of the first level, but the least recently used of the second,
+    // which does not notice hits in the first.
     assert_eq!(one.access(0, 0, Load), 1);
     one.access(0, 8, Load);
     assert!(!one.memory.holds(0, 0));
@@ -136,19 +136,19 @@ fn what_leaves_the_second_level_leaves_the_first() {
 }
 
 #[test]
-fn an_evicted_line_is_nobodys() {
+fn an_evicted_line_has_no_owner() {
     let mut one = OneByOne::new(&tiny(), 2);
     one.access(0, 0, Store);
     one.access(0, 4, Load);
     one.access(0, 8, Load);
     assert!(!one.memory.holds(0, 0));
-    // From memory, not from CPU 0; and alone, so the write after it is free of charge.
+    // From memory, not from CPU 0; and exclusive, so the write after it is a hit.
     assert_eq!(one.access(1, 0, Load), 10_000);
     assert_eq!(one.access(1, 0, Store), 1);
 }
 
 #[test]
-fn a_line_that_only_one_reads_is_written_without_asking() {
+fn a_line_with_one_reader_is_written_without_a_request() {
     let mut one = OneByOne::new(&roomy(), 2);
     assert_eq!(one.access(0, 5, Load), 10_000);
     assert_eq!(one.access(0, 5, Store), 1);
@@ -159,12 +159,12 @@ fn a_line_that_only_one_reads_is_written_without_asking() {
 fn reading_after_a_writer_shares_and_writing_upgrades() {
     let mut one = OneByOne::new(&roomy(), 4);
     assert_eq!(one.access(0, 5, Store), 10_000);
-    // From the writer; both have it then.
+    // From the writer; both share it then.
     assert_eq!(one.access(1, 5, Load), 1_000);
     assert_eq!(one.access(0, 5, Load), 1);
-    // Nobody owns it: the next reader gets it from memory.
+    // It has no owner: the next reader fetches it from memory.
     assert_eq!(one.access(2, 5, Load), 10_000);
-    // The upgrade takes it from both others, and the next write is free.
+    // The upgrade invalidates both other copies, and the next write is a hit.
     assert_eq!(one.access(1, 5, Store), 100);
     assert_eq!(one.access(1, 5, Store), 1);
     let held = [0, 1, 2, 3].map(|cpu| one.memory.holds(cpu, 5));
@@ -176,7 +176,7 @@ fn reading_after_a_writer_shares_and_writing_upgrades() {
 }
 
 #[test]
-fn a_line_that_fell_to_the_second_level_is_upgraded_there() {
+fn a_line_that_is_only_in_the_second_level_is_upgraded_there() {
     let mut one = OneByOne::new(&tiny(), 2);
     one.access(0, 0, Load);
     one.access(1, 0, Load);
@@ -204,13 +204,13 @@ fn a_write_among_readers_takes_as_long_as_the_slower_of_both() {
     let mut one = OneByOne::new(&roomy(), 3);
     one.access(0, 5, Load);
     one.access(1, 5, Load);
-    // The data from memory; the others give it up meanwhile.
+    // The data comes from memory; the other copies are invalidated meanwhile.
     assert_eq!(one.access(2, 5, Store), 10_000);
-    let dear = Profile {
+    let slow_upgrade = Profile {
         upgrade_cycles: 20_000,
         ..roomy()
     };
-    let mut one = OneByOne::new(&dear, 3);
+    let mut one = OneByOne::new(&slow_upgrade, 3);
     one.access(0, 5, Load);
     one.access(1, 5, Load);
     assert_eq!(one.access(2, 5, Store), 20_000);
@@ -228,7 +228,7 @@ fn two_cpus_that_write_one_line_move_it_each_time() {
     let (left, right) = (one.memory.traffic(0), one.memory.traffic(1));
     assert_eq!((left.transfers, right.transfers), (10, 10));
     assert_eq!((left.invalidated, right.invalidated), (10, 10));
-    // On lines of their own nothing moves.
+    // On separate lines nothing moves.
     for cpu in [0, 1] {
         one.access(cpu, 10 + cpu as u32, Store);
         assert_eq!(one.access(cpu, 10 + cpu as u32, Store), 1);
@@ -250,10 +250,10 @@ fn an_exchange_costs_what_the_profile_adds() {
 }
 
 #[test]
-fn exchanges_of_the_same_moment_follow_each_other() {
+fn exchanges_at_the_same_time_are_served_one_after_the_other() {
     let mut memory = memory(&roomy(), 4);
     memory.access(0, 5, Store, 0);
-    // At 10,000 the line is there; three want it at 20,000.
+    // At 10,000 the line has arrived; three CPUs request it at 20,000.
     let cost = |memory: &mut Memory, cpu| memory.access(cpu, 5, Exchange, 20_000);
     assert_eq!(cost(&mut memory, 1), 1_000);
     assert_eq!(cost(&mut memory, 2), 2_000);
@@ -261,10 +261,10 @@ fn exchanges_of_the_same_moment_follow_each_other() {
     assert_eq!(memory.traffic(1).waited_cycles, 0);
     assert_eq!(memory.traffic(2).waited_cycles, 1_000);
     assert_eq!(memory.traffic(3).waited_cycles, 2_000);
-    // Another line is not concerned, and who comes later waits for the rest only.
+    // Another line is not affected, and a later request waits for the remaining time only.
     assert_eq!(memory.access(0, 6, Load, 20_000), 10_000);
     assert_eq!(memory.access(0, 5, Load, 22_600), 400 + 1_000);
-    // On the paper's machine: 200 and 400 cycles, where nothing is perturbed.
+    // On the paper's machine, without perturbation: 200 and 400 cycles.
     let metatm = Profile {
         perturbation: 0,
         ..Profile::by_name("metatm-2007").unwrap().clone()
@@ -276,23 +276,23 @@ fn exchanges_of_the_same_moment_follow_each_other() {
 }
 
 #[test]
-fn readers_after_a_writer_queue_for_a_moment_each() {
+fn readers_after_a_writer_queue_for_the_occupancy_each() {
     let mut memory = memory(&roomy(), 8);
     memory.access(0, 5, Store, 0);
-    // The first takes it from the writer, which keeps the line busy; then each keeps it busy for 3
-    // cycles.
+    // The first reader fetches it from the writer, which keeps the line busy until it is done; each
+    // further one keeps it busy for 3 cycles.
     let costs: Vec<u64> = (1..5)
         .map(|cpu| memory.access(cpu, 5, Load, 20_000))
         .collect();
     assert_eq!(costs, [1_000, 11_000, 11_003, 11_006]);
-    // A reader who has it does not wait; a writer waits for the last of these moments.
+    // A reader that has it does not wait; a writer waits for the last of these reads.
     assert_eq!(memory.access(1, 5, Load, 21_000), 1);
     assert_eq!(memory.access(2, 5, Store, 21_000), 9 + 100);
     assert_eq!(memory.traffic(2).waited_cycles, 1_000 + 9);
 }
 
 #[test]
-fn an_upgrade_takes_the_line_from_every_reader() {
+fn an_upgrade_invalidates_every_reader() {
     let mut one = OneByOne::new(&roomy(), MOST_CPUS);
     for cpu in 0..MOST_CPUS {
         let cycles = if cpu == 1 { 1_000 } else { 10_000 };
@@ -330,9 +330,9 @@ fn the_last_level_is_shared_by_its_node() {
     let mut one = OneByOne::new(&near, 4);
     assert_eq!(one.access(0, 0, Load), 10_000);
     assert_eq!(one.access(1, 0, Load), 1_000);
-    // Shared: out of the last level now.
+    // Shared: from the last level now.
     assert_eq!(one.access(2, 0, Load), 2_000);
-    // Two more lines of its set drive it out; those who have it keep it.
+    // Two more lines of its set evict it; the private copies stay.
     one.access(3, 2, Load);
     one.access(3, 4, Load);
     assert_eq!(one.access(0, 0, Load), 1);
@@ -343,9 +343,9 @@ fn the_last_level_is_shared_by_its_node() {
 }
 
 #[test]
-fn what_leaves_the_node_costs_more_once() {
-    // CPUs 0 and 1 on node 0, 2 and 3 on node 1; lines 0 to 63 at home on node 0, 64 to 127 on node
-    // 1, 128 on 0.
+fn a_request_that_leaves_the_node_costs_more_once() {
+    // CPUs 0 and 1 are on node 0, 2 and 3 on node 1; the home of lines 0 to 63 is node 0, of 64 to
+    // 127 node 1, of 128 node 0.
     let mut one = OneByOne::new(&two_nodes(), 4);
     assert_eq!(one.access(0, 0, Load), 10_000);
     assert_eq!(one.access(0, 64, Load), 110_000);
@@ -356,14 +356,14 @@ fn what_leaves_the_node_costs_more_once() {
     assert_eq!(one.access(1, 0, Load), 1_000);
     assert_eq!(one.access(2, 128, Load), 101_000);
     assert_eq!(one.access(1, 64, Load), 101_000);
-    // An upgrade: all on this node; then somebody on the other; then the home on the other.
+    // An upgrade: all on this node; then with a holder on the other; then with the home there.
     assert_eq!(one.access(0, 0, Store), 100);
     assert_eq!(one.access(0, 128, Store), 100_100);
     assert_eq!(one.access(0, 64, Store), 100_100);
     // A last level serves the other node too.
     assert_eq!(one.access(2, 0, Load), 101_000);
     assert_eq!(one.access(3, 0, Load), 102_000);
-    // A write among readers that are all at home here, and not.
+    // A write to a line with holders and home on the other node.
     one.access(2, 65, Load);
     one.access(3, 65, Load);
     one.access(2, 66, Load);
@@ -392,7 +392,7 @@ fn a_miss_is_perturbed_within_bounds_and_by_the_seed_alone() {
         assert!((60..140).contains(&times), "{times} of 500 by {delay}");
     }
     assert!(first.iter().all(|cost| (10_000..=10_004).contains(cost)));
-    // Hits and upgrades are not.
+    // Hits and upgrades are not perturbed.
     let mut one = OneByOne::new(&profile, 2);
     for line in 0..100 {
         one.access(0, line, Load);
@@ -414,7 +414,7 @@ fn growing_keeps_what_is_there() {
     assert!(!memory.holds(0, 4_000_000));
 }
 
-/// Random accesses in the order of time, to few lines so that they meet.
+/// Random accesses in the order of time, to few lines so that CPUs share them.
 fn storm(memory: &mut Memory, cpus: usize, lines: u32, accesses: usize) -> Vec<u64> {
     let mut dice = Dice::new(3);
     let mut now = 0;
@@ -468,14 +468,14 @@ fn the_costs_of_a_storm_are_what_they_were() {
     assert_eq!(costs.iter().fold(0, digest), 6_444_659_455_083_528_574);
 }
 
-/// One line in the naive model: who has it, and may the first of them write?
+/// One line in the naive model: which CPUs have it, and whether the only one owns it.
 #[derive(Debug, Clone, Default)]
 struct Naive {
     holders: BTreeSet<usize>,
     owned: bool,
 }
 
-/// What the naive model expects of an access, by its cost in [`roomy`].
+/// Makes an access in the naive model; returns the cost to expect with [`roomy`].
 fn naive_access(line: &mut Naive, cpu: usize, kind: AccessKind) -> u64 {
     let held = line.holders.contains(&cpu);
     let alone = line.holders.len() == 1;
@@ -501,7 +501,7 @@ fn kinds() -> impl Strategy<Value = AccessKind> {
     prop_oneof![3 => Just(Load), 1 => Just(Store), 1 => Just(Exchange)]
 }
 
-/// How many cases; `PROPTEST_CASES` sets another number.
+/// A runner of 128 cases; `PROPTEST_CASES` sets another number.
 fn runner() -> TestRunner {
     let cases = std::env::var("PROPTEST_CASES").ok();
     let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(128);
@@ -515,7 +515,7 @@ fn runner() -> TestRunner {
 #[test]
 fn with_room_for_all_it_agrees_with_the_naive_model() {
     let steps = vec((0..70_usize, 0..12_u32, kinds()), 1..300);
-    // Everything falls in few sets of the first level, which holds it all the same.
+    // The lines share few sets of the first level, which still holds them all.
     runner()
         .run(&steps, |steps| {
             let mut lines = vec![Naive::default(); 12];
@@ -536,7 +536,7 @@ fn with_room_for_all_it_agrees_with_the_naive_model() {
         .unwrap();
 }
 
-/// A CPU's caches as plain lists, most recent first, a list a set: 2 sets and 4 sets of 2.
+/// A CPU's caches as plain lists, one per set, most recent first: 2 sets and 4 sets of 2 ways.
 #[derive(Debug, Clone, Default)]
 struct NaiveCaches {
     l1: [Vec<u32>; 2],
@@ -553,8 +553,8 @@ impl NaiveCaches {
             .for_each(|set| set.retain(|&l| l != line));
     }
 
-    /// Level of the hit, if any; afterwards the line is the most recent where it was looked for.
-    /// Gives what left the second level.
+    /// Returns the level of the hit, if any, and the line that the second level evicted. Afterwards
+    /// the line is the most recent of each level that was looked up.
     fn touch(&mut self, line: u32) -> (Option<u8>, Option<u32>) {
         let (l1, l2) = (line as usize % 2, line as usize % 4);
         let level = match line {

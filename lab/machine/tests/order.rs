@@ -1,4 +1,4 @@
-//! Each rule of who has seen what, by hand.
+//! Each rule of happens-before, on sequences written by hand.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -6,10 +6,12 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use brickyard_machine::{Conflict, HappensBefore};
 
-/// Three CPUs; CPU 0 has written the guarded word `DATA`.
+/// A guarded word.
 const DATA: u64 = 64;
+/// An atomic word.
 const FLAG: u64 = 4096;
 
+/// Three CPUs, of which CPU 0 has written `DATA`.
 fn written() -> HappensBefore {
     let mut order = HappensBefore::new(3);
     order.guarded_write(0, DATA).unwrap();
@@ -17,7 +19,7 @@ fn written() -> HappensBefore {
 }
 
 #[test]
-fn what_was_there_before_everybody_has_seen() {
+fn all_cpus_have_seen_what_was_there_before() {
     let mut order = HappensBefore::new(3);
     for cpu in 0..3 {
         order.guarded_read(cpu, DATA).unwrap();
@@ -34,7 +36,7 @@ fn one_cpu_is_in_order_with_itself() {
 }
 
 #[test]
-fn unordered_accesses_are_told_apart() {
+fn unordered_accesses_are_races_of_each_kind() {
     let race = written().guarded_read(2, DATA).unwrap_err();
     assert_eq!((race.cpu, race.other, race.word), (2, 0, DATA));
     assert_eq!(race.conflict, Conflict::WriteThenRead);
@@ -48,12 +50,12 @@ fn unordered_accesses_are_told_apart() {
     order.guarded_read(0, DATA).unwrap();
     let race = order.guarded_write(1, DATA).unwrap_err();
     assert_eq!(race.conflict, Conflict::ReadThenWrite);
-    // Words next to each other are words of their own.
+    // Neighbouring words are separate.
     written().guarded_write(1, DATA + 4).unwrap();
 }
 
 #[test]
-fn a_release_is_seen_by_who_acquires() {
+fn a_release_is_seen_by_an_acquire() {
     for (release, acquire, seen) in [
         (Release, Acquire, true),
         (SeqCst, SeqCst, true),
@@ -68,7 +70,7 @@ fn a_release_is_seen_by_who_acquires() {
             seen,
             "{release:?} {acquire:?}"
         );
-        // The same by exchanges.
+        // The same with exchanges.
         let mut order = written();
         order.exchange(0, FLAG, release);
         order.exchange(1, FLAG, acquire);
@@ -81,13 +83,13 @@ fn a_release_is_seen_by_who_acquires() {
 }
 
 #[test]
-fn what_comes_behind_a_release_is_not_published_by_it() {
+fn what_comes_after_a_release_is_not_published_by_it() {
     let mut order = HappensBefore::new(2);
     order.store(0, FLAG, Release);
     order.guarded_write(0, DATA).unwrap();
     order.load(1, FLAG, Acquire);
     assert!(order.guarded_read(1, DATA).is_err());
-    // Nor by one at another word.
+    // Nor by a release at another word.
     order.store(0, FLAG + 8, Release);
     order.load(1, FLAG, Acquire);
     assert!(order.guarded_read(1, DATA).is_err());
@@ -96,7 +98,7 @@ fn what_comes_behind_a_release_is_not_published_by_it() {
 }
 
 #[test]
-fn it_goes_from_cpu_to_cpu() {
+fn happens_before_is_transitive() {
     let mut order = written();
     order.store(0, FLAG, Release);
     order.load(1, FLAG, Acquire);
@@ -107,14 +109,14 @@ fn it_goes_from_cpu_to_cpu() {
 
 #[test]
 fn a_relaxed_store_ends_the_release_sequence() {
-    // Its own CPU's too, since C++20.
+    // A store of the releasing CPU itself too, since C++20.
     for cpu in 0..2 {
         let mut order = written();
         order.store(0, FLAG, Release);
         order.store(cpu, FLAG, Relaxed);
         order.load(2, FLAG, Acquire);
         assert!(order.guarded_read(2, DATA).is_err(), "CPU {cpu}");
-        // An exchange behind it does not bring it back.
+        // An exchange after it does not restore the sequence.
         order.exchange(1, FLAG, Relaxed);
         order.load(2, FLAG, Acquire);
         assert!(order.guarded_read(2, DATA).is_err(), "CPU {cpu}");
@@ -131,7 +133,7 @@ fn a_release_store_of_another_cpu_ends_it_too() {
 }
 
 #[test]
-fn exchanges_carry_it_on() {
+fn exchanges_continue_the_release_sequence() {
     for carried in [Relaxed, Acquire, Release, AcqRel] {
         let mut order = written();
         order.store(0, FLAG, Release);
@@ -142,11 +144,11 @@ fn exchanges_carry_it_on() {
 }
 
 #[test]
-fn two_release_sequences_go_on_as_one() {
+fn two_release_sequences_continue_as_one() {
     let mut order = written();
     order.guarded_write(1, DATA + 4).unwrap();
     order.store(0, FLAG, Release);
-    // CPU 1 publishes its own and has not seen what CPU 0 published.
+    // CPU 1 publishes its own writes without having seen those of CPU 0.
     order.exchange(1, FLAG, Release);
     assert!(order.guarded_read(1, DATA).is_err());
     order.exchange(2, FLAG, Release);
@@ -156,20 +158,20 @@ fn two_release_sequences_go_on_as_one() {
 }
 
 #[test]
-fn a_second_look_at_the_same_release_changes_nothing() {
+fn a_second_acquire_from_the_same_release_changes_nothing() {
     let mut order = written();
     order.store(0, FLAG, Release);
     order.load(1, FLAG, Acquire);
     order.load(1, FLAG, Acquire);
     order.guarded_read(1, DATA).unwrap();
-    // What has been written since is not seen by looking at the old release again.
+    // What was written since is not seen by acquiring from the old release again.
     order.guarded_write(0, DATA + 8).unwrap();
     order.load(1, FLAG, Acquire);
     assert!(order.guarded_read(1, DATA + 8).is_err());
 }
 
 #[test]
-fn readers_may_be_many_and_a_writer_must_have_seen_them_all() {
+fn a_writer_must_have_seen_all_readers() {
     let mut order = HappensBefore::new(4);
     order.guarded_write(0, DATA).unwrap();
     for cpu in 1..4 {
@@ -182,7 +184,7 @@ fn readers_may_be_many_and_a_writer_must_have_seen_them_all() {
     assert_eq!((race.other, race.conflict), (3, Conflict::ReadThenWrite));
     order.handover(3, 0);
     order.guarded_write(0, DATA).unwrap();
-    // The vector of readers is used again, empty.
+    // The vector of readers is reused, empty.
     order.guarded_read(0, DATA).unwrap();
     order.handover(0, 1);
     order.guarded_read(1, DATA).unwrap();
@@ -194,7 +196,7 @@ fn readers_may_be_many_and_a_writer_must_have_seen_them_all() {
 }
 
 #[test]
-fn a_reader_that_has_seen_the_last_one_stands_for_both() {
+fn a_reader_that_has_seen_the_one_before_replaces_it() {
     let mut order = HappensBefore::new(3);
     order.guarded_read(0, DATA).unwrap();
     order.handover(0, 1);
@@ -204,7 +206,7 @@ fn a_reader_that_has_seen_the_last_one_stands_for_both() {
 }
 
 #[test]
-fn a_handover_goes_one_way_and_once() {
+fn a_handover_works_one_way_and_once() {
     let mut order = written();
     order.handover(0, 1);
     order.guarded_write(1, DATA).unwrap();
@@ -216,7 +218,7 @@ fn a_handover_goes_one_way_and_once() {
 }
 
 #[test]
-fn a_lock_guards_and_a_lock_that_releases_nothing_does_not() {
+fn a_lock_guards_only_if_its_unlock_releases() {
     for (unlock, right) in [(Release, true), (Relaxed, false)] {
         let mut order = HappensBefore::new(256);
         let mut ok = true;

@@ -1,9 +1,9 @@
-//! One real measurement beside the model: two threads that add to one cache line, against two
-//! threads on a line each.
+//! A measurement on the host compared with the model: two threads that add to one cache line, and
+//! two threads on a line each.
 //!
-//! The ratio of both times is printed, the host's and each profile's, and what an addition takes
-//! where the threads take turns; only what is certain is asserted. A busy host may run one thread
-//! after the other: only rounds in which both ran count, and there may be too few.
+//! The ratio of both times is printed for the host and for each profile, and the time of an
+//! addition where the threads take turns; only what is certain is asserted. A busy host may run one
+//! thread after the other: only rounds in which both ran count, and there may be too few.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -14,25 +14,25 @@ use std::time::Instant;
 
 use brickyard_machine::{AccessKind, Memory, Profile};
 
-/// Additions of a thread in a round: fewer than fit in a time slice, so that most rounds run
+/// Additions per thread and round: fewer than fit in a time slice, so that most rounds run
 /// undisturbed.
 const ADDS: u64 = 20_000;
 const ROUNDS: u64 = 1_000;
 
-/// Two neighbouring lines are fetched together by some processors, so what shall be apart is two
-/// lines apart.
+/// Some processors fetch two neighbouring lines together, so words on separate lines are two lines
+/// apart.
 #[repr(align(128))]
 struct Apart<T>(T);
 
-/// Begins when both threads are there and running, by spinning: a thread that is woken comes too
-/// late. `round` is that of [`ROUNDS`].
+/// Returns when both threads have arrived and run. Spins, because a woken thread would start too
+/// late. `round` counts from 0.
 fn meet(arrived: &AtomicU64, round: u64) {
     arrived.fetch_add(1, Ordering::AcqRel);
     wait_for(arrived, 2 * (round + 1));
 }
 
-/// Spins until the word has come to that count; without the processor's pause, which takes longer
-/// than what is measured.
+/// Spins until the word has reached `count`; without the processor's pause instruction, which takes
+/// longer than what is measured.
 fn wait_for(word: &AtomicU64, count: u64) {
     let mut looks = 0_u64;
     while word.load(Ordering::Acquire) < count {
@@ -43,7 +43,7 @@ fn wait_for(word: &AtomicU64, count: u64) {
     }
 }
 
-/// The rounds of one thread: beginning and end of each.
+/// Runs the rounds of one thread; returns when each began and ended.
 fn rounds(arrived: &AtomicU64, word: &AtomicU64) -> Vec<(Instant, Instant)> {
     let round = |round| {
         meet(arrived, round);
@@ -56,8 +56,9 @@ fn rounds(arrived: &AtomicU64, word: &AtomicU64) -> Vec<(Instant, Instant)> {
     (0..ROUNDS).map(round).collect()
 }
 
-/// Nanoseconds of an addition, one thread adding to `left` and one to `right`: the middle one of
-/// the rounds in which both ran at the same time for nine tenths of it, and how many those were.
+/// Measures an addition in nanoseconds, one thread adding to `left` and one to `right`. Returns the
+/// median of the rounds in which both ran at the same time for at least nine tenths of the round,
+/// and how many those were.
 fn add_on(left: &AtomicU64, right: &AtomicU64) -> (f64, usize) {
     let arrived = Apart(AtomicU64::new(0));
     let (mine, others) = thread::scope(|scope| {
@@ -78,8 +79,8 @@ fn add_on(left: &AtomicU64, right: &AtomicU64) -> (f64, usize) {
     (middle.as_nanos() as f64 / ADDS as f64, times.len())
 }
 
-/// The same on the model: two CPUs, each adding as soon as the addition before is done, with a few
-/// cycles of loop between.
+/// Runs the same on the model: two CPUs, each adding as soon as its last addition is done, with a
+/// few cycles of loop in between. Returns the cycles of the whole run.
 fn simulated(profile: &Profile, lines: [u32; 2]) -> u64 {
     const LOOP_CYCLES: u64 = 3;
     let mut memory = Memory::new(profile, 2, 1);
@@ -94,8 +95,8 @@ fn simulated(profile: &Profile, lines: [u32; 2]) -> u64 {
     clocks[0].max(clocks[1])
 }
 
-/// Nanoseconds of a turn where two threads add in turns: the line moves each time, first to be
-/// read, then to be written. The middle round.
+/// Measures a turn in nanoseconds where two threads add in turns: the line moves each time, first
+/// for a read, then for a write. Returns the median over the rounds.
 fn turns() -> f64 {
     const TURNS: u64 = 200;
     let arrived = Apart(AtomicU64::new(0));
@@ -123,7 +124,8 @@ fn turns() -> f64 {
     times[times.len() / 2].as_nanos() as f64 / TURNS as f64
 }
 
-/// The same on the model: who waits looks again when the other's addition is done.
+/// Runs the same on the model: the waiting CPU reads again when the other's addition is done.
+/// Returns the cycles of a turn.
 fn simulated_turn(profile: &Profile) -> u64 {
     const TURNS: u64 = 1_000;
     let mut memory = Memory::new(profile, 2, 1);
@@ -144,7 +146,7 @@ fn one_line_costs_more_than_two_in_the_model() {
         let two = simulated(profile, [0, 1]);
         let ns = |cycles: u64| cycles as f64 * 1_000.0 / profile.megahertz as f64;
         println!(
-            "{}: one line {:.1} times as long as two, {:.1} and {:.1} ns an addition; in turns {:.1} ns",
+            "{}: one line takes {:.1} times as long as two, {:.1} and {:.1} ns per addition; in turns {:.1} ns",
             profile.name,
             one as f64 / two as f64,
             ns(one) / 10_000.0,
@@ -170,9 +172,9 @@ fn two_real_threads_on_one_line_and_on_two() {
         println!("skipped: the host was too busy for the two threads to run at the same time");
     } else {
         let ratio = one / two;
-        println!("this host: one line {ratio:.1} times as long as two");
+        println!("this host: one line takes {ratio:.1} times as long as two");
         println!(
-            "{one:.1} and {two:.1} ns an addition; in turns {:.1} ns",
+            "{one:.1} and {two:.1} ns per addition; in turns {:.1} ns",
             turns()
         );
         println!("(not pinned; {contended} and {undisturbed} of {ROUNDS} rounds undisturbed)");

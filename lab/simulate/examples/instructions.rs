@@ -1,9 +1,9 @@
-//! What callgrind is to count for `src/instructions.rs`: pages taken and given back by the library
-//! on real hardware, in the bursts of the storm, on one CPU.
+//! The program that callgrind measures for `src/instructions.rs`: the library allocates and frees
+//! pages on real hardware, in the bursts of the storm, on one CPU.
 //!
-//! `instructions CONFIGURATION hot|deep PAGES`; the configuration `bare` takes nothing, so that
-//! what the loops themselves are can be subtracted. All that counts happens in functions with
-//! `take_burst` and `give_burst` in their names.
+//! `instructions CONFIGURATION hot|deep PAGES`; the configuration `bare` allocates nothing, so that
+//! the cost of the loops themselves can be subtracted. All that is to be counted happens in
+//! functions with `take_burst` and `give_burst` in their names.
 
 use core::error::Error;
 use core::hint::black_box;
@@ -32,7 +32,7 @@ fn take_burst<Z: LabZone>(nodes: &Nodes<'_, Z>, out: &mut [Frame]) {
     for slot in out {
         *slot = nodes
             .alloc(0, &Request::page(Mobility::Movable))
-            .expect("far more memory than a burst has");
+            .expect("the memory is far larger than a burst");
     }
 }
 
@@ -41,7 +41,7 @@ fn give_burst<Z: LabZone>(nodes: &Nodes<'_, Z>, frames: &[Frame]) {
     for &frame in frames {
         nodes
             .free(frame, Order::ZERO)
-            .expect("a page that was taken");
+            .expect("the page was allocated");
     }
 }
 
@@ -89,12 +89,14 @@ impl Experiment<OneCpu> for Bursts {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [name, shape, pages] = &arguments[..] else {
-        return Err("give a configuration or `bare`, hot or deep, and a number of pages".into());
+        return Err(
+            "give a configuration or `bare`, `hot` or `deep`, and a number of pages".into(),
+        );
     };
     let most = match shape.as_str() {
         "hot" => 24,
         "deep" => 2000,
-        _ => return Err("there are hot and deep".into()),
+        _ => return Err("the shape must be `hot` or `deep`".into()),
     };
     let (configuration, subject) = match name.as_str() {
         "bare" => (Configuration::Vanilla, Subject::Bare),

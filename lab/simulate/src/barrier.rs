@@ -1,17 +1,17 @@
-//! A place where all tasks of an experiment wait for each other, so that its parts begin on all
-//! CPUs at once.
+//! A barrier, at which all tasks of an experiment wait for each other, so that its parts begin on
+//! all CPUs at once.
 
 use core::cell::Cell;
 
 use brickyard_machine::WaitQueue;
 
-/// A barrier, to be used as often as one likes.
+/// A barrier that can be used any number of times.
 #[derive(Debug)]
 pub(crate) struct Barrier {
     tasks: usize,
-    /// How often any task has come.
-    come: Cell<usize>,
-    /// How often any may have gone on.
+    /// Arrivals so far, over all rounds.
+    arrived: Cell<usize>,
+    /// How many of these arrivals may continue.
     open: Cell<usize>,
     queue: WaitQueue,
 }
@@ -20,18 +20,19 @@ impl Barrier {
     pub(crate) const fn new(tasks: usize) -> Self {
         Self {
             tasks,
-            come: Cell::new(0),
+            arrived: Cell::new(0),
             open: Cell::new(0),
             queue: WaitQueue::new(),
         }
     }
 
-    /// Waits until all have come this often; the last one does `work` before they go on.
+    /// Waits until all tasks have arrived in this round; the last one does `work` before they
+    /// continue.
     pub(crate) fn wait(&self, work: impl FnOnce()) {
-        let come = self.come.get() + 1;
-        self.come.set(come);
-        let all = come.next_multiple_of(self.tasks);
-        if come == all {
+        let arrived = self.arrived.get() + 1;
+        self.arrived.set(arrived);
+        let all = arrived.next_multiple_of(self.tasks);
+        if arrived == all {
             work();
             self.open.set(all);
             self.queue.wake_all();

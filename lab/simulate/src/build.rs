@@ -1,7 +1,7 @@
-//! An allocator of some configuration, built in memory that a machine can have as its own.
+//! An allocator of some configuration, built in memory that a machine can map.
 //!
-//! Metadata, zones and whatever else CPUs share lie on pages of their own ([`OwnPages`]), so that each
-//! word has the same address in the machine in every run.
+//! Metadata, zones and everything else that CPUs share are on separate pages ([`OwnPages`]), so
+//! that each word has the same address in the machine in every run.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -16,22 +16,22 @@ use brickyard_machine::{Machine, Setup};
 
 use crate::platform::Simulated;
 
-/// Bytes of a page, which is what memory is mapped in.
+/// Bytes of a page, the unit in which memory is mapped.
 const PAGE: usize = 4096;
 
-/// A value on pages of its own.
+/// A value on pages that nothing else shares.
 #[repr(C, align(4096))]
 pub struct OwnPages<T>(T);
 
 impl<T> OwnPages<T> {
-    /// Moves `value` there.
+    /// Moves `value` to the heap, on pages that nothing else shares.
     pub fn new(value: T) -> Box<Self> {
         Box::new(Self(value))
     }
 
-    /// Where it lies.
+    /// Returns its pages, for a machine to map.
     #[must_use]
-    pub fn piece(&self) -> SharedPages {
+    pub fn shared_pages(&self) -> SharedPages {
         SharedPages {
             first: core::ptr::from_ref(self).cast(),
             bytes: size_of::<Self>(),
@@ -53,7 +53,7 @@ impl<T> fmt::Debug for OwnPages<T> {
     }
 }
 
-/// Memory of the host that a machine can be given.
+/// Memory of the host that a machine can map: what its CPUs share.
 #[derive(Debug, Clone, Copy)]
 pub struct SharedPages {
     first: *const u8,
@@ -61,49 +61,49 @@ pub struct SharedPages {
 }
 
 impl SharedPages {
-    /// A machine that has `pieces`.
-    pub(crate) fn machine<'a>(setup: Setup, pieces: &[Self]) -> Machine<'a> {
+    /// A machine with all of `shared` mapped, in this order.
+    pub(crate) fn machine<'a>(setup: Setup, shared: &[Self]) -> Machine<'a> {
         let mut machine = Machine::new(setup);
-        for piece in pieces {
-            piece.map(&mut machine);
+        for pages in shared {
+            pages.map(&mut machine);
         }
         machine
     }
 
-    /// Gives it to `machine`.
+    /// Maps it in `machine`.
     pub fn map(self, machine: &mut Machine<'_>) {
         machine.map(self.first, self.bytes);
     }
 }
 
-/// How CPUs reach what is their own.
+/// Which CPUs may enter a CPU's slot (its lists or stash).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slots {
-    /// Each only its own.
+    /// Only the CPU itself.
     Exclusive,
-    /// Any, by a lock.
+    /// Any CPU, one at a time.
     Shared,
 }
 
 /// An allocator to be built.
 #[derive(Debug, Clone, Copy)]
 pub struct Blueprint {
-    /// Which one.
+    /// Its configuration.
     pub configuration: Configuration,
     /// Its memory, sizes and policies.
     pub plan: MachinePlan,
 }
 
-/// Something to be done with an allocator, all of whose memory is free.
+/// Work on an allocator, all of whose memory is free.
 pub trait Job {
-    /// What comes out.
+    /// The result.
     type Output;
 
-    /// Does it. `pieces` are what a machine has to be given of it.
+    /// Does the work. A machine that runs the allocator must map `shared`.
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[SharedPages],
+        shared: &[SharedPages],
     ) -> Self::Output;
 }
 
@@ -117,14 +117,13 @@ impl Blueprint {
         }
     }
 
-    /// Builds it with exclusive slots and ticket locks and hands it to `job`: what needs no others
-    /// has these, since each kind is compiled for every design.
+    /// Builds it with exclusive slots and ticket locks and passes it to `job`. Jobs that need no
+    /// other kinds use these, since each combination is compiled for every design.
     pub fn run<J: Job>(&self, job: J) -> J::Output {
         self.with::<Exclusive, TicketLock, J>(job)
     }
 
-    /// The same with slots and a lock that are known when this is compiled: any that keep the
-    /// contract.
+    /// Builds it with slots and locks of the given types and passes it to `job`.
     pub fn with<A: SlotAccess, L: RawLock, J: Job>(&self, job: J) -> J::Output {
         let bytes = self
             .configuration
@@ -159,26 +158,25 @@ impl<'m, J: Job> Choice<'m, Simulated> for Build<'m, J> {
     fn run<Z: Planned<'m, Platform = Simulated>>(self) -> J::Output {
         let built = |plan: &LabPlan, memory| {
             let zone = Z::by(plan, Simulated, memory)
-                .expect("as much memory as the plan says that it needs");
-            zone.add(plan.span)
-                .expect("a zone's own span, which nobody else has");
+                .expect("the memory is as large as the plan requires");
+            zone.add(plan.span).expect("the span is the zone's own");
             zone
         };
         let (first, second) = self.zones;
-        let bytes = Z::checked_bytes_for(&first).expect("a plan that memory was found for");
+        let bytes = Z::checked_bytes_for(&first).expect("the plan's memory was allocated");
         let (low, high) = self.memory.split_at_mut(bytes);
         let low = built(&first, low);
         match second {
             None => {
                 let zones = OwnPages::new([low]);
-                let pieces = [self.metadata, zones.piece()];
+                let shared = [self.metadata, zones.shared_pages()];
                 self.job
-                    .run(&Node::new(0, slice::from_ref(&zones[0])), &pieces)
+                    .run(&Node::new(0, slice::from_ref(&zones[0])), &shared)
             }
             Some(second) => {
                 let zones = OwnPages::new([low, built(&second, high)]);
-                let pieces = [self.metadata, zones.piece()];
-                self.job.run(&Node::new(0, &zones[..]), &pieces)
+                let shared = [self.metadata, zones.shared_pages()];
+                self.job.run(&Node::new(0, &zones[..]), &shared)
             }
         }
     }

@@ -1,10 +1,11 @@
-//! How many instructions stand between two accesses to shared memory.
+//! How many instructions come between two accesses to shared memory.
 //!
-//! The machine sees shared words alone: what a CPU does with its registers and its stack is not
-//! told to it. So each access is charged for the instructions round it, a cycle each. How many
-//! those are was measured: what callgrind counts of one page taken and given back by the library on
-//! real hardware (x86-64, release profile, one CPU, the platform's own calls empty), divided by the
-//! shared accesses of the same page on the machine. The bursts are those of the storm.
+//! The machine is called for accesses to shared words only, not for what a CPU does with its
+//! registers and its stack. So each access is charged for the instructions around it, a cycle each.
+//! Their number was measured: the instructions that callgrind counts for one page allocated and
+//! freed by the library on real hardware (x86-64, release profile, one CPU, the platform's own
+//! calls empty), divided by the shared accesses for the same page on the machine. The bursts are
+//! those of the storm.
 //!
 //! | configuration | instructions, hot | accesses | each | instructions, deep | accesses | each |
 //! |---|---|---|---|---|---|---|
@@ -13,9 +14,9 @@
 //! | `magazine-2013` | 366.7 | 45.0 | 8.1 | 611.0 | 76.0 | 8.0 |
 //! | `brickyard` | 99.6 | 11.0 | 9.1 | 134.7 | 13.4 | 10.1 |
 //!
-//! In whole numbers that is 8 to 10. What is not of the four has the figure of the one whose code
-//! it shares. To do it again (`bare` is what the loop itself takes, and is to be subtracted; the
-//! difference between so many pages and twice as many has no beginning in it):
+//! Rounded to whole numbers that is 8 to 10. A configuration that is not listed has the figure of
+//! the one whose code it shares. To repeat the measurement (subtract `bare`, which is the cost of
+//! the loop itself; the difference between two numbers of pages has no startup cost in it):
 //!
 //! ```sh
 //! cargo build --release -p brickyard-simulate --example instructions
@@ -28,7 +29,7 @@
 
 use brickyard_classics::Configuration;
 
-/// Instructions for each shared access of this configuration.
+/// Returns the instructions to charge for each shared access of this configuration.
 #[must_use]
 pub const fn per_access(configuration: Configuration) -> u64 {
     match configuration {

@@ -1,11 +1,10 @@
-//! The kernel's build: a pool of workers, some for each CPU, that take compile jobs until all are
-//! done, as `make -j` does.
+//! A kernel build: a pool of workers, some for each CPU, that take compile jobs until all are done,
+//! as `make -j` does.
 //!
-//! The jobs are those of a recorded build ([`brickyard_workload::jobs`]), over again from the first
-//! where more are asked for than were recorded. A job's computing is time of users, and so is what
-//! the recorded kernel did between two events, as a trace does not tell them apart. Time of the
-//! system is the allocator, switches and ticks. What a job leaves behind is page cache
-//! ([`Runner`]).
+//! The jobs are those of a recorded build ([`brickyard_workload::jobs`]), repeated from the first
+//! where more are requested than were recorded. A job's computing is user time, and so is what the
+//! recorded kernel did between two events, as a trace does not distinguish them. System time is the
+//! allocator, switches and ticks. What a job leaves behind is page cache ([`Runner`]).
 
 use core::cell::Cell;
 
@@ -22,29 +21,29 @@ use crate::tasks::{Counts, Runner};
 /// A build.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernbench<'j> {
-    /// What is compiled, over and over. Not empty.
+    /// The recorded jobs, which are repeated. Not empty.
     pub recorded: &'j [Compile],
-    /// How many jobs are done in all.
+    /// How many jobs are run in all.
     pub jobs: usize,
-    /// How many at once: make's `-j`.
+    /// How many run at once: make's `-j`.
     pub workers: usize,
 }
 
-/// What a build came to, in seconds of the machine.
+/// The result of a build, in seconds of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Measured {
-    /// Compilers computed, on all CPUs.
+    /// User time, of all CPUs.
     pub user: f64,
-    /// The kernel ran, on all CPUs.
+    /// System time, of all CPUs.
     pub system: f64,
-    /// From the begin to the end.
+    /// From the beginning to the end.
     pub elapsed: f64,
-    /// What became of the requests.
+    /// What happened to the requests.
     pub counts: Counts,
 }
 
 impl Measured {
-    /// How many CPUs were busy on average, in percent of one.
+    /// Returns how many CPUs were busy on average, in percent of one CPU.
     #[must_use]
     pub fn cpu_percent(&self) -> f64 {
         (self.user + self.system) * 100.0 / self.elapsed
@@ -52,8 +51,8 @@ impl Measured {
 }
 
 impl Kernbench<'_> {
-    /// Frames that a machine needs for it: twice what the largest job holds at once, for each
-    /// worker, and some for caches.
+    /// Returns the frames that a machine needs for it: twice what the largest job holds at once,
+    /// for each worker, and some for caches.
     #[must_use]
     pub fn frames_needed(&self, cpus: usize) -> usize {
         let largest = self
@@ -69,14 +68,13 @@ impl Kernbench<'_> {
     /// Runs it.
     ///
     /// # Errors
-    /// [`RunError`] for a machine that there cannot be, and where a run fails.
+    /// [`RunError`] for an impossible machine, and where a run fails.
     pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
         self.run_on(setting, &setting.blueprint())
     }
 
-    /// The same by an allocator of one's own, such as one with a certain zone for movable pages
-    /// ([`Setting::blueprint_of`]). Its slots are exclusive and its locks ticket locks, whatever it
-    /// says.
+    /// Runs it on another allocator than the setting's, such as one with a given zone for movable
+    /// pages ([`Setting::blueprint_of`]). Its slots are exclusive and its locks ticket locks.
     ///
     /// # Errors
     /// As [`Kernbench::run`].
@@ -113,7 +111,7 @@ impl Job for Pool<'_> {
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[SharedPages],
+        shared: &[SharedPages],
     ) -> Self::Output {
         let Kernbench {
             recorded,
@@ -122,7 +120,7 @@ impl Job for Pool<'_> {
         } = self.build;
         let runner = Runner::new(core::slice::from_ref(node));
         let next = Cell::new(0);
-        let mut machine = SharedPages::machine(self.setting.machine(), pieces);
+        let mut machine = SharedPages::machine(self.setting.machine(), shared);
         for worker in 0..workers.min(jobs) {
             let (runner, next) = (&runner, &next);
             machine.task(format!("make {worker}"), Affinity::Any, move || {

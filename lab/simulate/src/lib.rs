@@ -1,13 +1,13 @@
-//! Experiments with the page allocator on a simulated multiprocessor: its own source, unchanged,
-//! with 1 to 256 CPUs, deterministic for a seed.
+//! Experiments with the page allocator on a simulated multiprocessor: its unchanged source, on 1 to
+//! 256 CPUs, deterministic for a seed.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `platform.rs` | [`Simulated`]: the machine as the allocator's platform |
-//! | [`explore`] | randomised schedules of the real allocator, and everything looked at |
-//! | `build.rs` | [`Blueprint`]: an allocator built in memory that a machine can be given |
+//! | [`explore`] | randomised schedules of the real allocator, with every result checked |
+//! | `build.rs` | [`Blueprint`]: an allocator built in memory that a machine can map |
 //! | [`locks`] | how long to hold the zone lock: the experiment of 2007 |
-//! | [`setting`] | [`Setting`]: machine, allocator, memory, seed; [`instructions`]: what lies between two accesses |
+//! | [`setting`] | [`Setting`]: machine, allocator, memory, seed; [`instructions`]: how many come between two accesses |
 //! | [`tasks`] | [`Runner`]: recorded jobs as tasks |
 //! | [`storm`], [`pft`], [`kernbench`] | the experiments |
 //! | [`runs`] | many runs at once on the host's threads |

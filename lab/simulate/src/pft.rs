@@ -1,14 +1,14 @@
-//! The page fault test: how many faults a second a machine serves by the number of its CPUs.
+//! The page fault test: how many faults a second a machine serves, by its number of CPUs.
 //!
-//! Each CPU faults its share of the memory in, page by page: what the trap, the page table and the
-//! clearing of the page take by the profile, all of it time of the kernel, and one allocation of a
-//! movable page. Then each process exits: all its pages go back in one call of `free_bulk`, as an
-//! exit gives back what it gathers in batches. The faults and the exits are timed apart, each from
-//! the first CPU's begin to the last one's end, and by what all CPUs spent together. All of it is
-//! done once before it is counted.
+//! Each CPU faults in its share of the memory, page by page: the profile's time for the trap, the
+//! page table and the clearing of the page, all of it system time, and one allocation of a movable
+//! page. Then each process exits: all its pages are freed in one call of `free_bulk`, as an exit
+//! frees the pages that it gathers in batches. The faults and the exits are timed separately, both
+//! from when the first CPU begins to when the last one ends, and as the sum over all CPUs. The
+//! whole test runs once as a warm-up before it is measured.
 //!
-//! Base pages only. What the kernel locks beside the allocator, the page table's lock first of all,
-//! is not there: each process has its own.
+//! Base pages only. The kernel's locks outside the allocator, above all the page table's lock, are
+//! not modelled: each process has its own page table.
 
 use core::cell::RefCell;
 
@@ -22,7 +22,7 @@ use crate::build::{Job, SharedPages};
 use crate::platform::Simulated;
 use crate::setting::{RunError, Setting};
 
-/// Pages a CPU that may lie in caches that nobody else reaches: more than the longest list of any
+/// Pages per CPU that may be in caches that no other CPU can use: more than the longest list of any
 /// configuration.
 const CACHED_MOST: usize = 2048;
 
@@ -33,19 +33,19 @@ pub struct Pft {
     pub pages: usize,
 }
 
-/// What one half of it took, in seconds of the machine.
+/// The duration of one half of the test, in seconds of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Half {
-    /// From the first CPU's begin to the last one's end.
+    /// From when the first CPU began to when the last one ended.
     pub wall: f64,
-    /// What all CPUs spent.
+    /// The sum over all CPUs.
     pub cpu: f64,
 }
 
-/// What the test came to.
+/// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Measured {
-    /// Pages faulted in, and given back.
+    /// Pages faulted in, and freed.
     pub pages: u64,
     /// The faults.
     pub faults: Half,
@@ -54,19 +54,19 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Faults for each second of CPU time.
+    /// Returns the faults per second of CPU time.
     #[must_use]
     pub fn faults_per_cpu_second(&self) -> f64 {
         self.pages as f64 / self.faults.cpu
     }
 
-    /// Faults a second.
+    /// Returns the faults per second.
     #[must_use]
     pub fn faults_per_second(&self) -> f64 {
         self.pages as f64 / self.faults.wall
     }
 
-    /// Pages given back for each second of CPU time.
+    /// Returns the pages freed per second of CPU time.
     #[must_use]
     pub fn frees_per_cpu_second(&self) -> f64 {
         self.pages as f64 / self.frees.cpu
@@ -74,7 +74,7 @@ impl Measured {
 }
 
 impl Pft {
-    /// Frames that a machine needs for it.
+    /// Returns the frames that a machine needs for it.
     #[must_use]
     pub const fn frames_needed(&self, cpus: usize) -> usize {
         self.pages.saturating_add(cpus.saturating_mul(CACHED_MOST))
@@ -83,7 +83,7 @@ impl Pft {
     /// Runs it.
     ///
     /// # Errors
-    /// [`RunError`] for a machine that there cannot be, and where a run fails.
+    /// [`RunError`] for an impossible machine, and where a run fails.
     pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
         setting.check(self.frames_needed(setting.cpus))?;
         let processes = Processes {
@@ -112,20 +112,20 @@ impl Pft {
     }
 }
 
-/// The processes of one machine, one a CPU.
+/// The processes of one machine, one per CPU.
 struct Processes {
     pft: Pft,
     setting: Setting,
 }
 
-/// From when to when, in cycles.
+/// A span of time, in cycles.
 #[derive(Debug, Clone, Copy, Default)]
 struct Span {
     began: u64,
     ended: u64,
 }
 
-/// One process.
+/// The times of one process.
 #[derive(Debug, Clone, Copy, Default)]
 struct Log {
     faults: Span,
@@ -138,13 +138,13 @@ impl Job for Processes {
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[SharedPages],
+        shared: &[SharedPages],
     ) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
         let cpus = self.setting.cpus;
         let barrier = Barrier::new(cpus);
         let logs = RefCell::new(Vec::new());
-        let mut machine = SharedPages::machine(self.setting.machine(), pieces);
+        let mut machine = SharedPages::machine(self.setting.machine(), shared);
         for cpu in 0..cpus {
             let (nodes, barrier, logs) = (&nodes, &barrier, &logs);
             let all = self.pft.pages;
@@ -161,7 +161,7 @@ impl Job for Processes {
     }
 }
 
-/// One process from its first fault to its end.
+/// Runs one process from its first fault to its end.
 fn once<Z: LabZone>(nodes: &Nodes<'_, Z>, barrier: &Barrier, pages: usize, trap: u64) -> Log {
     let mut held: Vec<Frame> = Vec::with_capacity(pages);
     barrier.wait(|| ());
@@ -177,7 +177,7 @@ fn once<Z: LabZone>(nodes: &Nodes<'_, Z>, barrier: &Barrier, pages: usize, trap:
     barrier.wait(|| ());
     let frees = timed(|| {
         if let Err(why) = nodes.free_bulk(&held) {
-            here::fail(format!("a page is refused: {why}"));
+            here::fail(format!("the free of a page was refused: {why}"));
         }
     });
     Log { faults, frees }

@@ -3,7 +3,7 @@
 use brickyard::{InterruptState, Platform};
 use brickyard_machine::here;
 
-/// The machine that runs on this thread of the host; where none does, one CPU.
+/// The machine that runs on this thread of the host; one CPU where none runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Simulated;
 

@@ -1,33 +1,33 @@
-//! Pages on their way from each CPU to the next, in a ring. It costs the machine nothing: a program
-//! hands over a pointer.
+//! Pages passed from each CPU to the next, in a ring. Passing them takes no simulated time: a
+//! program hands over a pointer.
 
 use core::cell::RefCell;
 
 use brickyard::Frame;
 use brickyard_machine::WaitQueue;
 
-/// Bursts that may lie with the CPU that gives them back. Whoever would send another waits.
+/// The most bursts that may wait for the CPU that frees them. A sender waits for room.
 pub(crate) const BURSTS_SENT_MOST: usize = 2;
 
-/// A stop for each CPU.
-pub(crate) struct Ring(Vec<Stop>);
+/// An inbox for each CPU.
+pub(crate) struct Ring(Vec<Inbox>);
 
 #[derive(Default)]
-struct Stop {
-    state: RefCell<Mail>,
+struct Inbox {
+    state: RefCell<Received>,
     queue: WaitQueue,
 }
 
 #[derive(Default)]
-struct Mail {
+struct Received {
     bursts: Vec<Vec<Frame>>,
-    /// How often the CPU before has said that it sends no more for now.
+    /// How many rounds the previous CPU has finished sending.
     ends: usize,
 }
 
 impl Ring {
     pub(crate) fn new(cpus: usize) -> Self {
-        Self((0..cpus).map(|_| Stop::default()).collect())
+        Self((0..cpus).map(|_| Inbox::default()).collect())
     }
 
     pub(crate) fn after(&self, cpu: usize) -> usize {
@@ -51,28 +51,28 @@ impl Ring {
         self.0[cpu].queue.wake_all();
     }
 
-    /// The newest burst; who waits for room is told.
+    /// Takes the newest burst, and wakes a sender that waits for room.
     pub(crate) fn receive(&self, cpu: usize) -> Option<Vec<Frame>> {
         let burst = self.0[cpu].state.borrow_mut().bursts.pop()?;
         self.0[self.before(cpu)].queue.wake_all();
         Some(burst)
     }
 
-    /// This CPU sends no more, until the next round.
+    /// Marks the end of this CPU's sending in this round.
     pub(crate) fn finish(&self, cpu: usize) {
         let next = self.after(cpu);
         self.0[next].state.borrow_mut().ends += 1;
         self.0[next].queue.wake_all();
     }
 
-    /// Has the CPU before sent all of this many rounds, and is all of it received?
+    /// Whether the previous CPU has finished sending this many rounds, and all of it is received.
     pub(crate) fn is_over(&self, cpu: usize, rounds: usize) -> bool {
-        let mail = self.0[cpu].state.borrow();
-        mail.bursts.is_empty() && mail.ends >= rounds
+        let received = self.0[cpu].state.borrow();
+        received.bursts.is_empty() && received.ends >= rounds
     }
 
-    /// Sleeps until one of the neighbours has done something that makes this true.
-    pub(crate) fn wait(&self, cpu: usize, come: impl FnMut() -> bool) {
-        self.0[cpu].queue.wait_until(come);
+    /// Sleeps until one of the neighbours makes this condition true.
+    pub(crate) fn wait(&self, cpu: usize, condition: impl FnMut() -> bool) {
+        self.0[cpu].queue.wait_until(condition);
     }
 }

@@ -1,5 +1,5 @@
-//! What all experiments begin with: which machine, how many CPUs, which allocator, how much memory,
-//! which seed.
+//! What all experiments have in common: the machine, its CPUs, the allocator, the memory and the
+//! seed.
 
 use brickyard::FrameRange;
 use brickyard::node::movable::Sizing;
@@ -13,17 +13,18 @@ use crate::instructions;
 /// Bytes of a frame.
 pub const FRAME_BYTES: usize = 4096;
 
-/// Memory where nobody names any, and no more is needed.
+/// Default memory, where no more is needed.
 pub const MEMORY: usize = 1 << 30;
 
-/// Frames of a machine whose memory nobody gives: enough for what is done, and 1 GiB at least.
+/// Returns the default memory of a machine in frames: what the experiment needs, and at least
+/// 1 GiB.
 #[must_use]
 pub const fn usual_frames(needed: usize) -> usize {
     let needed = whole_mib(needed);
     (if needed > MEMORY { needed } else { MEMORY }) / FRAME_BYTES
 }
 
-/// Bytes of so many frames, in whole MiB.
+/// Returns the bytes of so many frames, rounded up to whole MiB.
 #[must_use]
 pub const fn whole_mib(frames: usize) -> usize {
     let bytes = frames.saturating_mul(FRAME_BYTES);
@@ -35,13 +36,13 @@ pub const fn whole_mib(frames: usize) -> usize {
 pub struct Setting {
     /// Which machine.
     pub profile: &'static Profile,
-    /// CPUs, 1 to 256. Each runs one task, where the experiment does not say otherwise.
+    /// CPUs, 1 to 256. Each runs one task, unless the experiment does otherwise.
     pub cpus: usize,
-    /// The allocator: ticket locks, and slots that only their CPU enters.
+    /// The allocator, with ticket locks, and slots that only their CPU enters.
     pub configuration: Configuration,
     /// Memory, in frames of 4 KiB.
     pub frames: usize,
-    /// What all chance comes from.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
@@ -52,7 +53,7 @@ pub enum RunError {
     #[error("a simulated machine has 1 to {MOST_CPUS} CPUs, not {0}")]
     Cpus(usize),
     /// The experiment would run out of memory.
-    #[error("{cpus} CPUs need {} MiB of memory for this, and there are {} MiB", mib(*.needed), mib(*.frames))]
+    #[error("{cpus} CPUs need {} MiB of memory for this, but there are only {} MiB", mib(*.needed), mib(*.frames))]
     Memory {
         /// CPUs.
         cpus: usize,
@@ -61,30 +62,30 @@ pub enum RunError {
         /// Frames that are needed.
         needed: usize,
     },
-    /// The run did not come to its end.
+    /// The run failed.
     #[error("{configuration} with {cpus} CPUs, seed {seed}: {failure}")]
     Failed {
         /// Which allocator.
         configuration: &'static str,
         /// CPUs.
         cpus: usize,
-        /// By which it can be had again.
+        /// The seed, which reproduces it.
         seed: u64,
         /// What happened.
         failure: Failure,
     },
 }
 
-/// Rounded up.
+/// Returns the MiB of so many frames, rounded up.
 const fn mib(frames: usize) -> usize {
     frames.div_ceil((1 << 20) / FRAME_BYTES)
 }
 
 impl Setting {
-    /// Is there such a machine, and has it `needed` frames?
+    /// Checks that the machine is possible and has `needed` frames.
     ///
     /// # Errors
-    /// [`RunError`] where not.
+    /// [`RunError::Cpus`] or [`RunError::Memory`] where not.
     pub fn check(&self, needed: usize) -> Result<(), RunError> {
         if self.cpus == 0 || self.cpus > MOST_CPUS {
             return Err(RunError::Cpus(self.cpus));
@@ -99,7 +100,7 @@ impl Setting {
         Ok(())
     }
 
-    /// The machine, with accesses that cost what its caches say.
+    /// Returns the machine's setup, with accesses charged by its caches.
     #[must_use]
     pub const fn machine(&self) -> Setup {
         Setup {
@@ -108,17 +109,17 @@ impl Setting {
         }
     }
 
-    /// The allocator, with all its memory free. A zone for movable pages has half of it, where the
-    /// configuration has one.
+    /// Returns the allocator to build, with all its memory free. A zone for movable pages has half
+    /// of it, where the configuration has one.
     #[must_use]
     pub const fn blueprint(&self) -> Blueprint {
         let span = FrameRange::new(0, self.frames);
         Blueprint::new(self.configuration, MachinePlan::new(span, self.cpus))
     }
 
-    /// The same, with `kernel_core` per cent of its memory for the kernel too where the
-    /// configuration has a zone for movable pages, rounded up to whole blocks. Any other has one
-    /// zone, whatever the number.
+    /// Returns the same, but where the configuration has a zone for movable pages, the other zone
+    /// has `kernel_core` per cent of the memory, rounded up to whole blocks. Any other
+    /// configuration has one zone, whatever the number.
     ///
     /// ```
     /// use brickyard_machine::Profile;
@@ -143,7 +144,7 @@ impl Setting {
         blueprint
     }
 
-    /// The error of a run that failed.
+    /// Returns the error for a run that failed.
     pub(crate) const fn failed(&self, failure: Failure) -> RunError {
         RunError::Failed {
             configuration: self.configuration.name(),
@@ -153,7 +154,7 @@ impl Setting {
         }
     }
 
-    /// Cycles in seconds of this machine.
+    /// Converts cycles to seconds of this machine.
     #[must_use]
     pub const fn seconds(&self, cycles: u64) -> f64 {
         cycles as f64 / (self.profile.megahertz as f64 * 1e6)

@@ -1,16 +1,16 @@
-//! The storm: all CPUs take and give back pages as fast as they can, and do nothing else.
+//! The storm: all CPUs allocate and free pages as fast as they can, and do nothing else.
 //!
-//! Each CPU takes a burst of pages, one by one, and gives them back one by one in random order, or
-//! has another CPU do that ([`Shape`]). It does so for a while that is not counted, until caches
-//! are warm and lists have found their lengths; then all wait for each other, and each takes and
-//! gives back [`Storm::pages`] more.
+//! Each CPU allocates a burst of pages, one by one, and frees them one by one in random order, or
+//! has another CPU free them ([`Shape`]). It first does so for a while that is not measured, until
+//! caches are warm and lists have reached their usual lengths; then all wait for each other, and
+//! each allocates and frees [`Storm::pages`] more.
 //!
-//! What a CPU keeps track of its pages by, and the way of pages from one CPU to another, cost
-//! nothing: the machine is given the allocator's words alone. So this is the heaviest load that
-//! there can be. Real work lies between two requests of any program.
+//! Keeping track of pages and passing them from one CPU to another take no simulated time: only the
+//! allocator's words are in the machine's memory. So this is the heaviest load possible; a real
+//! program works between two requests.
 //!
 //! The machine counts cache traffic from its beginning to its end. A second machine with the same
-//! seed stops where the counted part begins; the difference is what that took.
+//! seed stops where the measured part begins, and its counts are subtracted.
 
 use core::cell::RefCell;
 use core::fmt;
@@ -30,23 +30,23 @@ use crate::ring::{BURSTS_SENT_MOST, Ring};
 use crate::setting::{RunError, Setting};
 
 named! {
-    /// What the bursts are like.
+    /// The size of the bursts, and which CPU frees them.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Shape {
-        /// 1 to 24 pages: what a per-CPU cache of any configuration holds, so that hardly a request
-        /// goes past it.
+        /// 1 to 24 pages: what a per-CPU cache of any configuration holds, so that hardly any
+        /// request goes past it.
         Hot => "hot",
         /// 1 to 2000 pages: more than any per-CPU cache holds, so that each burst empties it
-        /// several times and overfills it on the way back.
+        /// several times and overfills it when it is freed.
         Deep => "deep",
-        /// 1 to 64 pages, which the next CPU gives back: a ring of CPUs, in which no page ever
-        /// comes back to the cache that it came from.
+        /// 1 to 64 pages, which the next CPU frees: a ring of CPUs, in which no page is freed into
+        /// the cache that it came from.
         Remote => "remote",
     }
 }
 
 impl Shape {
-    /// Pages of the largest burst.
+    /// Returns the pages of the largest burst.
     #[must_use]
     pub const fn burst_most(self) -> usize {
         match self {
@@ -65,7 +65,7 @@ impl fmt::Display for Shape {
 
 /// No shape has this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there are hot, deep and remote")]
+#[error("the shapes are hot, deep and remote")]
 pub struct UnknownShape;
 
 impl FromStr for Shape {
@@ -77,7 +77,7 @@ impl FromStr for Shape {
     }
 }
 
-/// Pages a CPU that may lie in caches that nobody else reaches: more than the longest list of any
+/// Pages per CPU that may be in caches that no other CPU can use: more than the longest list of any
 /// configuration.
 const CACHED_MOST: usize = 2048;
 
@@ -86,27 +86,27 @@ const CACHED_MOST: usize = 2048;
 pub struct Storm {
     /// Its bursts.
     pub shape: Shape,
-    /// Pages that each CPU takes while it is counted. Half as many come before.
+    /// Pages that each CPU allocates in the measured part. The warm-up has half as many.
     pub pages: usize,
 }
 
-/// How long requests took, in cycles: of all CPUs together.
+/// The latency of requests, in cycles, over all CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Latency {
-    /// Half of them took no longer.
+    /// The median.
     pub p50: u64,
-    /// 9 of 10 took no longer.
+    /// The 90th percentile.
     pub p90: u64,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile.
     pub p99: u64,
-    /// 999 of 1000 took no longer.
+    /// The 99.9th percentile.
     pub p999: u64,
-    /// The longest.
+    /// The maximum.
     pub max: u64,
 }
 
 impl Latency {
-    /// Of these. O(n log n).
+    /// The percentiles of these latencies. O(n log n).
     #[must_use]
     pub fn of(mut cycles: Vec<u64>) -> Self {
         cycles.sort_unstable();
@@ -124,46 +124,45 @@ impl Latency {
     }
 }
 
-/// What a storm came to.
+/// The result of a storm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Pages taken and given back.
+    /// Pages allocated and freed.
     pub pages: u64,
-    /// From the first CPU's begin to the last one's end.
+    /// Cycles from when the first CPU began to when the last one ended.
     pub cycles: u64,
-    /// Pages taken and given back in a second.
+    /// Pages allocated and freed in a second.
     pub pages_per_second: f64,
-    /// One page taken.
+    /// Allocating one page.
     pub alloc: Latency,
-    /// One page given back.
+    /// Freeing one page.
     pub free: Latency,
-    /// What the accesses of all CPUs met.
+    /// The cache traffic of all CPUs.
     pub traffic: Traffic,
     /// Accesses to shared memory.
     pub accesses: u64,
-    /// How often any lock was taken.
+    /// How often any lock was acquired.
     pub locked: u64,
-    /// Cycles that all CPUs waited for locks that somebody else had.
+    /// Cycles that all CPUs waited for locks that other CPUs held.
     pub lock_waits: u64,
 }
 
 impl Measured {
-    /// Cache lines that a CPU had to get from elsewhere, for each page: moved to it, or made its
-    /// own.
+    /// Returns the cache lines per page that a CPU had to request: moved to it, or made exclusive.
     #[must_use]
     pub fn lines_per_page(&self) -> f64 {
         (self.traffic.moved() + self.traffic.upgrades) as f64 / self.pages.max(1) as f64
     }
 
-    /// The share of all CPUs' time, in percent, in which they stood in a queue for a cache line
-    /// that others were busy with.
+    /// Returns the share of all CPUs' time, in percent, in which they waited for a cache line that
+    /// was busy with another request.
     #[must_use]
     pub fn line_waits_percent(&self, cpus: usize) -> f64 {
         self.percent(cpus, self.traffic.waited_cycles)
     }
 
-    /// The same for locks that others had: zones' and magazines'. What it took to see that a lock
-    /// was given up is in both.
+    /// Returns the share of all CPUs' time, in percent, in which they waited for locks that others
+    /// held: zones' and magazines'. The wait for the lock's own cache line is in both shares.
     #[must_use]
     pub fn lock_waits_percent(&self, cpus: usize) -> f64 {
         self.percent(cpus, self.lock_waits)
@@ -176,7 +175,7 @@ impl Measured {
 }
 
 impl Storm {
-    /// Frames that a machine needs for it.
+    /// Returns the frames that a machine needs for it.
     #[must_use]
     pub const fn frames_needed(&self, cpus: usize) -> usize {
         let held = match self.shape {
@@ -186,29 +185,29 @@ impl Storm {
         cpus.saturating_mul(held + CACHED_MOST)
     }
 
-    /// Runs it. Takes about 0.2 us of the host for each shared access, of which a page has some
-    /// ten.
+    /// Runs it. Takes about 0.2 us of the host's time for each shared access, of which a page has
+    /// some ten.
     ///
     /// # Errors
-    /// [`RunError`] for a machine that there cannot be, and where a run fails.
+    /// [`RunError`] for an impossible machine, and where a run fails.
     pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
         setting.check(self.frames_needed(setting.cpus))?;
         let once = |part| {
-            let blow = Blow {
+            let run = StormRun {
                 storm: *self,
                 setting: *setting,
                 part,
             };
-            let blown = setting
+            let output = setting
                 .blueprint()
-                .with::<Exclusive, Timed<TicketLock>, _>(blow);
-            blown.map_err(|failure| setting.failed(failure))
+                .with::<Exclusive, Timed<TicketLock>, _>(run);
+            output.map_err(|failure| setting.failed(failure))
         };
         let before = once(Part::WarmUp)?;
         let all = once(Part::All)?;
-        // The same run up to there, so the same acquisitions.
+        // Both runs are the same up to there, so their first acquisitions are the same.
         let waits = &all.locks.waits[before.locks.waits.len()..];
-        let in_vain = waits.iter().filter(|(_, found)| *found == Found::Taken);
+        let contended = waits.iter().filter(|(_, found)| *found == Found::Taken);
         let cycles = all.ended_at - all.began;
         let pages = all.alloc.len() as u64;
         Ok(Measured {
@@ -220,7 +219,7 @@ impl Storm {
             traffic: all.ended.all_traffic() - before.ended.all_traffic(),
             accesses: all.ended.accesses - before.ended.accesses,
             locked: waits.len() as u64,
-            lock_waits: in_vain.map(|(cycles, _)| cycles).sum(),
+            lock_waits: contended.map(|(cycles, _)| cycles).sum(),
         })
     }
 }
@@ -228,20 +227,22 @@ impl Storm {
 /// How far a machine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// Until the counted part would begin.
+    /// Until the measured part would begin.
     WarmUp,
     /// To the end.
     All,
 }
 
-/// One machine's run.
-struct Blow {
+/// A run of one machine.
+struct StormRun {
     storm: Storm,
     setting: Setting,
     part: Part,
 }
 
-struct Blown {
+/// The output of such a run. Times and latencies are of the measured part, the rest of the whole
+/// run.
+struct StormOutput {
     ended: Ended,
     began: u64,
     ended_at: u64,
@@ -250,19 +251,19 @@ struct Blown {
     locks: LockLog,
 }
 
-impl Job for Blow {
-    type Output = Result<Blown, Failure>;
+impl Job for StormRun {
+    type Output = Result<StormOutput, Failure>;
 
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[SharedPages],
+        shared: &[SharedPages],
     ) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
         let cpus = self.setting.cpus;
         let (ring, barrier) = (Ring::new(cpus), Barrier::new(cpus));
         let logs = RefCell::new(Vec::new());
-        let mut machine = SharedPages::machine(self.setting.machine(), pieces);
+        let mut machine = SharedPages::machine(self.setting.machine(), shared);
         for cpu in 0..cpus {
             let (nodes, ring, barrier, logs) = (&nodes, &ring, &barrier, &logs);
             let (storm, part, seed) = (self.storm, self.part, self.setting.seed);
@@ -293,7 +294,7 @@ impl Job for Blow {
         let ended = ended?;
         let logs = logs.into_inner();
         let all = |of: fn(&Log) -> &Vec<u64>| logs.iter().flat_map(of).copied().collect();
-        Ok(Blown {
+        Ok(StormOutput {
             ended,
             began: logs.iter().map(|log| log.began).min().unwrap_or(0),
             ended_at: logs.iter().map(|log| log.ended).max().unwrap_or(0),
@@ -304,7 +305,7 @@ impl Job for Blow {
     }
 }
 
-/// What a CPU notes, in cycles.
+/// What a CPU records, in cycles.
 #[derive(Debug, Default)]
 struct Log {
     began: u64,
@@ -321,12 +322,13 @@ struct Worker<'a, 'z, Z: LabZone> {
     shape: Shape,
     dice: Dice,
     log: Log,
-    /// How often it has come to the end of its bursts.
+    /// How many rounds of bursts it has sent.
     rounds: usize,
 }
 
 impl<Z: LabZone> Worker<'_, '_, Z> {
-    /// Bursts of so many pages in all, and until all that is this CPU's to give back has been.
+    /// Allocates bursts of so many pages in all; returns once this CPU has freed all pages that it
+    /// is to free.
     fn bursts(&mut self, pages: usize) {
         let mut left = pages;
         while left > 0 {
@@ -336,12 +338,12 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
             let mut taken = self.take(burst);
             self.shuffle(&mut taken);
             match self.shape {
-                Shape::Hot | Shape::Deep => self.give(&taken),
+                Shape::Hot | Shape::Deep => self.free(&taken),
                 Shape::Remote => self.send(taken),
             }
         }
         if self.shape == Shape::Remote {
-            self.give_until_the_sender_is_done();
+            self.free_until_the_sender_is_done();
         }
     }
 
@@ -359,11 +361,14 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         taken
     }
 
-    fn give(&mut self, frames: &[Frame]) {
+    fn free(&mut self, frames: &[Frame]) {
         for &frame in frames {
             let before = here::now();
             if let Err(why) = self.nodes.free(frame, Order::ZERO) {
-                here::fail(format!("page {} is refused: {why}", frame.number()));
+                here::fail(format!(
+                    "the free of page {} was refused: {why}",
+                    frame.number()
+                ));
             }
             self.log.free.push(here::now() - before);
         }
@@ -376,37 +381,37 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         }
     }
 
-    /// Sends a burst to the next CPU, and gives back what the one before has sent.
+    /// Sends a burst to the next CPU, and frees what the previous one has sent.
     fn send(&mut self, burst: Vec<Frame>) {
         let next = self.ring.after(self.cpu);
         while self.ring.is_full(next) {
-            if !self.give_what_was_sent() {
+            if !self.free_what_was_sent() {
                 let own = self.cpu;
                 self.ring
                     .wait(own, || !self.ring.is_full(next) || self.ring.has_mail(own));
             }
         }
         self.ring.send(next, burst);
-        self.give_what_was_sent();
+        self.free_what_was_sent();
     }
 
-    /// False where nothing was.
-    fn give_what_was_sent(&mut self) -> bool {
+    /// Frees all bursts that have arrived; returns false if there was none.
+    fn free_what_was_sent(&mut self) -> bool {
         let mut any = false;
         while let Some(burst) = self.ring.receive(self.cpu) {
-            self.give(&burst);
+            self.free(&burst);
             any = true;
         }
         any
     }
 
-    fn give_until_the_sender_is_done(&mut self) {
+    fn free_until_the_sender_is_done(&mut self) {
         let (ring, own) = (self.ring, self.cpu);
         ring.finish(own);
         self.rounds += 1;
         let rounds = self.rounds;
         loop {
-            self.give_what_was_sent();
+            self.free_what_was_sent();
             if ring.is_over(own, rounds) {
                 break;
             }

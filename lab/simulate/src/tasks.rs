@@ -1,17 +1,17 @@
-//! Jobs as tasks: what a recorded command did, done again on the machine, with the allocator under
+//! Jobs as tasks: what a recorded command did, repeated on the machine with the allocator under
 //! test.
 //!
-//! A job is a list of steps ([`brickyard_workload::jobs`]). [`Runner::run`] goes through it on the
-//! task that calls: it computes, waits for the disk, takes blocks and gives them back. The job's
-//! own pages are looked up in memory of the host, which costs the machine nothing: a process has
-//! its page tables at hand.
+//! A job is a list of steps ([`brickyard_workload::jobs`]). [`Runner::run`] executes it on the
+//! calling task: it computes, waits for the disk, allocates blocks and frees them. The job's own
+//! pages are looked up in memory of the host, which takes no simulated time: a process finds them
+//! by its page tables.
 //!
-//! Computing takes a cycle for each instruction that the recorded host did meanwhile
-//! ([`suite::instructions`]), on whatever profile: each of its CPUs does one instruction a cycle.
+//! Computing takes a cycle for each instruction that the recorded host executed meanwhile
+//! ([`suite::instructions`]), on every profile: each of its CPUs executes one instruction a cycle.
 //!
-//! What a job has not given back when it ends is page cache: it stays until memory is short. Then
-//! the oldest pages go first, as many at a time as Linux reclaims at once, by whoever asks. They
-//! are clean, and giving one up costs no more than its free.
+//! What a job has not freed when it ends becomes page cache: it stays until memory is short. Then
+//! the oldest pages are reclaimed first, as many at a time as Linux reclaims at once, by the task
+//! whose request failed. They are clean, so reclaiming one costs no more than its free.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -23,26 +23,25 @@ use brickyard_classics::LabZone;
 use brickyard_machine::here;
 use brickyard_workload::jobs::{Job, Step, Urgency, suite};
 
-/// Pages that one reclaim gives up, at least (Linux's `SWAP_CLUSTER_MAX`).
+/// Pages that one reclaim frees, at least (Linux's `SWAP_CLUSTER_MAX`).
 const RECLAIMED_AT_ONCE: usize = 32;
 
 /// What happened to the requests of all jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Blocks asked for.
+    /// Blocks requested.
     pub asked: u64,
-    /// Those of them that could not be had. What a job would have given back of them later is
-    /// passed over.
+    /// Those of them that the allocator refused. Later frees of them are skipped.
     pub failed: u64,
-    /// Pages taken.
+    /// Pages allocated.
     pub pages: u64,
-    /// Blocks or parts of them given back by their jobs.
+    /// Blocks or parts of them freed by their jobs.
     pub given: u64,
     /// Pages that jobs left behind.
     pub left: u64,
     /// Those of them that were reclaimed.
     pub reclaimed: u64,
-    /// Frees that were refused: a bug in the allocator, or here.
+    /// Frees that were refused: a bug in the allocator, or in this file.
     pub refused: u64,
 }
 
@@ -54,16 +53,16 @@ struct PageCache<'n, Z: LabZone> {
 }
 
 impl<Z: LabZone> PageCache<'_, Z> {
-    /// The oldest page, which is the caller's now. Nothing is borrowed when this returns: the free
-    /// that follows may let other tasks run.
-    fn oldest_out(&self) -> Option<Frame> {
+    /// Removes the oldest page and returns it. Nothing is borrowed when this returns, because the
+    /// free that follows may let other tasks run.
+    fn take_oldest(&self) -> Option<Frame> {
         self.pages.borrow_mut().pop_front()
     }
 
     fn give_up(&self, pages: usize) -> usize {
         let mut freed = 0;
         while freed < pages
-            && let Some(frame) = self.oldest_out()
+            && let Some(frame) = self.take_oldest()
         {
             if self.nodes.free(frame, Order::ZERO).is_ok() {
                 freed += 1;
@@ -80,7 +79,7 @@ impl<Z: LabZone> Reclaim for PageCache<'_, Z> {
     }
 }
 
-/// Nothing is moved: neither kernel of these experiments compacted for what they ask.
+/// No page is moved: neither kernel of these experiments compacted memory for such requests.
 impl<Z: LabZone> Migrate for PageCache<'_, Z> {
     const MOVES: bool = false;
 
@@ -89,7 +88,7 @@ impl<Z: LabZone> Migrate for PageCache<'_, Z> {
     }
 }
 
-/// Runs jobs on an allocator. One for all tasks of a machine.
+/// Runs jobs on an allocator. All tasks of a machine share one.
 pub struct Runner<'n, Z: LabZone> {
     nodes: Nodes<'n, Z, PageCache<'n, Z>>,
     counts: Cell<Counts>,
@@ -118,7 +117,7 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
         }
     }
 
-    /// What happened so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts {
@@ -127,8 +126,8 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
         }
     }
 
-    /// Does all steps of `job`, on the task that calls. Outside a machine only the requests happen.
-    /// O(steps), and what the allocator takes.
+    /// Executes all steps of `job` on the calling task. Outside a machine only the requests have an
+    /// effect. O(steps), besides the allocator's own cost.
     pub fn run(&self, job: &Job) {
         let mut held = vec![None; job.pages as usize];
         for step in &job.steps {
@@ -141,8 +140,8 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
                     mobility,
                     urgent,
                 } => {
-                    // The workload's types are those of the allocator on hardware; this one is
-                    // built on the machine's words. Their numbers are the same.
+                    // The workload uses the types of the allocator built for hardware; this is the
+                    // one built for the machine. The numbers are the same.
                     let mobility = Mobility::ALL[mobility as usize];
                     let request = request(Order::new(order), mobility, urgent);
                     self.take(&mut held, page as usize, &request);
@@ -184,7 +183,8 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
         });
     }
 
-    /// What is left becomes page cache, page by page: any part of a block can be freed.
+    /// Adds what the job still holds to the page cache, page by page: any part of a block can be
+    /// freed.
     fn leave(&self, held: &[Option<Frame>]) {
         let mut cache = self.nodes.hooks().pages.borrow_mut();
         let before = cache.len();

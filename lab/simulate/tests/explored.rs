@@ -1,5 +1,5 @@
-//! What some hundred seeds reach: every event, and memory that runs out, so that the proofs of a
-//! refusal are used.
+//! What some hundred seeds cover: every event, and memory that runs out, so that refusals are
+//! checked.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use brickyard_simulate::explore::{
 /// Seeds of each test.
 const SEEDS: u64 = 320;
 
-/// The library, and in how many runs a refusal was proved right.
+/// The library, and the number of runs in which a refusal was proved right.
 #[derive(Default)]
 struct Counted {
     proved: Mutex<u64>,
@@ -57,7 +57,7 @@ fn survived(system: &impl System, seeds: u64, case: &(dyn Fn(u64) -> Case + Sync
 }
 
 #[test]
-fn every_event_comes_and_memory_runs_out_in_a_fifth_of_all_seeds() {
+fn every_event_happens_and_memory_runs_out_in_a_fifth_of_all_seeds() {
     let counted = Counted::default();
     let covered = survived(&counted, SEEDS, &few_cpus);
     let proved = counted
@@ -68,12 +68,12 @@ fn every_event_comes_and_memory_runs_out_in_a_fifth_of_all_seeds() {
     for event in Event::ALL {
         println!("{:>12}  {}", covered.of(event), event.name());
     }
-    // Whether a request is ever refused after its last look is up to the schedule.
+    // Whether a request is ever refused after its last look depends on the schedule.
     let missing = Event::ALL
         .iter()
         .filter(|&&event| event != Event::RefusedAfterWaits && covered.of(event) == 0);
     let missing: Vec<&str> = missing.map(|event| event.name()).collect();
-    assert!(missing.is_empty(), "never came: {missing:?}");
+    assert!(missing.is_empty(), "never happened: {missing:?}");
     assert!(
         proved * 5 >= SEEDS,
         "{proved} of {SEEDS} seeds have proved refusals"
@@ -81,7 +81,7 @@ fn every_event_comes_and_memory_runs_out_in_a_fifth_of_all_seeds() {
 }
 
 #[test]
-fn requests_end_while_cpus_stand_still() {
+fn requests_end_while_cpus_are_stopped() {
     let covered = survived(&Library, 60, &|seed| Case {
         mode: Mode::Stop,
         ..few_cpus(seed)
@@ -90,9 +90,9 @@ fn requests_end_while_cpus_stand_still() {
     assert!(covered.of(Event::Stops) > 0);
 }
 
-/// Half of them on the default.
+/// Half of the seeds use the default configuration.
 #[test]
-fn requests_end_while_others_go_on_for_ever() {
+fn requests_end_while_others_allocate_and_free_without_end() {
     let covered = survived(&Library, 80, &|seed| {
         let case = few_cpus(seed);
         let configuration = match seed % 2 {

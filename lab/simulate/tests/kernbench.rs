@@ -1,5 +1,5 @@
-//! Jobs as tasks, and builds of them: all of a job happens, and what it leaves behind goes when
-//! memory is short.
+//! Jobs as tasks, and builds of them: every step of a job is executed, and what it leaves behind is
+//! reclaimed when memory is short.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -17,8 +17,8 @@ fn take(page: u32, order: u8) -> Step {
     }
 }
 
-/// Computes 600 instructions, takes 20 pages and a block of 8, gives back half of the block and 10
-/// pages, waits for the disk once.
+/// A job that computes 600 instructions, allocates 20 pages and a block of 8, frees half of the
+/// block and 10 pages, and waits for the disk once.
 fn job() -> Job {
     let mut steps = vec![Step::Compute { ns: 100 }];
     steps.extend((0..20).map(|page| take(page, 0)));
@@ -50,7 +50,7 @@ fn build(cpus: usize, jobs: usize, frames: usize, configuration: Configuration) 
 }
 
 #[test]
-fn all_steps_of_all_jobs_happen() {
+fn all_steps_of_all_jobs_are_executed() {
     for configuration in Configuration::ALL {
         let done = build(2, 30, 1 << 14, configuration);
         let counts = done.counts;
@@ -62,7 +62,7 @@ fn all_steps_of_all_jobs_happen() {
             "{configuration}: {done:?}"
         );
         assert!(done.system > 0.0);
-        // 30 jobs by four workers: eight waits of 5.5 ms for one of them.
+        // 30 jobs for four workers: at least one of them waits eight times for 5.5 ms.
         assert!(
             done.elapsed > 8.0 * 5.5e-3 && done.elapsed < 9.0 * 5.5e-3,
             "{done:?}"
@@ -72,7 +72,7 @@ fn all_steps_of_all_jobs_happen() {
 }
 
 #[test]
-fn what_jobs_leave_behind_is_given_up_when_memory_is_short() {
+fn what_jobs_leave_behind_is_reclaimed_when_memory_is_short() {
     for configuration in Configuration::ALL {
         // 900 jobs leave 14 pages each: three times the memory.
         let counts = build(1, 900, 1 << 12, configuration).counts;
@@ -86,7 +86,7 @@ fn what_jobs_leave_behind_is_given_up_when_memory_is_short() {
 }
 
 #[test]
-fn nothing_can_be_had_beyond_memory_and_it_is_told() {
+fn a_build_that_needs_more_memory_is_refused_with_the_amount() {
     let greedy = Job {
         steps: (0..5000).map(|page| take(page, 0)).collect(),
         pages: 5000,
@@ -109,8 +109,8 @@ fn nothing_can_be_had_beyond_memory_and_it_is_told() {
 }
 
 #[test]
-fn the_zone_for_movable_pages_is_as_large_as_asked() {
-    // Nothing that the job asks for may be moved, so it can have the kernel's part alone.
+fn the_zone_for_movable_pages_is_as_large_as_requested() {
+    // The job requests unmovable pages, so it can only use the kernel's part.
     let jobs = [Job {
         steps: (0..5000).map(|page| take(page, 0)).collect(),
         pages: 5000,

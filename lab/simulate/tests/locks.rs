@@ -1,5 +1,5 @@
-//! The experiment of 2007: that it watches without disturbing, that a run is the same each time,
-//! and that each column does what it is named for.
+//! The experiment of 2007: measuring a lock changes nothing, a run is the same each time, and each
+//! column does what its name says.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -39,13 +39,13 @@ fn storm(column: Column, cpus: usize, seed: u64) -> Measured {
     plan().run(&cell).unwrap()
 }
 
-/// Two tasks on two CPUs; the lock lies outside the machine's memory, so that each access takes one
+/// Two tasks on two CPUs; the lock is outside the machine's memory, so that each access takes one
 /// cycle.
 #[test]
 fn waits_and_holds_are_exact() {
     let lock = Locked::<Timed<TicketLock>, _>::new(());
-    let hold = |asks_at: u64, cycles: u64| {
-        here::work(asks_at);
+    let hold = |starts_at: u64, cycles: u64| {
+        here::work(starts_at);
         let held = lock.lock(brickyard::sync::spin_hint);
         here::work(cycles);
         drop(held);
@@ -60,8 +60,9 @@ fn waits_and_holds_are_exact() {
         panic!("two acquisitions, not {:?}", log.waits)
     };
     assert_eq!((free, taken), (Found::Free, Found::Taken));
-    assert_eq!(at_once, 2, "two words are touched");
-    // It asked 100 cycles later and waited for 1000, give or take a pause of the loop.
+    assert_eq!(at_once, 2, "two words are accessed");
+    // It came 100 cycles later and waited for the end of the 1000, give or take a pause of the
+    // loop.
     assert!((890..=930).contains(&waited), "{waited}");
 }
 
@@ -74,18 +75,18 @@ impl Job for Few {
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[SharedPages],
+        shared: &[SharedPages],
     ) -> Ended {
         let runner = Runner::new(core::slice::from_ref(node));
-        let crew = Load::storm(Part::Events(512)).crew(4, 3);
+        let tasks = Load::storm(Part::Events(512)).tasks(4, 3);
         let mut machine = Machine::new(Setup::new(profile(), 4, 3));
-        for piece in pieces {
-            piece.map(&mut machine);
+        for pages in shared {
+            pages.map(&mut machine);
         }
-        for (cpu, duty) in crew.duties.iter().enumerate() {
+        for (cpu, task) in tasks.plans.iter().enumerate() {
             let runner = &runner;
             machine.task("few", Affinity::Cpu(cpu), move || {
-                duty.jobs.iter().for_each(|job| runner.run(job));
+                task.jobs.iter().for_each(|job| runner.run(job));
             });
         }
         machine.run().unwrap()
@@ -93,22 +94,22 @@ impl Job for Few {
 }
 
 #[test]
-fn watching_a_lock_changes_nothing() {
+fn measuring_a_lock_changes_nothing() {
     fn of<L: RawLock>() -> Ended {
         let plan = MachinePlan::new(FrameRange::new(0, 16384), 4);
         Blueprint::new(Configuration::Vanilla, plan).with::<Exclusive, L, _>(Few)
     }
     let plain = of::<TicketLock>();
     assert!(plain.accesses > 10_000);
-    let (watched, log) = timed(of::<Timed<TicketLock>>);
-    assert_eq!(plain, watched);
+    let (measured, log) = timed(of::<Timed<TicketLock>>);
+    assert_eq!(plain, measured);
     assert!(log.waits.len() > 20);
-    // Without a log, too.
+    // Nor does it without a log.
     assert_eq!(plain, of::<Timed<TicketLock>>());
 }
 
 #[test]
-fn a_run_is_the_same_each_time_and_another_with_another_seed() {
+fn a_run_is_the_same_each_time_and_differs_with_the_seed() {
     for column in Column::ALL {
         let first = storm(column, 4, 7);
         assert_eq!(first, storm(column, 4, 7), "{}", column.name());
@@ -120,7 +121,7 @@ fn a_run_is_the_same_each_time_and_another_with_another_seed() {
 fn alone_only_release_differs() {
     let of = |column| storm(column, 1, 1);
     let hold = of(Column::Hold);
-    // 1024 events of single pages, by bulks of seven; nobody is there to wait for.
+    // 1024 events of single pages, in bulk operations of seven; there is no other CPU to wait for.
     assert_eq!(hold.counts.pages, 512);
     assert_eq!((hold.counts.failed, hold.contended), (0, 0));
     assert_eq!((hold.taken.count, hold.taken.order), (7.0, 0.0));
@@ -133,7 +134,7 @@ fn alone_only_release_differs() {
     ] {
         assert_eq!(of(column).holds.count(), hold.holds.count());
     }
-    // Where one hold moved seven pages, each of the seven has one of its own.
+    // Where one hold moved seven pages, each of the seven now has its own hold.
     let release = of(Column::Release);
     assert_eq!(release.holds.count(), 7 * hold.holds.count());
     assert!(release.holds.percentile(50.0) < hold.holds.percentile(50.0) / 3);
@@ -151,10 +152,10 @@ fn in_a_storm_each_policy_does_what_it_is_for() {
         assert!(one.contended * 10 > one.waits.count());
         assert!(one.waiting_share > 0.5 && one.held_share <= 1.0);
     }
-    // A queue lets nobody wait for luck.
+    // In a queue no CPU waits by chance for much longer than others.
     assert!(ticket.fairness > hold.fairness + 0.1);
     assert!(ticket.waits.percentile(99.9) < hold.waits.percentile(99.9));
-    // Giving the lock up makes each hold, and so each wait in the queue, shorter.
+    // Releasing the lock in between makes each hold, and so each wait in the queue, shorter.
     assert!(yields.holds.percentile(50.0) < ticket.holds.percentile(50.0));
     assert!(yields.waits.percentile(50.0) < ticket.waits.percentile(50.0));
     assert!(yields.holds.count() > 3 * ticket.holds.count());
@@ -192,29 +193,29 @@ const fn workload(instances: Instances) -> Workload {
 }
 
 #[test]
-fn a_crew_is_as_large_as_the_workload_says() {
+fn a_workload_has_as_many_tasks_as_its_instances() {
     let jobs = [job("a", 3), job("b", 5)];
-    let of = |instances| Load::of(&workload(instances), &jobs, Part::Whole).crew(4, 1);
+    let of = |instances| Load::of(&workload(instances), &jobs, Part::Whole).tasks(4, 1);
     let each = of(Instances::PerCpu(2));
-    assert_eq!((each.duties.len(), each.pool.len()), (8, 0));
-    assert!(each.duties.iter().all(|duty| duty.jobs.len() == 2));
-    // No two march in step, and all begin at times of their own.
-    assert_ne!(each.duties[0].jobs, each.duties[1].jobs);
-    assert!(each.duties.is_sorted_by(|a, b| a.begins_ns < b.begins_ns));
-    assert_eq!(of(Instances::Fixed(3)).duties.len(), 3);
+    assert_eq!((each.plans.len(), each.pool.len()), (8, 0));
+    assert!(each.plans.iter().all(|task| task.jobs.len() == 2));
+    // No two run in lockstep, and all begin at different times.
+    assert_ne!(each.plans[0].jobs, each.plans[1].jobs);
+    assert!(each.plans.is_sorted_by(|a, b| a.begins_ns < b.begins_ns));
+    assert_eq!(of(Instances::Fixed(3)).plans.len(), 3);
     let pool = of(Instances::PoolPerCpu(2));
-    assert_eq!(pool.duties.len(), 8);
-    assert!(pool.duties.iter().all(|duty| duty.jobs.is_empty()));
+    assert_eq!(pool.plans.len(), 8);
+    assert!(pool.plans.iter().all(|task| task.jobs.is_empty()));
     let names: Vec<&str> = pool.pool.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names[..2], ["a", "b"]);
 }
 
 #[test]
-fn a_part_of_a_job_is_its_begin() {
+fn a_part_of_a_job_is_its_beginning() {
     let jobs = [job("a", 10)];
     let load = Load::of(&workload(Instances::PerCpu(1)), &jobs, Part::Events(4));
-    let crew = load.crew(1, 1);
-    let totals = crew.duties[0].jobs[0].totals();
+    let tasks = load.tasks(1, 1);
+    let totals = tasks.plans[0].jobs[0].totals();
     assert_eq!((totals.takes, totals.gives), (4, 0));
     assert_eq!(load.pages_most(3), 12);
 }

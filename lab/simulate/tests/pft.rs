@@ -1,5 +1,5 @@
-//! The page fault test: what one CPU does is what the profile says, and more CPUs do more where
-//! nothing is in their way.
+//! The page fault test: one CPU's rate follows from the profile, and more CPUs serve more where no
+//! lock limits them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -20,11 +20,11 @@ fn pft(configuration: Configuration, cpus: usize, seed: u64) -> Result<Measured,
 }
 
 #[test]
-fn a_fault_takes_what_the_profile_says_and_an_allocation() {
+fn a_fault_takes_the_profiles_time_and_an_allocation() {
     for configuration in Configuration::ALL {
         let one = pft(configuration, 1, 1).unwrap();
         assert_eq!(one.pages, 2000);
-        // 3,400 MHz and 3,166 cycles beside the allocator.
+        // 3,400 MHz, and 3,166 cycles besides the allocator.
         let most = 3.4e9 / 3166.0;
         let faults = one.faults_per_cpu_second();
         assert!(faults < most && faults > 0.7 * most, "{faults}");
@@ -52,7 +52,7 @@ fn a_seed_gives_the_same_faults() {
 }
 
 #[test]
-fn memory_must_do() {
+fn too_little_memory_is_refused() {
     let refused = Pft { pages: 1 << 15 }.run(&Setting {
         profile: Profile::by_name("i7-2013").unwrap(),
         cpus: 1,

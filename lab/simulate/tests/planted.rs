@@ -1,5 +1,5 @@
-//! Planted bugs, each found within a stated number of seeds; and the same without the bug, which
-//! survives as many.
+//! Planted bugs, each found within a stated number of seeds; and the same systems without the bug,
+//! which survive as many.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -35,7 +35,7 @@ fn explored(system: &impl System, seeds: u64, case: &(dyn Fn(u64) -> Case + Sync
     )
 }
 
-/// The bug is found, and can be replayed from what is printed of it.
+/// Asserts that the bug is found, and that the printed command replays it.
 fn is_found(name: &str, explored: Explored, is_it: impl Fn(&Fault) -> bool) {
     let failed = explored.failed.unwrap();
     println!(
@@ -44,10 +44,10 @@ fn is_found(name: &str, explored: Explored, is_it: impl Fn(&Fault) -> bool) {
     );
     assert!(is_it(&failed.fault), "{}", failed.fault);
     assert!(failed.shrunk.case.tasks <= failed.case.tasks);
-    let told = failed.shrunk.case.to_string();
+    let command = failed.shrunk.case.to_string();
     assert!(
-        told.starts_with("brickyard simulate explore --replay "),
-        "{told}"
+        command.starts_with("brickyard simulate explore --replay "),
+        "{command}"
     );
 }
 
@@ -62,13 +62,13 @@ fn survives(explored: Explored, seeds: u64) {
     assert_eq!(explored.runs, seeds);
 }
 
-/// The case of a seed, with a configuration whose zones have a lock.
+/// Returns the case of a seed, with a configuration whose zones have a lock.
 fn with_locks(seed: u64) -> Case {
     let locked = &Configuration::ALL[..6];
     Case {
         configuration: locked[seed as usize % locked.len()],
-        // Nothing but the machine's end stops who waits for a broken lock, so nobody takes one
-        // before the machine runs.
+        // Only the machine can end a wait for a broken lock, so none is taken before the machine
+        // runs.
         mode: Mode::Mixed,
         memory: Memory::Plenty,
         ..Case::of(seed)
@@ -81,12 +81,12 @@ fn any_failure(fault: &Fault) -> bool {
 
 // ---- locks that do not keep their contract, under the real allocator ----
 
-/// A lock that publishes nothing when it is given up.
+/// A lock that publishes nothing when it is released.
 struct WithoutRelease(AtomicU32);
 
-// SAFETY: not kept, and that is the bug: who takes the lock next need not see what was written
-// under it. Words of the simulated machine are atomic ones of the host, so nothing worse comes of
-// it.
+// SAFETY: the contract is violated, and that is the bug: the next holder need not see what was
+// written under the lock. Words of the simulated machine are atomic ones of the host, so the
+// program has no undefined behaviour.
 unsafe impl RawLock for WithoutRelease {
     const UNLOCKED: Self = Self(AtomicU32::new(0));
 
@@ -115,11 +115,11 @@ unsafe impl RawLock for WithoutRelease {
     }
 }
 
-/// A lock that is given up twice, as the magazines were in the patches of 2013.
+/// A lock that is released twice, as those of the magazines were in the patches of 2013.
 struct UnlockedTwice<L>(L);
 
-// SAFETY: not kept, and that is the bug: the second unlock lets somebody in whom the lock was not
-// promised to. As above, nothing worse comes of it.
+// SAFETY: the contract is violated, and that is the bug: the second unlock can release another
+// caller's lock. As above, the program has no undefined behaviour.
 unsafe impl<L: RawLock> RawLock for UnlockedTwice<L> {
     const UNLOCKED: Self = Self(L::UNLOCKED);
 
@@ -134,7 +134,7 @@ unsafe impl<L: RawLock> RawLock for UnlockedTwice<L> {
     unsafe fn unlock(&self) {
         // SAFETY: the caller holds the lock.
         unsafe { self.0.unlock() };
-        // SAFETY: nobody says so: the bug.
+        // SAFETY: the caller no longer holds the lock: the bug.
         unsafe { self.0.unlock() };
     }
 
@@ -173,9 +173,9 @@ fn the_allocator_survives_200_seeds() {
     survives(explored(&Library, 60, &with_locks), 60);
 }
 
-// ---- small systems of their own ----
+// ---- small systems besides the allocator ----
 
-/// What tasks do on `shared`, which is mapped, one after the other each `case.operations` times.
+/// Runs tasks that each call `turn` on `shared`, which is mapped, `case.operations` times.
 fn run_tasks<T>(
     case: &Case,
     log: &Log,
@@ -184,7 +184,7 @@ fn run_tasks<T>(
 ) -> Result<Covered, Fault> {
     let _ = log;
     let mut machine = Machine::new(case.setup());
-    shared.piece().map(&mut machine);
+    shared.shared_pages().map(&mut machine);
     let turn = &turn;
     for number in 0..case.tasks.max(2) {
         machine.task(format!("task {number}"), Affinity::Any, move || {
@@ -197,15 +197,15 @@ fn run_tasks<T>(
     Ok(Covered::default())
 }
 
-/// A page allocator of a few lines: a lock, and the numbers of the free pages.
+/// A page allocator of a few lines: the numbers of the free pages, under a lock.
 struct Pool {
     len: GuardedU32,
     pages: [GuardedU32; 16],
 }
 
-/// Takes pages in bulk, and gives the lock up after each, as the posted diff of 2007 did.
+/// Allocates pages in bulk, and releases the lock after each, as the posted diff of 2007 did.
 struct Bulk {
-    /// The loop is left while the lock is held, where no page is free.
+    /// Whether the loop ends with the lock held where no page is free.
     leaks: bool,
 }
 
@@ -255,7 +255,7 @@ fn the_lock_leak_of_2007_is_found_within_20_seeds() {
     let spins = |fault: &Fault| {
         matches!(
             fault,
-            Fault::Run(Failure::NoEnd { .. } | Failure::Stuck { .. })
+            Fault::Run(Failure::NoEnd { .. } | Failure::Deadlock(_))
         )
     };
     let found = explored(&Bulk { leaks: true }, 20, &small);
@@ -263,21 +263,21 @@ fn the_lock_leak_of_2007_is_found_within_20_seeds() {
     survives(explored(&Bulk { leaks: false }, 20, &small), 20);
 }
 
-/// One task waits until the other has said so.
+/// Two tasks that wait for each other in turns.
 struct Waiting {
-    /// It looks first, and gets on the queue then.
+    /// Whether a task checks the condition before it joins the queue, which is the bug.
     late: bool,
 }
 
 impl System for Waiting {
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
-        let said = OwnPages::new(AtomicU32::new(0));
+        let turn = OwnPages::new(AtomicU32::new(0));
         let queue = WaitQueue::new();
-        // Two tasks take turns: even numbers are the one's, odd ones the other's.
+        // Even turns are the first task's, odd ones the second's.
         let case = Case { tasks: 2, ..*case };
-        run_tasks(&case, log, &said, |said, number, operation| {
+        run_tasks(&case, log, &turn, |turn, number, operation| {
             let due = (2 * operation + number) as u32;
-            let is_due = || said.load(Ordering::Acquire) == due;
+            let is_due = || turn.load(Ordering::Acquire) == due;
             if self.late {
                 while !is_due() {
                     queue.prepare();
@@ -286,22 +286,22 @@ impl System for Waiting {
             } else {
                 queue.wait_until(is_due);
             }
-            said.store(due + 1, Ordering::Release);
+            turn.store(due + 1, Ordering::Release);
             queue.wake_all();
         })
     }
 }
 
 #[test]
-fn a_lost_wake_is_found_within_20_seeds() {
+fn a_lost_wakeup_is_found_within_20_seeds() {
     let found = explored(&Waiting { late: true }, 20, &small);
-    is_found("lost wake", found, |fault| {
-        matches!(fault, Fault::Run(Failure::Stuck { .. }))
+    is_found("lost wakeup", found, |fault| {
+        matches!(fault, Fault::Run(Failure::Deadlock(_)))
     });
     survives(explored(&Waiting { late: false }, 20, &small), 20);
 }
 
-/// A case for systems of a few lines.
+/// Returns a case for systems of a few lines.
 fn small(seed: u64) -> Case {
     let case = Case::of(seed);
     Case {
@@ -311,7 +311,7 @@ fn small(seed: u64) -> Case {
 }
 
 #[test]
-fn a_case_runs_the_same_way_twice_and_is_told_by_its_differences() {
+fn a_case_always_runs_the_same_way_and_prints_what_differs_from_its_seed() {
     let case = Case {
         cpus: 3,
         tasks: 4,

@@ -1,4 +1,4 @@
-//! The storm: what it counts is what happened, it repeats by its seed, and it tells designs apart.
+//! The storm: its counts are right, a seed repeats it, and it distinguishes designs.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -25,7 +25,7 @@ fn storm(shape: Shape, setting: &Setting) -> Measured {
 }
 
 #[test]
-fn each_page_is_taken_and_given_back_by_every_configuration() {
+fn every_configuration_allocates_and_frees_each_page() {
     for configuration in Configuration::ALL {
         for shape in Shape::ALL {
             for cpus in [1, 3] {
@@ -45,7 +45,7 @@ fn each_page_is_taken_and_given_back_by_every_configuration() {
                     assert!(0 < p50 && p50 <= p90 && p90 <= p99);
                     assert!(p99 <= p999 && p999 <= max);
                 }
-                // All CPUs' requests lie between begin and end.
+                // All CPUs' requests are between the beginning and the end.
                 assert!(p50_of_all(&measured) < measured.cycles);
                 assert!(measured.accesses > 2 * measured.pages);
             }
@@ -69,7 +69,7 @@ fn a_seed_gives_the_same_storm() {
 }
 
 #[test]
-fn one_cpu_waits_for_nobody() {
+fn one_cpu_never_waits() {
     for configuration in Configuration::ALL {
         let measured = storm(Shape::Deep, &setting(configuration, 1));
         assert_eq!(
@@ -80,7 +80,7 @@ fn one_cpu_waits_for_nobody() {
 }
 
 #[test]
-fn a_zone_lock_is_waited_for_and_no_other() {
+fn cpus_wait_for_a_zone_lock_and_for_no_other() {
     let vanilla = storm(Shape::Deep, &setting(Configuration::Vanilla, 8));
     assert!(vanilla.lock_waits_percent(8) > 50.0, "{vanilla:?}");
     let brickyard = storm(Shape::Deep, &setting(Configuration::Brickyard, 8));
@@ -97,7 +97,7 @@ fn hot_bursts_stay_in_their_caches() {
 }
 
 #[test]
-fn machines_that_cannot_be_are_refused() {
+fn impossible_machines_are_refused() {
     let storm = Storm {
         shape: Shape::Deep,
         pages: 10,
@@ -112,7 +112,7 @@ fn machines_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn percentiles_are_values_that_came() {
+fn percentiles_are_measured_values() {
     let thousand = Latency::of((1..=1000).rev().collect());
     let Latency {
         p50,

@@ -1,15 +1,15 @@
-//! The words of the simulated machine: each lies in the host's memory, and the machine hears of
-//! every access before it is made.
+//! The words of the simulated machine: each is in the host's memory, and the machine is called
+//! before every access.
 //!
-//! One host thread runs all CPUs of a machine, one at a time, so that the host's own accesses can
-//! be relaxed: what an ordering means, the machine watches (`brickyard_machine`, happens-before).
-//! Nothing may come between the machine's answer and the access.
+//! One host thread runs all CPUs of a machine, one at a time, so the host's own accesses can be
+//! relaxed: the effect of an ordering is modelled by the machine (`brickyard_machine`,
+//! happens-before). Nothing may come between the return of that call and the access.
 
 use core::sync::atomic::{self, Ordering};
 
 use brickyard_machine::seam::{self, AccessKind, Exchanged};
 
-/// The operations that exchange a word for another.
+/// The read-modify-write operations.
 macro_rules! exchange {
     ($value:ty: $($name:ident),+) => {$(
         /// See `core::sync::atomic`.
@@ -105,8 +105,8 @@ macro_rules! guarded {
     ($(#[$doc:meta])* $name:ident, $atomic:ident, $value:ty) => {
         $(#[$doc])*
         ///
-        /// Where the machine watches for races, an access that nothing ordered after the last one
-        /// ends the run.
+        /// Where the machine checks for races, an access that is not ordered after the last
+        /// conflicting one ends the run.
         #[derive(Debug, Default)]
         #[repr(transparent)]
         pub struct $name(atomic::$atomic);
@@ -123,7 +123,7 @@ macro_rules! guarded {
                 self.0.as_ptr().addr()
             }
 
-            /// The value; the caller holds what guards the word.
+            /// Returns the value; the caller holds the word's guard.
             #[inline]
             #[must_use]
             pub fn get(&self) -> $value {
@@ -131,14 +131,14 @@ macro_rules! guarded {
                 self.0.load(Ordering::Relaxed)
             }
 
-            /// Puts `value` in; the caller holds what guards the word.
+            /// Sets the value; the caller holds the word's guard.
             #[inline]
             pub fn set(&self, value: $value) {
                 seam::guarded_write(self.at());
                 self.0.store(value, Ordering::Relaxed);
             }
 
-            /// Adds to the value, wrapping around; the caller holds what guards the word.
+            /// Adds to the value, wrapping around; the caller holds the word's guard.
             #[inline]
             pub fn add(&self, more: $value) {
                 self.set(self.get().wrapping_add(more));
@@ -148,15 +148,15 @@ macro_rules! guarded {
 }
 
 guarded!(
-    /// A 32-bit word that a lock, or the ownership of a frame, makes private to whoever touches it.
+    /// A 32-bit word that is private to the holder of its lock or the owner of its frame.
     GuardedU32, AtomicU32, u32
 );
 guarded!(
-    /// A 64-bit word that a lock makes private to whoever touches it.
+    /// A 64-bit word that is private to the holder of its lock.
     GuardedU64, AtomicU64, u64
 );
 
-/// Tells the machine that the caller waits for another CPU.
+/// Reports to the machine that the caller waits for another CPU.
 #[inline]
 pub fn spin_hint() {
     seam::spin();

@@ -1,13 +1,13 @@
-//! The seam on the simulated multiprocessor: the same items as `brickyard-sync`, each shared access
-//! charged by its address.
+//! The atomics and locks of the simulated multiprocessor: the same items as `brickyard-sync`, each
+//! shared access charged by its address.
 //!
-//! Locks, slots and typed memory are the very files of `brickyard-sync`; only `backend` is another.
-//! A word lies in the host's memory and is changed there; before that the machine is told, which
-//! charges the access and may let another CPU go first. Where no machine runs on this thread of the
-//! host, an access is just the access.
+//! Locks, slots and typed memory are the same files as in `brickyard-sync`; only `backend` differs.
+//! A word is in the host's memory and is changed there. Before each access the machine is called,
+//! which charges the access and may let another CPU run first. Where no machine runs on this thread
+//! of the host, an access is a plain host access.
 //!
-//! One item is not in `brickyard-sync`: [`Timed`], a lock that tells how long it was waited for and
-//! held, at no cost in simulated time.
+//! One item is not in `brickyard-sync`: [`Timed`], a lock that records how long it was waited for
+//! and held, at no cost in simulated time.
 
 mod backend;
 mod lock;

@@ -1,10 +1,10 @@
-//! A lock that is watched: how long each acquisition waited, and how long the lock was then held,
+//! A lock that is measured: how long each acquisition waited, and how long the lock was then held,
 //! exactly, in cycles.
 //!
-//! What is noted lies outside the machine's memory: it takes no simulated time and moves no cache
-//! line, unlike a meter beside the lock. A machine runs on one thread of the host, and so one log a
-//! thread is enough; it counts all locks of this kind together. Where there is no log, or no
-//! machine, nothing is noted.
+//! The log is outside the machine's memory: recording takes no simulated time and moves no cache
+//! line, unlike counters beside the lock. A machine runs on one thread of the host, so one log per
+//! thread is enough; it covers all locks of this kind together. Where there is no log, nothing is
+//! recorded.
 
 use core::cell::RefCell;
 
@@ -12,21 +12,22 @@ use brickyard_machine::here;
 
 use crate::RawLock;
 
-/// Had a CPU to wait for the lock?
+/// How a CPU found the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// Nobody had it.
+    /// Free: the CPU did not wait.
     Free,
-    /// Somebody did, or was before in the queue.
+    /// Held, or with others ahead in the queue: the CPU waited.
     Taken,
 }
 
-/// What was noted of acquisitions, in the order in which the lock was got.
+/// The acquisitions and releases that were recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockLog {
-    /// Cycles from asking for the lock to having it, and how it was found.
+    /// Cycles from the request to the acquisition, and how the lock was found; in the order of the
+    /// acquisitions.
     pub waits: Vec<(u64, Found)>,
-    /// Cycles from having it to giving it up, in the order in which it was given up.
+    /// Cycles from the acquisition to the release, in the order of the releases.
     pub holds: Vec<u64>,
 }
 
@@ -42,8 +43,8 @@ thread_local! {
     static WRITING: RefCell<Option<Writing>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`, and returns what was noted meanwhile on this thread of the host beside what it
-/// returns. A log inside another one takes its notes away from it.
+/// Runs `work`; returns its result, and what was recorded meanwhile on this thread of the host. A
+/// nested call records for itself: its acquisitions are missing from the outer log.
 pub fn timed<R>(work: impl FnOnce() -> R) -> (R, LockLog) {
     let outer = WRITING.replace(Some(Writing::default()));
     let result = work();
@@ -51,27 +52,28 @@ pub fn timed<R>(work: impl FnOnce() -> R) -> (R, LockLog) {
     (result, log)
 }
 
-/// A lock whose acquisitions are noted; otherwise it is `L`, access for access and byte for byte.
+/// A lock whose acquisitions are recorded; otherwise it is `L`, access for access and byte for
+/// byte.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Timed<L>(L);
 
 impl<L: RawLock> Timed<L> {
-    fn got(&self, asked: u64, found: Found) {
+    fn acquired(&self, requested: u64, found: Found) {
         let (now, lock) = (here::now(), core::ptr::from_ref(self).addr());
         WRITING.with_borrow_mut(|writing| {
             if let Some(writing) = writing {
                 writing.held.push((lock, now));
-                writing.log.waits.push((now - asked, found));
+                writing.log.waits.push((now - requested, found));
             }
         });
     }
 
-    fn given_up(&self) {
+    fn released(&self) {
         let (now, lock) = (here::now(), core::ptr::from_ref(self).addr());
         WRITING.with_borrow_mut(|writing| {
             let Some(writing) = writing else { return };
-            // Nothing is found of a lock that was taken before the log began.
+            // A lock that was acquired before the log began is not in it.
             if let Some(place) = writing.held.iter().position(|&(held, _)| held == lock) {
                 let (_, since) = writing.held.swap_remove(place);
                 writing.log.holds.push(now - since);
@@ -80,35 +82,35 @@ impl<L: RawLock> Timed<L> {
     }
 }
 
-// SAFETY: each call is passed on to a lock that keeps the contract.
+// SAFETY: each call is forwarded to a lock that keeps the contract.
 unsafe impl<L: RawLock> RawLock for Timed<L> {
     const UNLOCKED: Self = Self(L::UNLOCKED);
 
     #[inline]
     fn lock(&self, mut relax: impl FnMut()) {
-        let asked = here::now();
+        let requested = here::now();
         let mut found = Found::Free;
         self.0.lock(|| {
             found = Found::Taken;
             relax();
         });
-        self.got(asked, found);
+        self.acquired(requested, found);
     }
 
     #[inline]
     fn try_lock(&self) -> bool {
-        let asked = here::now();
+        let requested = here::now();
         let taken = self.0.try_lock();
         if taken {
-            self.got(asked, Found::Free);
+            self.acquired(requested, Found::Free);
         }
         taken
     }
 
     #[inline]
     unsafe fn unlock(&self) {
-        self.given_up();
-        // SAFETY: passed on.
+        self.released();
+        // SAFETY: forwarded.
         unsafe { self.0.unlock() };
     }
 

@@ -1,5 +1,5 @@
-//! What a simulated machine does with tasks and words: locks exclude, time is counted, nobody is
-//! forgotten, and all of it is the same each time.
+//! Tasks and words on a simulated machine: locks exclude, time is accounted, no wakeup is lost, and
+//! every run of a seed is the same.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -75,7 +75,7 @@ fn locks_exclude_on_any_number_of_cpus() {
 fn a_seed_gives_the_same_run() {
     for setup in [Setup::new(metatm(), 8, 5), random(8, 5)] {
         let first = count::<TicketLock>(setup);
-        // Other addresses on the host.
+        // Moves later allocations to other host addresses.
         let elsewhere = vec![0_u8; 1 << 20];
         assert_eq!(count::<TicketLock>(setup), first);
         assert_eq!(elsewhere.len(), 1 << 20);
@@ -85,7 +85,7 @@ fn a_seed_gives_the_same_run() {
 }
 
 #[test]
-fn times_of_a_cpu_make_the_length_of_the_run() {
+fn the_times_of_a_cpu_add_up_to_the_length_of_the_run() {
     let (ended, _) = count::<TicketLock>(Setup::new(metatm(), 5, 1));
     let ended = ended.unwrap();
     for cpu in &ended.cpus {
@@ -96,10 +96,10 @@ fn times_of_a_cpu_make_the_length_of_the_run() {
     }
 }
 
-/// An unlock that publishes nothing.
+/// A lock whose unlock publishes nothing.
 struct Relaxed(AtomicU32);
 
-// SAFETY: excludes; that it publishes nothing is what the test is about.
+// SAFETY: it excludes; that its unlock publishes nothing is what the test is to find.
 unsafe impl RawLock for Relaxed {
     const UNLOCKED: Self = Self(AtomicU32::new(0));
 
@@ -158,7 +158,7 @@ fn sleepers_wake_in_time_and_the_disk_is_fixed() {
 }
 
 #[test]
-fn tasks_share_a_cpu_by_slices_and_idle_cpus_take_over() {
+fn tasks_share_a_cpu_by_slices_and_idle_cpus_steal() {
     let run = |cpus, tasks| {
         let mut machine = Machine::new(Setup::new(metatm(), cpus, 1));
         for task in 0..tasks {
@@ -180,17 +180,17 @@ fn tasks_share_a_cpu_by_slices_and_idle_cpus_take_over() {
         two.cycles
     );
     assert!(one.tasks.iter().all(|task| task.user == 1_000_000_000));
-    // By turns: all end near the end.
+    // They take turns: all end near the end.
     assert!(one.tasks.iter().all(|task| task.ended > 3_500_000_000));
 }
 
 #[test]
-fn an_errand_calls_a_cpu_away_from_what_it_computes() {
-    let (ran_on, told) = (Cell::new(9), Cell::new(0));
+fn a_remote_call_interrupts_what_a_cpu_computes() {
+    let (ran_on, returned) = (Cell::new(9), Cell::new(0));
     let mut machine = Machine::new(Setup::new(metatm(), 3, 1));
     machine.task("computes", Affinity::Cpu(2), || here::compute(50_000_000));
-    let (ran, when) = (&ran_on, &told);
-    machine.task("asks", Affinity::Cpu(0), move || {
+    let (ran, when) = (&ran_on, &returned);
+    machine.task("calls", Affinity::Cpu(0), move || {
         here::compute(1000);
         let here_before = here::cpu();
         assert!(here::run_on(2, &mut || ran.set(here::cpu())));
@@ -200,18 +200,18 @@ fn an_errand_calls_a_cpu_away_from_what_it_computes() {
     });
     let ended = machine.run().unwrap();
     assert_eq!(ran_on.get(), 2);
-    assert!(told.get() < 1_000_000, "{}", told.get());
+    assert!(returned.get() < 1_000_000, "{}", returned.get());
     assert_eq!(ended.tasks[0].user, 50_000_000);
 }
 
 #[test]
-fn two_cpus_can_ask_each_other_at_once() {
+fn two_cpus_can_call_each_other_at_once() {
     for setup in [Setup::new(metatm(), 2, 3), random(2, 3)] {
         let runs = Cell::new(0);
         let mut machine = Machine::new(setup);
         for cpu in 0..2 {
             let runs = &runs;
-            machine.task(format!("asks {cpu}"), Affinity::Cpu(cpu), move || {
+            machine.task(format!("calls {cpu}"), Affinity::Cpu(cpu), move || {
                 for _ in 0..50 {
                     assert!(here::run_on(1 - cpu, &mut || runs.set(runs.get() + 1)));
                 }
@@ -222,24 +222,24 @@ fn two_cpus_can_ask_each_other_at_once() {
     }
 }
 
-/// An errand that is called away by the next one does not go behind the task of the CPU, which may
-/// compute for long.
+/// A remote call that comes while another runs does not send that one behind the task of the CPU,
+/// which may compute for long.
 #[test]
-fn an_errand_ends_before_the_task_of_its_cpu_goes_on() {
+fn a_remote_call_ends_before_the_task_of_its_cpu_continues() {
     let last = Cell::new(0);
     let mut machine = Machine::new(Setup::new(metatm(), 4, 1));
     machine.task("computes", Affinity::Cpu(3), || here::compute(500_000_000));
     for cpu in 0..3 {
         let last = &last;
-        machine.task(format!("asks {cpu}"), Affinity::Cpu(cpu), move || {
-            let errand = &mut || {
+        machine.task(format!("calls {cpu}"), Affinity::Cpu(cpu), move || {
+            let work = &mut || {
                 for _ in 0..100 {
                     here::pin();
                     here::compute(100);
                     here::unpin();
                 }
             };
-            (0..20).for_each(|_| assert!(here::run_on(3, errand)));
+            (0..20).for_each(|_| assert!(here::run_on(3, work)));
             last.set(last.get().max(here::now()));
         });
     }
@@ -248,7 +248,7 @@ fn an_errand_ends_before_the_task_of_its_cpu_goes_on() {
 }
 
 #[test]
-fn who_waits_for_a_line_is_woken_by_its_write() {
+fn a_cpu_that_spins_on_a_line_is_woken_by_a_write_to_it() {
     let flag = Page(AtomicU64::new(0));
     let seen = Cell::new(0);
     let mut machine = Machine::new(Setup::new(metatm(), 2, 1));
@@ -275,7 +275,7 @@ fn who_waits_for_a_line_is_woken_by_its_write() {
 }
 
 #[test]
-fn a_wait_queue_misses_no_call_unless_one_looks_too_early() {
+fn a_wait_queue_loses_no_wakeup_unless_the_check_comes_too_early() {
     let run = |careful: bool, seed| {
         let come = Page(AtomicU32::new(0));
         let queue = WaitQueue::new();
@@ -301,13 +301,13 @@ fn a_wait_queue_misses_no_call_unless_one_looks_too_early() {
     assert!((0..200).all(|seed| run(true, seed) == Ok(())));
     let lost = (0..200).find_map(|seed| run(false, seed).err());
     assert!(
-        matches!(&lost, Some(Failure::Stuck(text)) if text.contains("waits")),
+        matches!(&lost, Some(Failure::Deadlock(text)) if text.contains("waits")),
         "{lost:?}"
     );
 }
 
 #[test]
-fn what_goes_wrong_is_told() {
+fn each_failure_is_reported() {
     let fails = |body: fn()| {
         let mut machine = Machine::new(random(2, 1));
         machine.task("errs", Affinity::Any, body);
@@ -318,8 +318,11 @@ fn what_goes_wrong_is_told() {
     assert!(
         matches!(&panicked, Failure::Panicked { at, message } if at.task == "errs" && message == "on purpose")
     );
-    let told = fails(|| here::fail("found out"));
-    assert!(told.to_string().contains("errs: found out"), "{told}");
+    let reported = fails(|| here::fail("found out"));
+    assert!(
+        reported.to_string().contains("errs: found out"),
+        "{reported}"
+    );
     let pinned = fails(|| {
         here::pin();
         here::sleep(1);
@@ -347,7 +350,7 @@ fn what_goes_wrong_is_told() {
 }
 
 #[test]
-fn interrupts_come_where_they_are_let_in() {
+fn interrupts_come_only_where_they_are_enabled() {
     let word = Page(AtomicU64::new(0));
     let (inside, total) = (Cell::new(false), Cell::new(0_u32));
     let mut machine = Machine::new(random(2, 9));
@@ -372,7 +375,7 @@ fn interrupts_come_where_they_are_let_in() {
 }
 
 #[test]
-fn outside_a_machine_words_are_words() {
+fn outside_a_machine_words_are_plain_words() {
     assert!(!here::is_simulated());
     let word = AtomicU64::new(1);
     assert_eq!(word.fetch_add(2, Ordering::Relaxed), 1);
@@ -389,7 +392,7 @@ fn outside_a_machine_words_are_words() {
 }
 
 #[test]
-fn steps_are_ones_own_and_can_be_bounded() {
+fn steps_are_counted_per_task_and_can_be_bounded() {
     let flag = Page(AtomicU32::new(0));
     let mut machine = Machine::new(random(2, 3));
     flag.map(&mut machine);
@@ -409,11 +412,12 @@ fn steps_are_ones_own_and_can_be_bounded() {
         });
         let made = here::steps().since(before);
         assert_eq!((made.accesses, made.waits, made.all()), (100, 10, 110));
-        // One more, and one too many; what an errand does elsewhere does not count.
+        // What a remote call does elsewhere does not count.
         here::run_on(1, &mut || {
             (0..100).for_each(|_| flag.store(1, Ordering::Relaxed));
         });
         assert_eq!(here::steps().since(before), made);
+        // One step too many.
         here::within(3, || (0..4).for_each(|_| flag.store(1, Ordering::Relaxed)));
     });
     let ended = machine.run().map(|_| ());
@@ -424,7 +428,7 @@ fn steps_are_ones_own_and_can_be_bounded() {
 }
 
 #[test]
-fn who_may_not_wait_does_not() {
+fn a_task_that_may_not_wait_fails_if_it_does() {
     let ends = |body: fn()| {
         let mut machine = Machine::new(random(2, 1));
         machine.task("hurries", Affinity::Cpu(0), body);
@@ -432,11 +436,11 @@ fn who_may_not_wait_does_not() {
     };
     let slept = ends(|| here::atomically(|| here::sleep(1))).unwrap_err();
     assert!(slept.to_string().contains("may not wait"), "{slept}");
-    let errand = ends(|| {
+    let called = ends(|| {
         here::atomically(|| here::run_on(1, &mut || {}));
     });
-    let errand = errand.unwrap_err();
-    assert!(errand.to_string().contains("errand"), "{errand}");
+    let called = called.unwrap_err();
+    assert!(called.to_string().contains("remote call"), "{called}");
     let fine = ends(|| {
         here::atomically(|| here::work(100));
         here::sleep(1);
@@ -446,7 +450,7 @@ fn who_may_not_wait_does_not() {
 }
 
 #[test]
-fn a_cpu_stands_still_wherever_it_is_and_others_go_on() {
+fn a_cpu_can_stop_at_any_access_while_others_run() {
     let stops = Stops {
         one_in_pinned: 50,
         one_in: 1_000_000,
@@ -469,12 +473,12 @@ fn a_cpu_stands_still_wherever_it_is_and_others_go_on() {
             }
             here::unpin();
         });
-        machine.task("goes on", Affinity::Cpu(1), move || {
+        machine.task("runs", Affinity::Cpu(1), move || {
             for _ in 0..2_000 {
                 word.load(Ordering::Relaxed);
-                let (standing, stops) = here::stopped();
+                let (stopped, stops) = here::stopped();
                 seen_.set(stops);
-                alone_.set(alone_.get() + standing);
+                alone_.set(alone_.get() + stopped);
             }
         });
         let ended = machine.run().unwrap();

@@ -1,5 +1,5 @@
-//! `brickyard simulate explore`: randomised schedules of the allocator on up to 64 CPUs, and
-//! everything looked at.
+//! `brickyard simulate explore`: randomised schedules of the allocator on up to 64 CPUs, with every
+//! result checked.
 
 use core::fmt::Write as _;
 use std::io::{self, Write};
@@ -23,26 +23,26 @@ use crate::{interrupt, progress};
 
 /// The options of `brickyard simulate explore`.
 ///
-/// A seed chooses the mode, configuration, sizes, CPUs, tasks and what these do, and the schedule;
-/// the options below choose otherwise. Frames have owners, guarded words are watched for races,
-/// every invariant is tested in the middle and at the end, and a request to the default design that
-/// takes more steps than a stated number ends the run. The lowest seed that fails is printed, made
-/// small, with the command that runs it again.
+/// A seed chooses the mode, configuration, sizes, CPUs, tasks and their operations, and the
+/// schedule; the options below override its choices. Each run checks that a frame has one owner,
+/// that accesses to guarded words are ordered, that every invariant holds during the run and at its
+/// end, and that a request to the default design takes at most a stated number of steps. The lowest
+/// seed that fails is shrunk, and printed with the command that runs it again.
 ///
 /// Modes:
 ///
-///   mixed   All operations, interrupts, reclaim, compaction, ranges that leave and come back, all
-///   at once.
+///   mixed   All operations, interrupts, reclaim, compaction, ranges taken away and returned, all
+///   concurrently.
 ///
-///   stop    The same, while CPUs are stopped for millions of cycles wherever they are: the others
-///   go on.
+///   stop    The same, while CPUs are stopped for millions of cycles at any access: the others must
+///   continue.
 ///
-///   starve  One task asks for what is not there while all other CPUs allocate and free for ever:
-///   it is served or refused within a stated number of its own steps, and not before memory was to
-///   be reclaimed for it.
+///   starve  One task requests what is not free while all other CPUs allocate and free without end:
+///   it must be served or refused within a stated number of its own steps, and, where it may sleep,
+///   refused only after an attempt to reclaim memory.
 #[derive(Debug, Args)]
 pub(crate) struct Explore {
-    /// How many seeds.
+    /// Number of seeds.
     #[arg(
         long,
         default_value_t = 1000,
@@ -50,7 +50,7 @@ pub(crate) struct Explore {
         conflicts_with = "replay"
     )]
     seeds: u64,
-    /// The first of them.
+    /// The first seed.
     #[arg(
         long,
         default_value_t = 0,
@@ -58,14 +58,14 @@ pub(crate) struct Explore {
         conflicts_with = "replay"
     )]
     from: u64,
-    /// Runs this one seed, and tells what happened last.
+    /// Run this one seed, and print its last operations.
     #[arg(long, value_name = "SEED")]
     replay: Option<u64>,
-    /// What is tried: mixed, stop or starve, see above.
+    /// The kind of test: mixed, stop or starve, see above.
     /// [default: most seeds are mixed, some stop, few starve]
     #[arg(long, value_parser = one_of(&Mode::ALL, |one| (one, one.name())), value_name = "WHAT")]
     mode: Option<Mode>,
-    /// Of this configuration only, see `brickyard configs`.
+    /// Use this configuration only, see `brickyard configs`.
     #[arg(long, value_name = "NAME")]
     config: Option<Configuration>,
     /// CPUs, 1 to 256.
@@ -77,17 +77,18 @@ pub(crate) struct Explore {
     /// Operations of each task.
     #[arg(long, value_name = "N")]
     operations: Option<usize>,
-    /// How CPUs reach their lists and stashes: exclusive (with ticket locks in the zones) or shared
-    /// (with test-and-set locks).
+    /// Which CPUs may enter a CPU's lists and stash: exclusive (only the CPU itself; with ticket
+    /// locks in the zones) or shared (any; with test-and-set locks).
     #[arg(long, value_parser = one_of(&SLOTS, |one| one), value_name = "HOW")]
     slots: Option<Slots>,
     /// How long the zone lock is held in bulk operations: hold, release or yield.
     #[arg(long, value_parser = one_of(&POLICIES, |one| one), value_name = "HOW")]
     policy: Option<BulkPolicy>,
-    /// Memory and caches: small, many (page blocks) or linux.
+    /// Sizes of memory and caches: small, many (page blocks) or linux.
     #[arg(long, value_parser = one_of(&Sizes::ALL, |one| (one, one.name())), value_name = "HOW")]
     sizes: Option<Sizes>,
-    /// How much of the memory can be had: plenty, or short, so that it runs out again and again.
+    /// How much of the memory is free at the beginning: plenty, or short, so that it runs out again
+    /// and again.
     #[arg(long, value_parser = one_of(&Memory::ALL, |one| (one, one.name())), value_name = "HOW")]
     memory: Option<Memory>,
     /// What a request does that finds nothing: reclaim, compaction or lumpy.
@@ -99,18 +100,18 @@ pub(crate) struct Explore {
     /// Interrupts: on or off.
     #[arg(long, value_parser = one_of(&Interrupts::ALL, |one| (one, one.name())), value_name = "HOW")]
     interrupts: Option<Interrupts>,
-    /// How many seeds at once. [default: one a core]
+    /// How many seeds at once. [default: one per core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// How what was covered is printed.
+    /// The format of the counts of what was covered.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
     format: String,
-    /// Write it here instead of to standard output.
+    /// Write to this file instead of to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// Reads one of these by its name, or tells which names there are.
+/// Returns a parser of one of these names; its error lists them.
 fn one_of<V: Copy + Sync, T: 'static>(
     all: &'static [V],
     named: fn(V) -> (T, &'static str),
@@ -120,7 +121,7 @@ fn one_of<V: Copy + Sync, T: 'static>(
         let found = named.clone().find(|&(_, known)| known == name);
         found.map(|(value, _)| value).ok_or_else(|| {
             let names: Vec<&str> = named.map(|(_, name)| name).collect();
-            format!("there are {}", names.join(", "))
+            format!("the values are {}", names.join(", "))
         })
     }
 }
@@ -155,7 +156,7 @@ impl Explore {
         }
         match &explored.failed {
             None => Ok(()),
-            Some(failed) => bail!("{}", told(failed)),
+            Some(failed) => bail!("{}", failure_report(failed)),
         }
     }
 
@@ -173,15 +174,17 @@ impl Explore {
             }
         }
         if self.tasks.is_some_and(|tasks| tasks > 1024) {
-            return Err(Misuse::new("--tasks takes 1024 at most"));
+            return Err(Misuse::new("--tasks takes at most 1024"));
         }
         if self.from.checked_add(self.seeds).is_none() {
-            return Err(Misuse::new("--from and --seeds go past the last seed"));
+            return Err(Misuse::new(
+                "--from plus --seeds exceeds the largest seed; give a smaller one",
+            ));
         }
         Ok(())
     }
 
-    /// What `seed` chooses, but for what the options choose.
+    /// Returns the case of `seed`, with the choices of the options.
     fn case(&self, seed: u64) -> Case {
         let chosen = Case::of(seed);
         Case {
@@ -216,7 +219,7 @@ impl Explore {
         }
     }
 
-    /// What was covered.
+    /// Formats what was covered.
     fn summary(&self, explored: &Explored) -> anyhow::Result<String> {
         let counts = Event::ALL
             .iter()
@@ -262,11 +265,11 @@ impl Explore {
     }
 }
 
-/// What is printed of a seed that failed.
-fn told(failed: &Failed) -> String {
+/// Formats the report on a seed that failed.
+fn failure_report(failed: &Failed) -> String {
     let shrunk = &failed.shrunk;
     let mut text = format!(
-        "seed {} failed: {}\n  replay: {}\nsmaller: {}\n  replay: {}\nwhat was done last:",
+        "seed {} failed: {}\n  replay: {}\nsmaller: {}\n  replay: {}\nlast operations:",
         failed.case.seed, failed.fault, failed.case, shrunk.fault, shrunk.case
     );
     for line in &shrunk.log {
@@ -276,7 +279,8 @@ fn told(failed: &Failed) -> String {
     text
 }
 
-/// A panic inside a simulated task is a finding, and is told as one; all others are told as ever.
+/// Suppresses the message of a panic inside a simulated task, which is reported as a finding; other
+/// panics print as usual.
 fn silence_simulated_panics() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

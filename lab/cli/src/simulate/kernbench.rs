@@ -1,4 +1,4 @@
-//! `brickyard simulate kernbench`: `make -j` on a simulated machine, by a recorded build.
+//! `brickyard simulate kernbench`: `make -j` on a simulated machine, from a recorded build.
 
 use std::path::{Path, PathBuf};
 
@@ -17,23 +17,23 @@ use crate::output::Output;
 /// The options of `brickyard simulate kernbench`.
 ///
 /// A pool of workers takes compile jobs until all are done. A job computes as long as the recorded
-/// one did and takes and gives back the same pages; what it leaves behind is page cache. Time of
-/// users is all that lies between two requests of the recorded job, its system calls included; time
-/// of the system is the allocator, switches and ticks. The rows are those of mmtests: least, mean
-/// (its deviation below it), CoeffVar and most of all runs.
+/// one did, and allocates and frees the same pages; what it leaves behind is page cache. User time
+/// is all that comes between two requests of the recorded job, its system calls included; system
+/// time is the allocator, switches and ticks. The rows are those of mmtests: minimum, mean (with
+/// its deviation below), CoeffVar and maximum of all runs.
 #[derive(Debug, Args)]
 pub(crate) struct Kernbench {
-    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core. Any number of CPUs can be given
-    /// to each.
+    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core. Each can have any number of
+    /// CPUs, see --cpus.
     #[arg(long, default_value = "i7-2013", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,
     /// What is compiled: kernel or pmake.
     #[arg(long, default_value = "kernel", value_parser = workload, value_name = "NAME")]
     workload: Workload,
-    /// Compile jobs in all; those of the trace come again and again.
+    /// Compile jobs in all; those of the trace are repeated.
     #[arg(long, default_value_t = 400, value_name = "N")]
     compiles: usize,
-    /// Compile jobs at once, for each CPU: make's -j by the CPU.
+    /// Compile jobs at once per CPU: make's -j divided by the number of CPUs.
     #[arg(long, default_value_t = 2, value_name = "N")]
     workers: usize,
     /// Where the traces are: kernel.parquet and pmake.parquet.
@@ -45,18 +45,18 @@ pub(crate) struct Kernbench {
     output: Output,
 }
 
-/// A workload that is a pool of jobs.
+/// Parses the name of a workload that is a pool of jobs.
 fn workload(name: &str) -> Result<Workload, String> {
     match Workload::by_name(name) {
         Ok(workload) if matches!(workload.cut, Cut::ByProcess(_)) => Ok(workload),
-        _ => Err("there are kernel and pmake".to_owned()),
+        _ => Err("the workloads are kernel and pmake".to_owned()),
     }
 }
 
 /// A metric, and its value for a build.
 type Figure = (Metric<'static>, fn(&Measured) -> f64);
 
-/// What is told of a build.
+/// The figures of a build.
 const FIGURES: [Figure; 4] = [
     (milliseconds("user"), |run| run.user * 1e3),
     (milliseconds("system"), |run| run.system * 1e3),
@@ -64,7 +64,7 @@ const FIGURES: [Figure; 4] = [
     (Metric::higher("CPU", "% of one CPU"), Measured::cpu_percent),
 ];
 
-/// Of what the allocator takes, two digits behind the point of a second would show nothing.
+/// In milliseconds, because the allocator's time would not show in two decimals of a second.
 const fn milliseconds(name: &'static str) -> Metric<'static> {
     Metric::lower(name, "ms")
 }
@@ -86,7 +86,7 @@ impl Kernbench {
         let lines: Vec<Line> = self.setup.cpus().iter().zip(&builds).map(line).collect();
         let run = |place: usize, setting: &_| builds[place].run(setting);
         let samples = self.setup.measure(self.profile, &lines, run)?;
-        tell_of_failures(&samples);
+        warn_of_failures(&samples);
         self.output
             .emit(&self.results(&samples)?, &|workload, metric| {
                 format!("{workload} {metric}")
@@ -98,7 +98,7 @@ impl Kernbench {
         let path = self.traces.join(name.unwrap_or_default());
         let cannot = || {
             let path = path.display();
-            format!("cannot build by {path}; --traces DIR says where the traces are")
+            format!("cannot read the build in {path}; give the traces' directory with --traces DIR")
         };
         let trace = file::read(&path).with_context(cannot)?;
         cut(&trace, &self.workload.how()).with_context(cannot)
@@ -126,7 +126,7 @@ impl Kernbench {
         Ok(results)
     }
 
-    /// The rows of one figure as mmtests has them: one a statistic.
+    /// Pushes the rows of one figure as in mmtests: one per statistic.
     fn push(
         &self,
         results: &mut Results,
@@ -164,11 +164,11 @@ impl Kernbench {
     }
 }
 
-/// Requests that could not be served make a build quicker than it was.
-fn tell_of_failures(samples: &[Samples<Measured>]) {
+/// Warns of failed requests, which make a build look faster than it is.
+fn warn_of_failures(samples: &[Samples<Measured>]) {
     let runs = samples.iter().flatten().flatten();
     let failed: u64 = runs.map(|run| run.counts.failed).sum();
     if failed > 0 {
-        eprintln!("brickyard: {failed} requests failed for want of memory; give more --memory");
+        eprintln!("brickyard: {failed} requests failed for lack of memory; give more --memory");
     }
 }

@@ -1,10 +1,10 @@
-//! `brickyard simulate locks`: the experiment of 2007, how long to hold the zone lock for a bulk of
-//! pages, on a simulated multiprocessor.
+//! `brickyard simulate locks`: the experiment of 2007, how long to hold the zone lock in a bulk
+//! operation, on a simulated multiprocessor.
 //!
-//! Each column changes one thing of the column before; each row is a workload on so many CPUs; each
-//! run has a seed, and runs with the same seed under two columns are a pair. What a run is:
-//! `brickyard_simulate::locks`. The table has the form of 2007 (mean, deviation, interval, speedup
-//! over the column before, star), and under it what could not be measured then.
+//! Each column changes one property of the column before; each row is a workload on a number of
+//! CPUs; each run has a seed, and runs with the same seed under two columns are a pair. For a run
+//! see `brickyard_simulate::locks`. The table has the form of 2007 (mean, deviation, interval,
+//! speedup over the column before, star), followed by figures that could not be measured then.
 
 mod table;
 
@@ -26,7 +26,7 @@ use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
 use table::{Line, Table};
 
-/// The workload that is no trace.
+/// The workload that does not come from a trace.
 const STORM: &str = "storm";
 
 /// The options of `brickyard simulate locks`.
@@ -44,45 +44,44 @@ pub(crate) struct Locks {
         value_name = "NUMBERS"
     )]
     cpus: Vec<usize>,
-    /// The columns, each held against the one before it: hold, release, ticket, ticket+yield,
+    /// The columns, each compared with the one before it: hold, release, ticket, ticket+yield,
     /// ticket+yield+own-line. [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     columns: Vec<Column>,
     /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core.
     #[arg(long, default_value = "metatm-2007", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,
-    /// The allocator; see `brickyard configs`. Of one without a zone lock, all its locks count.
+    /// The allocator; see `brickyard configs`. The waits and holds of all its locks are counted.
     #[arg(long, default_value = "vanilla", value_name = "NAME")]
     config: Configuration,
-    /// Runs of each cell: four as in the simulations of 2007, which can have no star; 15 as on its
-    /// real machine.
+    /// Runs of each cell: 4 as in the simulations of 2007, too few for a star; 15 as on its real
+    /// machine.
     #[arg(long, default_value_t = 4, value_name = "N")]
     runs: usize,
-    /// The seed of the first run; the next has the next.
+    /// The seed of the first run; each further run has the next number.
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
-    /// Of each job only so many takes and gives, where even less of this host's time is to be
-    /// spent; a job then ends early.
+    /// End each job after this many allocations and frees, to save time on this host, or `all`.
     #[arg(long, default_value = "all", value_parser = part, value_name = "N")]
     events: Part,
-    /// Pages that a per-CPU list fetches and gives back at once.
+    /// Pages that a per-CPU list fetches and returns at once.
     /// [default: by Linux's formula: 7 on metatm-2007, 31 on the others]
     #[arg(long, value_name = "PAGES")]
     batch: Option<usize>,
-    /// Pages at which it gives some back. [default: six batches]
+    /// Pages at which a list returns a batch. [default: six batches]
     #[arg(long, value_name = "PAGES")]
     high: Option<usize>,
-    /// The zone's memory; more where the tasks hold more at once.
+    /// The zone's memory; increased where the tasks hold more at once.
     /// [default: 1G on metatm-2007, at most 8G on the others]
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
     /// Where the traces are: find.parquet and so on.
     #[arg(long, default_value = "traces", value_name = "DIR")]
     traces: PathBuf,
-    /// How many runs at once. [default: one a core]
+    /// How many runs at once. [default: one per core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Say on standard error, after the table, how each published difference compares with the
+    /// Print on standard error, after the table, how each published difference compares with the
     /// measured one.
     #[arg(long)]
     published: bool,
@@ -98,7 +97,8 @@ fn part(text: &str) -> Result<Part, String> {
     }
 }
 
-/// A zone below this has not one block of the highest order for each of a few CPUs.
+/// The least memory of a zone. A smaller one has fewer blocks of the highest order than a few CPUs
+/// need.
 const MEMORY_LEAST: usize = 16 << 20;
 
 impl Locks {
@@ -124,10 +124,10 @@ impl Locks {
         if self.published {
             eprint!("{}", table.published());
         }
-        table.complaints()
+        table.finish()
     }
 
-    /// Options that each make sense, but not so.
+    /// Checks the options' values and their combination.
     fn validate(&self) -> Result<(), Misuse> {
         no_value_twice([
             ("workload", has_twice(&self.workload)),
@@ -158,7 +158,7 @@ impl Locks {
         Ok(())
     }
 
-    /// What is done, in the order of the table.
+    /// Returns the workloads, in the order of the table.
     fn loads(&self) -> anyhow::Result<Vec<Load>> {
         let all = Workload::ALL.map(|workload| workload.name.to_owned());
         or_all(&self.workload, &all)
@@ -176,7 +176,7 @@ impl Locks {
         let path = self.traces.join(file_name);
         let cannot = || {
             let path = path.display();
-            format!("cannot do {name} by {path}; --traces DIR says where the traces are")
+            format!("cannot read {name} in {path}; give the traces' directory with --traces DIR")
         };
         let trace = file::read(&path).with_context(cannot)?;
         let jobs = cut(&trace, &workload.how()).with_context(cannot)?;
@@ -213,7 +213,7 @@ impl Locks {
         self.runs * self.columns().len()
     }
 
-    /// The runs of a line, seed by seed, so that what was done when the user ended it is pairs.
+    /// Returns the runs of a line, seed by seed, so that an interrupted line has complete pairs.
     fn cells<'l>(&self, line: &Line<'l>) -> Vec<Cell<'l>> {
         let &Line { load, cpus } = line;
         let seeds = (0..self.runs as u64).map(|run| self.seed.wrapping_add(run));
@@ -235,7 +235,7 @@ impl Locks {
     }
 }
 
-/// A run that did not come to its end.
+/// Returns the message for a run that failed.
 fn failed(cell: &Cell<'_>, failure: &Failure) -> String {
     let (name, column) = (cell.load.name(), cell.column.name());
     let (cpus, seed) = (cell.cpus, cell.seed);

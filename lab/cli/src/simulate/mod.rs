@@ -1,10 +1,10 @@
-//! `brickyard simulate`: experiments on a simulated multiprocessor. The same command gives the same
-//! results, to the letter, on any host.
+//! `brickyard simulate`: experiments on a simulated multiprocessor. The same command gives exactly
+//! the same results on any host.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `storm.rs`, `pft.rs`, `kernbench.rs`, `locks.rs`, `explore.rs` | one experiment each: its options and its results |
-//! | `setup.rs` | the options that the first three share, and how their runs are done side by side |
+//! | `setup.rs` | the options that the first three share, and their runs on several threads |
 
 mod explore;
 mod kernbench;
@@ -18,18 +18,18 @@ use clap::Subcommand;
 /// The experiments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Simulate {
-    /// The 2007 experiment: how long to hold the zone lock for a bulk of pages; time, waiting,
+    /// The 2007 experiment: how long to hold the zone lock in a bulk operation; time, waiting,
     /// holding, fairness.
     Locks(Box<locks::Locks>),
-    /// All CPUs take and give back pages as fast as they can: throughput, speed-up, latencies,
-    /// cache lines moved.
+    /// All CPUs allocate and free pages as fast as they can: throughput, speed-up, latencies, cache
+    /// lines moved.
     Storm(storm::Storm),
     /// Page faults a second by the number of CPUs: the test of 2013.
     Pft(pft::Pft),
     /// make -j on a recorded build: user, system, elapsed, CPU percent.
     Kernbench(kernbench::Kernbench),
-    /// Randomised schedules of the real allocator: every operation at once, everything looked at; a
-    /// failing seed is made small.
+    /// Randomised schedules of the real allocator: every operation concurrently, every result
+    /// checked; a seed that fails is shrunk.
     Explore(Box<explore::Explore>),
 }
 

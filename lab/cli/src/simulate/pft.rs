@@ -1,5 +1,5 @@
 //! `brickyard simulate pft`: page faults a second by the number of CPUs, on a simulated machine.
-//! Its rows are those of `brickyard bench pft`, which does it with real threads.
+//! Its rows are those of `brickyard bench pft`, which uses real threads.
 
 use brickyard_bench::pft::{FAULTS_CPU, FAULTS_SEC, FREES_CPU};
 use brickyard_machine::Profile;
@@ -15,19 +15,19 @@ use crate::output::Output;
 
 /// The options of `brickyard simulate pft`.
 ///
-/// A process on each CPU faults its share of the pages in: what the profile says that trap, page
-/// table and clearing take, and one allocation. Then each exits and gives back all its pages at
-/// once. Both are done once before they are counted. `faults/cpu` are per second of CPU time,
-/// `faults/sec` per second; `frees/cpu` are pages that exits give back per second of CPU time. The
+/// A process on each CPU faults in its share of the pages: the profile's time for trap, page table
+/// and clearing, and one allocation. Then each exits and frees all its pages at once. Both run once
+/// as a warm-up before they are measured. `faults/cpu` are faults per second of CPU time,
+/// `faults/sec` faults per second, `frees/cpu` pages freed by exits per second of CPU time. The
 /// document of 2013 has 1 to 8 CPUs on `i7-2013` and 20 runs; its `vanilla`, Linux 3.9, is
 /// `list-2007` here.
 #[derive(Debug, Args)]
 pub(crate) struct Pft {
-    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core. Any number of CPUs can be given
-    /// to each.
+    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core. Each can have any number of
+    /// CPUs, see --cpus.
     #[arg(long, default_value = "i7-2013", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,
-    /// What all processes fault in together; the document took a fifth of the memory.
+    /// Memory that all processes fault in together; the document used a fifth of the memory.
     #[arg(long, default_value = "400M", value_parser = zone_bytes, value_name = "BYTES")]
     touched: usize,
     #[command(flatten)]
@@ -67,7 +67,7 @@ impl Pft {
     fn experiment(&self) -> Result<Experiment, Misuse> {
         let pages = self.touched / FRAME_BYTES;
         let most = self.setup.cpus().iter().max().copied().unwrap_or(1);
-        // Fewer would tell of the beginning alone.
+        // With fewer pages, startup effects would dominate.
         let least = most.saturating_mul(64);
         if pages < least {
             let kib = least.saturating_mul(FRAME_BYTES) >> 10;
@@ -86,7 +86,7 @@ impl Pft {
                 for (config, runs) in self.setup.configs().iter().zip(of_cpus) {
                     if !runs.is_empty() {
                         let values = runs.iter().map(value).collect();
-                        // As the rows of `bench pft` are called: one thread a CPU.
+                        // The name that `bench pft` gives its rows: one thread per CPU.
                         let workload = format!("threads-{cpus}");
                         let row = Row::new(config.name(), workload, metric, values)?;
                         results.push(row.exact())?;

@@ -1,5 +1,5 @@
-//! What `storm`, `pft` and `kernbench` share: the options that say which machines with which
-//! allocators, and the runs of them, side by side on the host's cores.
+//! What `storm`, `pft` and `kernbench` share: the options for machines and allocators, and the
+//! runs, on several threads of the host.
 
 use brickyard::FRAMES_MOST;
 use brickyard_bench::stop;
@@ -15,14 +15,15 @@ use crate::amount::zone_bytes;
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::{interrupt, progress};
 
-/// Those compared where the user names none.
+/// The default configurations.
 const CONFIGS: &str = "vanilla,magazine-2013,brickyard";
 
 /// The options that these experiments have in common.
 #[derive(Debug, Args)]
 pub(crate) struct Setup {
-    /// What is compared; the first is the baseline. See `brickyard configs`: `vanilla` is Linux 2.6
-    /// up to 2.6.23; what the document of 2013 calls vanilla, Linux 3.9, is `list-2007` here.
+    /// The configurations to compare; the first is the baseline. See `brickyard configs`: `vanilla`
+    /// is Linux 2.6 up to 2.6.23; what the document of 2013 calls vanilla, Linux 3.9, is
+    /// `list-2007` here.
     #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
     config: Vec<Configuration>,
     /// Numbers of CPUs, 1 to 256.
@@ -33,22 +34,22 @@ pub(crate) struct Setup {
         value_name = "NUMBERS"
     )]
     cpus: Vec<usize>,
-    /// Runs of each row, with a seed each.
+    /// Runs of each row, each with its own seed.
     #[arg(long, default_value_t = 5, value_name = "N")]
     runs: usize,
-    /// The seed of the first run; the next has the next.
+    /// The seed of the first run; each further run has the next number.
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
     /// Memory of the machine; only its metadata is taken from the host.
     /// [default: 1G, more where the CPUs need it]
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
-    /// How many runs at once. [default: one a core]
+    /// How many runs at once. [default: one per core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
 }
 
-/// A row of runs: an experiment on so many CPUs.
+/// A row of runs: an experiment on a number of CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line {
     pub(crate) cpus: usize,
@@ -56,35 +57,35 @@ pub(crate) struct Line {
     pub(crate) needed: usize,
 }
 
-/// What came of the runs of one line, by configuration, in the order of seeds.
+/// The results of one line's runs, by configuration, in the order of seeds.
 pub(crate) type Samples<R> = Vec<Vec<R>>;
 
-/// A profile by its name, as an option.
+/// Parses an option that names a profile.
 pub(crate) fn profile(name: &str) -> Result<&'static Profile, UnknownProfile> {
     Profile::by_name(name)
 }
 
-/// Can a simulated machine have these numbers of CPUs?
+/// Checks that a simulated machine can have these numbers of CPUs.
 pub(super) fn check_cpus(cpus: &[usize]) -> Result<(), Misuse> {
     match cpus.iter().find(|cpus| !(1..=MOST_CPUS).contains(*cpus)) {
         Some(cpus) => Err(Misuse::new(format!(
-            "--cpus {cpus}: a simulated machine has 1 to {MOST_CPUS}"
+            "--cpus {cpus}: a simulated machine has 1 to {MOST_CPUS} CPUs"
         ))),
         None => Ok(()),
     }
 }
 
-/// Runs `one` on each of `asked`, on so many threads, under a bar. Ctrl-C ends the work after the
-/// runs that are under way.
+/// Runs `one` on each of `inputs`, on `jobs` threads, with a progress bar. Ctrl-C ends the work
+/// after the runs in progress.
 pub(super) fn each<A: Sync, R: Send>(
-    asked: &[A],
+    inputs: &[A],
     jobs: Option<usize>,
     one: impl Fn(&A) -> R + Sync,
 ) -> Vec<Option<R>> {
     let template = "{wide_bar} {pos} of {len} runs, {eta} left";
-    let bar = progress::bar(asked.len() as u64, template);
+    let bar = progress::bar(inputs.len() as u64, template);
     let threads = jobs.unwrap_or_else(runs::host_threads);
-    let done = runs::each(asked, threads, &Progress(&bar), one);
+    let done = runs::each(inputs, threads, &Progress(&bar), one);
     bar.finish_and_clear();
     done
 }
@@ -98,7 +99,7 @@ impl Setup {
         &self.config
     }
 
-    /// Options that each make sense, but not so.
+    /// Checks the options' values and their combination.
     pub(crate) fn validate(&self) -> Result<(), Misuse> {
         no_value_twice([
             ("config", has_twice(&self.config)),
@@ -108,7 +109,7 @@ impl Setup {
         check_cpus(&self.cpus)
     }
 
-    /// The machine's memory for each of these lines.
+    /// Returns the machine's memory for these lines, in bytes.
     ///
     /// # Errors
     /// Where the user has given less than one of them needs.
@@ -119,8 +120,8 @@ impl Setup {
         };
         match self.memory {
             None if usual_frames(needed) > FRAMES_MOST => Err(Misuse::new(format!(
-                "{cpus} CPUs would need {} frames, and one zone has at most {FRAMES_MOST}: let \
-                 them touch less",
+                "{cpus} CPUs would need {} frames, but one zone has at most {FRAMES_MOST}; use \
+                 fewer CPUs or pages",
                 usual_frames(needed)
             ))),
             None => Ok(usual_frames(needed).saturating_mul(FRAME_BYTES)),
@@ -133,8 +134,8 @@ impl Setup {
         }
     }
 
-    /// Runs `one` with each seed, on each line with each configuration; line by line, and seed by
-    /// seed, so that what is done when the user ends it can be compared.
+    /// Runs `one` with each seed, on each line with each configuration; line by line and seed by
+    /// seed, so that the results can be compared even if the user interrupts the work.
     ///
     /// # Errors
     /// Where a run fails, or none was done.
@@ -145,7 +146,7 @@ impl Setup {
         one: impl Fn(usize, &Setting) -> Result<R, RunError> + Sync,
     ) -> anyhow::Result<Vec<Samples<R>>> {
         let frames = self.memory(lines)? / FRAME_BYTES;
-        let mut asked = Vec::new();
+        let mut inputs = Vec::new();
         for (place, line) in lines.iter().enumerate() {
             for run in 0..self.runs as u64 {
                 for (column, &configuration) in self.config.iter().enumerate() {
@@ -156,17 +157,17 @@ impl Setup {
                         frames,
                         seed: self.seed.wrapping_add(run),
                     };
-                    asked.push((place, column, setting));
+                    inputs.push((place, column, setting));
                 }
             }
         }
         interrupt::watch()?;
-        let done = each(&asked, self.jobs, |(place, _, setting)| {
+        let done = each(&inputs, self.jobs, |(place, _, setting)| {
             one(*place, setting)
         });
         let columns = || self.config.iter().map(|_| Vec::new()).collect();
         let mut samples: Vec<Samples<R>> = lines.iter().map(|_| columns()).collect();
-        for ((place, column, _), result) in asked.iter().zip(done) {
+        for ((place, column, _), result) in inputs.iter().zip(done) {
             if let Some(result) = result {
                 samples[*place][*column].push(result?);
             }
@@ -178,7 +179,8 @@ impl Setup {
     }
 }
 
-/// What stands where measurements have the host: nothing was measured there.
+/// Returns what results name as the host: the simulated machine, since nothing ran on the host's
+/// kernel.
 pub(crate) fn simulated(profile: &Profile) -> Host {
     Host {
         kernel: "none (simulated)".into(),
@@ -187,11 +189,11 @@ pub(crate) fn simulated(profile: &Profile) -> Host {
     }
 }
 
-/// The bar goes on, and Ctrl-C ends the work after the runs that are under way.
+/// Advances the bar; Ctrl-C ends the work after the runs in progress.
 struct Progress<'b>(&'b ProgressBar);
 
 impl runs::Watcher for Progress<'_> {
-    fn goes_on(&self, done: usize) -> bool {
+    fn keep_going(&self, done: usize) -> bool {
         self.0.set_position(done as u64);
         !stop::asked()
     }

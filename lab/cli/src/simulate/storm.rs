@@ -1,4 +1,4 @@
-//! `brickyard simulate storm`: all CPUs of a simulated machine take and give back pages as fast as
+//! `brickyard simulate storm`: all CPUs of a simulated machine allocate and free pages as fast as
 //! they can.
 
 use brickyard_machine::Profile;
@@ -12,15 +12,15 @@ use crate::output::Output;
 
 /// The options of `brickyard simulate storm`.
 ///
-/// Each CPU takes bursts of pages and gives them back in random order, and does nothing else. After
-/// a warm-up that is half as long, throughput, latencies and cache traffic are those of the counted
-/// part. CSV and JSON have the 95 % interval of each mean. `speed-up` is against one CPU, where
-/// that is among --cpus; one CPU alone sends `remote` pages to itself, and they never leave its
-/// cache.
+/// Each CPU allocates bursts of pages and frees them in random order, and does nothing else.
+/// Throughput, latencies and cache traffic are those of the measured part, after a warm-up that is
+/// half as long. CSV and JSON have the 95 % interval of each mean. `speed-up` is the throughput
+/// compared with one CPU, where --cpus includes 1; a single CPU sends `remote` pages to itself, so
+/// they never leave its cache.
 #[derive(Debug, Args)]
 pub(crate) struct Storm {
     /// The bursts: `hot`, 1 to 24 pages, stays inside the per-CPU caches; `deep`, 1 to 2000,
-    /// empties and overfills them; `remote`, 1 to 64, is given back by the next CPU.
+    /// empties and overfills them; `remote`, 1 to 64, is freed by the next CPU.
     #[arg(
         long,
         value_delimiter = ',',
@@ -31,10 +31,10 @@ pub(crate) struct Storm {
     /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core.
     #[arg(long, default_value = "metatm-2007", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,
-    /// Pages that each CPU takes and gives back while it is counted.
+    /// Pages that each CPU allocates and frees in the measured part.
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     pages: usize,
-    /// What latencies are told in: cycles, or what the profile's memory takes for a line.
+    /// The unit of latencies: cycles, or the time of one fetch from the profile's memory.
     #[arg(long, value_enum, default_value_t = Unit::Cycles, value_name = "UNIT")]
     unit: Unit,
     #[command(flatten)]
@@ -43,15 +43,15 @@ pub(crate) struct Storm {
     output: Output,
 }
 
-/// What latencies are told in.
+/// The unit of latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Unit {
     Cycles,
-    /// Of a line from the local memory.
+    /// The time to fetch a line from the local memory.
     MemoryLatencies,
 }
 
-/// A storm on so many CPUs.
+/// A storm on a number of CPUs.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     storm: Experiment,
@@ -73,7 +73,7 @@ const LOCK_WAITS: Metric<'static> = Metric::lower("lock waits", LINE_WAITS.unit)
 /// A percentile by its name.
 type Percentile = (&'static str, fn(&Latency) -> u64);
 
-/// The figures of a latency.
+/// The percentiles that are printed.
 const PERCENTILES: [Percentile; 4] = [
     ("p50", |latency| latency.p50),
     ("p99", |latency| latency.p99),
@@ -143,8 +143,8 @@ impl Storm {
         Ok(results)
     }
 
-    /// Pushes all figures of some runs of one configuration, in the order of their lines; the
-    /// speed-up of each run against the one `alone` with the same seed, if there is one.
+    /// Pushes all figures of one configuration's runs, in the order of the table's lines; the
+    /// speed-up compares each run with the one in `alone` with the same seed, if there is one.
     fn figures(
         &self,
         cpus: usize,

@@ -1,10 +1,10 @@
 //! A case: an allocator, a machine and what its tasks do there, all chosen by a seed.
 //!
-//! The sizes are mostly small ones, as in the tests of the allocator: lists that overflow after a
-//! few frees, blocks that are claimed after a few requests. Others have so many page blocks that a
-//! set of them takes more than one word, or the sizes of Linux. In half of all cases nearly all of
-//! the memory is in use from the beginning on, so that it runs out again and again. Whatever the
-//! seed chose can be chosen otherwise; a case prints itself as the command that runs it.
+//! The sizes are mostly small, as in the tests of the allocator: lists that overflow after a few
+//! frees, blocks that are claimed after a few requests. Others have so many page blocks that a set
+//! of them takes more than one word, or the sizes of Linux. In half of all cases nearly all of the
+//! memory is in use from the beginning on, so that it runs out again and again. Options can
+//! override everything that the seed chose; a case prints itself as the command that runs it.
 
 use core::fmt;
 
@@ -20,22 +20,22 @@ use brickyard_workload::named;
 use super::starve::{CPUS_MOST, TASKS_MOST};
 use crate::build::{Blueprint, Slots};
 
-/// A run fails after so many shared accesses, and so many more for each operation and CPU, since
-/// CPUs that wait look again and again. Some ten times what is common.
+/// A run fails after this many shared accesses, and this many more for each operation and CPU,
+/// since CPUs that wait keep polling. Some ten times the usual number.
 const ACCESSES_MOST: u64 = 30_000_000;
 const ACCESSES_PER_OPERATION: u64 = 2_000;
 
-/// Cycles between two interrupts of a CPU, on average; with so many CPUs more, twice as many, and
-/// so on, since a request that finds nothing looks at all of them.
+/// Mean cycles between two interrupts of a CPU; with each [`INTERRUPT_CPUS`] CPUs, as many more,
+/// since a request that finds nothing looks at all CPUs.
 const INTERRUPT_CYCLES: u64 = 20_000;
 const INTERRUPT_CPUS: u64 = 8;
 
-/// CPUs and tasks that a seed gives to a case whose memory is short: each request that finds
-/// nothing looks at all of them again and again.
+/// The most CPUs and tasks that a seed gives to a case whose memory is short: each request that
+/// finds nothing looks at all CPUs again and again.
 const SHORT_CPUS: u64 = 20;
 
-/// CPUs that are stopped: for millions of cycles, in which all others do what they have to do. More
-/// often in the middle of something that the CPU is pinned for.
+/// Stops of CPUs: for millions of cycles, in which all others can finish their work. They are more
+/// frequent while the CPU is pinned.
 const STOPS: Stops = Stops {
     one_in_pinned: 1_000,
     one_in: 4_000,
@@ -43,7 +43,7 @@ const STOPS: Stops = Stops {
     cycles_most: 8_000_000,
 };
 
-/// The same for designs with locks, where all others wait for a CPU that has one and stands still.
+/// The same for designs with locks, where all others wait for a stopped CPU that holds one.
 const SHORT_STOPS: Stops = Stops {
     cycles_least: 20_000,
     cycles_most: 300_000,
@@ -51,15 +51,15 @@ const SHORT_STOPS: Stops = Stops {
 };
 
 named! {
-    /// What is tried.
+    /// The kind of test.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Mode {
-        /// Every operation beside every other.
+        /// Every operation concurrently with every other.
         Mixed => "mixed",
-        /// The same, while CPUs are stopped for long wherever they are.
+        /// The same, while CPUs are stopped for long at any access.
         Stop => "stop",
-        /// One request that cannot be served at once, while the other CPUs allocate and free for
-        /// ever.
+        /// A request that cannot be served at once, while the other CPUs allocate and free without
+        /// end.
         Starve => "starve",
     }
 }
@@ -70,7 +70,7 @@ named! {
     pub enum Sizes {
         /// A few hundred frames, caches of a few.
         Small => "small",
-        /// Dozens to hundreds of page blocks, as small as they can be; now and then thousands.
+        /// Dozens to hundreds of page blocks of the smallest size; now and then thousands.
         Many => "many",
         /// Thousands of frames, with the sizes of Linux.
         Linux => "linux",
@@ -78,19 +78,19 @@ named! {
 }
 
 named! {
-    /// How much of the memory can be had.
+    /// How much of the memory is free at the beginning.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Memory {
         /// All of it.
         Plenty => "plenty",
-        /// What somebody has left who came first: some hundred frames here and there, less than the
-        /// tasks want.
+        /// Some hundred frames here and there, less than the tasks want; the rest is allocated
+        /// before the run.
         Short => "short",
     }
 }
 
 named! {
-    /// Whether interrupts come, allocate and free.
+    /// Whether interrupts allocate and free.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Interrupts {
         /// None.
@@ -104,29 +104,29 @@ named! {
     /// What a request does that finds nothing.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Pressure {
-        /// It takes pages away from their users.
+        /// It reclaims pages.
         Reclaim => "reclaim",
         /// It compacts, then reclaims.
         Compaction => "compaction",
-        /// It reclaims round an old page.
+        /// It reclaims the pages around an old one (lumpy reclaim).
         Lumpy => "lumpy",
     }
 }
 
 named! {
-    /// Whether some memory is held back.
+    /// Whether watermarks hold some memory back.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Marks {
-        /// Every frame can be had.
+        /// No watermarks.
         Off => "off",
-        /// Watermarks, which change while requests are made.
+        /// Watermarks that change while requests are made.
         On => "on",
     }
 }
 
-/// How CPUs reach their own, by its name as an option of the command.
+/// The kinds of slots, with their names as values of the command's option.
 pub const SLOTS: [(Slots, &str); 2] = [(Slots::Exclusive, "exclusive"), (Slots::Shared, "shared")];
-/// How long the lock is held, by its name as an option of the command.
+/// How long the lock is held in a bulk operation, with its names as values of the command's option.
 pub const POLICIES: [(BulkPolicy, &str); 3] = [
     (BulkPolicy::Hold, "hold"),
     (BulkPolicy::ReleaseEachPage, "release"),
@@ -138,39 +138,39 @@ fn name_of<T: PartialEq>(all: &[(T, &'static str)], one: &T) -> &'static str {
     found.map_or("?", |(_, name)| name)
 }
 
-/// What is run: see the module.
+/// A case: what is run, see the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Case {
-    /// What all chance comes from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// What is tried.
+    /// The kind of test.
     pub mode: Mode,
     /// Which allocator.
     pub configuration: Configuration,
-    /// How CPUs reach their lists and stashes. Where each reaches only its own the zones have
+    /// Which CPUs may enter a CPU's lists or stash. Where only the CPU itself may, the zones have
     /// ticket locks, else test-and-set locks.
     pub slots: Slots,
-    /// How long it is held in a bulk operation.
+    /// How long the lock is held in a bulk operation.
     pub policy: BulkPolicy,
     /// How large memory and caches are.
     pub sizes: Sizes,
-    /// How much of the memory can be had.
+    /// How much of the memory is free at the beginning.
     pub memory: Memory,
     /// What a request does that finds nothing.
     pub pressure: Pressure,
-    /// Whether some memory is held back.
+    /// Whether watermarks hold some memory back.
     pub marks: Marks,
-    /// Whether interrupts come.
+    /// Whether interrupts allocate and free.
     pub interrupts: Interrupts,
     /// CPUs of the machine, 1 to 256.
     pub cpus: usize,
     /// Tasks that use the allocator.
     pub tasks: usize,
-    /// What each of them does, in operations.
+    /// Operations of each task.
     pub operations: usize,
-    /// What the accesses that a run may take are divided by: 1, but where many are tried that may
-    /// have no end.
-    pub hurry: u64,
+    /// Divides the limit on the accesses of a run. It is 1, except where many cases are tried that
+    /// may not end.
+    pub limit_divisor: u64,
 }
 
 impl Case {
@@ -179,7 +179,7 @@ impl Case {
     pub fn of(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let configurations = Configuration::ALL;
-        // Half of all seeds are the default's: it has no lock to put its CPUs in order.
+        // Half of all seeds use the default: it has no lock that orders its CPUs.
         let configuration = match dice.chance(2) {
             true => Configuration::Brickyard,
             false => configurations[dice.below(configurations.len() as u64) as usize],
@@ -198,7 +198,7 @@ impl Case {
         };
         let operations = match memory {
             Memory::Plenty => 8 + (100 + dice.below(700)) / tasks,
-            // What cannot be served takes long, the longer the more CPUs there are.
+            // A request that cannot be served takes long, the longer the more CPUs there are.
             Memory::Short => 4 + (100 + dice.below(400)) / (tasks + cpus * cpus / 16),
         };
         let mode = match dice.below(16) {
@@ -229,11 +229,11 @@ impl Case {
             cpus: cpus as usize,
             tasks: tasks as usize,
             operations: operations as usize,
-            hurry: 1,
+            limit_divisor: 1,
         }
     }
 
-    /// The making of a machine for it: random time, races watched.
+    /// Returns the setup of its machine: random time, with checks for races.
     #[must_use]
     pub fn setup(&self) -> Setup {
         Setup {
@@ -251,21 +251,21 @@ impl Case {
 
     const fn accesses_most(&self) -> u64 {
         let operations = (self.tasks * self.operations * self.cpus) as u64;
-        let most = (ACCESSES_MOST + ACCESSES_PER_OPERATION * operations) / self.hurry;
+        let most = (ACCESSES_MOST + ACCESSES_PER_OPERATION * operations) / self.limit_divisor;
         match self.sizes {
             Sizes::Small => most,
-            // What a task has at its end, it frees.
+            // At its end a task frees all that it has, which is more here.
             Sizes::Many | Sizes::Linux => 2 * most,
         }
     }
 
-    /// Dice for a part of the case, other ones for each number.
+    /// Returns the random numbers for a part of the case, different for each `part`.
     #[must_use]
     pub fn dice(&self, part: u64) -> Dice {
         Dice::new(Dice::new(self.seed ^ part.wrapping_mul(0x9e37_79b9)).next())
     }
 
-    /// Cycles between two interrupts of a CPU on average; none where none come.
+    /// Returns the mean cycles between two interrupts of a CPU; `None` without interrupts.
     #[must_use]
     pub const fn interrupt_cycles(&self) -> Option<u64> {
         match self.interrupts {
@@ -274,20 +274,19 @@ impl Case {
         }
     }
 
-    /// Do its tasks take most of the memory before anything else?
+    /// Whether its tasks first allocate most of the memory.
     pub(crate) fn begins_full(&self) -> bool {
         let may = self.sizes == Sizes::Small || self.memory == Memory::Short;
         may && self.dice(u64::MAX - 2).chance(2)
     }
 
-    /// Are half of all requests for page blocks?
-    pub(crate) fn wants_blocks(&self) -> bool {
+    /// Whether half of all requests are for page blocks.
+    pub(crate) fn prefers_blocks(&self) -> bool {
         self.dice(u64::MAX - 6).chance(4)
     }
 
-    /// The frame that requests with a limit have theirs at as a rule, so that what is free below it
-    /// can be counted: in the lower half of the memory, which no zone for movable pages reaches
-    /// into.
+    /// Returns the usual limit of requests that have one, so that the free frames below it can be
+    /// counted. It is in the lower half of the memory, where no zone for movable pages is.
     pub(crate) fn limit(&self, span: FrameRange) -> Frame {
         let most = span.len() as u64 * 3 / 8;
         span.start
@@ -302,19 +301,19 @@ impl Case {
         }
     }
 
-    /// The allocator.
+    /// Returns the allocator to build.
     pub(crate) fn blueprint(&self) -> Blueprint {
         Blueprint::new(self.configuration, self.plan())
     }
 
-    /// The order of a page block.
+    /// Returns the order of a page block.
     pub(crate) fn page_block(&self) -> Order {
         self.plan().whole.page_block_order
     }
 
     fn plan(&self) -> MachinePlan {
         let mut dice = self.dice(u64::MAX);
-        // Now and then there is a CPU without slots.
+        // Now and then one CPU has no slots.
         let slots = self.cpus - usize::from(self.cpus > 1 && dice.chance(4));
         let mut plan = match self.sizes {
             Sizes::Linux => {
@@ -339,8 +338,9 @@ impl Case {
         plan
     }
 
-    /// 600 frames from an odd one on, with blocks of up to 64 frames and page blocks of 16. The
-    /// bitmap store, whose page blocks have 64 frames and more, has twice the frames.
+    /// Returns a plan of 600 frames that begin at an odd number, with blocks of up to 64 frames and
+    /// page blocks of 16. The bitmap store, whose page blocks have at least 64 frames, gets twice
+    /// the frames.
     fn small(&self, slots: usize, dice: &mut Dice) -> MachinePlan {
         let mut plan = MachinePlan::small(slots);
         let whole = &mut plan.whole;
@@ -358,9 +358,9 @@ impl Case {
         plan
     }
 
-    /// The same with 66 to 320 of the smallest page blocks, so that a set of them takes several
-    /// words; with the bitmap store now and then with more than 4096, for which its sets have a
-    /// level more.
+    /// Returns the same with 66 to 320 of the smallest page blocks, so that a set of them takes
+    /// several words; with the bitmap store now and then with more than 4096, for which its sets
+    /// have one more level.
     fn many(&self, slots: usize, dice: &mut Dice) -> MachinePlan {
         let mut plan = self.small(slots, dice);
         let whole = &mut plan.whole;
@@ -380,7 +380,7 @@ impl Case {
 }
 
 impl Case {
-    /// Whatever the seed chose, as options of the command.
+    /// Returns all that the seed chose, as options of the command.
     fn options(&self) -> [(&'static str, String); 12] {
         let named = |name: &str| name.to_owned();
         [

@@ -1,4 +1,4 @@
-//! What was covered: so many runs, and what happened in them.
+//! What runs covered: how often each event happened.
 
 use core::array;
 use core::cell::Cell;
@@ -8,7 +8,7 @@ use brickyard_workload::named;
 macro_rules! events {
     ($($variant:ident => $name:literal),+ $(,)?) => {
         named! {
-            /// What is counted.
+            /// The events that are counted.
             #[derive(Debug, Clone, Copy, PartialEq, Eq)]
             pub enum Event {
                 $(
@@ -57,13 +57,13 @@ events! {
 }
 
 impl Event {
-    /// Is it a number that was reached rather than one of times that something came?
+    /// Whether it is a maximum rather than a count.
     #[must_use]
     pub const fn is_most(self) -> bool {
         matches!(self, Self::StepsMost)
     }
 
-    /// What comes of `before` with `more`.
+    /// Combines two values: their maximum or their sum.
     const fn with(self, before: u64, more: u64) -> u64 {
         match self.is_most() {
             true if before > more => before,
@@ -75,24 +75,24 @@ impl Event {
 
 const COUNT: usize = Event::ALL.len();
 
-/// How often each [`Event`] came.
+/// How often each [`Event`] happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Covered([u64; COUNT]);
 
 impl Covered {
-    /// How often `event` came.
+    /// Returns the value of `event`.
     #[must_use]
     pub const fn of(&self, event: Event) -> u64 {
         self.0[event as usize]
     }
 
-    /// So many more; or so many, if those are the most.
+    /// Adds `more` to the value of `event`, or raises it to `more` if it is a maximum.
     pub const fn count(&mut self, event: Event, more: u64) {
         let own = &mut self.0[event as usize];
         *own = event.with(*own, more);
     }
 
-    /// All of `other` too.
+    /// Adds all values of `other`.
     pub fn add(&mut self, other: &Self) {
         for event in Event::ALL {
             self.count(event, other.of(event));
@@ -106,7 +106,7 @@ impl Default for Covered {
     }
 }
 
-/// The same while a run goes on: all tasks count in it.
+/// The values during a run, shared by all its tasks.
 #[derive(Debug)]
 pub(crate) struct Counts([Cell<u64>; COUNT]);
 

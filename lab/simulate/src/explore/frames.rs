@@ -1,13 +1,13 @@
-//! The ownership oracle: who has which frame, and the frames' own words.
+//! The ownership oracle: which owner has each frame, and a guarded word per frame.
 //!
-//! Two things are proved of each frame. That it has one owner at a time: a list of owners that no
-//! simulated CPU sees, so that it puts nothing in order. And that an owner sees all that the owner
-//! before did with it: a guarded word a frame, in memory of the machine, which every owner writes
-//! when it gets the frame and before it gives it up. Nothing but the allocator orders the one write
-//! before the other, so where one of its words lacks an ordering the machine finds a race.
+//! Two properties of each frame are checked. It has one owner at a time: the list of owners is
+//! outside the machine's memory, so that it orders nothing. And an owner has seen all that the
+//! previous owner did with it: every owner writes the frame's guarded word, in memory of the
+//! machine, when it gets the frame and before it gives it up. Only the allocator orders these two
+//! writes, so where one of its words lacks an ordering the machine finds a race.
 //!
-//! Pages that others may take or move besides (page cache, blocks handed from task to task) have a
-//! lock a frame, as pages of a kernel have.
+//! Pages that other tasks may take or move (page cache, blocks handed from task to task) have a
+//! lock per frame, as pages of a kernel have.
 
 use core::cell::Cell;
 
@@ -18,92 +18,92 @@ use brickyard_machine::{Machine, here};
 /// The owner of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The allocator.
-    Nobody,
+    /// The allocator: it is free.
+    Allocator,
     /// A task.
     Task(u32),
-    /// What interrupts have got on this CPU.
+    /// The interrupts of this CPU.
     Interrupt(u32),
-    /// The page cache: whoever has locked the page.
+    /// The page cache: the holder of the page's lock.
     Cache,
-    /// Whoever takes it from a task that has handed it over.
-    Post,
-    /// Whoever does something with it that is over soon.
-    Administration,
-    /// Whoever came first and left little, see [`Memory::Short`](super::Memory::Short).
-    Settler,
-    /// Whoever has taken it offline or reserved it: to the allocator it is not in use.
+    /// The next task to fetch it, after one has handed it over.
+    Handover,
+    /// A short operation, such as an eviction.
+    Transient,
+    /// Allocated before the run, see [`Memory::Short`](super::Memory::Short).
+    Prefill,
+    /// Offline, removed or reserved: the allocator does not have it at all.
     Absent,
 }
 
-/// What a frame has in memory of the machine: a word of contents and a lock.
+/// A frame's words in memory of the machine: its contents and its lock.
 #[derive(Debug)]
 struct Word {
     content: GuardedU32,
     lock: AtomicU32,
 }
 
-/// Frames of one page of such words.
+/// Frames whose words are on one page.
 const WORDS: usize = 512;
 
 #[derive(Debug)]
 #[repr(C, align(4096))]
-struct Sheet([Word; WORDS]);
+struct WordPage([Word; WORDS]);
 
 /// All frames of a machine.
 #[derive(Debug)]
 pub(crate) struct Frames {
     span: FrameRange,
     owners: Vec<Cell<Owner>>,
-    sheets: Vec<Sheet>,
+    pages: Vec<WordPage>,
 }
 
 impl Frames {
-    /// Frames that nobody owns.
+    /// All frames of `span`, owned by the allocator.
     pub(crate) fn new(span: FrameRange) -> Self {
         let word = || Word {
             content: GuardedU32::new(0),
             lock: AtomicU32::new(0),
         };
-        let sheet = || Sheet(core::array::from_fn(|_| word()));
+        let page = || WordPage(core::array::from_fn(|_| word()));
         Self {
             span,
-            owners: vec![Cell::new(Owner::Nobody); span.len()],
-            sheets: (0..span.len().div_ceil(WORDS)).map(|_| sheet()).collect(),
+            owners: vec![Cell::new(Owner::Allocator); span.len()],
+            pages: (0..span.len().div_ceil(WORDS)).map(|_| page()).collect(),
         }
     }
 
-    /// Gives their words to `machine`.
+    /// Maps their words in `machine`.
     pub(crate) fn map(&self, machine: &mut Machine<'_>) {
-        machine.map(self.sheets.as_ptr().cast(), size_of_val(&self.sheets[..]));
+        machine.map(self.pages.as_ptr().cast(), size_of_val(&self.pages[..]));
     }
 
     fn index(&self, frame: Frame) -> usize {
         if !self.span.contains(frame) {
-            wrong(format!("{frame} is no frame of this machine"));
+            wrong(format!("{frame} is not a frame of this machine"));
         }
         frame.number() - self.span.start.number()
     }
 
     fn word(&self, frame: Frame) -> &Word {
         let index = self.index(frame);
-        &self.sheets[index / WORDS].0[index % WORDS]
+        &self.pages[index / WORDS].0[index % WORDS]
     }
 
-    /// The frames of `range` that nobody owns.
-    pub(crate) fn nobodys(&self, range: FrameRange) -> impl Iterator<Item = Frame> {
-        let is_nobodys = |frame: &Frame| self.owners[self.index(*frame)].get() == Owner::Nobody;
-        range.frames().filter(is_nobodys)
+    /// Returns the frames of `range` that the allocator owns.
+    pub(crate) fn unowned(&self, range: FrameRange) -> impl Iterator<Item = Frame> {
+        let is_unowned = |frame: &Frame| self.owners[self.index(*frame)].get() == Owner::Allocator;
+        range.frames().filter(is_unowned)
     }
 
-    /// `to` gets frames from `from`, and writes into them.
+    /// Passes frames from `from` to `to`, which writes into them.
     pub(crate) fn claim(&self, range: FrameRange, from: Owner, to: Owner) {
         for frame in range.frames() {
             let owner = &self.owners[self.index(frame)];
             if owner.get() != from {
                 let owner = owner.get();
                 wrong(format!(
-                    "frame {frame} of {range:?} goes from {from:?} to {to:?}, and is owned by {owner:?}"
+                    "frame {frame} of {range:?} goes from {from:?} to {to:?}, but is owned by {owner:?}"
                 ));
             }
             owner.set(to);
@@ -111,20 +111,20 @@ impl Frames {
         self.touch(range);
     }
 
-    /// `from` writes into its frames, and gives them up to `to`.
+    /// Passes frames from `from`, which writes into them, to `to`.
     pub(crate) fn release(&self, range: FrameRange, from: Owner, to: Owner) {
         self.touch(range);
         for frame in range.frames() {
             let owner = self.owners[self.index(frame)].replace(to);
             if owner != from {
                 wrong(format!(
-                    "frame {frame} of {range:?} is given up by {from:?}, and is owned by {owner:?}"
+                    "frame {frame} of {range:?} is released by {from:?}, but is owned by {owner:?}"
                 ));
             }
         }
     }
 
-    /// The owner reads and writes: all frames of a small range, some of a larger one.
+    /// Reads and writes frames for their owner: all of a small range, some of a larger one.
     pub(crate) fn touch(&self, range: FrameRange) {
         let (first, len) = (range.start, range.len());
         let write = |offset: usize| {
@@ -138,7 +138,7 @@ impl Frames {
         }
     }
 
-    /// Locks the page at `frame` if nobody has.
+    /// Locks the page at `frame` if it is not locked.
     pub(crate) fn try_lock(&self, frame: Frame) -> bool {
         let lock = &self.word(frame).lock;
         // Acquire: pairs with the release in `unlock`.
@@ -146,7 +146,7 @@ impl Frames {
             .is_ok()
     }
 
-    /// Locks the page at `frame`; whoever has locked it now waits for nobody.
+    /// Locks the page at `frame`. Spins, since no holder of a page lock waits for another task.
     pub(crate) fn lock(&self, frame: Frame) {
         while !self.try_lock(frame) {
             spin_hint();
@@ -159,32 +159,32 @@ impl Frames {
         self.word(frame).lock.store(0, Ordering::Release);
     }
 
-    /// How many frames are in use by somebody, and how many the allocator has not got at all.
+    /// Returns how many frames are in use, and how many the allocator does not have at all.
     pub(crate) fn in_use(&self) -> (usize, usize) {
         let count = |is: &dyn Fn(Owner) -> bool| {
             let owners = self.owners.iter();
             owners.filter(|owner| is(owner.get())).count()
         };
         let absent = count(&|owner| owner == Owner::Absent);
-        let nobody = count(&|owner| owner == Owner::Nobody);
-        (self.owners.len() - absent - nobody, absent)
+        let free = count(&|owner| owner == Owner::Allocator);
+        (self.owners.len() - absent - free, absent)
     }
 
-    /// A frame that somebody owns who is to give up what he has, if there is one.
+    /// Returns a frame whose owner should have freed it by the end, if there is one.
     pub(crate) fn owned(&self) -> Option<(Frame, Owner)> {
         let mut owners = self.span.frames().zip(&self.owners);
-        let stays = [Owner::Nobody, Owner::Settler];
+        let stays = [Owner::Allocator, Owner::Prefill];
         let (frame, owner) = owners.find(|(_, owner)| !stays.contains(&owner.get()))?;
         Some((frame, owner.get()))
     }
 
-    /// Does `owner` have all of `range`?
+    /// Whether `owner` has all of `range`.
     pub(crate) fn has(&self, owner: Owner, range: FrameRange) -> bool {
         let mut frames = range.frames();
         self.span.covers(range) && frames.all(|frame| self.owners[self.index(frame)].get() == owner)
     }
 
-    /// Gives frames from one owner to another who does nothing with them now.
+    /// Makes `to` the owner of frames, without a check and without an access to them.
     pub(crate) fn assign(&self, range: FrameRange, to: Owner) {
         for frame in range.frames() {
             self.owners[self.index(frame)].set(to);
@@ -192,10 +192,10 @@ impl Frames {
     }
 }
 
-/// Ends the run: the allocator, or this test of it, is wrong.
+/// Fails the run: the allocator, or this test of it, is wrong.
 #[track_caller]
 pub(crate) fn wrong(what: String) -> ! {
     here::fail(what.as_str());
-    // Where a machine runs, the caller does not come back from there.
+    // Where a machine runs, this does not return.
     panic!("{what}");
 }

@@ -14,21 +14,21 @@ use super::log::Log;
 use super::starve::starve;
 use super::system::{Fault, System};
 use super::worker::Worker;
-use super::world::{Gates, World};
+use super::world::{SharedWords, World};
 use crate::barrier::Barrier;
 use crate::build::{Job, OwnPages, SharedPages, Slots};
 use crate::platform::Simulated;
 
-/// Quiet moments between the operations of a run, at which all is looked at.
+/// Quiet moments between the operations of a run, at which every invariant is checked.
 const MOMENTS: usize = 5;
 
-/// The allocator as it is.
+/// The unchanged allocator.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Library;
 
 impl System for Library {
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
-        // Two of the ways to put it together, not all: each is compiled by itself.
+        // Two combinations of slots and locks, not all: each is compiled separately.
         let slots = case.slots;
         let (blueprint, run) = (case.blueprint(), CaseRun { case, slots, log });
         match slots {
@@ -38,13 +38,13 @@ impl System for Library {
     }
 }
 
-/// The allocator with a lock of one's own.
+/// The allocator with another lock, such as a faulty one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WithLock<L>(PhantomData<fn() -> L>);
 
 impl<L> WithLock<L> {
-    /// This lock in all zones and magazines; each CPU reaches only its own slots, whatever the case
-    /// says.
+    /// The allocator with the lock `L` in all zones and magazines. Each CPU enters only its own
+    /// slots, whatever the case has chosen.
     #[must_use]
     pub const fn new() -> Self {
         Self(PhantomData)
@@ -71,22 +71,22 @@ impl Job for CaseRun<'_> {
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[SharedPages],
+        shared: &[SharedPages],
     ) -> Self::Output {
         let Self { case, slots, log } = self;
         if case.mode == Mode::Starve {
-            return starve(node, pieces, case, log);
+            return starve(node, shared, case, log);
         }
-        let gates = OwnPages::new(Gates::new());
-        let world = World::new(node, case, slots, log, &gates);
-        world.settle_down();
+        let words = OwnPages::new(SharedWords::new());
+        let world = World::new(node, case, slots, log, &words);
+        world.prefill();
         if case.marks == Marks::On {
             world.nodes().set_min_free_kbytes(64, 4096);
         }
         let between: [Barrier; MOMENTS] = array::from_fn(|_| Barrier::new(case.tasks));
         let end = Barrier::new(case.tasks);
-        let mut machine = SharedPages::machine(case.setup(), pieces);
-        gates.piece().map(&mut machine);
+        let mut machine = SharedPages::machine(case.setup(), shared);
+        words.shared_pages().map(&mut machine);
         world.frames.map(&mut machine);
         let (world, between, end) = (&world, &between, &end);
         for number in 1..=case.tasks as u32 {
@@ -107,10 +107,10 @@ impl Job for CaseRun<'_> {
         counts.add(Event::Switches, ended.switches);
         counts.add(Event::Stops, ended.stops);
         let free = world.span().len();
-        match world.leave() {
+        match world.free_prefill() {
             Ok(census) if census.free == free => Ok(counts.covered()),
             Ok(census) => Err(Fault::After(format!(
-                "{free} frames should be free, and there are {census:?}"
+                "{free} frames should be free, but the census is {census:?}"
             ))),
             Err(why) => Err(Fault::After(why)),
         }

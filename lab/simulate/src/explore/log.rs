@@ -1,4 +1,4 @@
-//! What was done last, by whom and when: the tail that is printed with a failure.
+//! The last operations of a run, printed with a failure.
 
 use core::cell::RefCell;
 use core::fmt;
@@ -21,7 +21,7 @@ pub enum About {
     Block(Frame, Order),
     /// Adjacent frames.
     Range(FrameRange),
-    /// So many single frames.
+    /// A number of single frames.
     Count(usize),
 }
 
@@ -46,7 +46,7 @@ struct Entry {
     about: About,
 }
 
-/// Who does something.
+/// The actor of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// The task with this number.
@@ -55,7 +55,7 @@ pub enum Who {
     Interrupt,
     /// Background reclaim.
     Background,
-    /// A hook of whoever runs on that CPU.
+    /// A hook, called by the allocator on that CPU, or a check.
     Hook,
 }
 
@@ -77,13 +77,13 @@ pub struct Log {
 }
 
 impl Log {
-    /// An empty one.
+    /// An empty log.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Notes that `who` does something now.
+    /// Records an operation of `who` at the present time.
     pub fn note(&self, who: Who, did: &'static str, about: About) {
         let mut entries = self.entries.borrow_mut();
         if entries.len() == KEPT {
@@ -98,7 +98,7 @@ impl Log {
         });
     }
 
-    /// The entries as lines, oldest first.
+    /// Returns the entries as lines, oldest first.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let entries = self.entries.borrow();

@@ -1,23 +1,25 @@
 //! Randomised schedules: the real allocator under every operation, on up to 64 CPUs that run at
-//! random speeds, with interrupts, and everything looked at.
+//! random speeds, with interrupts, and every result checked.
 //!
 //! A seed chooses a [`Case`]: a configuration, sizes, a machine, tasks. The machine's time is
-//! random (priorities that change, delays at shared accesses), so each seed is another schedule,
-//! and the same one each time it is run. What ends a run badly: an assertion of the library, two
-//! CPUs at a word that only one may touch, a frame with two owners, a good free refused or a bad
-//! one accepted, a single frame refused while one was free all the while, an invariant that does
-//! not hold, a CPU left pinned or masked, everybody asleep, no end. [`explore`] runs many seeds and
-//! makes the first that fails small.
+//! random (CPU speeds that change, delays at shared accesses), so each seed gives another schedule,
+//! and the same one each time it is run. A run fails by: an assertion of the library, unordered
+//! accesses of two CPUs to a guarded word, a frame with two owners, a valid free refused or an
+//! invalid one accepted, a single frame refused although one was free all the while, a violated
+//! invariant, a CPU left pinned or masked, a deadlock, or no end. [`explore`] runs many seeds and
+//! shrinks the first case that fails.
 //!
-//! | file | what it tells |
+//! | file | what it holds |
 //! |---|---|
-//! | `case.rs` | what a seed chooses, and how it is said on a command line |
-//! | `system.rs` | what can be explored, and how a run goes wrong |
-//! | `covered.rs`, `log.rs` | what happened, in numbers; what happened last |
+//! | `case.rs` | what a seed chooses, and its command line |
+//! | `system.rs` | what can be explored, and how a run fails |
+//! | `covered.rs`, `log.rs` | what happened, in numbers; the last operations |
 //! | `frames.rs`, `cache.rs`, `supply.rs` | the oracle: owners, pages that others may move, what must have been free |
-//! | `world.rs`, `worker.rs`, `rare.rs`, `quiet.rs` | what tasks, interrupts and hooks do; moments at which all is looked at |
+//! | `world.rs`, `worker.rs`, `rare.rs`, `quiet.rs` | what tasks, interrupts and hooks do; quiet moments, at which all invariants are checked |
+//! | `prefill.rs` | cases in which nearly all memory is in use from the beginning |
+//! | `starve.rs`, `bound.rs` | requests under steady contention; the bound of their steps |
 //! | `library.rs` | the allocator as a system |
-//! | `seeds.rs`, `shrink.rs` | many seeds; a failing one made small |
+//! | `seeds.rs`, `shrink.rs` | many seeds; shrinking a case that fails |
 
 mod bound;
 mod cache;
@@ -26,10 +28,10 @@ mod covered;
 mod frames;
 mod library;
 mod log;
+mod prefill;
 mod quiet;
 mod rare;
 mod seeds;
-mod settler;
 mod shrink;
 mod starve;
 mod supply;

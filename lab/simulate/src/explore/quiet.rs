@@ -1,5 +1,5 @@
-//! Quiet moments: all tasks wait, and one looks at everything. Some times in a run, and once at its
-//! end.
+//! Quiet moments: all tasks wait, and one checks every invariant. They come a few times in a run,
+//! and once at its end.
 
 use brickyard::block::Census;
 use brickyard::sync::Ordering;
@@ -12,24 +12,24 @@ use super::frames::{Owner, wrong};
 use super::log::{About, Who};
 use super::world::World;
 
-/// Cycles between two looks at whether all have come to rest.
+/// Cycles between two checks whether interrupts and background reclaim are idle.
 const REST_CYCLES: u64 = 2_000;
 
 impl<Z: LabZone> World<'_, Z> {
-    /// Does `work` while nobody else does anything.
+    /// Does `work` while nothing else uses the allocator. All other tasks must wait.
     pub(crate) fn quietly(&self, work: impl FnOnce(&Self)) {
         self.quiet.set(true);
         while self.at_work.get() > 0 {
             here::sleep(REST_CYCLES);
         }
-        // As a stopped machine does it: each CPU publishes what it did, and sees what was done
+        // As `stop_machine` does: each CPU publishes what it did, and afterwards sees what was done
         // meanwhile.
         self.on_all_cpus(Ordering::Release);
         // Acquire: pairs with the releases of all CPUs.
-        self.gates.passed.load(Ordering::Acquire);
+        self.words.passed.load(Ordering::Acquire);
         work(self);
         // Release: pairs with the acquires of all CPUs.
-        self.gates.passed.fetch_add(1, Ordering::Release);
+        self.words.passed.fetch_add(1, Ordering::Release);
         self.on_all_cpus(Ordering::Acquire);
         self.quiet.set(false);
     }
@@ -37,15 +37,15 @@ impl<Z: LabZone> World<'_, Z> {
     fn on_all_cpus(&self, order: Ordering) {
         for cpu in 0..self.case.cpus {
             let mut pass = || {
-                self.gates.passed.fetch_add(1, order);
+                self.words.passed.fetch_add(1, order);
             };
             if !here::run_on(cpu, &mut pass) {
-                wrong(format!("CPU {cpu} cannot be reached"));
+                wrong(format!("the remote call to CPU {cpu} was refused"));
             }
         }
     }
 
-    /// Every invariant; what is in use is what has an owner.
+    /// Checks every invariant, and that exactly the frames with an owner are in use.
     pub(crate) fn check(&self) -> Census {
         self.log.note(Who::Hook, "checks", About::Nothing);
         self.counts.count(Event::Checks);
@@ -61,13 +61,13 @@ impl<Z: LabZone> World<'_, Z> {
         let counted = census.free + census.isolated + census.cached + census.allocated;
         if census.allocated != allocated || counted != frames {
             wrong(format!(
-                "{allocated} of {frames} frames are in use, and the allocator says {census:?}"
+                "{allocated} of {frames} frames are in use, but the allocator's census is {census:?}"
             ));
         }
         census
     }
 
-    /// All that nobody owns any more is freed, drained and looked at.
+    /// Frees all that no task owns, drains the caches, and checks every invariant.
     pub(crate) fn clear(&self) {
         while let Some((frame, order)) = self.cache.nth(0) {
             if self.evict_page(frame, Who::Hook) == 0 {
@@ -75,11 +75,11 @@ impl<Z: LabZone> World<'_, Z> {
             }
         }
         loop {
-            let block = self.posted.borrow_mut().pop_front();
+            let block = self.handed_over.borrow_mut().pop_front();
             let Some((frame, order)) = block else { break };
             self.frames.lock(frame);
             self.frames.unlock(frame);
-            self.give(frame, order, Who::Hook, Owner::Post);
+            self.give(frame, order, Who::Hook, Owner::Handover);
         }
         for (cpu, held) in self.of_interrupts.iter().enumerate() {
             for (frame, order) in held.take() {
@@ -93,7 +93,7 @@ impl<Z: LabZone> World<'_, Z> {
         let census = self.check();
         if census.cached > 0 {
             wrong(format!(
-                "{} frames lie in caches after a drain",
+                "{} frames are in caches after a drain",
                 census.cached
             ));
         }
@@ -104,15 +104,17 @@ impl<Z: LabZone> World<'_, Z> {
             .map(|zone| zone.refused_late())
             .sum();
         if late > 0 {
-            wrong(format!("{late} double frees, and nobody freed twice"));
+            wrong(format!(
+                "{late} double frees were counted, but there were none"
+            ));
         }
         self.free_twice();
     }
 
-    /// A second free of what the store alone keeps is refused, whatever the design.
+    /// Checks that a second free is refused once the frame is in the store, in every design.
     fn free_twice(&self) {
         let request = Request::page(Mobility::Movable).in_context(Context::Atomic);
-        let owner = Owner::Administration;
+        let owner = Owner::Transient;
         let Some(frame) = self.take(&request, Who::Hook, owner) else {
             return;
         };

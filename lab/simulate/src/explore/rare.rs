@@ -1,4 +1,4 @@
-//! What a task does seldom: ranges, administration, compaction, readings, bad frees.
+//! The rare operations of a task: ranges, taking memory away, compaction, readings, invalid frees.
 
 use brickyard::pressure::compact::compact_all;
 use brickyard::pressure::{ContiguousRequest, offline};
@@ -14,17 +14,17 @@ use super::log::About;
 use super::worker::{Held, Worker};
 use super::world::{World, in_context};
 
-/// Frames of a range at most.
+/// The most frames of a range.
 const RANGE_MOST: usize = 40;
 
-/// Page blocks that adjacent frames are looked for in: where pages cannot be moved each place is
+/// Page blocks in which a contiguous range is searched: where pages cannot be moved each place is
 /// tried, which takes long.
 const CONTIGUOUS_BLOCKS: usize = 4;
 
-/// Frames of page blocks that are looked for together at most.
+/// The most frames of a contiguous range of whole page blocks.
 const CONTIGUOUS_MOST: usize = 256;
 
-/// Cycles that memory is away for, at most.
+/// The most cycles that memory is away for.
 const AWAY_CYCLES: u64 = 30_000;
 
 /// `min_free_kbytes` at most, in frames of 4 KiB: less than a tenth of the memory.
@@ -49,15 +49,15 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         let contexts = [Context::MaySleep, Context::Atomic, Context::Interrupt];
         let context = contexts[self.roll(3)];
         let request = Request::new(order, mobility).in_context(context);
-        self.note("asks for exactly", About::Block(frame, order));
-        let looker = world.supply.look(order.frames());
+        self.note("requests exactly", About::Block(frame, order));
+        let search = world.supply.begin(order.frames());
         let answer = in_context(context, || zone.alloc_at(frame, &request));
         let block = FrameRange::of_block(frame, order);
         let left = match answer {
             Ok(()) => world.left_of(order.frames(), block),
             Err(_) => [order.frames() as i64; 3],
         };
-        let _ = world.supply.looked(looker, left);
+        let _ = world.supply.end(search, left);
         if context != Context::MaySleep {
             world.counts.count(Event::AtWithoutWaiting);
         }
@@ -65,9 +65,11 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
             return;
         }
         if !frame.is_aligned(order) || !zone.span().covers(block) {
-            wrong(format!("{block:?} is no block, and was given"));
+            wrong(format!(
+                "{block:?} was allocated, but is not a block of the zone"
+            ));
         }
-        world.frames.claim(block, Owner::Nobody, self.owner);
+        world.frames.claim(block, Owner::Allocator, self.owner);
         world.counts.count(Event::At);
         self.hold(Held::Block(frame, order));
     }
@@ -95,7 +97,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         if self.dice.chance(3) && !whole_blocks {
             request = request.not_across(64);
         }
-        self.note("asks for adjacent", About::Count(frames));
+        self.note("requests adjacent", About::Count(frames));
         world.supply.disturb();
         let answer = self.nodes().alloc_contiguous(0, &request);
         if let Ok(range) = answer {
@@ -105,14 +107,14 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         let Ok(range) = answer else {
             return;
         };
-        self.note("has", About::Range(range));
+        self.note("gets", About::Range(range));
         if range.len() != frames
             || !within.covers(range)
             || !range.start.number().is_multiple_of(align)
         {
-            wrong(format!("{range:?} is no answer to {request:?}"));
+            wrong(format!("{range:?} does not satisfy {request:?}"));
         }
-        world.frames.claim(range, Owner::Nobody, self.owner);
+        world.frames.claim(range, Owner::Allocator, self.owner);
         world.counts.count(Event::Contiguous);
         world
             .counts
@@ -122,7 +124,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
 
     pub(super) fn free_range(&self, range: FrameRange) {
         let world = self.world;
-        world.frames.release(range, self.owner, Owner::Nobody);
+        world.frames.release(range, self.owner, Owner::Allocator);
         self.note("frees", About::Range(range));
         if let Err(why) = self.nodes().free_range(range) {
             wrong(format!("the free of {range:?} was refused: {why}"));
@@ -156,7 +158,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         );
     }
 
-    /// Removes a range if nobody uses it, and adds it again.
+    /// Removes a range if it is free, and adds it again.
     pub(super) fn remove(&mut self) {
         self.administer(
             ("removes", Event::Removed),
@@ -165,7 +167,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         );
     }
 
-    /// Reserves a range, and ends that.
+    /// Reserves a range, and ends the reservation.
     pub(super) fn reserve(&mut self) {
         self.administer(
             ("reserves", Event::Reserved),
@@ -174,7 +176,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         );
     }
 
-    /// A small range of any alignment, or one or two page blocks.
+    /// Returns a small range of any alignment, or one or two page blocks.
     fn range_to_take_away(&mut self) -> FrameRange {
         let world = self.world;
         let mut start = self.frame_of_interest();
@@ -187,7 +189,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         FrameRange::at(start, frames).intersection(zone)
     }
 
-    /// Takes a range away from the allocator, if it can be, and gives it back a little later.
+    /// Takes a range away from the allocator, if possible, and returns it a little later.
     fn administer(
         &mut self,
         (did, event): (&'static str, Event),
@@ -211,17 +213,17 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         world.settle();
         match answer {
             Ok(frames) if frames == range.len() => {
-                world.frames.claim(range, Owner::Nobody, Owner::Absent);
+                world.frames.claim(range, Owner::Allocator, Owner::Absent);
                 world.counts.count(event);
                 let block = world.page_block;
                 let whole_blocks = range.len() >= block.frames() && range.start.is_aligned(block);
                 world.counts.add(Event::BlocksAway, whole_blocks.into());
                 here::sleep(1 + self.dice.below(AWAY_CYCLES));
-                world.frames.release(range, Owner::Absent, Owner::Nobody);
-                self.note("gives back", About::Range(range));
+                world.frames.release(range, Owner::Absent, Owner::Allocator);
+                self.note("returns", About::Range(range));
                 let answer = back(world, range);
                 if answer != Ok(frames) {
-                    wrong(format!("{range:?} came back with {answer:?}"));
+                    wrong(format!("the return of {range:?} was answered {answer:?}"));
                 }
                 world.supply.add(amount);
             }
@@ -231,7 +233,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         world.away.borrow_mut().retain(|other| *other != range);
     }
 
-    /// Reads every number that can be read while others are at work.
+    /// Reads statistics while other tasks use the allocator.
     pub(super) fn look(&mut self) {
         let frame = self.frame();
         let zone = self.world.zone_of(frame);
@@ -246,28 +248,32 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
             }
             2 => {
                 let _ = zone.block_of(frame);
-                // What others do with it may hide another's frame for a moment, never one's own.
+                // Concurrent operations may hide another task's frame for a moment, never the
+                // caller's own.
                 if let Some(&Held::Block(own, _)) = self.held.last()
                     && !self.world.zone_of(own).has(own)
                 {
-                    wrong(format!("{own} is in use, and the zone denies it"));
+                    wrong(format!("{own} is in use, but `has` returned false"));
                 }
             }
             _ => {
                 let _: MeterReading = zone.meter();
                 let _ = zone.watermarks().marks();
                 let _ = zone.refused_late();
-                // Hints while others are at work: frames that merge may be counted twice.
+                // Only hints under concurrency: frames that merge may be counted twice.
                 let _ = (zone.free_frames(), zone.cached_frames());
                 if zone.managed_frames() > zone.span().len() {
-                    wrong(format!("more frames than there are in {:?}", zone.span()));
+                    wrong(format!(
+                        "more frames are managed than {:?} has",
+                        zone.span()
+                    ));
                 }
             }
         }
     }
 
-    /// Frees what is not there, or more than it has, or no aligned part: refused, whoever else is
-    /// at work.
+    /// Frees a frame that does not exist, more than it has, or an unaligned part. Each is refused,
+    /// whatever other tasks do.
     pub(super) fn free_badly(&mut self) {
         let held = self.held.last().copied();
         let behind = self.world.span().end.plus(self.roll(3));
@@ -280,11 +286,11 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
             }
             _ => (behind, Order::ZERO),
         };
-        self.note("frees badly", About::Block(frame, order));
+        self.note("tries an invalid free of", About::Block(frame, order));
         match self.nodes().free(frame, order) {
             Err(FreeError::NotOwned | FreeError::WrongOrder { .. }) => {}
             answer => wrong(format!(
-                "the free of frame {frame}, order {order}, which are not in use as that, was answered {answer:?}"
+                "the invalid free of frame {frame}, order {order}, was answered {answer:?}"
             )),
         }
         self.world.counts.count(Event::BadFrees);

@@ -1,7 +1,7 @@
-//! Many seeds on all of the host's threads, and the first that fails.
+//! Many seeds on several threads of the host, and the first that fails.
 //!
 //! Threads draw seeds in rising order. Once one has failed, no later one begins, and all earlier
-//! ones are run to their end: so the seed that is reported is the lowest that fails, whichever
+//! ones are run to their end. So the seed that is reported is the lowest that fails, whichever
 //! thread was faster.
 
 use core::ops::Range;
@@ -20,13 +20,13 @@ use super::system::{Fault, System};
 pub struct Plan<'p> {
     /// The seeds.
     pub seeds: Range<u64>,
-    /// Threads of the host, 1 at least.
+    /// Threads of the host, at least 1.
     pub threads: usize,
-    /// The case of a seed.
+    /// Returns the case of a seed.
     pub case: &'p (dyn Fn(u64) -> Case + Sync),
     /// Called after each run, with the number of runs so far.
     pub progress: &'p (dyn Fn(u64) + Sync),
-    /// Is it to end now? Asked before each run.
+    /// Called before each run; returns true to end the exploration.
     pub stop: &'p (dyn Fn() -> bool + Sync),
 }
 
@@ -53,7 +53,7 @@ impl core::fmt::Debug for Plan<'_> {
     }
 }
 
-/// What came of it.
+/// The result of an exploration.
 #[derive(Debug, Clone)]
 pub struct Explored {
     /// Cases run.
@@ -69,20 +69,20 @@ pub struct Explored {
 pub struct Failed {
     /// The case as it was found.
     pub case: Case,
-    /// What went wrong in it.
+    /// How it failed.
     pub fault: Fault,
     /// The smaller one.
     pub shrunk: Shrunk,
 }
 
-/// Runs `system` on the cases of `plan` until one fails. Costs some 10 ms of a core a seed, and a
-/// few hundred runs more to make a failing one small.
+/// Runs `system` on the cases of `plan` until one fails. Costs some 10 ms of CPU time per seed, and
+/// a few hundred more runs to shrink a case that fails.
 pub fn explore(system: &impl System, plan: &Plan<'_>) -> Explored {
     let next = AtomicU64::new(plan.seeds.start);
     let runs = AtomicU64::new(0);
     let first: Mutex<Option<(u64, Fault)>> = Mutex::new(None);
     let covered = Mutex::new(Covered::default());
-    // Relaxed throughout: numbers alone; the locks publish the rest.
+    // Relaxed throughout: these are only numbers; the locks publish the rest.
     let worker = || {
         let mut sum = Covered::default();
         loop {

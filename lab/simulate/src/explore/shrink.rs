@@ -1,4 +1,4 @@
-//! A failing case made small: fewer CPUs, tasks and operations, no interrupts, nothing special, as
+//! Shrinking a case that fails: fewer CPUs, tasks and operations, no interrupts, plain options, as
 //! long as it fails in the same way.
 //!
 //! Another case is another schedule, so each smaller case is tried with a few seeds.
@@ -12,28 +12,30 @@ use super::system::{Fault, System};
 /// Seeds that a smaller case is tried with.
 const SEEDS: u64 = 12;
 
-/// Runs in all, at most; and where each takes long, because it does not end.
+/// The most runs in all; and the most where each takes long because it does not end.
 const RUNS_MOST: usize = 400;
 const LONG_RUNS_MOST: usize = 60;
 
-/// A smaller case may have no end where the one that was found has another fault: it is given up so
-/// much sooner, and what comes out is held against the whole limit once.
-const HURRY: u64 = 20;
+/// A smaller case may not end although the one that was found has another fault. So the limit on a
+/// run's accesses is divided by this while shrinking, and the result is run once with the full
+/// limit.
+const LIMIT_DIVISOR: u64 = 20;
 
-/// A case that was made small.
+/// A case that was shrunk.
 #[derive(Debug, Clone)]
 pub struct Shrunk {
     /// The case; the same as the one found if nothing smaller failed.
     pub case: Case,
-    /// What went wrong in it.
+    /// How it failed.
     pub fault: Fault,
-    /// What was done last before that, oldest first.
+    /// The last operations before that, oldest first.
     pub log: Vec<String>,
-    /// Runs that it took.
+    /// Runs that the shrinking took.
     pub runs: usize,
 }
 
-/// Makes `case`, which fails by `fault`, smaller while `stop` does not say to end.
+/// Shrinks `case`, which fails by `fault`, until nothing smaller fails, the runs are used up or
+/// `stop` returns true.
 pub fn shrink(
     system: &impl System,
     case: &Case,
@@ -41,10 +43,10 @@ pub fn shrink(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Shrunk {
     let (mut best, mut why, mut runs) = (*case, fault.clone(), 0);
-    let (runs_most, hurry) = match fault {
-        Fault::Run(Failure::NoEnd { .. }) => (LONG_RUNS_MOST, HURRY),
+    let (runs_most, limit_divisor) = match fault {
+        Fault::Run(Failure::NoEnd { .. }) => (LONG_RUNS_MOST, LIMIT_DIVISOR),
         Fault::Run(Failure::TooLong { .. }) => (LONG_RUNS_MOST, 1),
-        _ => (RUNS_MOST, HURRY),
+        _ => (RUNS_MOST, LIMIT_DIVISOR),
     };
     let mut shrunk = true;
     while shrunk {
@@ -52,7 +54,7 @@ pub fn shrink(
         for smaller in smaller_than(&best) {
             let tries = (0..SEEDS).map(|n| Case {
                 seed: case.seed.wrapping_add(n),
-                hurry,
+                limit_divisor,
                 ..smaller
             });
             let found = tries.take_while(|_| {
@@ -71,18 +73,22 @@ pub fn shrink(
         }
     }
     let mut log = Log::new();
-    best.hurry = 1;
+    best.limit_divisor = 1;
     let mut again = system.run(&best, &log).err();
     if let Fault::Run(Failure::NoEnd { .. }) = why {
         if !again.as_ref().is_some_and(|again| again.is_like(&why)) {
-            // It has an end, a later one: nothing smaller was found.
+            // It does end within the full limit: nothing smaller was found.
             (best, log) = (*case, Log::new());
             again = system.run(&best, &log).err();
         }
-        // What is told of it is what it came to at the whole limit.
+        // Report the fault with the full limit.
         why = again.clone().unwrap_or(why);
     }
-    debug_assert_eq!(again.as_ref(), Some(&why), "a case runs the same way twice");
+    debug_assert_eq!(
+        again.as_ref(),
+        Some(&why),
+        "a case always runs the same way"
+    );
     Shrunk {
         case: best,
         fault: why,
@@ -91,7 +97,7 @@ pub fn shrink(
     }
 }
 
-/// Cases a step smaller, the largest steps first.
+/// Returns the cases that are one step smaller, the largest steps first.
 fn smaller_than(case: &Case) -> Vec<Case> {
     let case = *case;
     let mut all = Vec::new();

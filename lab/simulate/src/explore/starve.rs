@@ -1,9 +1,9 @@
-//! One task asks for what is not there, or not there as a whole, while all other CPUs allocate and
-//! free for ever, so that there is always something on its way somewhere.
+//! One task requests what is not free, or not free in one block, while all other CPUs allocate and
+//! free without end, so that some frames are always in transit.
 //!
-//! The request must come to its end within a stated number of its own steps, whatever the others
-//! do: served, or refused after memory was to be reclaimed for it, where it may sleep. The seed
-//! chooses what is asked for, from which context, and what the others do in which rhythm.
+//! The request must be served or refused within a stated number of its own steps, whatever the
+//! others do; one that may sleep is refused only after an attempt to reclaim memory. The seed
+//! chooses the request, its context, and the load of the other CPUs.
 
 use core::cell::{Cell, RefCell};
 
@@ -24,56 +24,60 @@ use super::world::in_context;
 use crate::build::SharedPages;
 use crate::platform::Simulated;
 
-/// CPUs at most, and tasks that a seed lets go on for ever.
+/// The most CPUs, and the most tasks, that a seed gives to such a case.
 pub(super) const CPUS_MOST: u64 = 32;
 pub(super) const TASKS_MOST: u64 = 12;
 
-/// Operations of a case that make one request.
+/// One request is made for this many operations of a case.
 const OPERATIONS_PER_REQUEST: usize = 64;
 
-/// Cycles after which the others are at work.
+/// Cycles after which the other CPUs are running.
 const START_CYCLES: u64 = 20_000;
 
-/// Shared accesses of all together after which there is no end, whatever the asker does. Far more
-/// than what is common: 64 looks at twelve CPUs, each of which is asked to empty its stash in
-/// between, are thousands of turns of all.
+/// The run fails after this many shared accesses of all CPUs. Far more than usual: 64 looks at
+/// twelve CPUs, each of which empties its stash for each look, are thousands of turns of all.
 const ACCESSES_MOST: u64 = 3_000_000_000;
 
-/// What is asked for.
+/// What is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    /// A page, while free memory is below the mark; the others may go further down.
+enum Scenario {
+    /// A page, while free memory is below the watermark; the others' requests may go further down.
     BelowTheMark,
     /// A page below a frame, below which nothing is free.
     Below,
-    /// The largest block, while each half that is free has a neighbour in use.
+    /// The largest block, while each free half has a buddy in use.
     Pair,
-    /// A page, while all are in use but those that the others take and free.
+    /// A page, while all are in use except those that the others allocate and free.
     Page,
 }
 
-const ASKED: [Asked; 4] = [Asked::BelowTheMark, Asked::Below, Asked::Pair, Asked::Page];
+const SCENARIOS: [Scenario; 4] = [
+    Scenario::BelowTheMark,
+    Scenario::Below,
+    Scenario::Pair,
+    Scenario::Page,
+];
 
-/// How the others go on.
+/// The load of the other CPUs.
 #[derive(Debug, Clone, Copy)]
-struct Rhythm {
-    /// Cycles between two turns at most.
+struct SteadyLoad {
+    /// The longest pause between allocating and freeing, in cycles.
     pause: u64,
-    /// Frames of a turn.
+    /// Frames allocated in each turn.
     batch: usize,
     request: Request,
 }
 
-/// Nothing can be reclaimed or moved; the number of requests for it is kept.
+/// Hooks that reclaim and move nothing, and count the requester's calls of reclaim.
 #[derive(Debug)]
 struct Hooks<'h> {
-    asker: &'h Cell<usize>,
+    requester: &'h Cell<usize>,
     reclaims: &'h Cell<u64>,
 }
 
 impl Reclaim for Hooks<'_> {
     fn reclaim(&self, _: &Need) -> usize {
-        if here::task() == self.asker.get() {
+        if here::task() == self.requester.get() {
             self.reclaims.set(self.reclaims.get() + 1);
         }
         0
@@ -86,7 +90,7 @@ impl Migrate for Hooks<'_> {
     }
 }
 
-/// The allocator, and what was taken before the machine runs.
+/// The allocator, and the blocks that were allocated before the machine runs.
 #[derive(Debug)]
 struct Scene<'s, Z: LabZone> {
     node: &'s Node<'s, Z>,
@@ -95,7 +99,7 @@ struct Scene<'s, Z: LabZone> {
 }
 
 impl<Z: LabZone> Scene<'_, Z> {
-    /// Takes the block at `frame` if it is free and in one zone.
+    /// Allocates the block at `frame` if it is free and in one zone.
     fn take(&self, frame: Frame, order: Order) {
         let zones = self.node.zones().iter();
         let block = FrameRange::of_block(frame, order);
@@ -107,7 +111,7 @@ impl<Z: LabZone> Scene<'_, Z> {
         }
     }
 
-    /// Takes all frames up to `end`, but for one of `spared` each.
+    /// Allocates all frames below `end`, except every `spared`-th.
     fn fill(&self, end: Frame, spared: Option<usize>) {
         let mut frame = self.span.start;
         while frame < end {
@@ -119,11 +123,11 @@ impl<Z: LabZone> Scene<'_, Z> {
         }
     }
 
-    /// Prepares what `asked` needs, and says what is asked for.
-    fn prepare(&self, asked: Asked, case: &Case, dice: &mut Dice) -> Request {
+    /// Prepares the memory for `scenario`, and returns the request to make.
+    fn prepare(&self, scenario: Scenario, case: &Case, dice: &mut Dice) -> Request {
         let page = Request::page(Mobility::Movable);
-        match asked {
-            Asked::BelowTheMark => {
+        match scenario {
+            Scenario::BelowTheMark => {
                 for zone in self.node.zones() {
                     let frames = zone.span().len();
                     let marks = Marks {
@@ -137,23 +141,23 @@ impl<Z: LabZone> Scene<'_, Z> {
                 self.fill(self.span.end, Some(3));
                 page
             }
-            Asked::Below => {
+            Scenario::Below => {
                 let limit = case.limit(self.span);
                 self.fill(limit, None);
                 page.below(limit)
             }
-            Asked::Pair => {
+            Scenario::Pair => {
                 let order = self.node.zones()[0].max_order();
                 let half = Order::new(order.get().saturating_sub(1));
                 let mut frame = self.span.start.align_down(order);
                 while frame < self.span.end {
-                    // The edges are no whole blocks.
+                    // Does nothing at the edges, where no whole block is in the zone.
                     self.take(frame, half);
                     frame = frame.plus(order.frames());
                 }
                 Request::new(order, Mobility::Movable)
             }
-            Asked::Page => {
+            Scenario::Page => {
                 let each = 16 << dice.below(4);
                 self.fill(self.span.end, Some(each));
                 page
@@ -162,10 +166,10 @@ impl<Z: LabZone> Scene<'_, Z> {
     }
 }
 
-/// Runs the scene that `case` chooses.
+/// Runs the scenario that `case` chooses.
 pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
     node: &Node<'_, Z>,
-    pieces: &[SharedPages],
+    shared: &[SharedPages],
     case: &Case,
     log: &Log,
 ) -> Result<Covered, Fault> {
@@ -180,22 +184,22 @@ pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
         span,
         taken: RefCell::default(),
     };
-    let asked = ASKED[dice.below(4) as usize];
-    let request = scene.prepare(asked, case, &mut dice);
-    let (asker, reclaims) = (Cell::new(usize::MAX), Cell::new(0));
+    let scenario = SCENARIOS[dice.below(4) as usize];
+    let request = scene.prepare(scenario, case, &mut dice);
+    let (requester, reclaims) = (Cell::new(usize::MAX), Cell::new(0));
     let hooks = || Hooks {
-        asker: &asker,
+        requester: &requester,
         reclaims: &reclaims,
     };
     let nodes = &Nodes::with_hooks(core::slice::from_ref(node), hooks(), case.slow_path());
     nodes.drain();
     let others = Request::page(Mobility::Movable);
-    let rhythm = Rhythm {
-        // Many CPUs with a little to do each are as many obstacles as few with much.
+    let load = SteadyLoad {
+        // Many CPUs with a light load each disturb as much as few with a heavy one.
         pause: [1, 100, 1_000, 10_000][dice.below(4) as usize] * (case.cpus as u64).div_ceil(4),
         batch: [1, 3, 20, 300][dice.below(4) as usize],
-        request: match asked {
-            Asked::BelowTheMark => others.atomic(),
+        request: match scenario {
+            Scenario::BelowTheMark => others.atomic(),
             _ if dice.chance(2) => others.atomic(),
             _ => others,
         },
@@ -206,38 +210,38 @@ pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
             true => Timing::Caches,
             false => Timing::Random,
         },
-        accesses_most: ACCESSES_MOST / case.hurry,
+        accesses_most: ACCESSES_MOST / case.limit_divisor,
         ..case.setup()
     };
     let (counts, over) = (Counts::new(), Cell::new(false));
-    let mut machine = SharedPages::machine(setup, pieces);
-    let (asker, reclaims, counts, over) = (&asker, &reclaims, &counts, &over);
+    let mut machine = SharedPages::machine(setup, shared);
+    let (requester, reclaims, counts, over) = (&requester, &reclaims, &counts, &over);
     for other in 0..case.tasks.min(case.cpus.saturating_sub(1)) {
         let mut dice = case.dice(other as u64);
         let place = Affinity::Cpu(1 + other % (case.cpus - 1));
-        machine.task(format!("goes on {other}"), place, move || {
+        machine.task(format!("load {other}"), place, move || {
             let mut held = Vec::new();
             while !over.get() {
-                for _ in 0..rhythm.batch {
-                    held.extend(nodes.alloc(0, &rhythm.request));
+                for _ in 0..load.batch {
+                    held.extend(nodes.alloc(0, &load.request));
                 }
-                here::compute(1 + dice.below(rhythm.pause));
+                here::compute(1 + dice.below(load.pause));
                 for frame in held.drain(..) {
                     if let Err(why) = nodes.free(frame, Order::ZERO) {
                         wrong(format!("the free of {frame} was refused: {why}"));
                     }
                 }
-                here::compute(1 + dice.below(rhythm.pause));
+                here::compute(1 + dice.below(load.pause));
             }
         });
     }
-    machine.task("asks", Affinity::Cpu(0), move || {
-        asker.set(here::task());
+    machine.task("requests", Affinity::Cpu(0), move || {
+        requester.set(here::task());
         here::sleep(START_CYCLES);
         for _ in 0..case.operations.div_ceil(OPERATIONS_PER_REQUEST) {
             let contexts = [Context::MaySleep, Context::Atomic, Context::Interrupt];
             let request = request.in_context(contexts[dice.below(3) as usize]);
-            log.note(Who::Task(1), "asks for", About::Order(request.order));
+            log.note(Who::Task(1), "requests", About::Order(request.order));
             let (before, reclaims_before) = (here::steps(), reclaims.get());
             let masked = (request.context == Context::Interrupt).then(here::mask);
             let answer = here::within(steps_most, || {
@@ -260,7 +264,7 @@ pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
                     let may_sleep = request.context == Context::MaySleep;
                     if may_sleep && reclaims.get() == reclaims_before {
                         wrong(format!(
-                            "{request:?} was refused ({why}), and no memory was to be reclaimed for it"
+                            "{request:?} was refused ({why}), but the reclaim hook was not called for it"
                         ));
                     }
                 }
@@ -280,7 +284,7 @@ pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
     match nodes.check() {
         Ok(census) if census.free == span.len() => Ok(counts.covered()),
         Ok(census) => Err(Fault::After(format!(
-            "{} frames should be free, and there are {census:?}",
+            "{} frames should be free, but the census is {census:?}",
             span.len()
         ))),
         Err(violation) => Err(Fault::After(violation.to_string())),

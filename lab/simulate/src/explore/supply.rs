@@ -1,21 +1,21 @@
-//! How many frames are certainly to be had: what makes a refusal of a single frame right or wrong.
+//! How many frames are certainly free: decides whether a refusal of a single frame is right.
 //!
-//! A frame counts as free from the moment at which its free is over until the moment at which a
-//! request begins that may get it. So the number is never too high. A request for one frame may
-//! fail only if there was a moment, while it looked, at which nothing was free
-//! (`order-0-succeeds`); if this number never was 0 meanwhile, the allocator is wrong. It proves
-//! nothing while compaction holds free frames as places to move to, or ranges are isolated.
+//! A frame counts as free from the end of its free until the beginning of a request that may get
+//! it. So the number is never too high. A request for one frame may fail only if nothing was free
+//! at some moment while it searched (`order-0-succeeds`); if this number was never 0 meanwhile, the
+//! allocator is wrong. The number proves nothing while compaction holds free frames as destinations
+//! or ranges are isolated.
 //!
-//! Frames below a limit are counted in no total of the allocator: it looks at one page block after
-//! the other. So a refusal there is wrong only if such a frame was free all the while, and not now
-//! this one and now that one: if the number never was 0 and nothing was freed meanwhile.
+//! The allocator has no total of the free frames below a limit: it looks at one page block after
+//! the other. So a refusal there is wrong only if one and the same frame was free all the while,
+//! not different ones in turn: if the number was never 0 and nothing was freed meanwhile.
 
 use core::cell::{Cell, RefCell};
 
-/// Frames below the usual limit, frames that unmovable requests may have, and all frames.
+/// Numbers of frames, by [`Which`]: below the usual limit, for unmovable requests, and in all.
 pub(crate) type Amount = [i64; 3];
 
-/// Of which frames an [`Amount`] tells.
+/// The frames that an entry of an [`Amount`] counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     /// Those below the usual limit.
@@ -26,16 +26,16 @@ pub(crate) enum Which {
     All,
 }
 
-/// The least amount there was while a request looked.
+/// The least amount that was free while a request searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Least {
     amount: Amount,
-    // Was nothing freed meanwhile?
+    // Whether nothing was freed meanwhile.
     only_fewer: bool,
 }
 
 impl Least {
-    /// How many of these frames were certainly free all the while; `None` where nobody can tell.
+    /// Returns how many of these frames were certainly free all the while; `None` if unknown.
     pub(crate) fn of(self, which: Which) -> Option<i64> {
         match which {
             Which::Below if !self.only_fewer => None,
@@ -44,39 +44,39 @@ impl Least {
     }
 }
 
-/// Frames that are certainly to be had.
+/// Counts the frames that are certainly free.
 #[derive(Debug, Default)]
 pub(crate) struct Supply {
     free: Cell<Amount>,
-    lookers: RefCell<Vec<Look>>,
+    searches: RefCell<Vec<Pending>>,
     begun: Cell<u64>,
-    // How often frames came.
+    // How often frames were added.
     added: Cell<u64>,
     disturbed: Cell<u32>,
     disturbances: Cell<u64>,
 }
 
-/// Of a request that looks: its number, what it may get, and the least that others left since it
-/// began.
+/// The record of a request that searches: its number, the frames it may get, and the least that
+/// other requests left free since it began.
 #[derive(Debug)]
-struct Look {
+struct Pending {
     number: u64,
     own: i64,
     least: Amount,
 }
 
-/// A request that looks.
+/// A search that has begun, to be passed to [`Supply::end`].
 #[derive(Debug)]
-#[must_use = "it has to be told how it ended"]
-pub(crate) struct Looker {
+#[must_use = "pass it to `end`"]
+pub(crate) struct Search {
     number: u64,
     added: u64,
-    // Disturbances so far, if there was none at that moment.
+    // The number of disturbances so far, if none was in progress at that moment.
     quiet_since: Option<u64>,
 }
 
 impl Supply {
-    /// So many more.
+    /// Adds frames that became free.
     pub(crate) fn add(&self, frames: Amount) {
         self.added.set(self.added.get() + 1);
         self.change(frames);
@@ -90,52 +90,53 @@ impl Supply {
         self.free.set(free);
     }
 
-    /// So many fewer.
+    /// Removes frames that are no longer free.
     pub(crate) fn remove(&self, frames: Amount) {
         self.change(frames.map(|frames| -frames));
         let now = self.free.get();
-        for looker in self.lookers.borrow_mut().iter_mut() {
-            for (least, now) in looker.least.iter_mut().zip(now) {
-                // What it may get itself was taken off too.
-                *least = (*least).min(now + looker.own);
+        for pending in self.searches.borrow_mut().iter_mut() {
+            for (least, now) in pending.least.iter_mut().zip(now) {
+                // The frames that it may get itself were subtracted too.
+                *least = (*least).min(now + pending.own);
             }
         }
     }
 
-    /// A request begins that may get so many frames. They are no longer counted.
-    pub(crate) fn look(&self, frames: usize) -> Looker {
+    /// Begins a request that may get so many frames, which are no longer counted.
+    pub(crate) fn begin(&self, frames: usize) -> Search {
         let (number, own) = (self.begun.get(), frames as i64);
         self.begun.set(number + 1);
         let least = self.free.get();
         self.remove([own; 3]);
-        let look = Look { number, own, least };
-        self.lookers.borrow_mut().push(look);
+        let pending = Pending { number, own, least };
+        self.searches.borrow_mut().push(pending);
         let quiet = self.disturbed.get() == 0;
-        Looker {
+        Search {
             number,
             added: self.added.get(),
             quiet_since: quiet.then(|| self.disturbances.get()),
         }
     }
 
-    /// It has ended, and so many of the frames that it might have got are left. Returns the least
-    /// amount there was while it looked, less what others might get; `None` where that proves
-    /// nothing.
-    pub(crate) fn looked(&self, looker: Looker, left: Amount) -> Option<Least> {
+    /// Ends a request that left so many of the frames that it might have got. Returns the least
+    /// amount that was free while it searched, less what others might have got; `None` where that
+    /// proves nothing.
+    pub(crate) fn end(&self, search: Search, left: Amount) -> Option<Least> {
         self.change(left);
-        let mut lookers = self.lookers.borrow_mut();
-        let place = lookers
+        let mut searches = self.searches.borrow_mut();
+        let place = searches
             .iter()
-            .position(|look| look.number == looker.number)?;
+            .position(|pending| pending.number == search.number)?;
         let least = Least {
-            amount: lookers.swap_remove(place).least,
-            only_fewer: looker.added == self.added.get(),
+            amount: searches.swap_remove(place).least,
+            only_fewer: search.added == self.added.get(),
         };
-        let undisturbed = looker.quiet_since == Some(self.disturbances.get());
+        let undisturbed = search.quiet_since == Some(self.disturbances.get());
         undisturbed.then_some(least)
     }
 
-    /// From now on, until [`Supply::settle`], frames may be held by nobody who is known here.
+    /// Begins a disturbance: until [`Supply::settle`], frames that count as free may be held as
+    /// destinations of moves, or be isolated.
     pub(crate) fn disturb(&self) {
         self.disturbed.set(self.disturbed.get() + 1);
         self.disturbances.set(self.disturbances.get() + 1);
@@ -158,48 +159,48 @@ mod tests {
     }
 
     #[test]
-    fn the_least_amount_is_that_while_it_looked() {
+    fn the_least_amount_is_that_during_the_search() {
         let supply = Supply::default();
         supply.add([1, 2, 5]);
-        let looker = supply.look(1);
-        // Its own frame does not count against it; another request's does.
-        let other = supply.look(3);
-        assert_eq!(supply.looked(other, [3, 3, 3]), least([0, 1, 4]));
-        assert_eq!(supply.looked(looker, [1, 1, 1]), least([-2, -1, 2]));
-        let looker = supply.look(1);
+        let search = supply.begin(1);
+        // The frame that it may get itself is not subtracted; another request's is.
+        let other = supply.begin(3);
+        assert_eq!(supply.end(other, [3, 3, 3]), least([0, 1, 4]));
+        assert_eq!(supply.end(search, [1, 1, 1]), least([-2, -1, 2]));
+        let search = supply.begin(1);
         supply.remove([1, 1, 1]);
         supply.add([1, 1, 1]);
-        let seen = supply.looked(looker, [0, 0, 0]).unwrap();
+        let seen = supply.end(search, [0, 0, 0]).unwrap();
         assert_eq!(seen.of(Which::All), Some(4));
         assert_eq!(seen.of(Which::Unmovable), Some(1));
     }
 
     #[test]
-    fn a_frame_that_came_is_not_one_that_was_there() {
+    fn a_frame_freed_meanwhile_proves_nothing_below_a_limit() {
         let supply = Supply::default();
         supply.add([5, 5, 5]);
-        let looker = supply.look(1);
+        let search = supply.begin(1);
         supply.remove([1, 1, 1]);
-        let seen = supply.looked(looker, [1, 1, 1]).unwrap();
+        let seen = supply.end(search, [1, 1, 1]).unwrap();
         assert_eq!(seen.of(Which::Below), Some(4));
-        let looker = supply.look(1);
+        let search = supply.begin(1);
         supply.add([1, 1, 1]);
-        let seen = supply.looked(looker, [1, 1, 1]).unwrap();
+        let seen = supply.end(search, [1, 1, 1]).unwrap();
         assert_eq!(seen.of(Which::Below), None);
         assert_eq!(seen.of(Which::All), Some(4));
     }
 
     #[test]
-    fn nothing_is_proved_while_frames_may_be_elsewhere() {
+    fn nothing_is_proved_during_a_disturbance() {
         let supply = Supply::default();
         supply.add([9, 9, 9]);
-        let before = supply.look(1);
+        let before = supply.begin(1);
         supply.disturb();
-        let during = supply.look(1);
+        let during = supply.begin(1);
         supply.settle();
-        let after = supply.look(1);
-        assert_eq!(supply.looked(before, [1, 1, 1]), None);
-        assert_eq!(supply.looked(during, [1, 1, 1]), None);
-        assert!(supply.looked(after, [1, 1, 1]).is_some());
+        let after = supply.begin(1);
+        assert_eq!(supply.end(before, [1, 1, 1]), None);
+        assert_eq!(supply.end(during, [1, 1, 1]), None);
+        assert!(supply.end(after, [1, 1, 1]).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! What is explored: something that a case can be run on, and how that ends.
+//! What can be explored: a system that cases are run on, and how a run fails.
 
 use core::fmt;
 
@@ -7,26 +7,26 @@ use brickyard_machine::Failure;
 use super::covered::Covered;
 use super::{Case, Log};
 
-/// Something that tasks of a simulated machine use, and that must stand every schedule.
+/// A system that tasks of a simulated machine use, and that must be correct in every schedule.
 pub trait System: Sync {
-    /// Runs `case` from beginning to end, and notes in `log` what is done.
+    /// Runs `case` from beginning to end, and records in `log` what is done.
     ///
     /// # Errors
-    /// What went wrong. The same case goes wrong in the same way each time.
+    /// [`Fault`] where the run fails. The same case fails in the same way each time.
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault>;
 }
 
-/// What went wrong.
+/// How a run failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// The run did not come to its end.
+    /// The run did not complete.
     Run(Failure),
-    /// It did, and left something behind that is not right.
+    /// The run completed, but its final state is wrong.
     After(String),
 }
 
 impl Fault {
-    /// Is it of the same kind?
+    /// Whether both are faults of the same kind.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
@@ -49,7 +49,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Run(failure) => failure.fmt(f),
-            Self::After(what) => write!(f, "after all had ended: {what}"),
+            Self::After(what) => write!(f, "after all tasks had ended: {what}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A task: it allocates and frees in every way there is, in an order that its dice choose.
+//! A task: it allocates and frees in every possible way, in random order.
 
 use brickyard::node::Nodes;
 use brickyard::{Context, Frame, FrameRange, FreeError, Mobility, Order, Request, ZoneKind};
@@ -12,27 +12,27 @@ use super::log::{About, Who};
 use super::world::World;
 use crate::barrier::Barrier;
 
-/// Pages of the cache at most, all tasks together.
+/// The most blocks in the page cache, for all tasks together.
 const CACHE_MOST: usize = 48;
 
-/// Blocks on their way from task to task at most.
-const POSTED_MOST: usize = 16;
+/// The most blocks that are handed over and not fetched yet.
+const HANDED_OVER_MOST: usize = 16;
 
-/// Cycles that a pause takes at most.
+/// The longest pause, in cycles.
 const PAUSE_CYCLES: u64 = 20_000;
 
-/// Frames of a bulk operation, at most.
+/// The most frames of a usual bulk operation.
 const FILL: usize = 40;
 
-/// Frames of a large one at least, which goes past what a CPU keeps.
+/// The fewest frames of a large one, which exceeds what a CPU caches.
 const LARGE: usize = 256;
 
-/// What a task has.
+/// What a task holds.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Held {
     Block(Frame, Order),
-    /// What is left of a block that was freed in parts; to the allocator it may be one with its
-    /// neighbours.
+    /// What is left of a block that was freed in parts. To the allocator it may be part of a larger
+    /// block.
     Part(Frame, Order),
     /// Adjacent frames, freed as a range.
     Range(FrameRange),
@@ -57,15 +57,15 @@ pub(crate) struct Worker<'v, 'w, Z: LabZone> {
     pub(super) held: Vec<Held>,
     pub(super) held_frames: usize,
     held_most: usize,
-    /// The frame that it freed last: what lies round it changes most.
+    /// The frame that it freed last, around which most changes happen.
     last_freed: Option<Frame>,
 }
 
 impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
-    /// Task `number`, which has nothing.
+    /// Task `number`, which holds nothing.
     pub(crate) fn new(world: &'v World<'w, Z>, number: u32) -> Self {
         let mut dice = world.case.dice(u64::from(number));
-        // All together want about as much as there is; where it is to run out, more.
+        // All tasks together want about as much memory as there is; where it is to run out, more.
         let share = world.to_share.get() / world.case.tasks;
         let quarters = match world.case.memory {
             Memory::Plenty => 2 + dice.below(4),
@@ -84,7 +84,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         }
     }
 
-    /// All its operations, with quiet moments between them; then it frees all that it has.
+    /// Does all its operations, with quiet moments between them; then frees all that it has.
     pub(crate) fn work(&mut self, between: &[Barrier], end: &Barrier) {
         let operations = self.world.case.operations;
         if self.world.case.begins_full() {
@@ -113,7 +113,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         });
     }
 
-    /// Takes single frames until it has as many as it may.
+    /// Allocates single frames until it has as many as it may.
     fn fill(&mut self) {
         let mobility = self.mobility();
         while self.held_frames < self.held_most {
@@ -131,7 +131,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
             560..600 => self.alloc_bulk(),
             600..640 => self.free_bulk(),
             640..690 => self.free_part(),
-            690..720 => self.post(),
+            690..720 => self.hand_over(),
             720..750 => self.fetch(),
             750..800 => self.cache_one(),
             800..820 => self.use_cached(),
@@ -148,7 +148,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
             955..960 => self.dedicate(),
             960..965 => self.change_marks(),
             965..970 => self.remove(),
-            970..978 => self.inherit(),
+            970..978 => self.take_over(),
             _ => self.pause(),
         }
     }
@@ -174,7 +174,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         span.start.plus(self.roll(span.len()))
     }
 
-    /// One that it has freed, as often as not; else any.
+    /// Returns with even chances the frame that it freed last or a random one.
     pub(super) fn frame_of_interest(&mut self) -> Frame {
         let any = self.frame();
         match self.dice.chance(2) {
@@ -198,7 +198,8 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         Some(held)
     }
 
-    /// A block that it has.
+    /// Takes a random block out of what it holds; returns `None` if it picked a range or has
+    /// nothing.
     fn pick_block(&mut self) -> Option<(Frame, Order)> {
         match self.pick()? {
             Held::Block(frame, order) | Held::Part(frame, order) => Some((frame, order)),
@@ -211,11 +212,10 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
 
     fn request(&mut self) -> Request {
         let max = self.world.node.zones()[0].max_order().get();
-        // Small orders are the common ones; the larger ones come too, and now and then one that is
-        // too large.
-        let wants_blocks = self.world.case.wants_blocks();
+        // Mostly small orders, some larger ones, and now and then one that is too large.
+        let prefers_blocks = self.world.case.prefers_blocks();
         let order = match self.dice.below(64) {
-            16..48 if wants_blocks => u64::from(self.world.page_block.get().min(max)),
+            16..48 if prefers_blocks => u64::from(self.world.page_block.get().min(max)),
             0 => u64::from(max) + 1,
             1..32 => 0,
             32..48 => self.dice.below(4),
@@ -240,7 +240,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
 
     fn alloc(&mut self) {
         let request = self.request();
-        // Where memory is to run out, what is asked for may be more than the share.
+        // Where memory is to run out, a request may exceed the task's share.
         let more = match self.world.case.memory {
             Memory::Plenty => request.order.frames(),
             Memory::Short => 0,
@@ -305,14 +305,14 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         self.alloc_frames(count, mobility);
     }
 
-    /// Takes up to `count` single frames at once. Returns how many.
+    /// Allocates up to `count` single frames at once. Returns how many it got.
     fn alloc_frames(&mut self, count: usize, mobility: Mobility) -> usize {
         let request = Request::page(mobility);
         let mut frames = vec![Frame::new(usize::MAX); count];
         let world = self.world;
-        self.note("asks for", About::Count(count));
-        let looker = world.supply.look(count);
-        // Where frames are scarce each is a request of its own.
+        self.note("requests", About::Count(count));
+        let search = world.supply.begin(count);
+        // Where frames are scarce each is a separate request.
         let steps_most = world.steps_most.saturating_mul(count as u64 + 1);
         let before = here::steps();
         let got = here::within(steps_most, || {
@@ -324,16 +324,16 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
             let taken = world.amount(FrameRange::at(frame, 1));
             left = core::array::from_fn(|which| left[which] - taken[which]);
         }
-        let least = world.supply.looked(looker, left);
-        self.note("has", About::Count(got.len()));
+        let least = world.supply.end(search, left);
+        self.note("gets", About::Count(got.len()));
         if got.len() < count {
             let steps = here::steps().since(before);
-            world.judge_refusal(&request, least, got.len(), steps);
+            world.check_refusal(&request, least, got.len(), steps);
         }
         for &frame in got {
-            world.judge(&request, frame);
+            world.check_answer(&request, frame);
             let block = FrameRange::at(frame, 1);
-            world.frames.claim(block, Owner::Nobody, self.owner);
+            world.frames.claim(block, Owner::Allocator, self.owner);
             self.hold(Held::Block(frame, Order::ZERO));
         }
         world.counts.count(Event::Bulk);
@@ -341,7 +341,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         got.len()
     }
 
-    /// Frees all its single frames at once, sometimes with one behind them that is no frame.
+    /// Frees all its single frames at once, sometimes with an invalid one at the end.
     fn free_bulk(&mut self) {
         let world = self.world;
         let is_single = |held: &Held| {
@@ -364,7 +364,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
             let one = world.amount(FrameRange::at(frame, 1));
             amount = core::array::from_fn(|which| amount[which] + one[which]);
             let block = FrameRange::at(frame, 1);
-            world.frames.release(block, self.owner, Owner::Nobody);
+            world.frames.release(block, self.owner, Owner::Allocator);
         }
         let bad = self.dice.chance(4);
         if bad {
@@ -386,9 +386,9 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         world.counts.add(Event::BadFrees, u64::from(bad));
     }
 
-    /// Hands a block over to whoever fetches it.
-    fn post(&mut self) {
-        if self.world.posted.borrow().len() >= POSTED_MOST {
+    /// Hands a block over to the next task that fetches one.
+    fn hand_over(&mut self) {
+        if self.world.handed_over.borrow().len() >= HANDED_OVER_MOST {
             return;
         }
         let Some((frame, order)) = self.pick_block() else {
@@ -397,21 +397,24 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         let block = FrameRange::of_block(frame, order);
         let frames = &self.world.frames;
         frames.lock(frame);
-        frames.release(block, self.owner, Owner::Post);
+        frames.release(block, self.owner, Owner::Handover);
         frames.unlock(frame);
         self.note("hands over", About::Block(frame, order));
-        self.world.posted.borrow_mut().push_back((frame, order));
+        self.world
+            .handed_over
+            .borrow_mut()
+            .push_back((frame, order));
     }
 
     /// Fetches a block that another task handed over, and frees it or keeps it.
     fn fetch(&mut self) {
-        let Some((frame, order)) = self.world.posted.borrow_mut().pop_front() else {
+        let Some((frame, order)) = self.world.handed_over.borrow_mut().pop_front() else {
             return;
         };
         let block = FrameRange::of_block(frame, order);
         let frames = &self.world.frames;
         frames.lock(frame);
-        frames.claim(block, Owner::Post, self.owner);
+        frames.claim(block, Owner::Handover, self.owner);
         frames.unlock(frame);
         self.note("fetches", About::Block(frame, order));
         self.world.counts.count(Event::Passed);
@@ -422,8 +425,8 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         }
     }
 
-    /// Gets a part of what was taken before all began, where that was done.
-    fn inherit(&mut self) {
+    /// Takes over a part of what was allocated before the run, if there is any.
+    fn take_over(&mut self) {
         let orders = [0, 0, 1, 3, self.world.page_block.get()];
         let mut order = Order::new(orders[self.roll(orders.len())]);
         let mut frame = self.frame();
@@ -433,19 +436,19 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
             frame.align_down(page_block),
             page_block,
         )) {
-            // At the edges of a zone they were taken one by one.
+            // At the edges of a zone frames were allocated one by one.
             order = Order::ZERO;
         }
         frame = frame.align_down(order);
         let block = FrameRange::of_block(frame, order);
-        if self.world.frames.has(Owner::Settler, block) {
-            self.note("inherits", About::Block(frame, order));
-            self.world.frames.claim(block, Owner::Settler, self.owner);
+        if self.world.frames.has(Owner::Prefill, block) {
+            self.note("takes over", About::Block(frame, order));
+            self.world.frames.claim(block, Owner::Prefill, self.owner);
             self.hold(Held::Part(frame, order));
         }
     }
 
-    /// A small block becomes a page of the cache.
+    /// Allocates a small block and puts it into the page cache.
     fn cache_one(&mut self) {
         if self.world.cache.len() >= CACHE_MOST {
             return self.evict_one();
@@ -464,7 +467,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         self.world.cache.nth(n).map(|page| page.0)
     }
 
-    /// Writes into a page of the cache, wherever it has been moved to.
+    /// Writes into a block of the page cache, wherever it has been moved to.
     fn use_cached(&mut self) {
         let world = self.world;
         if let Some(frame) = self.any_cached()
@@ -481,7 +484,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         }
     }
 
-    /// Allocates and frees as code does that has interrupts masked.
+    /// Allocates and frees with interrupts masked.
     fn with_interrupts_masked(&mut self) {
         let found = here::mask();
         let order = Order::new(self.dice.below(3) as u8);
@@ -497,7 +500,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         here::restore(found);
     }
 
-    /// Computes, sleeps or lets others run: afterwards it may be on another CPU.
+    /// Computes, sleeps or yields: afterwards it may be on another CPU.
     fn pause(&mut self) {
         let cycles = 1 + self.dice.below(PAUSE_CYCLES);
         match self.dice.below(4) {

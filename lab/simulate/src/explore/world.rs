@@ -1,5 +1,5 @@
-//! What all tasks of a run share: the allocator, the oracle, the page cache, and how a block comes
-//! and goes.
+//! What all tasks of a run share: the allocator, the oracle, the page cache, and how blocks are
+//! allocated and freed.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -21,27 +21,27 @@ use super::log::{About, Log, Who};
 use super::supply::{Amount, Least, Supply, Which};
 use crate::build::Slots;
 
-/// The hooks' pages a call of reclaim frees at most.
+/// The most pages that one call of a reclaim hook frees.
 const RECLAIMED_MOST: usize = 3;
 
-/// Whoever is refused has waited so often at least if it has looked as often as it may: then others
-/// have moved frames all the while, or one of them stands still, and what is free may lie in their
-/// hands.
+/// A refused request that has waited at least this often has looked as often as it may. Others
+/// moved frames all the while, or one of them was stopped, so the free frames may have been in
+/// transit.
 const WAITS_OF_THE_LAST_LOOK: u64 = 48;
 
-/// Frames that the message of a wrong refusal tells of.
-const FRAMES_TOLD: usize = 8;
+/// Frames that the message of a wrong refusal lists, at most.
+const FRAMES_LISTED: usize = 8;
 
 /// Words that CPUs share besides the allocator's and the frames'.
 #[derive(Debug)]
-pub(crate) struct Gates {
-    /// Everybody writes here before all is looked at, and reads after.
+pub(crate) struct SharedWords {
+    /// Every CPU writes this before a quiet moment's checks, and reads it after them.
     pub(crate) passed: AtomicU32,
-    /// Background reclaim is to do something.
+    /// Not 0 if background reclaim is to run.
     pub(crate) wanted: AtomicU32,
 }
 
-impl Gates {
+impl SharedWords {
     pub(crate) const fn new() -> Self {
         Self {
             passed: AtomicU32::new(0),
@@ -55,39 +55,39 @@ impl Gates {
 pub(crate) struct World<'w, Z: LabZone> {
     pub(crate) node: &'w Node<'w, Z>,
     pub(crate) case: &'w Case,
-    /// How CPUs reach their own.
+    /// Which CPUs may enter a CPU's slot.
     slots: Slots,
     /// The order of a page block.
     pub(crate) page_block: Order,
     /// The usual limit.
     pub(crate) limit: Frame,
-    /// Steps that a request may take.
+    /// The most steps that a request may take.
     pub(crate) steps_most: u64,
-    /// What all tasks together find free at the beginning.
+    /// Frames that are free when the tasks begin.
     pub(crate) to_share: Cell<usize>,
-    /// How often a hook was called in which memory is reclaimed, by task.
+    /// How often a reclaim hook was called, by task.
     reclaims: RefCell<Vec<u64>>,
     pub(crate) log: &'w Log,
-    pub(crate) gates: &'w Gates,
+    pub(crate) words: &'w SharedWords,
     pub(crate) frames: Frames,
     pub(crate) cache: Cache,
     pub(crate) supply: Supply,
     pub(crate) counts: Counts,
-    /// Blocks on their way from task to task.
-    pub(crate) posted: RefCell<VecDeque<(Frame, Order)>>,
-    /// What interrupts have got, by CPU.
+    /// Blocks that one task handed over and none has fetched yet.
+    pub(crate) handed_over: RefCell<VecDeque<(Frame, Order)>>,
+    /// Blocks that interrupts have allocated, by CPU.
     pub(crate) of_interrupts: Vec<RefCell<Vec<(Frame, Order)>>>,
-    /// When the next interrupt of a CPU may do something.
+    /// The earliest time at which the next interrupt of a CPU may do something.
     rest_until: Vec<Cell<u64>>,
-    /// Blocks that hooks of this task (its number) did not need: the allocator has them when the
-    /// operation is over.
+    /// Blocks that the migrate hook released while the task with this number ran: the allocator has
+    /// them once the operation ends.
     unneeded: RefCell<Vec<(usize, Frame, Order)>>,
     dice: RefCell<Dice>,
-    /// Interrupts and background reclaim leave everything alone.
+    /// Tells interrupts and background reclaim to do nothing.
     pub(crate) quiet: Cell<bool>,
-    /// How many of them are at work.
+    /// How many of them are active.
     pub(crate) at_work: Cell<u32>,
-    /// Ranges that somebody takes away or has taken away.
+    /// Ranges that a task is taking or has taken away from the allocator.
     pub(crate) away: RefCell<Vec<FrameRange>>,
     /// Background reclaim sleeps here.
     pub(crate) background: WaitQueue,
@@ -100,11 +100,11 @@ impl<'w, Z: LabZone> World<'w, Z> {
         case: &'w Case,
         slots: Slots,
         log: &'w Log,
-        gates: &'w Gates,
+        words: &'w SharedWords,
     ) -> Self {
         let zones = node.zones();
         let (Some(first), Some(last)) = (zones.first(), zones.last()) else {
-            panic!("an allocator has zones");
+            panic!("an allocator has at least one zone");
         };
         let span = FrameRange {
             start: first.span().start,
@@ -121,12 +121,12 @@ impl<'w, Z: LabZone> World<'w, Z> {
             to_share: Cell::new(span.len()),
             reclaims: RefCell::default(),
             log,
-            gates,
+            words,
             frames: Frames::new(span),
             cache: Cache::default(),
             supply: Supply::default(),
             counts: Counts::new(),
-            posted: RefCell::default(),
+            handed_over: RefCell::default(),
             of_interrupts: (0..case.cpus).map(|_| RefCell::default()).collect(),
             rest_until: vec![Cell::new(0); case.cpus],
             unneeded: RefCell::default(),
@@ -164,7 +164,7 @@ impl<'w, Z: LabZone> World<'w, Z> {
         }
     }
 
-    /// The frames of `range`, which lies in one zone.
+    /// Returns the amount of the frames of `range`, which is in one zone.
     pub(crate) fn amount(&self, range: FrameRange) -> Amount {
         let all = range.len() as i64;
         let below = FrameRange {
@@ -177,27 +177,27 @@ impl<'w, Z: LabZone> World<'w, Z> {
         }
     }
 
-    /// What is left of so many frames once `range` was got.
+    /// Returns what is left of so many frames once `range` was allocated.
     pub(crate) fn left_of(&self, frames: usize, range: FrameRange) -> Amount {
         self.amount(range).map(|got| frames as i64 - got)
     }
 
-    /// Random numbers of whoever is no task.
+    /// Draws a random number for interrupts, hooks and background reclaim.
     pub(crate) fn roll(&self, sides: u64) -> u64 {
         self.dice.borrow_mut().below(sides)
     }
 
-    /// Asks for a block, judges the answer, and makes it `owner`'s.
+    /// Requests a block, checks the answer, and makes the block `owner`'s.
     pub(crate) fn take(&self, request: &Request, who: Who, owner: Owner) -> Option<Frame> {
         let frames = request.order.frames();
-        let looker = self.supply.look(frames);
+        let search = self.supply.begin(frames);
         let compacts = request.order > Order::ZERO
             && request.context == Context::MaySleep
             && self.case.pressure == Pressure::Compaction;
         if compacts {
             self.supply.disturb();
         }
-        self.log.note(who, "asks for", About::Order(request.order));
+        self.log.note(who, "requests", About::Order(request.order));
         let (before, reclaims) = (here::steps(), self.reclaims());
         let answer = here::within(self.steps_most, || {
             in_context(request.context, || self.nodes().alloc(0, request))
@@ -212,11 +212,11 @@ impl<'w, Z: LabZone> World<'w, Z> {
         match answer {
             Ok(frame) => {
                 let block = FrameRange::of_block(frame, request.order);
-                let _ = self.supply.looked(looker, self.left_of(frames, block));
+                let _ = self.supply.end(search, self.left_of(frames, block));
                 self.log
-                    .note(who, "has", About::Block(frame, request.order));
-                self.judge(request, frame);
-                self.frames.claim(block, Owner::Nobody, owner);
+                    .note(who, "gets", About::Block(frame, request.order));
+                self.check_answer(request, frame);
+                self.frames.claim(block, Owner::Allocator, owner);
                 self.counts.count(Event::Served);
                 let is_page_block = request.order == self.page_block;
                 self.counts.add(Event::PageBlocks, is_page_block.into());
@@ -225,7 +225,7 @@ impl<'w, Z: LabZone> World<'w, Z> {
                 Some(frame)
             }
             Err(why) => {
-                let least = self.supply.looked(looker, [frames as i64; 3]);
+                let least = self.supply.end(search, [frames as i64; 3]);
                 self.log
                     .note(who, "is refused", About::Order(request.order));
                 self.counts.count(Event::Refused);
@@ -234,16 +234,16 @@ impl<'w, Z: LabZone> World<'w, Z> {
                     && request.limit.is_none_or(|limit| limit > self.span().start);
                 if may_reclaim && self.reclaims() == reclaims {
                     wrong(format!(
-                        "{request:?} was refused ({why}), and no memory was to be reclaimed for it"
+                        "{request:?} was refused ({why}), but the reclaim hook was not called for it"
                     ));
                 }
-                self.judge_refusal(request, least, 0, steps);
+                self.check_refusal(request, least, 0, steps);
                 None
             }
         }
     }
 
-    /// How often this task was asked to reclaim memory.
+    /// Returns how often a reclaim hook was called in this task.
     fn reclaims(&self) -> u64 {
         let reclaims = self.reclaims.borrow();
         reclaims.get(here::task()).copied().unwrap_or(0)
@@ -258,7 +258,7 @@ impl<'w, Z: LabZone> World<'w, Z> {
         reclaims[own] += 1;
     }
 
-    /// Ends what began with [`Supply::disturb`]: what the hooks did not need is free.
+    /// Ends a [`Supply::disturb`]: blocks that the hooks released are now free.
     pub(crate) fn settle(&self) {
         let own = here::task();
         self.unneeded.borrow_mut().retain(|&(task, frame, order)| {
@@ -271,8 +271,8 @@ impl<'w, Z: LabZone> World<'w, Z> {
         self.supply.settle();
     }
 
-    /// Is this block what was asked for?
-    pub(crate) fn judge(&self, request: &Request, frame: Frame) {
+    /// Checks that this block is what was requested.
+    pub(crate) fn check_answer(&self, request: &Request, frame: Frame) {
         let block = FrameRange::of_block(frame, request.order);
         let zone = self.zone_of(frame);
         let movable_only = zone.kind() == ZoneKind::Movable;
@@ -282,13 +282,13 @@ impl<'w, Z: LabZone> World<'w, Z> {
             && (!movable_only || request.mobility == Mobility::Movable)
             && request.limit.is_none_or(|limit| block.end <= limit);
         if !right {
-            wrong(format!("{block:?} is no answer to {request:?}"));
+            wrong(format!("{block:?} does not satisfy {request:?}"));
         }
     }
 
-    /// Is it right that one frame is refused, of which there were so many at least while the
-    /// request looked, those included that it got before?
-    pub(crate) fn judge_refusal(
+    /// Checks that the refusal of a single frame is right. `least` is what was free at least while
+    /// the request searched, including the `got` frames that it was given before the refusal.
+    pub(crate) fn check_refusal(
         &self,
         request: &Request,
         least: Option<Least>,
@@ -297,7 +297,7 @@ impl<'w, Z: LabZone> World<'w, Z> {
     ) {
         let reaches_all = match request.context {
             Context::MaySleep => true,
-            // It interrupts no other CPU.
+            // It makes no remote calls.
             Context::Atomic => self.slots == Slots::Shared,
             Context::Interrupt => false,
         };
@@ -319,30 +319,30 @@ impl<'w, Z: LabZone> World<'w, Z> {
                 self.counts.count(Event::RefusedAfterWaits);
             }
             Some(there) => wrong(format!(
-                "{request:?} was refused after {got} frames and {steps:?}, and {there} more were free all the while; now {}",
+                "{request:?} was refused after {got} frames and {steps:?}, but {there} more were free all the while; now {}",
                 self.free_now(request)
             )),
         }
     }
 
-    /// Some frames that nobody owns and `request` might have, and what the store says of each.
+    /// Lists some frames that are free and that `request` might get, with their state in the store.
     fn free_now(&self, request: &Request) -> String {
         let end = request.limit.unwrap_or(self.span().end);
-        let nobodys = self.frames.nobodys(FrameRange {
+        let unowned = self.frames.unowned(FrameRange {
             start: self.span().start,
             end,
         });
-        let told: Vec<String> = nobodys
-            .take(FRAMES_TOLD)
+        let listed: Vec<String> = unowned
+            .take(FRAMES_LISTED)
             .map(|frame| format!("{frame} is {:?}", self.zone_of(frame).block_of(frame)))
             .collect();
-        told.join(", ")
+        listed.join(", ")
     }
 
     /// Frees a block of `owner`.
     pub(crate) fn give(&self, frame: Frame, order: Order, who: Who, owner: Owner) {
         let block = FrameRange::of_block(frame, order);
-        self.frames.release(block, owner, Owner::Nobody);
+        self.frames.release(block, owner, Owner::Allocator);
         self.log.note(who, "frees", About::Block(frame, order));
         let answer = here::within(self.steps_most, || self.nodes().free(frame, order));
         if let Err(why) = answer {
@@ -354,20 +354,20 @@ impl<'w, Z: LabZone> World<'w, Z> {
         self.counts.count(Event::Freed);
     }
 
-    /// Frees the page of the cache at `frame`, unless somebody has locked it. Returns how many
-    /// frames that were.
+    /// Frees the block of the page cache at `frame`, unless it is locked. Returns how many frames
+    /// it had.
     pub(crate) fn evict_page(&self, frame: Frame, who: Who) -> usize {
         let Some(order) = self.cache.try_lock(&self.frames, frame) else {
             return 0;
         };
         self.cache
-            .take_locked(&self.frames, frame, order, Owner::Administration);
-        self.give(frame, order, who, Owner::Administration);
+            .take_locked(&self.frames, frame, order, Owner::Transient);
+        self.give(frame, order, who, Owner::Transient);
         self.counts.add(Event::Reclaimed, order.frames() as u64);
         order.frames()
     }
 
-    /// What an interrupt does: allocates a little, or frees what an earlier one has got on this
+    /// Handles an interrupt: allocates a little, or frees what an earlier one has allocated on this
     /// CPU.
     pub(crate) fn interrupt(&self) {
         let (cpu, began) = (here::cpu(), here::now());
@@ -391,25 +391,25 @@ impl<'w, Z: LabZone> World<'w, Z> {
                 .swap_remove(self.roll(held as u64) as usize);
             self.give(block.0, block.1, Who::Interrupt, owner);
         }
-        // Where they wait long for locks, they would leave no time to the tasks.
+        // Interrupts that wait long for locks would leave the tasks no time.
         let now = here::now();
         self.rest_until[cpu].set(now + (now - began));
         self.at_work.set(self.at_work.get() - 1);
     }
 
-    /// Background reclaim: sleeps until it is wanted, frees some pages of the cache, and sleeps
-    /// again.
+    /// Runs background reclaim: sleeps until it is woken, frees some blocks of the page cache, and
+    /// sleeps again.
     pub(crate) fn reclaim_in_background(&self) {
-        let wanted = &self.gates.wanted;
+        let wanted = &self.words.wanted;
         loop {
             self.background.wait_until(|| {
-                // Acquire: pairs with the release of whoever wants it.
+                // Acquire: pairs with the release in `wake`.
                 wanted.load(Ordering::Acquire) != 0 || self.over.get()
             });
             if self.over.get() {
                 return;
             }
-            // Relaxed: only this task takes it back.
+            // Relaxed: only this task resets it.
             wanted.store(0, Ordering::Relaxed);
             if self.quiet.get() {
                 continue;
@@ -460,20 +460,20 @@ impl<Z: LabZone> Reclaim for World<'_, Z> {
 
     fn wake(&self, _need: &Need) {
         // Release: pairs with the acquire in background reclaim.
-        self.gates.wanted.store(1, Ordering::Release);
+        self.words.wanted.store(1, Ordering::Release);
         self.background.wake_all();
     }
 }
 
 impl<Z: LabZone> Migrate for World<'_, Z> {
     fn can_move(&self, frame: Frame, order: Order) -> bool {
-        // What nobody here knows lies in a cache of the allocator.
+        // A page that is not in the page cache is in a cache of the allocator.
         self.cache.at(frame).is_none_or(|found| found == order)
     }
 
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
         let Some(found) = self.cache.try_lock(&self.frames, from) else {
-            // A task's own, or in a cache, or just being freed.
+            // It is a task's own, in a cache of the allocator, or just being freed.
             return match self.roll(3) {
                 0 => Migration::Later,
                 1 => Migration::Never,
@@ -490,17 +490,15 @@ impl<Z: LabZone> Migrate for World<'_, Z> {
                 Migration::Later
             }
             1 => {
-                self.log
-                    .note(Who::Hook, "does not need", About::Block(from, order));
-                let nobody = Owner::Administration;
-                self.cache.take_locked(&self.frames, from, order, nobody);
+                self.log.note(Who::Hook, "drops", About::Block(from, order));
+                let owner = Owner::Transient;
+                self.cache.take_locked(&self.frames, from, order, owner);
                 let block = FrameRange::of_block(from, order);
-                self.frames.release(block, nobody, Owner::Nobody);
+                self.frames.release(block, owner, Owner::Allocator);
                 self.unneeded.borrow_mut().push((here::task(), from, order));
                 Migration::NotNeeded
             }
-            // Whoever finds out just now that an older page there is gone may stand still
-            // meanwhile.
+            // A CPU that finds an older page there gone may be stopped while it holds the lock.
             _ if !self.frames.try_lock(to) => {
                 self.frames.unlock(from);
                 Migration::Later
@@ -510,8 +508,8 @@ impl<Z: LabZone> Migrate for World<'_, Z> {
                 self.cache.move_locked(&self.frames, from, order, to);
                 self.log.note(Who::Hook, "to", About::Block(to, order));
                 self.counts.count(Event::Moved);
-                // As many as before, but other ones: below the limit there may be more now, or
-                // fewer.
+                // As many frames are free as before, but other ones: the number below the limit may
+                // have changed.
                 self.supply
                     .remove(self.amount(FrameRange::of_block(to, order)));
                 self.unneeded.borrow_mut().push((here::task(), from, order));
@@ -521,7 +519,7 @@ impl<Z: LabZone> Migrate for World<'_, Z> {
     }
 }
 
-/// Does `work` as somebody does it who calls from there.
+/// Runs `work` as a caller in this context: the run fails if it sleeps where it may not.
 pub(crate) fn in_context<R>(context: Context, work: impl FnOnce() -> R) -> R {
     match context {
         Context::MaySleep => work(),

@@ -1,5 +1,5 @@
-//! What is compared: a lock, and how long it is held for a bulk of pages. The columns of the tables
-//! of 2007 and 2008, on simulated machines and on real ones.
+//! What is compared: a lock, and how long it is held for a bulk operation. These are the columns of
+//! the tables of 2007 and 2008, on simulated machines and on real ones.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,16 +8,16 @@ use brickyard_classics::bulk::BulkPolicy;
 use brickyard_workload::named;
 
 named! {
-    /// A lock and how long it is held. Each changes one thing of the one before.
+    /// A lock and how long it is held.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Column {
         /// A test-and-set lock, for the whole bulk: Linux up to 2.6.24 on x86.
         Hold => "hold",
-        /// The same, released after each page: the patch of October 2007.
+        /// The same lock, released after each page: the patch of October 2007.
         Release => "release",
         /// A ticket lock, for the whole bulk.
         Ticket => "ticket",
-        /// A ticket lock, given up after a page if somebody waits: the patch of 2008.
+        /// A ticket lock, released after a page if another CPU waits: the patch of 2008.
         TicketYield => "ticket+yield",
         /// The same lock alone in its cache line.
         TicketYieldOwnLine => "ticket+yield+own-line",
@@ -25,7 +25,7 @@ named! {
 }
 
 impl Column {
-    /// How long the lock is held in a bulk.
+    /// Returns how long the lock is held in a bulk operation.
     #[must_use]
     pub const fn policy(self) -> BulkPolicy {
         match self {
@@ -36,14 +36,14 @@ impl Column {
     }
 }
 
-/// Its name.
+/// Prints its name.
 impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-/// By its name.
+/// Parses its name.
 ///
 /// ```
 /// use brickyard_simulate::locks::Column;
@@ -52,7 +52,7 @@ impl fmt::Display for Column {
 /// let error = "spin".parse::<Column>().unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "there is no such column; there are hold, release, ticket, ticket+yield, ticket+yield+own-line"
+///     "no such column; the columns are hold, release, ticket, ticket+yield, ticket+yield+own-line"
 /// );
 /// ```
 impl FromStr for Column {
@@ -65,7 +65,7 @@ impl FromStr for Column {
     }
 }
 
-/// No column is called so.
+/// No column has this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such column; there are {}", Column::ALL.map(Column::name).join(", "))]
+#[error("no such column; the columns are {}", Column::ALL.map(Column::name).join(", "))]
 pub struct UnknownColumn;

@@ -1,5 +1,5 @@
-//! What the tasks of an experiment do: jobs, as often as there are instances of the workload, each
-//! with a rhythm of its own.
+//! What the tasks of an experiment do: the workload's jobs, once per instance, each instance with
+//! its own timing.
 
 use brickyard_machine::Dice;
 use brickyard_workload::jobs::{Instances, Job, Step, Urgency, Workload};
@@ -8,30 +8,30 @@ use brickyard_workload::jobs::{Instances, Job, Step, Urgency, Workload};
 /// overflow again and again.
 const STORM_PAGES: u32 = 128;
 
-/// Bursts of the storm, where nothing is said about events.
+/// Bursts of the storm, where the number of events is not limited.
 const STORM_BURSTS: usize = 160;
 
-/// From one command's start to the next, in nanoseconds: a shell makes a process of each and does
-/// not wait. Our choice, as lmbench measures the making of a process on machines of that time.
+/// From one command's start to the next, in nanoseconds: a shell forks each one and does not wait.
+/// Our choice, as lmbench measures the creation of a process on machines of that time.
 const START_NS: u64 = 500_000;
 
-/// The same for the storm, which is to be everywhere at once.
+/// The same for the storm, which is to begin on all CPUs at once.
 const STORM_START_NS: u64 = 100;
 
-/// Files that a make of the kernel has for each CPU, at least: a kernel has thousands, so the dozen
-/// of the trace comes again and again. (libFLAC has its 27, on 32 CPUs too.)
+/// Files that a kernel build compiles for each CPU, at least: a kernel has thousands, so the dozen
+/// of the trace is repeated. (libFLAC has its 27, on 32 CPUs too.)
 const KERNEL_FILES: usize = 4;
 
-/// How much of each job is done.
+/// How much of each job is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// All of it.
     Whole,
-    /// Its first so many takes and gives; it then ends, and keeps what it has.
+    /// Its first so many allocations and frees; it then ends, and keeps what it has.
     Events(usize),
 }
 
-/// A workload, ready for any number of CPUs.
+/// A workload, for any number of CPUs.
 #[derive(Debug, Clone)]
 pub struct Load {
     name: &'static str,
@@ -42,25 +42,25 @@ pub struct Load {
 
 /// What one task does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Duty {
+pub struct TaskPlan {
     /// When it begins, in nanoseconds of the simulated machine.
     pub begins_ns: u64,
-    /// What it does. Nothing: the task takes its jobs from the [pool](Crew::pool).
+    /// Its jobs. Without any, the task takes its jobs from the [pool](TaskSet::pool).
     pub jobs: Vec<Job>,
 }
 
 /// All tasks of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Crew {
-    /// One a task.
-    pub duties: Vec<Duty>,
+pub struct TaskSet {
+    /// One per task.
+    pub plans: Vec<TaskPlan>,
     /// Jobs that any task may take, in this order.
     pub pool: Vec<Job>,
 }
 
 impl Load {
     /// A workload of 2007 with the jobs that were cut from its trace. `bonnie` does not wait for
-    /// the disk, as the paper had it.
+    /// the disk, as in the paper.
     #[must_use]
     pub fn of(workload: &Workload, jobs: &[Job], part: Part) -> Self {
         let mut jobs: Vec<Job> = jobs.iter().map(|job| first(job, part)).collect();
@@ -77,8 +77,8 @@ impl Load {
         }
     }
 
-    /// On every CPU one task that takes pages until its lists have run empty many times over and
-    /// gives them all back, and computes nothing: as much of the lock as there can be.
+    /// The storm: on every CPU one task that allocates pages until its lists have run empty many
+    /// times, frees them all, and computes nothing: the heaviest possible use of the lock.
     #[must_use]
     pub fn storm(part: Part) -> Self {
         let bursts = match part {
@@ -104,48 +104,47 @@ impl Load {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The tasks for so many CPUs.
+    /// Returns the tasks for so many CPUs.
     ///
-    /// Instances of one trace would march in step, which real ones never do. So each one's
-    /// computing times are varied, by half to both sides, and the tasks begin one after another.
-    /// The seed chooses; it does so for all columns alike, so that they are compared at the same
-    /// work.
+    /// Instances of one trace would run in lockstep, which real ones never do. So each one's
+    /// computing times are varied, by up to half in both directions, and the tasks begin one after
+    /// another. Both depend on the seed only, so that all columns are compared on the same work.
     #[must_use]
-    pub fn crew(&self, cpus: usize, seed: u64) -> Crew {
+    pub fn tasks(&self, cpus: usize, seed: u64) -> TaskSet {
         let mut dice = Dice::new(seed ^ 0x006c_6f63_6b73);
         let tasks = self.instances.tasks(cpus);
         let shared = matches!(self.instances, Instances::PoolPerCpu(_));
-        let duty = |task: usize, dice: &mut Dice| Duty {
+        let plan = |task: usize, dice: &mut Dice| TaskPlan {
             begins_ns: task as u64 * self.start_ns + dice.below(self.start_ns),
             jobs: match shared {
                 true => Vec::new(),
                 false => self.jobs.iter().map(|job| varied(job, dice)).collect(),
             },
         };
-        let duties = (0..tasks).map(|task| duty(task, &mut dice)).collect();
+        let plans = (0..tasks).map(|task| plan(task, &mut dice)).collect();
         let least = match self.name {
             "kernel" => KERNEL_FILES * cpus,
             _ => 0,
         };
-        let again = self.jobs.iter().cycle();
+        let repeated = self.jobs.iter().cycle();
         let pool = match shared {
-            true => again
+            true => repeated
                 .take(least.max(self.jobs.len()))
                 .map(|job| varied(job, &mut dice))
                 .collect(),
             false => Vec::new(),
         };
-        Crew { duties, pool }
+        TaskSet { plans, pool }
     }
 
-    /// The most pages that all tasks together hold at once on so many CPUs, should the worst
-    /// moments of all come together. What jobs leave behind is not counted: it can be reclaimed.
+    /// Returns the most pages that all tasks hold at once on so many CPUs, if they all reach their
+    /// maximum together. What jobs leave behind is not counted: it can be reclaimed.
     #[must_use]
     pub fn pages_most(&self, cpus: usize) -> u64 {
         let most = self.jobs.iter().map(Job::most_held).max().unwrap_or(0);
@@ -153,7 +152,7 @@ impl Load {
     }
 }
 
-/// A page of the kernel's.
+/// Returns the step that allocates one unmovable page.
 fn take(page: u32) -> Step {
     Step::Take {
         page,
@@ -163,7 +162,7 @@ fn take(page: u32) -> Step {
     }
 }
 
-/// The steps of a job up to its part's end.
+/// Returns the part of a job to run.
 fn first(job: &Job, part: Part) -> Job {
     let Part::Events(most) = part else {
         return job.clone();
@@ -181,8 +180,8 @@ fn first(job: &Job, part: Part) -> Job {
     }
 }
 
-/// The job with each of its computing times between half and one and a half of what it was; on the
-/// average they stay as they were.
+/// Returns the job with each of its computing times varied to between a half and one and a half of
+/// what it was; on average they stay the same.
 fn varied(job: &Job, dice: &mut Dice) -> Job {
     let mut job = job.clone();
     for step in &mut job.steps {

@@ -1,13 +1,13 @@
-//! What came of a run: its time, the waits for the lock, the bulks, the cache lines.
+//! The result of a run: its time, the waits for the lock, the bulk operations, the cache traffic.
 
 use brickyard::sync::Found;
 use brickyard_classics::bulk::{BulkReading, Moments};
 use brickyard_machine::{CpuTimes, Profile, Traffic};
 
-use super::crew::Done;
+use super::run::RunOutput;
 use crate::tasks::Counts;
 
-/// Times at the lock: exact, one for each acquisition, ascending. In cycles.
+/// Waiting or holding times of the lock: one for each acquisition, exact, in cycles, ascending.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Times(Vec<u64>);
 
@@ -17,13 +17,13 @@ impl Times {
         Self(cycles)
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The least time that `percent` of all do not exceed; 0 of none.
+    /// Returns the least time that `percent` of all do not exceed; 0 if there are none.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> u64 {
         let rank = (self.0.len() as f64 * percent / 100.0).ceil() as usize;
@@ -31,67 +31,68 @@ impl Times {
         self.0.get(place).copied().unwrap_or(0)
     }
 
-    /// All of them together.
+    /// Returns the sum of all.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.0.iter().sum()
     }
 }
 
-/// Bulks in one direction.
+/// Bulk operations in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bulks {
-    /// Pages a bulk; also one for each single block that a request or a free moves past the lists.
+    /// Mean blocks per bulk operation. A single block that a request or a free moves past the lists
+    /// counts as an operation of one.
     pub count: f64,
-    /// Its deviation.
+    /// Standard deviation of the count.
     pub count_deviation: f64,
-    /// Their order.
+    /// Mean order of the blocks.
     pub order: f64,
-    /// Its deviation.
+    /// Standard deviation of the order.
     pub order_deviation: f64,
 }
 
-/// What came of one run.
+/// The result of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// From the machine's begin to the last task's end, in seconds of its own time.
+    /// From the machine's beginning to the last task's end, in seconds of its own time.
     pub seconds: f64,
     /// The requests of all tasks.
     pub counts: Counts,
-    /// Waiting for the lock.
+    /// Waiting times of the lock.
     pub waits: Times,
-    /// Acquisitions that had to wait for somebody else.
+    /// Acquisitions that had to wait for another CPU.
     pub contended: usize,
-    /// Holding it.
+    /// Holding times of the lock.
     pub holds: Times,
-    /// How alike those waited that had to: Jain's index of their waits, 1 if all waited as long,
-    /// 1/n if one of n had all the waiting. A queue makes it high, luck makes it low. 1 if nobody
-    /// had to wait.
+    /// How evenly the contended acquisitions waited: Jain's index of their waits, 1 if all waited
+    /// equally long, 1/n if one of n had all the waiting. A queue makes it high, chance makes it
+    /// low. 1 if none had to wait.
     pub fairness: f64,
     /// The part of all CPUs' busy time that was spent waiting for the lock.
     pub waiting_share: f64,
-    /// The part of the run in which somebody had the lock.
+    /// The part of the run in which the lock was held.
     pub held_share: f64,
     /// Out of the store.
     pub taken: Bulks,
     /// Into the store.
     pub given: Bulks,
-    /// What all CPUs' accesses met.
+    /// The cache traffic of all CPUs.
     pub traffic: Traffic,
     /// Shared accesses simulated.
     pub accesses: u64,
 }
 
 impl Measured {
-    pub(super) fn new(profile: &Profile, done: Done) -> Self {
-        let Done {
+    pub(super) fn new(profile: &Profile, output: RunOutput) -> Self {
+        let RunOutput {
             ended,
             counts,
             log,
             meters,
-        } = done;
-        let had_to = |(cycles, found): &(u64, Found)| (*found == Found::Taken).then_some(*cycles);
-        let contended: Vec<u64> = log.waits.iter().filter_map(had_to).collect();
+        } = output;
+        let waited = |(cycles, found): &(u64, Found)| (*found == Found::Taken).then_some(*cycles);
+        let contended: Vec<u64> = log.waits.iter().filter_map(waited).collect();
         let waits = Times::new(log.waits.iter().map(|&(cycles, _)| cycles).collect());
         let holds = Times::new(log.holds);
         let busy: u64 = ended.cpus.iter().map(busy).sum();
@@ -120,7 +121,7 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// Jain's index: the square of the sum over n times the sum of the squares.
+/// Returns Jain's index: the square of the sum over n times the sum of the squares.
 fn jain(times: &[u64]) -> f64 {
     let sum: f64 = times.iter().map(|&time| time as f64).sum();
     let squares: f64 = times.iter().map(|&time| (time as f64).powi(2)).sum();
@@ -130,7 +131,7 @@ fn jain(times: &[u64]) -> f64 {
     sum * sum / (times.len() as f64 * squares)
 }
 
-/// The bulks of all zones together.
+/// Combines the bulk operations of all zones.
 fn bulks<'m>(readings: impl Iterator<Item = &'m BulkReading>) -> Bulks {
     let (mut count, mut order) = (Moments::default(), Moments::default());
     for reading in readings {

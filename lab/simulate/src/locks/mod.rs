@@ -1,35 +1,35 @@
-//! The experiment of 2007 on a simulated multiprocessor: how long is the zone lock held for a bulk
-//! of pages, what kind of lock is it, and where does it lie?
+//! The experiment of 2007 on a simulated multiprocessor: how long the zone lock is held in a bulk
+//! operation, what kind of lock it is, and whether it has its own cache line.
 //!
 //! A [`Cell`] is one run: a workload on so many CPUs, under one lock and policy ([`Column`]), with
-//! one seed. Tasks take and give back the pages of recorded commands ([`tasks`](crate::tasks));
-//! between that they compute. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind
-//! per-CPU lists.
+//! one seed. Tasks allocate and free the pages of recorded commands ([`tasks`](crate::tasks)), and
+//! compute in between. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind per-CPU
+//! lists.
 //!
 //! **What is in the model**: each access of the allocator to shared memory, with caches and
 //! coherence; masked interrupts; time slices, ticks, and switches; the disk. The allocator counts
-//! its bulks itself, in two or three lines beside the lock, as kernels count events: that is in the
-//! times too. What is noted of waiting and holding is not, see [`Timed`].
+//! its bulk operations itself, in two or three cache lines besides the lock's, as kernels count
+//! events: the times include that. They do not include the recording of waits and holds, see
+//! [`Timed`].
 //!
-//! **What is not**: other locks of the kernel, of which the workloads have many more than this one;
-//! what computing does to the caches, so that the allocator's lines stay where they are until
-//! another CPU takes them; the time that memory itself needs when many CPUs ask at once. Zeroing a
-//! page, the fault around it, and the system call are computing time: the trace has them between
-//! its events.
+//! **What is not**: other locks of the kernel, of which the workloads use many more than this one;
+//! the effect of computing on the caches, so that the allocator's lines stay cached until another
+//! CPU takes them; the limits of memory bandwidth. Zeroing a page, the fault around it, and the
+//! system call are computing time: they come between the events of the trace.
 //!
-//! | file | what it tells |
+//! | file | what it holds |
 //! |---|---|
-//! | `load.rs` | what the tasks do: [`Load`], [`Crew`] |
+//! | `load.rs` | what the tasks do: [`Load`], [`TaskSet`] |
 //! | `column.rs` | a lock and how long it is held: [`Column`] |
-//! | `crew.rs` | a crew at work on a machine |
-//! | `measured.rs` | what came of a run: [`Measured`], [`Times`] |
-//! | [`published`] | the tables of 2007 and 2008, and whether a difference goes the same way here |
+//! | `run.rs` | one run on a machine |
+//! | `measured.rs` | the result of a run: [`Measured`], [`Times`] |
+//! | [`published`] | the tables of 2007 and 2008, and whether a difference has the same direction here |
 
 mod column;
-mod crew;
 mod load;
 mod measured;
 pub mod published;
+mod run;
 
 use brickyard::FrameRange;
 use brickyard::sync::{Exclusive, OwnLine, TestAndSetLock, TicketLock, Timed};
@@ -40,19 +40,19 @@ use brickyard_machine::{Failure, Profile};
 use crate::build::Blueprint;
 
 pub use column::{Column, UnknownColumn};
-use crew::AtWork;
-pub use load::{Crew, Duty, Load, Part};
+pub use load::{Load, Part, TaskPlan, TaskSet};
 pub use measured::{Bulks, Measured, Times};
+use run::CellRun;
 
 /// Bytes of a frame.
 const FRAME_BYTES: u64 = 4096;
 
-/// What a CPU's lists keep, where nothing else is said.
+/// Returns the default sizes of a CPU's lists.
 ///
-/// The zone that user pages of the paper's machine of 1 GB came from is HighMem with its 128 MB:
-/// 32768 frames, of which a 1024th is 32 and a quarter of that 8, brought to a power of two less
-/// one: 7. The means of 7.00 to 7.03 pages a bulk that the paper prints confirm it. Other machines
-/// have one large zone, and the formula is the same.
+/// On the paper's machine of 1 GB, user pages came from HighMem with its 128 MB: 32768 frames, of
+/// which a 1024th is 32 and a quarter of that 8, rounded to a power of two less one: 7. The means
+/// of 7.00 to 7.03 pages per bulk operation that the paper prints confirm it. Other machines have
+/// one large zone, and the formula is the same.
 #[must_use]
 pub fn lists_of(profile: &Profile) -> ListSizes {
     let frames = match profile.name {
@@ -69,16 +69,17 @@ pub struct Plan {
     pub profile: &'static Profile,
     /// The allocator.
     pub configuration: Configuration,
-    /// What a CPU's lists keep.
+    /// The sizes of a CPU's lists.
     pub lists: ListSizes,
-    /// The zone's memory, in bytes; more where the tasks of a run hold more at once.
+    /// The zone's memory, in bytes; a run whose tasks hold more at once has more.
     pub memory_bytes: u64,
 }
 
-/// The most memory of a zone where nothing is said: its metadata is real, and more changes nothing.
+/// The most memory that a zone has by default: its metadata takes host memory, and more memory
+/// changes no result.
 const MEMORY_MOST: u64 = 8 << 30;
 
-/// What all runs on a machine have in common where nothing is said.
+/// Returns the default plan for a machine.
 #[must_use]
 pub fn usual_plan(profile: &'static Profile, configuration: Configuration) -> Plan {
     Plan {
@@ -92,20 +93,20 @@ pub fn usual_plan(profile: &'static Profile, configuration: Configuration) -> Pl
 /// One run.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell<'l> {
-    /// What is done.
+    /// The workload.
     pub load: &'l Load,
     /// CPUs, 1 to 256.
     pub cpus: usize,
     /// Lock and policy.
     pub column: Column,
-    /// Where chance comes from. The same seed under another column is the same work, with the same
-    /// misses delayed as long as the runs do not part.
+    /// The seed of all random numbers. The same seed under another column gives the same work, with
+    /// the same misses delayed until the runs diverge.
     pub seed: u64,
 }
 
 impl Plan {
-    /// Frames of the zone for this load: those of the plan, or a quarter more than its tasks can
-    /// hold at once.
+    /// Returns the frames of the zone for this load: those of the plan, or if that is more, a
+    /// quarter more than its tasks can hold at once.
     #[must_use]
     pub fn frames(&self, load: &Load, cpus: usize) -> usize {
         let held = load.pages_most(cpus);
@@ -114,34 +115,34 @@ impl Plan {
         usize::try_from(frames).unwrap_or(usize::MAX)
     }
 
-    /// Runs one cell. Some ten nanoseconds of the host's time for each shared access, and 24 bytes
-    /// for each hold of the lock.
+    /// Runs one cell. Costs some ten nanoseconds of the host's time for each shared access, and 24
+    /// bytes for each hold of the lock.
     ///
     /// # Errors
-    /// [`Failure`] where the run does not come to its end: a bug of the allocator.
+    /// [`Failure`] where the run does not complete: a bug in the allocator.
     pub fn run(&self, cell: &Cell<'_>) -> Result<Measured, Failure> {
         let span = FrameRange::new(0, self.frames(cell.load, cell.cpus));
         let mut plan = MachinePlan::new(span, cell.cpus);
         plan.whole.lists = self.lists;
         plan.whole.tuning.bulk = cell.column.policy();
         let blueprint = Blueprint::new(self.configuration, plan);
-        let crew = cell.load.crew(cell.cpus, cell.seed);
-        let work = AtWork {
+        let tasks = cell.load.tasks(cell.cpus, cell.seed);
+        let run = CellRun {
             plan: self,
             cell,
-            crew: &crew,
+            tasks: &tasks,
         };
-        let done = match cell.column {
+        let output = match cell.column {
             Column::Hold | Column::Release => {
-                blueprint.with::<Exclusive, Timed<TestAndSetLock>, _>(work)
+                blueprint.with::<Exclusive, Timed<TestAndSetLock>, _>(run)
             }
             Column::Ticket | Column::TicketYield => {
-                blueprint.with::<Exclusive, Timed<TicketLock>, _>(work)
+                blueprint.with::<Exclusive, Timed<TicketLock>, _>(run)
             }
             Column::TicketYieldOwnLine => {
-                blueprint.with::<Exclusive, Timed<OwnLine<TicketLock>>, _>(work)
+                blueprint.with::<Exclusive, Timed<OwnLine<TicketLock>>, _>(run)
             }
         };
-        Ok(Measured::new(self.profile, done?))
+        Ok(Measured::new(self.profile, output?))
     }
 }

@@ -1,17 +1,18 @@
 //! What was published in 2007 and 2008 about the same columns, and whether a measured difference
-//! goes the same way.
+//! has the same direction.
 //!
 //! Source: D. E. Porter, "A Proposed Buddy System Allocator Patch", 29 October 2007, with its
-//! "Subsequent Data" (January 2008). Listed is each speedup that he starred as significant by the
+//! "Subsequent Data" (January 2008). Each speedup is listed that he starred as significant by the
 //! Wilcoxon signed-rank test: 15 runs of each kernel on a machine of eight CPUs (two Xeon X5355), 5
-//! for the compiles of 2008. None of his simulated speedups has a star: four runs cannot have one.
-//! Those are listed whose place in his table is certain; at 16 and 32 CPUs it prints five figures
-//! for six workloads, of which the last two are MAB and config whichever is missing.
+//! for the compiles of 2008. None of his simulated speedups has a star: four runs are too few for
+//! one. Of these, the ones are listed whose place in his table is certain; at 16 and 32 CPUs it
+//! prints five figures for six workloads, of which the last two are MAB and config whichever is
+//! missing.
 //!
-//! What to know before a figure is believed: the posted patch keeps the lock for ever where a
-//! refill finds nothing; and it resets two of the zone's words without the lock, so that what it
-//! holds the lock for is less than before, whatever the policy. 14 of 27 tests have a star, several
-//! of them against each other: a compile of one configuration became slower by 0.8 % and one of
+//! Two reservations about the figures. The posted patch never releases the lock where a refill
+//! finds nothing; and it resets two of the zone's words without the lock, so that it holds the lock
+//! for less work than before, whatever the policy. And 14 of 27 tests have a star, several of them
+//! contradicting each other: a compile of one configuration became slower by 0.8 % and one of
 //! another faster by 4.8 %, with deviations of 2 and 8 % of the mean.
 
 use std::sync::LazyLock;
@@ -27,31 +28,31 @@ pub struct Difference {
     pub source: &'static str,
     /// His workload's name.
     pub published_as: &'static str,
-    /// Ours.
+    /// Our name of the workload.
     pub workload: &'static str,
     /// On how many CPUs.
     pub cpus: usize,
-    /// The column that was compared with.
+    /// The baseline.
     pub before: Column,
-    /// The column.
+    /// The column that is compared with the baseline.
     pub now: Column,
-    /// The mean before over the mean: above 1 is faster.
+    /// The baseline's mean time over the column's: above 1 is faster.
     pub speedup: f64,
     /// Whether he found it significant.
     pub star: Star,
 }
 
-/// Was a difference published as significant?
+/// Whether a difference was published as significant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Star {
     /// Yes.
     Yes,
-    /// No, or it could not be.
+    /// No, or there were too few runs for it.
     No,
 }
 
 impl Star {
-    /// As the tables print it: a star, or a blank.
+    /// Returns the mark that the tables print: a star, or a blank.
     #[must_use]
     pub const fn mark(self) -> char {
         match self {
@@ -61,7 +62,7 @@ impl Star {
     }
 }
 
-/// How a measured difference compares.
+/// How a measured difference compares with the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreement {
     /// Significant, and in the same direction.
@@ -71,18 +72,18 @@ pub enum Agreement {
     /// Not significant.
     WithinNoise,
     /// Significant, since two simulated runs with one seed do the same work; but less than a tenth
-    /// of what was published. What then moved the published figure is not the lock.
+    /// of the published difference. The lock then does not explain what was published.
     Negligible,
 }
 
-/// The part of a published difference below which a measured one is none.
+/// The part of a published difference below which a measured one counts as no effect.
 const NEGLIGIBLE: f64 = 0.1;
 
-/// As in the tables.
+/// The significance level of the published tables.
 const SIGNIFICANT_P: f64 = 0.05;
 
 impl Agreement {
-    /// In words.
+    /// Returns the words that the tables print.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -94,7 +95,7 @@ impl Agreement {
     }
 }
 
-/// Those of one row of the file.
+/// Parses one row of the file.
 fn difference(row: [&'static str; 8]) -> Difference {
     let [
         source,
@@ -120,7 +121,7 @@ fn difference(row: [&'static str; 8]) -> Difference {
 }
 
 impl Difference {
-    /// All that are listed: the simulated ones, then those with a star.
+    /// Returns all that are listed: the simulated ones, then those with a star.
     #[must_use]
     pub fn all() -> &'static [Self] {
         static ALL: LazyLock<Vec<Difference>> = LazyLock::new(|| {
@@ -130,8 +131,8 @@ impl Difference {
         &ALL
     }
 
-    /// Does a measured speedup of the same two columns go the same way? `p` is that of the
-    /// signed-rank test; without one nothing is significant.
+    /// Compares a measured speedup of the same two columns with the published one. `p` is the
+    /// p-value of the signed-rank test; without one nothing is significant.
     #[must_use]
     pub fn agreement(&self, speedup: f64, p: Option<f64>) -> Agreement {
         let (published, measured) = (self.speedup - 1.0, speedup - 1.0);

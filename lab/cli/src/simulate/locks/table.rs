@@ -1,5 +1,5 @@
-//! The table of `brickyard simulate locks`: which figures of a run are its lines, and how what was
-//! published compares.
+//! The table of `brickyard simulate locks`: the figures of a run, and the comparison with what was
+//! published.
 
 use brickyard_report::{Better, Column as Place, Columns, Host, Metric, Results, Row, SignedRank};
 use brickyard_simulate::locks::published::Difference;
@@ -7,10 +7,10 @@ use brickyard_simulate::locks::{Column, Load, Measured, Part, Plan};
 
 use crate::simulate::setup::simulated;
 
-/// What came of a run: nothing where it was not begun any more, a text where it went wrong.
+/// The result of a run: `None` where it was not begun, a message where it failed.
 pub(super) type Done = Option<Result<Measured, String>>;
 
-/// A workload on so many CPUs.
+/// A workload on a number of CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line<'l> {
     pub(super) load: &'l Load,
@@ -27,7 +27,7 @@ fn row_name(workload: &str, cpus: usize) -> String {
     format!("{workload} cpus-{cpus}")
 }
 
-/// The head of a table's line.
+/// Returns the label of a table's line.
 pub(super) fn label(workload: &str, metric: &str) -> String {
     if metric == TIME.name {
         workload.into()
@@ -36,10 +36,10 @@ pub(super) fn label(workload: &str, metric: &str) -> String {
     }
 }
 
-/// From the machine's begin to the last task's end, in its own time.
+/// From the machine's beginning to the last task's end, in its own time.
 const TIME: Metric<'static> = Metric::lower("time", "ms");
 
-/// The document in the making.
+/// The table while it is built.
 #[derive(Debug)]
 pub(super) struct Table {
     results: Results,
@@ -47,7 +47,7 @@ pub(super) struct Table {
     /// Cells whose runs are not all done.
     missing: Vec<String>,
     failed: Option<String>,
-    /// Runs in which memory was short.
+    /// Runs in which requests failed for lack of memory.
     short: u64,
 }
 
@@ -75,8 +75,8 @@ impl Table {
         }
     }
 
-    /// The runs of a line, as they were asked for: seed by seed, column by column. A cell of which
-    /// one is missing is left out.
+    /// Adds the runs of a line, in the order in which they were requested: seed by seed, column by
+    /// column. A cell with a missing run is left out.
     pub(super) fn push(
         &mut self,
         line: &Line<'_>,
@@ -127,20 +127,20 @@ impl Table {
         &self.results
     }
 
-    /// What is missing, and why; an error where a run went wrong.
-    pub(super) fn complaints(self) -> anyhow::Result<()> {
+    /// Prints warnings about missing runs and failed requests; returns an error where a run failed.
+    pub(super) fn finish(self) -> anyhow::Result<()> {
         if self.short > 0 {
             eprintln!(
-                "brickyard: memory was short in {} runs, and requests failed; give more --memory",
+                "brickyard: requests failed for lack of memory in {} runs; give more --memory",
                 self.short
             );
         }
         match self.failed {
-            Some(failed) => anyhow::bail!("a run did not come to its end: {failed}"),
+            Some(failed) => anyhow::bail!("a run failed: {failed}"),
             None if self.missing.is_empty() => Ok(()),
             None => {
                 eprintln!(
-                    "brickyard: ended early; missing: {}",
+                    "brickyard: interrupted; missing cells: {}",
                     self.missing.join(", ")
                 );
                 Ok(())
@@ -148,7 +148,7 @@ impl Table {
         }
     }
 
-    /// How each published difference compares with the measured one, a line each.
+    /// Formats how each published difference compares with the measured one, one per line.
     pub(super) fn published(&self) -> String {
         let right = Place::right().after(1);
         let columns = Columns::new([
@@ -192,7 +192,7 @@ impl Table {
         text
     }
 
-    /// The measured speedup of the same two columns, and p of the signed-rank test.
+    /// Returns the measured speedup of the same two columns, and p of the signed-rank test.
     fn measured(&self, difference: &Difference) -> Option<(f64, Option<f64>)> {
         let workload = row_name(difference.workload, difference.cpus);
         let row = |column: Column| {
@@ -212,8 +212,8 @@ impl Table {
 /// How many figures a run has.
 const FIGURES: usize = 22;
 
-/// The figures of a run in the order of their lines: the time, then what explains it. `ns` are the
-/// nanoseconds of a cycle.
+/// Returns the figures of a run in the order of the table's lines: the time, then what explains it.
+/// `ns` is the length of a cycle in nanoseconds.
 fn figures(run: &Measured, ns: f64) -> [(Metric<'static>, f64); FIGURES] {
     let Measured { taken, given, .. } = run;
     let lower = Metric::lower;
@@ -223,7 +223,7 @@ fn figures(run: &Measured, ns: f64) -> [(Metric<'static>, f64); FIGURES] {
     let contended = 100.0 * run.contended as f64 / run.waits.count().max(1) as f64;
     let wait = |name, percent| (lower(name, "ns"), run.waits.percentile(percent) as f64 * ns);
     let hold = |name, percent| (lower(name, "ns"), run.holds.percentile(percent) as f64 * ns);
-    // What a bulk is like is no merit of a lock.
+    // The size of a bulk operation is neither better nor worse.
     let bulk = |name, unit, value| (Metric::new(name, unit, Better::Neither), value);
     let pages = |name, value| bulk(name, "pages/bulk", value);
     let order = |name, value| bulk(name, "order", value);

@@ -1,8 +1,8 @@
-//! Memory that is short: before the machine runs, somebody takes nearly all of it and leaves some
-//! hundred frames, a few page blocks as a whole and the rest in holes here and there.
+//! Short memory: before the machine runs, nearly all of it is allocated. Some hundred frames stay
+//! free, a few page blocks as a whole and the rest in holes here and there.
 //!
-//! That costs the run nothing, and so there can be many page blocks in it of which each counts.
-//! Tasks free parts of what was taken now and then; the rest is freed when the machine has ended.
+//! This takes no simulated time, so there can be many page blocks of which each one matters. Tasks
+//! free parts of what was allocated now and then; the rest is freed when the machine has ended.
 
 use brickyard::block::Census;
 use brickyard::{Frame, FrameRange, Mobility, Order, Request};
@@ -14,12 +14,12 @@ use super::frames::{Owner, wrong};
 use super::log::Who;
 use super::world::World;
 
-/// Frames that are left at most, apart from page blocks that are left as a whole.
+/// The most frames that are left free, apart from page blocks that are left as a whole.
 const LEFT_MOST: u64 = 400;
 
 impl<Z: LabZone> World<'_, Z> {
-    /// Takes nearly all of the memory, where it is to be short.
-    pub(crate) fn settle_down(&self) {
+    /// Allocates nearly all of the memory, where it is to be short.
+    pub(crate) fn prefill(&self) {
         if self.case.memory == Memory::Plenty {
             return;
         }
@@ -40,7 +40,7 @@ impl<Z: LabZone> World<'_, Z> {
             blocks.swap_remove(dice.below(blocks.len() as u64) as usize);
         }
         for &range in &blocks {
-            self.settle_in(range, &mut dice);
+            self.prefill_block(range, &mut dice);
         }
         let left = 1 + dice.below(LEFT_MOST) as usize;
         let mut freed = 0;
@@ -48,15 +48,15 @@ impl<Z: LabZone> World<'_, Z> {
             let range = blocks[dice.below(blocks.len() as u64) as usize];
             let hole = match range.len() == order.frames() {
                 true => Order::new([0, 0, 0, 1, 2, 3][dice.below(6) as usize]),
-                // At the edges of a zone it has single frames.
+                // At the edges of a zone there are only single frames.
                 false => Order::ZERO,
             };
             let frame = range.start.plus(dice.below(range.len() as u64) as usize);
             let block = FrameRange::of_block(frame.align_down(hole), hole);
-            if range.covers(block) && self.frames.has(Owner::Settler, block) {
-                self.give(block.start, hole, Who::Hook, Owner::Settler);
+            if range.covers(block) && self.frames.has(Owner::Prefill, block) {
+                self.give(block.start, hole, Who::Hook, Owner::Prefill);
             }
-            // What was freed already counts too, so that this ends.
+            // Counts frames that were freed already too, so that this ends.
             freed += hole.frames();
         }
         self.nodes().drain();
@@ -64,15 +64,15 @@ impl<Z: LabZone> World<'_, Z> {
         self.to_share.set(self.span().len() - allocated);
     }
 
-    /// Takes a page block, or what the zone has of one.
-    fn settle_in(&self, range: FrameRange, dice: &mut Dice) {
+    /// Allocates a page block, or the zone's part of one.
+    fn prefill_block(&self, range: FrameRange, dice: &mut Dice) {
         let order = self.page_block;
         let zone = self.zone_of(range.start);
         let mobility = Mobility::ALL[dice.below(3) as usize];
         let take = |frame: Frame, order: Order| {
             if let Err(why) = zone.alloc_at(frame, &Request::new(order, mobility)) {
                 wrong(format!(
-                    "{frame}, order {order}, is free, and was refused: {why}"
+                    "{frame}, order {order}, is free, but was refused: {why}"
                 ));
             }
         };
@@ -82,13 +82,13 @@ impl<Z: LabZone> World<'_, Z> {
             range.frames().for_each(|frame| take(frame, Order::ZERO));
         }
         self.supply.remove(self.amount(range));
-        self.frames.assign(range, Owner::Settler);
+        self.frames.assign(range, Owner::Prefill);
     }
 
-    /// Frees what is left of that once the machine has ended, and looks at everything.
-    pub(crate) fn leave(&self) -> Result<Census, String> {
+    /// Frees the rest of it once the machine has ended, and checks every invariant.
+    pub(crate) fn free_prefill(&self) -> Result<Census, String> {
         for frame in self.span().frames() {
-            if self.frames.has(Owner::Settler, FrameRange::at(frame, 1)) {
+            if self.frames.has(Owner::Prefill, FrameRange::at(frame, 1)) {
                 let answer = self.nodes().free(frame, Order::ZERO);
                 answer.map_err(|why| format!("the free of {frame} was refused: {why}"))?;
             }

@@ -1,4 +1,4 @@
-//! A crew at work: each duty a task of the machine, on an allocator that was just built.
+//! One run on a machine: each planned task on an allocator that was just built.
 
 use core::cell::Cell as Counter;
 
@@ -8,41 +8,41 @@ use brickyard_classics::LabZone;
 use brickyard_classics::bulk::MeterReading;
 use brickyard_machine::{Affinity, Ended, Failure, Setup, here};
 
-use super::load::{Crew, Duty};
+use super::load::{TaskPlan, TaskSet};
 use super::{Cell, Plan};
 use crate::build::{Job, SharedPages};
 use crate::instructions;
 use crate::platform::Simulated;
 use crate::tasks::{Counts, Runner};
 
-/// A crew, and where it works.
+/// A run: a cell of a plan, and its tasks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AtWork<'r> {
+pub(super) struct CellRun<'r> {
     pub(super) plan: &'r Plan,
     pub(super) cell: &'r Cell<'r>,
-    pub(super) crew: &'r Crew,
+    pub(super) tasks: &'r TaskSet,
 }
 
-/// What the machine and the allocator say of it.
+/// The output of a run.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct RunOutput {
     pub(super) ended: Ended,
     pub(super) counts: Counts,
-    /// All holds of all locks, and none of what was before or after.
+    /// The waits and holds of all locks, during the run only.
     pub(super) log: LockLog,
-    /// Of all zones.
+    /// The bulk meters, one per zone.
     pub(super) meters: Vec<MeterReading>,
 }
 
-impl Job for AtWork<'_> {
-    type Output = Result<Done, Failure>;
+impl Job for CellRun<'_> {
+    type Output = Result<RunOutput, Failure>;
 
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[SharedPages],
+        shared: &[SharedPages],
     ) -> Self::Output {
-        let Self { plan, cell, crew } = self;
+        let Self { plan, cell, tasks } = self;
         let runner = Runner::new(core::slice::from_ref(node));
         let next = Counter::new(0);
         let mut machine = SharedPages::machine(
@@ -50,19 +50,19 @@ impl Job for AtWork<'_> {
                 instructions_per_access: instructions::per_access(plan.configuration),
                 ..Setup::new(plan.profile, cell.cpus, cell.seed)
             },
-            pieces,
+            shared,
         );
-        for (number, duty) in crew.duties.iter().enumerate() {
+        for (number, task) in tasks.plans.iter().enumerate() {
             let (runner, next) = (&runner, &next);
             let name = format!("{} {number}", cell.load.name());
             machine.task(name, Affinity::Any, move || {
-                here::sleep(plan.profile.cycles(duty.begins_ns));
-                attend(duty, crew, next, runner);
+                here::sleep(plan.profile.cycles(task.begins_ns));
+                run_task(task, tasks, next, runner);
             });
         }
         let (ended, log) = timed(|| machine.run());
         let zones = node.zones().iter();
-        Ok(Done {
+        Ok(RunOutput {
             ended: ended?,
             counts: runner.counts(),
             log,
@@ -71,15 +71,20 @@ impl Job for AtWork<'_> {
     }
 }
 
-/// Does a task's own jobs, or takes from the pool until it is empty.
-fn attend<Z: LabZone>(duty: &Duty, crew: &Crew, next: &Counter<usize>, runner: &Runner<'_, Z>) {
-    for job in &duty.jobs {
+/// Runs a task's own jobs; one without jobs takes jobs from the pool until it is empty.
+fn run_task<Z: LabZone>(
+    task: &TaskPlan,
+    tasks: &TaskSet,
+    next: &Counter<usize>,
+    runner: &Runner<'_, Z>,
+) {
+    for job in &task.jobs {
         runner.run(job);
     }
-    if !duty.jobs.is_empty() {
+    if !task.jobs.is_empty() {
         return;
     }
-    while let Some(job) = crew.pool.get(next.get()) {
+    while let Some(job) = tasks.pool.get(next.get()) {
         next.set(next.get() + 1);
         runner.run(job);
     }
