@@ -17,12 +17,12 @@ pub(crate) fn write_legend(
     let baseline = comparison.configs().first().copied().unwrap_or_default();
     writeln!(
         out,
-        "Baseline: {baseline}. In brackets the gain over it; positive is better."
+        "Baseline: {baseline}. In brackets: the gain over it; positive is better."
     )?;
     if cells(comparison).any(|cell| cell.significance != Significance::Untested) {
         writeln!(
             out,
-            "Stars for brackets: significant, the two mean +- 1.96 stddev do not overlap (mmtests; needs n >= 2)."
+            "Stars instead of brackets: significant, the intervals mean +- 1.96 stddev do not overlap (mmtests; needs n >= 2)."
         )?;
     }
     if let Some(gmean) = gmean {
