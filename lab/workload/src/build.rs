@@ -34,7 +34,9 @@ pub enum BuildError {
     #[error("a zone of the machine cannot be built: {0}")]
     Plan(#[from] PlanError),
     /// This host has too little memory for the metadata.
-    #[error("this host cannot allocate {0} bytes for the allocator's metadata: replay on less memory")]
+    #[error(
+        "this host cannot allocate {0} bytes for the allocator's metadata: replay on less memory"
+    )]
     TooLittleMemory(usize),
     /// Several traces together have more pages than can be numbered.
     #[error(

@@ -47,13 +47,13 @@ pub struct Options {
 pub trait Watcher {
     /// Called every few thousand steps with the number of steps done. Returning false ends the
     /// replay.
-    fn goes_on(&mut self, steps: u64) -> bool {
+    fn progress(&mut self, steps: u64) -> bool {
         let _ = steps;
         true
     }
 
     /// Called with the state of memory at each sample, and at the end.
-    fn sees<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
+    fn sample<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
         let _ = view;
     }
 }
@@ -203,7 +203,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
                 self.step(step);
             }
             self.outcome.steps += round.len() as u64;
-            if !watcher.goes_on(self.outcome.steps) {
+            if !watcher.progress(self.outcome.steps) {
                 self.outcome.interrupted = true;
                 break;
             }
@@ -291,7 +291,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
     fn sample(&mut self, watcher: &mut impl Watcher, time: u64) {
         let view = View::new(self.kernel, self.plain, time);
         self.outcome.samples.push(view.sample(self.huge));
-        watcher.sees(&view);
+        watcher.sample(&view);
     }
 
     /// Takes the results at the end: first of memory as it is, then after draining, reclaim and

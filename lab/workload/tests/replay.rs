@@ -309,7 +309,7 @@ struct LastView {
 }
 
 impl Watcher for &mut LastView {
-    fn sees<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
+    fn sample<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
         **self = LastView {
             samples: self.samples + 1,
             ..LastView::default()

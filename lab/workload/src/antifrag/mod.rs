@@ -318,7 +318,7 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
                 self.next_sample = self.now + self.protocol.sample_every.max(1);
                 self.sample(watcher);
             }
-            if !watcher.goes_on(self.load.served().steps) {
+            if !watcher.progress(self.load.served().steps) {
                 return false;
             }
         }
@@ -380,6 +380,6 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         let view = View::new(self.kernel, self.plain, self.now);
         let sample = view.sample(self.machine.huge_order);
         self.result.samples.push(sample);
-        watcher.sees(&view);
+        watcher.sample(&view);
     }
 }

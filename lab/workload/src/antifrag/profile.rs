@@ -40,7 +40,7 @@ pub struct Profile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     /// The document.
-    Told,
+    Published,
     /// None: it is assumed.
     Assumed,
 }
@@ -53,7 +53,7 @@ impl Profile {
         name: "desktop-2005",
         architecture: "x86",
         memory: 1518 * MIB,
-        memory_from: Known::Told,
+        memory_from: Known::Published,
         cpus: 2,
         huge: Order::new(10),
         max: Order::new(10),
