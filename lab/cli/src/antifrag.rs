@@ -262,7 +262,7 @@ impl Antifrag {
                 profile.architecture,
                 bytes_text(profile.memory as usize),
                 match profile.memory_from {
-                    Known::Told => "told",
+                    Known::Published => "published",
                     Known::Assumed => "assumed",
                 },
                 profile.cpus,

@@ -101,9 +101,9 @@ given-order 9 9 9 9 9
 given-order-deviation 9 9 9 9 9
 fairness 9 9 9 9 9
 
-Speedup: the mean before over the mean; above 9 is better.
+Speedup: mean of the column before / mean; above 9 is better.
 9 % interval: mean +- 9 deviation / sqrt(n), as in 9 by Student's t 9 times as wide for 9
-No star is possible: 9 pairs have p = 9 at least by Wilcoxon's signed-rank test; take 9 or more.
+No star is possible: with 9 pairs p is at least 9 by Wilcoxon's signed-rank test; take 9 or more.
 ";
     assert!(table.starts_with(expected), "{table}");
 }

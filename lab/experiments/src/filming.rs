@@ -29,11 +29,11 @@ impl<'a, 'f> Camera<'a, 'f> {
 }
 
 impl Watcher for Camera<'_, '_> {
-    fn goes_on(&mut self, steps: u64) -> bool {
+    fn progress(&mut self, steps: u64) -> bool {
         self.follow.goes_on(steps)
     }
 
-    fn sees<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
+    fn sample<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
         let Some(film) = &mut self.film else {
             return;
         };

@@ -1,8 +1,8 @@
-//! A made-up machine under four placements of its pages, as a page with a player, a PNG and a GIF.
+//! A made-up machine under four page placements, as a page with a player, a PNG and a GIF.
 //!
-//! `cargo run --release -p brickyard-report --example player -- [FOLDER] [SHOTS]` writes
-//! `player.html`, `last.png` and `film.gif`. Nothing here is measured: the machine is a few lines
-//! that take and free pages at random, so that there is something to look at.
+//! `cargo run --release -p brickyard-report --example player -- [FOLDER] [SHOTS] [FILMS]` writes
+//! `player.html`, `last.png` and `film.gif`. Nothing here is measured: the machine allocates and
+//! frees pages at random, so that there is something to look at.
 
 use core::error::Error;
 use std::{env, fs, fs::File, io::BufWriter, path::Path};
@@ -16,13 +16,13 @@ const SHOT_NS: u64 = 2_000_000_000;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Placement {
-    /// Wherever something is free.
+    /// Any free page.
     Anywhere,
-    /// Blocks of one type each, while there are any.
+    /// Blocks of a single page type, while unclaimed blocks last.
     Lists,
-    /// Movable pages above, all else below.
+    /// Movable pages in an upper zone, all others in a lower one.
     Zones,
-    /// Both.
+    /// `Lists` and `Zones` together.
     Combined,
 }
 
@@ -140,7 +140,8 @@ impl Machine {
         (self.random >> 33) as usize % limit
     }
 
-    /// Two seconds: memory fills, is churned, and in the last fifth most of it is given back.
+    /// Simulates two seconds: memory fills and churns; in the last fifth of the film most of it is
+    /// freed.
     fn work(&mut self, shot: u64, shots: u64) {
         let rest = shot * 5 >= shots * 4;
         let full = if rest {
@@ -165,7 +166,7 @@ impl Machine {
         self.settle();
     }
 
-    /// Marks what is written out, and what idles in per-CPU lists, anew.
+    /// Chooses anew which pages are under reclaim and which are on per-CPU lists.
     fn settle(&mut self) {
         for kind in &mut self.kinds {
             match kind {
@@ -192,7 +193,8 @@ impl Machine {
         }
     }
 
-    /// Movable pages go young; others mostly stay.
+    /// Frees a run picked at random; of those that are not movable, only one in four. Returns how
+    /// many pages it freed.
     fn free_one(&mut self) -> usize {
         let i = self.below(self.held.len().max(1));
         let Some(&(start, length)) = self.held.get(i) else {
@@ -282,7 +284,8 @@ impl Machine {
         }
     }
 
-    /// The first aligned run of free pages in a block, from its page `from` on.
+    /// Returns the first page of the first aligned free run in a block, searching from its page
+    /// `from` on.
     fn room(&self, block: usize, from: usize, length: usize) -> Option<usize> {
         let start = block * BLOCK + from / length * length;
         let pages = &self.kinds[start..(block + 1) * BLOCK];

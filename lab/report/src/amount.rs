@@ -1,6 +1,6 @@
-//! Amounts of memory, as people write them.
+//! Amounts of memory as short text.
 
-/// An amount, written in the largest unit that needs no fraction: 1536M, 64G.
+/// Formats an amount in the largest binary unit that needs no fraction: 1536M, 64G.
 #[must_use]
 pub fn bytes_text(bytes: usize) -> String {
     let units = [(30, "G"), (20, "M"), (10, "K")];

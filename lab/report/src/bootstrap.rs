@@ -1,31 +1,31 @@
-//! The bootstrap: how sure a mean, or a ratio of two means, is, without asking how the samples are
-//! distributed.
+//! The bootstrap: confidence intervals of a mean, or of a ratio of two means, without an assumption
+//! on the distribution of the samples.
 //!
-//! Samples are drawn anew from the samples, with replacement, [`RESAMPLES`] times; how the
-//! statistic scatters among these is how it would scatter among repetitions of the experiment. Two
-//! 95 % intervals are read off: from the 2.5 % to the 97.5 % percentile, and the same with both
-//! ends moved for bias and skew ("bias-corrected and accelerated", BCa, Efron 1987), by the rules
-//! of `scipy.stats.bootstrap`. The same samples and seed give the same interval on every machine.
+//! The samples are resampled with replacement [`RESAMPLES`] times; the scatter of the statistic
+//! over the resamples estimates its scatter over repetitions of the experiment. Two 95 % intervals
+//! are computed: from the 2.5 % to the 97.5 % percentile, and the same with both ends moved for
+//! bias and skew ("bias-corrected and accelerated", BCa, Efron 1987), by the rules of
+//! `scipy.stats.bootstrap`. The same samples and seed give the same interval on every machine.
 //!
-//! Nothing can be drawn that was not measured: with fewer than about ten samples the intervals are
-//! too narrow (for five normal ones they hold the true mean some 85 times of 100), and
-//! [`Summary::ci95`](crate::Summary::ci95) is the better one.
+//! A resample holds only values that were measured, so with fewer than about ten samples the
+//! intervals are too narrow (for five normal samples they contain the true mean some 85 times of
+//! 100), and [`Summary::ci95`](crate::Summary::ci95) is better.
 
 use brickyard_machine::Dice;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::summary::UPPER_PROBABILITY;
 
-/// How many times samples are drawn anew.
+/// The number of resamples.
 pub const RESAMPLES: usize = 9_999;
 
 /// The standard normal distribution's 0.975 quantile.
 const UPPER_QUANTILE: f64 = crate::INTERVAL_DEVIATIONS;
 
-/// What of the span of all that was drawn is taken for rounding.
+/// Statistics closer than this share of the range of all resamples count as equal: rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// From where to where.
+/// An interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lower end.
@@ -37,14 +37,14 @@ pub struct Interval {
 /// Both 95 % intervals of a statistic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bootstrap {
-    /// From percentile to percentile.
+    /// From the 2.5 % to the 97.5 % percentile.
     pub percentile: Interval,
-    /// Moved for bias and skew.
+    /// The same, corrected for bias and skew.
     pub bca: Interval,
 }
 
 impl Bootstrap {
-    /// Of the mean, in the samples' unit.
+    /// Computes the intervals of the mean, in the samples' unit.
     ///
     /// `None` below two samples, or with one that is not finite. Samples that are all the same give
     /// an interval of that one point. Costs [`RESAMPLES`] sums of all samples, and a sort.
@@ -58,12 +58,11 @@ impl Bootstrap {
         })
     }
 
-    /// Of the ratio mean(`now`) / mean(`before`) of samples that have nothing to do with one
-    /// another.
+    /// Computes the intervals of the ratio mean(`now`) / mean(`before`) of independent samples.
     ///
     /// `None` below two samples of either, with one that is not finite, and where the mean of
-    /// `before` is not sure to have one sign: then it may be 0, and the ratio anything. Costs as
-    /// [`Self::of_mean`] of both together.
+    /// `before` differs in sign between resamples or is 0: the ratio then has no bounds. Costs as
+    /// much as [`Self::of_mean`] of both together.
     pub fn of_ratio(now: &[f64], before: &[f64], seed: u64) -> Option<Self> {
         if now.len() < 2 || before.len() < 2 {
             return None;
@@ -79,10 +78,11 @@ impl Bootstrap {
         })
     }
 
-    /// Of the ratio mean(`now`) / mean(`before`) of samples in pairs (same seed, or one right after
-    /// the other): the pairs are drawn, so what they share does not widen the interval.
+    /// Computes the intervals of the ratio mean(`now`) / mean(`before`) of samples in pairs (same
+    /// seed, or one right after the other). Whole pairs are resampled, so scatter that both samples
+    /// of a pair share does not widen the interval.
     ///
-    /// `None` as [`Self::of_ratio`], and where there are not as many of both. Costs the same.
+    /// `None` as [`Self::of_ratio`], and where the two differ in length. Costs the same.
     pub fn of_paired_ratio(now: &[f64], before: &[f64], seed: u64) -> Option<Self> {
         if now.len() < 2 || now.len() != before.len() {
             return None;
@@ -125,8 +125,8 @@ pub fn bootstrap_paired_ratio(now: &[f64], before: &[f64], seed: u64) -> Option<
     Bootstrap::of_paired_ratio(now, before, seed).map(|both| both.bca)
 }
 
-/// The intervals of a statistic that is `measured` of the samples, `drawn` of samples drawn anew,
-/// and `left_out` of the samples of each side without one of them.
+/// Computes the intervals of a statistic: `measured` is its value for the samples, `drawn` computes
+/// it for a new resample, and `left_out` has its values for each side with one sample left out.
 fn of(
     seed: u64,
     measured: f64,
@@ -145,11 +145,11 @@ fn of(
     Some(Bootstrap { percentile, bca })
 }
 
-/// The probabilities of both ends, moved for bias and skew. `None` where there is nothing to move:
-/// nothing varies, or all that was drawn lies on one side of what was measured.
+/// Returns the probabilities of both ends, corrected for bias and skew. `None` where there is no
+/// correction: nothing varies, or all resamples lie on one side of the measured value.
 fn moved(sorted: &[f64], measured: f64, left_out: &[Vec<f64>]) -> Option<(f64, f64)> {
-    // The same samples in another order must count as equal, though their sum may be rounded in
-    // another way.
+    // The same samples in another order must count as equal, though their sum may round
+    // differently.
     let slack = ROUNDING * (sorted.last()? - sorted.first()?);
     let below = sorted.partition_point(|drawn| *drawn < measured - slack);
     let not_above = sorted.partition_point(|drawn| *drawn <= measured + slack);
@@ -169,7 +169,7 @@ fn moved(sorted: &[f64], measured: f64, left_out: &[Vec<f64>]) -> Option<(f64, f
     Some((low.min(high), low.max(high)))
 }
 
-/// A sixth of the skew of the statistic, by what each sample contributes to it (the jackknife).
+/// Returns a sixth of the skew of the statistic, from each sample's influence on it (jackknife).
 fn acceleration(left_out: &[Vec<f64>]) -> f64 {
     let (mut cubes, mut squares) = (0.0, 0.0);
     for of_side in left_out {
@@ -187,7 +187,7 @@ fn acceleration(left_out: &[Vec<f64>]) -> f64 {
     if skew.is_finite() { skew } else { 0.0 }
 }
 
-/// The percentiles at two probabilities, between two samples in proportion.
+/// Returns the percentiles at two probabilities, interpolated linearly between samples.
 fn between(sorted: &[f64], low: f64, high: f64) -> Interval {
     let last = sorted.len() - 1;
     let at = |probability: f64| {
@@ -202,8 +202,8 @@ fn between(sorted: &[f64], low: f64, high: f64) -> Interval {
     }
 }
 
-/// The mean, taken from the first sample on: of samples that are all the same it is that, to the
-/// last bit.
+/// Computes the mean relative to the first sample, so that the mean of equal samples is their value
+/// to the last bit.
 fn mean<'a>(mut samples: impl ExactSizeIterator<Item = &'a f64>) -> f64 {
     let n = samples.len() as f64;
     let Some(&first) = samples.next() else {
@@ -212,7 +212,7 @@ fn mean<'a>(mut samples: impl ExactSizeIterator<Item = &'a f64>) -> f64 {
     first + samples.map(|sample| sample - first).sum::<f64>() / n
 }
 
-/// The mean without each of the samples in turn.
+/// Returns the means with each sample left out in turn.
 fn leave_one_out(samples: &[f64]) -> impl Iterator<Item = f64> {
     let (whole, others) = (mean(samples.iter()), (samples.len() - 1) as f64);
     samples
@@ -220,7 +220,7 @@ fn leave_one_out(samples: &[f64]) -> impl Iterator<Item = f64> {
         .map(move |sample| whole + (whole - sample) / others)
 }
 
-/// `over` / `under`, or nothing that counts where `under` has not the sign that it should.
+/// Returns `over` / `under`, or NaN unless `under` has the sign of `should`.
 fn ratio(over: f64, under: f64, should: f64) -> f64 {
     if under * should.signum() > 0.0 {
         over / under
@@ -229,7 +229,7 @@ fn ratio(over: f64, under: f64, should: f64) -> f64 {
     }
 }
 
-/// As many samples as there are, drawn with replacement.
+/// Draws as many samples as there are, with replacement.
 fn draw<'a>(dice: &mut Dice, samples: &'a [f64]) -> impl ExactSizeIterator<Item = &'a f64> {
     (0..samples.len()).map(|_| &samples[dice.below(samples.len() as u64) as usize])
 }
@@ -316,7 +316,7 @@ mod tests {
         assert!((one.low - other.low).abs() < 1.0 && (one.high - other.high).abs() < 1.0);
     }
 
-    /// The claim of the file's head: too narrow for few samples, right for many.
+    /// As the module's documentation claims: too narrow for few samples, right for many.
     #[test]
     fn intervals_hold_the_true_mean_about_as_often_as_they_say() {
         let held = |n: usize| {

@@ -1,8 +1,7 @@
-//! Texts in columns, as every table for people has them: to the left or to the right, each column
-//! as wide as was said, or as its widest text. A text that is too wide moves the rest of its line
-//! alone.
+//! Text tables: columns aligned left or right, each at least as wide as requested or as its widest
+//! text. A text that is too wide shifts only the rest of its own line.
 
-/// To which side a column's texts stand.
+/// The side to which a column is aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Left,
@@ -18,7 +17,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// One whose texts stand to the left.
+    /// A column aligned to the left.
     #[must_use]
     pub const fn left() -> Self {
         Self {
@@ -28,7 +27,7 @@ impl Column {
         }
     }
 
-    /// One whose texts stand to the right.
+    /// A column aligned to the right.
     #[must_use]
     pub const fn right() -> Self {
         Self {
@@ -37,25 +36,25 @@ impl Column {
         }
     }
 
-    /// The same, so wide at least.
+    /// The same column, at least `width` characters wide.
     #[must_use]
     pub const fn wide(self, width: usize) -> Self {
         Self { width, ..self }
     }
 
-    /// The same behind so many blanks.
+    /// The same column, preceded by `gap` spaces.
     #[must_use]
     pub const fn after(self, gap: usize) -> Self {
         Self { gap, ..self }
     }
 }
 
-/// The columns of a table. The last is also the form of all that follow it.
+/// The columns of a table. Texts beyond the last column use its form.
 #[derive(Debug, Clone)]
 pub struct Columns(Vec<Column>);
 
 impl Columns {
-    /// These; none stands for one to the left.
+    /// The given columns; if there are none, one aligned to the left.
     #[must_use]
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         let mut columns: Vec<Column> = columns.into_iter().collect();
@@ -65,7 +64,7 @@ impl Columns {
         Self(columns)
     }
 
-    /// The same, each wide enough for these lines.
+    /// The same columns, each widened to hold these lines.
     #[must_use]
     pub fn fitting<T: AsRef<str>>(mut self, lines: &[impl AsRef<[T]>]) -> Self {
         let count = lines.iter().map(|line| line.as_ref().len()).max();
@@ -80,7 +79,7 @@ impl Columns {
         self
     }
 
-    /// A line of these texts, a text a column.
+    /// Formats a line of these texts, one per column.
     pub fn line<T: AsRef<str>>(&self, texts: impl IntoIterator<Item = T>) -> String {
         let mut line = String::new();
         for (place, text) in texts.into_iter().enumerate() {
@@ -96,7 +95,7 @@ impl Columns {
         line
     }
 
-    /// The lines, each column as wide as its widest text.
+    /// Formats the lines, each column as wide as its widest text.
     #[must_use]
     pub fn lines<T: AsRef<str>>(self, lines: &[impl AsRef<[T]>]) -> Vec<String> {
         let columns = self.fitting(lines);

@@ -3,35 +3,34 @@
 //!
 //! The first configuration is the baseline, and a positive gain is always better, whichever way the
 //! metric goes. A difference is significant when the intervals mean +- 1.96 * stddev of the two
-//! sides do not meet. The deviation in it is that of the samples and not of their mean, so the rule
-//! is much stricter than a t test: it asks whether single runs tell the two apart, and more runs do
-//! not make it easier.
+//! sides do not overlap. The deviation is that of the samples and not of their mean, so the rule is
+//! much stricter than a t test: it is met where single runs tell the two apart, and more runs do
+//! not make that easier.
 //!
 //! Values are arithmetic means, of rates too, as in the tables of 2013 and in the document's
-//! `mean`; today's mmtests takes harmonic means of rates, which
-//! [`Summary::harmonic_mean`](crate::Summary::harmonic_mean) has.
+//! `mean`; today's mmtests uses harmonic means of rates:
+//! [`Summary::harmonic_mean`](crate::Summary::harmonic_mean).
 
 use crate::grid::Grid;
 use crate::{Better, Results, Row};
 
-/// How many deviations an interval of the significance rule reaches to either side: the normal
-/// distribution's 0.975 quantile.
+/// Half the width of the significance rule's interval, in deviations: the normal distribution's
+/// 0.975 quantile.
 pub const INTERVAL_DEVIATIONS: f64 = 1.959_963_984_540_054;
 
-/// The gain where the baseline is zero and the new value better; the worse is
-/// [`LOSS_FROM_ZERO_PERCENT`]. Any other number would be as arbitrary; these are those of mmtests.
+/// The gain where the baseline is zero and the new value better. It is arbitrary, and the one of
+/// mmtests; so is [`LOSS_FROM_ZERO_PERCENT`].
 const GAIN_FROM_ZERO_PERCENT: f64 = 100.0;
 
 /// The gain where the baseline is zero and the new value worse.
 const LOSS_FROM_ZERO_PERCENT: f64 = -99.0;
 
-/// The gain of `new` over `base` in percent: positive is better, equal is 0.
+/// Returns the gain of `new` over `base` in percent: positive is better, equal is 0.
 ///
 /// For higher-better metrics new * 100 / base - 100, for lower-better ones 100 - new * 100 / base
 /// (`pdiff` and `pndiff` of mmtests). From a base of zero there is no percentage: 100 stands for
-/// better and -99 for worse, as in mmtests. Unlike there, a rate that falls to zero is -100 and not
-/// 0, and the sign is right for negative values too. Where neither way is better there is no gain:
-/// it is not a number.
+/// better and -99 for worse, as in mmtests. Unlike mmtests, a rate that falls to zero is -100 and
+/// not 0, and the sign is right for negative values too. NaN where neither direction is better.
 ///
 /// ```
 /// use brickyard_report::{Better, gain_percent};
@@ -55,18 +54,18 @@ pub fn gain_percent(better: Better, new: f64, base: f64) -> f64 {
     }
 }
 
-/// Whether a cell differs from the baseline by more than the samples scatter.
+/// Whether a cell differs from the baseline by more than the scatter of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Significance {
-    /// The two intervals do not meet.
+    /// The two intervals do not overlap.
     Significant,
-    /// They do.
+    /// They overlap.
     NotSignificant,
     /// One side has fewer than two samples, or the cell is the baseline itself.
     Untested,
 }
 
-/// One configuration's part of a line.
+/// One configuration's cell of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
     /// The number of samples.
@@ -75,11 +74,11 @@ pub struct Cell {
     pub mean: Option<f64>,
     /// Their standard deviation, in the line's unit. `None` below two samples.
     pub stddev: Option<f64>,
-    /// The mean's gain over the baseline's. `None` where either is missing, and where neither way
-    /// is better.
+    /// The mean's gain over the baseline's. `None` where either is missing, and where neither
+    /// direction is better.
     pub gain_percent: Option<f64>,
-    /// The deviation's gain over the baseline's; lower is better, whichever way the metric goes.
-    /// `None` where it goes neither.
+    /// The deviation's gain over the baseline's; lower is better, whichever direction of the metric
+    /// is. `None` where neither direction of the metric is better.
     pub stddev_gain_percent: Option<f64>,
     /// Whether the means differ significantly.
     pub significance: Significance,
@@ -96,7 +95,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The cells of a line of the grid.
+/// Makes the cells of a line of the grid.
 fn cells(rows: &[Option<&Row>]) -> Vec<Option<Cell>> {
     let baseline = rows.first().copied().flatten();
     let of = |(column, row): (usize, &Option<&Row>)| {
@@ -109,7 +108,7 @@ fn cells(rows: &[Option<&Row>]) -> Vec<Option<Cell>> {
     rows.iter().enumerate().map(of).collect()
 }
 
-/// A row against the baseline's row, if that has one.
+/// Compares a row with the baseline's row, if the baseline has one.
 fn cell(row: &Row, baseline: Option<&Row>, significance: Significance) -> Cell {
     let gain = |better, new: Option<f64>, base: Option<f64>| {
         let gain = gain_percent(better, new?, base?);
@@ -135,7 +134,7 @@ fn cell(row: &Row, baseline: Option<&Row>, significance: Significance) -> Cell {
     }
 }
 
-/// mmtests' rule: do the intervals of the two rows meet?
+/// Applies mmtests' rule: significant unless the intervals of the two rows overlap.
 fn significance(row: &Row, baseline: &Row) -> Significance {
     let (Some(new), Some(base)) = (interval(row), interval(baseline)) else {
         return Significance::Untested;
@@ -147,7 +146,7 @@ fn significance(row: &Row, baseline: &Row) -> Significance {
     }
 }
 
-/// From mean - 1.96 * stddev to mean + 1.96 * stddev. `None` below two samples.
+/// Returns mean - 1.96 * stddev and mean + 1.96 * stddev. `None` below two samples.
 fn interval(row: &Row) -> Option<(f64, f64)> {
     let mean = row.summary().mean()?;
     let reach = INTERVAL_DEVIATIONS * row.summary().stddev()?;
@@ -202,8 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn significant_where_the_intervals_do_not_meet() {
-        // Deviations 1 and 1: the intervals reach 1.96 to either side, so they meet up to a
+    fn significant_where_the_intervals_do_not_overlap() {
+        // Deviations 1 and 1: the intervals reach 1.96 to either side, so they overlap up to a
         // distance of 3.92.
         assert_eq!(
             second_cell(&[9.0, 10.0, 11.0], &[13.0, 14.0, 15.0]).significance,
@@ -215,7 +214,7 @@ mod tests {
         );
         let near = second_cell(&[9.0, 10.0, 11.0], &[12.9, 13.9, 14.9]);
         assert_eq!(near.significance, Significance::NotSignificant);
-        // Without scatter, any difference counts, and none does not.
+        // Without scatter, any difference is significant.
         assert_eq!(
             second_cell(&[5.0, 5.0], &[6.0, 6.0]).significance,
             Significance::Significant
@@ -224,7 +223,7 @@ mod tests {
             second_cell(&[5.0, 5.0], &[5.0, 5.0]).significance,
             Significance::NotSignificant
         );
-        // One sample has no scatter that anybody knows of.
+        // The scatter of a single sample is unknown.
         assert_eq!(
             second_cell(&[5.0], &[6.0, 6.0]).significance,
             Significance::Untested
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_better_neither_way_has_no_gain() {
+    fn a_metric_without_a_better_direction_has_no_gain() {
         assert!(gain_percent(Better::Neither, 3.0, 2.0).is_nan());
         let neither = Metric::new(RATE.name, RATE.unit, Better::Neither);
         let mut results = Results::new("test", Host::unknown());
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_stay_holes() {
+    fn missing_rows_give_no_cell() {
         let results = results(&[
             ("base", "v", &[1.0]),
             ("new", "w", &[2.0]),

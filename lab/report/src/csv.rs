@@ -1,6 +1,6 @@
 //! The document as CSV: one line a row, for spreadsheets and data frames.
 //!
-//! A number that the samples do not give is an empty field. Quoting is that of RFC 4180; numbers
+//! A statistic that the samples do not define is an empty field. Quoting follows RFC 4180; numbers
 //! are the shortest that read back as the same. The samples themselves are in the JSON only.
 
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ const COLUMNS: [&str; 12] = [
     "min", "max",
 ];
 
-/// The columns more where each configuration is held against the one before.
+/// The columns added where each configuration is compared with the one before.
 const STEP_COLUMNS: [&str; 6] = [
     "interval95",
     "before",
@@ -25,7 +25,7 @@ const STEP_COLUMNS: [&str; 6] = [
     "significant",
 ];
 
-/// Writes `results` as CSV, a head and then one line a row in the order of the rows. Values are in
+/// Writes `results` as CSV: a header, then one line per row in the order of the rows. Values are in
 /// the row's unit; `ci95` is half the width of the mean's 95 % confidence interval.
 ///
 /// # Errors
@@ -39,10 +39,10 @@ pub fn write_csv(results: &Results, out: impl Write) -> io::Result<()> {
     writer.flush()
 }
 
-/// Writes `results` as CSV with what [`Steps`] derives in columns more: `interval95` as in 2007,
-/// `before` (the configuration that this one is held against), `speedup` over it, `p` of the
-/// signed-rank test, the `pairs` that differ, and whether that is `significant`. Lines are in the
-/// order of the rows.
+/// Writes `results` as CSV with the figures of [`Steps`] in additional columns: `interval95` as in
+/// 2007, `before` (the configuration that this one is compared with), `speedup` over it, `p` of the
+/// signed-rank test, the number of `pairs` that differ, and whether the difference is
+/// `significant`. Lines are in the order of the rows.
 ///
 /// # Errors
 /// Those of `out`.
@@ -58,7 +58,7 @@ pub fn write_steps_csv(results: &Results, out: impl Write) -> io::Result<()> {
     writer.flush()
 }
 
-/// What a cell says of the step to it, in the order of the columns.
+/// Formats a cell's step, in the order of the columns.
 fn step_fields(before: Option<&str>, cell: Option<StepCell>) -> [String; 6] {
     let step = cell.and_then(|cell| cell.step);
     let test = step.and_then(|step| step.test);
@@ -73,12 +73,12 @@ fn step_fields(before: Option<&str>, cell: Option<StepCell>) -> [String; 6] {
     ]
 }
 
-/// A number, or nothing.
+/// Formats a number; an empty field for `None`.
 fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// A row's fields, in the order of the columns.
+/// Formats a row's fields, in the order of the columns.
 fn fields(row: &Row) -> [String; 12] {
     let (metric, summary) = (row.metric(), row.summary());
     [

@@ -1,18 +1,17 @@
-//! How large a difference is, whatever its unit: beside a p, which only says whether there is one.
+//! Effect sizes: how large a difference is, whatever its unit. A p only says whether there is one.
 //!
-//! Hedges' g counts in standard deviations of the samples, Cliff's delta in pairs of samples in
-//! order. g asks for samples that scatter much like a normal distribution; delta asks for nothing
-//! but an order, and so a few wild samples cannot move it. Usual words for g: 0.2 small, 0.5
-//! medium, 0.8 large (Cohen). For delta: 0.147, 0.33, 0.474 (Romano). Timings of a quiet machine
-//! scatter so little that a g of 10 may still be a difference nobody minds: read the gain in
-//! percent beside it.
+//! Hedges' g is in standard deviations of the samples, Cliff's delta in shares of ordered pairs of
+//! samples. g assumes samples that are roughly normal; delta needs only an order, so a few outliers
+//! hardly move it. Usual thresholds of g: 0.2 small, 0.5 medium, 0.8 large (Cohen). Of delta:
+//! 0.147, 0.33, 0.474 (Romano). Timings of a quiet machine scatter so little that a g of 10 may
+//! still be a difference of no consequence: read the gain in percent beside it.
 
 use statrs::function::gamma::ln_gamma;
 
 use crate::Summary;
 
-/// Hedges' g: the mean of `a` less that of `b`, in standard deviations of the two pooled (each over
-/// n - 1), times the exact factor that takes the bias of few samples away: for m = n - 2 of all n
+/// Computes Hedges' g: the mean of `a` less that of `b`, in pooled standard deviations (each over
+/// n - 1), times the exact factor that removes the bias of few samples: for m = n - 2 of all n
 /// samples, gamma(m/2) / (sqrt(m/2) gamma((m - 1)/2)).
 ///
 /// `None` where one of them has fewer than two samples or one that is not finite, and where neither
@@ -33,16 +32,15 @@ pub fn hedges_g(a: &[f64], b: &[f64]) -> Option<f64> {
     g.is_finite().then_some(g)
 }
 
-/// The share of an estimated effect that is no bias, by its degrees of freedom, of which there are
-/// at least two.
+/// Returns the factor that removes the small-sample bias, for at least two degrees of freedom.
 fn small_sample_factor(free: f64) -> f64 {
     let half = free / 2.0;
     (ln_gamma(half) - ln_gamma(half - 0.5)).exp() / half.sqrt()
 }
 
-/// Cliff's delta: of all pairs of a sample of `a` and one of `b`, the share where that of `a` is
-/// larger, less the share where it is smaller. From -1 (all of `a` below all of `b`) to 1; 0 where
-/// neither tends to be larger.
+/// Computes Cliff's delta: of all pairs of a sample of `a` and one of `b`, the share in which that
+/// of `a` is larger, less the share in which it is smaller. From -1 (all of `a` below all of `b`)
+/// to 1; 0 where neither tends to be larger.
 ///
 /// `None` where one of them has no samples or one that is not a number. Costs a sort of `b` and a
 /// search for each of `a`.
@@ -72,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_said_is_not() {
+    fn an_undefined_effect_is_none() {
         assert_eq!(hedges_g(&[1.0], &[1.0, 2.0]), None);
         assert_eq!(hedges_g(&[], &[1.0, 2.0]), None);
         assert_eq!(hedges_g(&[1.0, 1.0], &[2.0, 2.0]), None);

@@ -1,4 +1,4 @@
-//! One call that writes a document in the form that was asked for.
+//! Writes a document in any of its formats.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,23 +9,23 @@ use crate::{
     write_steps_json, write_table,
 };
 
-/// The forms that a document can be written in.
+/// The formats that a document can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Format {
     /// A text table for people, against the first configuration.
     #[default]
     Table,
-    /// One line a row, for spreadsheets and data frames.
+    /// One line per row, for spreadsheets and data frames.
     Csv,
     /// The whole document with its samples, which can be read back.
     Json,
 }
 
 impl Format {
-    /// All of them, for whoever lists the choices.
+    /// All formats, for listing the choices.
     pub const ALL: [Self; 3] = [Self::Table, Self::Csv, Self::Json];
 
-    /// The name by which it is asked for.
+    /// The format's name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Table => "table",
@@ -41,7 +41,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// A name that no format has.
+/// The error for a name that no format has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no format `{name}`: it is one of table, csv, json")]
 pub struct UnknownFormat {
@@ -58,11 +58,10 @@ impl FromStr for Format {
     }
 }
 
-/// Writes `results` to `out` as `format`. Of the `options`, only a table heeds more than what a
-/// column is held against.
+/// Writes `results` to `out` as `format`. CSV and JSON use only `against` of the `options`.
 ///
 /// # Errors
-/// Those of `out`; a pipe whose reader went away is [`io::ErrorKind::BrokenPipe`].
+/// Those of `out`; a pipe closed by its reader is [`io::ErrorKind::BrokenPipe`].
 pub fn write(
     results: &Results,
     format: Format,
@@ -96,9 +95,9 @@ mod tests {
         );
     }
 
-    /// What the CLI needs to end quietly when somebody pipes it into `head`.
+    /// The command line depends on it to end quietly when piped into `head`.
     #[test]
-    fn a_broken_pipe_is_still_known_as_one() {
+    fn a_broken_pipe_is_reported_as_one() {
         struct Broken;
         impl Write for Broken {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

@@ -1,10 +1,10 @@
 //! One number for a whole configuration: the geometric mean of its ratios to the baseline.
 //!
-//! This is the `Gmean` line of mmtests: ratios new / base of the means, and where a line's better
-//! direction is not the table's, base / new. Two departures, because mmtests fills what it does not
-//! have: a line that a configuration lacks counts 1 there, and a ratio with a zero counts 0.00001.
-//! Here both are left out, and the cell says how many lines it is made of. Zero on both sides is a
-//! ratio of 1. Lines of what is better neither way are no part of it.
+//! This is the `Gmean` line of mmtests: ratios new / base of the means, and base / new where a
+//! line's better direction is not the table's. It differs from mmtests in two points. A line that a
+//! configuration lacks counts as 1 there, and a ratio with a zero as 0.00001; here both are left
+//! out, and the cell has the number of lines it was made from. Zero on both sides is a ratio of 1.
+//! Lines whose metric has no better direction are left out.
 
 use crate::compare::gain_percent;
 use crate::{Better, Comparison};
@@ -12,16 +12,16 @@ use crate::{Better, Comparison};
 /// The geometric means of all configurations of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gmean {
-    /// Which way of the ratios is better: that of the first line that has one.
+    /// The better direction of the ratios: that of the first line that has one.
     pub better: Better,
-    /// One cell a configuration. `None` where no line gives a ratio.
+    /// One cell per configuration. `None` where no line gives a ratio.
     pub cells: Vec<Option<GmeanCell>>,
 }
 
 /// One configuration's geometric mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GmeanCell {
-    /// The geometric mean of the ratios to the baseline; 1 is as good.
+    /// The geometric mean of the ratios to the baseline; 1 is no difference.
     pub ratio: f64,
     /// Its gain over 1: positive is better.
     pub gain_percent: f64,
@@ -30,8 +30,8 @@ pub struct GmeanCell {
 }
 
 impl Gmean {
-    /// The geometric means of `comparison`, of all lines where one way is better. `None` for one
-    /// without such lines.
+    /// Computes the geometric means over all lines of `comparison` whose metric has a better
+    /// direction. `None` if there are no such lines.
     ///
     /// ```
     /// use brickyard_report::{Better, Comparison, Gmean, Host, Metric, Results, Row};
@@ -54,7 +54,7 @@ impl Gmean {
     }
 }
 
-/// The geometric mean of one configuration's ratios.
+/// Computes the geometric mean of one configuration's ratios.
 fn cell(comparison: &Comparison<'_>, config: usize, better: Better) -> Option<GmeanCell> {
     let mean_of = |cells: &[Option<crate::Cell>], config: usize| cells.get(config).copied()??.mean;
     let logarithms: Vec<f64> = comparison
@@ -81,7 +81,7 @@ fn cell(comparison: &Comparison<'_>, config: usize, better: Better) -> Option<Gm
     })
 }
 
-/// The ratio of two values that have one.
+/// Returns the ratio of two values; `None` where there is none to take the logarithm of.
 fn ratio(new: f64, base: f64) -> Option<f64> {
     if new == base {
         return Some(1.0);
@@ -122,7 +122,7 @@ mod tests {
         let cell = gmean(&[("v", TIME, 4.0, 2.0), ("v", RATE, 3.0, 6.0)]).unwrap();
         assert!((cell.ratio - 0.5).abs() < 1e-12 && (cell.gain_percent - 50.0).abs() < 1e-9);
         assert_eq!(cell.lines, 2);
-        // Told by the rate, which comes first: 2.
+        // The rate comes first and sets the direction: 2.
         let cell = gmean(&[("v", RATE, 3.0, 6.0), ("v", TIME, 4.0, 2.0)]).unwrap();
         assert!((cell.ratio - 2.0).abs() < 1e-12 && (cell.gain_percent - 100.0).abs() < 1e-9);
     }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_better_neither_way_is_no_part_of_it() {
+    fn metrics_without_a_better_direction_are_left_out() {
         let size = Metric::new(TIME.name, TIME.unit, Better::Neither);
         let cell = gmean(&[("u", size, 1.0, 50.0), ("v", RATE, 3.0, 6.0)]).unwrap();
         assert!((cell.ratio - 2.0).abs() < 1e-12 && (cell.gain_percent - 100.0).abs() < 1e-9);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_mean() {
+    fn no_lines_have_no_geometric_mean() {
         assert_eq!(
             Gmean::of(&Comparison::new(&Results::new("test", Host::unknown()))),
             None

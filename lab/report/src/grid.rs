@@ -1,5 +1,5 @@
-//! A document's rows in lines and columns: a line a metric of a workload, a column a configuration.
-//! Both comparisons are such a grid, each with cells of its own.
+//! A document's rows in lines and columns: one line per metric of a workload, one column per
+//! configuration. Both comparisons are such a grid, each with its own cells.
 
 use std::collections::HashMap;
 
@@ -19,14 +19,14 @@ pub struct Line<'a, C> {
     pub workload: &'a str,
     /// What was counted.
     pub metric: Metric<'a>,
-    /// One cell a configuration, in [`Grid::configs`]' order. `None` where a configuration has no
+    /// One cell per configuration, in [`Grid::configs`]' order. `None` where a configuration has no
     /// such row.
     pub cells: Vec<Option<C>>,
 }
 
 impl<'a, C> Grid<'a, C> {
-    /// Lays the rows of `results` side by side; `cells` makes the cells of a line out of its rows,
-    /// one or none a configuration. Linear in rows times configurations.
+    /// Lays the rows of `results` side by side; `cells` makes the cells of a line from its rows, at
+    /// most one per configuration. Linear in rows times configurations.
     pub(crate) fn of(
         results: &'a Results,
         cells: impl Fn(&[Option<&'a Row>]) -> Vec<Option<C>>,
@@ -37,10 +37,10 @@ impl<'a, C> Grid<'a, C> {
             .zip(0..)
             .map(|(name, i)| (*name, i))
             .collect();
-        let mut place: HashMap<(&str, &str), usize> = HashMap::new();
+        let mut line_of: HashMap<(&str, &str), usize> = HashMap::new();
         let mut lines: Vec<(&'a Row, Vec<Option<&'a Row>>)> = Vec::new();
         for row in results.rows() {
-            let line = *place
+            let line = *line_of
                 .entry((row.workload(), row.metric().name))
                 .or_insert_with(|| {
                     lines.push((row, vec![None; configs.len()]));

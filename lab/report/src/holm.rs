@@ -1,12 +1,12 @@
-//! Many tests at once: of a hundred rows that do not differ, five come out at 5 % by chance. Holm's
-//! correction (1979) keeps the chance of even one such row among all of them below the level, and
-//! never says less than Bonferroni's does.
+//! Holm's correction for many tests at once. Of a hundred rows that do not differ, five are
+//! significant at 5 % by chance; the correction (1979) keeps the chance of even one such row among
+//! all of them below the level, and is never less powerful than Bonferroni's.
 
-/// The p of each test corrected for their number, in the same order: hold these against the level.
-/// The smallest of m is multiplied by m, the next by m - 1, and so on; none is less than one before
-/// it, and none above 1.
+/// Returns the p of each test corrected for their number, in the same order, to be compared with
+/// the level. The smallest of m is multiplied by m, the next by m - 1, and so on; none is less than
+/// one before it, and none above 1.
 ///
-/// What is not a number is no test: it stays as it is and is not counted. Costs a sort.
+/// A NaN is no test: it stays as it is and is not counted. Costs a sort.
 ///
 /// ```
 /// assert_eq!(brickyard_report::holm(&[0.03, 0.01, 0.04]), [0.06, 0.03, 0.06]);
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_test_is_not_counted() {
+    fn a_nan_is_not_counted() {
         let corrected = holm(&[f64::NAN, 0.25, 0.125]);
         assert!(corrected[0].is_nan());
         assert_eq!(corrected[1..], [0.25, 0.25]);

@@ -1,9 +1,8 @@
-//! The machine that samples were taken on: the few facts without which a number of cycles means
-//! nothing.
+//! The machine that samples were taken on: the few facts needed to interpret a number of cycles.
 //!
-//! They are read from `/proc`. Where that is not there, or not readable, or says it in another way,
-//! the answer is "unknown" (a `null` for numbers) and never an error: a measurement is not lost for
-//! want of a model name.
+//! They are read from `/proc`. Where that is missing, unreadable or of another form, a text is
+//! "unknown" and a number `None`, never an error: a measurement is not lost for want of a model
+//! name.
 
 use core::fmt;
 use std::fs;
@@ -11,7 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// What stands for a text that could not be found out.
+/// The value of a text that could not be determined.
 const UNKNOWN: &str = "unknown";
 
 /// The keys under which `cpuinfo` names the model: x86, MIPS, POWER, RISC-V, 32-bit Arm.
@@ -38,7 +37,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A machine nothing is known of.
+    /// A machine of which nothing is known.
     pub fn unknown() -> Self {
         Self {
             kernel: UNKNOWN.into(),
@@ -48,12 +47,12 @@ impl Host {
         }
     }
 
-    /// This machine, from `/proc`. What cannot be read there is unknown.
+    /// Reads this machine's facts from `/proc`. What cannot be read there is unknown.
     pub fn read() -> Self {
         Self::read_from(Path::new("/proc"))
     }
 
-    /// A machine whose `/proc` is mounted at `proc`.
+    /// Reads the facts of a machine whose `/proc` is mounted at `proc`.
     pub fn read_from(proc: &Path) -> Self {
         let text = |name: &str| fs::read_to_string(proc.join(name)).unwrap_or_default();
         let kernel = text("sys/kernel/osrelease");
@@ -73,7 +72,7 @@ impl Default for Host {
 }
 
 impl fmt::Display for Host {
-    /// One line for people, with the memory in GiB.
+    /// Writes one line, with the memory in GiB.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "kernel {}, CPU {}", self.kernel, self.cpu)?;
         match self.cpus {
@@ -88,12 +87,12 @@ impl fmt::Display for Host {
     }
 }
 
-/// The text, or "unknown" for none.
+/// Returns the text, or "unknown" if it is empty.
 fn known(text: &str) -> String {
     if text.is_empty() { UNKNOWN } else { text }.into()
 }
 
-/// The value of the first of the `keys` that a `key : value` text has.
+/// Returns the value of the first line of a `key : value` text that has this key.
 fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))
@@ -101,7 +100,7 @@ fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim())
 }
 
-/// The CPU's model by `cpuinfo`, or nothing.
+/// Returns the CPU's model from `cpuinfo`; empty if it has none.
 fn model(cpuinfo: &str) -> &str {
     MODEL_KEYS
         .iter()
@@ -109,7 +108,7 @@ fn model(cpuinfo: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// The CPUs that `stat` has a line for: those online, on every architecture.
+/// Counts the CPUs that `stat` has a line for: those online, on every architecture.
 fn online_cpus(stat: &str) -> Option<u32> {
     let numbered = |line: &&str| {
         line.strip_prefix("cpu")
@@ -120,7 +119,7 @@ fn online_cpus(stat: &str) -> Option<u32> {
         .filter(|&count| count > 0)
 }
 
-/// `MemTotal` of `meminfo`, which counts in KiB though it says kB.
+/// Returns `MemTotal` of `meminfo` in bytes; the file's `kB` is KiB.
 fn memory_bytes(meminfo: &str) -> Option<u64> {
     let kibibytes = value_of(meminfo, "MemTotal")?.strip_suffix("kB")?.trim();
     kibibytes.parse::<u64>().ok()?.checked_mul(1024)
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_unknown() {
+    fn missing_facts_are_unknown() {
         assert_eq!(
             Host::read_from(Path::new("/nowhere/at/all")),
             Host::unknown()

@@ -1,8 +1,8 @@
 //! The document as JSON, written and read back.
 //!
-//! This is the form in which results are kept: it alone holds the samples. What is read is checked
-//! as if it were built anew (`row.rs`, `results.rs`), so a file that somebody edited by hand cannot
-//! state a mean its samples do not give.
+//! This is the form in which results are kept: only it holds the samples. A document that is read
+//! is checked like one that is built (`row.rs`, `results.rs`), so a file edited by hand cannot
+//! state a mean that its samples do not have.
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,15 +12,15 @@ use serde::Serialize;
 
 use crate::{Host, Results, Row, Steps};
 
-/// Why a file of results cannot be read: the file by `Display`, what is wrong with it by `source`.
+/// Why a file of results cannot be read: `Display` names the file, `source` what is wrong with it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file cannot be opened, or is no text.
+    /// The file cannot be opened, or is not UTF-8.
     #[error("cannot read {}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The text is not a document of results.
@@ -42,9 +42,8 @@ pub fn write_json(results: &Results, mut out: impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// The same with a list more, `steps`: for each row that has one before it what [`Steps`] derives,
-/// with the names that the CSV has. Whoever reads the document back ([`read_json`]) derives them
-/// anew, and does not look at these.
+/// Writes the same with an additional list, `steps`: for each row that has one before it the
+/// figures of [`Steps`], with the names of the CSV's columns. [`read_json`] ignores the list.
 ///
 /// # Errors
 /// Those of `out`.
@@ -70,7 +69,7 @@ struct WithSteps<'a> {
     steps: Vec<WrittenStep<'a>>,
 }
 
-/// A step as it is written.
+/// A step in its written form.
 #[derive(Serialize)]
 struct WrittenStep<'a> {
     config: &'a str,
@@ -84,7 +83,7 @@ struct WrittenStep<'a> {
     significant: Option<bool>,
 }
 
-/// The step to a row, if there is one.
+/// Returns the step to a row, if there is one.
 fn step<'a>(steps: &Steps<'a>, row: &'a Row) -> Option<WrittenStep<'a>> {
     let (before, cell) = steps.of_row(row);
     let cell = cell?;
@@ -102,12 +101,12 @@ fn step<'a>(steps: &Steps<'a>, row: &'a Row) -> Option<WrittenStep<'a>> {
     })
 }
 
-/// Reads the text of a document.
+/// Parses the text of a document.
 ///
 /// # Errors
-/// Text that is not JSON, a field that is missing or of another type, a sample that is no number, a
-/// derived number that the samples do not give, or rows that cannot stand beside one another; with
-/// line and column.
+/// Text that is not JSON, a field that is missing or of another type, a sample that is not a
+/// number, a statistic that does not follow from the samples, or rows that contradict one another
+/// ([`ResultsError`](crate::ResultsError)); with line and column.
 ///
 /// ```
 /// let text = r#"{"experiment": "empty", "host": {}, "rows": []}"#;
@@ -155,12 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_cannot_stand_together_are_not_read() {
+    fn a_row_given_twice_is_refused() {
         let row = r#"{"config":"a","workload":"w","metric":"m","unit":"s","better":"lower","samples":[1]}"#;
         let text = format!(r#"{{"experiment": "x", "host": {{}}, "rows": [{row}, {row}]}}"#);
         let refused = parse_json(&text).unwrap_err().to_string();
         assert!(
-            refused.starts_with("a / w / m: there is such a row already"),
+            refused.starts_with("a / w / m: this row exists already"),
             "{refused}"
         );
     }

@@ -1,8 +1,7 @@
-//! The lines under a table that say how to read it: baseline, sign, stars, geometric mean, units,
-//! samples, machine.
+//! The lines under a table that explain it: baseline, sign, stars, geometric mean, units, samples,
+//! machine.
 //!
-//! Only what the table shows is explained; a line about stars under a table that could have none
-//! would be noise.
+//! Only what the table shows is explained: no line about stars under a table that cannot have any.
 
 use std::io::{self, Write};
 
@@ -18,12 +17,12 @@ pub(crate) fn write_legend(
     let baseline = comparison.configs().first().copied().unwrap_or_default();
     writeln!(
         out,
-        "Baseline: {baseline}. In brackets the gain over it; positive is better."
+        "Baseline: {baseline}. In brackets: the gain over it; positive is better."
     )?;
     if cells(comparison).any(|cell| cell.significance != Significance::Untested) {
         writeln!(
             out,
-            "Stars for brackets: significant, the two mean +- 1.96 stddev do not overlap (mmtests; needs n >= 2)."
+            "Stars instead of brackets: significant, the intervals mean +- 1.96 stddev do not overlap (mmtests; needs n >= 2)."
         )?;
     }
     if let Some(gmean) = gmean {
@@ -36,7 +35,7 @@ pub(crate) fn write_legend(
     writeln!(out, "Means of {}. Host: {host}.", samples_text(&counts))
 }
 
-/// All cells that are there.
+/// Returns all cells that exist.
 fn cells(comparison: &Comparison<'_>) -> impl Iterator<Item = Cell> {
     comparison
         .lines()
@@ -44,7 +43,7 @@ fn cells(comparison: &Comparison<'_>) -> impl Iterator<Item = Cell> {
         .flat_map(|line| line.cells.iter().copied().flatten())
 }
 
-/// What the geometric mean is, and what it left out.
+/// Describes the geometric mean, and which lines it leaves out.
 fn gmean_text(comparison: &Comparison<'_>, gmean: &Gmean) -> String {
     let mut text = String::from("Gmean: geometric mean of the ratios to the baseline");
     if comparison
@@ -74,7 +73,7 @@ fn gmean_text(comparison: &Comparison<'_>, gmean: &Gmean) -> String {
     text + "."
 }
 
-/// The metrics' names by unit and direction, in the order of first appearance.
+/// Groups the metrics' names by unit and direction, in the order of first appearance.
 fn units<'a>(comparison: &Comparison<'a>) -> Vec<(&'a str, Better, Vec<&'a str>)> {
     let mut units: Vec<(&str, Better, Vec<&str>)> = Vec::new();
     for metric in comparison.lines().iter().map(|line| line.metric) {
@@ -90,7 +89,7 @@ fn units<'a>(comparison: &Comparison<'a>) -> Vec<(&'a str, Better, Vec<&'a str>)
     units
 }
 
-/// How many samples the cells have, by the number of each.
+/// Formats the least and the greatest number of samples of the cells.
 pub(crate) fn samples_text(counts: &[usize]) -> String {
     let (least, most) = (counts.iter().min(), counts.iter().max());
     match (least.copied().unwrap_or(0), most.copied().unwrap_or(0)) {

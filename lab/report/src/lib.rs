@@ -1,38 +1,40 @@
-//! What a measurement says: samples, their statistics, and tables against a baseline.
+//! Results of measurements: samples, their statistics, and tables against a baseline.
 //!
-//! Every experiment of the lab ends in one document, [`Results`]: rows of samples, each with its
+//! Every experiment of the lab produces one document, [`Results`]: rows of samples, each with its
 //! configuration, its workload and its [`Metric`]. All else here is a view of that document. The
 //! rules are those of mmtests (`MMTests/Stat.pm` and `MMTests/Compare.pm`), the suite in which the
-//! page allocator's tables have been published since 2013, so that a table can be laid beside one
-//! of theirs; where we depart from them, the item says so.
+//! page allocator's tables have been published since 2013, so that tables can be compared side by
+//! side; where the rules differ, the item's documentation says so.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `summary.rs` | [`Summary`]: mean, deviation, confidence interval, percentiles of one row's samples |
 //! | `host.rs` | [`Host`]: the machine the samples were taken on |
-//! | `metric.rs` | [`Metric`] and [`Better`]: what is measured, in which unit, and which way is better |
-//! | `row.rs` | [`Row`]: samples with their names; everything derived is derived there |
-//! | `sample_kind.rs` | [`SampleKind`]: would another run give the same samples? |
-//! | `results.rs` | [`Results`]: the document, and what makes its rows comparable |
+//! | `metric.rs` | [`Metric`] and [`Better`]: what is measured, in which unit, and which direction is better |
+//! | `row.rs` | [`Row`]: samples with their names, and the statistics computed from them |
+//! | `sample_kind.rs` | [`SampleKind`]: whether another run would give the same samples |
+//! | `results.rs` | [`Results`]: the document, and the rules that keep its rows comparable |
 //! | `grid.rs` | the rows in lines and columns |
 //! | `compare.rs` | [`Comparison`]: gain and significance of each cell against the first configuration |
-//! | `signed_rank.rs` | [`SignedRank`]: Wilcoxon's test of runs in pairs |
-//! | `paired_t.rs` | [`PairedT`]: Student's test of the same, for a few pairs |
-//! | `rank_sum.rs`, `welch.rs` | [`RankSum`], [`Welch`]: tests of runs that are not in pairs |
-//! | `holm.rs` | [`holm()`]: the p of many tests at once |
+//! | `signed_rank.rs` | [`SignedRank`]: Wilcoxon's test of paired runs |
+//! | `paired_t.rs` | [`PairedT`]: Student's test of paired runs, for few pairs |
+//! | `rank_sum.rs`, `welch.rs` | [`RankSum`], [`Welch`]: tests of independent runs |
+//! | `holm.rs` | [`holm()`]: p corrected for many tests at once |
 //! | `effect.rs` | [`hedges_g`], [`cliffs_delta`]: how large a difference is |
 //! | `bootstrap.rs` | [`Bootstrap`]: intervals of a mean and of a ratio of means |
-//! | `ratio_interval.rs` | [`ratio_interval`]: the interval of a ratio by the method that so many samples can carry |
+//! | `ratio_interval.rs` | [`ratio_interval`]: the interval of a ratio, by a method that suits the number of samples |
 //! | `steps.rs`, `steps_table.rs` | [`Steps`], [`write_steps`]: each configuration against the one before it, as in 2007 |
 //! | `gmean.rs` | [`Gmean`]: one number for a whole configuration |
-//! | `columns.rs`, `amount.rs` | [`Columns`]: texts in columns, as every table has them; [`bytes_text`] |
-//! | `table.rs`, `legend.rs` | [`write_table`]: the text table, and the lines under it that say how to read it |
-//! | `csv.rs`, `json.rs` | [`write_csv`], [`write_json`], [`read_json`]: the same for other programs |
-//! | `emit.rs` | [`Format`] and [`write()`]: one call that writes any of them |
-//! | `noise.rs` | [`noise_warning`]: a sentence when the samples vary too much to be trusted |
-//! | [`plot`] | curves and dots as SVG, for pages |
-//! | [`policy`] | the policy of such a page: nothing is fetched, no script runs but its own |
-//! | [`pagetypes`] | the picture of 2007, each page a pixel: PNG, GIF, video, and a page with a player |
+//! | `columns.rs`, `amount.rs` | [`Columns`]: aligned columns of text; [`bytes_text`]: amounts of memory |
+//! | `table.rs`, `legend.rs` | [`write_table`]: the text table, and the lines under it that explain it |
+//! | `csv.rs`, `json.rs` | [`write_csv`], [`write_json`], [`read_json`]: the document for other programs |
+//! | `emit.rs` | [`Format`] and [`write()`]: writes any of these formats |
+//! | `noise.rs` | [`noise_warning`]: a warning when the samples vary too much to be trusted |
+//! | [`verdict`] | two documents compared row by row |
+//! | [`plot`] | curves and dots as SVG, for HTML pages |
+//! | [`markup`] | escaping and filling of HTML pages |
+//! | [`policy`] | the content security policy of such a page: nothing is fetched, only its own scripts run |
+//! | [`pagetypes`] | page-type maps as in 2007, each page a pixel: PNG, GIF, video, and an HTML player |
 //!
 //! ```
 //! use brickyard_report::{Better, Format, Host, Metric, Results, Row, TableOptions, write};

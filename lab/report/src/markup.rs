@@ -1,9 +1,9 @@
-//! How texts stand in a self-contained page: escaped, and each at its marker.
+//! Text in self-contained HTML pages: escaping, and filling in a page's markers.
 
 use core::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 
-/// A text as the content of an element, or of an attribute in double quotes.
+/// A text escaped for the content of an element, or of an attribute in double quotes.
 #[derive(Debug, Clone, Copy)]
 pub struct Escaped<'t>(pub &'t str);
 
@@ -25,8 +25,8 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// JSON as the content of a script element: these characters stand in strings only, where they may
-/// be written so.
+/// Escapes JSON for the content of a script element. The escaped characters can only occur within
+/// strings, where JSON allows such escapes.
 #[must_use]
 pub fn escape_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
@@ -43,7 +43,8 @@ pub fn escape_json(json: &str) -> String {
     escaped
 }
 
-/// The text of a script element that holds these scripts, hidden from each other's pages.
+/// Returns the text of a script element that runs these scripts in one strict function scope, so
+/// that they define no globals.
 #[must_use]
 pub fn script(scripts: &[&str]) -> String {
     format!(
@@ -52,14 +53,13 @@ pub fn script(scripts: &[&str]) -> String {
     )
 }
 
-/// Writes a page whose text is `page`, with what `write` writes in the place of each marker
-/// `{{name}}`.
+/// Writes the text `page`, with the output of `write` in place of each marker `{{name}}`.
 ///
 /// # Errors
 /// Those of `out` and of `write`.
 ///
 /// # Panics
-/// Where a marker is not closed: pages are a part of the program.
+/// If a marker is not closed: the texts of pages are part of the program.
 pub fn fill<W: Write>(
     page: &str,
     out: &mut W,

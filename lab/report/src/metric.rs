@@ -1,13 +1,13 @@
-//! A metric: what is measured, in which unit, and which way is better.
+//! A metric: what is measured, in which unit, and which direction is better.
 //!
-//! The three belong together (a gain cannot be signed without the direction, nor read without the
-//! unit), so they travel as one value, which an experiment usually keeps as a constant.
+//! The three form one value, usually a constant of the experiment: a gain has no sign without the
+//! direction, and no meaning without the unit.
 
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Which way of a metric is better.
+/// Which direction of a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -15,13 +15,13 @@ pub enum Better {
     Higher,
     /// Less is better: times, cycles, misses, deviations.
     Lower,
-    /// Neither way is: what describes a run and is no merit of it, such as the size of a batch. It
-    /// is shown and never judged: no gain, and no part in a geometric mean.
+    /// Neither: the metric describes a run, such as the size of a batch. It is shown and never
+    /// judged: no gain, and no part in a geometric mean.
     Neither,
 }
 
 impl Better {
-    /// `higher`, `lower` or `neither`, as the JSON and CSV documents have it.
+    /// `higher`, `lower` or `neither`, as in the JSON and CSV documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Higher => "higher",
@@ -30,7 +30,7 @@ impl Better {
         }
     }
 
-    /// The other way. Neither has none but itself.
+    /// Returns the opposite direction; that of `Neither` is `Neither`.
     #[must_use]
     pub const fn opposite(self) -> Self {
         match self {
@@ -60,22 +60,22 @@ pub struct Metric<'a> {
     pub name: &'a str,
     /// The unit of every sample, such as `cycles`.
     pub unit: &'a str,
-    /// Which way is better.
+    /// Which direction is better.
     pub better: Better,
 }
 
 impl<'a> Metric<'a> {
-    /// One of which `better` is better.
+    /// A metric of which the direction `better` is better.
     pub const fn new(name: &'a str, unit: &'a str, better: Better) -> Self {
         Self { name, unit, better }
     }
 
-    /// One of which less is better.
+    /// A metric of which less is better.
     pub const fn lower(name: &'a str, unit: &'a str) -> Self {
         Self::new(name, unit, Better::Lower)
     }
 
-    /// One of which more is better.
+    /// A metric of which more is better.
     pub const fn higher(name: &'a str, unit: &'a str) -> Self {
         Self::new(name, unit, Better::Higher)
     }

@@ -1,15 +1,15 @@
-//! A warning when samples vary too much for their mean to be trusted, in the manner of hyperfine.
+//! A warning when samples vary too much for their mean to be trusted, as hyperfine prints it.
 //!
 //! A row is noisy when its coefficient of variation is above a limit. The table does not show that
-//! (its stars only say that a difference is not proven), so whoever measures is told on the error
-//! stream, in one sentence, with the worst rows first.
+//! (a missing star only means that a difference is not significant), so there is a warning for the
+//! error stream, one sentence with the worst rows first.
 
 use crate::{Results, Row};
 
 /// The coefficient of variation, in percent, above which a row is noisy.
 pub const NOISE_LIMIT_PERCENT: f64 = 10.0;
 
-/// How many rows the sentence names before it only counts.
+/// The number of rows that the warning names; the others it only counts.
 const NAMED_ROWS_MAX: usize = 3;
 
 /// A row whose samples vary too much.
@@ -21,7 +21,7 @@ pub struct Noisy<'a> {
     pub variation_percent: f64,
 }
 
-/// The rows that vary by more than `limit_percent` of their mean, the worst first.
+/// Returns the rows that vary by more than `limit_percent` of their mean, the worst first.
 ///
 /// Rows of fewer than two samples, and rows whose mean is zero, have no coefficient of variation
 /// and are never noisy.
@@ -41,8 +41,8 @@ pub fn noisy_rows(results: &Results, limit_percent: f64) -> Vec<Noisy<'_>> {
     noisy
 }
 
-/// The warning for `results`, one line without a newline, or `None` where no row varies by more
-/// than [`NOISE_LIMIT_PERCENT`].
+/// Returns the warning for `results`, one line without a newline, or `None` where no row varies by
+/// more than [`NOISE_LIMIT_PERCENT`].
 ///
 /// ```
 /// use brickyard_report::{Better, Host, Metric, Results, Row, noise_warning};
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_single_and_missing_samples_warn_of_nothing() {
+    fn quiet_single_and_missing_samples_give_no_warning() {
         // Deviation 10 of a mean of 100 is the limit, and not above it.
         assert_eq!(
             noise_warning(&results(&[

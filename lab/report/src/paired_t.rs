@@ -1,8 +1,8 @@
-//! Student's t test of pairs: do two means differ, judged by runs that were made in pairs (same
-//! seed, or one right after the other)?
+//! Student's paired t test: whether two means differ, from runs made in pairs (same seed, or one
+//! right after the other).
 //!
-//! It asks for differences that are near normal, and can reach 5 % with as few as two pairs. From
-//! six pairs on [`SignedRank`](crate::SignedRank) asks for less.
+//! It assumes differences that are nearly normal, and can reach 5 % with as few as two pairs. From
+//! six pairs on [`SignedRank`](crate::SignedRank) can reach it too, and assumes less.
 
 use crate::Summary;
 use crate::welch::two_sided;
@@ -12,17 +12,17 @@ use crate::welch::two_sided;
 pub struct PairedT {
     /// The mean difference in standard errors: positive where the first is larger.
     pub t: f64,
-    /// The degrees of freedom: the pairs but one.
+    /// The degrees of freedom: one less than the pairs.
     pub df: f64,
     /// The two-sided p.
     pub p: f64,
 }
 
 impl PairedT {
-    /// Tests `a` against `b`; the samples at the same place are a pair. Costs a sort.
+    /// Tests `a` against `b`; the samples at the same index are a pair. Costs a sort.
     ///
-    /// `None` where there are not as many of both, below two pairs, where a difference is not
-    /// finite, and where all differences are the same: then there is no scatter to judge by.
+    /// `None` where the two differ in length, below two pairs, where a difference is not finite,
+    /// and where all differences are the same: they have no scatter.
     ///
     /// ```
     /// use brickyard_report::PairedT;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_tested_is_not() {
+    fn samples_without_a_test_give_none() {
         assert_eq!(PairedT::of(&[], &[]), None);
         assert_eq!(PairedT::of(&[1.0], &[2.0]), None);
         assert_eq!(PairedT::of(&[1.0, 2.0], &[2.0]), None);

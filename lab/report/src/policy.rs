@@ -1,20 +1,19 @@
-//! The policy of a self-contained page, for its `Content-Security-Policy`: nothing is fetched, and
-//! no script runs but the page's own.
+//! The `Content-Security-Policy` of a self-contained page: nothing is fetched, and only the page's
+//! own scripts run.
 //!
-//! A page holds names and texts from files that others may have written. They are escaped where
-//! they are written; should one ever get through, the policy keeps it from running: a script is
-//! named by the hash of its text, and neither another script, nor a handler in an attribute, nor a
-//! `javascript:` link has one of these hashes.
+//! A page holds names and texts from files of others. They are escaped when they are written;
+//! should one ever get through, the policy keeps it from running: scripts are allowed by the hash
+//! of their text, which no other script, no handler in an attribute and no `javascript:` link has.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use sha2::{Digest as _, Sha256};
 
-/// The policy that lets scripts of exactly these texts run: each is the whole content of a script
-/// element, with its line ends as they are written (`\n`).
+/// Returns the policy that allows scripts of exactly these texts: each is the whole content of a
+/// script element, with its line ends as written (`\n`).
 ///
-/// It goes into `<meta http-equiv="Content-Security-Policy" content="...">`, in double quotes. A
-/// frame with `srcdoc` inherits it, so the scripts of such frames belong to `scripts` too. Cost:
-/// each text is hashed by SHA-256.
+/// It belongs into `<meta http-equiv="Content-Security-Policy" content="...">`, in double quotes. A
+/// frame with `srcdoc` inherits it, so the scripts of such frames belong into `scripts` too. Cost:
+/// one SHA-256 of each text.
 ///
 /// ```
 /// let policy = brickyard_report::policy::of(&["1"]);
@@ -40,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scripts_are_named_by_their_hashes() {
+    fn scripts_are_allowed_by_their_hashes() {
         // An example of the standard, Content Security Policy Level 2, 7.17.2.
         let policy = of(&["alert('Hello, world.');", ""]);
         assert!(policy.contains(

@@ -1,15 +1,15 @@
-//! The rank-sum test of Wilcoxon, Mann and Whitney: does one of two independent columns tend to be
-//! larger? It asks for an order and nothing else, so wild samples cannot carry it away. Runs in
-//! pairs have [`SignedRank`](crate::SignedRank).
+//! The rank-sum test of Wilcoxon, Mann and Whitney: whether one of two independent sides tends to
+//! be larger. It needs only an order, so outliers have little weight. For runs in pairs, see
+//! [`SignedRank`](crate::SignedRank).
 //!
 //! U counts the pairs, one sample of each side, in which the first side's is larger; equal ones
-//! count half. The two-sided p is the chance of a U at least so far from the middle if neither
+//! count half. The two-sided p is the chance of a U at least as far from the middle if neither side
 //! tends to be larger. The rules are the defaults of `scipy.stats.mannwhitneyu`: exact, by counting
 //! all orders, where no two samples are equal and one side has at most [`EXACT_SMALLER_MAX`]; else
 //! by the normal distribution, its variance corrected for ties and U for continuity.
 //!
-//! So p is never below 2 / (n + m choose n) where it is exact: three samples against three cannot
-//! be significant at 5 %.
+//! So an exact p is never below 2 / (n + m choose n): three samples against three cannot be
+//! significant at 5 %.
 
 use statrs::function::erf::erfc;
 
@@ -18,7 +18,8 @@ use crate::Distribution;
 /// The largest number of samples of the smaller side for which p is exact.
 pub const EXACT_SMALLER_MAX: usize = 8;
 
-/// The largest of the larger side: with more, the counts of all orders would not fit 128 bits.
+/// The largest number of samples of the larger side for which p is exact: with more, the counts of
+/// all orders would not fit 128 bits.
 pub const EXACT_LARGER_MAX: usize = 10_000;
 
 /// The outcome of a test.
@@ -35,7 +36,7 @@ pub struct RankSum {
 impl RankSum {
     /// Tests `a` against `b`. `None` where one of them has no samples or one that is not a number.
     ///
-    /// Costs a sort of all; an exact p some 8 additions a pair at most.
+    /// Costs a sort of all, and for an exact p at most some 8 additions per pair.
     ///
     /// ```
     /// use brickyard_report::RankSum;
@@ -65,15 +66,15 @@ impl RankSum {
     }
 }
 
-/// What the order of all samples says.
+/// Counts that the test takes from the order of all samples.
 struct Ranked {
     /// Twice the U of the first side.
     doubled_u: u128,
-    /// Are any two samples equal?
+    /// Whether any two samples are equal.
     has_ties: bool,
     /// The sum of t^3 - t over all runs of t equal samples.
     tied: f64,
-    /// All samples.
+    /// The number of samples of both sides.
     n: f64,
 }
 
@@ -101,7 +102,7 @@ impl Ranked {
         }
     }
 
-    /// p by the normal distribution for the smaller of the two doubled U.
+    /// Computes p by the normal distribution, for the smaller of the two doubled U.
     fn normal_p(&self, pairs: u128, smaller: u128) -> f64 {
         let n = self.n;
         let variance = pairs as f64 / 12.0 * (n + 1.0 - self.tied / (n * (n - 1.0)));
@@ -114,7 +115,7 @@ impl Ranked {
     }
 }
 
-/// Twice the share of all orders of `few` and `many` samples whose U is at most `u`.
+/// Returns twice the share of all orders of `few` and `many` samples whose U is at most `u`.
 fn exact_p(few: usize, many: usize, u: u128) -> f64 {
     let most = u as usize;
     // orders[u]: in how many orders of i and `many` samples U is u. Their sum is (many + i choose
@@ -140,7 +141,7 @@ fn exact_p(few: usize, many: usize, u: u128) -> f64 {
 mod tests {
     use super::*;
 
-    /// All U of `few` samples among `few + many`, by trying every choice of places.
+    /// Returns the U of every choice of `few` positions among `few + many`.
     fn tried(few: usize, many: usize) -> Vec<u32> {
         let n = few + many;
         let choices = (0_u32..1 << n).filter(|choice| choice.count_ones() as usize == few);
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_p_is_that_of_trying_every_order() {
+    fn exact_p_is_that_of_enumerating_every_order() {
         for (few, many) in [(1, 1), (1, 5), (2, 3), (3, 3), (4, 7), (5, 5), (6, 8)] {
             let all = tried(few, many);
             for u in 0..=(few * many / 2) as u32 {
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_exact_test_still_counts_right() {
+    fn the_largest_exact_test_counts_right() {
         let middle = (EXACT_SMALLER_MAX * EXACT_LARGER_MAX / 2) as u128;
         let p = exact_p(EXACT_SMALLER_MAX, EXACT_LARGER_MAX, middle);
         assert_eq!(p, 1.0);
@@ -197,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_ranked_is_not_tested() {
+    fn samples_that_cannot_be_ranked_give_none() {
         assert_eq!(RankSum::of(&[], &[1.0]), None);
         assert_eq!(RankSum::of(&[1.0], &[f64::NAN]), None);
     }
 
     #[test]
-    fn equal_samples_tell_nothing() {
+    fn equal_samples_have_p_1() {
         let same = RankSum::of(&[1.0; 20], &[1.0; 20]).unwrap();
         assert_eq!((same.u, same.p), (200.0, 1.0));
         assert_eq!(same.distribution, Distribution::Normal);

@@ -1,41 +1,41 @@
-//! The 95 % interval of a ratio of two sides, by the method that so many samples can carry.
+//! The 95 % interval of a ratio of two sides, by a method that suits the number of samples.
 //!
-//! From [`BOOTSTRAP_LEAST`] samples a side on it is the bootstrap of the ratio of the means, BCa
-//! (`bootstrap.rs`). With fewer that is far too narrow, since nothing can be drawn that was not
-//! measured: of two pairs it never reaches beyond the two ratios. There it is Student's t interval
-//! of the logarithms, turned back into a ratio: of the logarithms of each pair's ratio, or, where
-//! samples are not in pairs, Welch's of the difference of the mean logarithms. It is an interval of
-//! the ratio of the geometric means, which for samples that scatter by some percent is that of the
-//! means.
+//! From [`BOOTSTRAP_LEAST`] samples per side on, it is the BCa bootstrap of the ratio of the means
+//! (`bootstrap.rs`). With fewer samples the bootstrap is far too narrow, since a resample has only
+//! measured values: for two pairs it never reaches beyond their two ratios. There it is Student's t
+//! interval of logarithms, turned back into a ratio: of the logarithm of each pair's ratio, or, for
+//! independent samples, Welch's interval of the difference of the mean logarithms. That is an
+//! interval of the ratio of the geometric means, which for samples that scatter by some percent is
+//! close to the ratio of the means.
 
 use crate::{Interval, Summary, Welch, bootstrap_paired_ratio, bootstrap_ratio};
 
-/// The fewest samples of each side for which the bootstrap is taken.
+/// The fewest samples per side for which the bootstrap is used.
 pub const BOOTSTRAP_LEAST: usize = 10;
 
-/// What the bootstrap draws by: the same samples give the same interval.
+/// The bootstrap's seed, fixed so that the same samples give the same interval.
 const SEED: u64 = 2007;
 
-/// How the samples of two sides belong together.
+/// Whether the samples of two sides are in pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Runs {
-    /// Those at the same place are a pair: the same seed, or the same round.
+    /// Samples at the same index are a pair: of the same seed, or the same round.
     Paired,
-    /// Each is a run by itself.
+    /// Each sample is an independent run.
     Independent,
 }
 
-/// How an interval was found.
+/// The method by which an interval was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IntervalMethod {
-    /// By Student's t, of logarithms.
+    /// Student's t interval of logarithms.
     LogRatios,
-    /// By the bootstrap, BCa.
+    /// The BCa bootstrap.
     Bootstrap,
 }
 
 impl IntervalMethod {
-    /// The one for so many samples of either side.
+    /// Returns the method for these numbers of samples of the two sides.
     pub const fn of_counts(now: usize, before: usize) -> Self {
         if now < BOOTSTRAP_LEAST || before < BOOTSTRAP_LEAST {
             Self::LogRatios
@@ -44,7 +44,7 @@ impl IntervalMethod {
         }
     }
 
-    /// In words.
+    /// The method's name, as reports print it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LogRatios => "t of log ratios",
@@ -53,22 +53,22 @@ impl IntervalMethod {
     }
 }
 
-/// The interval of a ratio, and how it was found.
+/// The interval of a ratio, and the method by which it was computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioInterval {
     /// The lower end.
     pub low: f64,
     /// The upper end, not below the lower one.
     pub high: f64,
-    /// How it was found.
+    /// How it was computed.
     pub method: IntervalMethod,
 }
 
-/// The 95 % interval of `now` / `before`.
+/// Computes the 95 % interval of `now` / `before`.
 ///
-/// `None` below two samples of either, where one is not finite, for pairs that are not as many of
-/// both, and where there is no ratio: a sample that is not above 0 among few, a mean of `before`
-/// that may be 0 among many. Costs as [`Bootstrap::of_ratio`](crate::Bootstrap::of_ratio) from
+/// `None` below two samples of either, where one is not finite, for pairs of different lengths, and
+/// where there is no ratio: with few samples if one is not above 0, with many if the mean of
+/// `before` may be 0. Costs as much as [`Bootstrap::of_ratio`](crate::Bootstrap::of_ratio) from
 /// [`BOOTSTRAP_LEAST`] samples on, else a sort.
 ///
 /// ```
@@ -90,7 +90,7 @@ pub fn ratio_interval(now: &[f64], before: &[f64], runs: Runs) -> Option<RatioIn
     (low.is_finite() && high.is_finite()).then_some(RatioInterval { low, high, method })
 }
 
-/// By the logarithm of each pair's ratio.
+/// Computes the interval from the logarithm of each pair's ratio.
 fn of_pairs(now: &[f64], before: &[f64]) -> Option<Interval> {
     if now.len() != before.len() {
         return None;
@@ -106,7 +106,7 @@ fn of_pairs(now: &[f64], before: &[f64]) -> Option<Interval> {
     Some(ratios_of(middle - reach, middle + reach))
 }
 
-/// By the mean logarithms of both sides.
+/// Computes the interval from the mean logarithms of both sides.
 fn of_sides(now: &[f64], before: &[f64]) -> Option<Interval> {
     let (now, before) = (logarithms(now)?, logarithms(before)?);
     if let Some(found) = Welch::difference95(&now, &before) {
@@ -126,7 +126,7 @@ fn ratios_of(low: f64, high: f64) -> Interval {
     }
 }
 
-/// `None` where one has none.
+/// Returns the logarithms; `None` where a sample has none.
 fn logarithms(samples: &[f64]) -> Option<Vec<f64>> {
     let of = |sample: &f64| (*sample > 0.0 && sample.is_finite()).then(|| sample.ln());
     samples.iter().map(of).collect()
@@ -146,7 +146,7 @@ mod tests {
         assert!((found.low.ln() - (0.2 - reach)).abs() < 1e-9);
         assert!((found.high.ln() - (0.2 + reach)).abs() < 1e-9);
         assert_eq!(found.method, IntervalMethod::LogRatios);
-        // The bootstrap would not reach beyond what was measured.
+        // The bootstrap does not reach beyond the measured ratios.
         let narrow = bootstrap_paired_ratio(&now, &before, 1).unwrap();
         assert!(found.low < narrow.low && found.high > narrow.high);
     }

@@ -1,9 +1,9 @@
-//! The document that every experiment ends in: rows, and the machine they were taken on.
+//! The document that every experiment produces: rows, and the machine they were taken on.
 //!
 //! Invariant `one-cell`: no two rows share configuration, workload and metric. Invariant
 //! `one-yardstick`: rows of the same workload and metric have the same unit and the same better
-//! direction, whatever their configuration. `push` is the only way in, keeps both, and so a
-//! comparison never has to choose or to convert.
+//! direction, whatever their configuration. Rows are added by `push` only, which keeps both
+//! invariants, so a comparison never has to choose between rows or to convert units.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +11,8 @@ use crate::{Better, Host, Row};
 
 /// The outcome of one experiment.
 ///
-/// Rows keep the order in which they came; the first row's configuration is the baseline of every
-/// comparison.
+/// Rows keep the order in which they were added; the first row's configuration is the baseline of
+/// every comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Results {
@@ -21,18 +21,18 @@ pub struct Results {
     rows: Vec<Row>,
 }
 
-/// Why a row does not fit into a document.
+/// Why a row cannot be added to a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResultsError {
     /// Invariant `one-cell`.
-    #[error("{row}: there is such a row already; give all its samples in one")]
+    #[error("{row}: this row exists already; put all its samples into one row")]
     Twice {
         /// The row's configuration, workload and metric.
         row: String,
     },
     /// Invariant `one-yardstick`.
     #[error(
-        "{row}: in {unit}, {better} is better, but {other} is in {other_unit}, {other_better} is better"
+        "{row}: its unit is {unit} and {better} is better, but {other} has the unit {other_unit} and {other_better} is better"
     )]
     Yardstick {
         /// The row's configuration, workload and metric.
@@ -41,17 +41,17 @@ pub enum ResultsError {
         unit: String,
         /// Its direction.
         better: Better,
-        /// The row that came before.
+        /// The row that it contradicts.
         other: String,
-        /// That one's unit.
+        /// That row's unit.
         other_unit: String,
-        /// That one's direction.
+        /// That row's direction.
         other_better: Better,
     },
 }
 
 impl Results {
-    /// The document of an experiment, still without rows.
+    /// An experiment's document without rows.
     pub fn new(experiment: impl Into<String>, host: Host) -> Self {
         Self {
             experiment: experiment.into(),
@@ -60,10 +60,10 @@ impl Results {
         }
     }
 
-    /// Adds a row. Looks at every row there is.
+    /// Adds a row. Linear in the rows of the document.
     ///
     /// # Errors
-    /// [`ResultsError`] for a row that is there already, and for one that measures the same in
+    /// [`ResultsError`] for a row that exists already, and for one that measures the same in
     /// another unit or direction; the document is then unchanged.
     pub fn push(&mut self, row: Row) -> Result<(), ResultsError> {
         let same_metric = |other: &&Row| {
@@ -91,7 +91,7 @@ impl Results {
         &self.host
     }
 
-    /// The rows in the order in which they came.
+    /// The rows in the order in which they were added.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
@@ -108,7 +108,7 @@ impl Results {
     }
 }
 
-/// The error for two rows that measure the same with different yardsticks.
+/// Makes the error for two rows that measure the same in different units or directions.
 fn yardstick(row: &Row, other: &Row) -> ResultsError {
     ResultsError::Yardstick {
         row: row.name(),
@@ -120,7 +120,7 @@ fn yardstick(row: &Row, other: &Row) -> ResultsError {
     }
 }
 
-/// The document as it is read, before its rows have been looked at together.
+/// The document as it is read, before its rows are checked against one another.
 #[derive(Deserialize)]
 struct Written {
     experiment: String,
@@ -152,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn a_row_comes_once() {
+    fn a_row_is_added_once() {
         let mut results = Results::new("kernbench", Host::unknown());
         results.push(row("a", TIME)).unwrap();
         results.push(row("b", TIME)).unwrap();
         let refused = results.push(row("a", TIME)).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "a / build / time: there is such a row already; give all its samples in one"
+            "a / build / time: this row exists already; put all its samples into one row"
         );
         assert_eq!(results.configs(), ["a", "b"]);
         assert_eq!(results.rows().len(), 2);
@@ -175,7 +175,8 @@ mod tests {
                 .push(row("b", in_milliseconds))
                 .unwrap_err()
                 .to_string(),
-            "b / build / time: in ms, lower is better, but a / build / time is in s, lower is better"
+            "b / build / time: its unit is ms and lower is better, \
+             but a / build / time has the unit s and lower is better"
         );
         let other_way = Metric::higher(TIME.name, TIME.unit);
         assert!(results.push(row("b", other_way)).is_err());

@@ -1,15 +1,15 @@
 //! A row: the samples of one metric of one workload under one configuration.
 //!
-//! Every number of a row but its samples is computed from the samples, here. A row cannot be made
-//! with a mean of one's own, and a row that is read back must agree with its samples.
+//! All statistics of a row are computed from its samples, here. A row cannot be made with a mean
+//! from elsewhere, and a row that is read back must agree with its samples.
 
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Better, Metric, NotFinite, SampleKind, Summary};
 
-/// How far a number read back may be off the one that its samples give, relative to it: the last
-/// digits of another program's arithmetic, and no more.
+/// The largest relative difference between a statistic read back and the one computed from the
+/// samples: rounding in another program's arithmetic.
 const TOLERANCE: f64 = 1e-9;
 
 /// The samples of one metric of one workload under one configuration, with their statistics.
@@ -35,10 +35,10 @@ pub struct Row {
     runs: Option<Vec<u32>>,
 }
 
-/// Why a row cannot be made, or not read back.
+/// Why a row cannot be made, or cannot be read back.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RowError {
-    /// A sample is no number.
+    /// A sample is infinite or not a number.
     #[error("{row}: {sample}")]
     NotFinite {
         /// The row's configuration, workload and metric.
@@ -46,22 +46,24 @@ pub enum RowError {
         /// Which sample.
         sample: NotFinite,
     },
-    /// A document states a number that the samples do not give.
+    /// A document states a statistic that does not follow from the samples.
     #[error("{row}: `{field}` is {stated}, but the {n} samples give {derived}")]
     Disagrees {
         /// The row's configuration, workload and metric.
         row: String,
         /// The field of the document.
         field: &'static str,
-        /// What the document says.
+        /// Its value in the document.
         stated: f64,
-        /// What the samples say: a number, or "none".
+        /// Its value computed from the samples: a number, or "none".
         derived: String,
         /// How many samples there are.
         n: usize,
     },
-    /// The runs are not those of the samples.
-    #[error("{row}: `runs` must name a run for each of the {n} samples, rising, but is {runs:?}")]
+    /// The runs do not match the samples.
+    #[error(
+        "{row}: `runs` must name a run for each of the {n} samples, in rising order, but is {runs:?}"
+    )]
     Runs {
         /// The row's configuration, workload and metric.
         row: String,
@@ -73,8 +75,8 @@ pub enum RowError {
 }
 
 impl Row {
-    /// A row of `samples`, in the order in which they were taken and in the metric's unit. There
-    /// may be none (an experiment that never got that far), and one is enough for a mean.
+    /// Makes a row of `samples`, in the order in which they were taken and in the metric's unit.
+    /// There may be none (an experiment that never got that far), and one is enough for a mean.
     ///
     /// # Errors
     /// [`RowError::NotFinite`] for a sample that is infinite or not a number.
@@ -102,30 +104,30 @@ impl Row {
         })
     }
 
-    /// The same, and says how its samples came about.
+    /// The same row, with the kind of its samples set.
     #[must_use]
     pub fn of_kind(self, kind: SampleKind) -> Self {
         let kind = Some(kind);
         Self { kind, ..self }
     }
 
-    /// The same, and says that its samples are [`SampleKind::Exact`].
+    /// The same row, with its samples marked [`SampleKind::Exact`].
     #[must_use]
     pub fn exact(self) -> Self {
         self.of_kind(SampleKind::Exact)
     }
 
-    /// The same, and says that its samples are [`SampleKind::Timed`].
+    /// The same row, with its samples marked [`SampleKind::Timed`].
     #[must_use]
     pub fn timed(self) -> Self {
         self.of_kind(SampleKind::Timed)
     }
 
-    /// The same, and says of which run each sample is: the samples of two rows that have the same
-    /// run are a pair, of the same seed or the same round.
+    /// The same row, with the run of each sample set: samples of two rows with the same run are a
+    /// pair, of the same seed or the same round.
     ///
     /// # Errors
-    /// [`RowError::Runs`] unless there is one run a sample, and they rise.
+    /// [`RowError::Runs`] unless there is one run per sample, in rising order.
     pub fn of_runs(self, runs: Vec<u32>) -> Result<Self, RowError> {
         let n = self.samples.len();
         if runs.len() != n || !runs.is_sorted_by(|a, b| a < b) {
@@ -136,17 +138,17 @@ impl Row {
         Ok(Self { runs, ..self })
     }
 
-    /// What was measured: an allocator's design, a lock policy, a kernel.
+    /// The configuration that was measured: an allocator's design, a lock policy, a kernel.
     pub fn config(&self) -> &str {
         &self.config
     }
 
-    /// What it was made to do.
+    /// The workload under which it was measured.
     pub fn workload(&self) -> &str {
         &self.workload
     }
 
-    /// What was counted, in which unit, and which way is better.
+    /// What was counted, in which unit, and which direction is better.
     pub fn metric(&self) -> Metric<'_> {
         Metric::new(&self.metric, &self.unit, self.better)
     }
@@ -156,13 +158,13 @@ impl Row {
         &self.samples
     }
 
-    /// How the samples came about. `None` where nobody said: documents did not always.
+    /// How the samples were obtained. `None` if unknown: older documents do not have it.
     pub fn kind(&self) -> Option<SampleKind> {
         self.kind
     }
 
-    /// The runs that the samples are of, in the same order. `None` where nobody said: then they are
-    /// 1, 2, 3 and so on.
+    /// The runs of the samples, in the same order. `None` if not given: then they are 1, 2, 3 and
+    /// so on.
     pub fn runs(&self) -> Option<&[u32]> {
         self.runs.as_deref()
     }
@@ -172,12 +174,12 @@ impl Row {
         &self.summary
     }
 
-    /// Configuration, workload and metric, as error messages and warnings name the row.
+    /// Configuration, workload and metric, the row's name in error messages and warnings.
     pub fn name(&self) -> String {
         row_name(&self.config, &self.workload, &self.metric)
     }
 
-    /// Does `stated`, if the document states it, agree with what the samples give?
+    /// Checks that `stated`, if the document has it, agrees with the value from the samples.
     fn agree(
         &self,
         field: &'static str,
@@ -198,12 +200,12 @@ impl Row {
     }
 }
 
-/// How a row is named in messages.
+/// Returns a row's name for messages.
 fn row_name(config: &str, workload: &str, metric: &str) -> String {
     format!("{config} / {workload} / {metric}")
 }
 
-/// A row as a document holds it: the fields a reader needs, and those it may state.
+/// A row as a document holds it: the required fields, and statistics that it may state.
 #[derive(Deserialize)]
 struct Written {
     config: String,
@@ -244,8 +246,8 @@ impl TryFrom<Written> for Row {
 
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let said = usize::from(self.kind.is_some()) + usize::from(self.runs.is_some());
-        let length = 10 + said;
+        let optional = usize::from(self.kind.is_some()) + usize::from(self.runs.is_some());
+        let length = 10 + optional;
         let mut fields = serializer.serialize_struct("Row", length)?;
         fields.serialize_field("config", &self.config)?;
         fields.serialize_field("workload", &self.workload)?;
@@ -274,21 +276,21 @@ mod tests {
     const ALLOC: Metric<'static> = Metric::lower("alloc", "cycles");
 
     #[test]
-    fn a_sample_that_is_no_number_is_refused_by_name() {
+    fn a_sample_that_is_not_finite_is_refused_by_name() {
         let refused = Row::new("vanilla", "batch-1", ALLOC, vec![1.0, f64::NAN]).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "vanilla / batch-1 / alloc: samples[1] is NaN, and not a finite number"
+            "vanilla / batch-1 / alloc: samples[1] is NaN, not a finite number"
         );
     }
 
     #[test]
-    fn a_document_may_leave_the_derived_out_but_not_contradict_the_samples() {
+    fn a_document_may_omit_statistics_but_not_contradict_the_samples() {
         let text = r#"{"config":"a","workload":"w","metric":"m","unit":"s","better":"higher","samples":[1,3]}"#;
         let row: Row = serde_json::from_str(text).unwrap();
         assert_eq!(row.summary().mean(), Some(2.0));
 
-        for (stated, said) in [
+        for (stated, message) in [
             (
                 r#""mean":2.5"#,
                 "a / w / m: `mean` is 2.5, but the 2 samples give 2",
@@ -297,12 +299,12 @@ mod tests {
         ] {
             let wrong = text.replace(r#""samples""#, &format!("{stated},\"samples\""));
             let refused = serde_json::from_str::<Row>(&wrong).unwrap_err().to_string();
-            assert!(refused.contains(said), "{refused}");
+            assert!(refused.contains(message), "{refused}");
         }
     }
 
     #[test]
-    fn kind_and_runs_are_read_back_and_may_be_lacking() {
+    fn kind_and_runs_are_read_back_and_may_be_missing() {
         let row = Row::new("a", "w", ALLOC, vec![5.0, 6.0]).unwrap();
         let plain = serde_json::to_string(&row).unwrap();
         assert!(

@@ -1,18 +1,18 @@
-//! How the samples of a row came about: whether another run would give the same ones again.
+//! Whether another run would give the same samples again.
 //!
-//! It decides how two documents are held against each other. Of what is exact any difference is one
-//! of the code; of what is timed the host has a part.
+//! It decides how two documents are compared. Any difference of exact rows is one of the code;
+//! differences of timed rows are in part the host's.
 
 use serde::{Deserialize, Serialize};
 
-/// How the samples of a row came about.
+/// How the samples of a row were obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SampleKind {
     /// Simulated, replayed, or counted: the same work gives the same samples on every host. A
-    /// sample's run says which work that is.
+    /// sample's run identifies the work.
     Exact,
-    /// By the clock of a host, or by its counters: they scatter, and more from run to run than
-    /// within one.
+    /// Measured with a host's clock or counters: the samples scatter, and more from run to run than
+    /// within a run.
     Timed,
 }

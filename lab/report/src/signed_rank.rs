@@ -1,18 +1,18 @@
-//! Wilcoxon's signed-rank test: do two columns differ, judged by runs that were made in pairs (same
-//! seed, or one right after the other)?
+//! Wilcoxon's signed-rank test: whether two columns differ, from runs made in pairs (same seed, or
+//! one right after the other).
 //!
-//! The differences of the pairs are ranked by size. If the columns do not differ, each of them has
-//! either sign with equal chance, and the ranks of the positive ones sum up to about as much as
+//! The differences of the pairs are ranked by size. If the columns do not differ, each difference
+//! has either sign with equal chance, and the ranks of the positive ones sum up to about as much as
 //! those of the negative ones. The two-sided p is the chance of sums at least as far apart.
 //!
-//! The rules, where books differ:
+//! The rules, where textbooks differ:
 //! - A pair without a difference is dropped (Wilcoxon's own rule, `zero_method="wilcox"` in SciPy),
-//!   and so is not among the `n` of the test.
+//!   and so is not counted in the `n` of the test.
 //! - Differences of the same size share the mean of their ranks.
 //! - Up to [`EXACT_PAIRS_MAX`] pairs p is exact, with ties too: all 2^n ways to give signs to these
-//!   ranks are counted. Above, the normal distribution stands in, its variance corrected for ties
-//!   and the sum for continuity. (That approximation must not judge a few pairs: for five equal
-//!   differences it says 0.037, where no less than 2 of 32 ways are as extreme.)
+//!   ranks are counted. Above that, p is by the normal distribution, with the variance corrected
+//!   for ties and the sum for continuity. (That approximation is wrong for few pairs: for five
+//!   equal differences it gives 0.037, while 2 of the 32 ways are as extreme, which is 0.0625.)
 //!
 //! So p is never below [`smallest_p`], 2 / 2^n: with five pairs or fewer no difference, however
 //! large, is significant at 5 %.
@@ -25,27 +25,27 @@ pub const EXACT_PAIRS_MAX: usize = 50;
 /// How p was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Distribution {
-    /// By counting.
+    /// By counting all outcomes.
     Exact,
     /// By the normal distribution, corrected for ties and continuity.
     Normal,
 }
 
-/// Why there is no test.
+/// Why samples cannot be tested in pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unpaired {
     /// A sample has no partner.
-    #[error("{before} samples and {after} are not in pairs; take as many of both")]
+    #[error("{before} and {after} samples do not form pairs; take the same number of both")]
     Lengths {
-        /// Samples of the one side.
+        /// The number of samples before.
         before: usize,
-        /// Samples of the other.
+        /// The number of samples after.
         after: usize,
     },
-    /// A difference that cannot be ranked.
-    #[error("the samples of pair {index} have no difference that is a number")]
+    /// A difference cannot be ranked.
+    #[error("the difference of the samples of pair {index} is not a number")]
     NoDifference {
-        /// The pair, from 0.
+        /// The pair's index, from 0.
         index: usize,
     },
 }
@@ -53,13 +53,13 @@ pub enum Unpaired {
 /// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignedRank {
-    /// The pairs that differ.
+    /// The number of pairs that differ.
     pub pairs: usize,
-    /// The pairs that do not, and were dropped.
+    /// The number of equal pairs, which were dropped.
     pub equal: usize,
     /// The sum of the ranks of the pairs that grew from `before` to `after`.
     pub grown: f64,
-    /// The sum of the ranks of those that fell.
+    /// The sum of the ranks of the pairs that fell.
     pub fallen: f64,
     /// The two-sided p; 1 where no pair differs.
     pub p: f64,
@@ -68,7 +68,7 @@ pub struct SignedRank {
 }
 
 impl SignedRank {
-    /// Tests `after` against `before`; the samples at the same place are a pair.
+    /// Tests `after` against `before`; the samples at the same index are a pair.
     ///
     /// ```
     /// use brickyard_report::SignedRank;
@@ -80,7 +80,7 @@ impl SignedRank {
     /// ```
     ///
     /// # Errors
-    /// [`Unpaired`]: not as many of both, or a difference that is no number.
+    /// [`Unpaired`]: different lengths, or a difference that is not a number.
     pub fn of(before: &[f64], after: &[f64]) -> Result<Self, Unpaired> {
         if before.len() != after.len() {
             return Err(Unpaired::Lengths {
@@ -100,7 +100,7 @@ impl SignedRank {
         ))
     }
 
-    /// The test of differences in the order of their sizes.
+    /// Tests differences that are sorted by size.
     fn of_ranked(differences: &[f64], equal: usize) -> Self {
         let pairs = differences.len();
         let ranks = doubled_ranks(differences);
@@ -124,18 +124,18 @@ impl SignedRank {
     }
 }
 
-/// The least p that so many differing pairs can give: 2 / 2^n, and 1 for none.
+/// Returns the least p that `pairs` differing pairs can have: 2 / 2^n, and 1 for none.
 pub fn smallest_p(pairs: usize) -> f64 {
     (2.0_f64).powf(1.0 - pairs as f64).min(1.0)
 }
 
-/// Where runs of differences of the same size begin and end.
+/// Returns the lengths of the runs of differences of the same size.
 fn ties(differences: &[f64]) -> impl Iterator<Item = usize> {
     let runs = differences.chunk_by(|a, b| a.abs() == b.abs());
     runs.map(<[f64]>::len)
 }
 
-/// Twice the rank of each difference: whole numbers, also where a tie shares the mean of its ranks.
+/// Returns twice the rank of each difference: a whole number even where ties share a mean rank.
 fn doubled_ranks(differences: &[f64]) -> Vec<u64> {
     let mut ranks = Vec::with_capacity(differences.len());
     for run in ties(differences) {
@@ -145,11 +145,10 @@ fn doubled_ranks(differences: &[f64]) -> Vec<u64> {
     ranks
 }
 
-/// How many of all ways to choose from the ranks sum up to at most `smaller`, twice, as a share of
-/// all ways.
+/// Returns twice the share of all subsets of the ranks that sum up to at most `smaller`.
 fn exact_p(ranks: &[u64], smaller: u64) -> f64 {
     let most = smaller as usize;
-    // ways[s]: how many choices from the ranks so far sum up to s. At most 2^50 of them, which an
+    // ways[s]: the number of subsets of the ranks so far that sum up to s. At most 2^50, which an
     // f64 holds exactly.
     let mut ways = vec![0_u64; most + 1];
     ways[0] = 1;
@@ -162,7 +161,7 @@ fn exact_p(ranks: &[u64], smaller: u64) -> f64 {
     (as_extreme as f64 * smallest_p(ranks.len())).min(1.0)
 }
 
-/// The same by the normal distribution.
+/// Computes the same by the normal distribution.
 fn normal_p(differences: &[f64], smaller: u64) -> f64 {
     let n = differences.len() as f64;
     let mean = n * (n + 1.0) / 4.0;
@@ -179,12 +178,12 @@ fn normal_p(differences: &[f64], smaller: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The test of these differences.
+    /// Tests these differences.
     fn of(differences: &[f64]) -> SignedRank {
         SignedRank::of(&vec![0.0; differences.len()], differences).unwrap()
     }
 
-    /// The differences 1..=n, of which those of the ranks in `fallen` are negative.
+    /// Tests the differences 1..=n, with negative ones chosen so that their ranks sum to `fallen`.
     fn with_fallen(n: usize, fallen: u64) -> SignedRank {
         let mut left = fallen;
         let mut differences: Vec<f64> = (1..=n).map(|rank| rank as f64).collect();
@@ -272,7 +271,7 @@ mod tests {
         ];
         close(&tied, 9.0, 0.03515625, Distribution::Exact);
         assert_eq!((of(&tied).pairs, of(&tied).equal), (11, 2));
-        // As many as are still counted: every third is negative, 50 in all.
+        // The most pairs that are counted exactly, 50; every third is negative.
         let sign = |i: i32| if i % 3 == 0 { -1.0 } else { 1.0 };
         let fifty: Vec<f64> = (0..50).map(|i| f64::from(i + 1) * sign(i)).collect();
         close(&fifty, 425.0, 0.03996834652842374, Distribution::Exact);
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn few_pairs_prove_nothing() {
+    fn few_pairs_are_never_significant() {
         for (n, p) in [(0, 1.0), (1, 1.0), (4, 0.125), (5, 0.0625), (6, 0.03125)] {
             assert_eq!(smallest_p(n), p);
             assert_eq!(with_fallen(n, 0).p, p);
@@ -301,7 +300,7 @@ mod tests {
         let forth = of(&[3.0, -1.0, 4.0, 1.5, -5.0, 9.0, 2.0]);
         let back = of(&[-2.0, -9.0, 5.0, -1.5, -4.0, 1.0, -3.0]);
         assert_eq!((forth.p, forth.grown), (back.p, back.fallen));
-        // As many above as below: nothing is less remarkable.
+        // Equal sums have p = 1.
         assert_eq!(of(&[1.0, -2.0, -3.0, 4.0]).p, 1.0);
         let alternating: Vec<f64> = (0..64)
             .map(|i| if i % 2 == 0 { 1.0 } else { -1.0 })
@@ -310,11 +309,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_pairs_is_refused() {
+    fn samples_not_in_pairs_are_refused() {
         let refused = SignedRank::of(&[1.0], &[1.0, 2.0]).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "1 samples and 2 are not in pairs; take as many of both"
+            "1 and 2 samples do not form pairs; take the same number of both"
         );
         let refused = SignedRank::of(&[1.0, 2.0], &[1.0, f64::NAN]).unwrap_err();
         assert_eq!(refused, Unpaired::NoDifference { index: 1 });

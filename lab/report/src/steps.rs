@@ -1,19 +1,20 @@
-//! Each configuration against the one before it, as Porter printed his tables in 2007: what does
-//! each change add to the last?
+//! Each configuration against the one before it, as in Porter's tables of 2007: what each change
+//! adds to the one before.
 //!
-//! Speedup is the mean before over the mean now for what is better when lower, so above 1 is
-//! better. For what is better when higher it is the other way round, so that above 1 is better
-//! there too. (He divided the same way for both: his hdparm row, in MB/s, must be read upside
-//! down.)
+//! For lower-is-better metrics speedup is the mean before divided by the mean now, for
+//! higher-is-better ones the mean now divided by the mean before, so above 1 is always better.
+//! (Porter divided the same way for both: in his hdparm row, in MB/s, below 1 is better.)
 //!
-//! The interval is his: 1.96 * stddev / sqrt(n) to either side of the mean, by the normal
-//! distribution. His figures say so: .049 for a deviation of .05 of 4 runs, .052 for .103 of 15,
-//! 5.417 for 6.180 of 5. For so few runs it is too narrow, by Student's t 1.62 times for 4 and 1.09
-//! times for 15; [`Summary::ci95`](crate::Summary::ci95) is that one.
+//! The interval is Porter's too: 1.96 * stddev / sqrt(n) to either side of the mean, by the normal
+//! distribution. His figures show the formula: .049 for a deviation of .05 of 4 runs, .052 for .103
+//! of 15, 5.417 for 6.180 of 5. For so few runs it is too narrow: by Student's t, which
+//! [`Summary::ci95`](crate::Summary::ci95) uses, it is 1.62 times as wide for 4 and 1.09 times for
+//! 15.
 //!
-//! The star is that of the signed-rank test (`signed_rank.rs`) of the two rows' samples, which must
-//! be in pairs: the samples at the same place have the same seed, or were taken in the same round.
-//! Each step is tested by itself; of many, one in twenty has a star by chance.
+//! The star marks significance by the signed-rank test (`signed_rank.rs`) of the two rows' samples,
+//! which must be in pairs: samples at the same index have the same seed, or were taken in the same
+//! round. Each step is tested by itself; of many steps that change nothing, one in twenty has a
+//! star by chance.
 
 use crate::grid::{Grid, Line};
 use crate::{Better, INTERVAL_DEVIATIONS, Results, Row, SignedRank};
@@ -24,21 +25,21 @@ pub const SIGNIFICANT_P: f64 = 0.05;
 /// A configuration against the one before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// How many times better its mean is: above 1 is better, whichever way the metric goes. `None`
-    /// where a mean is missing or zero, and where neither way is better.
+    /// The ratio of the means: above 1 is better, whichever direction of the metric is better.
+    /// `None` where a mean is missing or zero, and where neither direction is better.
     pub speedup: Option<f64>,
-    /// The test of the two, whose samples are pairs. `None` where they are not.
+    /// The test of the two rows' samples in pairs. `None` where they are not in pairs.
     pub test: Option<SignedRank>,
 }
 
 impl Step {
-    /// The star: is p below [`SIGNIFICANT_P`]?
+    /// Returns true if the step has a star: p is below [`SIGNIFICANT_P`].
     pub fn is_significant(&self) -> bool {
         self.test.is_some_and(|test| test.p < SIGNIFICANT_P)
     }
 }
 
-/// One configuration's part of a line.
+/// One configuration's cell of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepCell {
     /// The number of samples.
@@ -50,11 +51,12 @@ pub struct StepCell {
     /// Half the width of the mean's 95 % interval by the normal distribution, in the line's unit.
     /// `None` below two samples.
     pub interval95: Option<f64>,
-    /// Against the configuration before. `None` for the first, and where that has no such row.
+    /// The step from the configuration before. `None` for the first configuration, and where the
+    /// one before has no such row.
     pub step: Option<Step>,
 }
 
-/// A document's rows side by side, each configuration held against the one before.
+/// A document's rows side by side, each configuration compared with the one before.
 ///
 /// ```
 /// use brickyard_report::{Better, Host, Metric, Results, Row, Steps};
@@ -70,8 +72,8 @@ pub struct StepCell {
 pub type Steps<'a> = Grid<'a, StepCell>;
 
 impl<'a> Steps<'a> {
-    /// Lays the rows of `results` side by side. Linear in rows times configurations, and a test
-    /// each.
+    /// Lays the rows of `results` side by side. Linear in rows times configurations, plus a test
+    /// per cell.
     #[must_use]
     pub fn new(results: &'a Results) -> Self {
         Self::of(results, |rows| {
@@ -83,8 +85,8 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// The cell of a row of the document, and the configuration that it is held against: none for
-    /// the first, and where that has no such row. Looks through the lines.
+    /// Returns the cell of a row of the document, and the configuration that it is compared with:
+    /// `None` for the first, and where the one before has no such row. Linear in the lines.
     pub fn of_row(&self, row: &Row) -> (Option<&'a str>, Option<StepCell>) {
         let here = |line: &&Line<'_, StepCell>| {
             line.workload == row.workload() && line.metric.name == row.metric().name
@@ -150,7 +152,7 @@ mod tests {
         results
     }
 
-    /// `n` samples of this mean and this deviation.
+    /// Returns `n` samples of this mean and this deviation.
     fn samples(n: usize, mean: f64, deviation: f64) -> Vec<f64> {
         // Half above, half below, and one in the middle where they are odd.
         let away = deviation * ((n - 1) as f64 / (n - n % 2) as f64).sqrt();
@@ -162,7 +164,7 @@ mod tests {
         (0..n).map(|i| mean + away * sign(i)).collect()
     }
 
-    /// Deviations and intervals as he printed them, of 4, 15 and 5 runs.
+    /// Deviations and intervals as Porter printed them, of 4, 15 and 5 runs.
     #[test]
     fn intervals_are_those_of_2007() {
         for (n, deviation, printed) in [
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn more_of_what_is_better_when_higher_is_a_speedup() {
+    fn a_higher_rate_is_a_speedup() {
         let rate = Metric::higher(TIME.name, TIME.unit);
         let results = results(rate, &[("a", &[2.0, 2.0]), ("b", &[3.0, 3.0])]);
         let step = Steps::new(&results).lines()[0].cells[1].unwrap().step;
@@ -226,7 +228,7 @@ mod tests {
         let before: Vec<f64> = (0..6).map(|i| 10.0 + f64::from(i)).collect();
         let now: Vec<f64> = before.iter().map(|x| x * 0.99).collect();
         assert!(second(&before, &now).is_significant());
-        // The fifth pair is not enough, however clear they are.
+        // Five pairs are not enough, however clear their differences are.
         assert!(!second(&before[..5], &now[..5]).is_significant());
         // The same samples in another order are other pairs.
         let turned: Vec<f64> = now.iter().rev().copied().collect();
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_nothing_before_it_has_no_step() {
+    fn a_row_without_one_before_it_has_no_step() {
         let mut results = results(TIME, &[("a", &[1.0]), ("c", &[0.0])]);
         let only = Row::new("b", "other", TIME, vec![1.0]).unwrap();
         results.push(only).unwrap();

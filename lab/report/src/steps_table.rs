@@ -1,9 +1,9 @@
 //! The text table of [`Steps`]: each column against the one before it, in the form of 2007.
 //!
-//! What the table is about is the metric of the document's first row: it has mean, deviation,
-//! interval and speedup, a line each. The other metrics explain it, and have their means alone;
-//! what else is derived of them is in the CSV and the JSON. The legend says when no star was
-//! possible: the documents' four runs could not have had one.
+//! The main metric is that of the document's first row: mean, deviation, interval and speedup have
+//! a line each. The other metrics only have a line of means; their other figures are in the CSV and
+//! the JSON. The legend says when there are too few pairs for a star: with the four runs of the
+//! documents none is possible.
 
 use std::io::{self, Write};
 
@@ -14,17 +14,17 @@ use crate::summary::t_quantile;
 use crate::table::{aligned, fixed, texts_of};
 use crate::{Better, Deviation, Host, INTERVAL_DEVIATIONS, Results, TableOptions, smallest_p};
 
-/// The least width of a column of numbers, without the place of the star.
+/// The least width of a column of numbers, without the star.
 const VALUE_WIDTH: usize = 9;
 
 /// The digits of a speedup, as in 2007.
 const SPEEDUP_DECIMALS: usize = 3;
 
-/// Writes `results` as a text table, each column against the one before: title, heads, lines,
-/// legend. Without deviations there are no intervals either.
+/// Writes `results` as a text table, each column against the one before: title, column headings,
+/// lines, legend. Without deviations there are no intervals either.
 ///
-/// `-` stands for a row that a configuration, or the one before it, does not have; `n/a` for a
-/// number that the samples do not give.
+/// `-` is a row that a configuration, or the one before it, does not have; `n/a` a statistic that
+/// the samples do not define.
 ///
 /// # Errors
 /// Those of `out`.
@@ -55,7 +55,7 @@ pub fn write_steps(
     write_legend(results.host(), &steps, options, &mut out)
 }
 
-/// The lines under that of the mean.
+/// Makes the lines under that of the mean.
 fn details(line: &Line<'_, StepCell>, options: &TableOptions<'_>) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     if options.deviation == Deviation::Shown {
@@ -71,7 +71,7 @@ fn details(line: &Line<'_, StepCell>, options: &TableOptions<'_>) -> Vec<Vec<Str
     lines
 }
 
-/// A line of one number of each cell.
+/// Makes a line with one number of each cell.
 fn numbers(
     label: &str,
     line: &Line<'_, StepCell>,
@@ -87,7 +87,7 @@ fn numbers(
     })
 }
 
-/// A cell's speedup with its star.
+/// Formats a cell's speedup with its star.
 fn speedup_text(cell: Option<&StepCell>) -> String {
     let Some(step) = cell.and_then(|cell| cell.step) else {
         return cell_text("-");
@@ -101,12 +101,12 @@ fn speedup_text(cell: Option<&StepCell>) -> String {
     }
 }
 
-/// A text with the empty place of a star.
+/// Formats a text, with a space in the star's column.
 fn cell_text(text: &str) -> String {
     format!("{text:>VALUE_WIDTH$} ")
 }
 
-/// The lines under the table.
+/// Writes the lines under the table.
 fn write_legend(
     host: &Host,
     steps: &Steps<'_>,
@@ -121,9 +121,9 @@ fn write_legend(
     };
     let counts: Vec<usize> = of_main().map(|cell| cell.n).collect();
     let ratio = match main.better {
-        Better::Lower => "the mean before over the mean; above 1 is better",
-        Better::Higher => "the mean over the mean before; above 1 is better",
-        Better::Neither => "none, for neither way is better",
+        Better::Lower => "mean of the column before / mean; above 1 is better",
+        Better::Higher => "mean / mean of the column before; above 1 is better",
+        Better::Neither => "none; neither direction is better",
     };
     writeln!(out, "Speedup: {ratio}.")?;
     if options.deviation == Deviation::Shown {
@@ -136,13 +136,13 @@ fn write_legend(
             let chance = tests.len() as f64 * SIGNIFICANT_P;
             writeln!(
                 out,
-                "*: p < {SIGNIFICANT_P} by Wilcoxon's signed-rank test of {pairs} pairs (two-sided); of {} tests, {chance:.1} by chance.",
+                "*: p < {SIGNIFICANT_P} by Wilcoxon's signed-rank test of {pairs} pairs (two-sided); of {} tests {chance:.1} expected by chance.",
                 tests.len()
             )?;
         } else {
             writeln!(
                 out,
-                "No star is possible: {pairs} pairs have p = {least} at least by Wilcoxon's signed-rank test; take 6 or more."
+                "No star is possible: with {pairs} pairs p is at least {least} by Wilcoxon's signed-rank test; take 6 or more."
             )?;
         }
     }
@@ -152,7 +152,7 @@ fn write_legend(
     writeln!(out, "Means of {}. Host: {host}.", samples_text(&counts))
 }
 
-/// Which interval it is, and by how much it is too narrow.
+/// Writes which interval it is, and by how much it is too narrow.
 fn write_interval(counts: &[usize], mut out: impl Write) -> io::Result<()> {
     write!(
         out,
@@ -166,7 +166,7 @@ fn write_interval(counts: &[usize], mut out: impl Write) -> io::Result<()> {
     writeln!(out, ".")
 }
 
-/// The metrics' names by unit, in the order of first appearance.
+/// Groups the metrics' names by unit, in the order of first appearance.
 fn units<'a>(steps: &Steps<'a>) -> Vec<(&'a str, Vec<&'a str>)> {
     let mut units: Vec<(&str, Vec<&str>)> = Vec::new();
     for metric in steps.lines().iter().map(|line| line.metric) {

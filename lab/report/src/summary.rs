@@ -1,14 +1,14 @@
 //! The statistics of one row's samples.
 //!
-//! Names and rules are those of mmtests' `Stat.pm`, whose numbers go into kernel mailing lists. Two
-//! things differ. Where mmtests answers `NaN` (a deviation of one sample, any mean of none) the
-//! answer here is `None`, so that no output ever holds a number that is none. And four slips of its
-//! code are not rebuilt: its median looks one element too low, its percentiles of few samples wrap
-//! round to the largest one, the best 95 % of a rate keep one sample too many, and a harmonic mean
-//! met by a zero is silently wrong; each method says what it does instead.
+//! Names and rules are those of mmtests' `Stat.pm`, whose numbers appear on kernel mailing lists.
+//! Two things differ. Where mmtests returns `NaN` (a deviation of one sample, any mean of none) the
+//! result here is `None`, so no output ever holds a NaN. And four errors of its code are not
+//! copied: its median is one element too low, its percentiles of few samples wrap around to the
+//! largest one, the best 95 % of a rate have one sample too many, and a harmonic mean with a 0 is
+//! silently wrong; each method documents what it does instead.
 //!
 //! Invariant `in-range`: min <= mean <= max. Rounding of the sum alone could break it (three times
-//! 0.1 sums to more than 0.3), and samples that are all the same would then seem to vary.
+//! 0.1 sums to more than 0.3), and samples that are all equal would then appear to vary.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -20,18 +20,17 @@ pub(crate) const UPPER_PROBABILITY: f64 = 0.975;
 /// The share of samples, in percent, that [`Summary::best_mean`] keeps (mmtests' `BAmean-95`).
 const BEST_PERCENT: usize = 95;
 
-/// A sample that is no number, or infinite.
+/// The error for a sample that is infinite or not a number.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("samples[{index}] is {value}, and not a finite number")]
+#[error("samples[{index}] is {value}, not a finite number")]
 pub struct NotFinite {
-    /// Its place among the samples, from 0.
+    /// Its index among the samples, from 0.
     pub index: usize,
-    /// What it is.
+    /// Its value.
     pub value: f64,
 }
 
-/// The statistics of one vector of samples, in the unit of the samples unless a method says
-/// percent.
+/// The statistics of one vector of samples, in the samples' unit unless a method returns percent.
 ///
 /// ```
 /// let cycles = brickyard_report::Summary::of(&[4.0, 2.0, 6.0])?;
@@ -48,7 +47,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The statistics of `samples`, of which there may be none. Costs a sort.
+    /// Computes the statistics of `samples`, of which there may be none. Costs a sort.
     ///
     /// # Errors
     /// [`NotFinite`] names the first sample that is infinite or not a number.
@@ -83,7 +82,7 @@ impl Summary {
     /// The harmonic mean n / sum(1/x) (mmtests' `Hmean`), the right mean of rates over equal
     /// amounts of work.
     ///
-    /// `None` without samples, and where one is zero or negative: it has no harmonic mean.
+    /// `None` without samples, and where one is zero or negative: there is no harmonic mean.
     pub fn harmonic_mean(&self) -> Option<f64> {
         let (min, max) = (self.min()?, self.max()?);
         if min <= 0.0 {
@@ -136,11 +135,10 @@ impl Summary {
         finite(t * (stddev / (self.n() as f64).sqrt()))
     }
 
-    /// The sample that `percent` of 100 do not exceed: the element int(n * percent / 100) - 1 in
-    /// order (mmtests).
+    /// The sample that `percent` of 100 samples do not exceed: the element int(n * percent / 100) -
+    /// 1 in order (mmtests), or the first where that index is negative.
     ///
-    /// Where that lies before the first, the first. `None` without samples, and unless 0 <
-    /// `percent` <= 100.
+    /// `None` without samples, and unless 0 < `percent` <= 100.
     pub fn percentile(&self, percent: f64) -> Option<f64> {
         if !(percent > 0.0 && percent <= 100.0) {
             return None;
@@ -150,8 +148,8 @@ impl Summary {
     }
 
     /// The arithmetic mean of the best 95 % of the samples, int(n * 0.95) of them but at least one
-    /// (mmtests' `BAmean-95`): what the machine can do when nothing disturbs it; of all where
-    /// neither way is better. `None` without samples.
+    /// (mmtests' `BAmean-95`): the machine's performance without disturbance. Of all samples where
+    /// neither direction is better. `None` without samples.
     pub fn best_mean(&self, better: Better) -> Option<f64> {
         let kept = (self.n() * BEST_PERCENT / 100).max(1).min(self.n());
         mean_of(match better {
@@ -162,7 +160,7 @@ impl Summary {
     }
 }
 
-/// The mean of samples that are in order.
+/// Computes the mean of sorted samples.
 fn mean_of(sorted: &[f64]) -> Option<f64> {
     let (min, max) = (*sorted.first()?, *sorted.last()?);
     let sum: f64 = sorted.iter().sum();
@@ -170,7 +168,7 @@ fn mean_of(sorted: &[f64]) -> Option<f64> {
     finite(sum / sorted.len() as f64).map(|mean| mean.clamp(min, max))
 }
 
-/// The deviation of samples from their mean.
+/// Computes the standard deviation. `None` below two samples.
 fn stddev_of(samples: &[f64], mean: f64) -> Option<f64> {
     if samples.len() < 2 {
         return None;
@@ -179,13 +177,13 @@ fn stddev_of(samples: &[f64], mean: f64) -> Option<f64> {
     finite((squares / (samples.len() - 1) as f64).sqrt())
 }
 
-/// The 0.975 quantile of Student's t with that many degrees of freedom. `None` at 0.
+/// Returns the 0.975 quantile of Student's t with `degrees` degrees of freedom. `None` at 0.
 pub(crate) fn t_quantile(degrees: usize) -> Option<f64> {
     let student = StudentsT::new(0.0, 1.0, degrees as f64).ok()?;
     finite(student.inverse_cdf(UPPER_PROBABILITY))
 }
 
-/// `None` where samples near the end of f64's range made a sum overflow.
+/// Returns the value if it is finite; sums of samples near the limit of f64 overflow.
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
@@ -207,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn none_and_one_claim_nothing_they_cannot_know() {
+    fn no_and_one_sample_leave_statistics_undefined() {
         let none = of(&[]);
         assert_eq!(none.n(), 0);
         let all = [
@@ -316,11 +314,11 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_are_no_numbers_are_refused() {
+    fn samples_that_are_not_finite_are_refused() {
         let refused = Summary::of(&[1.0, f64::NAN]).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "samples[1] is NaN, and not a finite number"
+            "samples[1] is NaN, not a finite number"
         );
         assert_eq!(Summary::of(&[f64::INFINITY]).unwrap_err().index, 0);
     }

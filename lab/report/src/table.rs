@@ -1,11 +1,11 @@
 //! The text table, in the form of mmtests' comparison reports.
 //!
-//! One line a metric of a workload, one column a configuration, the first the baseline. A cell is
-//! printf's `%12.2f (%7.2f%%)`, mean and gain, and the brackets turn to stars where the difference
-//! is significant. Under the lines stands the geometric mean, and under that the legend: a table
-//! that was pasted into a mail still says how to read it. How a line is called is the caller's
-//! affair (`order-0 batch-64` and `alloc` are `order-0 alloc-64` to those who know the page
-//! allocator's tables); nothing here knows any experiment.
+//! One line per metric of a workload, one column per configuration, the first the baseline. A cell
+//! is printf's `%12.2f (%7.2f%%)`, mean and gain, with stars in place of brackets where the
+//! difference is significant. Below the lines follow the geometric mean and the legend, so a table
+//! pasted into a mail still explains itself. The caller chooses the lines' labels (the kernel's
+//! published page allocator tables label `order-0 batch-64` and `alloc` as `order-0 alloc-64`);
+//! nothing here depends on the experiment.
 
 use core::fmt;
 use std::io::{self, Write};
@@ -22,39 +22,39 @@ const GAIN_WIDTH: usize = 8;
 /// Whether a line with the standard deviation follows each line of means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Deviation {
-    /// It does, called by the line's label and ` stddev`.
+    /// Shown, labelled with the line's label and ` stddev`.
     Shown,
-    /// It does not.
+    /// Not shown.
     #[default]
     Hidden,
 }
 
-/// What each column is held against.
+/// What each column is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Against {
-    /// The first column: [`Comparison`], as mmtests.
+    /// The first column: [`Comparison`], as in mmtests.
     #[default]
     First,
-    /// The column before it: [`Steps`](crate::Steps), as Porter in 2007.
+    /// The column before it: [`Steps`](crate::Steps), as in Porter's tables of 2007.
     Before,
 }
 
 /// How a table is written.
 #[derive(Clone, Copy)]
 pub struct TableOptions<'a> {
-    /// What each column is held against. CSV and JSON have columns, or a list, more where it is the
-    /// one before.
+    /// What each column is compared with. With [`Against::Before`] the CSV has additional columns,
+    /// and the JSON an additional list.
     pub against: Against,
     /// Whether deviations are shown.
     pub deviation: Deviation,
-    /// The digits after the point of a value; gains always have two, and so has the geometric mean.
+    /// The digits after the point of a value; gains and the geometric mean always have two.
     pub decimals: usize,
-    /// Makes a line's label of its workload and its metric's name.
+    /// Makes a line's label from its workload and its metric's name.
     pub label: &'a dyn Fn(&str, &str) -> String,
 }
 
 impl Default for TableOptions<'_> {
-    /// Against the first, no deviations, two digits, and labels by [`plain_label`].
+    /// Against the first column, no deviations, two digits, and labels by [`plain_label`].
     fn default() -> Self {
         Self {
             against: Against::First,
@@ -75,17 +75,17 @@ impl fmt::Debug for TableOptions<'_> {
     }
 }
 
-/// The workload and the metric with a space between them.
+/// Joins the workload and the metric with a space.
 pub fn plain_label(workload: &str, metric: &str) -> String {
     format!("{workload} {metric}")
 }
 
-/// Writes `results` as a text table: title, heads, lines, geometric mean, legend. Every column is
-/// held against the first, whatever the options say; the other table is
+/// Writes `results` as a text table: title, column headings, lines, geometric mean, legend. Every
+/// column is compared with the first, whatever `against` is; the other table is
 /// [`write_steps`](crate::write_steps).
 ///
-/// `-` stands for a row that a configuration does not have, `n/a` for a number that its samples do
-/// not give.
+/// `-` is a row that a configuration does not have, `n/a` a statistic that its samples do not
+/// define.
 ///
 /// # Errors
 /// Those of `out`.
@@ -107,7 +107,8 @@ pub fn write_table(
     write_legend(results.host(), &comparison, gmean.as_ref(), &mut out)
 }
 
-/// The table's texts, line by line: label or nothing first, then a text a configuration.
+/// Makes the table's texts, line by line: the label (empty in the heading), then one text per
+/// configuration.
 fn texts(
     comparison: &Comparison<'_>,
     gmean: Option<&Gmean>,
@@ -143,14 +144,14 @@ fn texts(
     lines
 }
 
-/// One line's texts.
+/// Makes one line's texts.
 pub(crate) fn texts_of<T>(label: &str, cells: &[T], text: impl Fn(&T) -> String) -> Vec<String> {
     let mut texts = vec![label.to_owned()];
     texts.extend(cells.iter().map(text));
     texts
 }
 
-/// The text of a cell's mean.
+/// Formats a cell's mean.
 fn mean_text(cell: Option<&Cell>, decimals: usize) -> String {
     cell.map_or_else(
         || "-".into(),
@@ -158,7 +159,7 @@ fn mean_text(cell: Option<&Cell>, decimals: usize) -> String {
     )
 }
 
-/// The text of a cell's deviation, which has no significance.
+/// Formats a cell's deviation, which has no significance.
 fn stddev_text(cell: Option<&Cell>, decimals: usize) -> String {
     cell.map_or_else(
         || "-".into(),
@@ -173,7 +174,7 @@ fn stddev_text(cell: Option<&Cell>, decimals: usize) -> String {
     )
 }
 
-/// A value and its gain, in brackets or stars.
+/// Formats a value and its gain, in brackets or stars.
 fn cell_text(
     value: Option<f64>,
     gain_percent: Option<f64>,
@@ -189,8 +190,7 @@ fn cell_text(
     format!("{value:>VALUE_WIDTH$} {open}{gain:>GAIN_WIDTH$}{close}")
 }
 
-/// A number with that many digits after the point, and without a sign where only zeros are left of
-/// it.
+/// Formats a number with `decimals` digits after the point; one that rounds to zero has no sign.
 #[must_use]
 pub fn fixed(number: f64, decimals: usize) -> String {
     let text = format!("{number:.decimals$}");
@@ -200,8 +200,8 @@ pub fn fixed(number: f64, decimals: usize) -> String {
     }
 }
 
-/// The texts as lines: labels to the left, cells to the right, each column as wide as its widest
-/// text.
+/// Formats the texts as lines: labels to the left, cells to the right, each column as wide as its
+/// widest text.
 pub(crate) fn aligned(lines: &[Vec<String>]) -> Vec<String> {
     Columns::new([Column::left(), Column::right().after(1)]).lines(lines)
 }

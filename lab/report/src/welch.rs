@@ -1,7 +1,8 @@
-//! Welch's t test: do two means differ, judged by independent samples that need not scatter alike?
+//! Welch's t test: whether two means differ, from independent samples of possibly different
+//! variance.
 //!
-//! It asks for means that are near normal, which they are for a dozen samples without a wild one
-//! among them. Where there are wild ones, [`RankSum`](crate::RankSum) is the test.
+//! It assumes that the means are nearly normal, which holds for a dozen samples without outliers.
+//! With outliers, use [`RankSum`](crate::RankSum).
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::beta::beta_reg;
@@ -24,8 +25,7 @@ impl Welch {
     /// Tests `a` against `b`. Costs a sort of each.
     ///
     /// `None` where one of them has fewer than two samples or one that is not finite, and where
-    /// neither varies: then there is no scatter to judge by, and whether they differ is plain to
-    /// see.
+    /// neither varies: without scatter there is nothing to test.
     ///
     /// ```
     /// use brickyard_report::Welch;
@@ -43,8 +43,8 @@ impl Welch {
         })
     }
 
-    /// The 95 % interval of mean(`a`) - mean(`b`) that belongs to the test: 0 lies outside of it
-    /// where p is below 0.05.
+    /// Computes the 95 % interval of mean(`a`) - mean(`b`) that belongs to the test: it does not
+    /// contain 0 where p is below 0.05.
     ///
     /// `None` where [`Self::of`] has no test. Costs the same.
     ///
@@ -62,7 +62,7 @@ impl Welch {
     }
 }
 
-/// What both are made of.
+/// What the test and the interval are computed from.
 struct Parts {
     /// The difference of the means.
     difference: f64,
@@ -78,7 +78,7 @@ impl Parts {
         let error = |of: &Summary| Some(of.stddev()? / (of.n() as f64).sqrt());
         let (error_a, error_b) = (error(&a)?, error(&b)?);
         let error = error_a.hypot(error_b);
-        // As shares of their sum: the fourth power of a small error would be 0.
+        // As shares of the whole error: the fourth power of a small error alone would be 0.
         let part = |of_side: f64, of: &Summary| (of_side / error).powi(4) / (of.n() - 1) as f64;
         Some(Self {
             difference: a.mean()? - b.mean()?,
@@ -89,8 +89,8 @@ impl Parts {
     }
 }
 
-/// The chance of a t at least so far from 0, by the incomplete beta function, which keeps its
-/// digits in the tail.
+/// Returns the chance of a t at least as far from 0, by the incomplete beta function, which keeps
+/// its precision in the tail.
 pub(crate) fn two_sided(t: f64, df: f64) -> f64 {
     let inside = df / t.mul_add(t, df);
     beta_reg(df / 2.0, 0.5, inside).clamp(0.0, 1.0)
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_tested_is_not() {
+    fn samples_without_a_test_give_none() {
         assert_eq!(Welch::of(&[1.0], &[1.0, 2.0]), None);
         assert_eq!(Welch::of(&[], &[]), None);
         assert_eq!(Welch::of(&[1.0, 1.0], &[2.0, 2.0]), None);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn very_large_and_very_small_samples_are_no_trouble() {
+    fn very_large_and_very_small_samples_are_tested() {
         let far = Welch::of(&[1e150, 1.1e150], &[-1e150, -1.1e150]).unwrap();
         assert!(far.t > 0.0 && far.p > 0.0 && far.p < 0.05);
         let small = Welch::of(&[1e-150, 2e-150], &[7e-150, 8e-150]).unwrap();

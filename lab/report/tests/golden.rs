@@ -1,6 +1,6 @@
-//! The three forms of a document, to the letter: what people paste into mails and what other
-//! programs parse must not change unnoticed. `BRICKYARD_BLESS=1 cargo test -p brickyard-report`
-//! writes the files anew.
+//! The three formats of a document, compared with golden files: text that people paste into mails
+//! and that other programs parse must not change unnoticed.
+//! `BRICKYARD_BLESS=1 cargo test -p brickyard-report` rewrites the files.
 
 use std::fs;
 use std::path::Path;
@@ -60,7 +60,7 @@ fn pagealloc() -> Results {
     )
 }
 
-/// Both directions, holes, a zero baseline, single samples, names that CSV must quote.
+/// Both directions, missing rows, a zero baseline, single samples, names that CSV must quote.
 fn mixed() -> Results {
     results(
         "mixed, \"quoted\"",
@@ -87,8 +87,8 @@ fn mixed() -> Results {
     )
 }
 
-/// Two lock policies on two loads, in so many runs: a clear gain, a difference within the scatter,
-/// no interval for one run, a hole.
+/// Lock policies on two loads, in `runs` runs: a clear gain, a difference within the scatter, a
+/// single run without an interval, a missing row.
 fn locks(runs: usize) -> Results {
     const TIME: Metric<'static> = Metric {
         name: "time",
@@ -105,7 +105,7 @@ fn locks(runs: usize) -> Results {
         let scatter = scatter[..runs].iter();
         scatter.map(|away| mean * (1.0 + away)).collect()
     };
-    // As far away, but the other way in every second run.
+    // The same distances, with the opposite sign in every second run.
     let crossing = |mean: f64| -> Vec<f64> {
         let turned = |(i, sample)| {
             if i % 2 == 0 {
@@ -149,14 +149,14 @@ fn workload_first(workload: &str, metric: &str) -> String {
     }
 }
 
-/// `order-0 batch-64` and `alloc` are `order-0 alloc-64`, as the tables of 2013 have it.
+/// Labels `order-0 batch-64` and `alloc` as `order-0 alloc-64`, like the tables of 2013.
 fn pagealloc_label(workload: &str, metric: &str) -> String {
     workload.replace("batch", metric)
 }
 
 fn golden(name: &str, results: &Results, format: Format, options: &TableOptions<'_>) {
     let mut bytes = Vec::new();
-    write(results, format, options, &mut bytes).expect("a vector takes all");
+    write(results, format, options, &mut bytes).expect("writing to a vector cannot fail");
     let got = String::from_utf8(bytes).expect("output is text");
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
@@ -164,10 +164,10 @@ fn golden(name: &str, results: &Results, format: Format, options: &TableOptions<
     if std::env::var_os("BRICKYARD_BLESS").is_some() {
         fs::write(&path, &got).expect("the golden folder can be written");
     }
-    let expected = fs::read_to_string(&path).expect("the golden file is there");
+    let expected = fs::read_to_string(&path).expect("the golden file exists");
     assert_eq!(
         got, expected,
-        "{name} is not what it was; BRICKYARD_BLESS=1 accepts the new"
+        "{name} has changed; BRICKYARD_BLESS=1 accepts the change"
     );
 }
 
@@ -191,7 +191,7 @@ fn table_with_deviations() {
 }
 
 #[test]
-fn table_of_holes_and_zeros() {
+fn table_of_missing_rows_and_zeros() {
     let options = TableOptions {
         deviation: Deviation::Shown,
         decimals: 4,
@@ -246,7 +246,8 @@ fn json_reads_back_as_what_it_was() {
         (locks(6), STEPS),
     ] {
         let mut text = Vec::new();
-        write(&results, Format::Json, &options, &mut text).expect("a vector takes all");
+        write(&results, Format::Json, &options, &mut text)
+            .expect("writing to a vector cannot fail");
         let text = String::from_utf8(text).expect("output is text");
         assert_eq!(parse_json(&text).expect("our own document"), results);
     }

@@ -1,4 +1,4 @@
-//! The picture shows each page where it belongs, in the colour it has, in every format.
+//! Pictures show each page at its position, in the colour of its kind, in every format.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -30,7 +30,7 @@ fn plan(zones: Vec<ZoneSpan>) -> Plan {
     }
 }
 
-/// Kinds that differ from page to page and shot to shot, without pattern.
+/// Returns pseudo-random kinds.
 fn mixed(frames: u64, seed: u64) -> Vec<PageKind> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -58,7 +58,7 @@ fn film(zones: Vec<ZoneSpan>, shots: u64) -> Film {
     film
 }
 
-/// A PNG as colours, in rows.
+/// Decodes a PNG: width, height, and colours in rows.
 fn decoded(bytes: &[u8]) -> (u32, u32, Vec<[u8; 3]>) {
     let mut decoder = ::png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(::png::Transformations::EXPAND);
@@ -110,7 +110,7 @@ fn pages_run_in_rows_through_a_box_and_boxes_through_the_picture() {
     assert_eq!(at(31), (x + 31, y));
     assert_eq!(at(32), (x, y + 1));
     assert_eq!(at(1023), (x + 31, y + 31));
-    // A gap of two pixels, and sixteen boxes a row.
+    // A gap of two pixels, and sixteen boxes per row.
     assert_eq!(at(1024), (x + 34, y));
     assert_eq!(at(16 * 1024), (x, y + 34));
 }
@@ -133,7 +133,7 @@ fn boxes_of_odd_orders_are_twice_as_wide_as_high() {
 }
 
 #[test]
-fn a_zone_starts_with_an_outline_and_others_have_none() {
+fn only_the_first_box_of_a_zone_has_an_outline() {
     let film = film(
         vec![zone("Normal", 0, 4096), zone("Movable", 4096, 4096)],
         1,
@@ -180,8 +180,8 @@ fn large_memory_gets_a_pixel_for_several_pages() {
 }
 
 #[test]
-fn what_a_shot_says_changes_the_picture() {
-    let mut film = Film::new("told".into(), plan(vec![zone("Normal", 0, 1024)])).unwrap();
+fn the_numbers_of_a_shot_change_the_picture() {
+    let mut film = Film::new("numbers".into(), plan(vec![zone("Normal", 0, 1024)])).unwrap();
     let kinds = vec![PageKind::Free; 1024];
     film.push(0, &kinds, &[("a", "1".into())]).unwrap();
     film.push(0, &kinds, &[("a", "2".into())]).unwrap();
@@ -226,11 +226,11 @@ fn a_folder_of_frames_is_numbered() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Plays a GIF as a viewer would: each frame drawn over what was there.
+/// Plays a GIF as a viewer does: each frame is drawn over the one before.
 #[test]
 fn a_gif_plays_the_same_pictures() {
     let mut film = film(vec![zone("Normal", 0, 4096)], 3);
-    // The last but one differs in one page only, the last in nothing but its caption.
+    // The last shot but one differs in one page only, the last in its caption only.
     let mut kinds = film.shot(2).unwrap().kinds;
     kinds[2000] = if kinds[2000] == PageKind::Free {
         PageKind::Movable
@@ -404,7 +404,7 @@ fn a_hostile_name_stays_text() {
     html::write(&[&film], hostile, &mut page).unwrap();
     let page = String::from_utf8(page).unwrap();
     assert!(!page.contains("<script>alert") && !page.contains("<!--"));
-    // Three of ours: what the page is about, one film, the player; and the name's end in none.
+    // Three of the page's own: the description, one film, the player; none from the name.
     assert_eq!(page.matches("</script>").count(), 3);
     assert_eq!(
         page.matches("{{").count(),
@@ -422,7 +422,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_film_gives_back_what_was_pushed(
+    fn a_film_returns_what_was_pushed(
         start in 0_u64..3000,
         frames in 1_u64..700,
         seeds in prop::collection::vec((0_u64..4, 0_u64..1_000_000), 1..40),
@@ -468,7 +468,7 @@ proptest! {
             prop_assert!(x < picture.width() && y < picture.height());
             places.insert((x, y));
         }
-        // As many places as cells: none stands for frames that it does not hold.
+        // As many pixels as cells: no two cells share one.
         let cells = |start: u64, frames: u64| ((start + frames - 1) >> artist.scale()) - (start >> artist.scale()) + 1;
         prop_assert_eq!(places.len() as u64, cells(start, frames) + cells(7, 9));
     }

@@ -1,9 +1,8 @@
-//! The player's page in a real browser, where one is installed: it tries itself out, and is looked
-//! at.
+//! The player's page in a real browser, where one is installed: its self-test, and screenshots.
 //!
 //! With `#selftest` the page decodes every shot and compares checksums, then plays, steps, points,
-//! zooms and pinches by events as a user's, and says on the console how it went. Anything else on
-//! the console fails the test.
+//! zooms and pinches by events like a user's, and reports the outcome on the console. Any other
+//! console message fails the test.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -26,8 +25,8 @@ const BROWSERS: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// A browser that says nothing for so long is stuck.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// After so long without a message the browser is taken to hang.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn browser() -> Option<PathBuf> {
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
@@ -41,7 +40,7 @@ fn browser() -> Option<PathBuf> {
     found
 }
 
-/// A new folder that goes away again.
+/// A temporary folder, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -60,8 +59,8 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A browser may still be writing its profile; what is left in the temporary folder does no
-        // harm.
+        // A browser may still be writing its profile; files left in the temporary folder are
+        // harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -97,7 +96,7 @@ fn command(browser: &Path, folder: &Folder) -> Command {
     command
 }
 
-/// Ends the browser that this test started, whatever happens.
+/// A browser started by this test, killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -107,28 +106,28 @@ impl Drop for Running {
     }
 }
 
-/// All that the page says on the console, up to the outcome of its self-test.
+/// Returns the page's console messages, up to the outcome of its self-test.
 fn self_test(browser: &Path, folder: &Folder, page: &Path) -> Vec<String> {
     let url = format!("file://{}#selftest", page.display());
     let mut running = Running(command(browser, folder).arg(url).spawn().unwrap());
     let stderr = BufReader::new(running.0.stderr.take().unwrap());
-    let (said, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         for line in stderr
             .lines()
             .map_while(Result::ok)
             .filter(|line| line.contains("CONSOLE"))
         {
-            if said.send(line).is_err() {
+            if sender.send(line).is_err() {
                 return;
             }
         }
     });
     let mut lines = Vec::new();
     loop {
-        let line = heard
-            .recv_timeout(PATIENCE)
-            .unwrap_or_else(|_| panic!("the page says nothing; before: {lines:#?}"));
+        let line = receiver
+            .recv_timeout(TIMEOUT)
+            .unwrap_or_else(|_| panic!("no more messages from the page; before: {lines:#?}"));
         let last = line.contains("\"selftest ");
         lines.push(line);
         if last {
@@ -141,7 +140,7 @@ fn assert_ok(lines: &[String]) {
     assert_eq!(
         lines.len(),
         1,
-        "nothing but the outcome is on the console: {lines:#?}"
+        "only the outcome is on the console: {lines:#?}"
     );
     assert!(lines[0].contains("\"selftest ok: "), "{}", lines[0]);
     println!("{}", lines[0]);
@@ -248,11 +247,11 @@ fn hostile_names_do_nothing() {
 }
 
 #[test]
-fn the_pictures_are_seen_in_light_and_dark_and_on_a_phone() {
+fn the_pictures_are_visible_in_light_and_dark_and_on_a_phone() {
     let Some(browser) = browser() else { return };
-    let folder = Folder::new("seen");
-    let film = film("seen", &[("Normal", 0, 65_536)], 6, 1_000_000_000);
-    let page = folder.page(&[&film, &film], "seen");
+    let folder = Folder::new("visible");
+    let film = film("visible", &[("Normal", 0, 65_536)], 6, 1_000_000_000);
+    let page = folder.page(&[&film, &film], "visible");
     for (theme, size) in [
         ("light", "1280,900"),
         ("dark", "1280,900"),
@@ -289,13 +288,13 @@ fn the_pictures_are_seen_in_light_and_dark_and_on_a_phone() {
             } else {
                 kind.color()
             };
-            let seen = pixels[..info.buffer_size()]
+            let found = pixels[..info.buffer_size()]
                 .chunks(bytes)
                 .filter(|pixel| pixel[..3] == color)
                 .count();
             assert!(
-                seen > 200,
-                "{kind:?} is seen in {theme}, {size}: {seen} pixels"
+                found > 200,
+                "{kind:?} is visible in {theme}, {size}: {found} pixels"
             );
         }
     }

@@ -1,5 +1,4 @@
-//! Plots as a browser would take them: whatever is plotted, every curve is drawn, and all of it
-//! inside the picture.
+//! Plots as well-formed SVG: for any input every curve is drawn, and lies within the view box.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -38,7 +37,7 @@ fn names() -> Scale {
     )
 }
 
-/// The values of an attribute, wherever it stands.
+/// Returns all values of an attribute.
 fn attributes<'s>(svg: &'s str, name: &str) -> Vec<&'s str> {
     svg.split(&format!(" {name}=\""))
         .skip(1)
@@ -46,7 +45,7 @@ fn attributes<'s>(svg: &'s str, name: &str) -> Vec<&'s str> {
         .collect()
 }
 
-/// The numbers in a text.
+/// Returns the numbers in a text.
 fn numbers(text: &str) -> Vec<f64> {
     text.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))
         .filter(|part| !part.is_empty())
@@ -54,7 +53,7 @@ fn numbers(text: &str) -> Vec<f64> {
         .collect()
 }
 
-/// Every element is closed, every number is one, and what is drawn lies in the view box.
+/// Checks that every element is closed, every number is valid, and all lies within the view box.
 fn assert_sound(svg: &str) {
     for bad in ["NaN", "inf", "--", "undefined"] {
         assert!(!svg.contains(bad), "{bad} in {svg}");
@@ -100,7 +99,7 @@ fn assert_sound(svg: &str) {
 }
 
 #[test]
-fn a_plot_tells_what_it_is() {
+fn a_plot_has_a_title_and_a_description() {
     let svg = plot(
         Scale::Log,
         Scale::Linear,
@@ -116,7 +115,7 @@ fn a_plot_tells_what_it_is() {
             && svg.contains("aria-labelledby=\"a-plot-title a-plot-about\"")
     );
     assert!(svg.contains("<title id=\"a-plot-title\">A &lt;plot&gt;</title>"));
-    assert!(svg.contains("What &quot;is&quot; &amp; what is not. Across: CPUs, by powers. Upward: faults/s. Shown: brickyard, &lt;vanilla&gt;.</desc>"));
+    assert!(svg.contains("What &quot;is&quot; &amp; what is not. Horizontal axis: CPUs, logarithmic. Vertical axis: faults/s. Shown: brickyard, &lt;vanilla&gt;.</desc>"));
     assert_eq!(
         attributes(&svg, "data-curve"),
         ["brickyard", "&lt;vanilla&gt;"]
@@ -172,7 +171,7 @@ fn a_spread_is_a_band_over_numbers_and_whiskers_over_names() {
         vec![spread("brickyard"), spread("vanilla")],
     )
     .svg();
-    // The spread that is the wrong way round reaches from its value to itself.
+    // A spread with its ends swapped collapses to the point's value.
     assert_eq!(
         (
             dots.matches("class=\"whisker\"").count(),
@@ -187,7 +186,7 @@ fn a_spread_is_a_band_over_numbers_and_whiskers_over_names() {
 }
 
 #[test]
-fn zero_on_an_axis_of_powers_stands_at_its_end() {
+fn zero_on_a_logarithmic_axis_is_drawn_at_its_end() {
     let svg = plot(
         Scale::Log,
         Scale::Log,
@@ -207,7 +206,7 @@ fn zero_on_an_axis_of_powers_stands_at_its_end() {
 }
 
 #[test]
-fn nothing_is_said_to_be_nothing() {
+fn an_empty_plot_says_so() {
     let empty = curve("brickyard", &[(f64::NAN, 1.0), (1.0, f64::INFINITY)]);
     for scale in [Scale::Linear, Scale::Log, names(), Scale::Names(Vec::new())] {
         let svg = plot(scale, Scale::Linear, vec![empty.clone()]).svg();
@@ -295,7 +294,7 @@ fn any_curve() -> impl Strategy<Value = Curve> {
     (name, points).prop_map(|(name, points)| Curve { name, points })
 }
 
-/// The third of three curves stands to the right of its place, which is at the right end.
+/// The dots of the third of three curves are right of their position, which is at the right end.
 #[test]
 fn a_dot_between_the_last_name_and_the_end_stays_inside() {
     let curve = |x| Curve {
@@ -315,14 +314,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_plotted_is_drawn_inside(x in scale(), y in scale(), curves in prop::collection::vec(any_curve(), 0..9)) {
+    fn any_plot_is_drawn_inside(x in scale(), y in scale(), curves in prop::collection::vec(any_curve(), 0..9)) {
         let count = match &x { Scale::Names(names) => names.len() as f64, _ => f64::INFINITY };
         let bounded = matches!(x, Scale::Names(_));
         let drawn = curves.iter().filter(|curve| curve.points.iter().any(|point| {
             point.x.is_finite() && point.y.is_finite() && (!bounded || (point.x >= -0.5 && point.x < count - 0.5))
         })).count();
         let mut plot = plot(x, y, curves);
-        // Names are any text, and any text may be in the file; the test looks at the numbers.
+        // Names are arbitrary text, which the test of the numbers would not parse.
         for curve in &mut plot.curves {
             curve.name.retain(|c| c.is_ascii_alphanumeric());
             curve.name = curve.name.replace("NaN", "").replace("inf", "");

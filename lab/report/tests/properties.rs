@@ -1,4 +1,4 @@
-//! What holds for any samples: signs, ranges, and that a document survives being written.
+//! Properties for any samples: signs, ranges, and that a document is read back as it was written.
 
 use brickyard_report::{
     Better, Comparison, Gmean, Host, Metric, Results, Row, Significance, Summary, gain_percent,
@@ -17,7 +17,7 @@ fn better() -> impl Strategy<Value = Better> {
     prop_oneof![Just(Better::Higher), Just(Better::Lower)]
 }
 
-/// One workload and metric under the configurations `base` and `new`.
+/// A document of one workload and metric under the configurations `base` and `new`.
 fn two(better: Better, base: Vec<f64>, new: Vec<f64>) -> Results {
     let metric = Metric {
         name: "m",
@@ -34,7 +34,7 @@ fn two(better: Better, base: Vec<f64>, new: Vec<f64>) -> Results {
 
 proptest! {
     #[test]
-    fn no_answer_is_infinite_and_means_lie_among_the_samples(samples in vec(finite(), 1..40)) {
+    fn statistics_are_finite_and_means_lie_within_the_samples(samples in vec(finite(), 1..40)) {
         let summary = Summary::of(&samples).expect("samples are finite");
         let (min, max) = (summary.min().expect("n > 0"), summary.max().expect("n > 0"));
         let means = [
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_samples_is_no_matter(mut samples in vec(finite(), 0..40)) {
+    fn the_order_of_samples_does_not_matter(mut samples in vec(finite(), 0..40)) {
         let before = Summary::of(&samples);
         samples.reverse();
         prop_assert_eq!(before, Summary::of(&samples));
@@ -84,12 +84,12 @@ proptest! {
     }
 
     #[test]
-    fn significance_has_no_side(
+    fn significance_is_symmetric(
         better in better(), base in vec(-1e6..1e6_f64, 0..6), new in vec(-1e6..1e6_f64, 0..6),
     ) {
         let verdict = |a: &[f64], b: &[f64]| {
             let results = two(better, a.to_vec(), b.to_vec());
-            Comparison::new(&results).lines()[0].cells[1].expect("the row is there").significance
+            Comparison::new(&results).lines()[0].cells[1].expect("the row exists").significance
         };
         let there = verdict(&base, &new);
         prop_assert_eq!(there, verdict(&new, &base));
@@ -114,7 +114,7 @@ proptest! {
         let mut results = Results::new("round trip", Host::unknown());
         results.push(Row::new(config, workload, metric, samples).expect("samples are finite")).expect("one row");
         let mut text = Vec::new();
-        write_json(&results, &mut text).expect("a vector takes all");
+        write_json(&results, &mut text).expect("writing to a vector cannot fail");
         let read = parse_json(core::str::from_utf8(&text).expect("JSON is text")).expect("our own document");
         prop_assert_eq!(read, results);
     }

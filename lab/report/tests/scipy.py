@@ -1,12 +1,12 @@
-"""Prints the figures that `scipy.rs` expects, by SciPy.
+"""Computes with SciPy the figures that `scipy.rs` expects, and prints them.
 
 How to run it, from anywhere:
 
     python3 -m venv scipy-venv && scipy-venv/bin/pip install 'scipy==1.17.1' 'numpy==2.4.6'
     scipy-venv/bin/python lab/report/tests/scipy.py
 
-The data are made of whole numbers by a short formula, the same as in `scipy.rs`, so no list of numbers has to be kept
-in two places. Of the bootstrap SciPy draws 200,000 resamples here; all else is exact.
+The data are made from whole numbers by a short formula, the same as in `scipy.rs`, so no list of numbers has to be kept
+in two places. The bootstrap uses 200,000 resamples here; all else is exact.
 """
 
 import sys

@@ -1,6 +1,6 @@
 //! Every test and interval of the crate against SciPy 1.17.1, on fixed data.
 //!
-//! The expected figures are what `scipy.py`, beside this file, prints; its head says how to run it.
+//! The expected figures are the output of `scipy.py` in this folder; it documents how to run it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -9,19 +9,19 @@ use brickyard_report::{
     SignedRank, Summary, Welch, cliffs_delta, hedges_g, holm, ratio_interval,
 };
 
-/// How far a figure that leaves nothing to chance may be off, relative to it.
+/// The tolerance of deterministic figures, relative to the figure.
 const TOLERANCE: f64 = 1e-8;
 
-/// How far the median of [`SEEDS`] ends of a bootstrap interval may be off, in widths of the
-/// interval. A single end of 9,999 resamples scatters by 0.7 to 1.7 % of the width (one deviation),
-/// SciPy's of 200,000 by up to 0.4 %.
+/// The tolerance of the median of [`SEEDS`] ends of a bootstrap interval, in widths of the
+/// interval. A single end from 9,999 resamples scatters by 0.7 to 1.7 % of the width (one
+/// deviation), SciPy's from 200,000 by up to 0.4 %.
 const OF_WIDTH: f64 = 0.02;
 
-/// How many seeds are tried. (The median and not the mean of them: with few samples an end jumps
-/// from one of the few possible means to the next.)
+/// The number of seeds. (Their median is compared and not their mean: with few samples an end jumps
+/// between the few possible means.)
 const SEEDS: u64 = 25;
 
-/// Two sides, and what SciPy says of them.
+/// Two sides, and SciPy's results for them.
 struct Case {
     name: &'static str,
     a: Vec<f64>,
@@ -35,7 +35,7 @@ struct Case {
     hedges_cliff: [f64; 2],
     /// The ends of Student's interval of the mean of `a`.
     student: [f64; 2],
-    /// The smaller sum of ranks, and p, of as many of both as there are pairs.
+    /// The smaller sum of ranks, and p, of the pairs (the longer side is cut).
     signed_rank: [f64; 2],
     /// t, degrees of freedom and p of the same pairs.
     paired_t: [f64; 3],
@@ -264,7 +264,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Some p, and the same by Holm.
+/// Some p, and the same corrected by Holm.
 const FAMILIES: [(&[f64], &[f64]); 3] = [
     (&[0.01, 0.04, 0.03, 0.005], &[0.03, 0.06, 0.06, 0.02]),
     (&[0.5, 0.9, 0.7], &[1.0, 1.0, 1.0]),
@@ -281,7 +281,7 @@ fn close(case: &str, what: &str, got: f64, expected: f64) {
     );
 }
 
-/// As many of both as there are pairs.
+/// Cuts the longer side, so that both form pairs.
 fn pairs(case: &Case) -> (&[f64], &[f64]) {
     let n = case.a.len().min(case.b.len());
     (&case.a[..n], &case.b[..n])
@@ -312,7 +312,7 @@ fn rank_sum_is_that_of_scipy() {
             exact += 1;
         }
     }
-    // Both ways are met.
+    // Both distributions occur.
     assert_eq!(exact, 4);
 }
 
@@ -391,7 +391,7 @@ fn holm_is_that_of_its_definition() {
     }
 }
 
-/// The medians of an interval's ends over the seeds.
+/// Returns the medians of an interval's ends over the seeds.
 fn middle(intervals: &[Interval]) -> [f64; 2] {
     let of = |end: fn(&Interval) -> f64| {
         let ends: Vec<f64> = intervals.iter().map(end).collect();
@@ -400,7 +400,7 @@ fn middle(intervals: &[Interval]) -> [f64; 2] {
     [of(|interval| interval.low), of(|interval| interval.high)]
 }
 
-/// Are the intervals that `bootstrap` gives those that are expected?
+/// Checks that the intervals of `bootstrap` are the expected ones.
 fn near(case: &Case, what: &str, expected: [[f64; 2]; 2], bootstrap: impl Fn(u64) -> Bootstrap) {
     let all: Vec<Bootstrap> = (1..=SEEDS).map(bootstrap).collect();
     let of = |interval: fn(&Bootstrap) -> Interval| -> Vec<Interval> {

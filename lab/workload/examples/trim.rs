@@ -1,8 +1,8 @@
-//! Leaves in a trace only what its command did, so that it stays small and can be kept:
+//! Reduces a trace to its command's own events, so that it is small enough to keep:
 //! `trim IN.parquet OUT.parquet`.
 //!
-//! What is left is enough for the simulated multiprocessor, which runs the command as a task. A
-//! replay wants the whole recording.
+//! The result suffices for the simulated multiprocessor, which runs the command as a task. A replay
+//! needs the whole recording.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use brickyard_trace::file::{read, write};
 use brickyard_workload::jobs::own_events;
 
 fn main() -> Result<(), Box<dyn core::error::Error>> {
-    let words: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let [from, to] = &words[..] else {
+    let paths: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    let [from, to] = &paths[..] else {
         return Err("usage: trim IN.parquet OUT.parquet".into());
     };
     let all = read(from)?;

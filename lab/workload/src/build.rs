@@ -1,5 +1,5 @@
-//! A machine with an allocator of some configuration: zones with their metadata, and all memory
-//! free.
+//! Building a machine with an allocator of some configuration: zones with their metadata, and all
+//! memory free.
 
 use core::mem::MaybeUninit;
 
@@ -13,12 +13,12 @@ use brickyard_classics::{Choice, Configuration, LabPlan, Planned};
 use crate::machine::{Machine, ZonePlace};
 use crate::processor::Processor;
 
-/// Something to be done with a machine and its allocator.
+/// A computation on a machine and its allocator, generic over the zone type.
 pub trait Job {
-    /// What comes out.
+    /// Its result.
     type Output;
 
-    /// Does it. All memory is free; watermarks are not set.
+    /// Runs it. All memory is free; watermarks are not set.
     fn run<Z: LabZone>(self, nodes: &[Node<'_, Z>], processor: &Processor) -> Self::Output;
 }
 
@@ -27,27 +27,30 @@ pub trait Job {
 pub enum BuildError {
     /// A zone refused its own memory: zones overlap, or a span is too wide.
     #[error(
-        "a zone cannot take its memory ({0}): the trace's zoneinfo and page states contradict each other"
+        "a zone cannot add its memory ({0}): the trace's zoneinfo and page states contradict each other"
     )]
     Memory(RangeError),
-    /// A zone is larger than one can be.
+    /// A zone cannot be planned, for example because it is too large.
     #[error("a zone of the machine cannot be built: {0}")]
     Plan(#[from] PlanError),
-    /// This host has not the memory for the metadata.
-    #[error("this host cannot give {0} bytes for the allocator's metadata: replay on less memory")]
-    TooLittleMemory(usize),
-    /// Several traces at once have more pages than can be numbered.
+    /// This host has too little memory for the metadata.
     #[error(
-        "the frames of the traces lie too far apart to run eight of them at once: record them on a host of less than 2 TiB"
+        "this host cannot allocate {0} bytes for the allocator's metadata: replay on less memory"
+    )]
+    TooLittleMemory(usize),
+    /// Several traces together have more pages than can be numbered.
+    #[error(
+        "the frames of the traces are too far apart to run eight of them at once: record them on a host of less than 2 TiB"
     )]
     TooManyPages,
 }
 
-/// Builds `machine` with an allocator of this configuration and hands it to `job`. Per-CPU lists
-/// and stashes are exclusive, locks are ticket locks; there is one thread.
+/// Builds `machine` with an allocator of this configuration and runs `job` on it. Per-CPU lists and
+/// stashes are exclusive, locks are ticket locks; there is one thread.
 ///
 /// # Errors
-/// [`BuildError`] where the machine's parts contradict each other.
+/// [`BuildError`] where the machine's parts contradict each other, or this host's memory is too
+/// small.
 pub fn build<J: Job>(
     configuration: Configuration,
     machine: &Machine,

@@ -1,21 +1,21 @@
-//! The model kernel: who has which page, and what happens when memory is short.
+//! The model kernel: who uses which page, and what happens when memory is short.
 //!
-//! It is a client of the library like any embedder. It keeps a record of every block it was given,
-//! takes pages back through [`Reclaim`], and moves them through [`Migrate`]. Processes have
-//! anonymous memory and page tables, files have a cache on lists of ages, kernel objects have slabs
-//! with a shrinker.
+//! It is a client of the library like any embedder. It keeps a record of every allocated block,
+//! frees pages under pressure through [`Reclaim`], and moves them through [`Migrate`]. Processes
+//! have anonymous memory and page tables, files have a page cache on LRU lists, kernel objects have
+//! slabs with a shrinker.
 //!
-//! What it does not know, because no trace tells, it assumes, and the same for every design:
+//! What no trace records is assumed, and the same for every design:
 //!
-//! - A page of a file is inactive at first. When reclaim comes to it, one in four turns out to have
-//!   been used again, and becomes active; of the pages of processes, one in two. Which ones is
-//!   decided by the page's number.
+//! - A page of a file is inactive at first. Of those that reclaim scans, one in four has been used
+//!   again and becomes active; of the pages of processes, one in two. Which ones depends on the
+//!   page's number.
 //! - A dirty page, and a page of a process (where there is swap), is written before it is freed:
 //!   that takes [`WRITE_NANOSECONDS`] each, one after another.
-//! - A slab can be freed only when nothing in it is used: one in four of those that the shrinker
-//!   comes to.
-//! - Background reclaim frees 32 pages between two steps of the trace, until every zone is above
-//!   its high mark or nothing comes of it.
+//! - A slab can be freed only when no object in it is used: one in four of those that the shrinker
+//!   scans.
+//! - Background reclaim frees 32 pages of each zone between two steps of the trace, until every
+//!   zone is above its high mark or no more pages can be freed.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -25,39 +25,39 @@ use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim}
 use brickyard::{AllocError, Frame, FrameRange, Order, Request, ZoneKind};
 use brickyard_classics::LabZone;
 
-use crate::pages::{Age, Block, PageId, Pages, Role, Whereabouts, mark};
+use crate::pages::{Age, Block, Location, PageId, Pages, Role, mark};
 use crate::stopwatch::Stopwatch;
 
-/// What is taken at a time (Linux's `SWAP_CLUSTER_MAX`).
+/// The frames that reclaim frees at a time (Linux's `SWAP_CLUSTER_MAX`).
 const CLUSTER: usize = 32;
 
-/// How long a page takes to be written: 4 KiB at 80 MB/s, a disk in order.
+/// The time to write a page: 4 KiB at 80 MB/s, a disk's sequential rate.
 pub const WRITE_NANOSECONDS: u64 = 50_000;
 
-/// Background reclaim waits for the disk when so many blocks are to be written.
+/// Background reclaim pauses while this many blocks are being written.
 const MOST_WRITES: usize = 1024;
 
-/// Of the pages that reclaim comes to, one in so many was used again.
+/// Of the pages that reclaim scans, one in so many was used again.
 const REUSED_FILES: u32 = 4;
 const REUSED_ANONYMOUS: u32 = 2;
 
-/// Of the slabs that the shrinker comes to, one in so many is empty.
+/// Of the slabs that the shrinker scans, one in so many is empty.
 const EMPTY_SLABS: u32 = 4;
 
-/// Can pages of processes be written out?
+/// Whether pages of processes can be swapped out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Swap {
-    /// No: they stay until they are freed.
+    /// They cannot: they stay until they are freed.
     #[default]
     Off,
-    /// Yes.
+    /// They can.
     On,
 }
 
-/// How the model kernel meets pressure.
+/// How the model kernel handles memory pressure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// What a request that finds nothing tries.
+    /// The steps that a request takes when no free block is found.
     pub slow_path: SlowPath,
     /// Whether pages of processes can be reclaimed.
     pub swap: Swap,
@@ -72,22 +72,22 @@ impl Default for Rules {
     }
 }
 
-/// What happened under pressure, in frames unless said otherwise.
+/// Counts of reclaim and compaction, in frames unless noted otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pressure {
-    /// Calls of direct reclaim.
+    /// The number of calls of direct reclaim.
     pub direct_calls: u64,
-    /// Freed by requests themselves.
+    /// Freed by direct reclaim, and by `drop_caches`.
     pub direct: u64,
-    /// Freed in the background.
+    /// Freed by background reclaim.
     pub background: u64,
-    /// Freed for lumps.
+    /// Freed by lumpy reclaim.
     pub lumpy: u64,
     /// Of all of them, pages of files.
     pub files: u64,
-    /// Pages of processes.
+    /// Of all of them, pages of processes.
     pub anonymous: u64,
-    /// Slabs.
+    /// Of all of them, slabs.
     pub slabs: u64,
     /// Written before they were freed.
     pub written: u64,
@@ -97,18 +97,18 @@ pub struct Pressure {
     pub waited: u64,
 }
 
-/// What became of a free that a trace asked for.
+/// The outcome of a free in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freed {
-    /// A block, as it was taken.
+    /// It freed a block, as it was taken.
     Whole,
-    /// A part of a block, or several blocks at once.
+    /// It freed a part of a block, or several blocks at once.
     Parts,
-    /// Nothing: the page was reclaimed before.
+    /// It freed nothing: the page had been reclaimed.
     WasReclaimed,
-    /// Nothing: the page was never served.
+    /// It freed nothing: the page's allocation had failed.
     WasRefused,
-    /// Nothing: no such page is known.
+    /// It freed nothing: the page is unknown.
     Unknown,
 }
 
@@ -118,7 +118,7 @@ struct State {
     // Blocks being written, with the time at which that ends.
     writing: VecDeque<(u64, Frame, PageId)>,
     pressure: Pressure,
-    // Scanned since the shrinker ran last.
+    // Frames scanned since the shrinker ran last.
     scanned: u64,
 }
 
@@ -135,27 +135,27 @@ pub struct Kernel<'z, Z: LabZone> {
     stopwatch: Stopwatch,
 }
 
-/// Who frees.
+/// The kind of reclaim that frees pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Who {
+enum Reclaimer {
     Direct,
     Background,
     Lump,
 }
 
-/// What came of a look at an old page.
+/// The outcome of scanning an old page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
-    /// So many frames are free.
+enum Scanned {
+    /// Freed: this many frames.
     Freed(usize),
-    /// So many will be, when they are written.
+    /// To be freed when written: this many frames.
     Writing(usize),
-    /// It was used again.
+    /// Kept: it was used again.
     Kept,
 }
 
 impl<'z, Z: LabZone> Kernel<'z, Z> {
-    /// A kernel with nothing in use. `pages` keeps the records.
+    /// Makes a kernel with no memory in use. `pages` holds its records.
     #[must_use]
     pub fn new(nodes: Nodes<'z, Z>, pages: Pages, rules: Rules) -> Self {
         let zones = nodes
@@ -178,28 +178,28 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         }
     }
 
-    /// How it meets pressure.
+    /// How it handles memory pressure.
     #[must_use]
     pub const fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// What the allocator itself has cost so far.
+    /// The times of the allocator's own calls so far.
     #[must_use]
     pub const fn stopwatch(&self) -> &Stopwatch {
         &self.stopwatch
     }
 
-    /// What happened under pressure so far.
+    /// The counts of reclaim and compaction so far.
     #[must_use]
     pub fn pressure(&self) -> Pressure {
         self.state.borrow().pressure
     }
 
-    /// Looks at the records.
+    /// Calls `look` with the records.
     ///
     /// # Panics
-    /// If `look` calls the allocator.
+    /// If `look` calls the allocator, and that calls back into the kernel.
     pub fn look<T>(&self, look: impl FnOnce(&Pages) -> T) -> T {
         look(&self.state.borrow().pages)
     }
@@ -208,14 +208,14 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         change(&mut self.state.borrow_mut().pages)
     }
 
-    /// The place of the zone that `frame` lies in, among all zones.
+    /// Returns the index of the zone of `frame` among all zones.
     #[inline]
     fn zone_of(&self, frame: Frame) -> usize {
         let inside = |(span, _): &(FrameRange, ZoneKind)| span.contains(frame);
         self.zones.iter().position(inside).unwrap_or(0)
     }
 
-    /// Notes a block that the allocator has handed out.
+    /// Records a block that the allocator has handed out.
     #[inline]
     pub fn own(&self, frame: Frame, order: Order, role: Role, marks: u8, page: PageId) {
         let zone = self.zone_of(frame);
@@ -229,10 +229,10 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         });
     }
 
-    /// Takes a block for `page`.
+    /// Allocates a block for `page`.
     ///
     /// # Errors
-    /// Why there is none; the page counts as refused then.
+    /// That of the allocator; the page is recorded as refused then.
     #[inline]
     pub fn take<'k>(
         &'k self,
@@ -246,12 +246,12 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         let taken = self.stopwatch.allocs.time(|| nodes.alloc(from, request));
         match taken {
             Ok(frame) => self.own(frame, request.order, role, marks, page),
-            Err(_) => self.change(|pages| pages.set_absent(page, Whereabouts::Refused)),
+            Err(_) => self.change(|pages| pages.set_absent(page, Location::Refused)),
         }
         taken
     }
 
-    /// Frees the block at `frame`, which is in use.
+    /// Frees the block that starts at `frame`. `None` if none in use does.
     pub fn release(&self, frame: Frame) -> Option<Block> {
         let block = self.state.borrow_mut().pages.remove(frame)?;
         self.give_back(block.frame, block.order);
@@ -261,14 +261,14 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
     #[inline]
     fn give_back(&self, frame: Frame, order: Order) {
         let freed = self.stopwatch.frees.time(|| self.nodes.free(frame, order));
-        assert_eq!(freed, Ok(()), "both-ways: what is recorded is in use");
+        assert_eq!(freed, Ok(()), "both-ways: recorded blocks are in use");
     }
 
-    /// Frees the 2^order pages at `page`, as a trace says: a block, a part of one, or several.
+    /// Frees the 2^order pages at `page`, as a trace does: a block, a part of one, or several.
     #[inline]
     pub fn give(&self, page: PageId, order: Order) -> Freed {
-        let place = self.state.borrow().pages.place(page);
-        if let Whereabouts::At(frame) = place {
+        let place = self.state.borrow().pages.location(page);
+        if let Location::At(frame) = place {
             let mut state = self.state.borrow_mut();
             if state
                 .pages
@@ -284,37 +284,38 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         self.give_parts(page, order)
     }
 
-    /// A free that is not the block that was taken.
+    /// Frees pages that are not exactly one block.
     #[cold]
     fn give_parts(&self, page: PageId, order: Order) -> Freed {
         let end = u64::from(page.0) + order.frames() as u64;
-        let mut answer = Freed::Unknown;
+        let mut outcome = Freed::Unknown;
         let mut at = u64::from(page.0);
         while at < end {
             let part = PageId(at as u32);
             let (done, frames) = self.give_part(part, order);
-            answer = match (answer, done) {
+            outcome = match (outcome, done) {
                 (Freed::Parts, _) | (_, Freed::Parts | Freed::Whole) => Freed::Parts,
                 (Freed::Unknown, other) => other,
                 (known, _) => known,
             };
             at += frames;
         }
-        answer
+        outcome
     }
 
-    /// Frees what lies at `page`, up to 2^order pages of it. Says how many pages that covers.
+    /// Frees the block, or part of one, at `page`, up to 2^order pages. Returns the outcome and the
+    /// number of pages that it covers.
     fn give_part(&self, page: PageId, order: Order) -> (Freed, u64) {
         let mut state = self.state.borrow_mut();
-        let around = state.pages.place_around(page);
+        let around = state.pages.location_around(page);
         let (first, frame) = match around {
-            Some((first, Whereabouts::At(frame))) => (first, frame),
-            Some((_, Whereabouts::Reclaimed)) => {
-                state.pages.set_absent(page, Whereabouts::Unknown);
+            Some((first, Location::At(frame))) => (first, frame),
+            Some((_, Location::Reclaimed)) => {
+                state.pages.set_absent(page, Location::Unknown);
                 return (Freed::WasReclaimed, 1);
             }
-            Some((_, Whereabouts::Refused)) => {
-                state.pages.set_absent(page, Whereabouts::Unknown);
+            Some((_, Location::Refused)) => {
+                state.pages.set_absent(page, Location::Unknown);
                 return (Freed::WasRefused, 1);
             }
             _ => return (Freed::Unknown, 1),
@@ -323,8 +324,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         let Some(block) = state.pages.block(frame) else {
             return (Freed::Unknown, 1);
         };
-        // The whole block where it is no larger, else its part of that size. (A damaged trace may
-        // free across blocks: then no more than is a block.)
+        // The whole block if it is no larger, else its part of that size. (A damaged trace may free
+        // across blocks: then at most the aligned part.)
         let aligned = Order::new(
             part.number()
                 .trailing_zeros()
@@ -342,33 +343,33 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
 
     // ---- time ----
 
-    /// It is `now` nanoseconds into the trace: what was being written until then is free.
+    /// Sets the time to `now` nanoseconds of the trace, and frees blocks written by then.
     #[inline]
     pub fn set_time(&self, now: u64) {
         self.now.set(now);
         let due = |state: &State| state.writing.front().is_some_and(|&(done, ..)| done <= now);
         while due(&self.state.borrow()) {
-            self.finish_write(Who::Background);
+            self.finish_write(Reclaimer::Background);
         }
     }
 
-    /// Has background reclaim been woken?
+    /// Whether background reclaim has been woken.
     #[must_use]
     #[inline]
     pub const fn is_woken(&self) -> bool {
         self.woken.get()
     }
 
-    /// A turn of background reclaim.
+    /// Runs background reclaim once over all zones.
     pub fn run_background(&self) {
         let mut short = false;
         if self.state.borrow().writing.len() >= MOST_WRITES {
-            // The disk is behind; what it has to write will do.
+            // The disk is behind; the pages being written suffice.
             return;
         }
         for (place, zone) in self.nodes.zones().enumerate() {
             if zone.free_frames() < zone.watermarks().marks().high {
-                let freed = self.shrink_zone(place, CLUSTER, Who::Background);
+                let freed = self.shrink_zone(place, CLUSTER, Reclaimer::Background);
                 short |= freed > 0 || self.is_writing();
             }
         }
@@ -381,32 +382,33 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
 
     // ---- reclaim ----
 
-    /// Frees about `want` frames of the zone at `place`. Returns how many came free at once.
-    fn shrink_zone(&self, place: usize, want: usize, who: Who) -> usize {
+    /// Frees about `want` frames of the zone at `place`. Returns how many are free already; others
+    /// are being written.
+    fn shrink_zone(&self, place: usize, want: usize, reclaimer: Reclaimer) -> usize {
         let mut freed = 0;
-        // One look at each page of a list, and at least some looks.
-        let mut looks = self
+        // Scan each page of the file lists about once, and a few more.
+        let mut scans = self
             .state
             .borrow()
             .pages
             .frames_on(place, Age::InactiveFile) as usize
             + self.state.borrow().pages.frames_on(place, Age::ActiveFile) as usize
             + CLUSTER * 4;
-        looks = looks.min(want * 64);
+        scans = scans.min(want * 64);
         let mut begun = 0;
-        while freed + begun < want && looks > 0 {
-            looks -= 1;
+        while freed + begun < want && scans > 0 {
+            scans -= 1;
             self.balance(place);
-            match self.look_at_oldest(place, who) {
-                Some(Look::Freed(frames)) => freed += frames,
-                Some(Look::Writing(frames)) => begun += frames,
-                Some(Look::Kept) => {}
+            match self.scan_oldest(place, reclaimer) {
+                Some(Scanned::Freed(frames)) => freed += frames,
+                Some(Scanned::Writing(frames)) => begun += frames,
+                Some(Scanned::Kept) => {}
                 None => break,
             }
-            freed += self.shrink_slabs(place, who);
+            freed += self.shrink_slabs(place, reclaimer);
         }
         if freed + begun == 0 {
-            freed += self.shrink_slabs_of(place, CLUSTER, who);
+            freed += self.shrink_slabs_of(place, CLUSTER, reclaimer);
         }
         freed
     }
@@ -426,7 +428,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         }
     }
 
-    /// The oldest page of a zone that may be looked at: a file's, else one of a process.
+    /// Returns the oldest inactive page of a zone: a file's, else, with swap, one of a process.
     fn oldest_inactive(&self, pages: &Pages, place: usize) -> Option<Block> {
         let anonymous = || match self.rules.swap {
             Swap::On => pages.oldest(place, Age::InactiveAnonymous),
@@ -436,8 +438,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         files.or_else(anonymous)
     }
 
-    /// Looks at the page that is to go next. None where there is no such page.
-    fn look_at_oldest(&self, place: usize, who: Who) -> Option<Look> {
+    /// Scans the oldest inactive page. `None` if there is none.
+    fn scan_oldest(&self, place: usize, reclaimer: Reclaimer) -> Option<Scanned> {
         let mut state = self.state.borrow_mut();
         let block = self.oldest_inactive(&state.pages, place)?;
         state.scanned += block.order.frames() as u64;
@@ -446,7 +448,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             state
                 .pages
                 .mark(block.frame, mark::ACTIVE | mark::REFERENCED, 0);
-            return Some(Look::Kept);
+            return Some(Scanned::Kept);
         }
         if marks & mark::DIRTY != 0 || block.role == Role::Anonymous {
             let free_from = state.writing.back().map_or(0, |&(done, ..)| done);
@@ -455,25 +457,25 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             let done = begun.saturating_add(takes);
             state.pages.mark(block.frame, mark::WRITEBACK, mark::DIRTY);
             state.writing.push_back((done, block.frame, block.page));
-            return Some(Look::Writing(block.order.frames()));
+            return Some(Scanned::Writing(block.order.frames()));
         }
         drop(state);
-        Some(Look::Freed(self.take_away(block.frame, who)))
+        Some(Scanned::Freed(self.take_away(block.frame, reclaimer)))
     }
 
-    /// Frees the block at `frame`, whatever its trace thinks. Returns its frames.
-    fn take_away(&self, frame: Frame, who: Who) -> usize {
+    /// Reclaims the block at `frame`. Returns its frames.
+    fn take_away(&self, frame: Frame, reclaimer: Reclaimer) -> usize {
         let mut state = self.state.borrow_mut();
         let Some(block) = state.pages.remove(frame) else {
             return 0;
         };
-        state.pages.set_absent(block.page, Whereabouts::Reclaimed);
+        state.pages.set_absent(block.page, Location::Reclaimed);
         let frames = block.order.frames() as u64;
         let pressure = &mut state.pressure;
-        match who {
-            Who::Direct => pressure.direct += frames,
-            Who::Background => pressure.background += frames,
-            Who::Lump => pressure.lumpy += frames,
+        match reclaimer {
+            Reclaimer::Direct => pressure.direct += frames,
+            Reclaimer::Background => pressure.background += frames,
+            Reclaimer::Lump => pressure.lumpy += frames,
         }
         match block.role {
             Role::Anonymous => pressure.anonymous += frames,
@@ -485,8 +487,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         frames as usize
     }
 
-    /// The oldest write is done: its page is free. Returns its frames.
-    fn finish_write(&self, who: Who) -> usize {
+    /// Completes the oldest write and frees its block. Returns the block's frames.
+    fn finish_write(&self, reclaimer: Reclaimer) -> usize {
         let mut state = self.state.borrow_mut();
         let Some((_, frame, page)) = state.writing.pop_front() else {
             return 0;
@@ -504,11 +506,11 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             .map_or(0, |block| block.order.frames());
         state.pressure.written += frames as u64;
         drop(state);
-        self.take_away(frame, who)
+        self.take_away(frame, reclaimer)
     }
 
-    /// The shrinker: of the slabs, the same share that was scanned of the pages.
-    fn shrink_slabs(&self, place: usize, who: Who) -> usize {
+    /// Runs the shrinker: it scans the same share of slabs as was scanned of pages.
+    fn shrink_slabs(&self, place: usize, reclaimer: Reclaimer) -> usize {
         let wanted = {
             let mut state = self.state.borrow_mut();
             let pages = &state.pages;
@@ -523,17 +525,17 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             state.scanned = 0;
             wanted
         };
-        self.shrink_slabs_of(place, wanted.min(1024) as usize, who)
+        self.shrink_slabs_of(place, wanted.min(1024) as usize, reclaimer)
     }
 
-    fn shrink_slabs_of(&self, place: usize, wanted: usize, who: Who) -> usize {
+    fn shrink_slabs_of(&self, place: usize, wanted: usize, reclaimer: Reclaimer) -> usize {
         let mut freed = 0;
         for _ in 0..wanted {
             let Some(block) = self.look(|pages| pages.oldest(place, Age::Slab)) else {
                 break;
             };
             if hashed(&block).is_multiple_of(EMPTY_SLABS) {
-                freed += self.take_away(block.frame, who);
+                freed += self.take_away(block.frame, reclaimer);
             } else {
                 self.change(|pages| pages.rotate(block.frame));
             }
@@ -541,13 +543,13 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         freed
     }
 
-    /// Frees all pages of files that are not locked, dirty ones written first, and all slabs that
-    /// can be (`sync`, then `drop_caches` 3). Returns the frames.
+    /// Frees all pages of files that are not locked, after writing dirty ones, and all empty slabs
+    /// (`sync`, then `drop_caches` 3). Returns the frames freed.
     pub fn drop_caches(&self) -> usize {
         let mut going = Vec::new();
         let mut freed = 0;
         while self.is_writing() {
-            freed += self.finish_write(Who::Direct);
+            freed += self.finish_write(Reclaimer::Direct);
         }
         self.look(|pages| {
             let goes = |block: &Block| match block.role {
@@ -561,13 +563,13 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             if block.marks & mark::DIRTY != 0 {
                 self.state.borrow_mut().pressure.written += block.order.frames() as u64;
             }
-            freed += self.take_away(block.frame, Who::Direct);
+            freed += self.take_away(block.frame, Reclaimer::Direct);
         }
         freed
     }
 
-    /// Frees every block that `ends` says yes to: processes that end, trees that are deleted.
-    /// Returns the frames.
+    /// Frees every block for which `ends` is true, when processes end or trees are deleted. Returns
+    /// the frames freed.
     pub fn end(&self, ends: impl Fn(&Block) -> bool) -> usize {
         let going: Vec<Frame> = self.look(|pages| {
             let going = pages.blocks().filter(|block| ends(block));
@@ -578,8 +580,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
     }
 }
 
-/// Was it used again since it came on its list? Half of the processes' pages, a quarter of the
-/// others.
+/// Returns true if the block was used again since it was put on its list: half of the processes'
+/// pages, a quarter of the others.
 fn was_reused(block: &Block) -> bool {
     let one_in = match block.role {
         Role::Anonymous => REUSED_ANONYMOUS,
@@ -588,7 +590,8 @@ fn was_reused(block: &Block) -> bool {
     hashed(block).is_multiple_of(one_in)
 }
 
-/// A number that is as good as random, and the same in every design: by the page, not by the frame.
+/// Returns a pseudo-random number that is the same in every design: it depends on the page, and on
+/// the frame only for blocks without a page.
 fn hashed(block: &Block) -> u32 {
     let page = match block.page {
         PageId::NONE => block.frame.number() as u32,
@@ -604,10 +607,10 @@ impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
         let mut freed = 0;
         for (place, &(_, kind)) in self.zones.iter().enumerate().rev() {
             if kind <= need.highest {
-                freed += self.shrink_zone(place, want, Who::Direct);
+                freed += self.shrink_zone(place, want, Reclaimer::Direct);
             }
         }
-        // Nothing clean is left: wait for what is being written.
+        // Too little is clean: wait for writes.
         while freed < want && self.is_writing() {
             let done = self
                 .state
@@ -615,8 +618,8 @@ impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
                 .writing
                 .front()
                 .map_or(0, |&(done, ..)| done);
-            let frames = self.finish_write(Who::Direct);
-            // One write after the other: each is waited for as long as it takes itself, at most.
+            let frames = self.finish_write(Reclaimer::Direct);
+            // Writes are sequential: each adds at most its own time to the wait.
             let waited = done.saturating_sub(self.now.get());
             let own = WRITE_NANOSECONDS * frames as u64;
             self.state.borrow_mut().pressure.waited += waited.min(own);
@@ -659,12 +662,12 @@ impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
             return Eviction::Deactivated;
         }
         if block.marks & mark::DIRTY != 0 || block.role == Role::Anonymous {
-            // A lump is worth waiting for.
+            // Lumpy reclaim waits for the write.
             let mut state = self.state.borrow_mut();
             state.pressure.waited += WRITE_NANOSECONDS;
             state.pressure.written += 1;
         }
-        self.take_away(frame, Who::Lump);
+        self.take_away(frame, Reclaimer::Lump);
         Eviction::Freed
     }
 
@@ -675,7 +678,7 @@ impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
 
 impl<Z: LabZone> Migrate for Kernel<'_, Z> {
     fn can_move(&self, frame: Frame, _order: Order) -> bool {
-        // What nobody here knows lies in a cache.
+        // Frames without a record are free in a cache.
         self.look(|pages| pages.block(frame))
             .is_none_or(|block| block.role.moves())
     }

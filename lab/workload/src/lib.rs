@@ -1,21 +1,21 @@
-//! The model kernel, and what is done with it: traces replayed through every design, and the
+//! The model kernel and its uses: traces replayed through every design, and the fragmentation
 //! protocol of 2005 and 2007.
 //!
-//! | module | what it tells |
+//! | module | what it holds |
 //! |---|---|
-//! | [`pages`] | who has which frame |
-//! | [`mixing`] | which page blocks hold more than one mobility |
-//! | [`roles`] | what a recorded allocation was for |
-//! | [`script`] | a trace made ready for many replays |
+//! | [`pages`] | the owner of each frame |
+//! | [`mixing`] | page blocks with more than one mobility |
+//! | [`roles`] | the purpose of recorded allocations |
+//! | [`script`] | a trace prepared for many replays |
 //! | [`machine`] | the machine it is replayed on |
 //! | [`build`] | that machine with an allocator of some configuration |
 //! | [`kernel`] | processes, page cache, slabs; reclaim and migration |
-//! | [`stopwatch`] | what the allocator itself costs |
-//! | [`view`] | memory at one moment |
-//! | [`outcome`] | what came of a replay |
-//! | [`replay`](mod@replay) | a trace through one design |
+//! | [`stopwatch`] | the time of the allocator's own calls |
+//! | [`view`] | the state of memory at one moment |
+//! | [`outcome`] | the results of a replay |
+//! | [`replay`](mod@replay) | replaying a trace through one design |
 //! | [`antifrag`] | the protocol of 2005 and 2007 |
-//! | [`printed`] | tables that were published, kept as files |
+//! | [`printed`] | published tables, kept as files |
 //! | [`jobs`] | traces cut into jobs, the tasks of a simulated multiprocessor |
 
 #![forbid(unsafe_code)]

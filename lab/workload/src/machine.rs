@@ -1,5 +1,5 @@
-//! The machine that a trace is replayed on: its zones, its memory, its CPUs. Either the host that
-//! was recorded, or one of any size.
+//! The machine that a trace is replayed on: its zones, memory and CPUs. It is either the recorded
+//! host, or a machine of any size.
 
 use brickyard::FRAMES_MOST;
 use brickyard::node::movable::{self, Sizing};
@@ -16,7 +16,7 @@ pub struct ZonePlace {
     pub node: u32,
     /// Its kind.
     pub kind: ZoneKind,
-    /// Where it lies.
+    /// The frames it spans.
     pub span: FrameRange,
 }
 
@@ -27,27 +27,27 @@ pub struct Machine {
     pub zones: Vec<ZonePlace>,
     /// Its memory: rising, disjoint ranges.
     pub memory: Vec<FrameRange>,
-    /// Its CPUs.
+    /// The number of CPUs.
     pub cpus: usize,
-    /// The highest order that is handed out.
+    /// The highest order of a block.
     pub max_order: Order,
     /// The order of a page block.
     pub page_block_order: Order,
     /// The order of a huge page.
     pub huge_order: Order,
-    /// Bytes of a frame.
+    /// The bytes of a frame.
     pub frame_bytes: usize,
-    /// What is kept free.
+    /// The memory that is kept free, in KiB (Linux's `min_free_kbytes`).
     pub min_free_kbytes: usize,
-    /// How much a zone for movable pages gets, where a configuration has one.
+    /// The size of the zone for movable pages, in configurations that have one.
     pub sizing: Sizing,
 }
 
-/// Why there is no such machine.
+/// Why a machine cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MachineError {
-    /// The trace does not say what its host was.
-    #[error("the trace does not say which memory its host has: give a size, `--memory 1G`")]
+    /// The trace does not record its host's memory.
+    #[error("the trace does not record its host's memory: give a size, `--memory 1G`")]
     Unknown,
     /// zoneinfo could not be read.
     #[error("the trace's zoneinfo cannot be read ({0}): give a size, `--memory 1G`")]
@@ -56,19 +56,17 @@ pub enum MachineError {
     #[error("{0} bytes are less than four page blocks: give a larger size")]
     TooSmall(u64),
     /// The memory is larger than one zone can be.
-    #[error(
-        "{bytes} bytes are more than one zone has, which is {most} frames: give a smaller size"
-    )]
+    #[error("{bytes} bytes are more than a zone's maximum of {most} frames: give a smaller size")]
     TooLarge {
-        /// The bytes asked for.
+        /// The bytes requested.
         bytes: u64,
-        /// The frames that a zone has at most.
+        /// The most frames of a zone.
         most: usize,
     },
 }
 
 impl Machine {
-    /// A machine of so many bytes of memory, from frame 0 on, in one zone; page blocks of order 9,
+    /// Makes a machine of `bytes` of memory, from frame 0 on, in one zone; page blocks of order 9,
     /// blocks up to order 10.
     ///
     /// # Errors
@@ -103,7 +101,7 @@ impl Machine {
         })
     }
 
-    /// The same with page blocks and huge pages of this order, and blocks up to `max`.
+    /// The same machine with page blocks and huge pages of order `huge`, and blocks up to `max`.
     #[must_use]
     pub fn with_orders(mut self, huge: Order, max: Order) -> Self {
         self.page_block_order = huge;
@@ -112,21 +110,22 @@ impl Machine {
         self
     }
 
-    /// The host that `trace` was recorded on: its zones by zoneinfo, its memory by the states of
-    /// its frames at the start.
+    /// Makes the machine on which `trace` was recorded: its zones from zoneinfo, its memory from
+    /// the states of its frames at the start.
     ///
     /// # Errors
-    /// Where the trace does not say.
+    /// [`MachineError::Unknown`] where the trace does not record them, [`MachineError::Zoneinfo`]
+    /// where zoneinfo cannot be parsed.
     pub fn recorded(trace: &Trace) -> Result<Self, MachineError> {
         let memory = memory_of(trace);
         if memory.is_empty() || trace.header.start.zoneinfo.is_empty() {
             return Err(MachineError::Unknown);
         }
-        let told = zoneinfo::parse(&trace.header.start.zoneinfo)
+        let recorded = zoneinfo::parse(&trace.header.start.zoneinfo)
             .map_err(|error| MachineError::Zoneinfo(error.to_string()))?;
         let mut zones = Vec::new();
         let mut min_frames = 0;
-        for zone in told {
+        for zone in recorded {
             let kind = ZoneKind::ALL
                 .into_iter()
                 .find(|kind| kind.name() == zone.name);
@@ -137,7 +136,7 @@ impl Machine {
             min_frames += zone.min as usize;
             let span = FrameRange::new(zone.start_pfn as usize, end as usize);
             let inside = memory.iter().map(|range| range.intersection(span));
-            // A zone may span far more than it has.
+            // A zone may span far more frames than it has: shrink the span to its memory.
             let populated = inside.filter(|range| !range.is_empty());
             let around = populated.reduce(|first, last| FrameRange {
                 start: first.start,
@@ -173,13 +172,13 @@ impl Machine {
         })
     }
 
-    /// Frames of memory.
+    /// The number of frames of memory.
     #[must_use]
     pub fn frames(&self) -> usize {
         self.memory.iter().map(|range| range.len()).sum()
     }
 
-    /// The frames from the first of any zone to the last.
+    /// The range from the first frame of all zones to the last.
     #[must_use]
     pub fn span(&self) -> FrameRange {
         let start = self.zones.iter().map(|zone| zone.span.start).min();
@@ -190,8 +189,8 @@ impl Machine {
         }
     }
 
-    /// The zones that `configuration` makes of it: with a zone for movable pages cut from the
-    /// highest of each node, where it has one.
+    /// Returns the zones under `configuration`: if it has a zone for movable pages, that is split
+    /// off the zones of the highest kind.
     #[must_use]
     pub fn zones_for(&self, configuration: Configuration) -> Vec<ZonePlace> {
         let highest = self.zones.iter().map(|zone| zone.kind).max();
@@ -241,7 +240,7 @@ impl Machine {
     }
 }
 
-/// A zone, and the zone for movable pages behind `start`.
+/// Splits a zone at `start`: the frames from there on are a zone for movable pages.
 fn cut(zone: ZonePlace, start: Frame) -> impl Iterator<Item = ZonePlace> {
     let kept = ZonePlace {
         span: FrameRange {
@@ -263,7 +262,7 @@ fn cut(zone: ZonePlace, start: Frame) -> impl Iterator<Item = ZonePlace> {
         .filter(|zone| !zone.span.is_empty())
 }
 
-/// All frames that the states know to be memory that the allocator hands out.
+/// Returns all frames that, by their recorded states, belong to the allocator.
 fn memory_of(trace: &Trace) -> Vec<FrameRange> {
     let mut memory: Vec<FrameRange> = Vec::new();
     for run in &trace.start {
@@ -282,7 +281,7 @@ fn memory_of(trace: &Trace) -> Vec<FrameRange> {
     memory
 }
 
-/// The highest order that buddyinfo has a column for.
+/// Returns the highest order that has a column in buddyinfo.
 fn highest_order(buddyinfo: &str) -> Order {
     let columns = buddyinfo.lines().next().map(|line| {
         let numbers = line.split_whitespace().rev();

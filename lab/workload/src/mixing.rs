@@ -1,31 +1,32 @@
-//! Which page blocks hold pages of more than one mobility: what pagetypeinfo hides, and what
-//! decides whether huge pages can be had.
+//! Page blocks that hold pages of more than one mobility. pagetypeinfo does not show them, and they
+//! decide whether huge pages can be allocated.
 
 use brickyard::{Frame, Mobility, Order};
 
-/// What one page block holds, in frames, by mobility.
+/// The frames in use of a page block, by mobility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Held {
-    /// By place in [`Mobility::ALL`].
+pub struct BlockContents {
+    /// The frames, by index in [`Mobility::ALL`].
     pub frames: [u32; 3],
 }
 
-impl Held {
-    /// More than one mobility?
+impl BlockContents {
+    /// Returns true if the block has frames of more than one mobility in use.
     #[must_use]
     pub fn is_mixed(&self) -> bool {
         self.frames.iter().filter(|&&frames| frames > 0).count() > 1
     }
 
-    /// Nothing at all?
+    /// Returns true if the block has no frame in use.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.frames == [0; 3]
     }
 
-    /// The mobility that most of it has; of two with as much, the movable one. None of nothing.
+    /// Returns the mobility with the most frames; in a tie the more movable one. `None` if the
+    /// block has no frame in use.
     #[must_use]
-    pub fn most(&self) -> Option<Mobility> {
+    pub fn majority(&self) -> Option<Mobility> {
         let of = |mobility| self.frames[place(mobility)];
         let from_movable = [
             Mobility::Unmovable,
@@ -38,7 +39,7 @@ impl Held {
         most.filter(|&mobility| of(mobility) > 0)
     }
 
-    /// Something that cannot be moved?
+    /// Returns true if the block has unmovable frames.
     #[must_use]
     pub const fn has_unmovable(&self) -> bool {
         self.frames[place(Mobility::Unmovable)] > 0
@@ -53,26 +54,26 @@ const fn place(mobility: Mobility) -> usize {
     }
 }
 
-/// Counts by page block, kept up to date with every block that comes and goes.
+/// Counts of each page block, updated with every allocation and free.
 #[derive(Debug)]
 pub struct Mixing {
     first: usize,
     block_order: u8,
-    blocks: Vec<Held>,
+    blocks: Vec<BlockContents>,
     mixed: u64,
-    // The mobilities that were there when the block last went from one to two, for whoever asks.
+    // The last page block that became mixed, until it is taken.
     last: Option<Mixed>,
 }
 
-/// A block that has just become mixed.
+/// A page block that has just become mixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mixed {
-    /// The page block.
+    /// The first frame of the page block.
     pub block: Frame,
-    /// What came.
-    pub came: Mobility,
-    /// What was there before.
-    pub held: Held,
+    /// The mobility of the allocation that mixed it.
+    pub newcomer: Mobility,
+    /// Its contents before.
+    pub contents: BlockContents,
 }
 
 impl Mixing {
@@ -82,20 +83,20 @@ impl Mixing {
         Self {
             first,
             block_order: block_order.get(),
-            blocks: vec![Held::default(); end - first],
+            blocks: vec![BlockContents::default(); end - first],
             mixed: 0,
             last: None,
         }
     }
 
-    /// How many page blocks hold more than one mobility.
+    /// The number of page blocks that hold more than one mobility.
     #[must_use]
     pub const fn mixed(&self) -> u64 {
         self.mixed
     }
 
-    /// All page blocks, with their first frame.
-    pub fn blocks(&self) -> impl Iterator<Item = (Frame, &Held)> {
+    /// All page blocks, with their first frames.
+    pub fn blocks(&self) -> impl Iterator<Item = (Frame, &BlockContents)> {
         let first = |i: usize| Frame::new((self.first + i) << self.block_order);
         self.blocks
             .iter()
@@ -103,7 +104,7 @@ impl Mixing {
             .map(move |(i, held)| (first(i), held))
     }
 
-    /// The block that the last insertion has mixed, if it has.
+    /// Takes the last page block that became mixed, if one has since the call before.
     pub(crate) const fn take_last(&mut self) -> Option<Mixed> {
         self.last.take()
     }
@@ -120,7 +121,7 @@ impl Mixing {
         });
     }
 
-    fn each(&mut self, frame: Frame, order: Order, change: impl Fn(&mut Held, u32)) {
+    fn each(&mut self, frame: Frame, order: Order, change: impl Fn(&mut BlockContents, u32)) {
         let at = (frame.number() >> self.block_order) - self.first;
         let whole = 1_u32 << self.block_order;
         let (count, frames) = match order.get().checked_sub(self.block_order) {
@@ -136,8 +137,8 @@ impl Mixing {
                     let came = (0..3).find(|&i| before.frames[i] == 0 && held.frames[i] > 0);
                     self.last = came.map(|came| Mixed {
                         block: frame.align_down(Order::new(self.block_order)),
-                        came: Mobility::ALL[came],
-                        held: before,
+                        newcomer: Mobility::ALL[came],
+                        contents: before,
                     });
                 }
                 (true, false) => self.mixed -= 1,

@@ -1,4 +1,4 @@
-//! What came of a replay.
+//! The results of a replay.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ use crate::kernel::Pressure;
 /// Requests of one order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OfOrder {
-    /// Asked for.
+    /// The number of requests.
     pub asked: u64,
-    /// Not served.
+    /// The number that failed.
     pub failed: u64,
 }
 
-/// Frees, by what became of them.
+/// Frees, by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Frees {
-    /// A block as it was taken.
+    /// Of a block as it was taken.
     pub whole: u64,
-    /// Parts of blocks, or several at once.
+    /// Of parts of blocks, or of several blocks at once.
     pub parts: u64,
-    /// Dropped: the model kernel had reclaimed the page before.
+    /// Dropped: the model kernel had reclaimed the page.
     pub reclaimed: u64,
-    /// Dropped: the page was never served.
+    /// Dropped: the page's allocation had failed.
     pub refused: u64,
-    /// Dropped: nobody knows the page; it was taken before the trace began, or its allocation was
-    /// lost.
+    /// Dropped: the page is unknown; it was allocated before the trace began, or the event of its
+    /// allocation was lost.
     pub unknown: u64,
 }
 
 impl Frees {
-    /// All of them.
+    /// The number of all frees.
     #[must_use]
     pub const fn all(&self) -> u64 {
         self.whole + self.parts + self.reclaimed + self.refused + self.unknown
@@ -46,11 +46,11 @@ impl Frees {
 pub struct Sample {
     /// Nanoseconds since the trace began.
     pub time: u64,
-    /// Frames free in the stores.
+    /// Free frames in the stores.
     pub free: usize,
-    /// Frames idle in caches.
+    /// Free frames in caches.
     pub cached: usize,
-    /// Huge pages that could be had at once.
+    /// Free huge pages in the stores.
     pub huge: usize,
     /// The unusable index at the huge order, in thousandths.
     pub unusable: u32,
@@ -58,57 +58,59 @@ pub struct Sample {
     pub mixed: u64,
 }
 
-/// Who mixed page blocks.
+/// A source of mixed page blocks.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mixer {
     /// The task's name.
     pub name: String,
-    /// What it brought into a block of another mobility.
+    /// The mobility of its request, served in a block of another mobility.
     pub mobility: &'static str,
     /// The order of the request.
     pub order: Order,
 }
 
-/// Huge pages that can be had at the end, step by step.
+/// Free huge pages at the end, after each of several steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HugePages {
-    /// As it is.
+    /// At the end of the replay.
     pub now: usize,
-    /// With the caches of CPUs drained.
+    /// After the caches of CPUs were drained.
     pub drained: usize,
-    /// With page cache and empty slabs freed as well; dirty pages are written first.
+    /// After page cache and empty slabs were freed; dirty pages are written first.
     pub reclaimed: usize,
-    /// And compacted.
+    /// After compaction.
     pub compacted: usize,
     /// Frames that compaction moved.
     pub moved: usize,
-    /// Frames that it could not move.
+    /// Frames that compaction could not move.
     pub stuck: usize,
-    /// What the pages that cannot move leave possible: huge pages without any of them.
+    /// The most that the immovable pages leave possible: huge pages without any of them, less those
+    /// that the movable pages need.
     pub possible: usize,
 }
 
-/// What came of replaying a trace with one configuration.
+/// The results of replaying a trace with one configuration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
     /// Requests, by order.
     pub requests: Vec<OfOrder>,
     /// Frees.
     pub frees: Frees,
-    /// Allocations of pages that were in use already: a free in between was lost. The old page is
+    /// Allocations of pages that were in use already: the event of a free was lost. The old page is
     /// freed then.
     pub double: u64,
-    /// Pages that were in a CPU's cache when the trace began, though their state did not tell.
+    /// Pages that must have been in a CPU's cache when the trace began, though their recorded state
+    /// does not show it.
     pub from_caches: u64,
-    /// Blocks of the start that could not be put in their place.
+    /// Blocks in use at the start that could not be placed at their frames.
     pub unplaced: u64,
     /// Requests that were served from memory of another mobility.
     pub fallbacks: u64,
-    /// Of those, the ones that broke into a block without making it theirs.
+    /// Of those, the ones that left the page block's mobility as it was.
     pub mixing: u64,
-    /// And the ones that made it theirs.
+    /// Of those, the ones that claimed the page block for their mobility.
     pub claims: u64,
-    /// Who brought a second mobility into a page block, how often.
+    /// The sources of mixed page blocks, with their counts.
     pub mixers: BTreeMap<Mixer, u64>,
     /// Memory over time.
     pub samples: Vec<Sample>,
@@ -116,28 +118,28 @@ pub struct Outcome {
     pub free: FreeCounts,
     /// Huge pages at the end.
     pub huge: HugePages,
-    /// Frames idle in caches at the end.
+    /// Free frames in caches at the end.
     pub idle: usize,
-    /// What happened under pressure.
+    /// Counts of reclaim and compaction.
     pub pressure: Pressure,
-    /// All frames at the end, after the invariants were checked.
+    /// All frames at the end, from the check of the invariants.
     pub census: Census,
     /// Frames that the model kernel has in use at the end; the same as the census's.
     pub in_use: u64,
-    /// Nanoseconds of an allocation, from every 64th: median, and what 99 in 100 stay below.
+    /// Nanoseconds of an allocation, from every 64th: median and 99th percentile.
     pub alloc_ns: (f64, f64),
-    /// Of a free.
+    /// The same of a free.
     pub free_ns: (f64, f64),
-    /// Steps replayed.
+    /// The number of steps replayed.
     pub steps: u64,
-    /// Seconds of the steps alone, measurements at the end left out.
+    /// Seconds of the steps alone, without samples and the measurements at the end.
     pub seconds: f64,
-    /// Was it ended before the trace did?
+    /// Whether the watcher ended the replay early.
     pub interrupted: bool,
 }
 
 impl Outcome {
-    /// Requests asked for and not served, of all orders.
+    /// Returns the sum of requests over all orders.
     #[must_use]
     pub fn all_requests(&self) -> OfOrder {
         self.requests

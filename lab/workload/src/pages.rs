@@ -1,30 +1,30 @@
-//! What the model kernel knows of each frame: who has it, how large its block is, its place on a
-//! list of ages.
+//! The model kernel's record of each frame: its user, the size of its block, its links on an LRU
+//! list.
 //!
-//! Sixteen bytes a frame, like a small `struct page`, in one array; lists are links in it. A *page*
-//! here is what a trace talks of, by its number there; a *frame* is where this allocator put it.
-//! Two arrays map one to the other.
+//! A record has sixteen bytes, like a small `struct page`; all are in one array, and lists are
+//! links in it. A *page* here is a page of a trace, by its number there; a *frame* is where this
+//! allocator placed it. Two arrays map one to the other.
 //!
-//! Invariant `both-ways`: `frame_of(page)` is `frame` exactly if the record of `frame` says `page`,
-//! and is the first of a block in use.
+//! Invariant `both-ways`: [`Pages::location`] of a page is `At` a frame exactly if that frame's
+//! record has the page, and the frame is the first of a block in use.
 
 use brickyard::{Frame, Mobility, Order};
 use brickyard_trace::named;
 
 use crate::mixing::{Mixed, Mixing};
 
-/// A page of a trace, by its place in the trace's own span of frames (and the instance of the
-/// trace, where several run at once).
+/// A page of a trace, by its index in the trace's own span of frames (plus an offset for each
+/// instance of the trace, where several run at once).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId(pub u32);
 
 impl PageId {
-    /// No page of any trace: the model kernel's own.
+    /// No page of any trace: the block is the model kernel's own.
     pub const NONE: Self = Self(u32::MAX);
 }
 
 named! {
-    /// What a page is used for, as the model kernel cares.
+    /// What a page is used for, as far as the model kernel distinguishes.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     #[repr(u8)]
     pub enum Role {
@@ -37,13 +37,13 @@ named! {
         File => "file",
         /// Page tables.
         PageTable => "page-table",
-        /// Kernel objects that can be given back: directory entries, inodes.
+        /// Reclaimable kernel objects: directory entries, inodes.
         SlabReclaimable => "slab-reclaimable",
-        /// Kernel objects that cannot.
+        /// Other kernel objects.
         Slab => "slab",
-        /// Kernel memory of its own.
+        /// Other kernel memory.
         Kernel => "kernel",
-        /// In use before the trace began, and nothing more known: it never moves.
+        /// In use before the trace began, for an unknown purpose: it never moves.
         Pinned => "pinned",
         /// A huge page that an experiment holds.
         Held => "held",
@@ -51,7 +51,7 @@ named! {
 }
 
 impl Role {
-    /// What can be done with such a page.
+    /// The mobility of requests for such pages.
     #[must_use]
     pub const fn mobility(self) -> Mobility {
         match self {
@@ -61,7 +61,7 @@ impl Role {
         }
     }
 
-    /// Can the block be moved to another place?
+    /// Returns true if blocks of this role can be moved.
     #[must_use]
     pub const fn moves(self) -> bool {
         matches!(self, Self::Anonymous | Self::File)
@@ -72,47 +72,47 @@ impl Role {
 pub mod mark {
     /// On an active list.
     pub const ACTIVE: u8 = 1;
-    /// To be written before it can be freed.
+    /// It must be written before it can be freed.
     pub const DIRTY: u8 = 2;
-    /// Being written: it is freed when that ends, and on no list until then.
+    /// Being written: it is freed when that ends, and is on no list until then.
     pub const WRITEBACK: u8 = 4;
     /// Locked in memory.
     pub const LOCKED: u8 = 8;
-    /// Used again since it was looked at last.
+    /// Found to be used again when it was scanned.
     pub const REFERENCED: u8 = 16;
 }
 
-/// With one of these marks a block is on no list.
+/// Blocks with one of these marks are on no list.
 const OFF_LISTS: u8 = mark::LOCKED | mark::WRITEBACK;
 
 /// The lists of one zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Age {
-    /// Files' pages not used lately.
+    /// Files' pages not used recently.
     InactiveFile = 0,
-    /// Files' pages in use.
+    /// Files' pages used recently.
     ActiveFile = 1,
-    /// Processes' pages not used lately.
+    /// Processes' pages not used recently.
     InactiveAnonymous = 2,
-    /// Processes' pages in use.
+    /// Processes' pages used recently.
     ActiveAnonymous = 3,
-    /// Slabs that the shrinker may give back, oldest last.
+    /// Slabs that the shrinker may free.
     Slab = 4,
 }
 
 impl Age {
-    /// How many lists a zone has.
+    /// The number of lists of a zone.
     pub const COUNT: usize = 5;
 }
 
 /// No frame: the end of a list.
 const END: u32 = u32::MAX;
 
-/// What is known of one frame.
+/// The record of one frame.
 #[derive(Debug, Clone, Copy)]
 struct Record {
-    // Links of the list that it is on; of a block's first frame only.
+    // List links; used in the record of a block's first frame only.
     next: u32,
     prev: u32,
     page: PageId,
@@ -146,44 +146,44 @@ const EMPTY: List = List {
     frames: 0,
 };
 
-/// A block in use, as its record says.
+/// A block in use, from its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// Its first frame.
     pub frame: Frame,
-    /// Its size.
+    /// Its order.
     pub order: Order,
-    /// Who has it.
+    /// Its role.
     pub role: Role,
     /// Its marks.
     pub marks: u8,
     /// The page of the trace.
     pub page: PageId,
-    /// The zone it lies in.
+    /// The index of its zone.
     pub zone: usize,
 }
 
-/// Where a page of a trace is.
+/// The location of a page of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whereabouts {
-    /// Never heard of, or freed.
+pub enum Location {
+    /// Never allocated, or freed.
     Unknown,
     /// At this frame, the first of its block.
     At(Frame),
     /// It was reclaimed before the trace freed it.
     Reclaimed,
-    /// It was never served.
+    /// Its allocation failed.
     Refused,
 }
 
-// Values of the map from pages to frames: 0 is unknown, so that a fresh map needs no writing.
+// Values of the map from pages to frames. 0 is unknown, so that a new map is just zeroed memory.
 const RECLAIMED: u32 = u32::MAX;
 const REFUSED: u32 = u32::MAX - 1;
 
-/// All pages.
+/// The records of all frames.
 #[derive(Debug)]
 pub struct Pages {
-    // The frame that the first record is of.
+    // The number of the first record's frame.
     base: usize,
     records: Vec<Record>,
     places: Vec<u32>,
@@ -193,8 +193,8 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Records of `frames` frames from `base` on, none in use, in `zones` zones, for traces with
-    /// page numbers below `pages`.
+    /// Makes records of `frames` frames from `base` on, none in use, in `zones` zones, for traces
+    /// with page numbers below `pages`.
     #[must_use]
     pub fn new(
         base: Frame,
@@ -213,30 +213,30 @@ impl Pages {
         }
     }
 
-    /// How blocks are mixed.
+    /// The counts of mixed page blocks.
     #[must_use]
     pub const fn mixing(&self) -> &Mixing {
         &self.mixing
     }
 
-    /// The page block that the last insertion has mixed, if it has.
+    /// Takes the last page block that became mixed, if one has since the call before.
     pub fn take_last_mixed(&mut self) -> Option<Mixed> {
         self.mixing.take_last()
     }
 
-    /// Frames in use by `role`.
+    /// The number of frames in use by `role`.
     #[must_use]
     pub const fn used(&self, role: Role) -> u64 {
         self.used[role as usize]
     }
 
-    /// Frames in use in all.
+    /// The number of all frames in use.
     #[must_use]
     pub fn in_use(&self) -> u64 {
         self.used.iter().sum()
     }
 
-    /// Frames on a list.
+    /// The number of frames on a list.
     #[must_use]
     pub fn frames_on(&self, zone: usize, age: Age) -> u64 {
         self.lists[zone][age as usize].frames
@@ -250,32 +250,32 @@ impl Pages {
         Frame::new(self.base + index as usize)
     }
 
-    /// Where a page is. O(1) for the first page of a block, O(orders) inside one.
+    /// Returns the location of a page; pages inside a block are `Unknown`. O(1).
     #[must_use]
-    pub fn place(&self, page: PageId) -> Whereabouts {
+    pub fn location(&self, page: PageId) -> Location {
         match self.places.get(page.0 as usize) {
-            None | Some(0) => Whereabouts::Unknown,
-            Some(&RECLAIMED) => Whereabouts::Reclaimed,
-            Some(&REFUSED) => Whereabouts::Refused,
-            Some(&place) => Whereabouts::At(self.frame(place - 1)),
+            None | Some(0) => Location::Unknown,
+            Some(&RECLAIMED) => Location::Reclaimed,
+            Some(&REFUSED) => Location::Refused,
+            Some(&place) => Location::At(self.frame(place - 1)),
         }
     }
 
-    /// The block that `page` lies in: its first page, and what [`Pages::place`] says of that one.
-    /// Blocks are aligned in the trace too, and page 0 to the largest.
+    /// Returns the first page of the block that contains `page`, and its [`Pages::location`].
+    /// O(orders). Blocks are aligned in the trace too, since page 0 is aligned to the largest.
     #[must_use]
-    pub fn place_around(&self, page: PageId) -> Option<(PageId, Whereabouts)> {
+    pub fn location_around(&self, page: PageId) -> Option<(PageId, Location)> {
         for order in Order::ZERO.up_to(Order::MAX) {
             let first = PageId(page.0 >> order.get() << order.get());
-            match self.place(first) {
-                Whereabouts::At(frame) => {
+            match self.location(first) {
+                Location::At(frame) => {
                     let block = self.block(frame)?;
                     let covers = (page.0 - first.0) < block.order.frames() as u32;
                     if covers {
-                        return Some((first, Whereabouts::At(frame)));
+                        return Some((first, Location::At(frame)));
                     }
                 }
-                Whereabouts::Unknown => {}
+                Location::Unknown => {}
                 known if first == page => return Some((first, known)),
                 _ => {}
             }
@@ -283,18 +283,18 @@ impl Pages {
         None
     }
 
-    /// Notes that `page` is not there, and why.
-    pub fn set_absent(&mut self, page: PageId, why: Whereabouts) {
+    /// Records that `page` has no frame, and why.
+    pub fn set_absent(&mut self, page: PageId, why: Location) {
         if let Some(place) = self.places.get_mut(page.0 as usize) {
             *place = match why {
-                Whereabouts::Reclaimed => RECLAIMED,
-                Whereabouts::Refused => REFUSED,
-                Whereabouts::Unknown | Whereabouts::At(_) => 0,
+                Location::Reclaimed => RECLAIMED,
+                Location::Refused => REFUSED,
+                Location::Unknown | Location::At(_) => 0,
             };
         }
     }
 
-    /// The block in use that starts at `frame`.
+    /// Returns the block in use that starts at `frame`.
     #[must_use]
     pub fn block(&self, frame: Frame) -> Option<Block> {
         let record = self.records.get(frame.number().checked_sub(self.base)?)?;
@@ -308,13 +308,13 @@ impl Pages {
         })
     }
 
-    /// The first frame of every block in use, rising.
+    /// Returns all blocks in use, in rising order of their frames.
     pub fn blocks(&self) -> impl Iterator<Item = Block> + '_ {
         (0..self.records.len() as u32).filter_map(|index| self.block(self.frame(index)))
     }
 
-    /// Notes a block that was handed out. Movable ones and slabs that can be given back go to the
-    /// head of their list.
+    /// Records an allocated block. Movable blocks and reclaimable slabs go to the head of their
+    /// list.
     pub fn insert(&mut self, block: Block) {
         let index = self.index(block.frame);
         debug_assert_eq!(self.records[index].role, Role::None, "both-ways");
@@ -330,7 +330,7 @@ impl Pages {
         if let Some(place) = self.places.get_mut(block.page.0 as usize) {
             let other = core::mem::replace(place, index as u32 + 1);
             if other != 0 && other < REFUSED {
-                // In use twice: a free was lost. Whoever had it first is nobody's now.
+                // In use twice: the event of a free was lost. The earlier block loses its page.
                 self.records[other as usize - 1].page = PageId::NONE;
             }
         }
@@ -340,7 +340,7 @@ impl Pages {
         self.push(index as u32);
     }
 
-    /// Forgets the block at `frame`. Its page is unknown from now on.
+    /// Removes the record of the block at `frame`. Its page becomes unknown.
     pub fn remove(&mut self, frame: Frame) -> Option<Block> {
         let block = self.block(frame)?;
         let index = self.index(frame);
@@ -355,8 +355,8 @@ impl Pages {
         Some(block)
     }
 
-    /// Makes blocks of half the size, again and again, of the block at `frame`, until the part of
-    /// `order` at `part` is one of its own.
+    /// Splits the block at `frame` in halves repeatedly, until the part of `order` at `part` is a
+    /// block.
     pub fn split(&mut self, frame: Frame, part: Frame, order: Order) {
         let Some(whole) = self.remove(frame) else {
             return;
@@ -386,21 +386,21 @@ impl Pages {
             rest = keep;
         }
         self.insert(rest);
-        // Nothing came that was not there.
+        // No page was added, so nothing has become mixed.
         self.mixing.take_last();
     }
 
-    /// The block at `from` is at `to` now.
+    /// Moves the record of the block at `from` to `to`.
     pub fn relocate(&mut self, from: Frame, to: Frame) {
         if let Some(block) = self.remove(from) {
             self.insert(Block { frame: to, ..block });
-            // Nobody asked for this.
+            // Mixing by a move is not counted for any request.
             self.mixing.take_last();
         }
     }
 
-    /// Sets and clears marks; a change of [`mark::ACTIVE`] moves the block to the head of the other
-    /// list.
+    /// Sets and clears marks. If that changes the block's list, the block goes to the head of the
+    /// new one.
     pub fn mark(&mut self, frame: Frame, set: u8, clear: u8) {
         let index = self.index(frame);
         let old = self.records[index].marks;
@@ -421,7 +421,7 @@ impl Pages {
         self.push(index);
     }
 
-    /// The oldest block of a list.
+    /// Returns the oldest block of a list.
     #[must_use]
     pub fn oldest(&self, zone: usize, age: Age) -> Option<Block> {
         let tail = self.lists[zone][age as usize].tail;
@@ -430,7 +430,7 @@ impl Pages {
             .flatten()
     }
 
-    /// The list that a block with this record belongs on.
+    /// Returns the list on which a block with this record belongs.
     fn list_of(record: &Record) -> Option<Age> {
         if record.marks & OFF_LISTS != 0 {
             return None;

@@ -1,11 +1,11 @@
-//! Tables that were published, kept as files of comma-separated values beside the code that needs
-//! them: cell by cell as they were printed, the head first, and notes behind `#`. A cell with a
-//! comma in it stands between quotation marks, which no cell has itself.
+//! Published tables, kept as files of comma-separated values beside the code that uses them: cell
+//! by cell as they were printed, the header first; lines that start with `#` are notes. A cell with
+//! a comma is enclosed in quotation marks; no cell contains one.
 
-/// The rows of such a file, without its head.
+/// Returns the rows of such a file, without its header.
 ///
 /// # Panics
-/// Where a row has not `N` cells: the files are a part of the program.
+/// If a row does not have `N` cells: the files are part of the program.
 #[must_use]
 pub fn rows<const N: usize>(file: &'static str) -> Vec<[&'static str; N]> {
     let lines = file.lines().filter(|line| !line.starts_with('#'));
@@ -35,14 +35,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_as_they_stand() {
+    fn cells_are_kept_as_printed() {
         let file = "# a note\nname,one,two\nx,\"1,5\",\n,-, y \n";
         assert_eq!(rows::<3>(file), [["x", "1,5", ""], ["", "-", " y "]]);
     }
 
     #[test]
     #[should_panic(expected = "2 cells where 3 should be: x,1")]
-    fn a_row_that_lacks_a_cell_is_told() {
+    fn a_row_with_too_few_cells_panics() {
         let _ = rows::<3>("name,one,two\nx,1\n");
     }
 }

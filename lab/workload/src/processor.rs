@@ -1,10 +1,10 @@
-//! The machine's CPUs, one at a time: a replay runs on one thread and says which CPU asks.
+//! The machine's current CPU: a replay runs on one thread and sets the CPU of each request.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::Platform;
 
-/// The CPU that asks.
+/// The current CPU.
 #[derive(Debug, Default)]
 pub struct Processor(AtomicUsize);
 
@@ -12,13 +12,13 @@ pub struct Processor(AtomicUsize);
 const ONE_THREAD: Ordering = Ordering::Relaxed;
 
 impl Processor {
-    /// CPU 0.
+    /// Starts with CPU 0.
     #[must_use]
     pub const fn new() -> Self {
         Self(AtomicUsize::new(0))
     }
 
-    /// From now on `cpu` asks.
+    /// Makes `cpu` the current CPU.
     #[inline]
     pub fn switch_to(&self, cpu: usize) {
         self.0.store(cpu, ONE_THREAD);
@@ -31,7 +31,7 @@ impl Platform for Processor {
         self.0.load(ONE_THREAD)
     }
 
-    /// No other CPU runs meanwhile.
+    /// Runs `work` as `cpu`. No other CPU runs meanwhile.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         let here = self.0.swap(cpu, ONE_THREAD);
         work();

@@ -1,9 +1,9 @@
-//! A trace, replayed through an allocator with the model kernel on top.
+//! Replaying a trace through an allocator with the model kernel on top.
 //!
-//! On the host that was recorded, every page that was in use at the start is put where it was. On a
-//! machine of another size memory is empty at first, and what does not fit is reclaimed as a kernel
-//! would: the free that the trace has for it later is dropped, and counted. Every request is asked
-//! at the first node: a trace does not tell where its CPUs are.
+//! On the recorded host, every page in use at the start is placed at its frame. On a machine of
+//! another size memory is empty at first, and pages that do not fit are reclaimed as by a kernel:
+//! the trace's later frees of them are dropped, and counted. Every request starts at the first
+//! node: a trace does not record the nodes of its CPUs.
 
 use std::time::Instant;
 
@@ -17,55 +17,57 @@ use crate::build::{BuildError, Job, build};
 use crate::kernel::{Freed, Kernel, Rules};
 use crate::machine::Machine;
 use crate::outcome::{HugePages, Mixer, Outcome, mobility_name};
-use crate::pages::{Block, PageId, Pages, Role, Whereabouts};
+use crate::pages::{Block, Location, PageId, Pages, Role};
 use crate::processor::Processor;
 use crate::script::{Action, Script, Step};
 use crate::view::{View, free_counts};
 
-/// What memory holds before the first step.
+/// The contents of memory before the first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// Nothing.
+    /// All memory is free.
     Empty,
-    /// What the host's did.
+    /// The pages in use on the recorded host.
     Recorded,
 }
 
-/// How a replay goes.
+/// The options of a replay.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// What memory holds at first.
+    /// The contents of memory at first.
     pub start: Start,
-    /// How the model kernel meets pressure.
+    /// How the model kernel handles memory pressure.
     pub rules: Rules,
-    /// Nanoseconds of the trace between two samples.
+    /// The time between two samples, in nanoseconds of the trace.
     pub sample_every: u64,
 }
 
-/// Whoever watches a replay: it is told how far it is, may end it, and sees memory at each sample.
+/// Observer of a replay: it follows the progress, may end the replay, and gets the state of memory
+/// at each sample.
 pub trait Watcher {
-    /// So many steps are done. Called every some thousand steps. False ends the replay.
-    fn goes_on(&mut self, steps: u64) -> bool {
+    /// Called every few thousand steps with the number of steps done. Returning false ends the
+    /// replay.
+    fn progress(&mut self, steps: u64) -> bool {
         let _ = steps;
         true
     }
 
-    /// Memory at a sample, and at the end.
-    fn sees<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
+    /// Called with the state of memory at each sample, and at the end.
+    fn sample<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
         let _ = view;
     }
 }
 
-/// Nobody watches.
+/// A watcher that ignores everything.
 impl Watcher for () {}
 
 /// Replays `script` on `machine` with an allocator of this configuration.
 ///
-/// Costs about 100 to 200 ns a step, and 16 bytes for each frame of the machine and 4 for each of
-/// the trace.
+/// Costs about 100 to 200 ns per step, and memory of 16 bytes for each frame of the machine and 4
+/// for each page of the trace.
 ///
 /// # Errors
-/// [`BuildError`] where the machine's parts contradict each other.
+/// [`BuildError`] where the machine cannot be built.
 pub fn replay<W: Watcher>(
     configuration: Configuration,
     machine: &Machine,
@@ -85,7 +87,7 @@ pub fn replay<W: Watcher>(
     )
 }
 
-/// Steps between two looks at the watcher.
+/// Steps between two calls of the watcher.
 const ROUND: usize = 1 << 15;
 
 struct Replay<'a, W> {
@@ -126,14 +128,14 @@ impl<W: Watcher> Job for Replay<'_, W> {
             },
         };
         if self.options.start == Start::Recorded {
-            run.place_standing();
+            run.place_initial_blocks();
         }
         run.steps(&mut self.watcher, self.options.sample_every);
         run.finish(&mut self.watcher)
     }
 }
 
-/// A replay under way.
+/// A running replay.
 struct Replaying<'a, 'z, Z: LabZone> {
     script: &'a Script,
     kernel: &'a Kernel<'z, Z>,
@@ -146,30 +148,30 @@ struct Replaying<'a, 'z, Z: LabZone> {
 }
 
 impl<Z: LabZone> Replaying<'_, '_, Z> {
-    /// Puts every page that was in use at the start where it was.
-    fn place_standing(&mut self) {
-        for standing in self.script.standing() {
-            let frame = Frame::new(self.script.first() as usize + standing.page.0 as usize);
-            let request = Request::new(standing.order, standing.role.mobility());
+    /// Places every block in use at the start at its frame.
+    fn place_initial_blocks(&mut self) {
+        for block in self.script.initial_blocks() {
+            let frame = Frame::new(self.script.first() as usize + block.page.0 as usize);
+            let request = Request::new(block.order, block.role.mobility());
             let placed = self
                 .plain
                 .zone_of(frame)
                 .is_some_and(|zone| zone.alloc_at(frame, &request).is_ok());
             if placed {
-                let (order, role) = (standing.order, standing.role);
-                self.kernel
-                    .own(frame, order, role, standing.marks, standing.page);
+                let (order, role) = (block.order, block.role);
+                self.kernel.own(frame, order, role, block.marks, block.page);
             } else {
                 self.outcome.unplaced += 1;
             }
         }
         self.outcome.from_caches = self.script.from_caches();
         self.kernel.change(Pages::take_last_mixed);
-        // No host tells the type of each page block; most of what is in it does.
+        // Hosts do not report the type of each page block; it is taken from the majority of its
+        // frames in use.
         let most: Vec<(Frame, Mobility)> = self.kernel.look(|pages| {
             let blocks = pages.mixing().blocks();
             blocks
-                .filter_map(|(frame, held)| Some((frame, held.most()?)))
+                .filter_map(|(frame, contents)| Some((frame, contents.majority()?)))
                 .collect()
         });
         for (frame, mobility) in most {
@@ -201,7 +203,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
                 self.step(step);
             }
             self.outcome.steps += round.len() as u64;
-            if !watcher.goes_on(self.outcome.steps) {
+            if !watcher.progress(self.outcome.steps) {
                 self.outcome.interrupted = true;
                 break;
             }
@@ -225,8 +227,8 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
 
     #[inline]
     fn take(&mut self, step: &Step, request: &Request) {
-        let is_known = self.kernel.look(|pages| pages.place(step.page)) != Whereabouts::Unknown;
-        if is_known || step.lies_on_others() {
+        let is_known = self.kernel.look(|pages| pages.location(step.page)) != Location::Unknown;
+        if is_known || step.overlaps_used() {
             self.clear(step);
         }
         let of_order = &mut self.outcome.requests[request.order.index()];
@@ -240,21 +242,21 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         if let Some(mixed) = self.kernel.change(Pages::take_last_mixed) {
             let mixer = Mixer {
                 name: self.script.name(step.name).to_owned(),
-                mobility: mobility_name(mixed.came),
+                mobility: mobility_name(mixed.newcomer),
                 order: request.order,
             };
             *self.outcome.mixers.entry(mixer).or_default() += 1;
         }
     }
 
-    /// The page is in use already, or a part of it, or what it is a part of: a free was lost.
+    /// Frees pages of the step that are still in use: the event of their free was lost.
     #[cold]
     fn clear(&mut self, step: &Step) {
         if let Freed::Whole | Freed::Parts = self.kernel.give(step.page, step.order) {
             self.outcome.double += 1;
         }
         self.kernel
-            .change(|pages| pages.set_absent(step.page, Whereabouts::Unknown));
+            .change(|pages| pages.set_absent(step.page, Location::Unknown));
     }
 
     #[inline]
@@ -269,7 +271,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         }
     }
 
-    /// The host had nothing: does this allocator?
+    /// Tries a request that failed on the host, and frees the block if there is one.
     #[cold]
     fn try_one(&mut self, request: &Request) {
         let of_order = &mut self.outcome.requests[request.order.index()];
@@ -289,10 +291,11 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
     fn sample(&mut self, watcher: &mut impl Watcher, time: u64) {
         let view = View::new(self.kernel, self.plain, time);
         self.outcome.samples.push(view.sample(self.huge));
-        watcher.sees(&view);
+        watcher.sample(&view);
     }
 
-    /// Measures what is left: first as it is, then with more and more effort.
+    /// Takes the results at the end: first of memory as it is, then after draining, reclaim and
+    /// compaction.
     fn finish(mut self, watcher: &mut impl Watcher) -> Outcome {
         let end = match self.outcome.interrupted {
             true => self.outcome.samples.last().map_or(0, |sample| sample.time),
@@ -311,18 +314,22 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         outcome.free_ns = self.kernel.stopwatch().frees.quantiles();
         outcome.free = free_counts(self.plain);
         outcome.idle = self.plain.zones().map(LabZone::cached_frames).sum();
-        outcome.huge = effort(self.plain, self.kernel, self.huge);
+        outcome.huge = measure_huge(self.plain, self.kernel, self.huge);
         outcome.in_use = self.kernel.look(Pages::in_use);
         outcome.census = self
             .plain
             .check()
-            .expect("every invariant holds, whatever a trace asks for");
+            .expect("every invariant holds, whatever a trace requests");
         outcome
     }
 }
 
-/// Huge pages: now, drained, reclaimed, compacted.
-fn effort<Z: LabZone>(nodes: &Nodes<'_, Z>, kernel: &Kernel<'_, Z>, huge: Order) -> HugePages {
+/// Counts free huge pages: as memory is, then drained, reclaimed, compacted.
+fn measure_huge<Z: LabZone>(
+    nodes: &Nodes<'_, Z>,
+    kernel: &Kernel<'_, Z>,
+    huge: Order,
+) -> HugePages {
     let free = || free_counts(nodes).suitable(huge);
     let mut pages = HugePages {
         now: free(),
@@ -344,8 +351,8 @@ fn effort<Z: LabZone>(nodes: &Nodes<'_, Z>, kernel: &Kernel<'_, Z>, huge: Order)
     pages
 }
 
-/// Huge pages that nothing but pages that can move, or nothing at all, lies in: what compaction
-/// could reach at best, if there is room for the pages it moves.
+/// Returns the number of huge pages that compaction could reach at best: those without immovable
+/// pages, less those needed to hold the movable pages.
 pub(crate) fn possible<Z: LabZone>(
     nodes: &Nodes<'_, Z>,
     kernel: &Kernel<'_, Z>,
@@ -381,8 +388,8 @@ pub(crate) fn possible<Z: LabZone>(
         let others = (pages.in_use() - pages.used(Role::Held)) as usize - movable;
         room -= others.min(room);
     });
-    // The pages that move must lie somewhere: first between those that do not, then in huge pages
-    // of their own.
+    // The movable pages need frames: first those beside immovable pages, then huge pages of their
+    // own.
     let beside = room.saturating_sub(clear * huge.frames());
     let over = movable.saturating_sub(beside);
     clear.saturating_sub(over.div_ceil(huge.frames()))

@@ -1,19 +1,19 @@
-//! What a recorded allocation was for, from what the kernel told: the list it was asked from, its
-//! flags, and, for what was still there at the end, the page's own state.
+//! The purpose of a recorded allocation, from the recorded data: its migrate type, its flags, and,
+//! for pages still in use at the end, the page's state.
 //!
-//! Flags say less than one would like. A movable request that asks for zeroes is memory of a
-//! process; one that is marked for writing, or that would rather fail than try hard (read-ahead),
-//! or that comes from a file system itself, is a page of a file; a movable request that is none of
-//! these is a copy of a process's page, or a small file's first page, and counts as the first. An
-//! unmovable single page that asks for zeroes and is charged to somebody is a page table. What the
-//! state at the end knows better, it overrules.
+//! Flags do not determine the purpose, so there are rules. A movable request with `__GFP_ZERO` is
+//! memory of a process. One with `__GFP_WRITE`, with `__GFP_NORETRY` (read-ahead), or without
+//! `__GFP_FS` (from a file system) is a page of a file. Any other movable request is a copy of a
+//! process's page or a small file's first page, and counts as memory of a process. An unmovable
+//! single page with `__GFP_ZERO` and `__GFP_ACCOUNT` is a page table. The state at the end, where
+//! it is more specific, takes precedence.
 
 use brickyard::{Context, MigrateType, Mobility, Order, Request, ZoneKind};
 use brickyard_trace::{Flags, PageUse};
 
 use crate::pages::{Role, mark};
 
-/// The bits of the flags that matter here, on the kernel that a trace is from.
+/// The bits of the relevant flags, on the kernel of a trace.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader {
     zero: u64,
@@ -31,7 +31,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// For requests with these flags.
+    /// Makes a reader for traces with these flags.
     #[must_use]
     pub fn new(flags: &Flags) -> Self {
         let either = |new: &str, old: &str| match flags.mask(new) {
@@ -45,7 +45,7 @@ impl Reader {
             no_retry: flags.mask("__GFP_NORETRY"),
             account: flags.mask("__GFP_ACCOUNT"),
             compound: flags.mask("__GFP_COMP"),
-            // Before Linux 4.4 one flag said both.
+            // Before Linux 4.4 `__GFP_WAIT` was the flag for direct reclaim.
             direct_reclaim: either("__GFP_DIRECT_RECLAIM", "__GFP_WAIT"),
             dma: flags.mask("__GFP_DMA"),
             dma32: flags.mask("__GFP_DMA32"),
@@ -55,7 +55,7 @@ impl Reader {
         }
     }
 
-    /// The request as this library has it.
+    /// Converts a recorded request to one of this library.
     #[must_use]
     pub const fn request(&self, order: Order, kind: MigrateType, flags: u64) -> Request {
         let mobility = match kind {
@@ -91,7 +91,7 @@ impl Reader {
         }
     }
 
-    /// What it was for, and the marks that its page begins with.
+    /// Returns the role of a recorded request, and the initial marks of its page.
     #[must_use]
     pub const fn role(&self, order: Order, kind: MigrateType, flags: u64) -> (Role, u8) {
         match kind {
@@ -111,8 +111,8 @@ impl Reader {
     }
 }
 
-/// The role of a page whose state was seen. `slabs` is what slabs of this host are taken for: their
-/// state does not tell which can be given back.
+/// Returns the role of a page with a recorded state. `slabs` is the role of slabs on this host: the
+/// state does not show which of them are reclaimable.
 #[must_use]
 pub const fn of_usage(usage: PageUse, slabs: Role) -> Role {
     match usage {
@@ -125,8 +125,7 @@ pub const fn of_usage(usage: PageUse, slabs: Role) -> Role {
     }
 }
 
-/// What slabs are taken for, by what zoneinfo or vmstat counts of each kind: the kind that there is
-/// more of.
+/// Returns the role of slabs: the kind of which zoneinfo or vmstat counts more pages.
 #[must_use]
 pub fn slabs_by(text: &str) -> Role {
     let sum = |name: &str| -> u64 {

@@ -1,7 +1,7 @@
-//! A trace made ready to be replayed many times: 24 bytes a step, nothing left to look up.
+//! A trace prepared for many replays: 24 bytes per step, with no look-ups left.
 //!
-//! Everything that does not depend on the design is done here, once: frames become small numbers,
-//! flags become requests, names of uses become roles.
+//! All work that does not depend on the design is done here, once: frames become small numbers,
+//! flags become requests, page states become roles.
 
 use std::collections::HashMap;
 
@@ -11,46 +11,46 @@ use brickyard_trace::{Event, NameId, PageUse, StateRun, Trace, What};
 use crate::pages::{PageId, Role};
 use crate::roles::{self, Reader};
 
-/// A step: one event that matters to a replay.
+/// A step: an event that matters to a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// Nanoseconds since the trace began.
     pub time: u64,
-    /// The page.
+    /// The first page.
     pub page: PageId,
-    /// Whose.
+    /// The task's name.
     pub name: NameId,
     /// The CPU.
     pub cpu: u16,
     request: u16,
-    /// The size.
+    /// The order.
     pub order: Order,
-    /// What the page is for.
+    /// The page's role.
     pub role: Role,
-    /// The marks it begins with.
+    /// The page's initial marks.
     pub marks: u8,
-    lies_on_others: bool,
+    overlaps_used: bool,
 }
 
 impl Step {
-    /// Does it take pages of which one is in use, as far as the trace tells? Their free was lost
-    /// then.
+    /// Returns true if it takes pages of which one is in use according to the trace: the event of a
+    /// free was lost then.
     #[must_use]
     #[inline]
-    pub const fn lies_on_others(&self) -> bool {
-        self.lies_on_others
+    pub const fn overlaps_used(&self) -> bool {
+        self.overlaps_used
     }
 }
 
-/// In place of a request: the page is freed.
+/// The request number of a free.
 const FREE: u16 = u16::MAX;
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Takes a block.
     Take(Request),
-    /// Takes a block and gives it back: the host had none, and who asked went without.
+    /// Takes a block and gives it back: the request failed on the host.
     Try(Request),
     /// Gives back a block, a part of one, or several.
     Give,
@@ -58,12 +58,12 @@ pub enum Action {
 
 /// A block in use before the first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct InitialBlock {
     /// Its first page.
     pub page: PageId,
-    /// Its size.
+    /// Its order.
     pub order: Order,
-    /// Who has it.
+    /// Its role.
     pub role: Role,
     /// Its marks.
     pub marks: u8,
@@ -74,30 +74,32 @@ pub struct Standing {
 pub enum ScriptError {
     /// It has no allocations.
     #[error(
-        "the trace has no allocation: record one with a command that uses memory, `brickyard record -o FILE -- COMMAND`"
+        "the trace has no allocation: record a command that uses memory, `brickyard record -o FILE -- COMMAND`"
     )]
     Empty,
-    /// Its frames lie too far apart.
+    /// Its frames are too far apart.
     #[error(
-        "the trace's frames lie {0} apart, and a replay takes up to {MOST_PAGES}: frames that far apart come from a damaged or foreign trace"
+        "the trace spans {0} frames, and a replay supports at most {MOST_PAGES}: the trace is damaged or not of one host"
     )]
     TooWide(u64),
-    /// Its requests differ in too many ways.
-    #[error("the trace has more than {FREE} different kinds of request; a kernel has some hundred")]
+    /// It has too many different requests.
+    #[error(
+        "the trace has more than {FREE} different requests, and a kernel makes some hundred: the trace is damaged"
+    )]
     TooVaried,
 }
 
-/// The widest span of frames: 8 TiB of 4 KiB.
+/// The widest span of frames: 8 TiB with 4 KiB frames.
 const MOST_PAGES: u64 = 1 << 31;
 
-/// A trace made ready.
+/// A trace prepared for replays.
 #[derive(Debug)]
 pub struct Script {
     first: u64,
     pages: usize,
     steps: Vec<Step>,
     requests: Vec<Request>,
-    standing: Vec<Standing>,
+    initial_blocks: Vec<InitialBlock>,
     from_caches: u64,
     names: Vec<String>,
     duration: u64,
@@ -106,20 +108,20 @@ pub struct Script {
 }
 
 impl Script {
-    /// Makes `trace` ready. O(events).
+    /// Prepares `trace`. O(events and pages).
     ///
     /// # Errors
-    /// [`ScriptError`] where it cannot be replayed.
+    /// [`ScriptError`] if it cannot be replayed.
     pub fn new(trace: &Trace) -> Result<Self, ScriptError> {
         let (first, pages) = span(trace)?;
         let reader = Reader::new(&trace.header.flags);
         let slabs = roles::slabs_by(&trace.header.start.zoneinfo);
-        let kept = at_the_end(trace, first, pages, slabs);
-        let cached = free_at_first(trace, first, pages);
+        let kept = roles_at_end(trace, first, pages, slabs);
+        let cached = free_at_start(trace, first, pages);
         let mut requests = Requests::default();
         let (mut host_fallbacks, mut host_failures) = (0, 0);
-        let (standing, from_caches) = standing(&trace.start, first, slabs, &cached);
-        let mut in_use = InUse::of(&standing, pages);
+        let (initial_blocks, from_caches) = initial_blocks(&trace.start, first, slabs, &cached);
+        let mut in_use = InUse::of(&initial_blocks, pages);
         let mut steps = Vec::with_capacity(trace.events.len());
         for (place, event) in trace.events.iter().enumerate() {
             let page = PageId(event.frame.saturating_sub(first) as u32);
@@ -132,15 +134,15 @@ impl Script {
                 order: event.order,
                 role,
                 marks,
-                lies_on_others: false,
+                overlaps_used: false,
             };
             match event.what {
                 What::Alloc { mobility, flags } => {
                     let request = requests.place(reader.request(event.order, mobility, flags))?;
                     let (role, marks) = reader.role(event.order, mobility, flags);
-                    let role = overruled(role, mobility, kept.get(&(place as u32)));
+                    let role = corrected(role, mobility, kept.get(&(place as u32)));
                     steps.push(Step {
-                        lies_on_others: in_use.set(page, event.order, true),
+                        overlaps_used: in_use.set(page, event.order, true),
                         ..step(request, role, marks)
                     });
                 }
@@ -166,7 +168,7 @@ impl Script {
         Ok(Self {
             first,
             pages,
-            standing,
+            initial_blocks,
             from_caches,
             steps,
             requests: requests.all,
@@ -180,13 +182,13 @@ impl Script {
         })
     }
 
-    /// The frame of the host that page 0 was; a multiple of the largest block.
+    /// The host's frame of page 0, a multiple of the largest block.
     #[must_use]
     pub const fn first(&self) -> u64 {
         self.first
     }
 
-    /// Page numbers are below this.
+    /// The number of pages: page numbers are below this.
     #[must_use]
     pub const fn pages(&self) -> usize {
         self.pages
@@ -198,44 +200,44 @@ impl Script {
         &self.steps
     }
 
-    /// What is in use before the first one.
+    /// The blocks in use before the first step.
     #[must_use]
-    pub fn standing(&self) -> &[Standing] {
-        &self.standing
+    pub fn initial_blocks(&self) -> &[InitialBlock] {
+        &self.initial_blocks
     }
 
-    /// Pages that the start does not tell the use of, and that lay in a CPU's cache: they are taken
-    /// before they are freed.
+    /// The number of pages of unknown use at the start that must have been in a CPU's cache: they
+    /// are allocated before they are freed.
     #[must_use]
     pub const fn from_caches(&self) -> u64 {
         self.from_caches
     }
 
-    /// How long it takes, in nanoseconds.
+    /// The duration of the trace, in nanoseconds.
     #[must_use]
     pub const fn duration(&self) -> u64 {
         self.duration
     }
 
-    /// How often the host's own allocator fell back on another type's memory.
+    /// The number of fallbacks to another type's memory on the host.
     #[must_use]
     pub const fn host_fallbacks(&self) -> u64 {
         self.host_fallbacks
     }
 
-    /// How many requests failed on the host itself.
+    /// The number of requests that failed on the host.
     #[must_use]
     pub const fn host_failures(&self) -> u64 {
         self.host_failures
     }
 
-    /// The name of a task.
+    /// Returns the name of a task; `?` for an unknown one.
     #[must_use]
     pub fn name(&self, id: NameId) -> &str {
         self.names.get(id.0 as usize).map_or("?", String::as_str)
     }
 
-    /// What a step does.
+    /// Returns the action of a step.
     #[must_use]
     #[inline]
     pub fn action(&self, step: &Step) -> Action {
@@ -247,8 +249,8 @@ impl Script {
     }
 }
 
-/// The frames of all events and states: the first, aligned to the largest block, and how many pages
-/// from there.
+/// Returns the span of frames of all events and states: the first frame, aligned to the largest
+/// block, and the number of frames.
 fn span(trace: &Trace) -> Result<(u64, usize), ScriptError> {
     let of_event = |event: &Event| match event.what {
         What::Failure { .. } => None,
@@ -275,13 +277,13 @@ fn span(trace: &Trace) -> Result<(u64, usize), ScriptError> {
     Ok((low, pages as usize))
 }
 
-/// The roles of blocks that were still in use at the end, by the place of the event that took them.
-fn at_the_end(trace: &Trace, first: u64, pages: usize, slabs: Role) -> HashMap<u32, Role> {
+/// Returns the roles of blocks still in use at the end, by the index of the event that took them.
+fn roles_at_end(trace: &Trace, first: u64, pages: usize, slabs: Role) -> HashMap<u32, Role> {
     let mut kept = HashMap::new();
     if trace.end.is_empty() {
         return kept;
     }
-    // By page, one more than the place of the last event that took it.
+    // By page, one more than the index of the last event that took it.
     let mut taken = vec![0_u32; pages];
     for (place, event) in trace.events.iter().enumerate() {
         let page = (event.frame.saturating_sub(first)) as usize;
@@ -312,9 +314,9 @@ fn at_the_end(trace: &Trace, first: u64, pages: usize, slabs: Role) -> HashMap<u
     kept
 }
 
-/// The role from the flags, unless the end knows better. What cannot be moved stays so whatever was
-/// seen in its place.
-fn overruled(role: Role, kind: MigrateType, seen: Option<&Role>) -> Role {
+/// Returns the role from the flags, or the more specific one seen at the end, if that does not
+/// contradict the request's migrate type.
+fn corrected(role: Role, kind: MigrateType, seen: Option<&Role>) -> Role {
     let Some(&seen) = seen else {
         return role;
     };
@@ -326,9 +328,9 @@ fn overruled(role: Role, kind: MigrateType, seen: Option<&Role>) -> Role {
     if same { seen } else { role }
 }
 
-/// Which pages are allocated before they are freed: they were free when the trace began. What is
-/// not told (see [`PageUse::Untold`]) then lay in a CPU's cache.
-fn free_at_first(trace: &Trace, first: u64, pages: usize) -> Vec<bool> {
+/// Returns for each page whether it is allocated before it is freed: then it was free when the
+/// trace began. If its state then was unknown (see [`PageUse::Untold`]), it was in a CPU's cache.
+fn free_at_start(trace: &Trace, first: u64, pages: usize) -> Vec<bool> {
     let mut seen = vec![false; pages];
     let mut free = vec![false; pages];
     for event in &trace.events {
@@ -346,11 +348,16 @@ fn free_at_first(trace: &Trace, first: u64, pages: usize) -> Vec<bool> {
     free
 }
 
-/// What is in use before the first step, and how many pages were not, though their state did not
-/// tell.
-fn standing(runs: &[StateRun], first: u64, slabs: Role, cached: &[bool]) -> (Vec<Standing>, u64) {
+/// Returns the blocks in use before the first step, and the number of pages that were in a CPU's
+/// cache though their recorded use is unknown.
+fn initial_blocks(
+    runs: &[StateRun],
+    first: u64,
+    slabs: Role,
+    cached: &[bool],
+) -> (Vec<InitialBlock>, u64) {
     use crate::pages::mark;
-    let mut standing = Vec::new();
+    let mut blocks = Vec::new();
     let mut from_caches = 0;
     for run in runs {
         let role = roles::of_usage(run.state.usage, slabs);
@@ -375,7 +382,7 @@ fn standing(runs: &[StateRun], first: u64, slabs: Role, cached: &[bool]) -> (Vec
                 page += 1;
                 continue;
             }
-            // What never moves may stand in blocks as large as it lies.
+            // Pages that never move are combined into the largest aligned blocks.
             let most = if role == Role::Pinned {
                 let rest = (page..end).take_while(|&page| !is_cached(page)).take(1024);
                 let rest = rest.count() as u64;
@@ -388,7 +395,7 @@ fn standing(runs: &[StateRun], first: u64, slabs: Role, cached: &[bool]) -> (Vec
                 page.is_multiple_of(frames) && frames <= end - page
             });
             let order = order.unwrap_or_default();
-            standing.push(Standing {
+            blocks.push(InitialBlock {
                 page: PageId(page as u32),
                 order,
                 role,
@@ -397,22 +404,22 @@ fn standing(runs: &[StateRun], first: u64, slabs: Role, cached: &[bool]) -> (Vec
             page += order.frames() as u64;
         }
     }
-    (standing, from_caches)
+    (blocks, from_caches)
 }
 
-/// Which pages are in use, as far as the trace tells.
+/// For each page whether it is in use, according to the trace.
 struct InUse(Vec<bool>);
 
 impl InUse {
-    fn of(standing: &[Standing], pages: usize) -> Self {
+    fn of(blocks: &[InitialBlock], pages: usize) -> Self {
         let mut in_use = Self(vec![false; pages]);
-        for block in standing {
+        for block in blocks {
             in_use.set(block.page, block.order, true);
         }
         in_use
     }
 
-    /// From now on the block's pages are in use, or not. Was one of them before?
+    /// Marks the block's pages as in use or not. Returns true if one of them was in use before.
     fn set(&mut self, page: PageId, order: Order, is: bool) -> bool {
         let from = (page.0 as usize).min(self.0.len());
         let to = (from + order.frames()).min(self.0.len());

@@ -1,11 +1,11 @@
-//! What the allocator itself costs in a replay: every 64th call is timed, and what the clock costs
-//! is taken off.
+//! The time of the allocator's own calls in a replay: every 64th call is timed, and the clock's own
+//! cost is subtracted.
 
 use core::cell::{Cell, RefCell};
 use core::time::Duration;
 use std::time::Instant;
 
-/// One call in so many is timed.
+/// One of this many calls is timed.
 const ONE_IN: u32 = 64;
 
 /// Times of one kind of call.
@@ -18,7 +18,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Does `call`, and times it if it is its turn.
+    /// Runs `call`, and times every 64th.
     #[inline]
     pub fn time<T>(&self, call: impl FnOnce() -> T) -> T {
         let calls = self.calls.get().wrapping_add(1);
@@ -32,23 +32,23 @@ impl Calls {
     #[cold]
     fn timed<T>(&self, call: impl FnOnce() -> T) -> T {
         let begun = Instant::now();
-        let answer = call();
+        let result = call();
         let took = begun.elapsed().saturating_sub(self.clock);
         let nanoseconds = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
         self.timed.borrow_mut().push(nanoseconds);
-        answer
+        result
     }
 
-    /// Nanoseconds of a call, what its hooks did included: median, and what 99 in 100 stay below.
-    /// Zeros of no calls.
+    /// Returns median and 99th percentile of a call, its hooks included, in nanoseconds. Zeros if
+    /// no call was timed.
     #[must_use]
     pub fn quantiles(&self) -> (f64, f64) {
         let mut timed = self.timed.borrow().clone();
         timed.sort_unstable();
-        let at = |part: usize| {
-            let place = timed.len() * part / 100;
+        let at = |percent: usize| {
+            let index = timed.len() * percent / 100;
             timed
-                .get(place)
+                .get(index)
                 .map_or(0.0, |&nanoseconds| f64::from(nanoseconds))
         };
         (at(50), at(99))
@@ -58,20 +58,20 @@ impl Calls {
 /// Allocations and frees.
 #[derive(Debug)]
 pub struct Stopwatch {
-    /// Allocations, reclaim and compaction on their way included.
+    /// Allocations, with the reclaim and compaction that they do.
     pub allocs: Calls,
     /// Frees.
     pub frees: Calls,
 }
 
 impl Stopwatch {
-    /// Looks at the clock first, to know what that costs.
+    /// Measures the cost of reading the clock first.
     #[must_use]
     pub fn new() -> Self {
-        let mut looks: Vec<Duration> = (0..64).map(|_| Instant::now().elapsed()).collect();
-        looks.sort_unstable();
+        let mut costs: Vec<Duration> = (0..64).map(|_| Instant::now().elapsed()).collect();
+        costs.sort_unstable();
         let calls = || Calls {
-            clock: looks[looks.len() / 2],
+            clock: costs[costs.len() / 2],
             ..Calls::default()
         };
         Self {

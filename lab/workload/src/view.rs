@@ -1,4 +1,4 @@
-//! What memory looks like at one moment, frame by frame: for pictures.
+//! The state of memory at one moment, frame by frame, for pictures.
 
 use brickyard::block::Use;
 use brickyard::node::Nodes;
@@ -10,20 +10,20 @@ use crate::kernel::Kernel;
 use crate::outcome::Sample;
 use crate::pages::Role;
 
-/// What a frame is, as the allocator and the model kernel know together.
+/// The use of a frame, from the allocator and the model kernel together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameUse {
-    /// No memory of any zone.
+    /// Not memory of any zone.
     Absent,
     /// Free, in the store.
     Free,
     /// Free, in a CPU's cache or a magazine.
     Cached,
-    /// In use: by whom, with which [marks](crate::pages::mark).
+    /// In use: its role and [marks](crate::pages::mark).
     Used(Role, u8),
 }
 
-/// A moment of a replay.
+/// The state of memory at one moment of a replay.
 #[derive(Debug)]
 pub struct View<'a, 'z, Z: LabZone> {
     kernel: &'a Kernel<'z, Z>,
@@ -46,13 +46,13 @@ impl<'a, 'z, Z: LabZone> View<'a, 'z, Z> {
         self.time
     }
 
-    /// Free blocks by order, all zones together.
+    /// The number of free blocks by order, over all zones.
     #[must_use]
     pub fn free_counts(&self) -> FreeCounts {
         free_counts(self.nodes)
     }
 
-    /// The numbers of this moment, for huge pages of this order.
+    /// Takes a sample, for huge pages of order `huge`.
     pub(crate) fn sample(&self, huge: Order) -> Sample {
         let free = self.free_counts();
         Sample {
@@ -65,19 +65,20 @@ impl<'a, 'z, Z: LabZone> View<'a, 'z, Z> {
         }
     }
 
-    /// Page blocks that hold more than one mobility.
+    /// The number of page blocks that hold more than one mobility.
     #[must_use]
     pub fn mixed_blocks(&self) -> u64 {
         self.kernel.look(|pages| pages.mixing().mixed())
     }
 
-    /// Frames in caches.
+    /// The number of free frames in caches.
     #[must_use]
     pub fn cached(&self) -> usize {
         self.nodes.zones().map(LabZone::cached_frames).sum()
     }
 
-    /// Calls `each` for run after run of frames, of every zone in turn. O(blocks in use and free).
+    /// Calls `each` with the length and the use of every run of frames, zone by zone. O(blocks in
+    /// use and free).
     pub fn runs(&self, mut each: impl FnMut(usize, FrameUse)) {
         for zone in self.nodes.zones() {
             let span = zone.span();
@@ -103,14 +104,14 @@ impl<'a, 'z, Z: LabZone> View<'a, 'z, Z> {
         let rest = first.number() + state.order.frames() - at.number();
         match state.usage {
             Use::Free => (rest, FrameUse::Free),
-            // The store takes what a stash keeps for in use; the model kernel knows that it is not.
+            // The store counts frames in a stash as in use; the model kernel has no record of them.
             Use::Cached | Use::Allocated => (rest, FrameUse::Cached),
             Use::Inner | Use::Reserved => (1, FrameUse::Absent),
         }
     }
 }
 
-/// Free blocks by order, all zones together.
+/// Sums the free blocks by order over all zones.
 pub(crate) fn free_counts<Z: LabZone>(nodes: &Nodes<'_, Z>) -> FreeCounts {
     let mut sum = FreeCounts::default();
     for zone in nodes.zones() {

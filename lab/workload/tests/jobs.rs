@@ -1,5 +1,5 @@
-//! Traces cut into jobs: whose events count, what the time between them is, and that no page is
-//! given that was not taken.
+//! Traces cut into jobs: the events that are used, the time between them, and that only pages that
+//! were taken are given back.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -13,13 +13,13 @@ use brickyard_trace::file::read;
 use brickyard_trace::{Event, NameId, Trace};
 use brickyard_workload::jobs::suite::{HOST_INSTRUCTIONS_PER_100_NS, instructions};
 use brickyard_workload::jobs::{
-    Cut, How, Instances, Job, JobsError, Step, Urgency, Waits, Whose, Workload, cut, own_events,
+    Cut, How, Instances, Job, JobsError, Processes, Step, Urgency, Waits, Workload, cut, own_events,
 };
 use proptest::prelude::*;
 
 use support::{failed, freed, host, taken, taken_with};
 
-/// Names of tasks in these traces, by their place.
+/// The names of tasks in these traces, by their number.
 const NAMES: [&str; 7] = [
     "brickyard",
     "make",
@@ -30,7 +30,7 @@ const NAMES: [&str; 7] = [
     "kworker/0:1",
 ];
 
-/// The event, by this task at this time.
+/// Returns the event, by this task at this time.
 fn by(pid: i32, name: &str, time: u64, event: Event) -> Event {
     let place = NAMES.iter().position(|known| *known == name).unwrap();
     let name = NameId(place as u32);
@@ -42,7 +42,7 @@ fn by(pid: i32, name: &str, time: u64, event: Event) -> Event {
     }
 }
 
-/// A recording of `make`.
+/// Makes a recording of `make`.
 fn recorded(events: impl IntoIterator<Item = Event>) -> Trace {
     let mut trace = host(Vec::new());
     trace.header.command = "/usr/bin/make -j1 'all of it'".into();
@@ -51,7 +51,7 @@ fn recorded(events: impl IntoIterator<Item = Event>) -> Trace {
     trace
 }
 
-/// The recorder's child, which becomes the command at time 10.
+/// The events of the recorder's child, which executes the command at time 10.
 fn root() -> [Event; 2] {
     [
         by(100, "brickyard", 0, taken(90, 0, Unmovable)),
@@ -62,7 +62,7 @@ fn root() -> [Event; 2] {
 const WHOLE: How = How {
     cut: Cut::Whole,
     waits: Waits::USUAL,
-    whose: Whose::Command,
+    processes: Processes::Command,
 };
 
 fn by_process(name: &'static str) -> How {
@@ -96,11 +96,11 @@ const fn give(page: u32, order: u8) -> Step {
     Step::Give { page, order }
 }
 
-/// Plays the jobs by a list of pages, which is obviously right: blocks are numbered one after
-/// another, and what is given is an aligned part of one block that is still held.
+/// Checks the jobs against a plain list of pages: blocks are numbered one after another, and an
+/// aligned part of a single held block is given back at a time.
 fn play(jobs: &[Job]) {
     for job in jobs {
-        // By page: the first page of its block; none where it is given back.
+        // By page: the first page of its block; `None` once it is given back.
         let mut held: Vec<Option<u32>> = Vec::new();
         let mut before = None;
         for step in &job.steps {
@@ -109,7 +109,7 @@ fn play(jobs: &[Job]) {
                     assert!(ns > 0);
                     assert!(
                         !matches!(before, Some(Step::Compute { .. })),
-                        "two in a row"
+                        "two steps of computing in a row"
                     );
                 }
                 Step::Disk => {}
@@ -134,22 +134,22 @@ fn play(jobs: &[Job]) {
     }
 }
 
-// ---- whose events count ----
+// ---- the events that are used ----
 
 #[test]
-fn the_command_its_children_and_nobody_else() {
+fn only_the_command_and_its_descendants_are_used() {
     let trace = recorded(root().into_iter().chain([
-        // An older task, a younger one that somebody else began, and a thread of the kernel.
+        // An older task, a younger one with another parent, and a kernel thread.
         by(50, "gcc", 11, taken(0, 0, Movable)),
         by(110, "rustc", 12, taken(1, 0, Movable)),
         by(9, "kworker/0:1", 13, taken(2, 0, Movable)),
-        // A child, while it has its parent's name; then it is another program, and has a child
+        // A child, first with its parent's name; then it executes another program and has a child
         // itself.
         by(101, "make", 20, taken(3, 0, Movable)),
         by(101, "gcc", 21, taken(4, 0, Movable)),
         by(102, "gcc", 22, taken(5, 0, Movable)),
         by(102, "cc1", 23, taken(6, 0, Movable)),
-        // The compiler of somebody else: the name was last seen elsewhere.
+        // A compiler with another parent: the name's last event was of another task.
         by(110, "gcc", 24, taken(7, 0, Movable)),
         by(111, "gcc", 25, taken(8, 0, Movable)),
         by(100, "make", 30, taken(9, 0, Movable)),
@@ -174,21 +174,21 @@ fn the_command_its_children_and_nobody_else() {
 }
 
 #[test]
-fn what_the_recorder_did_before_is_not_the_commands() {
+fn events_under_the_recorders_name_are_not_the_commands() {
     let job = one(&recorded(root()));
     assert_eq!((job.steps, job.pages), (Vec::new(), 0));
 }
 
 #[test]
-fn named_processes_count_whoever_began_them() {
+fn named_processes_are_used_whatever_their_parent() {
     let mut trace = recorded([
         by(5, "gcc", 0, taken(0, 0, Movable)),
         by(6, "make", 5, taken(1, 0, Movable)),
         by(5, "cc1", 9, freed(0, 0)),
     ]);
     trace.header.command.clear();
-    let whose = Whose::Named(&["gcc", "cc1"]);
-    let jobs = cut(&trace, &How { whose, ..WHOLE }).unwrap();
+    let processes = Processes::Named(&["gcc", "cc1"]);
+    let jobs = cut(&trace, &How { processes, ..WHOLE }).unwrap();
     assert_eq!(jobs[0].name, "trace");
     let steps = [take(0, 0, Mobility::Movable), compute(9), give(0, 0)];
     assert_eq!(jobs[0].steps, steps);
@@ -197,7 +197,7 @@ fn named_processes_count_whoever_began_them() {
 #[test]
 fn a_trace_without_the_command_says_what_to_do() {
     let named = |names| How {
-        whose: Whose::Named(names),
+        processes: Processes::Named(names),
         ..WHOLE
     };
     let mut trace = recorded([by(5, "make", 0, taken(0, 0, Movable))]);
@@ -235,7 +235,7 @@ fn time_between_events_is_computing_and_long_times_are_waits() {
     let at = |time, page| by(100, "make", time, taken(page, 0, Movable));
     let trace = recorded(root().into_iter().chain([
         at(4_000_010, 0),
-        // Somebody else's events do not matter; nor does an event that is dropped.
+        // Events of others do not matter, nor does an event that is dropped.
         by(4, "sh", 4_500_000, taken(9, 0, Movable)),
         by(100, "make", 5_000_010, freed(77, 0)),
         at(6_000_010, 1),
@@ -294,14 +294,14 @@ fn requests_keep_their_size_mobility_and_urgency() {
 }
 
 #[test]
-fn whoever_frees_it_a_page_is_given_back_and_only_once() {
+fn a_page_is_given_back_once_by_whichever_task() {
     let mine = |event| by(100, "make", 10, event);
     let trace = recorded(root().into_iter().chain([
         mine(taken(0, 0, Movable)),
         by(7, "kworker/0:1", 11, freed(0, 0)),
         by(7, "kworker/0:1", 12, freed(0, 0)),
         mine(freed(0, 0)),
-        // Its free was lost: somebody else has it, or the command again.
+        // The event of its free was lost: another task takes it, or the command again.
         mine(taken(1, 0, Movable)),
         by(4, "sh", 13, taken(1, 0, Movable)),
         mine(taken(2, 0, Movable)),
@@ -323,15 +323,15 @@ fn whoever_frees_it_a_page_is_given_back_and_only_once() {
 }
 
 #[test]
-fn parts_of_blocks_and_several_at_once_are_given_as_what_they_are() {
+fn parts_of_blocks_and_several_blocks_are_given_back_in_aligned_parts() {
     let mine = |event| by(100, "make", 10, event);
     let trace = recorded(root().into_iter().chain([
         mine(taken(0, 3, Movable)),
-        // From its middle.
+        // A part from the middle.
         mine(freed(4, 1)),
         mine(taken(8, 0, Movable)),
         mine(taken(9, 0, Movable)),
-        // All that is left of the block, both pages, and six that nobody has.
+        // The rest of the block, both pages, and six pages that no job holds.
         mine(freed(0, 4)),
     ]));
     let steps = [
@@ -351,9 +351,9 @@ fn parts_of_blocks_and_several_at_once_are_given_as_what_they_are() {
 }
 
 #[test]
-fn what_begins_or_ends_within_a_block_splits_it() {
+fn a_block_that_overlaps_another_splits_it() {
     let mine = |event| by(100, "make", 10, event);
-    // Frames of other blocks lie on both ends of the first; no kernel does so.
+    // Later blocks overlap both ends of the first; no kernel does so.
     let trace = recorded(root().into_iter().chain([
         mine(taken(4, 3, Movable)),
         mine(taken(0, 3, Movable)),
@@ -374,7 +374,7 @@ fn what_begins_or_ends_within_a_block_splits_it() {
 }
 
 #[test]
-fn frames_at_the_very_end_of_what_can_be() {
+fn the_largest_frame_numbers_are_cut() {
     let last = |order| Event {
         frame: u64::MAX,
         ..taken(0, order, Movable)
@@ -396,7 +396,7 @@ fn frames_at_the_very_end_of_what_can_be() {
 // ---- jobs ----
 
 #[test]
-fn a_job_begins_where_a_process_becomes_the_program() {
+fn a_job_begins_where_a_process_executes_the_program() {
     let compiler = |pid, time, page| {
         [
             by(pid, "make", time, taken(page, 0, Unmovable)),
@@ -405,7 +405,7 @@ fn a_job_begins_where_a_process_becomes_the_program() {
         ]
     };
     let after = [
-        // The first job's page comes back while the third runs.
+        // The first job's page is freed while the third runs.
         by(9, "kworker/0:1", 71, freed(2, 0)),
         by(100, "make", 80, freed(12, 0)),
         by(100, "make", 90, taken(50, 2, Reclaimable)),
@@ -420,8 +420,8 @@ fn a_job_begins_where_a_process_becomes_the_program() {
     let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["cc1 1", "cc1 2", "cc1 3"]);
     let (kernel, own) = (Mobility::Unmovable, Mobility::Movable);
-    // What comes before the first compiler is in the first; what follows a compiler, up to the
-    // next, is in its job.
+    // Events before the first compiler are in the first job; events after a compiler, up to the
+    // next one, in its job.
     assert_eq!(
         jobs[0].steps,
         [
@@ -434,7 +434,7 @@ fn a_job_begins_where_a_process_becomes_the_program() {
             compute(11),
             take(2, 0, kernel),
             compute(5),
-            // The end of the job's own time; the rest came later.
+            // The end of the job's own time; these frees came later.
             give(2, 0),
             give(1, 0),
         ]
@@ -458,7 +458,7 @@ fn a_job_begins_where_a_process_becomes_the_program() {
             take(1, 2, Mobility::Reclaimable)
         ]
     );
-    // As one job it is the same pages and the same time.
+    // One whole job has the same pages and the same time.
     let whole = one(&trace).totals();
     let sum = |of: fn(&Job) -> u64| jobs.iter().map(of).sum::<u64>();
     assert_eq!(whole.compute_ns, sum(|job| job.totals().compute_ns));
@@ -467,7 +467,7 @@ fn a_job_begins_where_a_process_becomes_the_program() {
 }
 
 #[test]
-fn a_child_that_has_its_parents_name_is_no_new_job() {
+fn a_child_with_its_parents_name_is_no_new_job() {
     let trace = recorded(root().into_iter().chain([
         by(101, "make", 20, taken(0, 0, Movable)),
         by(101, "gcc", 21, taken(1, 0, Movable)),
@@ -479,10 +479,10 @@ fn a_child_that_has_its_parents_name_is_no_new_job() {
     assert_eq!(cut(&trace, &by_process("gcc")).unwrap().len(), 2);
 }
 
-// ---- a trace with the command's events alone ----
+// ---- a trace with only the command's events ----
 
 #[test]
-fn the_commands_own_events_say_nothing_of_others_and_give_the_same_jobs() {
+fn a_trimmed_trace_has_no_other_events_and_the_same_jobs() {
     let trace = recorded(root().into_iter().chain([
         by(110, "rustc", 12, taken(1, 0, Movable)),
         by(101, "make", 20, taken(2, 1, Movable)),
@@ -494,7 +494,7 @@ fn the_commands_own_events_say_nothing_of_others_and_give_the_same_jobs() {
     ]));
     let own = own_events(&trace).unwrap();
     assert_eq!(own.names, ["brickyard", "make", "cc1", "others"]);
-    let told: Vec<(i32, u64, &str)> = own
+    let found: Vec<(i32, u64, &str)> = own
         .events
         .iter()
         .map(|event| (event.pid, event.time, own.name(event.name)))
@@ -507,7 +507,7 @@ fn the_commands_own_events_say_nothing_of_others_and_give_the_same_jobs() {
         (0, 23, "others"),
         (0, 24, "others"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     assert_eq!(own.header, trace.header);
     for how in [WHOLE, by_process("cc1")] {
         assert_eq!(cut(&own, &how), cut(&trace, &how));
@@ -519,7 +519,7 @@ fn the_commands_own_events_say_nothing_of_others_and_give_the_same_jobs() {
     );
 }
 
-/// Events of few tasks and few frames, so that all of it happens: lost frees, parts, blocks over
+/// Events of few tasks and few frames, so that all cases occur: lost frees, parts, overlapping
 /// blocks.
 fn any_trace() -> impl Strategy<Value = Trace> {
     let one = (
@@ -550,14 +550,14 @@ fn any_trace() -> impl Strategy<Value = Trace> {
 
 proptest! {
     #[test]
-    fn whatever_happens_pages_are_given_once_and_time_is_kept(trace in any_trace(), above in 0..4000_u64) {
+    fn pages_are_given_back_once_and_time_is_kept(trace in any_trace(), above in 0..4000_u64) {
         let whole = cut(&trace, &How { waits: Waits::Never, ..WHOLE }).unwrap();
         play(&whole);
         let own = own_events(&trace).unwrap();
         let last = own.events.iter().rfind(|event| own.name(event.name) != "others").unwrap();
         prop_assert_eq!(whole[0].totals().compute_ns, last.time - 10);
         for cut_by in [Cut::Whole, Cut::ByProcess("cc1"), Cut::ByProcess("make")] {
-            let how = How { cut: cut_by, waits: Waits::Above { ns: above }, whose: Whose::Command };
+            let how = How { cut: cut_by, waits: Waits::Above { ns: above }, processes: Processes::Command };
             let jobs = cut(&trace, &how);
             prop_assert_eq!(cut(&own, &how), jobs.clone());
             let Ok(jobs) = jobs else { continue };
@@ -570,7 +570,7 @@ proptest! {
     }
 
     #[test]
-    fn any_command_is_taken_as_it_is(command in ".{0,40}") {
+    fn no_command_text_panics(command in ".{0,40}") {
         let mut trace = recorded(root());
         trace.header.command = command;
         let _ = cut(&trace, &WHOLE);
@@ -616,7 +616,7 @@ fn every_workload_has_its_trace_and_its_jobs() {
             compute > 0 && compute < trace.header.duration,
             "{name}: {compute}"
         );
-        // Processes give nearly all back; what stays is files and the kernel's own.
+        // Processes give nearly all pages back; files and kernel memory stay.
         if !matches!(name, "find" | "bonnie" | "dd" | "extract") {
             assert!(
                 left * 20 < taken,
@@ -630,7 +630,7 @@ fn every_workload_has_its_trace_and_its_jobs() {
 }
 
 #[test]
-fn nothing_else_that_ran_is_in_the_traces_of_commands() {
+fn the_committed_traces_have_no_events_of_other_programs() {
     for workload in all() {
         let trace = committed(&workload);
         let foreign = ["rustc", "cargo", "node", "tmux: server"];
@@ -662,16 +662,16 @@ fn find_waits_for_the_disk_and_a_compile_does_not() {
         let jobs = cut(&committed(&workload), &workload.how()).unwrap();
         jobs.iter().map(|job| job.totals().disk_waits).sum()
     };
-    // 631 files and 180 folders, each from the disk once.
+    // 631 files and 180 folders, each read from the disk once.
     assert!((700..1000).contains(&waits("find")), "{}", waits("find"));
     assert_eq!(waits("pmake") + waits("objdump"), 0);
 }
 
 #[test]
-fn what_is_unpacked_stays_in_the_page_cache() {
+fn unpacked_files_stay_in_the_page_cache() {
     let jobs = cut(&committed(&Workload::EXTRACT), &Workload::EXTRACT.how()).unwrap();
     let totals = jobs[0].totals();
-    // 20 MB of files; what the two programs and the pipe between them need comes back.
+    // 20 MB of files stay; the pages of both programs and of the pipe between them are given back.
     let left = totals.pages_left();
     assert!((4500..6500).contains(&left), "{totals:?}");
     assert!(totals.pages_taken - left > 3000, "{totals:?}");

@@ -1,6 +1,6 @@
-//! The model kernel, rule by rule: what is written before it is freed, what stays, what the
-//! shrinker gets, where pages are after they moved; and its books: splits, lists of ages, mixed
-//! page blocks.
+//! The model kernel, rule by rule: which pages are written before they are freed, which stay, what
+//! the shrinker frees, and where pages are after they moved; and its records: splits, LRU lists,
+//! mixed page blocks.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -14,8 +14,8 @@ use brickyard_classics::Configuration;
 use brickyard_classics::LabZone;
 use brickyard_workload::build::{Job, build};
 use brickyard_workload::kernel::{Freed, WRITE_NANOSECONDS};
-use brickyard_workload::mixing::{Held, Mixed};
-use brickyard_workload::pages::{Age, Block, PageId, Pages, Role, Whereabouts, mark};
+use brickyard_workload::mixing::{BlockContents, Mixed};
+use brickyard_workload::pages::{Age, Block, Location, PageId, Pages, Role, mark};
 use brickyard_workload::{Kernel, Machine, Processor, Rules, Swap};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -57,8 +57,7 @@ macro_rules! on_every_design {
     };
 }
 
-/// Every page is where its frame's record says, no other page is anywhere, and no two blocks
-/// overlap.
+/// Checks invariant `both-ways`, and that no two blocks overlap.
 fn both_ways<Z: LabZone>(kernel: &Kernel<'_, Z>) {
     kernel.look(|pages| {
         let blocks: Vec<Block> = pages.blocks().collect();
@@ -71,8 +70,8 @@ fn both_ways<Z: LabZone>(kernel: &Kernel<'_, Z>) {
             .map(|block| (block.page, block.frame))
             .collect();
         for page in (0..PAGES as u32).map(PageId) {
-            match pages.place(page) {
-                Whereabouts::At(frame) => assert_eq!(by_page.get(&page), Some(&frame)),
+            match pages.location(page) {
+                Location::At(frame) => assert_eq!(by_page.get(&page), Some(&frame)),
                 _ => assert_eq!(by_page.get(&page), None),
             }
         }
@@ -107,10 +106,10 @@ fn take<Z: LabZone>(
         .collect()
 }
 
-/// How many of these pages are still there.
+/// Returns how many of these pages are still in memory.
 fn there<Z: LabZone>(kernel: &Kernel<'_, Z>, pages: core::ops::Range<u32>) -> usize {
     let is_there =
-        |&page: &u32| kernel.look(|pages| matches!(pages.place(PageId(page)), Whereabouts::At(_)));
+        |&page: &u32| kernel.look(|pages| matches!(pages.location(PageId(page)), Location::At(_)));
     pages.filter(is_there).count()
 }
 
@@ -132,19 +131,19 @@ on_every_design! {
         assert!(freed >= 64);
         let dirty = kernel.pressure();
         assert_eq!(dirty.written, freed as u64);
-        // Nothing but the disk moves the clock here, so each page is waited for.
+        // The clock stands still here, so every write is waited for.
         assert_eq!(dirty.waited, freed as u64 * WRITE_NANOSECONDS);
         assert_eq!(dirty.files - clean.files, freed as u64);
-        // They are gone, and the trace's own frees find that out.
+        // They are reclaimed, so the trace's own frees of them are dropped.
         assert_eq!(there(&kernel, 1000..1200), 200 - freed);
-        let answers = (1000..1200).map(|page| kernel.give(PageId(page), Order::ZERO));
-        let dropped = answers.filter(|&freed| freed == Freed::WasReclaimed).count();
+        let outcomes = (1000..1200).map(|page| kernel.give(PageId(page), Order::ZERO));
+        let dropped = outcomes.filter(|&freed| freed == Freed::WasReclaimed).count();
         assert_eq!(dropped, freed);
     }
 }
 
 on_every_design! {
-    fn the_background_writes_one_page_after_another_and_each_takes_its_time(Swap::Off)
+    fn background_reclaim_writes_one_page_after_another(Swap::Off)
     |kernel, plain, _nodes| {
         let request = Request::page(Mobility::Movable);
         let frames = core::iter::from_fn(|| plain.alloc(0, &request).ok());
@@ -154,11 +153,11 @@ on_every_design! {
         });
         let all = all.count();
         let below_high = plain.zones().any(|zone| zone.free_frames() < zone.watermarks().marks().high);
-        assert!(below_high, "a test of nothing");
+        assert!(below_high, "the zone is too large for this test");
         kernel.wake(&need(1));
         assert!(kernel.is_woken());
         kernel.run_background();
-        assert_eq!(there(&kernel, 0..2048), all, "freed before they were written");
+        assert_eq!(there(&kernel, 0..2048), all, "none is freed before it is written");
         let writing = kernel.look(|pages| {
             pages.blocks().filter(|block| block.marks & mark::WRITEBACK != 0).count()
         });
@@ -168,7 +167,7 @@ on_every_design! {
             assert_eq!(there(&kernel, 0..2048), all - n as usize);
             let pressure = kernel.pressure();
             assert_eq!((pressure.written, pressure.background), (n, n));
-            assert_eq!((pressure.waited, pressure.direct), (0, 0), "nobody waits");
+            assert_eq!((pressure.waited, pressure.direct), (0, 0), "no request waits");
         }
         // A page that is freed while it is written is freed once.
         kernel.run_background();
@@ -186,8 +185,8 @@ on_every_design! {
     fn pages_of_processes_stay_without_swap(Swap::Off) |kernel, plain, _nodes| {
         take(&kernel, &plain, 0..100, Order::ZERO, Role::Anonymous, 0);
         assert_eq!(kernel.reclaim(&need(64)), 0);
-        let frame = kernel.look(|pages| pages.place(PageId(3)));
-        let Whereabouts::At(frame) = frame else { panic!("it is there") };
+        let frame = kernel.look(|pages| pages.location(PageId(3)));
+        let Location::At(frame) = frame else { panic!("page 3 is in memory") };
         assert_eq!(kernel.evict(frame, Activity::Inactive), Eviction::Unsuitable);
         assert_eq!(there(&kernel, 0..100), 100);
     }
@@ -240,9 +239,9 @@ on_every_design! {
         }
         assert!((150..250).contains(&freed), "{freed} of 800");
         assert_eq!(kernel.pressure().slabs, freed as u64);
-        assert_eq!(kernel.drop_caches(), 0, "the shrinker has been everywhere");
+        assert_eq!(kernel.drop_caches(), 0, "the shrinker has scanned all slabs");
         assert_eq!(there(&kernel, 0..800), 800 - freed);
-        // Slabs that cannot be given back are not looked at.
+        // Unreclaimable slabs are not scanned.
         take(&kernel, &plain, 1000..1100, Order::ZERO, Role::Slab, 0);
         assert_eq!(kernel.reclaim(&need(32)), 0);
         assert_eq!(there(&kernel, 1000..1100), 100);
@@ -250,7 +249,7 @@ on_every_design! {
 }
 
 on_every_design! {
-    fn lumps_take_pages_of_the_activity_that_they_ask_for(Swap::Off) |kernel, plain, _nodes| {
+    fn lumpy_reclaim_takes_pages_of_the_requested_activity(Swap::Off) |kernel, plain, _nodes| {
         let idle = take(&kernel, &plain, 0..2, Order::ZERO, Role::File, 0);
         let active = take(&kernel, &plain, 2..3, Order::ZERO, Role::File, mark::ACTIVE)[0];
         let dirty = take(&kernel, &plain, 3..4, Order::ZERO, Role::File, mark::DIRTY)[0];
@@ -259,7 +258,7 @@ on_every_design! {
         let evict = |frame, activity| kernel.evict(frame, activity);
         assert_eq!(evict(idle[0], Activity::Active), Eviction::Unsuitable);
         assert_eq!(evict(idle[0], Activity::Inactive), Eviction::Freed);
-        assert_eq!(evict(idle[0], Activity::Inactive), Eviction::Unsuitable, "nobody's now");
+        assert_eq!(evict(idle[0], Activity::Inactive), Eviction::Unsuitable, "free by now");
         assert_eq!(evict(active, Activity::Inactive), Eviction::Unsuitable);
         assert_eq!(evict(active, Activity::Active), Eviction::Deactivated);
         assert_eq!(evict(active, Activity::Inactive), Eviction::Freed);
@@ -276,7 +275,7 @@ on_every_design! {
 // ---- caches and ends ----
 
 on_every_design! {
-    fn dropping_caches_frees_files_and_empty_slabs_and_nothing_else(Swap::Off)
+    fn dropping_caches_frees_only_files_and_empty_slabs(Swap::Off)
     |kernel, plain, _nodes| {
         take(&kernel, &plain, 0..100, Order::ZERO, Role::File, 0);
         take(&kernel, &plain, 100..150, Order::ZERO, Role::File, mark::DIRTY | mark::ACTIVE);
@@ -292,20 +291,20 @@ on_every_design! {
 }
 
 on_every_design! {
-    fn who_ends_gives_back_what_it_has(Swap::Off) |kernel, plain, _nodes| {
+    fn ending_frees_the_selected_blocks(Swap::Off) |kernel, plain, _nodes| {
         take(&kernel, &plain, 0..64, Order::ZERO, Role::Anonymous, 0);
         take(&kernel, &plain, 64..128, Order::new(4), Role::Kernel, 0);
         take(&kernel, &plain, 128..160, Order::ZERO, Role::File, 0);
         assert_eq!(kernel.end(|block| block.page < PageId(80)), 80);
         assert_eq!(there(&kernel, 0..80), 0);
         assert_eq!(kernel.end(|block| block.page < PageId(80)), 0);
-        assert_eq!(kernel.give(PageId(7), Order::ZERO), Freed::Unknown, "not reclaimed: gone");
+        assert_eq!(kernel.give(PageId(7), Order::ZERO), Freed::Unknown, "freed, not reclaimed");
         assert_eq!(kernel.end(|_| true), 48 + 32);
         assert_eq!(kernel.look(Pages::in_use), 0);
     }
 }
 
-// ---- frees as a trace tells them ----
+// ---- frees of a trace ----
 
 on_every_design! {
     fn a_free_may_be_of_a_part_or_of_several(Swap::Off) |kernel, plain, nodes| {
@@ -318,30 +317,30 @@ on_every_design! {
         let first = block.number();
         assert_eq!(rest, [(first, 2), (first + 4, 0), (first + 6, 1), (first + 8, 3)]);
         assert_eq!(kernel.give(PageId(5), Order::ZERO), Freed::Unknown, "it is free");
-        assert_eq!(kernel.give(PageId(8), Order::new(3)), Freed::Whole, "a block of its own by now");
-        // All that is left, and a hole in it.
+        assert_eq!(kernel.give(PageId(8), Order::new(3)), Freed::Whole, "a whole block by now");
+        // The remaining pages, with a hole in them.
         assert_eq!(kernel.give(PageId(0), Order::new(3)), Freed::Parts);
         assert_eq!(kernel.look(Pages::in_use), 0);
-        // Blocks of their own, wherever they are.
+        // Several blocks, at any frames.
         take(&kernel, &plain, 32..40, Order::ZERO, Role::Anonymous, 0);
         take(&kernel, &plain, 40..48, Order::new(3), Role::Anonymous, 0);
         assert_eq!(kernel.give(PageId(32), Order::new(4)), Freed::Parts);
         assert_eq!(kernel.look(Pages::in_use), 0);
-        // A request that fails is known, and so is its free.
+        // A failed request is recorded, so its free is recognised.
         let huge = Request::new(Order::new(11), Mobility::Unmovable);
         let refused = kernel.take(&nodes, 0, &huge, Role::Kernel, 0, PageId(2048));
         assert!(refused.is_err());
-        assert_eq!(kernel.look(|pages| pages.place(PageId(2048))), Whereabouts::Refused);
+        assert_eq!(kernel.look(|pages| pages.location(PageId(2048))), Location::Refused);
         assert_eq!(kernel.give(PageId(2048), Order::new(11)), Freed::WasRefused);
         assert_eq!(kernel.give(PageId(2048), Order::new(11)), Freed::Unknown);
     }
 }
 
 on_every_design! {
-    fn a_free_that_lies_across_blocks_frees_no_more_than_a_block(Swap::Off)
+    fn an_unaligned_free_frees_no_more_than_a_block(Swap::Off)
     |kernel, plain, _nodes| {
         take(&kernel, &plain, 0..16, Order::new(4), Role::Kernel, 0);
-        // No kernel frees so; a damaged trace may.
+        // No kernel frees like this; a damaged trace may.
         assert_eq!(kernel.give(PageId(6), Order::new(2)), Freed::Parts);
         both_ways(&kernel);
         assert_eq!(kernel.give(PageId(0), Order::new(4)), Freed::Parts);
@@ -358,7 +357,7 @@ on_every_design! {
         for page in (0..800).filter(|page| page % 3 != 0) {
             assert_eq!(kernel.give(PageId(page), Order::ZERO), Freed::Whole);
         }
-        let before: Vec<Whereabouts> = kernel.look(|pages| (0..832).map(|page| pages.place(PageId(page))).collect());
+        let before: Vec<Location> = kernel.look(|pages| (0..832).map(|page| pages.location(PageId(page))).collect());
         let lists = |kernel: &Kernel<'_, Z>| {
             let zones = 0..plain.zones().count();
             let of = |zone| kernel.look(|pages| {
@@ -374,7 +373,7 @@ on_every_design! {
         assert_eq!(kernel.pressure().moved, moved as u64);
         both_ways(&kernel);
         assert_eq!((lists(&kernel), kernel.look(Pages::in_use)), (listed, used));
-        let after: Vec<Whereabouts> = kernel.look(|pages| (0..832).map(|page| pages.place(PageId(page))).collect());
+        let after: Vec<Location> = kernel.look(|pages| (0..832).map(|page| pages.location(PageId(page))).collect());
         let elsewhere = before.iter().zip(&after).filter(|(a, b)| a != b).count();
         assert!(elsewhere <= moved && (moved == 0) == (elsewhere == 0), "{moved} {elsewhere}");
         for page in (0..800).step_by(3) {
@@ -407,10 +406,10 @@ on_every_design! {
     }
 }
 
-// ---- the books ----
+// ---- the records ----
 
 /// 64 frames from 1024 on in page blocks of 16, one zone.
-fn books() -> Pages {
+fn records() -> Pages {
     Pages::new(Frame::new(1024), 64, 1, 64, Order::new(4))
 }
 
@@ -427,7 +426,7 @@ fn block(at: usize, order: u8, role: Role) -> Block {
 
 #[test]
 fn a_split_keeps_every_page_at_its_frame_and_its_marks() {
-    let mut pages = books();
+    let mut pages = records();
     let whole = Block {
         marks: mark::ACTIVE | mark::DIRTY,
         ..block(16, 4, Role::File)
@@ -448,52 +447,52 @@ fn a_split_keeps_every_page_at_its_frame_and_its_marks() {
         (16, 16)
     );
     assert_eq!(
-        pages.place_around(PageId(27)),
-        Some((PageId(24), Whereabouts::At(Frame::new(1024 + 24))))
+        pages.location_around(PageId(27)),
+        Some((PageId(24), Location::At(Frame::new(1024 + 24))))
     );
-    // Of nothing, nothing; and a block of that size stays as it is.
+    // Splitting a free frame does nothing, nor does splitting a block of that size.
     pages.split(Frame::new(1024), Frame::new(1024), Order::ZERO);
     pages.split(Frame::new(1024 + 22), Frame::new(1024 + 22), Order::new(1));
     assert_eq!(pages.blocks().count(), 4);
 }
 
 #[test]
-fn of_two_blocks_that_say_they_have_a_page_the_later_one_has_it() {
-    let mut pages = books();
+fn a_page_taken_twice_belongs_to_the_later_block() {
+    let mut pages = records();
     let (old, new) = (block(0, 2, Role::Kernel), block(8, 0, Role::Kernel));
     pages.insert(old);
     pages.insert(Block {
         page: PageId(0),
         ..new
     });
-    assert_eq!(pages.place(PageId(0)), Whereabouts::At(new.frame));
+    assert_eq!(pages.location(PageId(0)), Location::At(new.frame));
     assert_eq!(pages.block(old.frame).unwrap().page, PageId::NONE);
     pages.remove(old.frame);
-    assert_eq!(pages.place(PageId(0)), Whereabouts::At(new.frame));
+    assert_eq!(pages.location(PageId(0)), Location::At(new.frame));
 }
 
 #[test]
 fn a_page_block_is_mixed_while_it_holds_two_mobilities() {
-    let mut pages = books();
+    let mut pages = records();
     pages.insert(block(0, 0, Role::Anonymous));
     assert_eq!((pages.mixing().mixed(), pages.take_last_mixed()), (0, None));
     pages.insert(block(1, 0, Role::Slab));
-    let held = Held { frames: [0, 1, 0] };
+    let contents = BlockContents { frames: [0, 1, 0] };
     let mixed = Mixed {
         block: Frame::new(1024),
-        came: Mobility::Unmovable,
-        held,
+        newcomer: Mobility::Unmovable,
+        contents,
     };
     assert_eq!(
         (pages.mixing().mixed(), pages.take_last_mixed()),
         (1, Some(mixed))
     );
-    assert_eq!(pages.take_last_mixed(), None, "told once");
-    // A third does not make it more mixed, nor does another of the same.
+    assert_eq!(pages.take_last_mixed(), None, "it is returned once");
+    // A third mobility does not count again, nor does another block of the same one.
     pages.insert(block(2, 1, Role::SlabReclaimable));
     pages.insert(block(4, 2, Role::PageTable));
     assert_eq!((pages.mixing().mixed(), pages.take_last_mixed()), (1, None));
-    // Larger than a page block: each of them is all of one mobility.
+    // A block larger than a page block: each page block is of one mobility.
     pages.insert(block(32, 5, Role::File));
     assert_eq!(pages.mixing().mixed(), 1);
     let held: Vec<[u32; 3]> = pages
@@ -512,10 +511,10 @@ fn a_page_block_is_mixed_while_it_holds_two_mobilities() {
 }
 
 #[test]
-fn most_of_a_block_decides_and_of_two_with_as_much_the_movable() {
+fn the_majority_decides_and_in_a_tie_the_more_movable() {
     let most = |unmovable, movable, reclaimable| {
         let frames = [unmovable, movable, reclaimable];
-        Held { frames }.most()
+        BlockContents { frames }.majority()
     };
     assert_eq!(most(0, 0, 0), None);
     assert_eq!(most(3, 2, 2), Some(Mobility::Unmovable));
@@ -524,29 +523,29 @@ fn most_of_a_block_decides_and_of_two_with_as_much_the_movable() {
     assert_eq!(most(2, 2, 2), Some(Mobility::Movable));
     assert_eq!(most(0, 1, 1), Some(Mobility::Movable));
     assert_eq!(most(1, 0, 0), Some(Mobility::Unmovable));
-    assert!(Held { frames: [1, 0, 0] }.has_unmovable());
-    assert!(!Held { frames: [0, 4, 4] }.has_unmovable());
-    assert!(Held::default().is_empty() && !Held::default().is_mixed());
+    assert!(BlockContents { frames: [1, 0, 0] }.has_unmovable());
+    assert!(!BlockContents { frames: [0, 4, 4] }.has_unmovable());
+    assert!(BlockContents::default().is_empty() && !BlockContents::default().is_mixed());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Lists of ages beside plain queues: what goes on one last leaves it last.
+    /// Compares LRU lists with plain queues.
     #[test]
-    fn lists_are_first_in_first_out(deeds in vec((0..6_u8, 0..64_usize), 1..200)) {
-        let mut pages = books();
+    fn lists_are_first_in_first_out(operations in vec((0..6_u8, 0..64_usize), 1..200)) {
+        let mut pages = records();
         let mut queues: [VecDeque<usize>; 2] = Default::default();
-        for (deed, at) in deeds {
+        for (operation, at) in operations {
             let frame = Frame::new(1024 + at);
             let held = pages.block(frame);
             let on = |marks: u8| usize::from(marks & mark::ACTIVE != 0);
             let leave = |queues: &mut [VecDeque<usize>; 2]| {
                 queues.iter_mut().for_each(|queue| queue.retain(|&other| other != at));
             };
-            match (deed, held) {
+            match (operation, held) {
                 (0..=2, None) => {
-                    let marks = if deed == 0 { mark::ACTIVE } else { 0 };
+                    let marks = if operation == 0 { mark::ACTIVE } else { 0 };
                     pages.insert(Block { marks, ..block(at, 0, Role::File) });
                     queues[on(marks)].push_back(at);
                 }

@@ -1,6 +1,5 @@
-//! A replay keeps its books: through every configuration, on the host that was recorded and on
-//! others, it agrees with a naive reference that knows nothing of allocators, and whatever is
-//! reclaimed is counted.
+//! The counts of a replay: through every configuration, on the recorded host and on others, they
+//! agree with a naive reference without an allocator, and everything reclaimed is counted.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -25,7 +24,7 @@ use support::{BASE, FRAMES, failed, freed, host, run, taken, taken_with};
 
 // ---- the reference ----
 
-/// Who has which page of the trace, and nothing else: blocks by their first page.
+/// The blocks of a trace in use, by their first page.
 #[derive(Debug, Default)]
 struct Naive {
     blocks: BTreeMap<u64, u8>,
@@ -38,19 +37,19 @@ impl Naive {
         self.blocks.values().map(|order| 1 << order).sum()
     }
 
-    /// The block that `page` lies in.
+    /// Returns the block that contains `page`.
     fn around(&self, page: u64) -> Option<(u64, u8)> {
         let (&first, &order) = self.blocks.range(..=page).next_back()?;
         (page < first + (1 << order)).then_some((first, order))
     }
 
-    /// Is any of 2^order pages at `page` in use?
+    /// Returns true if any of the 2^order pages at `page` is in use.
     fn touches(&self, page: u64, order: u8) -> bool {
         let before = self.blocks.range(..page + (1 << order)).next_back();
         before.is_some_and(|(&first, &size)| first + (1 << size) > page)
     }
 
-    /// Puts down these pages as blocks, each as large as it can be.
+    /// Adds these pages as the largest aligned blocks.
     fn put(&mut self, mut from: u64, end: u64) {
         while from < end {
             let fits = (end - from).ilog2();
@@ -60,7 +59,7 @@ impl Naive {
         }
     }
 
-    /// Frees all of 2^order pages at `page` that are in use. Are there any?
+    /// Frees those of the 2^order pages at `page` that are in use. Returns true if there are any.
     fn clear(&mut self, page: u64, order: u8) -> bool {
         let end = page + (1 << order);
         let mut any = false;
@@ -97,52 +96,52 @@ impl Naive {
 
 // ---- traces ----
 
-/// What happens next, told without knowing what is in use: numbers choose among what there is.
+/// The next operation, independent of what is in use; a number chooses among the blocks in use.
 #[derive(Debug, Clone, Copy)]
-enum Deed {
-    /// A block of this order and mobility, at a free place.
+enum Operation {
+    /// Takes a block of this order and mobility from free pages.
     Take(u8, usize),
-    /// A block in use, whole.
+    /// Frees a block in use.
     Free,
-    /// A part of a block in use.
+    /// Frees a part of a block in use.
     FreePart(u8),
-    /// All around a block in use, in one.
+    /// Frees a larger block around a block in use.
     FreeSeveral,
-    /// A page that nobody has.
+    /// Frees a page that is not in use.
     FreeUnknown,
-    /// A block that is in use is taken again.
+    /// Takes a block in use again.
     TakeAgain,
-    /// A block is taken where others lie, or where one lies that is larger.
+    /// Takes a block that overlaps blocks in use.
     TakeOver(u8, usize),
-    /// The host had no such block.
+    /// A request that fails on the host.
     Fail(u8, usize),
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn operation() -> impl Strategy<Value = Operation> {
     let order = prop_oneof![8 => Just(0_u8), 4 => 1..=3_u8, 2 => 4..=6_u8, 1 => 9..=10_u8];
     let order2 = prop_oneof![8 => Just(0_u8), 2 => 1..=10_u8];
     prop_oneof![
-        10 => (order, 0..3_usize).prop_map(|(order, kind)| Deed::Take(order, kind)),
-        4 => Just(Deed::Free),
-        2 => (0..9_u8).prop_map(Deed::FreePart),
-        1 => Just(Deed::FreeSeveral),
-        1 => Just(Deed::FreeUnknown),
-        1 => Just(Deed::TakeAgain),
-        1 => (0..=5_u8, 0..3_usize).prop_map(|(order, kind)| Deed::TakeOver(order, kind)),
-        1 => (order2, 0..3_usize).prop_map(|(order, kind)| Deed::Fail(order, kind)),
+        10 => (order, 0..3_usize).prop_map(|(order, kind)| Operation::Take(order, kind)),
+        4 => Just(Operation::Free),
+        2 => (0..9_u8).prop_map(Operation::FreePart),
+        1 => Just(Operation::FreeSeveral),
+        1 => Just(Operation::FreeUnknown),
+        1 => Just(Operation::TakeAgain),
+        1 => (0..=5_u8, 0..3_usize).prop_map(|(order, kind)| Operation::TakeOver(order, kind)),
+        1 => (order2, 0..3_usize).prop_map(|(order, kind)| Operation::Fail(order, kind)),
     ]
 }
 
-/// A deed, the number that chooses, the CPU, and nanoseconds since the one before.
-type Told = (Deed, u64, u16, u64);
+/// An operation, the number that chooses, the CPU, and nanoseconds since the one before.
+type Entry = (Operation, u64, u16, u64);
 
-fn told() -> impl Strategy<Value = Vec<Told>> {
+fn entries() -> impl Strategy<Value = Vec<Entry>> {
     let gap = prop_oneof![0..1000_u64, 0..1_000_000_000_u64];
-    vec((deed(), any::<u64>(), 0..5_u16, gap), 1..120)
+    vec((operation(), any::<u64>(), 0..5_u16, gap), 1..120)
 }
 
-/// What memory holds at the start: pages, order of each block, use; of 64 pages each.
-fn beginning() -> impl Strategy<Value = Vec<(u64, u8, PageUse)>> {
+/// The contents of memory at the start, in runs of 64 pages: position, order of each block, use.
+fn start_states() -> impl Strategy<Value = Vec<(u64, u8, PageUse)>> {
     let usage = prop_oneof![
         Just(PageUse::Anonymous),
         Just(PageUse::File),
@@ -155,7 +154,7 @@ fn beginning() -> impl Strategy<Value = Vec<(u64, u8, PageUse)>> {
 
 const KINDS: [MigrateType; 3] = [Unmovable, Movable, Reclaimable];
 
-/// The places of a start, each once, by their first page.
+/// Returns the runs of a start without duplicates, by their first page.
 fn places(start: &[(u64, u8, PageUse)]) -> BTreeMap<u64, (u8, PageUse)> {
     start
         .iter()
@@ -163,12 +162,12 @@ fn places(start: &[(u64, u8, PageUse)]) -> BTreeMap<u64, (u8, PageUse)> {
         .collect()
 }
 
-/// A trace of these deeds on a host that begins so.
-fn story(told: &[Told], start: &[(u64, u8, PageUse)]) -> Trace {
-    // Every frame is told of: that is how the machine knows its memory.
+/// Makes a trace of these operations on a host with this start.
+fn trace_of(entries: &[Entry], start: &[(u64, u8, PageUse)]) -> Trace {
+    // Every frame has a state: the machine's memory is derived from them.
     let mut runs = Vec::new();
     let mut next = 0;
-    // Which pages the host has in use.
+    // The blocks in use on the host.
     let mut hosts = Naive::default();
     for (page, (order, usage)) in places(start) {
         if page > next {
@@ -185,9 +184,9 @@ fn story(told: &[Told], start: &[(u64, u8, PageUse)]) -> Trace {
     }
     let mut trace = host(runs);
     let mut time = 0;
-    for &(deed, choice, cpu, gap) in told {
+    for &(op, choice, cpu, gap) in entries {
         time += gap;
-        let Some(mut event) = done(deed, choice, &hosts) else {
+        let Some(mut event) = event_of(op, choice, &hosts) else {
             continue;
         };
         let (page, order) = (event.frame.wrapping_sub(BASE), event.order.get());
@@ -202,8 +201,8 @@ fn story(told: &[Told], start: &[(u64, u8, PageUse)]) -> Trace {
     trace
 }
 
-/// The event that a deed comes to; none where it finds nothing.
-fn done(deed: Deed, choice: u64, hosts: &Naive) -> Option<Event> {
+/// Returns the event of an operation; `None` if there are no pages for it.
+fn event_of(op: Operation, choice: u64, hosts: &Naive) -> Option<Event> {
     let place = choice as usize % hosts.blocks.len().max(1);
     let chosen = || {
         hosts
@@ -212,8 +211,8 @@ fn done(deed: Deed, choice: u64, hosts: &Naive) -> Option<Event> {
             .nth(place)
             .map(|(&first, &order)| (first, order))
     };
-    Some(match deed {
-        Deed::Take(order, kind) => {
+    Some(match op {
+        Operation::Take(order, kind) => {
             let slot = (choice % (FRAMES >> order)) << order;
             // At most a quarter of memory is in use, and nothing is taken twice.
             if hosts.in_use() > FRAMES / 4 || hosts.touches(slot, order) {
@@ -221,42 +220,42 @@ fn done(deed: Deed, choice: u64, hosts: &Naive) -> Option<Event> {
             }
             taken(slot, order, KINDS[kind])
         }
-        Deed::Free => {
+        Operation::Free => {
             let (first, order) = chosen()?;
             freed(first, order)
         }
-        Deed::FreePart(part) => {
+        Operation::FreePart(part) => {
             let (first, order) = chosen()?;
             let part = part.min(order);
             let pages = (choice.rotate_left(17) % (1 << (order - part))) << part;
             freed(first + pages, part)
         }
-        Deed::FreeSeveral => {
+        Operation::FreeSeveral => {
             let (first, order) = chosen()?;
             let larger = (order + 2).min(10);
             freed(first >> larger << larger, larger)
         }
-        Deed::FreeUnknown => {
+        Operation::FreeUnknown => {
             let page = choice % FRAMES;
             if hosts.around(page).is_some() {
                 return None;
             }
             freed(page, 0)
         }
-        Deed::TakeAgain => {
+        Operation::TakeAgain => {
             let (first, order) = chosen()?;
             taken(first, order, Movable)
         }
-        Deed::TakeOver(order, kind) => {
+        Operation::TakeOver(order, kind) => {
             let (first, size) = chosen()?;
             let inside = first + choice.rotate_left(31) % (1 << size);
             taken(inside >> order << order, order, KINDS[kind])
         }
-        Deed::Fail(order, kind) => failed(order, KINDS[kind]),
+        Operation::Fail(order, kind) => failed(order, KINDS[kind]),
     })
 }
 
-/// What the reference says of a trace, from that start or from an empty one.
+/// Runs the reference on a trace, from that start or from an empty one.
 fn reference(trace: &Trace, start: &[(u64, u8, PageUse)], begun: Start) -> Naive {
     let mut naive = Naive::default();
     if begun == Start::Recorded {
@@ -274,8 +273,8 @@ fn reference(trace: &Trace, start: &[(u64, u8, PageUse)], begun: Start) -> Naive
         };
         for (page, (order, usage)) in places(start) {
             if usage == PageUse::Untold {
-                // What never moves stands in blocks as large as it lies. What is taken before it is
-                // freed lay in a cache, and stands for nothing.
+                // Pages that never move are in the largest aligned blocks. Pages that are taken
+                // before they are freed were in a cache, and in no block.
                 let mut from = page;
                 for at in (page..=page + 64).filter(|&at| at == page + 64 || taken_first(at)) {
                     naive.put(from, at);
@@ -298,22 +297,22 @@ fn reference(trace: &Trace, start: &[(u64, u8, PageUse)], begun: Start) -> Naive
     naive
 }
 
-// ---- what a replay shows ----
+// ---- the counts of a replay ----
 
-/// Frames in use at the last look, and by role.
+/// Frames in use at the last sample, in total and by role.
 #[derive(Debug, Default)]
-struct Look {
+struct LastView {
     used: u64,
     rest: u64,
     by_role: BTreeMap<u8, u64>,
-    looks: u64,
+    samples: u64,
 }
 
-impl Watcher for &mut Look {
-    fn sees<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
-        **self = Look {
-            looks: self.looks + 1,
-            ..Look::default()
+impl Watcher for &mut LastView {
+    fn sample<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
+        **self = LastView {
+            samples: self.samples + 1,
+            ..LastView::default()
         };
         view.runs(|frames, usage| match usage {
             FrameUse::Used(role, _) => {
@@ -333,16 +332,16 @@ fn options(start: Start) -> Options {
     }
 }
 
-/// Replays, and looks whether the books agree with each other.
+/// Replays the trace, and checks that the counts agree with each other.
 fn replayed(
     config: Configuration,
     machine: &Machine,
     trace: &Trace,
     options: &Options,
-) -> (Outcome, Look) {
+) -> (Outcome, LastView) {
     let script = Script::new(trace).unwrap();
-    let mut look = Look::default();
-    let outcome = replay(config, machine, &script, options, &mut look).unwrap();
+    let mut last_view = LastView::default();
+    let outcome = replay(config, machine, &script, options, &mut last_view).unwrap();
     let count = |what: fn(&What) -> bool| {
         trace
             .events
@@ -365,12 +364,12 @@ fn replayed(
         assert!(of.failed <= of.asked, "{config}: order {order}");
     }
     let last = outcome.samples.last().unwrap();
-    assert_eq!(look.looks, outcome.samples.len() as u64);
-    // All that is not in use is free or cached.
+    assert_eq!(last_view.samples, outcome.samples.len() as u64);
+    // All frames that are not in use are free or cached.
     let total = machine.frames() as u64;
-    assert_eq!(look.used + look.rest, total, "{config}");
+    assert_eq!(last_view.used + last_view.rest, total, "{config}");
     assert_eq!(
-        look.used + (last.free + last.cached) as u64,
+        last_view.used + (last.free + last.cached) as u64,
         total,
         "{config}: {last:?}"
     );
@@ -380,7 +379,7 @@ fn replayed(
         "{config}: {huge:?}"
     );
     assert!(huge.compacted <= huge.possible, "{config}: {huge:?}");
-    (outcome, look)
+    (outcome, last_view)
 }
 
 proptest! {
@@ -388,13 +387,13 @@ proptest! {
 
     #[test]
     fn every_configuration_agrees_with_the_naive_reference_where_memory_suffices(
-        told in told(), start in beginning(),
+        entries in entries(), start in start_states(),
     ) {
         for begun in [Start::Recorded, Start::Empty] {
-            let trace = story(&told, &start);
+            let trace = trace_of(&entries, &start);
             let naive = reference(&trace, &start, begun);
             if Script::new(&trace).is_err() {
-                // No allocation in it.
+                // The trace has no allocation.
                 continue;
             }
             let machine = match begun {
@@ -402,11 +401,11 @@ proptest! {
                 Start::Empty => Machine::sized(128 << 20, 2, 4096).unwrap(),
             };
             for config in Configuration::ALL {
-                let (outcome, look) = replayed(config, &machine, &trace, &options(begun));
+                let (outcome, last_view) = replayed(config, &machine, &trace, &options(begun));
                 prop_assert_eq!(outcome.all_requests().failed, 0, "{}", config);
                 prop_assert_eq!(outcome.frees, naive.frees, "{} {:?}", config, begun);
                 prop_assert_eq!(outcome.double, naive.double, "{} {:?}", config, begun);
-                prop_assert_eq!(look.used, naive.in_use(), "{} {:?}", config, begun);
+                prop_assert_eq!(last_view.used, naive.in_use(), "{} {:?}", config, begun);
                 prop_assert_eq!(outcome.pressure.direct + outcome.pressure.background, 0);
                 prop_assert_eq!(outcome.unplaced, 0);
                 prop_assert!(!outcome.interrupted);
@@ -417,7 +416,7 @@ proptest! {
 
 // ---- events that contradict each other ----
 
-/// Any frame, any size, any time: what a damaged trace may hold.
+/// Events with any frame, size and time, as in a damaged trace.
 fn hostile() -> impl Strategy<Value = Vec<(u64, u8, usize, u16, u64)>> {
     let page = prop_oneof![0..64_u64, 0..4096_u64];
     let order = prop_oneof![6 => 0..=4_u8, 1 => 5..=10_u8];
@@ -429,10 +428,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_a_trace_asks_for_the_books_agree(told in hostile(), every in 1..u64::MAX) {
+    fn the_counts_agree_for_any_trace(entries in hostile(), every in 1..u64::MAX) {
         let mut trace = host(vec![run(0, 64, 2, PageUse::File), run(64, FRAMES - 64, 0, PageUse::Free)]);
         let mut time = 0_u64;
-        for (page, order, what, cpu, gap) in told {
+        for (page, order, what, cpu, gap) in entries {
             time = time.saturating_add(gap);
             let mut event = match what {
                 0..3 => taken(page, order, KINDS[what]),
@@ -450,7 +449,7 @@ proptest! {
         for config in Configuration::ALL {
             for (machine, start) in [(&recorded, Start::Recorded), (&small, Start::Empty)] {
                 let rules = Rules { swap: Swap::On, ..Rules::default() };
-                // Few samples, however long it takes.
+                // Few samples, however long the trace.
                 let sample_every = every.max(time / 8 + 1);
                 let options = Options { start, rules, sample_every };
                 replayed(config, machine, &trace, &options);
@@ -460,7 +459,7 @@ proptest! {
 }
 
 #[test]
-fn no_time_is_too_late_to_be_sampled() {
+fn the_latest_times_are_sampled() {
     let mut trace = host(vec![run(0, FRAMES, 0, PageUse::Free)]);
     for time in [0, 5, u64::MAX - 1, u64::MAX] {
         let mut event = taken(time % 7, 0, Movable);
@@ -484,8 +483,8 @@ fn no_time_is_too_late_to_be_sampled() {
 
 const SLOW_PATHS: [SlowPath; 3] = [SlowPath::PLAIN, SlowPath::LUMPY_2007, SlowPath::MODERN];
 
-/// What goes through memory: single pages of files for reading and writing, pages of processes,
-/// slabs; a few stay, and all are freed at the end.
+/// Makes a trace of files read and written, processes, slabs and kernel memory. A few blocks are
+/// freed at once, and all others at the end.
 fn stream(pages: u64, order: u8) -> Trace {
     let step = 1 << order;
     let mut trace = host(vec![run(0, FRAMES, 0, PageUse::Free)]);
@@ -499,7 +498,7 @@ fn stream(pages: u64, order: u8) -> Trace {
             _ => taken_with(page, order, Movable, "GFP_HIGHUSER_MOVABLE|__GFP_NORETRY"),
         };
         trace.events.push(event);
-        // What is not for long.
+        // Short-lived blocks.
         if n % 16 == 1 || n % 32 == 2 {
             trace.events.push(freed(page, order));
         }
@@ -515,7 +514,7 @@ fn stream(pages: u64, order: u8) -> Trace {
 }
 
 #[test]
-fn what_is_reclaimed_is_counted_and_its_later_frees_are_dropped() {
+fn reclaimed_pages_are_counted_and_their_later_frees_are_dropped() {
     let machine = Machine::sized(8 << 20, 2, 4096).unwrap();
     for (pages, order) in [(6000, 0), (1500, 2)] {
         let trace = stream(pages, order);
@@ -528,7 +527,7 @@ fn what_is_reclaimed_is_counted_and_its_later_frees_are_dropped() {
                         ..options(Start::Empty)
                     };
                     let why = format!("{config} {rules:?} order {order}");
-                    let (outcome, look) = replayed(config, &machine, &trace, &options);
+                    let (outcome, last_view) = replayed(config, &machine, &trace, &options);
                     let (frees, pressure) = (outcome.frees, outcome.pressure);
                     let requests = outcome.all_requests();
                     let blocks = |frames: u64| frames >> order;
@@ -539,18 +538,18 @@ fn what_is_reclaimed_is_counted_and_its_later_frees_are_dropped() {
                         pressure.files + pressure.anonymous + pressure.slabs,
                         "{why}"
                     );
-                    // Taken is what is in use, was freed, or was reclaimed.
+                    // A served block is in use, was freed, or was reclaimed.
                     let served = requests.asked - requests.failed;
                     assert_eq!(
                         served,
-                        blocks(look.used) + frees.whole + blocks(reclaimed),
+                        blocks(last_view.used) + frees.whole + blocks(reclaimed),
                         "{why}"
                     );
                     // The trace frees each block once.
                     assert_eq!(frees.reclaimed, blocks(reclaimed), "{why}");
                     assert_eq!(frees.refused, requests.failed, "{why}");
                     assert_eq!((frees.parts, frees.unknown), (0, 0), "{why}");
-                    assert_eq!(look.used, 0, "{why}");
+                    assert_eq!(last_view.used, 0, "{why}");
                     if swap == Swap::Off {
                         assert_eq!(pressure.anonymous, 0, "{why}");
                     }

@@ -1,5 +1,5 @@
-//! What a trace is made into: steps with their roles, what stands at the start, and what cannot be
-//! replayed.
+//! Preparing a trace: steps with their roles, the blocks in use at the start, and traces that
+//! cannot be replayed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -10,7 +10,7 @@ use brickyard_classics::Configuration;
 use brickyard_trace::{Flags, PageState, PageUse, StateRun, Trace, What};
 use brickyard_workload::pages::{PageId, Role, mark};
 use brickyard_workload::roles::slabs_by;
-use brickyard_workload::script::{Action, Standing};
+use brickyard_workload::script::{Action, InitialBlock};
 use brickyard_workload::{
     Machine, MachineError, Options, Rules, Script, ScriptError, Start, replay,
 };
@@ -25,15 +25,15 @@ fn with(trace: Trace, events: impl IntoIterator<Item = brickyard_trace::Event>) 
     }
 }
 
-/// A host with nothing in use.
+/// A host without memory in use.
 fn idle() -> Trace {
     host(vec![run(0, FRAMES, 0, PageUse::Free)])
 }
 
-// ---- what cannot be replayed ----
+// ---- traces that cannot be replayed ----
 
 #[test]
-fn without_an_allocation_there_is_nothing_to_replay() {
+fn a_trace_without_an_allocation_is_refused() {
     let fallback = What::Fallback {
         mobility: Movable,
         from_order: Order::new(3),
@@ -49,12 +49,12 @@ fn without_an_allocation_there_is_nothing_to_replay() {
         assert_eq!(error, ScriptError::Empty);
         assert!(error.to_string().contains("brickyard record"), "{error}");
     }
-    // A request that failed is one.
+    // A failed request is one.
     assert!(Script::new(&with(idle(), [failed(4, Movable)])).is_ok());
 }
 
 #[test]
-fn frames_that_lie_too_far_apart_are_refused() {
+fn frames_too_far_apart_are_refused() {
     for far in [1 << 31, 1 << 40, u64::MAX - BASE - 8] {
         let trace = with(
             Trace::default(),
@@ -66,7 +66,7 @@ fn frames_that_lie_too_far_apart_are_refused() {
             "{far:#x}: {error}"
         );
     }
-    // Holes do not count, nor does the frame 0 of a failure.
+    // Holes do not count, nor does the frame 0 of a failed request.
     let hole = StateRun {
         frame: 1 << 50,
         ..run(0, 1 << 30, 0, PageUse::Hole)
@@ -81,7 +81,7 @@ fn frames_that_lie_too_far_apart_are_refused() {
 }
 
 #[test]
-fn frames_at_the_very_end_of_what_can_be_are_replayed() {
+fn the_largest_frame_numbers_are_replayed() {
     let mut last = taken(0, 18, Unmovable);
     last.frame = u64::MAX - (1 << 18) + 1;
     let mut page = taken(0, 0, Movable);
@@ -102,7 +102,7 @@ fn frames_at_the_very_end_of_what_can_be_are_replayed() {
     for config in Configuration::ALL {
         let outcome = replay(config, &machine, &script, &options, ()).unwrap();
         assert_eq!(outcome.census.allocated as u64, outcome.in_use);
-        // Larger than any block, twice; and the page.
+        // Two blocks larger than any zone can serve fail; the page does not.
         assert_eq!(outcome.all_requests().failed, 2, "{config}");
     }
 }
@@ -136,19 +136,19 @@ fn events_become_steps_with_small_page_numbers() {
     assert_eq!(steps.len(), 3);
     assert_eq!((script.host_fallbacks(), script.duration()), (1, 30));
     let page = PageId((BASE + 5 - script.first()) as u32);
-    let told: Vec<(u64, u16, PageId)> = steps.iter().map(|s| (s.time, s.cpu, s.page)).collect();
-    assert_eq!(told, [(0, 0, page), (20, 2, PageId::NONE), (30, 3, page)]);
+    let found: Vec<(u64, u16, PageId)> = steps.iter().map(|s| (s.time, s.cpu, s.page)).collect();
+    assert_eq!(found, [(0, 0, page), (20, 2, PageId::NONE), (30, 3, page)]);
     let actions: Vec<Action> = steps.iter().map(|step| script.action(step)).collect();
     assert!(matches!(actions[0], Action::Take(request) if request.mobility == Mobility::Movable));
     assert!(matches!(actions[1], Action::Try(request) if request.order == Order::new(3)));
     assert_eq!(actions[2], Action::Give);
-    // The header's time counts where it is longer.
+    // The header's duration is used if it is longer.
     trace.header.duration = 100;
     assert_eq!(Script::new(&trace).unwrap().duration(), 100);
 }
 
 #[test]
-fn what_lies_on_pages_in_use_is_known() {
+fn allocations_of_pages_in_use_are_marked() {
     let trace = with(
         host(vec![
             run(0, 8, 3, PageUse::Slab),
@@ -168,7 +168,7 @@ fn what_lies_on_pages_in_use_is_known() {
     let on: Vec<bool> = script
         .steps()
         .iter()
-        .map(|step| step.lies_on_others())
+        .map(|step| step.overlaps_used())
         .collect();
     assert_eq!(on, [true, false, true, false, false, false, true]);
 }
@@ -180,7 +180,7 @@ fn what_lies_on_pages_in_use_is_known() {
 const FORMAT: &str = r#"print fmt: "page=%p", __print_flags(REC->gfp_flags, "|", {( unsigned long)(( gfp_t)0xcc0u), "GFP_KERNEL"}, {( unsigned long)(( gfp_t)((((1UL))) << (0))), "__GFP_DMA"}, {( unsigned long)(( gfp_t)((((1UL))) << (1))), "__GFP_HIGHMEM"}, {( unsigned long)(( gfp_t)((((1UL))) << (2))), "__GFP_DMA32"}, {( unsigned long)(( gfp_t)((((1UL))) << (3))), "__GFP_MOVABLE"}, {( unsigned long)(( gfp_t)((((1UL))) << (4))), "__GFP_RECLAIMABLE"}, {( unsigned long)(( gfp_t)((((1UL))) << (5))), "__GFP_HIGH"}, {( unsigned long)(( gfp_t)((((1UL))) << (6))), "__GFP_IO"}, {( unsigned long)(( gfp_t)((((1UL))) << (7))), "__GFP_FS"}, {( unsigned long)(( gfp_t)((((1UL))) << (9))), "__GFP_ZERO"}, {( unsigned long)(( gfp_t)((((1UL))) << (10))), "__GFP_DIRECT_RECLAIM"}, {( unsigned long)(( gfp_t)((((1UL))) << (12))), "__GFP_WRITE"}, {( unsigned long)(( gfp_t)((((1UL))) << (16))), "__GFP_NORETRY"}, {( unsigned long)(( gfp_t)((((1UL))) << (18))), "__GFP_COMP"}, {( unsigned long)(( gfp_t)((((1UL))) << (22))), "__GFP_ACCOUNT"})"#;
 
 #[test]
-fn flags_tell_roles_requests_and_zones() {
+fn flags_give_roles_requests_and_zones() {
     use Role::{Anonymous, File, Kernel, PageTable, Slab, SlabReclaimable};
     let flags = Flags::from_format(FORMAT);
     assert_eq!(flags.mask("__GFP_ZERO"), 1 << 9);
@@ -203,7 +203,7 @@ fn flags_tell_roles_requests_and_zones() {
             File,
             0,
         ),
-        // Zeroes are for processes, whatever else is asked for.
+        // `__GFP_ZERO` means memory of a process, whatever the other flags.
         (
             Movable,
             format!("{movable}|__GFP_ZERO|__GFP_WRITE|__GFP_NORETRY"),
@@ -255,7 +255,7 @@ fn flags_tell_roles_requests_and_zones() {
             panic!("{text}");
         };
         assert_eq!(request.order.get(), *order);
-        // Who may not wait is atomic.
+        // Requests that may not wait are atomic.
         let waits = text.contains("GFP_KERNEL") || text.contains("DIRECT_RECLAIM");
         assert_eq!(request.context == Context::Atomic, !waits, "{text}");
         let highest = match text.contains("__GFP_HIGHMEM") {
@@ -267,7 +267,7 @@ fn flags_tell_roles_requests_and_zones() {
 }
 
 #[test]
-fn zones_for_devices_are_asked_for_by_flags() {
+fn flags_select_the_zones_for_devices() {
     let trace = with(
         idle(),
         [
@@ -289,24 +289,24 @@ fn zones_for_devices_are_asked_for_by_flags() {
 }
 
 #[test]
-fn without_flags_movable_pages_are_those_of_processes_and_any_zone_will_do() {
+fn without_flags_movable_pages_are_anonymous_and_any_zone_serves() {
     let mut trace = with(idle(), [taken(0, 0, Movable), taken(1, 0, Unmovable)]);
     trace.header.flags = Flags::default();
     let script = Script::new(&trace).unwrap();
     let roles: Vec<Role> = script.steps().iter().map(|step| step.role).collect();
     assert_eq!(roles, [Role::Anonymous, Role::Kernel]);
     let Action::Take(request) = script.action(&script.steps()[1]) else {
-        panic!("it takes");
+        panic!("the step takes a block");
     };
     assert_ne!(request.context, Context::Atomic);
 }
 
 #[test]
-fn the_state_at_the_end_overrules_what_flags_only_suggest() {
+fn the_state_at_the_end_takes_precedence_over_flags() {
     let end = [
         (0, Movable, PageUse::File, Role::File),
         (1, Movable, PageUse::Anonymous, Role::Anonymous),
-        // Movable pages are not slabs; what cannot move does not become movable.
+        // A movable page is no slab, and an unmovable one does not become movable.
         (2, Movable, PageUse::Slab, Role::Anonymous),
         (3, Unmovable, PageUse::PageTable, Role::PageTable),
         (4, Unmovable, PageUse::Slab, Role::Slab),
@@ -315,7 +315,7 @@ fn the_state_at_the_end_overrules_what_flags_only_suggest() {
         (7, Unmovable, PageUse::Untold, Role::Kernel),
     ];
     let takes = end.iter().map(|&(page, kind, ..)| taken(page, 0, kind));
-    // Freed before the end, then taken again: the end tells of the last one only.
+    // Freed and taken again before the end: the state at the end is that of the last allocation.
     let again = [taken(8, 0, Movable), freed(8, 0), taken(8, 0, Movable)];
     let gone = [taken(9, 0, Movable), freed(9, 0)];
     let mut trace = with(idle(), takes.chain(again).chain(gone));
@@ -324,7 +324,7 @@ fn the_state_at_the_end_overrules_what_flags_only_suggest() {
         .map(|&(page, _, usage, _)| run(page, 1, 0, usage))
         .collect();
     trace.end.push(run(8, 2, 0, PageUse::File));
-    // Told of, but not in the trace.
+    // A state of frames that no event has.
     trace.end.push(StateRun {
         frame: u64::MAX - 4,
         ..run(0, 4, 0, PageUse::File)
@@ -339,7 +339,7 @@ fn the_state_at_the_end_overrules_what_flags_only_suggest() {
 }
 
 #[test]
-fn slabs_are_what_the_host_has_more_of() {
+fn slabs_have_the_role_of_the_more_frequent_kind() {
     let text = |given_back, kept| {
         format!("  nr_slab_reclaimable {given_back}\n      nr_slab_unreclaimable {kept}\n")
     };
@@ -354,18 +354,18 @@ fn slabs_are_what_the_host_has_more_of() {
 
 // ---- the start ----
 
-fn standing_of(script: &Script) -> Vec<(u32, u8, Role, u8)> {
-    let tell = |&Standing {
-                    page,
-                    order,
-                    role,
-                    marks,
-                }: &Standing| (page.0, order.get(), role, marks);
-    script.standing().iter().map(tell).collect()
+fn initial_blocks_of(script: &Script) -> Vec<(u32, u8, Role, u8)> {
+    let fields = |&InitialBlock {
+                      page,
+                      order,
+                      role,
+                      marks,
+                  }: &InitialBlock| (page.0, order.get(), role, marks);
+    script.initial_blocks().iter().map(fields).collect()
 }
 
 #[test]
-fn what_is_in_use_at_the_start_stands_in_its_blocks_with_its_marks() {
+fn initial_blocks_keep_their_orders_and_marks() {
     let marked = StateRun {
         state: PageState {
             active: true,
@@ -381,7 +381,7 @@ fn what_is_in_use_at_the_start_stands_in_its_blocks_with_its_marks() {
         run(17, 1, 0, PageUse::Reserved),
         run(18, 1, 0, PageUse::Hole),
         run(19, 1, 0, PageUse::Free),
-        // Blocks that are not where blocks are: single pages.
+        // Unaligned blocks become single pages.
         run(22, 4, 2, PageUse::Slab),
         run(32, 1, 0, PageUse::PageTable),
         run(FRAMES, 1, 0, PageUse::Huge),
@@ -389,7 +389,7 @@ fn what_is_in_use_at_the_start_stands_in_its_blocks_with_its_marks() {
     let script = Script::new(&with(host(runs), [taken(40, 0, Movable)])).unwrap();
     let all = mark::ACTIVE | mark::DIRTY | mark::LOCKED;
     assert_eq!(
-        standing_of(&script),
+        initial_blocks_of(&script),
         [
             (0, 2, Role::Anonymous, 0),
             (4, 2, Role::Anonymous, 0),
@@ -405,7 +405,7 @@ fn what_is_in_use_at_the_start_stands_in_its_blocks_with_its_marks() {
 }
 
 #[test]
-fn pages_that_lay_in_a_cpus_cache_at_the_start_do_not_stand() {
+fn pages_in_a_cpus_cache_at_the_start_are_no_initial_blocks() {
     let runs = vec![
         run(0, 16, 0, PageUse::Untold),
         run(16, 16, 0, PageUse::Anonymous),
@@ -417,25 +417,25 @@ fn pages_that_lay_in_a_cpus_cache_at_the_start_do_not_stand() {
         // Freed first, then taken: in use.
         freed(9, 0),
         taken(9, 0, Movable),
-        // A failure tells of no page.
+        // A failed request has no page.
         failed(0, Movable),
-        // What is told to be in use is.
+        // Pages recorded as in use are.
         taken(17, 0, Movable),
     ];
     let script = Script::new(&with(host(runs), events)).unwrap();
-    let pinned: Vec<(u32, u8)> = standing_of(&script)
+    let pinned: Vec<(u32, u8)> = initial_blocks_of(&script)
         .into_iter()
         .filter(|(_, _, role, _)| *role == Role::Pinned)
         .map(|(page, order, ..)| (page, order))
         .collect();
-    // All but 5, each block as large as it lies.
+    // All but page 5, in the largest aligned blocks.
     assert_eq!(pinned, [(0, 2), (4, 0), (6, 1), (8, 3)]);
     assert_eq!(script.from_caches(), 1);
-    assert_eq!(script.standing().len(), 4 + 16);
+    assert_eq!(script.initial_blocks().len(), 4 + 16);
     let on: Vec<bool> = script
         .steps()
         .iter()
-        .map(|step| step.lies_on_others())
+        .map(|step| step.overlaps_used())
         .collect();
     assert_eq!(on, [false, false, false, false, true]);
     let machine =
@@ -456,7 +456,7 @@ fn pages_that_lay_in_a_cpus_cache_at_the_start_do_not_stand() {
 // ---- machines ----
 
 #[test]
-fn a_machine_needs_memory_and_a_trace_that_tells_of_it() {
+fn a_machine_needs_memory_and_a_trace_that_records_it() {
     assert_eq!(
         Machine::sized(1024, 1, 4096),
         Err(MachineError::TooSmall(1024))
@@ -473,7 +473,7 @@ fn a_machine_needs_memory_and_a_trace_that_tells_of_it() {
     trace.header.start.zoneinfo = "Node 0, zone Normal\n  pages free many\n".into();
     let error = Machine::recorded(&trace).unwrap_err();
     assert!(matches!(error, MachineError::Zoneinfo(_)) && error.to_string().contains("--memory"));
-    // States that end at the last frame there can be do not lie in any zone.
+    // States at the largest frame numbers are outside of every zone.
     trace = idle();
     trace.start.push(StateRun {
         frame: u64::MAX - 3,

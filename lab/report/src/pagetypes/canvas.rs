@@ -1,21 +1,21 @@
-//! [`Picture`]: an image of palette colours, and the strokes it is made of.
+//! [`Picture`]: an image of palette colours, and the drawing operations on it.
 
 use super::{
     font,
     kind::{Color, PageKind},
 };
 
-/// The palette's colour of the ground.
+/// The palette index of the background.
 pub(super) const GROUND: u8 = 7;
-/// The palette's colour of zone outlines and headings.
+/// The palette index of zone outlines and headings.
 pub(super) const INK: u8 = 8;
-/// The palette's colour of small print.
+/// The palette index of small print.
 pub(super) const PALE_INK: u8 = 9;
-/// In a film's frames: as in the frame before.
+/// The palette index of pixels that are as in the frame before.
 pub(super) const UNCHANGED: u8 = 15;
 
-/// Colours by number: the kinds, ground, ink, small print, light tints of the kinds in use (kind +
-/// 8), unchanged.
+/// Colours by index: the kinds, background, ink, small print, light tints of the kinds in use (kind
+/// + 8), unchanged.
 pub(super) const PALETTE: [Color; 16] = palette();
 
 const fn palette() -> [Color; 16] {
@@ -34,7 +34,7 @@ const fn palette() -> [Color; 16] {
     colors
 }
 
-/// Two fifths of a colour on the colour of free pages.
+/// Mixes two fifths of a colour with three fifths of the colour of free pages.
 const fn tint(color: Color, free: Color) -> Color {
     let mut mixed = [0; 3];
     let mut i = 0;
@@ -45,7 +45,7 @@ const fn tint(color: Color, free: Color) -> Color {
     mixed
 }
 
-/// An image: a number of the palette for each pixel, in rows from the top.
+/// An image: a palette index for each pixel, in rows from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     pub(super) width: u32,
@@ -62,13 +62,13 @@ impl Picture {
         }
     }
 
-    /// Pixels across.
+    /// The width in pixels.
     #[must_use]
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Pixels down.
+    /// The height in pixels.
     #[must_use]
     pub fn height(&self) -> u32 {
         self.height
@@ -82,7 +82,7 @@ impl Picture {
         Some(PALETTE[usize::from(number)])
     }
 
-    /// Red, green, blue of every pixel, in rows from the top.
+    /// Returns red, green and blue of every pixel, in rows from the top.
     #[must_use]
     pub fn rgb(&self) -> Vec<u8> {
         self.pixels
@@ -91,7 +91,7 @@ impl Picture {
             .collect()
     }
 
-    /// Fills a rectangle; what lies outside is left out.
+    /// Fills a rectangle, clipped to the image.
     pub(super) fn fill(&mut self, (x, y): (u32, u32), (width, height): (u32, u32), color: u8) {
         let right = x.saturating_add(width).min(self.width) as usize;
         let below = y.saturating_add(height).min(self.height);
@@ -103,7 +103,7 @@ impl Picture {
         }
     }
 
-    /// Writes a line of text, each dot of the font `dot` pixels a side.
+    /// Writes a line of text, with `dot` x `dot` pixels for each dot of the font.
     pub(super) fn text(&mut self, (x, y): (u32, u32), text: &str, dot: u32, color: u8) {
         let mut left = x;
         for character in text.chars() {

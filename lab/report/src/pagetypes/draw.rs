@@ -1,8 +1,8 @@
 //! [`Artist`]: draws the shots of a film as pictures of one size.
 //!
-//! From the top: the film's name; time and number of the shot, and the huge pages free in it; the
-//! numbers that came with the shot; the legend with each kind's share; the boxes; what a pixel, a
-//! box and a row stand for, and the zones.
+//! From the top: the film's name; time and number of the shot, and the number of free huge pages;
+//! the numbers pushed with the shot; the legend with each kind's share; the boxes; the sizes of a
+//! pixel, a box and a row, and the zones.
 
 use super::{
     PictureError,
@@ -22,14 +22,15 @@ const WIDTH_MIN: u32 = 560;
 pub struct Artist<'a> {
     film: &'a Film,
     layout: Layout,
-    /// Pixels a dot of the font.
+    /// Pixels per dot of the font.
     dot: u32,
-    /// Where the numbers stand: name, and place in the picture.
+    /// The numbers' names and positions in the picture.
     numbers: Vec<(&'a str, (u32, u32))>,
-    /// Where the legend's entries stand.
+    /// The legend's entries and positions.
     legend: Vec<(PageKind, (u32, u32))>,
+    /// The left upper corner of the field of boxes.
     field: (u32, u32),
-    /// All that is the same in each shot.
+    /// The parts that are the same in each shot.
     blank: Picture,
 }
 
@@ -93,32 +94,32 @@ impl<'a> Artist<'a> {
         }
     }
 
-    /// Pixels across, in every shot.
+    /// The width in pixels, of every shot.
     #[must_use]
     pub fn width(&self) -> u32 {
         self.blank.width()
     }
 
-    /// Pixels down, in every shot.
+    /// The height in pixels, of every shot.
     #[must_use]
     pub fn height(&self) -> u32 {
         self.blank.height()
     }
 
-    /// A cell stands for 2^scale pages.
+    /// The scale: a cell is 2^scale pages.
     #[must_use]
     pub fn scale(&self) -> u8 {
         self.layout.grid.scale
     }
 
-    /// Pixels a side of the square that is one cell.
+    /// The side of a cell's square, in pixels.
     #[must_use]
     pub fn cell(&self) -> u32 {
         self.layout.cell
     }
 
-    /// The left upper pixel of what shows frame `frame` of zone `zone`, both counted from 0; `None`
-    /// if there is none.
+    /// Returns the left upper pixel of the cell with frame `frame` of zone `zone`, both counted
+    /// from 0; `None` if there is no such frame.
     #[must_use]
     pub fn pixel_of(&self, zone: usize, frame: u64) -> Option<(u32, u32)> {
         let (x, y) = self.layout.pixel_of(zone, frame)?;
@@ -214,7 +215,7 @@ impl<'a> Artist<'a> {
     }
 }
 
-/// Puts entries side by side, and begins a line where one has no room.
+/// Places entries side by side, and starts a new line where one does not fit.
 struct Flow {
     left: u32,
     right: u32,
@@ -256,7 +257,7 @@ fn place_numbers<'a>(film: &'a Film, flow: &mut Flow, dot: u32) -> Vec<(&'a str,
         .collect()
 }
 
-/// The kinds that need a word: all, but "no memory" only where there is such a frame.
+/// Returns the kinds of the legend: all, but "no memory" only if some shot has such a frame.
 fn legend_kinds(film: &Film) -> Vec<PageKind> {
     let absent = film
         .captions()
@@ -284,7 +285,7 @@ fn draw_zone_key(picture: &mut Picture, (x, y): (u32, u32), dot: u32) {
     picture.text((x + 12 * dot, y), "zone starts", dot, INK);
 }
 
-/// An outline to the left of and above each box where a zone starts.
+/// Draws an outline to the left of and above each box where a zone starts.
 fn draw_boundaries(picture: &mut Picture, layout: &Layout, field: (u32, u32)) {
     let ((width, height), gap) = (layout.pitch(), layout.gap);
     for first in layout.zone_boxes() {

@@ -1,4 +1,4 @@
-//! [`Film`]: what every page was, shot after shot.
+//! [`Film`]: the kind of every page, shot after shot.
 
 use super::{
     PictureError,
@@ -10,21 +10,21 @@ use super::{
 /// Names and values shown beside a picture.
 pub type Numbers = Vec<(String, String)>;
 
-/// How many pages are of each kind, by [`PageKind::index`].
+/// The number of pages of each kind, by [`PageKind::index`].
 pub type KindCounts = [u64; PageKind::COUNT];
 
 /// One moment of a [`Film`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shot {
-    /// When, in nanoseconds, on the clock of the film.
+    /// The time in nanoseconds, on the clock of the film.
     pub time_ns: u64,
-    /// What each page was: all frames of the first zone, then of the second, and so on.
+    /// The kind of each page: all frames of the first zone, then of the second, and so on.
     pub kinds: Vec<PageKind>,
-    /// What is shown beside the picture.
+    /// Names and values shown beside the picture.
     pub numbers: Numbers,
 }
 
-/// What is known of a shot without decoding it.
+/// What is available of a shot without decoding it.
 #[derive(Clone, Debug)]
 pub(super) struct Caption {
     pub(super) time_ns: u64,
@@ -36,7 +36,8 @@ pub(super) struct Caption {
 
 /// The page types of one memory over time, compressed.
 ///
-/// A shot costs half a byte a page at most, and in practice what changed since the shot before.
+/// A shot takes at most about half a byte per page, and in practice only its changes since the shot
+/// before.
 ///
 /// ```
 /// use brickyard_report::pagetypes::{Film, PageKind, Plan, ZoneSpan};
@@ -61,11 +62,11 @@ pub struct Film {
 }
 
 impl Film {
-    /// An empty film called `name`, of the memory `plan`.
+    /// Makes an empty film called `name`, of the memory `plan`.
     ///
     /// # Errors
     ///
-    /// [`PictureError::Plan`] if the plan makes no sense.
+    /// [`PictureError::Plan`] if the plan is invalid.
     pub fn new(name: String, plan: Plan) -> Result<Self, PictureError> {
         plan.check()?;
         let frames = usize::try_from(plan.frames()).map_err(|_| PictureError::TooLarge {
@@ -84,7 +85,7 @@ impl Film {
     ///
     /// # Errors
     ///
-    /// [`PictureError::Length`] if there is not one kind a frame, [`PictureError::Backwards`] if
+    /// [`PictureError::Length`] if there is not one kind per frame, [`PictureError::Backwards`] if
     /// the shot is older than the last one.
     pub fn push(
         &mut self,
@@ -123,7 +124,7 @@ impl Film {
         Ok(())
     }
 
-    /// What the film is called.
+    /// The film's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -135,27 +136,27 @@ impl Film {
         &self.plan
     }
 
-    /// How many shots it has.
+    /// The number of shots.
     #[must_use]
     pub fn len(&self) -> usize {
         self.captions.len()
     }
 
-    /// Whether it has no shot.
+    /// Whether the film has no shots.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.captions.is_empty()
     }
 
-    /// The shot `i`, counted from 0; `None` if there are not so many. Cost: at most 16 inflates;
-    /// use [`shots`](Self::shots) for all of them.
+    /// Returns the shot `i`, counted from 0; `None` if there are fewer shots. Cost: at most 16
+    /// inflates; use [`shots`](Self::shots) for all of them.
     #[must_use]
     pub fn shot(&self, i: usize) -> Option<Shot> {
         let caption = self.captions.get(i)?;
         self.reel.row(i).map(|cells| shot(caption, &cells))
     }
 
-    /// All shots, first to last. Cost: one inflate a shot.
+    /// Returns all shots, first to last. Cost: one inflate per shot.
     pub fn shots(&self) -> impl Iterator<Item = Shot> {
         self.captions
             .iter()
@@ -163,14 +164,14 @@ impl Film {
             .map(|(caption, cells)| shot(caption, &cells))
     }
 
-    /// Pages of each kind in shot `i`, counted when it was taken.
+    /// The number of pages of each kind in shot `i`, counted when it was pushed.
     #[must_use]
     pub fn counts(&self, i: usize) -> Option<&KindCounts> {
         self.captions.get(i).map(|caption| &caption.counts)
     }
 
-    /// Aligned blocks of the huge order in shot `i` that are free as a whole, counted when it was
-    /// taken.
+    /// The number of aligned blocks of the huge order that are free as a whole in shot `i`, counted
+    /// when it was pushed.
     #[must_use]
     pub fn free_huge(&self, i: usize) -> Option<u64> {
         self.captions.get(i).map(|caption| caption.free_huge)

@@ -1,4 +1,4 @@
-//! A 5x7 bitmap font for the text in pictures: printable ASCII; anything else shows as `?`.
+//! A 5x7 bitmap font for the text in pictures: printable ASCII; other characters show as `?`.
 
 /// Pixels from one character to the next, before scaling.
 pub(super) const ADVANCE: u32 = 6;
@@ -6,7 +6,7 @@ pub(super) const ADVANCE: u32 = 6;
 /// Pixels in height, before scaling, descenders included.
 pub(super) const HEIGHT: u32 = 8;
 
-/// Five columns a character, from `' '` to `'~'`; the lowest bit is the top row.
+/// Five columns per character, from `' '` to `'~'`; the lowest bit is the top row.
 const GLYPHS: [[u8; 5]; 95] = [
     [0x00, 0x00, 0x00, 0x00, 0x00], // space
     [0x00, 0x00, 0x5f, 0x00, 0x00], // !
@@ -105,19 +105,17 @@ const GLYPHS: [[u8; 5]; 95] = [
     [0x08, 0x04, 0x08, 0x10, 0x08], // ~
 ];
 
-/// The columns of a character.
+/// Returns the columns of a character.
 pub(super) fn glyph(character: char) -> &'static [u8; 5] {
-    let place = |character: char| {
+    let find = |character: char| {
         (character as usize)
             .checked_sub(' ' as usize)
             .and_then(|i| GLYPHS.get(i))
     };
-    place(character)
-        .or_else(|| place('?'))
-        .unwrap_or(&GLYPHS[0])
+    find(character).or_else(|| find('?')).unwrap_or(&GLYPHS[0])
 }
 
-/// How wide a text is, in pixels before scaling.
+/// Returns the width of a text, in pixels before scaling.
 pub(super) fn width(text: &str) -> u32 {
     u32::try_from(text.chars().count())
         .unwrap_or(u32::MAX / ADVANCE)

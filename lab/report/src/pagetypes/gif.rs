@@ -11,20 +11,20 @@ use super::{
     layout::Fit,
 };
 
-/// The last frame stays so long before the film starts again, in hundredths of a second.
+/// The duration of the last frame before the film repeats, in hundredths of a second.
 const LAST_DELAY_CS: u16 = 300;
 
 /// Size and speed of a GIF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GifOptions {
-    /// How large the pictures may become.
+    /// The maximal size of the pictures.
     pub fit: Fit,
-    /// Shots shown in a second, 1 to 50.
+    /// Shots shown per second, 1 to 50.
     pub frames_per_second: u16,
 }
 
 impl Default for GifOptions {
-    /// At most 1200 pixels a side, five shots a second.
+    /// Boxes of at most 1200 pixels a side, five shots per second.
     fn default() -> Self {
         Self {
             fit: Fit { side_max: 1200 },
@@ -37,7 +37,8 @@ impl Default for GifOptions {
 ///
 /// # Errors
 ///
-/// [`PictureError::NoSuchShot`] if the film is empty; [`PictureError::Write`] if `out` refuses.
+/// [`PictureError::NoSuchShot`] if the film is empty; [`PictureError::TooLarge`] if a picture's
+/// side exceeds 65,535 pixels; [`PictureError::Write`] if writing to `out` fails.
 pub fn write(film: &Film, options: GifOptions, out: &mut impl Write) -> Result<(), PictureError> {
     let artist = Artist::new(film, options.fit);
     let side = |pixels: u32| {
@@ -66,7 +67,7 @@ pub fn write(film: &Film, options: GifOptions, out: &mut impl Write) -> Result<(
     Ok(())
 }
 
-/// The frame that turns `before` into `now`.
+/// Makes the frame that turns `before` into `now`.
 fn change(before: Option<&Picture>, now: &Picture) -> gif::Frame<'static> {
     let width = now.width as usize;
     let side = |pixels: usize| u16::try_from(pixels).expect("the picture's sides were checked");

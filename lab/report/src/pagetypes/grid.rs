@@ -1,21 +1,21 @@
-//! [`Grid`]: which cell stands for which frames, and in which box it lies.
+//! [`Grid`]: which frames a cell shows, and in which box it is.
 //!
-//! A cell is what is drawn as one colour: a page, or in large memory 2^scale pages. A cell of
-//! several pages shows the kind that most of its used pages have, in a light tint if fewer than
-//! half of its pages are used. Boxes never get smaller than 4x4 cells: beyond that a box stands for
-//! several blocks of the maximal order.
+//! A cell is drawn in one colour: it is a page, or in large memory 2^scale pages. A cell of several
+//! pages shows the kind that most of its used pages have, in a light tint if fewer of its pages are
+//! used than free. With a scale above 0 boxes have at least 4x4 cells; a box is then several blocks
+//! of the maximal order if need be.
 
 use serde::Serialize;
 
 use super::{kind::PageKind, plan::Plan};
 
-/// Added to a cell's kind: fewer than half of its pages are used.
+/// Added to a cell's kind if fewer of its pages are used than free.
 pub(super) const MOSTLY_FREE: u8 = 8;
 
 /// The smallest box, as an order of cells.
 const BOX_CELLS_ORDER_MIN: u8 = 4;
 
-/// No picture has a pixel for more than 2^30 pages.
+/// The largest scale: a cell is at most 2^30 pages.
 pub(super) const SCALE_MAX: u8 = 30;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) struct Grid {
 pub(super) struct ZoneGrid {
     pub(super) start: u64,
     pub(super) frames: u64,
-    /// The zone's first cell lies so many cells behind the start of its first box.
+    /// The position of the zone's first cell in its first box.
     pub(super) lead: u64,
     pub(super) cells: u64,
     pub(super) boxes: u64,
@@ -72,13 +72,13 @@ impl Grid {
         self.zones.iter().map(|zone| zone.boxes).sum()
     }
 
-    /// Width and height of a box in cells: a square, or twice as wide as high.
+    /// Returns width and height of a box in cells: a square, or twice as wide as high.
     pub(super) fn box_size(&self) -> (u32, u32) {
         let order = self.box_order - self.scale;
         (1 << order.div_ceil(2), 1 << (order / 2))
     }
 
-    /// The cells of a shot, one zone after another. Cost: one pass.
+    /// Makes the cells of a shot, one zone after another. Cost: one pass.
     pub(super) fn pool(&self, kinds: &[PageKind]) -> Vec<u8> {
         if self.scale == 0 {
             return kinds.iter().map(|&kind| kind as u8).collect();
@@ -102,7 +102,7 @@ impl Grid {
     }
 }
 
-/// What one cell shows for these pages.
+/// Returns the cell that shows these pages.
 fn cell(kinds: &[PageKind]) -> u8 {
     let mut counts = [0_u64; PageKind::COUNT];
     for kind in kinds {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_shows_the_most_of_what_is_used() {
+    fn a_cell_shows_the_most_frequent_kind_in_use() {
         use PageKind::{Absent, Free, Movable, Unmovable};
         assert_eq!(cell(&[Absent, Absent]), Absent as u8);
         assert_eq!(cell(&[Absent, Free]), Free as u8);

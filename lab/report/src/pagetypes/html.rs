@@ -1,10 +1,9 @@
 //! Films as one self-contained page with a player: `player/` holds its text, style and script.
 //!
-//! Nothing is fetched, and no script runs but the player's own: the page forbids itself all else
-//! ([`policy`]). Shots are embedded as the film's own zlib streams in base64, a key every
-//! sixteenth, so that the player decodes what it shows and no more. Whatever comes from outside
-//! (names, numbers) reaches the page as JSON in which `<`, `>` and `&` are escaped, and the script
-//! sets it as text.
+//! Nothing is fetched, and only the player's own script runs: the page's [`policy`] forbids all
+//! else. Shots are embedded as the film's own zlib streams in base64, every sixteenth a key, so
+//! that the player decodes only the shots it shows. Outside texts (names, numbers) are embedded as
+//! JSON in which `<`, `>` and `&` are escaped, and the script inserts them as text.
 
 use std::io::{self, Write};
 
@@ -21,11 +20,11 @@ use super::{
 use crate::markup::{self, Escaped, escape_json};
 use crate::policy;
 
-/// More cells are not drawn at once: larger memory gets a cell for 2, 4, 8 ... pages.
+/// The most cells of a film: in larger memory a cell is 2, 4, 8 ... pages.
 const FILM_CELLS_MAX: u64 = 1 << 22;
 
-/// Cells of all shots of all films of a page: what a browser decodes in a few seconds, and a page's
-/// size rests on.
+/// The most cells of all shots of all films of a page: a browser decodes them in a few seconds, and
+/// they determine the page's size.
 const PAGE_CELLS_MAX: u64 = 1 << 29;
 
 const PAGE: &str = include_str!("player/page.html");
@@ -40,14 +39,14 @@ const SCRIPTS: [&str; 7] = [
     include_str!("player/selftest.js"),
 ];
 
-/// Writes `films` side by side as one page called `title`. They play in step by the time since each
-/// one's first shot. Cost: memory larger than four million pages is deflated anew; else what is
-/// stored is only copied.
+/// Writes `films` side by side as one page with the title `title`. They play in step, by the time
+/// since each film's first shot. Cost: memory larger than four million pages is compressed anew;
+/// otherwise the stored streams are copied.
 ///
 /// # Errors
 ///
 /// [`PictureError::NoFilm`] without a film, [`PictureError::NoSuchShot`] if one is empty,
-/// [`PictureError::Write`] if `out` refuses.
+/// [`PictureError::Write`] if writing to `out` fails.
 pub fn write(films: &[&Film], title: &str, out: &mut impl Write) -> Result<(), PictureError> {
     if films.is_empty() {
         return Err(PictureError::NoFilm);
@@ -60,15 +59,15 @@ pub fn write(films: &[&Film], title: &str, out: &mut impl Write) -> Result<(), P
     write_page(&scenes, title, out).map_err(PictureError::Write)
 }
 
-/// The text of the player's script element, for the policy of a page that holds such a page in a
-/// frame. The same in every page that this version writes.
+/// Returns the text of the player's script element, for the policy of a page that embeds such a
+/// page in a frame. It is the same in every page that this version writes.
 #[must_use]
 pub fn script() -> String {
     markup::script(&SCRIPTS)
 }
 
-/// The scale of all films of a page, so that they can be compared: the least that keeps within both
-/// limits.
+/// Returns the scale of all films of a page, a common one so that they can be compared: the least
+/// that keeps within both limits.
 fn scale(films: &[&Film]) -> u8 {
     let grids = |scale: u8| {
         films
@@ -88,7 +87,7 @@ fn scale(films: &[&Film]) -> u8 {
 struct Scene<'a> {
     film: &'a Film,
     grid: Grid,
-    /// The film in fewer cells, where the page's scale asks for it.
+    /// The film in fewer cells and their checksums, where the page's scale is above 0.
     pooled: Option<(Reel, Vec<u32>)>,
 }
 
@@ -155,7 +154,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// What the script reads before it decodes anything.
+/// The description of all films that the script reads first.
 #[derive(Serialize)]
 struct About<'a> {
     key_every: usize,
@@ -229,7 +228,7 @@ fn about(scenes: &[Scene<'_>]) -> io::Result<String> {
     Ok(escape_json(&serde_json::to_string(&about)?))
 }
 
-/// One element a film: its shots' streams in base64, a blank between them.
+/// Writes one element per film: its shots' streams in base64, separated by spaces.
 fn write_streams(scenes: &[Scene<'_>], out: &mut impl Write) -> io::Result<()> {
     for (i, scene) in scenes.iter().enumerate() {
         write!(out, "<script type=\"text/plain\" id=\"film-{i}\">")?;
@@ -270,7 +269,7 @@ mod tests {
     fn the_policy_is_of_the_pages_own_script() {
         assert!(!PAGE.contains("unsafe-inline"));
         assert!(PAGE.contains(r#"content="{{policy}}""#));
-        // What a script element holds starts and ends at its tags.
+        // The script's text starts and ends at the element's tags.
         assert_eq!(PAGE.matches("<script>{{script}}</script>").count(), 1);
         assert_eq!(PAGE.matches("<script>").count(), 1);
     }

@@ -1,35 +1,35 @@
-//! What a page is, and how it is shown: name, letter, colours.
+//! The kinds of a page, and their names, letters and colours.
 //!
-//! The colours stay close to those of 2007 (movable green, reclaimable blue, pinned red), in tints
+//! The colours are close to those of 2007 (movable green, reclaimable blue, pinned red), in tints
 //! that people with any of the three colour-vision deficiencies can tell apart; a test measures
-//! that. Whoever sees no colour has the letter.
+//! that. The letters serve those who see no colours.
 
 /// Red, green, blue.
 pub type Color = [u8; 3];
 
-/// What a page is used for, as the picture of 2007 tells it.
+/// What a page is used for, in the categories of the pictures of 2007.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageKind {
-    /// No memory: a hole, or a frame the allocator was never given.
+    /// No memory: a hole, or a frame that was never given to the allocator.
     #[default]
     Absent = 0,
-    /// In the free lists.
+    /// Free in the store.
     Free = 1,
-    /// Allocated, and its content can be moved (`__GFP_MOVABLE`).
+    /// Allocated, with content that can be moved (`__GFP_MOVABLE`).
     Movable = 2,
-    /// Movable, and being written out or reclaimed right now.
+    /// Movable, and currently being written out or reclaimed.
     UnderReclaim = 3,
-    /// Allocated, cannot be moved, but can be dropped on request (`__GFP_RECLAIMABLE`).
+    /// Allocated; cannot be moved, but can be dropped on request (`__GFP_RECLAIMABLE`).
     Reclaimable = 4,
     /// Allocated, and neither: the kernel's own, reserved, or pinned.
     Unmovable = 5,
-    /// Idle in a cache in front of the store: a per-CPU list, a magazine, a stash.
+    /// Free in a cache in front of the store: a per-CPU list, a magazine, a stash.
     PerCpu = 6,
 }
 
 impl PageKind {
-    /// How many kinds there are.
+    /// The number of kinds.
     pub const COUNT: usize = 7;
 
     /// All kinds, by their number.
@@ -43,7 +43,7 @@ impl PageKind {
         Self::PerCpu,
     ];
 
-    /// The kind of this number; `None` above 6.
+    /// Returns the kind with this number; `None` above 6.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
         if (number as usize) < Self::COUNT {
@@ -53,7 +53,7 @@ impl PageKind {
         }
     }
 
-    /// Its place in arrays of [`PageKind::COUNT`].
+    /// Its index in arrays of [`PageKind::COUNT`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -73,7 +73,7 @@ impl PageKind {
         }
     }
 
-    /// One letter, for those who do not go by colour. `W` is for being written out.
+    /// The letter that marks the kind without colour. `W` is for being written out.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -87,7 +87,7 @@ impl PageKind {
         }
     }
 
-    /// The colour on a light ground: that of all PNG, GIF and video pictures.
+    /// The colour on a light background: that of all PNG, GIF and video pictures.
     #[must_use]
     pub const fn color(self) -> Color {
         match self {
@@ -101,7 +101,7 @@ impl PageKind {
         }
     }
 
-    /// The colour on a dark ground, for the page's dark scheme.
+    /// The colour on a dark background, for the page's dark scheme.
     #[must_use]
     pub const fn dark_color(self) -> Color {
         match self {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     /// Machado, Oliveira, Fernandes 2009, severity 1.0, on linear RGB.
-    const SIGHTS: [(&str, [[f64; 3]; 3]); 4] = [
+    const VISIONS: [(&str, [[f64; 3]; 3]); 4] = [
         ("full", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
         (
             "protanopia",
@@ -151,7 +151,7 @@ mod tests {
         ),
     ];
 
-    fn lab(color: Color, sight: &[[f64; 3]; 3]) -> [f64; 3] {
+    fn lab(color: Color, vision: &[[f64; 3]; 3]) -> [f64; 3] {
         let linear = color.map(|part| {
             let part = f64::from(part) / 255.0;
             if part <= 0.04045 {
@@ -160,7 +160,7 @@ mod tests {
                 ((part + 0.055) / 1.055).powf(2.4)
             }
         });
-        let seen = sight.map(|row| {
+        let seen = vision.map(|row| {
             let sum: f64 = row
                 .iter()
                 .zip(linear)
@@ -183,10 +183,10 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_can_be_told_apart_by_everybody() {
+    fn every_pair_is_distinct_in_every_colour_vision() {
         let shown = &PageKind::ALL[1..];
         for colors in [PageKind::color, PageKind::dark_color] {
-            for (sight, matrix) in &SIGHTS {
+            for (vision, matrix) in &VISIONS {
                 for (i, &a) in shown.iter().enumerate() {
                     for &b in &shown[i + 1..] {
                         let (from, to) = (lab(colors(a), matrix), lab(colors(b), matrix));
@@ -196,10 +196,10 @@ mod tests {
                             .map(|(p, q)| (p - q).powi(2))
                             .sum::<f64>()
                             .sqrt();
-                        // 2.3 is what can just be noticed side by side.
+                        // A distance of 2.3 is just noticeable side by side.
                         assert!(
                             distance > 20.0,
-                            "{a:?} and {b:?} with {sight}: {distance:.1}"
+                            "{a:?} and {b:?} with {vision}: {distance:.1}"
                         );
                     }
                 }
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_name_kinds() {
+    fn kinds_have_their_numbers() {
         for kind in PageKind::ALL {
             assert_eq!(PageKind::from_number(kind as u8).unwrap(), kind);
         }

@@ -1,29 +1,29 @@
-//! [`Layout`]: where each cell of a [`Grid`] lies in a picture of pixels.
+//! [`Layout`]: the position of each cell of a [`Grid`] in a picture, in pixels.
 
 use super::{
     grid::{Grid, SCALE_MAX},
     plan::Plan,
 };
 
-/// A picture aims at four to three.
+/// The aspect ratio that a picture aims at.
 const ASPECT: f64 = 4.0 / 3.0;
 
-/// A small memory is drawn with cells of several pixels, up to this width.
+/// Small memory is drawn with cells of several pixels, up to this width of the picture.
 const WIDTH_AIM: u32 = 1120;
 
-/// No cell is drawn larger, in pixels a side.
+/// The largest side of a cell, in pixels.
 const CELL_MAX: u32 = 16;
 
-/// How large a picture may become.
+/// The maximal size of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fit {
-    /// Pixels in width and in height that the boxes may take. Larger memory is drawn with a pixel
-    /// for 2, 4, 8 ... pages.
+    /// The maximal width and height of the boxes together, in pixels. In larger memory a pixel is
+    /// 2, 4, 8 ... pages.
     pub side_max: u32,
 }
 
 impl Default for Fit {
-    /// 2400 pixels: about 4 million pages before pages are drawn together.
+    /// 2400 pixels: up to about 4 million pages have a pixel each.
     fn default() -> Self {
         Self { side_max: 2400 }
     }
@@ -34,14 +34,14 @@ impl Default for Fit {
 pub(super) struct Layout {
     pub(super) grid: Grid,
     pub(super) columns: u32,
-    /// Pixels a cell's side.
+    /// The side of a cell, in pixels.
     pub(super) cell: u32,
     /// Pixels between boxes, and around the field.
     pub(super) gap: u32,
 }
 
 impl Layout {
-    /// The finest layout that fits.
+    /// Returns the finest layout that fits.
     pub(super) fn new(plan: &Plan, fit: Fit) -> Self {
         let side = fit.side_max.clamp(64, 16_384);
         let fits = |layout: &Self| {
@@ -71,7 +71,7 @@ impl Layout {
         };
         let pitch = f64::from(height * cell + gap) / f64::from(width * cell + gap);
         let boxes = grid.boxes();
-        // A row is a power of two of boxes, so that a step down is a round number of bytes.
+        // The boxes of a row are a power of two, so that a row is a round number of bytes.
         let columns = (boxes as f64 * ASPECT * pitch).sqrt().log2().round().exp2() as u64;
         let columns =
             u32::try_from(columns.clamp(1, boxes.max(1)).min(1 << 16)).expect("at most 2^16");
@@ -96,20 +96,20 @@ impl Layout {
         )
     }
 
-    /// Pixels from one box to the next, across and down.
+    /// Returns the pixels from one box to the next, across and down.
     pub(super) fn pitch(&self) -> (u32, u32) {
         let (width, height) = self.grid.box_size();
         (width * self.cell + self.gap, height * self.cell + self.gap)
     }
 
-    /// Width and height of the field.
+    /// Returns width and height of the field.
     pub(super) fn size(&self) -> (u32, u32) {
         let (width, height) = self.size_exact();
         let pixels = |side| u32::try_from(side).unwrap_or(u32::MAX);
         (pixels(width), pixels(height))
     }
 
-    /// The left upper pixel of box `i`, counted over all zones.
+    /// Returns the left upper pixel of box `i`, counted over all zones.
     pub(super) fn box_at(&self, i: u64) -> (u32, u32) {
         let (width, height) = self.pitch();
         let columns = u64::from(self.columns);
@@ -121,7 +121,7 @@ impl Layout {
         )
     }
 
-    /// The number of the first box of each zone.
+    /// Returns the number of the first box of each zone.
     pub(super) fn zone_boxes(&self) -> impl Iterator<Item = u64> {
         self.grid.zones.iter().scan(0, |next, zone| {
             let first = *next;
@@ -130,8 +130,8 @@ impl Layout {
         })
     }
 
-    /// The left upper pixel of the cell that shows frame `frame` of zone `zone`, counted from the
-    /// zone's start.
+    /// Returns the left upper pixel of the cell that shows frame `frame`, counted from the start of
+    /// zone `zone`.
     pub(super) fn pixel_of(&self, zone: usize, frame: u64) -> Option<(u32, u32)> {
         let span = self
             .grid
@@ -144,7 +144,7 @@ impl Layout {
         Some(self.cell_at(first, cell))
     }
 
-    /// The left upper pixel of the cell so many cells behind the start of box `first`.
+    /// Returns the left upper pixel of cell number `cell`, counted from the start of box `first`.
     pub(super) fn cell_at(&self, first: u64, cell: u64) -> (u32, u32) {
         let in_box = self.grid.box_order - self.grid.scale;
         let (width, _) = self.grid.box_size();

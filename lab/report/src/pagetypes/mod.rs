@@ -1,24 +1,24 @@
-//! The picture of 2007: every page of memory as a pixel, coloured by what it is used for.
+//! Page-type maps as in 2007: every page of memory as a pixel, coloured by what it is used for.
 //!
 //! Gorman 2007 ("Group pages of related mobility together") judged the placement of pages by a
 //! picture: "Each pixel represents a page of memory, each block represents `MAX_ORDER_NR_PAGES`
 //! number of pages. The color of a pixel indicates the mobility type of the page." A sample every
-//! two seconds, put together, is a film. This module draws it from whatever its caller knows of the
-//! pages; it reads neither a host nor a trace.
+//! two seconds makes a film. This module draws it from the page kinds that its caller gives; it
+//! reads neither a host nor a trace.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kind.rs` | [`PageKind`]: what a page is; name, letter, colours |
+//! | `kind.rs` | [`PageKind`]: the kinds of a page; name, letter, colours |
 //! | `plan.rs` | [`Plan`]: zones, size of boxes and of huge pages |
-//! | `film.rs`, `reel.rs` | [`Film`]: shots over time; how they are kept compressed |
-//! | `grid.rs`, `layout.rs` | which cell stands for which pages; where it lies in a picture |
+//! | `film.rs`, `reel.rs` | [`Film`]: shots over time; their compressed form |
+//! | `grid.rs`, `layout.rs` | the pages of each cell; its position in a picture |
 //! | `canvas.rs`, `font.rs`, `words.rs`, `draw.rs` | [`Artist`]: draws shots as pictures |
 //! | [`png`], [`gif`], [`video`] | pictures as files |
 //! | [`html`], `player/` | several films as one page with a player |
 //!
-//! Pages run in rows through a box, boxes in rows through the picture. An outline to the left of
-//! and above a box says that a zone starts there. Where memory is too large for a pixel a page, a
-//! pixel stands for 2, 4, 8 ... pages and the picture says so.
+//! Pages fill a box row by row, and boxes the picture row by row. An outline to the left of and
+//! above a box marks the start of a zone. Where memory is too large for one pixel per page, a pixel
+//! is 2, 4, 8 ... pages, and the picture's notes say so.
 
 mod canvas;
 mod draw;
@@ -44,31 +44,31 @@ pub use kind::{Color, PageKind};
 pub use layout::Fit;
 pub use plan::{Plan, PlanError, ZoneSpan};
 
-/// Why there is no picture.
+/// Why a film or a picture cannot be made or written.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    /// The memory to show makes no sense.
+    /// The memory to show is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// More pages than this machine or this format can hold.
     #[error(
-        "{frames} pages are too many for this picture: ask for a smaller one, or show fewer zones"
+        "{frames} pages are too many for this picture: choose a smaller picture, or fewer zones"
     )]
     TooLarge {
-        /// Pages of the plan.
+        /// The number of pages of the plan.
         frames: u64,
     },
     /// Not one kind for each frame.
     #[error("a shot of this film has {frames} pages, not {given}")]
     Length {
-        /// Kinds given.
+        /// The number of kinds given.
         given: u64,
-        /// Frames of the plan.
+        /// The number of frames of the plan.
         frames: u64,
     },
     /// Shots out of order.
     #[error(
-        "a shot at {time_ns} ns comes after one at {last_ns} ns: add shots in the order of time"
+        "a shot at {time_ns} ns was added after one at {last_ns} ns: add shots in order of time"
     )]
     Backwards {
         /// The last shot's time.
@@ -76,18 +76,18 @@ pub enum PictureError {
         /// The time given.
         time_ns: u64,
     },
-    /// A shot that the film has not.
+    /// The film has no such shot.
     #[error("there is no shot {shot}: the film has {shots}, counted from 0")]
     NoSuchShot {
-        /// The shot asked for.
+        /// The requested shot.
         shot: usize,
-        /// How many there are.
+        /// The number of shots.
         shots: usize,
     },
-    /// A page of no film.
+    /// A page without a film.
     #[error("a player needs at least one film")]
     NoFilm,
-    /// The writer given refused.
+    /// Writing failed.
     #[error("the picture could not be written")]
     Write(#[source] io::Error),
     /// A file could not be written.
@@ -95,7 +95,7 @@ pub enum PictureError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         #[source]
         error: io::Error,
     },

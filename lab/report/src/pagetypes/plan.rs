@@ -1,16 +1,16 @@
-//! Which memory a film shows: its zones, and how large boxes and huge pages are.
+//! The memory that a film shows: its zones, and the sizes of boxes and huge pages.
 
-/// Boxes of a larger order are refused: 2^20 pages of 4 KiB are 4 GiB.
+/// The largest order of a box: 2^20 pages of 4 KiB are 4 GiB.
 const BOX_ORDER_MAX: u8 = 20;
 
-/// A run of frames that one zone spans.
+/// The frames that a zone spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneSpan {
-    /// What the zone is called, for instance `Normal` or `node 1 Movable`.
+    /// The zone's name, for instance `Normal` or `node 1 Movable`.
     pub name: String,
     /// Its first frame number.
     pub start: u64,
-    /// How many frames it spans, holes included.
+    /// The number of frames it spans, holes included.
     pub frames: u64,
 }
 
@@ -19,44 +19,45 @@ pub struct ZoneSpan {
 pub struct Plan {
     /// The zones, in the order in which they are drawn.
     pub zones: Vec<ZoneSpan>,
-    /// The order of a maximal block: one box.
+    /// The order of a maximal block, which is one box.
     pub box_order: u8,
     /// The order of a huge page, at most that of a box.
     pub huge_order: u8,
-    /// Bytes in a page, a power of two.
+    /// The bytes of a page, a power of two.
     pub frame_bytes: u32,
 }
 
 /// What is wrong with a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Nothing to show.
+    /// There are no zones.
     #[error("there is no memory to show: give at least one zone with at least one frame")]
     Empty,
     /// A zone without frames.
-    #[error("zone {0:?} spans no frame: leave it out")]
+    #[error("zone {0:?} spans no frames: leave it out")]
     EmptyZone(String),
-    /// A zone that does not end.
+    /// A zone ends above 2^48, or all zones together have more frames.
     #[error("zone {0:?} ends beyond the largest frame number, 2^48")]
     TooHigh(String),
     /// Boxes too large to draw.
-    #[error("a box of order {0} is too large: the largest is of order {max}", max = BOX_ORDER_MAX)]
+    #[error("a box of order {0} is too large: the largest order is {max}", max = BOX_ORDER_MAX)]
     BoxOrder(u8),
     /// A huge page larger than a box.
     #[error("a huge page of order {huge} does not fit in a box of order {largest}")]
     HugeOrder {
-        /// The order asked for.
+        /// The order of a huge page.
         huge: u8,
         /// The order of a box.
         largest: u8,
     },
-    /// Not a size of pages.
-    #[error("{0} bytes are no size of a page: give a power of two")]
+    /// Not a page size.
+    #[error("{0} is not a page size: give a power of two, in bytes")]
     FrameBytes(u32),
 }
 
 impl Plan {
-    /// All frames of all zones: the length of what [`push`](super::Film::push) takes.
+    /// The number of frames of all zones: the number of kinds that
+    /// [`push`](super::Film::push) takes.
     #[must_use]
     pub fn frames(&self) -> u64 {
         self.zones.iter().map(|zone| zone.frames).sum()

@@ -18,17 +18,18 @@ use super::{
 ///
 /// # Errors
 ///
-/// [`PictureError::NoSuchShot`]; [`PictureError::Write`] if `out` refuses.
+/// [`PictureError::NoSuchShot`]; [`PictureError::Write`] if writing to `out` fails.
 pub fn write(film: &Film, shot: usize, out: &mut impl Write) -> Result<(), PictureError> {
     write_picture(&Artist::new(film, Fit::default()).draw(shot)?, out)
 }
 
-/// Writes every shot of `film` into the folder `folder`, which is made if it is not there:
-/// `00000.png`, `00001.png` and so on. Gives back the paths.
+/// Writes every shot of `film` into the folder `folder`, creating it if needed: `00000.png`,
+/// `00001.png` and so on. Returns the paths.
 ///
 /// # Errors
 ///
-/// [`PictureError::File`] names the file that could not be written.
+/// [`PictureError::File`] names the file that could not be created; [`PictureError::Write`] if
+/// writing to one fails.
 pub fn write_all(film: &Film, folder: &Path) -> Result<Vec<PathBuf>, PictureError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -47,11 +48,11 @@ pub fn write_all(film: &Film, folder: &Path) -> Result<Vec<PathBuf>, PictureErro
     Ok(paths)
 }
 
-/// Writes a picture that an [`Artist`] has drawn.
+/// Writes a picture drawn by an [`Artist`].
 ///
 /// # Errors
 ///
-/// [`PictureError::Write`] if `out` refuses.
+/// [`PictureError::Write`] if writing to `out` fails.
 pub fn write_picture(picture: &Picture, out: &mut impl Write) -> Result<(), PictureError> {
     let mut encoder = png::Encoder::new(out, picture.width, picture.height);
     encoder.set_color(png::ColorType::Indexed);

@@ -1,12 +1,12 @@
-//! A series of equally long rows of cells, small in memory.
+//! A compressed series of equally long rows of cells.
 //!
 //! A cell is a number below 16; two share a byte, the first in the low half. A row is kept as a
-//! zlib stream: every [`KEY_EVERY`]th as it is (a key), the others as what differs from the row
-//! before (exclusive or). Any row is had by inflating at most [`KEY_EVERY`] streams. The player's
-//! page embeds these very streams.
+//! zlib stream: every [`KEY_EVERY`]th as it is (a key), the others as the exclusive or with the row
+//! before. Decoding a row takes at most [`KEY_EVERY`] inflates. The player's page embeds the same
+//! streams.
 //!
 //! Invariant `same-cells`: a decoded row has the checksum that its writer embedded
-//! (`player/selftest.js` asks).
+//! (`player/selftest.js` checks it).
 
 use std::io::{Read, Write};
 
@@ -15,7 +15,7 @@ use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
 /// Rows from one key to the next.
 pub(super) const KEY_EVERY: usize = 16;
 
-/// What a stream holds.
+/// How a row is stored: as it is, or as the difference from the row before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     Key,
@@ -77,7 +77,7 @@ impl Reel {
         self.last = packed;
     }
 
-    /// The cells of row `i`. Cost: at most [`KEY_EVERY`] inflates.
+    /// Decodes row `i`. Cost: at most [`KEY_EVERY`] inflates.
     pub(super) fn row(&self, i: usize) -> Option<Vec<u8>> {
         let mut packed = Vec::new();
         for stream in self.streams.get(i - i % KEY_EVERY..=i)? {
@@ -86,7 +86,7 @@ impl Reel {
         Some(unpack(&packed, self.cells))
     }
 
-    /// All rows, first to last. Cost: one inflate a row.
+    /// Decodes all rows, first to last. Cost: one inflate per row.
     pub(super) fn rows(&self) -> impl Iterator<Item = Vec<u8>> {
         let mut packed = Vec::new();
         self.streams.iter().map(move |stream| {
@@ -96,7 +96,7 @@ impl Reel {
     }
 }
 
-/// FNV-1a over the packed row: what the player compares after decoding.
+/// Returns FNV-1a of the packed row, which the player's self-test compares after decoding.
 pub(super) fn checksum(cells: &[u8]) -> u32 {
     pack(cells.iter().copied())
         .iter()

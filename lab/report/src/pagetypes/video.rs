@@ -1,4 +1,4 @@
-//! A film as a video, where `ffmpeg` is installed: the frames go through a pipe.
+//! A film as a video, by `ffmpeg`, which gets the frames through a pipe.
 
 use std::{
     ffi::OsString,
@@ -10,20 +10,20 @@ use std::{
 
 use super::{PictureError, draw::Artist, film::Film, layout::Fit};
 
-/// Shots shown in a second.
+/// Shots shown per second.
 const FRAMES_PER_SECOND: &str = "5";
 
-/// So much of ffmpeg's complaint is shown.
-const COMPLAINT_BYTES: usize = 2000;
+/// How much of ffmpeg's error output is shown.
+const STDERR_BYTES: usize = 2000;
 
-/// Writes all shots of `film` to `path` as MP4, five a second, through `ffmpeg`. What stands at
-/// `path` is replaced only when the video is complete.
+/// Writes all shots of `film` to `path` as MP4, five per second, through `ffmpeg`. An existing file
+/// is replaced only when the video is complete.
 ///
 /// # Errors
 ///
-/// [`PictureError::NoFfmpeg`] where it is not installed; [`PictureError::Ffmpeg`] with what it says
-/// if it fails; [`PictureError::NoSuchShot`] if the film is empty; [`PictureError::File`] if `path`
-/// cannot be written.
+/// [`PictureError::NoFfmpeg`] where it is not installed; [`PictureError::Ffmpeg`] with its error
+/// output if it fails; [`PictureError::NoSuchShot`] if the film is empty; [`PictureError::File`] if
+/// the video cannot be moved to `path`.
 pub fn write_mp4(film: &Film, path: &Path) -> Result<(), PictureError> {
     if film.is_empty() {
         return Err(PictureError::NoSuchShot { shot: 0, shots: 0 });
@@ -36,13 +36,13 @@ pub fn write_mp4(film: &Film, path: &Path) -> Result<(), PictureError> {
         })
     });
     if written.is_err() {
-        // What ffmpeg has not made cannot be removed; that is no second failure.
+        // The file may not exist; failing to remove it is no further error.
         let _ = fs::remove_file(&part);
     }
     written
 }
 
-/// The name the video has until it is complete.
+/// Returns the video's temporary name, until it is complete.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -53,23 +53,19 @@ fn beside(path: &Path) -> PathBuf {
 fn encode(film: &Film, path: &Path) -> Result<(), PictureError> {
     let artist = Artist::new(film, Fit::default());
     let mut child = start(&artist, path)?;
-    // Its complaints are short: it is told to log errors only, so they fit the pipe while frames
-    // are written.
+    // ffmpeg logs errors only, which fit the pipe while frames are written.
     let sent = send(&artist, &mut child);
-    let mut complaint = String::new();
+    let mut errors = String::new();
     if let Some(stderr) = child.stderr.take() {
-        let limit = u64::try_from(COMPLAINT_BYTES).unwrap_or(u64::MAX);
-        // A complaint that cannot be read leaves the exit code, which says enough.
-        let _ = stderr.take(limit).read_to_string(&mut complaint);
+        let limit = u64::try_from(STDERR_BYTES).unwrap_or(u64::MAX);
+        // If this cannot be read, the exit status alone is reported.
+        let _ = stderr.take(limit).read_to_string(&mut errors);
     }
     let status = child
         .wait()
         .map_err(|error| PictureError::Ffmpeg(error.to_string()))?;
     if !status.success() {
-        return Err(PictureError::Ffmpeg(format!(
-            "{status}: {}",
-            complaint.trim()
-        )));
+        return Err(PictureError::Ffmpeg(format!("{status}: {}", errors.trim())));
     }
     sent.map_err(|error| PictureError::Ffmpeg(error.to_string()))
 }
@@ -88,8 +84,8 @@ fn start(artist: &Artist<'_>, path: &Path) -> Result<Child, PictureError> {
     ]);
     command.args(["-s", &format!("{}x{}", artist.width(), artist.height())]);
     command.args(["-r", FRAMES_PER_SECOND, "-i", "pipe:0"]);
-    // Players want even sides and this pixel format; a colour a pixel survives only at full chroma
-    // or double size.
+    // Players need even sides and this pixel format. Its chroma has half the resolution: colours of
+    // single pixels blur.
     command.args([
         "-vf",
         "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white",
@@ -98,7 +94,7 @@ fn start(artist: &Artist<'_>, path: &Path) -> Result<Child, PictureError> {
         "-movflags",
         "+faststart",
     ]);
-    // An absolute path cannot be taken for an option or a protocol.
+    // ffmpeg cannot parse an absolute path as an option or a protocol.
     let path = std::path::absolute(path).map_err(|error| PictureError::File {
         path: path.to_owned(),
         error,

@@ -1,18 +1,18 @@
-//! Sizes, times and sentences as they stand in pictures.
+//! Sizes, times and sentences in pictures.
 
 use super::{film::Film, layout::Layout};
 
-/// So many zones are named; a picture with more is mostly text.
+/// The most zones that are listed: more would fill the picture with text.
 const ZONES_MAX: usize = 16;
 
-/// What stands under the picture.
+/// Makes the notes under the picture.
 pub(super) fn notes(layout: &Layout, film: &Film) -> Vec<String> {
     let (grid, plan) = (&layout.grid, film.plan());
     let size = |order: u8| bytes(u128::from(plan.frame_bytes) << order);
     let mut first = match grid.scale {
         0 => format!("A pixel: one page, {}.", size(0)),
         k => format!(
-            "A pixel: {} pages, {}, in the colour most of the used ones have; light where fewer than half are used.",
+            "A pixel: {} pages, {}, in the colour of the most frequent kind in use; light where more are free than used.",
             1_u64 << k,
             size(k)
         ),
@@ -53,7 +53,7 @@ pub(super) fn notes(layout: &Layout, film: &Film) -> Vec<String> {
     vec![first, format!("Zones: {zones}.")]
 }
 
-/// Breaks a text between words into lines of at most so many characters; longer words stay whole.
+/// Breaks a text between words into lines of at most `characters`; longer words stay whole.
 pub(super) fn wrap(text: &str, characters: u32) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -70,7 +70,7 @@ pub(super) fn wrap(text: &str, characters: u32) -> Vec<String> {
     lines
 }
 
-/// A part of a whole; nothing of nothing is nothing.
+/// Returns a part of a whole in percent; 0 if the whole is 0.
 pub(super) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
@@ -79,7 +79,7 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// A time for people: `12.5 s`, `3 min 20 s`, `2 h 05 min`.
+/// Formats a time: `12.5 s`, `3 min 20 s`, `2 h 05 min`.
 pub(super) fn duration(ns: u64) -> String {
     let seconds = ns / 1_000_000_000;
     match seconds {
@@ -89,7 +89,7 @@ pub(super) fn duration(ns: u64) -> String {
     }
 }
 
-/// A size for people, exact where it is a round number of units: `4 KiB`, `1.5 GiB`.
+/// Formats a size, rounded to a tenth of its unit: `4 KiB`, `1.5 GiB`.
 fn bytes(bytes: u128) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let unit = (1..UNITS.len())

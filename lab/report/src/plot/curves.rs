@@ -1,5 +1,5 @@
-//! The curves: over numbers a line with markers and a band, over names dots with whiskers, side by
-//! side.
+//! The curves: over a numeric axis a line with markers and a band, over names dots with whiskers,
+//! side by side.
 
 use core::fmt::Write as _;
 
@@ -8,16 +8,17 @@ use super::palette::Look;
 use super::ticks::short;
 use super::{Curve, Plot, Point, Scale, escape, number};
 
-/// A curve of more points has markers at some of them only.
+/// A curve of more points has markers at some points only.
 const MARKED_MAX: usize = 24;
 
-/// How many of those have one.
+/// About how many points have a marker then.
 const MARKED: usize = 8;
 
-/// What part of a name's room its dots fill.
+/// The fraction of a name's width that its dots fill.
 const FILLED: f64 = 0.76;
 
-/// Writes a group a curve, with the curve's name in `data-curve`. Writing to a string cannot fail.
+/// Writes one group per curve, with the curve's name in `data-curve`. Writing to a string cannot
+/// fail.
 pub(super) fn write(plot: &Plot, layout: &Layout, out: &mut String) {
     for (number, curve) in plot.curves.iter().enumerate() {
         let look = Look::of(&curve.name);
@@ -62,13 +63,13 @@ fn write_line(curve: &Curve, look: Look, layout: &Layout, out: &mut String) {
     };
     for (i, point) in curve.points.iter().enumerate() {
         if i % every == 0 || i == last {
-            let said = format!("{}, {}: {}", curve.name, short(point.x), short(point.y));
-            write_mark(*point, 0.0, &said, look, layout, out);
+            let title = format!("{}, {}: {}", curve.name, short(point.x), short(point.y));
+            write_mark(*point, 0.0, &title, look, layout, out);
         }
     }
 }
 
-/// From the low ends of all spreads to the high ends, where some point has one.
+/// Writes a band from the low ends of all spreads to the high ends, if some point has a spread.
 fn write_band(curve: &Curve, layout: &Layout, out: &mut String) {
     if curve.points.len() < 2 || curve.points.iter().all(|point| point.spread.is_none()) {
         return;
@@ -113,23 +114,30 @@ fn write_dots(
             );
         }
         let name = names.get(point.x.round() as usize);
-        let said = format!(
+        let title = format!(
             "{}, {}: {}",
             curve.name,
             name.map_or("", String::as_str),
             short(point.y)
         );
-        write_mark(*point, aside, &said, look, layout, out);
+        write_mark(*point, aside, &title, look, layout, out);
     }
 }
 
-/// Where a point is drawn that stands beside its place. One that lies between names may come to the
-/// side of the plot, and stays inside.
+/// Returns the horizontal position of a point that is drawn `aside` of its own. It is clamped: a
+/// point between names could lie beyond the side of the plot.
 fn place_of(x: f64, aside: f64, layout: &Layout) -> f64 {
     (layout.across(x) + aside).clamp(layout.left, layout.right.max(layout.left))
 }
 
-fn write_mark(point: Point, aside: f64, said: &str, look: Look, layout: &Layout, out: &mut String) {
+fn write_mark(
+    point: Point,
+    aside: f64,
+    title: &str,
+    look: Look,
+    layout: &Layout,
+    out: &mut String,
+) {
     let hollow = layout.y.is_below(point.y) || layout.x.is_below(point.x);
     let _ = write!(
         out,
@@ -138,6 +146,6 @@ fn write_mark(point: Point, aside: f64, said: &str, look: Look, layout: &Layout,
         number(place_of(point.x, aside, layout)),
         number(layout.upward(point.y)),
         look.marker(),
-        escape(said)
+        escape(title)
     );
 }

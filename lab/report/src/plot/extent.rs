@@ -1,44 +1,43 @@
-//! From values to places along an axis.
+//! The mapping from values to positions along an axis.
 //!
-//! Invariant `within`: whatever finite values it is made of and asked for, [`Extent::part`] is a
-//! number from 0 to 1.
+//! Invariant `within`: for all finite values, [`Extent::part`] is a number from 0 to 1.
 
 use super::Scale;
 
-/// Beyond this a value is drawn as if it were this: sums and differences stay finite.
+/// Values are clamped to this, so that sums and differences stay finite.
 const HUGE: f64 = 1e290;
 
-/// Values that differ by less, as a part of the larger, are the same.
+/// Values that differ by less than this, relative to the larger, count as the same.
 const ALIKE: f64 = 1e-11;
 
-/// Less than this is nothing.
+/// Values below this count as zero.
 const TINY: f64 = 1e-290;
 
-/// What part of the axis stays free at an end that is no round number.
+/// The margin at an end of the axis that is not zero, as a fraction of the range.
 const FREE: f64 = 0.05;
 
-/// From which value to which an axis goes.
+/// The range of an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Extent {
-    /// From, to.
+    /// The least and the greatest value.
     Linear(f64, f64),
     /// The base-10 logarithms of both.
     Log(f64, f64),
-    /// So many names.
+    /// The number of names.
     Names(usize),
 }
 
-/// Does the axis go on to a round number, or to zero if that is near?
+/// How an axis ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// Yes.
-    Round,
-    /// It ends where the values end.
+    /// With a margin, and at zero if the values come near it.
+    Margin,
+    /// At the least and the greatest value.
     Exact,
 }
 
 impl Extent {
-    /// Of an axis for these values, which are finite.
+    /// Returns the range of an axis for these values, which are finite.
     pub(super) fn of(scale: &Scale, values: impl Iterator<Item = f64> + Clone, ends: Ends) -> Self {
         match scale {
             Scale::Names(names) if ends == Ends::Exact => Self::Names(names.len().max(1)),
@@ -60,7 +59,7 @@ impl Extent {
         } else {
             (low, high)
         };
-        if ends == Ends::Round {
+        if ends == Ends::Margin {
             if low > 0.0 && low <= high / 2.0 {
                 low = 0.0;
             } else if low != 0.0 {
@@ -79,14 +78,14 @@ impl Extent {
         if high - low < 1e-6 {
             (low, high) = (low - 0.3, high + 0.3);
         }
-        if ends == Ends::Round {
+        if ends == Ends::Margin {
             let free = (high - low) * FREE;
             (low, high) = (low - free, high + free);
         }
         Self::Log(low, high)
     }
 
-    /// Where along the axis a finite value stands: 0 at its low end, 1 at its high end.
+    /// Returns the position of a finite value: 0 at the low end of the axis, 1 at the high end.
     pub(super) fn part(self, value: f64) -> f64 {
         let part = match self {
             Self::Linear(low, high) => (value.clamp(-HUGE, HUGE) - low) / (high - low),
@@ -97,18 +96,18 @@ impl Extent {
         part.clamp(0.0, 1.0)
     }
 
-    /// Has a value no place of its own: is it zero or less on an axis of powers?
+    /// Returns true if the value is zero or less on a logarithmic axis: it has no position there.
     pub(super) fn is_below(self, value: f64) -> bool {
         matches!(self, Self::Log(..)) && value <= TINY
     }
 
-    /// Does the axis begin at zero?
+    /// Returns true if the axis begins at zero.
     pub(super) fn begins_at_zero(self) -> bool {
         matches!(self, Self::Linear(low, _) if low == 0.0)
     }
 }
 
-/// The smallest and the largest, neither beyond what is drawn.
+/// Returns the smallest and the largest value, clamped to [`HUGE`].
 fn both_ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values
         .map(|value| value.clamp(-HUGE, HUGE))
@@ -123,18 +122,18 @@ mod tests {
     use super::*;
 
     fn linear(values: &[f64]) -> Extent {
-        Extent::of(&Scale::Linear, values.iter().copied(), Ends::Round)
+        Extent::of(&Scale::Linear, values.iter().copied(), Ends::Margin)
     }
 
     #[test]
-    fn zero_belongs_to_an_axis_that_comes_near_it() {
+    fn an_axis_that_comes_near_zero_begins_there() {
         assert!(linear(&[4.0, 10.0]).begins_at_zero());
         assert!(!linear(&[9.0, 10.0]).begins_at_zero());
         assert!(linear(&[0.0]).begins_at_zero());
     }
 
     #[test]
-    fn the_middle_of_two_is_the_middle() {
+    fn the_middle_value_is_in_the_middle() {
         let exact = Extent::of(&Scale::Linear, [2.0, 6.0].into_iter(), Ends::Exact);
         assert_eq!(exact.part(4.0), 0.5);
         let log = Extent::of(&Scale::Log, [1.0, 100.0].into_iter(), Ends::Exact);

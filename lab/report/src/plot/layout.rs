@@ -1,4 +1,4 @@
-//! How much room the labels need, and what is left for the curves. All in units of the view box.
+//! The space that labels need, and what is left for the curves. All in units of the view box.
 
 use super::extent::{Ends, Extent};
 use super::ticks::{Tick, ticks, ticks_across};
@@ -7,82 +7,83 @@ use super::{Plot, Scale};
 /// The width of every plot.
 pub(super) const WIDTH: f64 = 560.0;
 
-/// The height of what lies between the axes.
+/// The height of the area between the axes.
 const INNER: f64 = 264.0;
 
-/// Above the axes: the label of the axis that goes upward.
+/// The height above that area, for the label of the vertical axis.
 const TOP: f64 = 34.0;
 
-/// The size of all text: what `style.css` says.
+/// The size of all text, as in `style.css`.
 pub(super) const TEXT: f64 = 13.0;
 
 /// The height of a line of text.
 pub(super) const LINE: f64 = 18.0;
 
-/// The width of a letter, on average and a little more.
+/// Slightly more than the average width of a letter.
 const LETTER: f64 = 7.1;
 
-/// A name that is wider does not stand beside its curve.
+/// The widest name that is written beside its curve.
 const BESIDE_MAX: f64 = 158.0;
 
-/// Of 36 degrees, by which names across are slanted.
+/// Sine and cosine of 36 degrees, the angle of slanted names.
 const SINE: f64 = 0.588;
 const COSINE: f64 = 0.809;
 
-/// A label beside the end of a curve, or an entry of the legend: where its middle stands.
+/// The position of a curve's marker beside its name, or of a sample of its line in the legend: its
+/// left end (in the legend) and its vertical middle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Anchor {
-    /// From the left.
+    /// From the left side of the plot.
     pub(super) x: f64,
-    /// From the top.
+    /// From the top of the plot.
     pub(super) y: f64,
 }
 
-/// Where the curves' names stand.
+/// The positions of the curves' names.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Names {
-    /// Beside their ends.
+    /// Beside the curves' ends.
     Beside(Vec<Anchor>),
-    /// In a block below.
+    /// In a legend below the plot.
     Below(Vec<Anchor>),
 }
 
-/// How the names across are written.
+/// How names along the horizontal axis are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slant {
-    /// Side by side.
+    /// Horizontally.
     Level,
-    /// Slanted, since they are too long for that.
+    /// Slanted, where some are too long for that.
     Slanted,
 }
 
-/// The places of all parts of a plot.
+/// The positions of all parts of a plot.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout {
-    /// The left, right, upper and lower side of what lies between the axes.
+    /// The left, right, upper and lower side of the area between the axes.
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) top: f64,
     pub(super) bottom: f64,
-    /// Of the whole plot.
+    /// The height of the whole plot.
     pub(super) height: f64,
-    /// The axes.
+    /// The ranges of the axes.
     pub(super) x: Extent,
     pub(super) y: Extent,
     pub(super) x_ticks: Vec<Tick>,
     pub(super) y_ticks: Vec<Tick>,
     pub(super) slant: Slant,
-    /// Where the label of the axis across stands.
+    /// The vertical position of the horizontal axis' label.
     pub(super) x_label: f64,
     pub(super) names: Names,
 }
 
-/// So many letters of a name across are written, of a name in the legend, and of a label.
+/// The most letters written of a name along the axis, of a name in the legend, and of a label.
 pub(super) const ACROSS_MAX: usize = 32;
 pub(super) const NAME_MAX: usize = 60;
 pub(super) const LABEL_MAX: usize = 74;
 
-/// A text, cut where it has more letters than there is room for.
+/// Cuts a text to at most `most` letters.
 pub(super) fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -91,13 +92,13 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     kept + "\u{2026}"
 }
 
-/// About how wide a text is.
+/// Estimates the width of a text.
 pub(super) fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
 impl Layout {
-    /// Of a plot whose points are finite.
+    /// Lays out a plot whose points are finite.
     pub(super) fn of(plot: &Plot) -> Self {
         let points = || plot.curves.iter().flat_map(|curve| &curve.points);
         let across: Vec<f64> = points().map(|point| point.x).collect();
@@ -106,7 +107,7 @@ impl Layout {
             [point.y, low, high]
         });
         let x = Extent::of(&plot.x.scale, across.iter().copied(), Ends::Exact);
-        let y = Extent::of(&plot.y.scale, reach, Ends::Round);
+        let y = Extent::of(&plot.y.scale, reach, Ends::Margin);
         let y_ticks = ticks(y, &[], 6);
         let widest = y_ticks.iter().map(|tick| width_of(&tick.label));
         let left = widest.fold(18.0, f64::max) + 14.0;
@@ -147,17 +148,17 @@ impl Layout {
         layout
     }
 
-    /// From the left, of a value across.
+    /// Returns the horizontal position of a value.
     pub(super) fn across(&self, value: f64) -> f64 {
         self.left + (self.right - self.left) * self.x.part(value)
     }
 
-    /// From the top, of a value upward.
+    /// Returns the vertical position of a value, from the top.
     pub(super) fn upward(&self, value: f64) -> f64 {
         self.bottom - (self.bottom - self.top) * self.y.part(value)
     }
 
-    /// The names beside the ends of their curves, moved apart as far as they need.
+    /// Places the names beside the ends of their curves, moved apart where they would overlap.
     fn beside(&self, plot: &Plot) -> Vec<Anchor> {
         let end = |number: usize| {
             let last = plot.curves[number].points.last();
@@ -177,7 +178,7 @@ impl Layout {
         places
     }
 
-    /// The names as a block, line by line.
+    /// Places the names in a legend below, line by line.
     fn put_below(&mut self, plot: &Plot) {
         let (mut x, mut y) = (self.left, self.height + LINE / 2.0);
         let mut places = Vec::new();
@@ -194,7 +195,7 @@ impl Layout {
     }
 }
 
-/// The names across, as they are written.
+/// Returns the names along the horizontal axis.
 fn across_names(plot: &Plot) -> &[String] {
     match &plot.x.scale {
         Scale::Names(names) => names,
@@ -202,7 +203,7 @@ fn across_names(plot: &Plot) -> &[String] {
     }
 }
 
-/// How wide the widest name across is.
+/// Returns the width of the widest name along the horizontal axis.
 fn widest_across(plot: &Plot) -> f64 {
     let names = across_names(plot).iter();
     names
@@ -210,7 +211,7 @@ fn widest_across(plot: &Plot) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Does each name across fit into its share of `room`?
+/// Returns `Level` if each name along the horizontal axis fits into its share of `room`.
 fn slant(plot: &Plot, room: f64) -> Slant {
     let share = room / across_names(plot).len().max(1) as f64;
     if widest_across(plot) + 8.0 <= share {
@@ -220,7 +221,7 @@ fn slant(plot: &Plot, room: f64) -> Slant {
     }
 }
 
-/// How far from the left the axis must begin so that the first name, slanted, has room.
+/// Returns the least left side of the axes at which the first name, if slanted, fits.
 fn slanted_before(plot: &Plot, left: f64) -> f64 {
     let names = across_names(plot);
     let room = WIDTH - 26.0 - left;
@@ -234,7 +235,7 @@ fn slanted_before(plot: &Plot, left: f64) -> f64 {
     width_of(&cut(first, ACROSS_MAX)) * COSINE - share / 2.0 + 4.0
 }
 
-/// How the labels across are written, and how far below the axis its own label stands.
+/// Returns how names along the axis are written, and the distance of the axis' label below it.
 fn below(plot: &Plot, room: f64) -> (Slant, f64) {
     match slant(plot, room) {
         Slant::Level => (Slant::Level, 42.0),
@@ -242,7 +243,7 @@ fn below(plot: &Plot, room: f64) -> (Slant, f64) {
     }
 }
 
-/// Moves rising places apart until each has a line, staying between `low` and `high` where all fit.
+/// Moves rising positions apart until they are a line apart, between `low` and `high` if all fit.
 fn spread_out(places: &mut [f64], low: f64, high: f64) {
     let mut least = low + LINE / 2.0;
     for place in places.iter_mut() {

@@ -1,17 +1,16 @@
 //! Plots as SVG: curves over numbers, or dots over names, as one string without a script.
 //!
-//! Nothing here knows what is plotted. A configuration has the same colour, marker and dashes in
-//! every plot, so it is told by shape where colour does not serve. Colours are CSS variables for
-//! light and dark, in [`STYLE`], which a page holds once. Each plot has a title and a description
-//! for screen readers; what is drawn has no text in it that a table beside the plot should not have
-//! too.
+//! A configuration has the same colour, marker and dashes in every plot, so shapes identify it
+//! where colours do not. Colours are CSS variables for light and dark schemes, in [`STYLE`], which
+//! a page includes once. Each plot has a title and a description for screen readers; the page
+//! should have a table of the plotted values beside it.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `palette` | the look of a curve, by its name |
-//! | `extent` | from values to places along an axis; any finite value has one |
+//! | `palette` | colour, marker and dashes of a curve, by its name |
+//! | `extent` | the mapping from values to positions along an axis |
 //! | `ticks` | round numbers along an axis, and their short labels |
-//! | `layout` | how much room what surrounds the curves needs |
+//! | `layout` | the space for axes, labels and legend |
 //! | `surround` | axes, grid, labels, legend |
 //! | `curves` | lines, bands, markers, whiskers |
 //!
@@ -53,15 +52,15 @@ pub const STYLE: &str = include_str!("style.css");
 /// A plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// Its name in the page: letters, digits and dashes, once a page.
+    /// Its id in the page: letters, digits and dashes, unique in the page.
     pub id: String,
-    /// The title, for screen readers: a page has it as a heading beside the plot.
+    /// The title, for screen readers: a page shows it as a heading beside the plot.
     pub title: String,
-    /// What is to be seen, for screen readers.
+    /// What the plot shows, for screen readers.
     pub about: String,
-    /// Across.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Upward.
+    /// The vertical axis.
     pub y: Axis,
     /// The curves.
     pub curves: Vec<Curve>,
@@ -70,51 +69,52 @@ pub struct Plot {
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it is of, with its unit.
+    /// The plotted quantity, with its unit.
     pub label: String,
-    /// How it is divided.
+    /// The scale.
     pub scale: Scale,
 }
 
-/// How an axis is divided.
+/// The scale of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scale {
-    /// Evenly.
+    /// Linear.
     Linear,
-    /// By powers. What is zero or less stands at its low end, hollow.
+    /// Logarithmic. Values of zero or less are drawn at the low end, with hollow markers.
     Log,
-    /// By names: a place is the number of one, from 0. Across only; upward it is as `Linear`.
+    /// Names: a point's value is the index of one, from 0. For the horizontal axis only; a vertical
+    /// one is drawn as `Linear`.
     Names(Vec<String>),
 }
 
 /// A curve, or over names a set of dots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// What it is of. The name decides how it looks.
+    /// Its name, which determines its colour, marker and dashes.
     pub name: String,
-    /// Its points, in any order. Those that are no number are left out.
+    /// Its points, in any order. Points that are not finite are left out.
     pub points: Vec<Point>,
 }
 
 /// A point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Across.
+    /// The horizontal value.
     pub x: f64,
-    /// Upward.
+    /// The vertical value.
     pub y: f64,
-    /// From where to where the samples reach, upward.
+    /// The vertical range of the samples.
     pub spread: Option<(f64, f64)>,
 }
 
 impl Point {
-    /// A point without a spread.
+    /// Makes a point without a spread.
     #[must_use]
     pub const fn new(x: f64, y: f64) -> Self {
         Self { x, y, spread: None }
     }
 
-    /// The point with a spread from `low` to `high`.
+    /// Returns the point with a spread from `low` to `high`.
     #[must_use]
     pub const fn spread(self, low: f64, high: f64) -> Self {
         Self {
@@ -129,7 +129,7 @@ impl Point {
 }
 
 impl Plot {
-    /// The plot as an SVG element. Costs time and text in proportion to the points.
+    /// Returns the plot as an SVG element. Costs time and text in proportion to the points.
     #[must_use]
     pub fn svg(&self) -> String {
         let plot = self.drawable();
@@ -151,7 +151,8 @@ impl Plot {
         out
     }
 
-    /// With finite points only, each curve's from left to right, and without curves that have none.
+    /// Returns the plot with only finite points, sorted from left to right, and without curves that
+    /// have none.
     fn drawable(&self) -> Self {
         let names = match &self.x.scale {
             Scale::Names(names) => Some(names.len() as f64 - 0.5),
@@ -182,7 +183,7 @@ impl Plot {
 
     fn description(&self) -> String {
         let scale = |axis: &Axis| match axis.scale {
-            Scale::Log => ", by powers",
+            Scale::Log => ", logarithmic",
             Scale::Linear | Scale::Names(_) => "",
         };
         let names: Vec<&str> = self
@@ -191,7 +192,7 @@ impl Plot {
             .map(|curve| curve.name.as_str())
             .collect();
         format!(
-            "{} Across: {}{}. Upward: {}{}. Shown: {}.",
+            "{} Horizontal axis: {}{}. Vertical axis: {}{}. Shown: {}.",
             self.about,
             self.x.label,
             scale(&self.x),
@@ -206,13 +207,13 @@ impl Plot {
     }
 }
 
-/// A text as the content of an element or of an attribute in double quotes.
+/// Escapes a text for the content of an element or of an attribute in double quotes.
 fn escape(text: &str) -> String {
-    // An apostrophe may stay as it is.
+    // An apostrophe need not be escaped there.
     Escaped(text).to_string().replace("&#39;", "'")
 }
 
-/// A coordinate, to a hundredth.
+/// Formats a coordinate, to a hundredth.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -1,7 +1,7 @@
-//! How a curve looks: a colour, a marker and dashes, by its name alone.
+//! The look of a curve: a colour, a marker and dashes, determined by its name alone.
 //!
-//! The names of the lab have looks of their own, chosen so that those that stand in one plot differ
-//! in all three. Any other name gets one from its letters.
+//! The names of the lab have fixed looks, chosen so that those in one plot differ in colour and
+//! marker. Any other name gets its look from a hash.
 
 use brickyard_machine::fnv1a;
 
@@ -17,10 +17,10 @@ const MARKERS: [&str; 8] = [
     "M0-5.2l5 3.7l-1.9 5.9h-6.2l-1.9-5.9z",
 ];
 
-/// Dashes, and none.
+/// Dashes; the first is a solid line.
 const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "4 2"];
 
-/// How many colours `style.css` has.
+/// The number of colours in `style.css`.
 const HUES: usize = 8;
 
 /// The look of a curve.
@@ -28,9 +28,9 @@ const HUES: usize = 8;
 pub(super) struct Look {
     /// The number of its colour in `style.css`.
     pub(super) hue: usize,
-    /// The place of its marker.
+    /// The index of its marker in [`MARKERS`].
     marker: usize,
-    /// The place of its dashes.
+    /// The index of its dashes in [`DASHES`].
     dash: usize,
 }
 
@@ -39,17 +39,17 @@ impl Look {
         Self { hue, marker, dash }
     }
 
-    /// The marker as the data of a path around the origin.
+    /// Returns the marker as the data of an SVG path around the origin.
     pub(super) const fn marker(self) -> &'static str {
         MARKERS[self.marker]
     }
 
-    /// The dashes as SVG has them; empty for a whole line.
+    /// Returns the dashes as an SVG `stroke-dasharray`; empty for a solid line.
     pub(super) const fn dashes(self) -> &'static str {
         DASHES[self.dash]
     }
 
-    /// The look of what has this name.
+    /// Returns the look of the curve with this name.
     pub(super) fn of(name: &str) -> Self {
         match name {
             "brickyard" => Self::new(0, 0, 0),
@@ -60,7 +60,7 @@ impl Look {
             "combined-2007" => Self::new(5, 5, 4),
             "two-kinds-2005" => Self::new(6, 6, 2),
             "linux-6.12" => Self::new(7, 7, 3),
-            // The locks, beside which `list-2007`, `magazine-2013` and `brickyard` stand.
+            // The locks, plotted together with `list-2007`, `magazine-2013` and `brickyard`.
             "hold" => Self::new(1, 1, 1),
             "release" => Self::new(4, 4, 0),
             "ticket" => Self::new(6, 6, 2),
@@ -70,12 +70,12 @@ impl Look {
             "slqb-2008" => Self::new(2, 2, 1),
             "brickyard-pinned" => Self::new(6, 3, 3),
             "system" => Self::new(1, 1, 2),
-            other => Self::by_letters(other),
+            other => Self::by_hash(other),
         }
     }
 
-    /// FNV-1a, so that the same name looks the same everywhere and always.
-    fn by_letters(name: &str) -> Self {
+    /// Returns the look from the name's FNV-1a hash, the same in every plot.
+    fn by_hash(name: &str) -> Self {
         let hash = fnv1a(name);
         let part = |shift: u32, among: usize| (hash >> shift) as usize % among;
         Self::new(
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_one_plot_differs_in_colour_and_marker() {
+    fn curves_of_one_plot_differ_in_colour_and_marker() {
         let designs = [
             "vanilla",
             "two-kinds-2005",

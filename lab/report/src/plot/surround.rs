@@ -1,4 +1,4 @@
-//! What surrounds the curves: grid, axes, their labels, and the curves' names.
+//! The surroundings of the curves: grid, axes, their labels, and the curves' names.
 
 use core::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::layout::{
 use super::palette::Look;
 use super::{Plot, Scale, escape, number};
 
-/// Writes all of it. Writing to a string cannot fail, so what `write!` gives is dropped throughout.
+/// Writes all of them. Writing to a string cannot fail, so the results of `write!` are ignored.
 pub(super) fn write(plot: &Plot, layout: &Layout, out: &mut String) {
     out.push_str("<g class=\"axes\" aria-hidden=\"true\">");
     write_stripes(plot, layout, out);
@@ -25,7 +25,7 @@ pub(super) fn write(plot: &Plot, layout: &Layout, out: &mut String) {
     write_names(plot, layout, out);
 }
 
-/// Every other name has a ground of its own, so that its dots are seen together.
+/// Writes a background for every other name, which groups the name's dots.
 fn write_stripes(plot: &Plot, layout: &Layout, out: &mut String) {
     let Scale::Names(names) = &plot.x.scale else {
         return;
@@ -148,15 +148,14 @@ fn write_names(plot: &Plot, layout: &Layout, out: &mut String) {
     out.push_str("</g>");
 }
 
-/// A thin line from a curve's end to its name, and the marker there.
+/// Writes a thin line from a curve's end to its name, and the marker there.
 fn write_lead(curve: &super::Curve, place: Anchor, layout: &Layout, out: &mut String) {
     let look = Look::of(&curve.name);
     let Some(last) = curve.points.last() else {
         return;
     };
     let (x, y) = (layout.across(last.x), layout.upward(last.y));
-    // Only what ends near the side is led to its name; a line across the plot would be one more
-    // curve.
+    // Only for curves that end near the right side: a line across the plot would look like a curve.
     if layout.right - x < LINE {
         let _ = write!(
             out,
@@ -177,7 +176,7 @@ fn write_lead(curve: &super::Curve, place: Anchor, layout: &Layout, out: &mut St
     );
 }
 
-/// A piece of line, where the plot has lines, and the marker.
+/// Writes a piece of the curve's line, if the plot has lines, and its marker.
 fn write_sample(name: &str, place: Anchor, lines: bool, out: &mut String) {
     let look = Look::of(name);
     let _ = write!(out, "<g class=\"hue-{}\">", look.hue);

@@ -1,26 +1,26 @@
-//! Round numbers along an axis, and their labels: short, as people write them (`200k`, `1.5M`,
-//! `0.02`).
+//! Round numbers along an axis, and their short labels (`200k`, `1.5M`, `0.02`).
 
 use super::extent::Extent;
 use super::layout::width_of;
 
-/// A place of an axis that has a number.
+/// A labelled position on an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tick {
-    /// The number.
+    /// Its value.
     pub(super) value: f64,
-    /// How it is written.
+    /// Its label.
     pub(super) label: String,
 }
 
-/// More places than these are too many to have a number each.
+/// The most measured values that have ticks of their own.
 const MEASURED_MAX: usize = 8;
 
-/// Free room between two labels side by side.
+/// The least space between two labels side by side.
 const APART: f64 = 8.0;
 
-/// Ticks of an axis across `room`. Few places have their own numbers, such as 8, 16 and 32 CPUs, as
-/// far as they have room side by side; many, and fractions on an even axis, have round ones.
+/// Returns the ticks of a horizontal axis of width `room`. A few measured values, such as 8, 16 and
+/// 32 CPUs, have ticks of their own, as far as their labels fit; for many values, and for fractions
+/// on a linear axis, the ticks are round numbers.
 pub(super) fn ticks_across(extent: Extent, values: &[f64], room: f64) -> Vec<Tick> {
     let mut places: Vec<f64> = values
         .iter()
@@ -49,8 +49,8 @@ pub(super) fn ticks_across(extent: Extent, values: &[f64], room: f64) -> Vec<Tic
     shown
 }
 
-/// Ticks of an axis, at most about `most` of them. `values` are those that the axis is of: where
-/// all are powers of two, so are the ticks of an axis of powers.
+/// Returns the ticks of an axis, at most about `most`. `values` are the values on the axis: if all
+/// are powers of two, so are the ticks of a logarithmic axis.
 pub(super) fn ticks(extent: Extent, values: &[f64], most: usize) -> Vec<Tick> {
     match extent {
         Extent::Names(_) => Vec::new(),
@@ -62,7 +62,7 @@ pub(super) fn ticks(extent: Extent, values: &[f64], most: usize) -> Vec<Tick> {
 
 fn linear(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let step = round_up((high - low) / most.max(1) as f64);
-    // The ends of an extent differ by more than a 10^11th, so these are exact.
+    // The ends of an extent differ by more than 1e-11 of their size, so these are exact.
     let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
     let last = last.min(first.saturating_add(2 * most as i64));
     let values: Vec<f64> = (first..=last).map(|i| i as f64 * step).collect();
@@ -74,7 +74,7 @@ fn linear(low: f64, high: f64, most: usize) -> Vec<Tick> {
     values.into_iter().map(tick).collect()
 }
 
-/// 1, 2 or 5 times a power of ten, at least `step`.
+/// Returns the least 1, 2 or 5 times a power of ten that is at least `step`.
 fn round_up(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     [1.0, 2.0, 5.0, 10.0]
@@ -123,17 +123,17 @@ fn powers(low: f64, high: f64, most: usize) -> Vec<Tick> {
     if found.len() >= 2 {
         return found;
     }
-    // So short a piece that it is as good as even.
+    // The range is so short that it is almost linear.
     let near = linear(10_f64.powf(low), 10_f64.powf(high), most.min(4));
     let above = near.into_iter().filter(|tick| tick.value > 0.0);
     above.collect()
 }
 
 impl Tick {
-    /// With a label that stands for itself.
+    /// Makes a tick whose label does not depend on the other ticks.
     fn alone(value: f64) -> Self {
         let mut label = label(value, value, value);
-        // What is not a round number of thousands is written out.
+        // Values that are not whole thousands are written in full.
         if (1e4..1e5).contains(&value) && value % 1e3 != 0.0 {
             label = format!("{value:.0}");
         }
@@ -144,7 +144,7 @@ impl Tick {
     }
 }
 
-/// `value` to the digits of `step`, in the unit that fits `size`.
+/// Formats `value` to the digits of `step`, in the unit that fits `size`.
 pub(super) fn label(value: f64, size: f64, step: f64) -> String {
     let (unit, letter) = match size.abs() {
         s if s >= 1e15 || (s > 0.0 && s < 1e-4) => return exponent(value, step),
@@ -169,7 +169,7 @@ fn exponent(value: f64, step: f64) -> String {
     format!("{:.*e}", orders.clamp(0.0, 15.0) as usize, value)
 }
 
-/// How many digits behind the point a step needs.
+/// Returns the number of digits behind the point that a step needs.
 fn digits_behind(step: f64) -> usize {
     (0..=14)
         .find(|&digits| {
@@ -179,7 +179,7 @@ fn digits_behind(step: f64) -> usize {
         .map_or(14, |digits| digits as usize)
 }
 
-/// A value by itself, to three or four digits.
+/// Formats a value by itself, to at most four digits.
 pub(super) fn short(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn few_places_have_their_own_numbers() {
+    fn a_few_values_have_ticks_of_their_own() {
         let of = |extent, values: &[f64]| -> Vec<String> {
             let found = ticks_across(extent, values, 400.0);
             found.into_iter().map(|tick| tick.label).collect()
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(of(Extent::Linear(8.0, 32.0), &cpus), ["8", "16", "32"]);
         assert_eq!(of(log(4.0, 16.0), &[8.0]), ["8"]);
         assert_eq!(of(log(6.0, 18.0), &[6.0, 18.0]), ["6", "18"]);
-        // What has no room is left out, and an axis of time has round numbers.
+        // Labels that do not fit are left out; fractions get round numbers.
         assert_eq!(
             of(Extent::Linear(1.0, 1000.0), &[1.0, 2.0, 3.0, 1000.0]),
             ["1", "1000"]
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_by_itself() {
+    fn values_by_themselves() {
         for (value, text) in [
             (0.0, "0"),
             (1234.5, "1235"),

@@ -1,4 +1,4 @@
-//! Figures that decide nothing: those of a pair that take longer, and the geometric mean of all.
+//! Figures with no part in the verdict: the costly ones of a pair, and the geometric mean of all.
 
 use crate::{
     Better, Gmean, GmeanCell, Host, RankSum, RatioInterval, Results, Row, Runs, SampleKind,
@@ -13,16 +13,16 @@ use super::tested::Test;
 pub struct Full {
     /// The 95 % interval of B / A.
     pub ratio: Option<RatioInterval>,
-    /// Hedges' g: positive is better. None of what is exact: its scatter is that of the work.
+    /// Hedges' g: positive is better. `None` for exact rows: their scatter is that of the work.
     pub hedges_g: Option<f64>,
     /// Cliff's delta: positive is better.
     pub cliffs_delta: Option<f64>,
-    /// p of the rank-sum test, not corrected: a second opinion beside Welch's, which wild samples
-    /// cannot carry away. Of rows that are tested.
+    /// p of the rank-sum test, not corrected: a check on Welch's test that is robust to outliers.
+    /// Only of rows that are tested.
     pub rank_sum_p: Option<f64>,
 }
 
-/// The figures that take longer.
+/// Computes the figures of a pair that take longer.
 pub(super) fn of(pair: &Pair, test: Test) -> Full {
     let (a, b) = (pair.a.samples(), pair.b.samples());
     let is_exact = pair.kind == Some(SampleKind::Exact);
@@ -31,7 +31,7 @@ pub(super) fn of(pair: &Pair, test: Test) -> Full {
         Better::Lower => Some(-1.0),
         Better::Neither => None,
     };
-    // No zero with a sign.
+    // Adding 0.0 turns -0.0 into 0.0.
     let signed = |effect: f64| sign.map(|sign| sign * effect + 0.0);
     let runs = if is_exact {
         Runs::Paired
@@ -49,12 +49,12 @@ pub(super) fn of(pair: &Pair, test: Test) -> Full {
     }
 }
 
-/// The geometric mean of all ratios, by the rules of the tables.
+/// Computes the geometric mean of all ratios, by the rules of the tables.
 pub(super) fn gmean(pairs: &[Pair]) -> Option<(Better, GmeanCell)> {
     let mut results = Results::new("both", Host::unknown());
     for (number, pair) in pairs.iter().enumerate() {
         for (config, row) in [("a", &pair.a), ("b", &pair.b)] {
-            // The number stands for the workload: no two pairs can be taken for one.
+            // The number replaces the workload, so that no two pairs have the same key.
             let row = Row::new(
                 config,
                 number.to_string(),

@@ -1,22 +1,22 @@
-//! Two documents of results held against each other: which of their rows measure the same, and what
-//! each such pair says.
+//! Two documents of results compared: which of their rows measure the same, and the verdict on each
+//! such pair.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `pair.rs` | two rows, and which of their samples are held against each other |
+//! | `pair.rs` | two rows, and which of their samples are compared |
 //! | `several.rs` | several runs of one build as one side |
-//! | `tested.rs` | how a pair is tested |
-//! | `full.rs` | figures that decide nothing: effect sizes, geometric mean |
+//! | `tested.rs` | the test of a pair |
+//! | `full.rs` | figures with no part in the verdict: effect sizes, geometric mean |
 //!
-//! Exact rows (`tested.rs`) are what they are: the gain is that of the means, and any difference
-//! counts. Else the means are held against each other by Welch's test, with p corrected by Holm for
-//! all pairs that are tested. A difference that counts and is greater than the threshold makes a
-//! row better or worse; a row that is not worse is the same only if a loss greater than the
-//! threshold can be ruled out, by the 95 % interval of the difference.
+//! For exact rows (`tested.rs`) the gain is that of the means, and any difference is significant.
+//! Otherwise the means are compared by Welch's test, with p corrected by Holm for all pairs that
+//! are tested. A significant difference greater than the threshold makes a row better or worse; a
+//! row that is not worse is the same only if a loss greater than the threshold can be ruled out by
+//! the 95 % interval of the difference.
 //!
 //! The samples of a timed row are rounds of one run, and runs of one build differ by more than
-//! their rounds. So it has a threshold of its own, which is for how many times one mean is the
-//! other, alike for times and for rates.
+//! their rounds. So timed rows have their own threshold, which bounds the ratio of the greater mean
+//! to the smaller, for times and rates alike.
 
 mod full;
 mod pair;
@@ -39,7 +39,7 @@ pub enum VerdictError {
     /// A row cannot be made of its samples.
     #[error(transparent)]
     Row(#[from] crate::RowError),
-    /// Two rows are one.
+    /// A row is there twice, or contradicts another.
     #[error(transparent)]
     Results(#[from] crate::ResultsError),
 }
@@ -51,52 +51,52 @@ pub struct Judge {
     pub alpha: f64,
     /// A loss or gain must be greater than this, in percent, to make a row worse or better.
     pub threshold_percent: f64,
-    /// Of timed rows one mean must be more than so many percent above the other.
+    /// What the samples of timed rows are, and their threshold.
     pub timed: Timed,
-    /// How much is worked out.
+    /// How much is computed.
     pub depth: Depth,
 }
 
 /// What the samples of a timed row are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Timed {
-    /// Rounds of one run. One mean must be more than so many percent above the other to make a row
+    /// Rounds of one run. One mean must be above the other by more than the threshold to make a row
     /// worse or better.
     Rounds {
-        /// In percent.
+        /// In percent of the smaller mean.
         threshold_percent: f64,
     },
-    /// Each the mean of a run. They are judged as all others.
+    /// Each sample is the mean of a run. They are judged like all others.
     Runs,
 }
 
-/// How much is worked out.
+/// How much is computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Depth {
     /// What a narrow table shows.
     Table,
-    /// Also effect sizes and the interval of the ratio, which takes 9,999 resamples a row of ten
-    /// samples or more.
+    /// Also effect sizes and the interval of the ratio, which takes 9,999 resamples per row with
+    /// ten samples or more.
     Full,
 }
 
-/// What a pair says.
+/// The verdict on a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// A gain that counts and is greater than the threshold.
+    /// A significant gain greater than the threshold.
     Better,
-    /// Such a loss.
+    /// A significant loss greater than the threshold.
     Worse,
-    /// It differs, and no percentage says by how much: from 0, or where neither way is better.
+    /// A significant difference without a percentage: from 0, or where neither direction is better.
     Changed,
-    /// No such loss, surely.
+    /// A loss greater than the threshold is ruled out.
     Same,
-    /// There may be one: the samples scatter too much, or are too few.
+    /// It is not ruled out: the samples scatter too much, or are too few.
     Unclear,
 }
 
 impl Verdict {
-    /// All of them, what matters most first.
+    /// All verdicts, the most important first.
     pub const ALL: [Self; 5] = [
         Self::Worse,
         Self::Better,
@@ -105,7 +105,7 @@ impl Verdict {
         Self::Unclear,
     ];
 
-    /// What it is called.
+    /// The verdict's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -123,43 +123,43 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A pair, judged.
+/// A pair and its verdict.
 #[derive(Debug)]
 pub struct Judged<'a> {
     /// The rows.
     pub pair: &'a Pair,
-    /// Positive is better. `None` where a side has no samples, where the baseline is 0 and the
-    /// other is not, and where neither way is better.
+    /// The gain of the means; positive is better. `None` where a side has no samples, where the
+    /// baseline is 0 and the other is not, and where neither direction is better.
     pub gain_percent: Option<f64>,
     /// How the pair was tested.
     pub test: Test,
-    /// Do the sides differ, and surely?
+    /// Whether the sides differ significantly.
     pub significant: bool,
-    /// What it comes to.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The gains that the 95 % interval of the difference reaches to: the worst, and the best. Of
-    /// what is tested.
+    /// The 95 % interval of the difference as gains: the worst, and the best. Only of pairs that
+    /// are tested.
     pub gain_interval: Option<Interval>,
-    /// What takes longer to work out.
+    /// Figures that take longer to compute, with [`Depth::Full`].
     pub full: Option<Full>,
 }
 
-/// All of it.
+/// The verdicts on all pairs.
 #[derive(Debug)]
 pub struct Judgements<'a> {
     /// The rules.
     pub judge: Judge,
-    /// In the order of the baseline.
+    /// The pairs, in the order of the baseline.
     pub rows: Vec<Judged<'a>>,
-    /// How many pairs p is corrected for.
+    /// The number of tests that p is corrected for.
     pub tests: usize,
-    /// Which way of the ratios is better, and their geometric mean. `None` where no row gives a
-    /// ratio.
+    /// Which direction of the ratios is better, and their geometric mean. `None` where no row gives
+    /// a ratio.
     pub gmean: Option<(Better, GmeanCell)>,
 }
 
 impl Judgements<'_> {
-    /// How many rows were judged so.
+    /// Returns the number of rows with this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         let of_verdict = self.rows.iter().filter(|row| row.verdict == verdict);
         of_verdict.count()
@@ -167,7 +167,7 @@ impl Judgements<'_> {
 }
 
 impl Judge {
-    /// Judges every pair; `each` is called before one is.
+    /// Judges every pair; `each` is called before each of them.
     pub fn compare<'a>(&self, pairs: &'a [Pair], mut each: impl FnMut()) -> Judgements<'a> {
         let tests = tests(pairs);
         let judged = pairs.iter().zip(&tests).map(|(pair, test)| {
@@ -220,11 +220,11 @@ impl Judge {
         }
     }
 
-    /// The gains that make a pair neither better nor worse.
+    /// Returns the range of gains that make a pair neither better nor worse.
     fn allowed(&self, pair: &Pair) -> Interval {
         let (most, least) = match (pair.kind, self.timed) {
             (Some(SampleKind::Timed), Timed::Rounds { threshold_percent }) => {
-                // So many percent above the other is fewer percent below.
+                // Seen from the greater mean, the same difference is a smaller percentage.
                 let below = 100.0 * threshold_percent / (100.0 + threshold_percent);
                 (threshold_percent, below)
             }
@@ -238,13 +238,13 @@ impl Judge {
     }
 }
 
-/// The gain in percent, where there is one: not from 0, where any number would be arbitrary.
+/// Returns the gain in percent; `None` from a base of 0, where any number would be arbitrary.
 fn gain(better: Better, now: f64, base: f64) -> Option<f64> {
     let gain = gain_percent(better, now, base);
     (gain.is_finite() && (base != 0.0 || now == 0.0)).then_some(gain)
 }
 
-/// The gains that the 95 % interval of the difference reaches to.
+/// Returns the 95 % interval of the difference as gains.
 fn gain_interval(pair: &Pair) -> Option<Interval> {
     let (a, b) = pair.means()?;
     let by = if does_not_vary(pair) {

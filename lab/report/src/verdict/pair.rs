@@ -1,18 +1,18 @@
-//! Two rows that measure the same, and which of their samples are held against each other.
+//! Two rows that measure the same, and which of their samples are compared.
 //!
-//! Of exact rows those of the runs that both have: the same run is the same work. Of timed ones
-//! all, for no round of the one belongs to a round of the other.
+//! Of exact rows the samples of runs that both have: the same run is the same work. Of timed rows
+//! all: no round of one side belongs to a round of the other.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::{Better, Metric, Row, RowError, SampleKind};
 
-/// Which rows are held against each other.
+/// Which rows are compared.
 #[derive(Debug, Clone, Copy)]
 pub enum Chosen<'a> {
-    /// Those of the same configuration.
+    /// Rows of the same configuration.
     All,
-    /// Those of one configuration and those of another.
+    /// Rows of one configuration with rows of another.
     Configs {
         /// The baseline's.
         a: &'a str,
@@ -24,17 +24,17 @@ pub enum Chosen<'a> {
 /// The rows of two sides, matched.
 #[derive(Debug)]
 pub struct Matched {
-    /// In the order of the baseline.
+    /// The pairs, in the order of the baseline.
     pub pairs: Vec<Pair>,
     /// The names of rows that only one side has.
     pub alone: [Vec<String>; 2],
 }
 
 impl Matched {
-    /// Matches those rows of both sides whose name is wanted.
+    /// Matches the rows of both sides whose names pass `is_wanted`.
     ///
     /// # Errors
-    /// Where a row cannot be made of the samples that are compared.
+    /// If a row cannot be made of the samples that are compared.
     pub fn new(
         [a, b]: [&[&Row]; 2],
         chosen: Chosen<'_>,
@@ -64,7 +64,7 @@ impl Matched {
     }
 }
 
-/// What rows are matched by: configuration if that matters, workload, metric.
+/// The key by which rows are matched: configuration (with [`Chosen::All`] only), workload, metric.
 type Key<'a> = (Option<&'a str>, &'a str, &'a str);
 
 fn key<'a>(row: &'a Row, chosen: Chosen<'_>) -> Key<'a> {
@@ -72,7 +72,7 @@ fn key<'a>(row: &'a Row, chosen: Chosen<'_>) -> Key<'a> {
     (config, row.workload(), row.metric().name)
 }
 
-/// How a row is called.
+/// Returns a row's name; without the configuration where two configurations are compared.
 #[must_use]
 pub fn row_name(row: &Row, chosen: Chosen<'_>) -> String {
     match chosen {
@@ -84,26 +84,26 @@ pub fn row_name(row: &Row, chosen: Chosen<'_>) -> String {
 /// A row of each side that measure the same.
 #[derive(Debug)]
 pub struct Pair {
-    /// What both are called.
+    /// The name of both rows.
     pub name: String,
-    /// The baseline's, with the samples that are compared.
+    /// The baseline's row, with the samples that are compared.
     pub a: Row,
-    /// The other's.
+    /// The other side's.
     pub b: Row,
-    /// How the samples came about. `None` where neither document says.
+    /// How the samples were obtained. `None` where neither document has it.
     pub kind: Option<SampleKind>,
-    /// How many samples each side has in its document.
+    /// The number of samples of each side in its document.
     pub of: [usize; 2],
 }
 
 impl Pair {
-    /// Pairs them.
+    /// Pairs two rows, and keeps of exact ones only the samples of runs that both have.
     ///
     /// # Errors
-    /// Where a row cannot be made of the samples that are compared.
+    /// If a row cannot be made of the samples that are compared.
     pub fn new(name: String, a: &Row, b: &Row) -> Result<Self, RowError> {
         let kind = match (a.kind(), b.kind()) {
-            // What one of them calls timed is not taken for exact.
+            // Timed if either document marks it timed.
             (Some(SampleKind::Timed), _) | (_, Some(SampleKind::Timed)) => Some(SampleKind::Timed),
             (one, other) => one.or(other),
         };
@@ -115,8 +115,7 @@ impl Pair {
                 let mut is_common = runs(row).into_iter().map(|run| common.contains(&run));
                 samples.retain(|_| is_common.next().unwrap_or(false));
             }
-            // A document of an older version may say of a metric that one way is better where today
-            // neither is.
+            // An older document may have a better direction for a metric that has none today.
             let better = if neither.contains(&true) {
                 Better::Neither
             } else {
@@ -142,18 +141,18 @@ impl Pair {
         self.a.summary().mean().zip(self.b.summary().mean())
     }
 
-    /// Which way is better.
+    /// Which direction is better.
     pub fn better(&self) -> Better {
         self.a.metric().better
     }
 
-    /// Does one side have runs that the other lacks, so that they are left out?
+    /// Returns true if runs were left out that only one side has.
     pub fn is_part(&self) -> bool {
         self.of != [&self.a, &self.b].map(|row| row.samples().len())
     }
 }
 
-/// The runs of a row's samples, which rise.
+/// Returns the runs of a row's samples.
 fn runs(row: &Row) -> BTreeSet<u32> {
     match row.runs() {
         Some(runs) => runs.iter().copied().collect(),

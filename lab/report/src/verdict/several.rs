@@ -1,17 +1,18 @@
 //! Several runs of one build, as one side of a comparison.
 //!
-//! What is timed scatters more from run to run than within a run, so of several runs each is one
-//! sample: its mean. What is exact is the same in all of them, and stays as the first has it.
+//! Timed rows scatter more from run to run than within a run, so each of several runs gives one
+//! sample: its mean. Exact rows are the same in all runs, and are taken from the first.
 
 use std::collections::HashMap;
 
 use super::VerdictError;
 use crate::{Metric, Results, Row, SampleKind};
 
-/// The rows of the first run, where what is not exact has a sample for each run that has the row.
+/// Returns the rows of the first run. Rows that are not exact have one sample for each run that has
+/// the row: its mean there.
 ///
 /// # Errors
-/// Where the runs cannot be put together.
+/// If a row cannot be made of the means, or is in the first run twice.
 pub fn as_samples(first: &Results, more: &[Results]) -> Result<Results, VerdictError> {
     let more: Vec<HashMap<Key<'_>, &Row>> = more
         .iter()
@@ -35,7 +36,7 @@ pub fn as_samples(first: &Results, more: &[Results]) -> Result<Results, VerdictE
     Ok(all)
 }
 
-/// What rows of two runs are matched by.
+/// The key by which rows of two runs are matched.
 type Key<'a> = (&'a str, &'a str, Metric<'a>);
 
 fn key(row: &Row) -> Key<'_> {

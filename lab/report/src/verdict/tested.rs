@@ -1,40 +1,40 @@
-//! How each pair of rows is tested.
+//! The test of each pair of rows.
 
 use crate::{Row, SampleKind, Welch, holm};
 
 use super::pair::Pair;
 
-/// Exact values that differ by less than this, relative to the larger, are the same: the last
-/// digits of another machine's arithmetic.
-const EXACTLY: f64 = 1e-9;
+/// Exact values that differ by at most this, relative to the larger, are the same: rounding on
+/// another machine.
+const TOLERANCE: f64 = 1e-9;
 
 /// How a pair was tested.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Test {
-    /// The same work on both sides, or nothing varies: the difference is what it is.
+    /// The same work on both sides, or no sample varies: any difference counts.
     Exact(Exactly),
-    /// By Welch's test.
+    /// Welch's test.
     Welch {
         /// Its p.
         p: f64,
-        /// The same after Holm's correction.
+        /// p after Holm's correction.
         p_holm: f64,
     },
-    /// Not at all: too few samples.
+    /// None: too few samples.
     None,
 }
 
-/// What is seen where there is nothing to test.
+/// The outcome for an exact pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exactly {
-    /// Every sample is that of the other side.
+    /// All samples are equal on both sides.
     Same,
-    /// Some are not.
+    /// Some samples differ.
     Changed,
 }
 
 impl Test {
-    /// Do the sides differ, and surely?
+    /// Returns true if the sides differ significantly at the level `alpha`.
     pub(super) fn is_significant(self, alpha: f64) -> bool {
         match self {
             Self::Exact(exactly) => exactly == Exactly::Changed,
@@ -44,7 +44,7 @@ impl Test {
     }
 }
 
-/// How each pair is tested, and with which outcome.
+/// Tests each pair.
 pub(super) fn tests(pairs: &[Pair]) -> Vec<Test> {
     let exactly: Vec<_> = pairs.iter().map(exactly).collect();
     let p = pairs.iter().zip(&exactly).map(|(pair, exactly)| {
@@ -67,8 +67,8 @@ pub(super) fn tests(pairs: &[Pair]) -> Vec<Test> {
         .collect()
 }
 
-/// What is seen of a pair that is exact: because its documents say so, or for want of their word
-/// because neither side varies.
+/// Returns the outcome of an exact pair: one that its documents mark exact, or that has no mark and
+/// no variation on either side.
 fn exactly(pair: &Pair) -> Option<Exactly> {
     let means = pair.means()?;
     let is_same = match pair.kind {
@@ -87,8 +87,8 @@ fn exactly(pair: &Pair) -> Option<Exactly> {
     })
 }
 
-/// p of Welch's test. Where no sample varies the clock is too coarse for their scatter: they surely
-/// differ, or do not.
+/// Returns p of Welch's test. Where no sample varies the clock is too coarse to show scatter: p is
+/// 0 if the means differ, and 1 if they do not.
 fn p(pair: &Pair) -> Option<f64> {
     if does_not_vary(pair) {
         let (a, b) = pair.means()?;
@@ -97,19 +97,19 @@ fn p(pair: &Pair) -> Option<f64> {
     Welch::of(pair.b.samples(), pair.a.samples()).map(|test| test.p)
 }
 
-/// Are both sides of several samples, all alike?
+/// Returns true if both sides have several samples and each side's are all equal.
 pub(super) fn does_not_vary(pair: &Pair) -> bool {
     let mut sides = [&pair.a, &pair.b].into_iter();
     sides.all(|row| row.summary().n() > 1 && is_constant(row))
 }
 
-/// Has the row samples, and are they all the same?
+/// Returns true if the row has samples and they are all equal.
 fn is_constant(row: &Row) -> bool {
     let summary = row.summary();
     summary.n() > 0 && summary.min() == summary.max()
 }
 
-/// Are these the same but for the last digits?
+/// Returns true if the values are equal within [`TOLERANCE`].
 fn is_the_same(a: f64, b: f64) -> bool {
-    (a - b).abs() <= EXACTLY * a.abs().max(b.abs())
+    (a - b).abs() <= TOLERANCE * a.abs().max(b.abs())
 }

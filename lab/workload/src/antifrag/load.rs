@@ -1,57 +1,59 @@
-//! The load: recorded traces, started one after another, each again and again until the load ends,
-//! and the file tree that each one works on.
+//! The load: recorded traces, started one after another and repeated until the load ends, and the
+//! file tree that each one works on.
 //!
-//! The protocol copies a kernel tree before each build. The copies are modelled: pages of files,
-//! written, and for every sixteenth of them a page of directory entries and inodes. Everything else
-//! is recorded.
+//! The protocol copies a kernel tree before each build. The copies are modelled: dirty pages of
+//! files, and for every sixteenth of them a page of directory entries and inodes. All else is
+//! recorded.
 
 use brickyard::node::Nodes;
 use brickyard::{Mobility, Order, Request};
 use brickyard_classics::LabZone;
 
 use crate::kernel::Kernel;
-use crate::pages::{PageId, Role, Whereabouts, mark};
+use crate::pages::{Location, PageId, Role, mark};
 use crate::processor::Processor;
 use crate::script::{Action, Script, Step};
 
-/// One page of slabs for so many pages of a tree.
-const PAGES_A_SLAB: u64 = 16;
+/// The pages of a tree for each page of slabs.
+const PAGES_PER_SLAB: u64 = 16;
 
 /// A trace that runs as part of the load.
 #[derive(Debug, Clone, Copy)]
 pub struct Program<'s> {
     /// The trace.
     pub script: &'s Script,
-    /// When it starts, in nanoseconds of the load.
+    /// Its start, in nanoseconds of the load.
     pub starts: u64,
-    /// The pages of the tree that is copied before it starts, and over which time.
+    /// The number of pages of the tree that is copied before it starts.
     pub tree: u64,
-    /// How long that takes, in nanoseconds; it ends when the trace starts.
+    /// The duration of that copying, in nanoseconds; it ends when the trace starts.
     pub copying: u64,
-    /// How much longer everything in it takes than it was recorded.
+    /// The factor by which its time is longer than recorded.
     pub stretch: f64,
 }
 
-/// A program under way.
+/// A running program.
 #[derive(Debug)]
 struct Running<'s> {
     program: Program<'s>,
     // Added to its page numbers, so that no two programs share one.
     pages_from: u32,
+    // The index of the next step.
     at: usize,
-    // When the current turn began.
+    // The start of the current repetition.
     began: u64,
+    // Pages of the tree copied so far.
     copied: u64,
 }
 
-/// What its requests came to.
+/// Counts of the load's requests and steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Served {
-    /// Requests of the load.
+    /// Requests made.
     pub asked: u64,
-    /// Not served.
+    /// Requests that failed.
     pub failed: u64,
-    /// Steps.
+    /// Steps done.
     pub steps: u64,
 }
 
@@ -60,12 +62,12 @@ pub struct Served {
 pub(super) struct Load<'s> {
     running: Vec<Running<'s>>,
     served: Served,
-    // Where the pages of trees begin: behind those of all programs.
+    // The first page number of trees, above those of all programs.
     trees_from: u32,
 }
 
 impl<'s> Load<'s> {
-    /// These programs. `None` where their pages together are more than can be numbered.
+    /// Makes a load of these programs. `None` if their pages together exceed 32-bit numbers.
     #[must_use]
     pub(super) fn new(programs: &[Program<'s>]) -> Option<Self> {
         let mut running = Vec::new();
@@ -90,19 +92,20 @@ impl<'s> Load<'s> {
         })
     }
 
-    /// The numbers of the traces' pages are below this; those of trees are not, and lead nowhere.
+    /// The number of the traces' pages: their page numbers are below this. Those of trees are not,
+    /// and their locations are not recorded.
     #[must_use]
     pub(super) const fn pages(&self) -> usize {
         self.trees_from as usize
     }
 
-    /// What its requests came to so far.
+    /// The counts of its requests so far.
     #[must_use]
     pub(super) const fn served(&self) -> Served {
         self.served
     }
 
-    /// Runs all programs from where they are until `until`.
+    /// Runs all programs up to the time `until`.
     pub(super) fn run<'z, 'k, Z: LabZone>(
         &mut self,
         until: u64,
@@ -128,7 +131,7 @@ impl<'s> Load<'s> {
         kernel.set_time(until);
     }
 
-    /// The program whose next step is due first, if that is before `until`.
+    /// Returns the program whose next step is due first and its time, if that is before `until`.
     #[inline]
     fn next(&self, until: u64) -> Option<(usize, u64)> {
         let due = self.running.iter().map(Running::due).enumerate();
@@ -138,7 +141,7 @@ impl<'s> Load<'s> {
 }
 
 impl Running<'_> {
-    /// When its next step is due.
+    /// Returns the time of its next step.
     #[inline]
     fn due(&self) -> u64 {
         let program = &self.program;
@@ -157,7 +160,7 @@ impl Running<'_> {
         (nanoseconds as f64 * self.program.stretch) as u64
     }
 
-    /// A page of the tree, and sometimes one of slabs.
+    /// Copies a page of the tree; every sixteenth time also allocates a page of slabs.
     fn copy<'z, 'k, Z: LabZone>(
         &mut self,
         trees_from: u32,
@@ -165,7 +168,7 @@ impl Running<'_> {
         nodes: &Nodes<'z, Z, &'k Kernel<'z, Z>>,
         served: &mut Served,
     ) {
-        // A number that no trace asks for, the same in every design.
+        // A number that no trace uses, the same in every design.
         let page = PageId(
             trees_from
                 .saturating_add(self.copied as u32)
@@ -181,7 +184,7 @@ impl Running<'_> {
             }
         };
         take(Mobility::Movable, Role::File, mark::DIRTY);
-        if self.copied.is_multiple_of(PAGES_A_SLAB) {
+        if self.copied.is_multiple_of(PAGES_PER_SLAB) {
             take(Mobility::Reclaimable, Role::SlabReclaimable, 0);
         }
     }
@@ -205,11 +208,11 @@ impl Running<'_> {
         let page = self.page(&step);
         match script.action(&step) {
             Action::Take(request) => {
-                let known = kernel.look(|pages| pages.place(page)) != Whereabouts::Unknown;
-                if known || step.lies_on_others() {
-                    // What the turn before left behind is written anew.
+                let known = kernel.look(|pages| pages.location(page)) != Location::Unknown;
+                if known || step.overlaps_used() {
+                    // The repetition before left this page; it is replaced.
                     kernel.give(page, step.order);
-                    kernel.change(|pages| pages.set_absent(page, Whereabouts::Unknown));
+                    kernel.change(|pages| pages.set_absent(page, Location::Unknown));
                 }
                 served.asked += 1;
                 let taken = kernel.take(nodes, 0, &request, step.role, step.marks, page);
@@ -229,7 +232,7 @@ impl Running<'_> {
         }
     }
 
-    /// The trace is at its end: its processes end, its files stay, and it begins again.
+    /// Ends the trace's processes, keeps its files, and starts it again.
     fn begin_again<Z: LabZone>(&mut self, kernel: &Kernel<'_, Z>) {
         self.began += self.stretched(self.program.script.duration()).max(1);
         self.at = 0;

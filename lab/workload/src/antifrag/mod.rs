@@ -1,10 +1,10 @@
-//! The protocol of 2005 and 2007: how many huge pages can be had under load, and at rest.
+//! The protocol of 2005 and 2007: how many huge pages can be allocated under load, and at rest.
 //!
-//! Seven kernel builds are started one after another, each on a copy of the tree, and a walk over
-//! the file system beside them. When all run, a huge page is asked for every tenth of a second, and
-//! each one that is had is held to the end of the pass. Then the rest: the processes end, the trees
-//! are deleted, a file as large as memory goes through the page cache and is deleted, and as many
-//! huge pages are asked for as memory has.
+//! Seven kernel builds are started one after another, each on its own copy of the tree, with a walk
+//! over the file system beside them. When all run, a huge page is requested every tenth of a
+//! second, and each one is held to the end of the pass. Then comes the pass at rest: the processes
+//! end, the trees are deleted, a file as large as memory goes through the page cache and is
+//! deleted, and as many huge pages are requested as memory has.
 
 mod load;
 mod profile;
@@ -31,21 +31,21 @@ use crate::script::Script;
 use crate::view::View;
 use load::Load;
 
-/// Tries of 2005; its text also says 160, its tables are of 275.
+/// The number of tries in 2005: 275 in its tables (the text also says 160).
 pub const TRIES_2005: usize = 275;
 
-/// Between two tries, in nanoseconds.
+/// The time between two tries, in nanoseconds.
 pub const PAUSE: u64 = 100_000_000;
 
-/// Builds at once.
+/// The number of builds that run at once.
 pub const BUILDS: usize = 7;
 
-/// How many times longer a CPU of these machines took than one of today: assumed, as 2 GHz of then
-/// against 3 GHz that do three times as much in each cycle.
+/// The factor by which CPUs of these machines are slower than today's. Assumed: 2 GHz then, against
+/// 3 GHz with about three times the work per cycle.
 pub const ERA: f64 = 4.0;
 
-/// How much longer a build takes on a machine of `cpus` CPUs than a trace of it that was recorded
-/// on `recorded` CPUs: seven share them, and each is slower.
+/// Returns the factor by which a build takes longer on a machine of `cpus` CPUs than in a trace
+/// recorded on `recorded` CPUs: seven builds share the CPUs, and each CPU is slower.
 #[must_use]
 pub fn stretch(recorded: usize, cpus: usize) -> f64 {
     ERA * (BUILDS * recorded.max(1)) as f64 / cpus.max(1) as f64
@@ -54,68 +54,66 @@ pub fn stretch(recorded: usize, cpus: usize) -> f64 {
 /// The settings of the protocol.
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol<'s> {
-    /// A kernel build, or what stands for one.
+    /// A kernel build, or a substitute.
     pub compile: &'s Script,
-    /// A walk over the file system, or what stands for one.
+    /// A walk over the file system, or a substitute.
     pub walk: &'s Script,
-    /// Bytes of a kernel tree.
+    /// The bytes of a kernel tree.
     pub tree: u64,
-    /// Nanoseconds from the start of one build to the start of the next.
+    /// The time from the start of one build to that of the next, in nanoseconds.
     pub gap: u64,
-    /// Nanoseconds that all run before the first try.
+    /// The time that all programs run before the first try, in nanoseconds.
     pub settle: u64,
-    /// How much longer a build takes than it was recorded. See [`stretch`].
+    /// The factor by which a build takes longer than recorded. See [`stretch`].
     pub stretch: f64,
-    /// How many tries under load; none: as many as memory has huge pages.
+    /// The number of tries under load. `None`: as many as memory has huge pages.
     pub tries: Option<usize>,
     /// How reclaim works.
     pub reclaim: Reclaim,
-    /// How much of memory is for the kernel, where a configuration has a zone for movable pages, in
-    /// per cent.
+    /// The percentage of memory for the kernel, in configurations with a zone for movable pages.
     pub kernel_core: u8,
-    /// Nanoseconds between two looks of the watcher.
+    /// The time between two samples, in nanoseconds.
     pub sample_every: u64,
 }
 
-/// What a pass came to.
+/// The result of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pass {
-    /// Tries.
+    /// The number of tries.
     pub tries: usize,
-    /// Huge pages had.
+    /// The number of huge pages allocated.
     pub got: usize,
 }
 
-/// What came of the protocol.
+/// The results of the protocol.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Result {
-    /// Huge pages that memory has in all.
+    /// The number of huge pages in all of memory.
     pub all: usize,
-    /// Under load.
+    /// The pass under load.
     pub load: Pass,
-    /// What the pages that could not move left possible when the pass under load began.
+    /// The huge pages that the immovable pages left possible when the pass under load began.
     pub load_possible: usize,
-    /// At rest.
+    /// The pass at rest.
     pub rest: Pass,
-    /// What the pages that could not move left possible at rest, when the last huge page was asked
-    /// for.
+    /// The huge pages that the immovable pages left possible at the end of the pass at rest.
     pub rest_possible: usize,
-    /// What the load asked for.
+    /// The load's requests.
     pub served: Served,
-    /// What happened under pressure.
+    /// Counts of reclaim and compaction.
     pub pressure: Pressure,
     /// Frames moved by compaction while the load ran; all others were moved at rest.
     pub moved_under_load: u64,
     /// Memory over time.
     pub samples: Vec<Sample>,
-    /// Requests of the load served from memory of another mobility.
+    /// Requests served from memory of another mobility.
     pub fallbacks: u64,
-    /// Was it ended before its time?
+    /// Whether the watcher ended the run early.
     pub interrupted: bool,
 }
 
 impl Result {
-    /// Huge pages in per cent of memory.
+    /// Returns a number of huge pages in percent of memory.
     #[must_use]
     pub fn percent(&self, pages: usize) -> f64 {
         match self.all {
@@ -125,14 +123,14 @@ impl Result {
     }
 }
 
-/// The machine of a profile: its memory in one zone, or two where a part of it is not mapped.
+/// Makes the machine of a profile: its memory in one zone, or in two if it has high memory.
 ///
 /// # Errors
-/// [`MachineError::TooSmall`].
+/// [`MachineError`], where its memory is too small or too large.
 pub fn machine(profile: &Profile, kernel_core: u8) -> core::result::Result<Machine, MachineError> {
     const FRAME_BYTES: usize = 4096;
     let mut machine = Machine::sized(profile.memory, profile.cpus, FRAME_BYTES)?;
-    // Whole blocks of the highest order, so that zones begin and end with one.
+    // Whole blocks of the highest order, so that zones are aligned to them.
     let frames = machine.frames() / profile.max.frames() * profile.max.frames();
     let span = FrameRange::new(0, frames);
     machine = machine.with_orders(profile.huge, profile.max);
@@ -150,7 +148,7 @@ pub fn machine(profile: &Profile, kernel_core: u8) -> core::result::Result<Machi
             },
         });
     }
-    // The advice of the posting: four blocks of the highest order.
+    // The posting recommends at least four blocks of the highest order.
     let advised = 4 * profile.max.frames() * FRAME_BYTES / 1024;
     machine.min_free_kbytes = machine.min_free_kbytes.max(advised);
     machine.sizing = Sizing::KernelCorePercent(kernel_core);
@@ -160,7 +158,7 @@ pub fn machine(profile: &Profile, kernel_core: u8) -> core::result::Result<Machi
 /// Runs the protocol on a machine with an allocator of this configuration.
 ///
 /// # Errors
-/// [`BuildError`] where the machine cannot be built.
+/// [`BuildError`] if the machine cannot be built.
 pub fn run<W: Watcher>(
     configuration: Configuration,
     machine: &Machine,
@@ -231,12 +229,12 @@ impl<W: Watcher> Job for Antifrag<'_, W> {
         stage.release_held();
         plain
             .check()
-            .expect("every invariant holds, whatever the load asks for");
+            .expect("every invariant holds, whatever the load requests");
         stage.result
     }
 }
 
-/// Seven builds and a walk.
+/// Returns seven builds and a walk.
 fn programs<'s>(protocol: &Protocol<'s>, machine: &Machine) -> Vec<Program<'s>> {
     let tree = protocol.tree / machine.frame_bytes as u64;
     let builds = (0..BUILDS as u64).map(|place| Program {
@@ -256,7 +254,7 @@ fn programs<'s>(protocol: &Protocol<'s>, machine: &Machine) -> Vec<Program<'s>> 
     core::iter::once(walk).chain(builds).collect()
 }
 
-/// The protocol under way.
+/// A run of the protocol.
 struct Stage<'a, 's, 'z, Z: LabZone> {
     machine: &'a Machine,
     protocol: &'a Protocol<'s>,
@@ -272,7 +270,7 @@ struct Stage<'a, 's, 'z, Z: LabZone> {
 }
 
 impl<Z: LabZone> Stage<'_, '_, '_, Z> {
-    /// False: ended by the watcher.
+    /// Runs the pass under load. Returns false if the watcher ended it.
     fn under_load(&mut self, watcher: &mut impl Watcher) -> bool {
         let begins = self.protocol.gap * (BUILDS as u64 + 1) + self.protocol.settle;
         if !self.run_to(begins, watcher) {
@@ -282,7 +280,7 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         let tries = self.protocol.tries.unwrap_or(self.result.all);
         for _ in 0..tries {
             self.result.load.tries += 1;
-            self.result.load.got += usize::from(self.ask());
+            self.result.load.got += usize::from(self.take_huge_page());
             let next = self.now + PAUSE;
             if !self.run_to(next, watcher) {
                 return false;
@@ -298,18 +296,17 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         self.end_everything();
         self.stream_file();
         self.sample(watcher);
-        // As many as memory has: the passes of 2007 ask for all of it.
+        // As many as memory has: the passes of 2007 request all of it.
         for _ in 0..self.result.all {
             self.result.rest.tries += 1;
-            self.result.rest.got += usize::from(self.ask());
+            self.result.rest.got += usize::from(self.take_huge_page());
         }
-        // What is held counts as clear; slabs that were given back meanwhile no longer stand in the
-        // way.
+        // Held pages count as clear; slabs freed during the pass no longer block a huge page.
         self.result.rest_possible = possible(self.plain, self.kernel, self.machine.huge_order);
         self.sample(watcher);
     }
 
-    /// Runs the load until `until`, with samples on the way.
+    /// Runs the load up to the time `until`, with samples. Returns false if the watcher ended it.
     fn run_to(&mut self, until: u64, watcher: &mut impl Watcher) -> bool {
         while self.now < until {
             let next = until.min(self.next_sample.max(self.now + 1));
@@ -321,15 +318,15 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
                 self.next_sample = self.now + self.protocol.sample_every.max(1);
                 self.sample(watcher);
             }
-            if !watcher.goes_on(self.load.served().steps) {
+            if !watcher.progress(self.load.served().steps) {
                 return false;
             }
         }
         true
     }
 
-    /// Asks for a huge page, and holds it.
-    fn ask(&mut self) -> bool {
+    /// Requests a huge page and holds it. Returns false if there is none.
+    fn take_huge_page(&mut self) -> bool {
         let request = Request::new(self.machine.huge_order, Mobility::Movable);
         let held = self
             .kernel
@@ -349,19 +346,19 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         }
     }
 
-    /// The processes end and the trees are deleted. What the kernel keeps of them, it keeps:
-    /// unmovable slabs, and slabs that are not empty yet.
+    /// Ends the processes and deletes the trees. Unmovable slabs stay, and slabs that are not
+    /// empty.
     fn end_everything(&self) {
         let goes = |block: &Block| match block.role {
             Role::Anonymous | Role::PageTable | Role::Kernel | Role::File => true,
-            // Most inodes of deleted files are gone, and few slabs have anything else.
+            // Most inodes of deleted files are freed, and few slabs hold other objects.
             Role::SlabReclaimable => !block.page.0.is_multiple_of(8),
             _ => false,
         };
         self.kernel.end(goes);
     }
 
-    /// A file as large as memory goes through the page cache, and is deleted.
+    /// Reads a file as large as memory through the page cache, and deletes it.
     fn stream_file(&self) {
         let request = Request::page(Mobility::Movable);
         for _ in 0..self.machine.frames() {
@@ -383,6 +380,6 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         let view = View::new(self.kernel, self.plain, self.now);
         let sample = view.sample(self.machine.huge_order);
         self.result.samples.push(sample);
-        watcher.sees(&view);
+        watcher.sample(&view);
     }
 }

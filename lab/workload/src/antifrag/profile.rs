@@ -1,10 +1,10 @@
-//! The machines of the documents, as far as they tell, and what was published of them.
+//! The machines of the documents, as far as they are described, and their published figures.
 //!
 //! The mail of 2007 gives names, architectures and times; the number of CPUs follows from CPU time
-//! over elapsed time (kernbench keeps all CPUs busy but on one of them). Memory is not given; what
-//! stands here is assumed, small enough that seven kernel trees do not fit. Huge pages: 2 MiB on
-//! x86 (order 9), 16 MiB on ppc64 with its 4 KiB pages (order 12). The posting of 2005 says that
-//! 296 blocks of 4 MiB are 78 % of physical memory, so its machine had 1.5 GiB.
+//! over elapsed time (kernbench keeps all CPUs busy on all machines but one). Memory is not given;
+//! the sizes here are assumed, small enough that seven kernel trees do not fit. Huge pages: 2 MiB
+//! on x86 (order 9), 16 MiB on ppc64 with its 4 KiB pages (order 12). According to the posting of
+//! 2005, 296 blocks of 4 MiB are 78 % of physical memory, so its machine had 1.5 GiB.
 
 use std::sync::LazyLock;
 
@@ -18,30 +18,30 @@ use crate::printed::rows;
 /// A machine of one of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Profile {
-    /// Its name there.
+    /// Its name in the document.
     pub name: &'static str,
     /// Its architecture.
     pub architecture: &'static str,
-    /// Bytes of memory.
+    /// The bytes of memory.
     pub memory: u64,
-    /// What its memory is known from.
+    /// The source of that figure.
     pub memory_from: Known,
-    /// CPUs.
+    /// The number of CPUs.
     pub cpus: usize,
     /// The order of a huge page.
     pub huge: Order,
-    /// The highest order that its allocator has.
+    /// The highest order of its allocator.
     pub max: Order,
-    /// Has it memory that the kernel does not map? From this byte on.
+    /// The first byte of high memory, which the kernel does not map. `None` if it has none.
     pub high_memory_from: Option<u64>,
 }
 
-/// Where a figure of a profile is from.
+/// The source of a profile's figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// The document tells.
-    Told,
-    /// It does not; assumed.
+    /// The document.
+    Published,
+    /// None: it is assumed.
     Assumed,
 }
 
@@ -53,7 +53,7 @@ impl Profile {
         name: "desktop-2005",
         architecture: "x86",
         memory: 1518 * MIB,
-        memory_from: Known::Told,
+        memory_from: Known::Published,
         cpus: 2,
         huge: Order::new(10),
         max: Order::new(10),
@@ -72,8 +72,8 @@ impl Profile {
         Self::assumed("gekko-lp4", "ppc64", 2048, 1, [12, 12]),
     ];
 
-    /// A machine without high memory, whose size nobody told. The orders are that of a huge page
-    /// and the highest.
+    /// A machine without high memory, whose memory size is assumed. The orders are that of a huge
+    /// page and the highest.
     const fn assumed(
         name: &'static str,
         architecture: &'static str,
@@ -93,7 +93,7 @@ impl Profile {
         }
     }
 
-    /// The profile with this name.
+    /// Returns the profile with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let all = core::iter::once(Self::OF_2005).chain(Self::OF_2007);
@@ -111,20 +111,20 @@ impl Profile {
 }
 
 named! {
-    /// The patches that a published row was measured with.
+    /// The reclaim patches with which a published row was measured.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Reclaim {
         /// None: reclaim takes the oldest pages.
         Plain => "plain",
         /// Whitcroft's lumpy reclaim.
         Lumpy => "lumpy",
-        /// Compaction, as since 2010; no document has figures for it.
+        /// Compaction, as in Linux since 2010; no document has figures for it.
         Compaction => "compaction",
     }
 }
 
 impl Reclaim {
-    /// What a request that finds nothing tries.
+    /// Returns the steps that a request takes when no free block is found.
     #[must_use]
     pub const fn slow_path(self) -> SlowPath {
         match self {
@@ -135,7 +135,7 @@ impl Reclaim {
     }
 }
 
-/// What 2007 published: per cent of memory as huge pages.
+/// Figures published in 2007: percent of memory allocated as huge pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Published {
     /// Under load.
@@ -144,16 +144,16 @@ pub struct Published {
     pub rest: u8,
 }
 
-/// A line of a table of 2007: its table, the machine, its architecture, and the four kernels,
-/// vanilla, list-based, zone-based, combined.
+/// A line of a table of 2007: the table, the machine, its architecture, and the figures of the four
+/// kernels: vanilla, list-based, zone-based, combined.
 pub type Line2007 = [&'static str; 7];
 
-/// The eight tables of 2007. bl6-13 was taken from its author before the combined kernel, whose 0
-/// means nothing.
+/// The eight tables of 2007. On bl6-13 the combined kernel was not measured (the machine had been
+/// removed); its 0 there is a missing value.
 pub static OF_2007: LazyLock<Vec<Line2007>> =
     LazyLock::new(|| rows(include_str!("published-2007.csv")));
 
-/// What was published for a machine of 2007, if anything was.
+/// Returns the figures published for a machine of 2007. `None` if there are none.
 #[must_use]
 pub fn published(
     machine: &str,
@@ -182,8 +182,8 @@ pub fn published(
     })
 }
 
-/// What 2005 published: blocks of order 10 out of 275 tries under load, and as many as could be had
-/// at rest.
+/// Returns the figures published in 2005: blocks of order 10 allocated in 275 tries under load, and
+/// those allocated at rest.
 #[must_use]
 pub const fn published_2005(configuration: Configuration) -> Option<(u16, u16)> {
     match configuration {

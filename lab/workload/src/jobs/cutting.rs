@@ -1,49 +1,49 @@
-//! From a trace to jobs.
+//! Cutting a trace into jobs.
 //!
-//! - All of the command's processes are merged by time, as if one CPU ran them: what one process
-//!   does while another waits for it is one stream in any case.
-//! - Time between two of the command's events is computing, up to a bound; more is one wait for the
-//!   disk, however long: the trace does not tell the disk's part of it.
-//! - A page belongs to the job that took it. It is given back when the trace frees it, whoever does
-//!   that: the kernel frees page tables and closed files later, in whatever task happens to run. If
-//!   that job is over then, the page is given back at its end. What is freed and was not taken by a
-//!   job is dropped.
-//! - A page that is taken while a job has it has been freed by an event that was lost, and is given
+//! - All of the command's processes are merged by time, as if one CPU ran them: processes that wait
+//!   for each other are one stream anyway.
+//! - Time between two of the command's events is computing, up to a bound; longer times are one
+//!   wait for the disk, however long: the trace does not record the disk's part of it.
+//! - A page belongs to the job that took it. It is given back when the trace frees it, in whatever
+//!   task: the kernel frees page tables and closed files later, in any task that happens to run. If
+//!   that job has ended by then, the page is given back at the job's end. Frees of pages that no
+//!   job took are dropped.
+//! - If a page is taken while a job holds it, the event of its free was lost; the page is given
 //!   back first.
 //! - Requests that failed on the host are left out.
 
 use brickyard_trace::{Event, Trace, What};
 
-use super::family::{Family, JobsError, Kin, Whose, comm};
 use super::held::{Block, Held, Part};
+use super::processes::{JobsError, Origin, ProcessTree, Processes, comm};
 use super::{Job, Step};
 use crate::roles::Reader;
 
-/// Where a job begins and ends.
+/// Where jobs begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cut {
     /// One job: the whole command.
     Whole,
-    /// A new job wherever one of the command's processes becomes this program. What comes before
-    /// the first belongs to the first. These processes should run one after another, as by
+    /// A new job whenever one of the command's processes executes this program. Events before the
+    /// first one belong to the first job. These processes should run one after another, as with
     /// `make -j1`.
     ByProcess(&'static str),
 }
 
-/// Which time is spent waiting.
+/// Which gaps between events are waits for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Waits {
-    /// None: what the command reads is in memory.
+    /// None: the files that the command reads are in memory.
     Never,
-    /// More than so many nanoseconds between two events is a wait for the disk.
+    /// Gaps of more than so many nanoseconds.
     Above {
-        /// How many.
+        /// The nanoseconds.
         ns: u64,
     },
 }
 
 impl Waits {
-    /// Above 4 ms: somewhat less than a disk that turns takes.
+    /// Above 4 ms: slightly less than an access to a rotating disk.
     pub const USUAL: Self = Self::Above { ns: 4_000_000 };
 }
 
@@ -52,20 +52,20 @@ impl Waits {
 pub struct How {
     /// Where jobs begin.
     pub cut: Cut,
-    /// Which time is spent waiting.
+    /// Which gaps are waits for the disk.
     pub waits: Waits,
-    /// Whose events count.
-    pub whose: Whose,
+    /// The processes whose events are used.
+    pub processes: Processes,
 }
 
-/// Cuts `trace` into jobs, in order of time. Of 100,000 events that takes some 20 ms.
+/// Cuts `trace` into jobs, in order of time. 100,000 events take about 20 ms.
 ///
 /// # Errors
-/// [`JobsError`] where the trace does not tell which events count, or no process is of the name
-/// that it should be cut by.
+/// [`JobsError`] where the command's processes cannot be identified, or no process has the name to
+/// cut by.
 pub fn cut(trace: &Trace, how: &How) -> Result<Vec<Job>, JobsError> {
-    let mut family = Family::new(trace, how.whose)?;
-    let kin = family.of_all(trace)?;
+    let mut tree = ProcessTree::new(trace, how.processes)?;
+    let origins = tree.origins_of(trace)?;
     let (by, name) = match how.cut {
         Cut::Whole => (None, name_of(trace)),
         Cut::ByProcess(name) => (Some(name), name.to_owned()),
@@ -78,17 +78,17 @@ pub fn cut(trace: &Trace, how: &How) -> Result<Vec<Job>, JobsError> {
         last: None,
     };
     let mut begun = 0;
-    for (event, kin) in trace.events.iter().zip(kin) {
-        if kin != Kin::Stranger {
-            cutter.time_goes_on(event.time);
+    for (event, origin) in trace.events.iter().zip(origins) {
+        if origin != Origin::Other {
+            cutter.advance_to(event.time);
         }
-        if kin == Kin::Becomes && by == Some(trace.name(event.name)) {
+        if origin == Origin::Exec && by == Some(trace.name(event.name)) {
             begun += 1;
             if begun > 1 {
                 cutter.jobs.push(Job::default());
             }
         }
-        cutter.follow(event, kin)?;
+        cutter.follow(event, origin)?;
     }
     match by {
         Some(name) if begun == 0 => Err(JobsError::NoProcess(name.to_owned())),
@@ -96,12 +96,12 @@ pub fn cut(trace: &Trace, how: &How) -> Result<Vec<Job>, JobsError> {
     }
 }
 
-/// What the one job of a trace is called.
+/// Returns the name of a trace's single job.
 fn name_of(trace: &Trace) -> String {
     comm(&trace.header.command).unwrap_or_else(|| "trace".to_owned())
 }
 
-/// The jobs with their names.
+/// Names the jobs.
 fn named(mut jobs: Vec<Job>, cut: Cut, name: &str) -> Vec<Job> {
     for (job, number) in jobs.iter_mut().zip(1_u32..) {
         job.name = match cut {
@@ -112,20 +112,20 @@ fn named(mut jobs: Vec<Job>, cut: Cut, name: &str) -> Vec<Job> {
     jobs
 }
 
-/// The jobs so far; the last is the one that goes on.
+/// The jobs so far; the last is the current one.
 #[derive(Debug)]
 struct Cutter {
     reader: Reader,
     waits: Waits,
     jobs: Vec<Job>,
     held: Held,
-    /// When the command's last event was.
+    /// The time of the command's last event.
     last: Option<u64>,
 }
 
 impl Cutter {
-    /// What lies between the command's last event and this time.
-    fn time_goes_on(&mut self, time: u64) {
+    /// Adds the time from the command's last event to `time`, as computing or as a wait.
+    fn advance_to(&mut self, time: u64) {
         let last = self.last.replace(time).unwrap_or(time);
         let ns = time.saturating_sub(last);
         let current = self.jobs.len() - 1;
@@ -138,10 +138,10 @@ impl Cutter {
         }
     }
 
-    fn follow(&mut self, event: &Event, kin: Kin) -> Result<(), JobsError> {
+    fn follow(&mut self, event: &Event, origin: Origin) -> Result<(), JobsError> {
         let current = self.jobs.len() - 1;
         let taken = match event.what {
-            What::Alloc { mobility, flags } if kin != Kin::Stranger => {
+            What::Alloc { mobility, flags } if origin != Origin::Other => {
                 Some(self.reader.request(event.order, mobility, flags))
             }
             _ => None,

@@ -1,22 +1,22 @@
-//! Which frames of the recorded host the jobs hold, and which page of which job each is.
+//! The frames of the recorded host that jobs hold, and the job and page of each.
 
 use std::collections::BTreeMap;
 
 use brickyard_trace::{Event, What};
 
-/// A run of frames that lie in one block of one job.
+/// A run of frames within one block of one job.
 #[derive(Debug, Clone, Copy)]
 struct HeldRange {
     frames: u64,
     block: Block,
-    /// Where in its block it begins.
+    /// Its offset in the block, in frames.
     offset: u64,
 }
 
 /// A block that a job took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Block {
-    /// The place of the job.
+    /// The index of the job.
     pub(super) job: usize,
     /// Its first page.
     pub(super) page: u32,
@@ -25,7 +25,7 @@ pub(super) struct Block {
 /// An aligned part of a block that is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
-    /// The place of the job that took it.
+    /// The index of the job that took it.
     pub(super) job: usize,
     /// Its first page.
     pub(super) page: u32,
@@ -33,17 +33,17 @@ pub(super) struct Part {
     pub(super) order: u8,
 }
 
-/// Frames in use, as runs that do not overlap, by their first frame.
+/// Frames in use, as disjoint runs by their first frame.
 #[derive(Debug, Default)]
 pub(super) struct Held(BTreeMap<u64, HeldRange>);
 
 impl Held {
-    /// What an event changes: its frames are nobody's any more, which `gives` is told of what was
-    /// held; then they are `taker`'s, if it takes some.
+    /// Applies an event: removes its frames and calls `gives` for each part of them that was held;
+    /// then, for an allocation, adds them to `taker`, if there is one.
     pub(super) fn follow(&mut self, event: &Event, taker: Option<Block>, gives: impl FnMut(Part)) {
         let frames = event.order.frames() as u64;
         match event.what {
-            What::Alloc { .. } | What::Free => self.take_out(event.frame, frames, gives),
+            What::Alloc { .. } | What::Free => self.remove(event.frame, frames, gives),
             What::Failure { .. } | What::Fallback { .. } => return,
         }
         if let (What::Alloc { .. }, Some(block)) = (event.what, taker) {
@@ -56,8 +56,9 @@ impl Held {
         }
     }
 
-    /// Tells in parts as large as can be. O(log of the runs) for each run.
-    fn take_out(&mut self, frame: u64, frames: u64, mut gives: impl FnMut(Part)) {
+    /// Removes these frames, and calls `gives` for the largest aligned parts that were held. O(log
+    /// n) for each of them, of n runs.
+    fn remove(&mut self, frame: u64, frames: u64, mut gives: impl FnMut(Part)) {
         let end = frame.saturating_add(frames);
         let mut key = match self.0.range(..frame).next_back() {
             Some((&first, run)) if run.frames > frame - first => first,
@@ -77,13 +78,13 @@ impl Held {
                 }
             }
             parts(run, from, to, &mut gives);
-            // What is left before `frame` is not looked at again.
+            // Do not visit the remainder before `frame` again.
             key = frame;
         }
     }
 }
 
-/// The frames `from..to` of a run, in aligned parts of its block.
+/// Calls `gives` for the frames `from..to` of a run, in aligned parts of its block.
 fn parts(run: HeldRange, from: u64, to: u64, gives: &mut impl FnMut(Part)) {
     let (mut at, end) = (run.offset + from, run.offset + to);
     while at < end {

@@ -1,37 +1,37 @@
-//! Traces cut into jobs: what the tasks of a simulated multiprocessor do, one step after another.
+//! Traces cut into jobs: the steps of the tasks of a simulated multiprocessor.
 //!
-//! A trace tells what one command asked of the page allocator, on the host where it ran. An
-//! experiment wants that command as a task: compute so long, take a page, compute, give one back,
-//! wait for the disk; as often as there are instances of it, at a speed of its own. [`cut()`] makes
-//! the one into the other.
+//! A trace records one command's requests to the page allocator, on the host where it ran. A
+//! simulation needs that command as a task: compute for a time, take a page, compute, give one
+//! back, wait for the disk; in any number of instances, at the simulated machine's speed. [`cut()`]
+//! converts traces into such tasks.
 //!
-//! | module | what it tells |
+//! | module | what it holds |
 //! |---|---|
-//! | `family` | which events are the command's own |
-//! | `trimmed` | a trace with these alone |
-//! | `held` | which frames the jobs hold |
+//! | `processes` | which events are the command's own |
+//! | `trimmed` | a trace with only these events |
+//! | `held` | the frames that jobs hold |
 //! | `cutting` | the steps of each job |
 //! | [`suite`] | the workloads of the documents: which trace, how it is cut, how many instances |
 
 mod cutting;
-mod family;
 mod held;
+mod processes;
 pub mod suite;
 mod trimmed;
 
 use brickyard::{Context, Mobility};
 
 pub use cutting::{Cut, How, Waits, cut};
-pub use family::{JobsError, Whose};
+pub use processes::{JobsError, Processes};
 pub use suite::{Instances, UnknownWorkload, Workload};
 pub use trimmed::own_events;
 
-/// May who asks for a page wait for it?
+/// Whether the caller of a request may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Urgency {
-    /// It may sleep meanwhile.
+    /// It may sleep.
     MaySleep,
-    /// It may not: it holds a lock, or runs in an interrupt.
+    /// It must not sleep: it holds a lock, or runs in an interrupt.
     Atomic,
 }
 
@@ -46,13 +46,13 @@ impl From<Context> for Urgency {
 
 /// A step of a job.
 ///
-/// Pages have small numbers of the job's own, none of them used twice. A block of `order` is the
-/// pages from `page` on, 2^`order` of them.
+/// Pages have small numbers within the job, none of them used twice. A block of order `order` is
+/// the 2^`order` pages from `page` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Computing, in nanoseconds of the host that was recorded.
     Compute {
-        /// How long; more than 0.
+        /// The nanoseconds, at least 1.
         ns: u64,
     },
     /// A wait for the disk.
@@ -61,52 +61,52 @@ pub enum Step {
     Take {
         /// Its first page: one more than the last page of the block before.
         page: u32,
-        /// Its size.
+        /// Its order.
         order: u8,
-        /// What can be done with it later.
+        /// Its mobility.
         mobility: Mobility,
-        /// May who asks wait?
+        /// Whether the caller may wait.
         urgent: Urgency,
     },
     /// A block is given back, or an aligned part of one.
     Give {
         /// Its first page.
         page: u32,
-        /// Its size.
+        /// Its order.
         order: u8,
     },
 }
 
-/// A job: what one task does from its beginning to its end.
+/// A job: all steps of one task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Job {
-    /// The command's name, or that of the process that it was cut by, and its number: `cc1 3`.
+    /// The command's name, or that of the process it was cut by and a number: `cc1 3`.
     pub name: String,
-    /// What it does, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Page numbers are below this.
+    /// The number of pages: page numbers are below this.
     pub pages: u32,
 }
 
-/// A job, counted.
+/// Totals of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Nanoseconds of computing, on the host that was recorded.
     pub compute_ns: u64,
-    /// Waits for the disk.
+    /// The number of waits for the disk.
     pub disk_waits: u64,
-    /// Blocks taken.
+    /// The number of blocks taken.
     pub takes: u64,
-    /// Blocks or parts of them given back.
+    /// The number of blocks, or parts of blocks, given back.
     pub gives: u64,
-    /// Pages taken.
+    /// The number of pages taken.
     pub pages_taken: u64,
-    /// Pages given back.
+    /// The number of pages given back.
     pub pages_given: u64,
 }
 
 impl Totals {
-    /// Pages that the job never gives back: page cache, mostly.
+    /// The number of pages that the job never gives back, mostly page cache.
     #[must_use]
     pub const fn pages_left(&self) -> u64 {
         self.pages_taken.saturating_sub(self.pages_given)
@@ -114,7 +114,7 @@ impl Totals {
 }
 
 impl Job {
-    /// The most pages that the job holds at a time. O(steps).
+    /// Returns the most pages that the job holds at a time. O(steps).
     #[must_use]
     pub fn most_held(&self) -> usize {
         let (mut held, mut most) = (0_usize, 0);

@@ -1,17 +1,18 @@
-//! The nine workloads by which Porter compared lock policies in 2007, as this project has them:
-//! which trace, how it is cut, how many instances. And one of 2005: a kernel tree is unpacked.
+//! The nine workloads with which Porter compared lock policies in 2007, as modelled here: which
+//! trace, how it is cut, how many instances. And one of 2005: unpacking a kernel tree.
 //!
-//! The programs are those of then in today's versions, recorded on a host of today
-//! (`traces/README.md` has the commands). So more pages are asked for than then: a compiler of
-//! today takes several times the memory. In 2007 `objdump` and `dd` were single commands and the
-//! kernel was made by `-j 16`; here they grow with the machine, as the others do.
+//! The programs are today's versions, recorded on a host of today (`traces/README.md` has the
+//! commands). So they request more pages than in 2007: today's compilers use several times the
+//! memory. In 2007 `objdump` and `dd` were single commands and the kernel was built with `-j 16`;
+//! here they scale with the machine, like the others.
 
-use super::{Cut, How, Waits, Whose};
+use super::{Cut, How, Processes, Waits};
 
-/// Instructions of user mode that the recorded host does in 100 ns of computing, by which a trace's
-/// computing time becomes that of a machine with another clock.
+/// User-mode instructions that the recorded host executes in 100 ns of computing, for converting a
+/// trace's computing time to a machine with another clock.
 ///
-/// Measured there: what callgrind counts, by the least user and system time of nine runs.
+/// Measured on that host: callgrind's count, divided by the least user and system time of nine
+/// runs.
 ///
 /// | program | instructions | time | in 100 ns |
 /// |---|---|---|---|
@@ -20,11 +21,11 @@ use super::{Cut, How, Waits, Whose};
 /// | `grep -r` through 573 MB of Linux (`drivers/gpu`, `drivers/net`), in memory | 564,174,670 | 240.8 ms | 234 |
 /// | together | 5,235,339,058 | 887.4 ms | 590 |
 ///
-/// The kernel's own instructions are not counted, though its time is, so the true figure of a
-/// program such as `grep` lies higher. Two digits would say more than is known.
+/// The kernel's instructions are not counted, but its time is, so the true figure of a program such
+/// as `grep` is higher. The figure is rounded to one digit; it is no more precise.
 pub const HOST_INSTRUCTIONS_PER_100_NS: u64 = 600;
 
-/// Instructions in so many nanoseconds of computing on the recorded host. See
+/// Returns the number of instructions in `ns` nanoseconds of computing on the recorded host. See
 /// [`HOST_INSTRUCTIONS_PER_100_NS`].
 #[must_use]
 pub const fn instructions(ns: u64) -> u64 {
@@ -32,20 +33,20 @@ pub const fn instructions(ns: u64) -> u64 {
     whole.saturating_add(ns % 100 * HOST_INSTRUCTIONS_PER_100_NS / 100)
 }
 
-/// How many tasks run a workload's jobs.
+/// The number of tasks that run a workload's jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Instances {
-    /// So many, whatever the CPUs. Each runs all jobs, one after another.
+    /// A fixed number. Each task runs all jobs, one after another.
     Fixed(usize),
-    /// So many for each CPU. Each runs all jobs.
+    /// A number per CPU. Each task runs all jobs, one after another.
     PerCpu(usize),
-    /// A pool of so many workers for each CPU, as `make -j`: each job is run once, by the first
-    /// worker that is free.
+    /// A pool of this many workers per CPU, as with `make -j`: each job runs once, on the first
+    /// free worker.
     PoolPerCpu(usize),
 }
 
 impl Instances {
-    /// Tasks on so many CPUs.
+    /// Returns the number of tasks on `cpus` CPUs.
     #[must_use]
     pub const fn tasks(self, cpus: usize) -> usize {
         match self {
@@ -60,24 +61,24 @@ impl Instances {
 pub struct Workload {
     /// Its name in the documents' tables.
     pub name: &'static str,
-    /// What it does.
+    /// What it does, as reports print it.
     pub about: &'static str,
-    /// The trace of one instance, from the project's root on.
+    /// The trace of one instance, relative to the project's root.
     pub trace: &'static str,
     /// Where its jobs begin.
     pub cut: Cut,
-    /// Which time is spent waiting for the disk.
+    /// Which gaps are waits for the disk.
     pub waits: Waits,
-    /// How many run.
+    /// The number of tasks.
     pub instances: Instances,
 }
 
-/// The disk of the recorded host answers in 60 to 100 us. 828 times in `find` more than 50 us pass,
-/// which has 811 files and folders to fetch; and only 94 times between 10 and 50 us.
+/// The disk of the recorded host answers in 60 to 100 us. `find` has 811 files and folders to read;
+/// its trace has 828 gaps of more than 50 us, and only 94 between 10 and 50 us.
 const FAST_DISK: Waits = Waits::Above { ns: 50_000 };
 
 impl Workload {
-    /// Those of 2007, all nine, in the order of the table.
+    /// The nine of 2007, in the order of the table.
     pub const ALL: [Self; 9] = [
         Self {
             name: "find",
@@ -153,8 +154,8 @@ impl Workload {
         },
     ];
 
-    /// What Gorman timed in 2005, beside a build: a kernel tree is unpacked. None of those by which
-    /// lock policies were compared.
+    /// Unpacking a kernel tree, which Gorman timed in 2005 beside a build. Not one of the nine with
+    /// which lock policies were compared.
     pub const EXTRACT: Self = Self {
         name: "extract",
         about: "tar -xzf of 20 MB of a kernel tree, one for each CPU",
@@ -164,10 +165,10 @@ impl Workload {
         instances: Instances::PerCpu(1),
     };
 
-    /// The workload with this name: one of the nine, or `extract`.
+    /// Returns the workload with this name: one of the nine, or `extract`.
     ///
     /// # Errors
-    /// [`UnknownWorkload`] where there is none.
+    /// [`UnknownWorkload`] if there is none.
     pub fn by_name(name: &str) -> Result<Self, UnknownWorkload> {
         let mut all = Self::ALL.into_iter().chain([Self::EXTRACT]);
         let found = all.find(|workload| workload.name == name);
@@ -180,12 +181,12 @@ impl Workload {
         How {
             cut: self.cut,
             waits: self.waits,
-            whose: Whose::Command,
+            processes: Processes::Command,
         }
     }
 }
 
-/// No workload has this name.
+/// The error for a name that no workload has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no workload {0}: name one of find, pmake, dpunish, bonnie, mab, config, objdump, kernel, dd, extract"

@@ -1,34 +1,34 @@
-//! A trace with the command's own events alone: small enough to keep, and silent on what else the
-//! host did.
+//! A trace with only the command's own events: small enough to keep, and without the other activity
+//! of the host.
 
 use brickyard_trace::{Event, NameIds, Trace};
 
-use super::family::{Family, JobsError, Kin, Whose};
 use super::held::{Block, Held};
+use super::processes::{JobsError, Origin, ProcessTree, Processes};
 
-/// The task that stands for whoever is not one of the command's processes.
+/// The task name that replaces those of all other processes.
 const OTHERS: &str = "others";
 
-/// The trace with the events of the command's own processes, and those by which somebody else frees
-/// what they took: that somebody gets the number 0 and the name `others`. The states of pages are
+/// Returns the trace with only the events of the command's processes, and the frees by others of
+/// pages that they took; those others get the pid 0 and the name `others`. The states of pages are
 /// left out. It is cut into the same jobs as `trace`. O(events).
 ///
 /// # Errors
-/// [`JobsError::NoCommand`] and [`JobsError::NoRoot`] where the trace does not tell which processes
-/// are the command's.
+/// [`JobsError::NoCommand`] and [`JobsError::NoRoot`] where the command's processes cannot be
+/// identified.
 pub fn own_events(trace: &Trace) -> Result<Trace, JobsError> {
-    let mut family = Family::new(trace, Whose::Command)?;
-    let kin = family.of_all(trace)?;
+    let mut tree = ProcessTree::new(trace, Processes::Command)?;
+    let origins = tree.origins_of(trace)?;
     let mut held = Held::default();
     let (mut ids, mut names) = (NameIds::default(), Vec::new());
     let mut events = Vec::new();
-    for (event, kin) in trace.events.iter().zip(kin) {
-        let own = kin != Kin::Stranger;
+    for (event, origin) in trace.events.iter().zip(origins) {
+        let own = origin != Origin::Other;
         let mut gives_back = false;
         let taker = own.then_some(Block::default());
         held.follow(event, taker, |_| gives_back = true);
-        // By what the first process did under the recorder's name it is found again.
-        if own || family.root() == Some(event.pid) {
+        // Keep what the root did under the recorder's name: by that it is found again.
+        if own || tree.root() == Some(event.pid) {
             let name = ids.id(&mut names, trace.name(event.name));
             events.push(Event { name, ..*event });
         } else if gives_back {

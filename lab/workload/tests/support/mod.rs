@@ -1,4 +1,4 @@
-//! Small traces by hand: a host of one zone, events one after another.
+//! Small handmade traces: a host of one zone, and single events.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -10,17 +10,17 @@ use brickyard_trace::{
 /// The first frame of the host's memory.
 pub(crate) const BASE: u64 = 1 << 20;
 
-/// Frames of the host: 128 MiB.
+/// The number of frames of the host: 128 MiB.
 pub(crate) const FRAMES: u64 = 1 << 15;
 
-/// What the host says of its zone, so many frames from `BASE` on.
+/// The host's zoneinfo: one zone of `frames` frames from `BASE` on.
 pub(crate) fn zoneinfo(frames: u64) -> String {
     format!(
         "Node 0, zone   Normal\n  pages free     {frames}\n        min      64\n        low      80\n        high     96\n        spanned  {frames}\n        present  {frames}\n        managed  {frames}\n  start_pfn:           {BASE}\n"
     )
 }
 
-/// A trace of that host without events.
+/// Makes a trace of that host without events.
 pub(crate) fn host(start: Vec<StateRun>) -> Trace {
     Trace {
         header: Header {
@@ -41,7 +41,7 @@ pub(crate) fn host(start: Vec<StateRun>) -> Trace {
     }
 }
 
-/// So many frames from this one (counted from `BASE`) on, in blocks of this order.
+/// Makes a run of `frames` frames from `page` (counted from `BASE`) on, in blocks of this order.
 pub(crate) fn run(page: u64, frames: u64, order: u8, usage: PageUse) -> StateRun {
     StateRun {
         time: 0,
@@ -52,7 +52,7 @@ pub(crate) fn run(page: u64, frames: u64, order: u8, usage: PageUse) -> StateRun
     }
 }
 
-/// The flags of a request of this mobility: as the kernel's own callers ask.
+/// Returns typical flags of a request of this mobility.
 pub(crate) fn flags_of(mobility: MigrateType) -> &'static str {
     match mobility {
         MigrateType::Movable => "GFP_HIGHUSER_MOVABLE|__GFP_ZERO",
@@ -61,7 +61,7 @@ pub(crate) fn flags_of(mobility: MigrateType) -> &'static str {
     }
 }
 
-/// An event by itself, at time 0 on CPU 0.
+/// Makes an event, at time 0 on CPU 0.
 pub(crate) fn event(page: u64, order: u8, what: What) -> Event {
     Event {
         time: 0,
@@ -74,23 +74,23 @@ pub(crate) fn event(page: u64, order: u8, what: What) -> Event {
     }
 }
 
-/// A page or block is taken, with these flags.
+/// Makes the allocation of a block with these flags.
 pub(crate) fn taken_with(page: u64, order: u8, mobility: MigrateType, flags: &str) -> Event {
     let flags = Flags::canonical().parse_names(flags);
     event(page, order, What::Alloc { mobility, flags })
 }
 
-/// A page or block is taken.
+/// Makes the allocation of a block.
 pub(crate) fn taken(page: u64, order: u8, mobility: MigrateType) -> Event {
     taken_with(page, order, mobility, flags_of(mobility))
 }
 
-/// A page, block or range is freed.
+/// Makes the free of a page, block or range.
 pub(crate) fn freed(page: u64, order: u8) -> Event {
     event(page, order, What::Free)
 }
 
-/// A request failed on the host.
+/// Makes a request that failed on the host.
 pub(crate) fn failed(order: u8, mobility: MigrateType) -> Event {
     let flags = Flags::canonical().parse_names(flags_of(mobility));
     let mut event = event(0, order, What::Failure { mobility, flags });

@@ -1,4 +1,4 @@
-// Lines over time, one a film: free huge pages, free memory, and every number that the shots bring.
+// Charts over time, one line per film: free huge pages, free memory, and every number given with the shots.
 
 const CHARTS_MAX = 12;
 const PLOT = { left: 54, right: 10, top: 8, bottom: 20 };
@@ -12,7 +12,7 @@ const seriesStyle = (number) => {
   return { color: `light-dark(${light}, ${dark})`, dashes };
 };
 
-// The line that stands for a film in charts, as a small picture.
+// Makes a sample of a film's line, for use as its key.
 function lineKey(number) {
   const { color, dashes } = seriesStyle(number);
   const key = shape("svg", { class: "key", viewBox: "0 0 24 10", "aria-hidden": "true" });
@@ -21,7 +21,7 @@ function lineKey(number) {
   return key;
 }
 
-// What can be drawn: a title, and for each film a value a shot (or null) and its text.
+// Returns the charts that can be drawn: each has a title, and for each shot of a film a value (or null) and its text.
 function chartable(films) {
   const pages = (film, count) => bytes(count * film.frame_bytes);
   const found = [
@@ -30,23 +30,23 @@ function chartable(films) {
   ];
   const names = new Set(films.flatMap((film) => film.shots.flatMap((shot) => shot.numbers.map(([name]) => name))));
   for (const name of names) {
-    const told = (shot) => shot.numbers.find(([known]) => known === name)?.[1];
-    const value = (shot) => { const text = told(shot); return text === undefined ? null : quantity(text)?.value ?? null; };
+    const textOf = (shot) => shot.numbers.find(([known]) => known === name)?.[1];
+    const value = (shot) => { const text = textOf(shot); return text === undefined ? null : quantity(text)?.value ?? null; };
     const values = films.flatMap((film) => film.shots.map(value)).filter((value) => value !== null);
-    // What never changes is told under the pictures, and needs no line.
-    if (new Set(values).size > 1) found.push({ title: name, value, text: (shot) => told(shot) ?? "", tick: round });
+    // A number that never changes is shown below the pictures, and needs no chart.
+    if (new Set(values).size > 1) found.push({ title: name, value, text: (shot) => textOf(shot) ?? "", tick: round });
   }
   return found.slice(0, CHARTS_MAX);
 }
 
-// A round number at or above this one, for the top of a chart.
+// Returns a round number at or above this one, for the top of a chart.
 function ceiling(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((step) => step >= value * (1 - 1e-9));
 }
 
-// The same for bytes, whose ticks read better as powers of two.
+// Does the same for bytes, with powers of two.
 const byteCeiling = (value) => {
   const unit = 1024 ** Math.max(0, Math.floor(Math.log(Math.max(1, value)) / Math.log(1024)));
   return 2 ** Math.ceil(Math.log2(Math.max(1, value / unit)) - 1e-9) * unit;
@@ -129,7 +129,7 @@ class Chart {
 
   show(seconds) {
     this.now.style.left = `${this.x(seconds)}px`;
-    const told = this.films.map((film, i) => {
+    const texts = this.films.map((film, i) => {
       const shot = film.shots[film.shotAt(seconds)];
       const value = this.value(shot, film);
       this.dots[i].style.display = value === null ? "none" : "";
@@ -138,17 +138,17 @@ class Chart {
       this.texts[i].textContent = this.text(shot, film);
       return `${film.name} ${this.text(shot, film)}`;
     });
-    this.lines.setAttribute("aria-label", `${this.title} at ${duration(seconds)}: ${told.join(", ")}`);
+    this.lines.setAttribute("aria-label", `${this.title} at ${duration(seconds)}: ${texts.join(", ")}`);
   }
 
-  // The time at a point of the page.
+  // Returns the time at a horizontal position in the window.
   timeAt(clientX) {
     const bounds = this.plot.getBoundingClientRect();
     return (clientX - bounds.left - PLOT.left) / (this.width - PLOT.left - PLOT.right) * lastTime;
   }
 }
 
-// Math.max takes only so many arguments.
+// Reduces many values to their greatest and least: the number of arguments of Math.max is limited.
 function spread(values) {
   if (values.length < 5000) return values.length ? values : [0];
   return [values.reduce((a, b) => Math.max(a, b)), values.reduce((a, b) => Math.min(a, b))];

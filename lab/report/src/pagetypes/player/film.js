@@ -1,10 +1,10 @@
-// Films: what the page knows of them, and the decoding of their shots, only of those that are shown.
+// Films: their descriptions, and the decoding of the shots that are shown.
 
 const about = JSON.parse(document.getElementById("about").textContent);
 const KINDS = about.kinds;
 const ABSENT = 0, FREE = 1;
 const MOSTLY_FREE = 8;
-// Decoded shots of all films together that are kept.
+// The size of the cache of decoded shots, for all films together.
 const KEPT_BYTES = 96e6;
 
 const base64 = Uint8Array.fromBase64
@@ -16,7 +16,7 @@ async function inflate(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-function changed(before, change) {
+function applyDelta(before, change) {
   const row = new Uint8Array(before.length);
   for (let i = 0; i < row.length; i += 1) row[i] = before[i] ^ change[i];
   return row;
@@ -37,7 +37,7 @@ class Film {
     return this.shots[this.shots.length - 1].seconds;
   }
 
-  // The last shot that was taken at or before this time.
+  // Returns the index of the last shot taken at or before this time.
   shotAt(seconds) {
     let low = 0, high = this.shots.length - 1;
     while (low < high) {
@@ -47,7 +47,7 @@ class Film {
     return low;
   }
 
-  // The cells of shot i, two a byte, the first in the low half.
+  // Returns (a promise of) the cells of shot i, two per byte, the first in the low half.
   row(i) {
     const task = this.queue.then(() => this.kept.get(i) ?? this.decode(i));
     this.queue = task.catch(() => {});
@@ -62,7 +62,7 @@ class Film {
     const parts = await Promise.all(this.streams.slice(from, i + 1).map(inflate));
     let row = before;
     parts.forEach((part, k) => {
-      row = this.shots[from + k].key ? part : changed(row, part);
+      row = this.shots[from + k].key ? part : applyDelta(row, part);
       this.kept.set(from + k, row);
     });
     for (const old of this.kept.keys()) {
@@ -75,7 +75,7 @@ class Film {
 
 const cellOf = (row, i) => (i & 1 ? row[i >> 1] >> 4 : row[i >> 1] & 15);
 
-// As in the writer: FNV-1a.
+// FNV-1a, as in reel.rs.
 function checksum(row) {
   let hash = 0x811c9dc5;
   for (let i = 0; i < row.length; i += 1) hash = Math.imul(hash ^ row[i], 0x01000193);

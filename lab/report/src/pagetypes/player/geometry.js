@@ -1,6 +1,6 @@
-// Where cells lie in a picture. Lengths here are in cells; a box is one cell away from the next.
+// The positions of cells in a picture. Lengths here are in cells; boxes are one cell apart.
 
-// As many boxes in a row as fill the room best; rows of 8, 4 or 2 boxes are preferred to odd ones a little worse.
+// Returns the number of boxes per row that uses the space best; multiples of 8, 4 or 2 are slightly preferred.
 function columnsFor(film, width, height) {
   const [across, down] = boxSize(film);
   const aim = Math.sqrt(film.boxes * (width / height) * (down + 1) / (across + 1));
@@ -43,7 +43,7 @@ class Geometry {
     return [box % this.columns * (this.across + 1) + 1, row * (this.down + 1) + 1];
   }
 
-  // What lies at this place: the cell, its zone and box; or null.
+  // Returns the cell at this position, with its zone and box, or null.
   at(x, y) {
     const [left, top] = [Math.floor(x) - 1, Math.floor(y) - 1];
     const [column, row] = [Math.floor(left / (this.across + 1)), Math.floor(top / (this.down + 1))];
@@ -56,7 +56,7 @@ class Geometry {
     return cell >= 0 && cell < zone.cells ? this.place(zone.number, cell) : null;
   }
 
-  // Cell number so and so of a zone.
+  // Returns cell number inZone of a zone, with its box, first frame and position.
   place(zoneNumber, inZone) {
     const zone = this.zones[zoneNumber];
     const pages = 2 ** this.film.scale;
@@ -69,7 +69,7 @@ class Geometry {
     return { zone, inZone, cell: zone.firstCell + inZone, box, frame, x: left + within - y * this.across, y: top + y };
   }
 
-  // The cell that shows this frame, if any zone has it: a named zone first, since zones may overlap.
+  // Returns the cell that shows this frame, or null. Zones may overlap: the named zone is preferred.
   find(frame, zoneName) {
     const holds = (zone) => frame >= zone.start && frame < zone.start + zone.frames;
     const zone = this.zones.find((zone) => holds(zone) && zone.name === zoneName) ?? this.zones.find(holds);
@@ -78,7 +78,7 @@ class Geometry {
     return this.place(zone.number, Math.floor(frame / pages) - Math.floor(zone.start / pages));
   }
 
-  // First and last-but-one cell of a box.
+  // Returns the first cell of a box, and the one after its last.
   cellsOf(box) {
     const zone = this.zones.find((zone) => box >= zone.firstBox && box < zone.firstBox + zone.boxes);
     const boxCells = this.across * this.down;
@@ -86,7 +86,7 @@ class Geometry {
     return [zone.firstCell + Math.max(0, from), zone.firstCell + Math.min(zone.cells, from + boxCells)];
   }
 
-  // Calls each(cell, x, y, length) for every row of cells that lie side by side.
+  // Calls each(cell, x, y, length) for every run of cells side by side.
   rows(each) {
     for (const zone of this.zones) {
       let inZone = 0;

@@ -1,9 +1,10 @@
-// One film's card: the picture, what is under the pointer, the strip of shares over time, the counts.
+// One film's card: the picture, the page under the pointer, the strip of shares over time, the counts.
 
-// Zoom and place, shared by all pictures: the point in the middle as a part of width and height.
+// Zoom and position, shared by all pictures: the point in the middle as fractions of width and height.
 const view = { zoom: 1, x: 0.5, y: 0.5 };
 const ZOOM_MAX = 256;
-let alone = null;
+// The kind that is highlighted, or null.
+let highlighted = null;
 
 class Picture {
   constructor(film) {
@@ -29,7 +30,7 @@ class Picture {
       head, frame, this.probeText, this.stripFrame, this.counts, this.numbers);
   }
 
-  // Sizes the canvas for its card: as wide as that, and no higher than leaves room for the rest.
+  // Sizes the canvas for its card: as wide as the card, and low enough to leave space for the rest.
   resize() {
     const wide = this.canvas.parentElement.clientWidth;
     const high = Math.round(Math.min(wide * 1.02, Math.max(260, (framed ? screen.availHeight : innerHeight) * 0.54)));
@@ -53,10 +54,10 @@ class Picture {
     this.row = row;
     this.seconds = seconds;
     this.paint();
-    this.tell();
+    this.updateTexts();
   }
 
-  // Cells into the source image, a pixel each.
+  // Paints the cells into the source image, one pixel each.
   paint() {
     if (!this.row || !this.geometry) return;
     const colors = palette();
@@ -73,7 +74,7 @@ class Picture {
     this.draw();
   }
 
-  // Pixels of the canvas a cell, and where the picture's corner lies.
+  // The size of a cell on the canvas in pixels, and the position of the picture's corner.
   get placing() {
     const size = this.fit * view.zoom;
     const corner = (room, length, middle) => {
@@ -85,8 +86,8 @@ class Picture {
     return { size, left: corner(this.canvas.width, width, view.x), top: corner(this.canvas.height, height, view.y) };
   }
 
-  // The part of the source image that is seen.
-  get seen() {
+  // The visible part of the source image.
+  get visible() {
     const { size, left, top } = this.placing;
     const { width, height } = this.geometry;
     const x = Math.max(0, Math.floor(-left / size)), y = Math.max(0, Math.floor(-top / size));
@@ -99,10 +100,10 @@ class Picture {
     if (!this.row || !this.geometry) return;
     const context = this.canvas.getContext("2d");
     const { size, left, top } = this.placing;
-    const { x, y, wide, high } = this.seen;
+    const { x, y, wide, high } = this.visible;
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     let image = this.source, [fromX, fromY, fromWide, fromHigh] = [x, y, wide, high];
-    // Between one and four pixels a cell, some cells would come out wider than others: enlarge to whole pixels first.
+    // Between one and four pixels per cell, some cells would be wider than others: enlarge to whole pixels first.
     if (size > 1 && size < 4 && size % 1 !== 0) {
       const times = Math.ceil(size);
       image = scratch(wide * times, high * times);
@@ -121,10 +122,10 @@ class Picture {
     this.canvas.classList.toggle("moved", view.zoom > 1);
   }
 
-  // Lines between pages, and the letters of their kinds once there is room.
+  // Draws lines between pages, and the letters of their kinds if there is space.
   drawCells(context) {
     const { size, left, top } = this.placing;
-    const { x, y, wide, high } = this.seen;
+    const { x, y, wide, high } = this.visible;
     const style = getComputedStyle(this.card);
     context.strokeStyle = style.backgroundColor;
     context.lineWidth = Math.max(1, size / 18);
@@ -147,7 +148,7 @@ class Picture {
     }
   }
 
-  // To the left of and above each box where a zone starts.
+  // Draws a line to the left of and above each box where a zone starts.
   drawBoundaries(context) {
     const { size, left, top } = this.placing;
     const thick = Math.max(2 * this.ratio, Math.min(size, 6 * this.ratio));
@@ -162,7 +163,7 @@ class Picture {
     }
   }
 
-  // The box under the pointer in outline, and the page in it.
+  // Outlines the page under the pointer and its box.
   drawProbe(context) {
     const place = this.probed();
     if (!place) return;
@@ -180,12 +181,12 @@ class Picture {
     outline(place.x, place.y, 1, 1, 1.5 * this.ratio, style.color);
   }
 
-  // The cell of this picture that the reader points at, in this or another picture.
+  // Returns this picture's cell for the page pointed at, in this or another picture.
   probed() {
     return probe && this.geometry ? this.geometry.find(probe.frame, probe.zone) : null;
   }
 
-  // The cell at a point of the page.
+  // Returns the cell at a position in the window.
   pointed(clientX, clientY) {
     const bounds = this.canvas.getBoundingClientRect();
     const { size, left, top } = this.placing;
@@ -194,7 +195,7 @@ class Picture {
     return this.geometry.at(x, y);
   }
 
-  // Counts of the kinds in a box, in cells.
+  // Counts the cells of each kind in a box.
   boxCounts(box) {
     const counts = new Array(KINDS.length).fill(0);
     const [from, to] = this.geometry.cellsOf(box);
@@ -205,14 +206,14 @@ class Picture {
     return counts;
   }
 
-  // What is known of the page pointed at, as lines of text, and the counts of its box.
-  described() {
+  // Describes the page pointed at: lines of text, and the counts of its box.
+  describeProbe() {
     const place = this.probed();
     if (!place || !this.row) return null;
     const cell = cellOf(this.row, place.cell);
     const pages = 2 ** this.film.scale;
     const name = KINDS[cell & 7].name;
-    const kind = cell & MOSTLY_FREE ? `mostly free, else ${name}` : pages > 1 && cell > FREE ? `mostly ${name}` : name;
+    const kind = cell & MOSTLY_FREE ? `mostly free, the rest mostly ${name}` : pages > 1 && cell > FREE ? `mostly ${name}` : name;
     const frames = pages > 1 ? `frames ${whole(place.frame)} and ${whole(pages - 1)} more` : `frame ${whole(place.frame)}`;
     const counts = this.boxCounts(place.box);
     const parts = LEGEND.filter((kind) => counts[kind] > 0).map((kind) => `${whole(counts[kind] * pages)} ${KINDS[kind].name}`);
@@ -220,25 +221,25 @@ class Picture {
     return { kind, where, inBox: `${pages > 1 ? "about " : ""}${parts.join(", ")}`, counts, cell };
   }
 
-  tellProbe() {
-    const told = this.described();
+  updateProbeText() {
+    const described = this.describeProbe();
     this.probeText.replaceChildren();
-    if (!told) {
+    if (!described) {
       const zones = this.film.zones.slice(0, 6).map((zone) => `${zone.name} ${bytes(zone.frames * this.film.frame_bytes)}`);
-      const hint = probe ? "No such page in this memory." : "Point at a page to see what it is and what shares its block.";
+      const hint = probe ? "No such page in this memory." : "Point at a page to see its kind and the other pages of its block.";
       this.probeText.append(element("div", {}, hint), element("div", {}, `Zones: ${zones.join(", ")}${this.film.zones.length > 6 ? ", ..." : ""}`));
       return;
     }
     const bar = element("div", { class: "bar" });
     for (const kind of LEGEND) {
-      if (told.counts[kind] > 0) bar.append(element("i", { style: `--kind: ${colorOf(kind)}; flex: ${told.counts[kind]}` }));
+      if (described.counts[kind] > 0) bar.append(element("i", { style: `--kind: ${colorOf(kind)}; flex: ${described.counts[kind]}` }));
     }
-    const name = element("b", { style: "color: var(--ink)" }, told.kind);
-    this.probeText.append(element("div", {}, name, ` \u00b7 ${told.where}`), bar, `In its box: ${told.inBox}`);
+    const name = element("b", { style: "color: var(--ink)" }, described.kind);
+    this.probeText.append(element("div", {}, name, ` \u00b7 ${described.where}`), bar, `In this box: ${described.inBox}`);
   }
 
-  // All texts of the card for the shot shown.
-  tell() {
+  // Updates all texts of the card to the shot shown.
+  updateTexts() {
     const shot = this.film.shots[this.shot];
     const present = shot.counts.reduce((sum, count) => sum + count, 0) - shot.counts[ABSENT];
     this.huge.replaceChildren(element("b", {}, whole(shot.free_huge)), ` huge page${shot.free_huge === 1 ? "" : "s"} free`);
@@ -251,15 +252,15 @@ class Picture {
     }
     this.numbers.replaceChildren(...shot.numbers.map(([name, value]) =>
       element("div", {}, element("dt", {}, name), element("dd", {}, value))));
-    const ended = this.seconds > this.film.end + 1e-6 ? ", where this film ends" : "";
+    const ended = this.seconds > this.film.end + 1e-6 ? " (this film has ended)" : "";
     this.canvas.setAttribute("aria-label",
       `${this.film.name} at ${duration(shot.seconds)}${ended}: ${plural(shot.free_huge, "huge page")} free, ` +
       SHOWN.filter((kind) => kind !== ABSENT).map((kind) => `${share(shot.counts[kind], present)} ${KINDS[kind].name}`).join(", "));
     this.now.style.left = `${timePart(this.seconds) * 100}%`;
-    this.tellProbe();
+    this.updateProbeText();
   }
 
-  // Shares of the kinds over time, stacked, in the order of the legend.
+  // Draws the shares of the kinds over time, stacked, in the order of the legend.
   drawStrip() {
     const width = Math.max(1, Math.round(this.stripFrame.clientWidth * this.ratio));
     const height = Math.max(1, Math.round(this.stripFrame.clientHeight * this.ratio));
@@ -282,16 +283,16 @@ class Picture {
   }
 }
 
-// Colours as the image holds them, by cell. A kind shown alone keeps its colour (free pages get that of text, being
-// pale by nature), the others fade.
+// Returns the colours of cells as 32-bit pixels. A highlighted kind keeps its colour (free pages, whose colour is pale,
+// get that of text), and the others fade.
 function palette() {
   const colors = new Uint32Array(16);
   const pack = ([red, green, blue]) => (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
   const free = channels(colorOf(FREE));
   for (let kind = 0; kind < KINDS.length; kind += 1) {
     let color = channels(colorOf(kind));
-    if (alone === FREE && kind === FREE) color = isDark() ? [232, 235, 240] : [20, 24, 31];
-    else if (alone !== null && alone !== kind && kind > FREE) color = mixed(color, free, 0.13);
+    if (highlighted === FREE && kind === FREE) color = isDark() ? [232, 235, 240] : [20, 24, 31];
+    else if (highlighted !== null && highlighted !== kind && kind > FREE) color = mixed(color, free, 0.13);
     colors[kind] = pack(color);
     colors[kind | MOSTLY_FREE] = pack(mixed(color, free, 0.4));
   }

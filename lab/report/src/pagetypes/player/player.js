@@ -1,17 +1,17 @@
-// The player: one clock for all films, its controls, and how pictures are pointed at, moved and zoomed.
+// The player: one clock for all films, its controls, and pointing, panning and zooming in the pictures.
 
 const byId = (id) => document.getElementById(id);
-// In a frame of another page: that page may ask by the frame's name, and is told how high this one is.
+// In a frame, options come in the frame's name, and the height of this page is posted to the outer page.
 const framed = parent !== window;
-const asked = new URLSearchParams(framed ? window.name : location.hash.slice(1));
+const options = new URLSearchParams(framed ? window.name : location.hash.slice(1));
 if (framed) {
   document.documentElement.classList.add("framed");
   new ResizeObserver(() => parent.postMessage({ height: document.documentElement.offsetHeight }, "*")).observe(document.body);
 }
-if (asked.has("theme")) document.documentElement.dataset.theme = asked.get("theme");
+if (options.has("theme")) document.documentElement.dataset.theme = options.get("theme");
 
 const films = about.films.map((film, number) => new Film(film, number));
-// Every moment at which some film has a shot.
+// All times at which some film has a shot.
 const times = [...new Set(films.flatMap((film) => film.shots.map((shot) => shot.seconds)))].sort((a, b) => a - b);
 const lastTime = times[times.length - 1];
 const timePart = (seconds) => (lastTime > 0 ? Math.min(1, seconds / lastTime) : 0);
@@ -19,12 +19,12 @@ const timePart = (seconds) => (lastTime > 0 ? Math.min(1, seconds / lastTime) : 
 const pictures = films.map((film) => new Picture(film));
 const charts = times.length > 1 ? chartable(films).map((chart) => new Chart(chart, films)) : [];
 const clock = { wanted: times.length - 1, shown: -1, running: null, playing: false, seconds: lastTime, rate: 1 };
-// The page pointed at: its frame, the name of its zone, and whether it stays when the pointer leaves.
+// The page pointed at: its frame, the name of its zone, and whether it stays marked when the pointer leaves.
 let probe = null;
 
-// Shows the moment that is wanted, until no other is.
+// Shows the time at index clock.wanted, and repeats while that changes.
 function showWanted() {
-  // Below, something is awaited before the end: so the promise is stored first, and cleared after.
+  // The function below awaits before it ends, so clock.running is set before it is cleared.
   if (!clock.running && clock.shown === clock.wanted) return Promise.resolve();
   clock.running ??= (async () => {
     try {
@@ -49,7 +49,7 @@ function want(index) {
   const scrub = byId("scrub");
   const text = `${duration(times[clock.wanted])} of ${duration(lastTime)}`;
   scrub.value = clock.wanted;
-  scrub.setAttribute("aria-valuetext", `${text}, moment ${clock.wanted + 1} of ${times.length}`);
+  scrub.setAttribute("aria-valuetext", `${text}, time ${clock.wanted + 1} of ${times.length}`);
   byId("clock").textContent = times.length > 1 ? `${text} (${clock.wanted + 1}/${times.length})` : "one shot";
   return showWanted();
 }
@@ -73,7 +73,7 @@ function play() {
   const tick = () => {
     if (!clock.playing) return;
     const now = performance.now();
-    // A page in the background is not woken; it goes on from where it was.
+    // No frames are drawn while the page is in the background; it then continues where it was.
     clock.seconds += Math.min(0.25, (now - before) / 1000) * clock.rate;
     before = now;
     const index = indexAt(clock.seconds);
@@ -82,22 +82,22 @@ function play() {
     requestAnimationFrame(tick);
   };
   requestAnimationFrame(tick);
-  tellPlaying();
+  updatePlayButton();
 }
 
 function pause() {
   clock.playing = false;
-  tellPlaying();
+  updatePlayButton();
 }
 
-function tellPlaying() {
+function updatePlayButton() {
   byId("play").setAttribute("aria-pressed", clock.playing);
   byId("play").setAttribute("aria-label", clock.playing ? "Pause" : "Play");
 }
 
 const toggle = () => (clock.playing ? pause() : play());
 
-// Changes the zoom; the point of the pictures at (partX, partY) of the canvas stays where it is.
+// Changes the zoom around a position in the window (by default the canvas' middle), whose cell stays in place.
 function zoom(factor, picture = pictures[0], clientX = null, clientY = null) {
   const old = view.zoom;
   const zoomed = Math.max(1, Math.min(ZOOM_MAX, old * factor));
@@ -138,23 +138,23 @@ function redraw() {
   });
 }
 
-let saying = 0;
+let announceTimer = 0;
 function point(next, picture) {
-  if (probe?.frame === next?.frame && probe?.zone === next?.zone && probe?.stays === next?.stays) return;
+  if (probe?.frame === next?.frame && probe?.zone === next?.zone && probe?.pinned === next?.pinned) return;
   probe = next;
-  pictures.forEach((picture) => picture.tellProbe());
+  pictures.forEach((picture) => picture.updateProbeText());
   redraw();
-  clearTimeout(saying);
+  clearTimeout(announceTimer);
   if (!next) return;
-  saying = setTimeout(() => {
-    const told = picture.described();
-    if (told) byId("live").textContent = `${picture.film.name}: ${told.kind}, ${told.where}. In its box: ${told.inBox}.`;
+  announceTimer = setTimeout(() => {
+    const described = picture.describeProbe();
+    if (described) byId("live").textContent = `${picture.film.name}: ${described.kind}, ${described.where}. In this box: ${described.inBox}.`;
   }, 350);
 }
 
-const probeOf = (place, stays) => place && { frame: place.frame, zone: place.zone.name, stays };
+const probeOf = (place, pinned) => place && { frame: place.frame, zone: place.zone.name, pinned };
 
-// From page to page by keys; the picture follows.
+// Moves the probe from page to page, and the picture with it.
 function stepProbe(picture, right, down) {
   const { geometry } = picture;
   const here = picture.probed();
@@ -188,7 +188,7 @@ function listenToPicture(picture) {
   canvas.addEventListener("pointermove", (event) => {
     const before = fingers.get(event.pointerId);
     if (!before) {
-      if (event.pointerType === "mouse" && !probe?.stays) point(probeOf(picture.pointed(event.clientX, event.clientY), false), picture);
+      if (event.pointerType === "mouse" && !probe?.pinned) point(probeOf(picture.pointed(event.clientX, event.clientY), false), picture);
       return;
     }
     travelled += Math.hypot(event.clientX - before.clientX, event.clientY - before.clientY);
@@ -208,12 +208,12 @@ function listenToPicture(picture) {
     const tapped = fingers.delete(event.pointerId) && travelled < 6 && event.type === "pointerup";
     if (!tapped) return;
     const place = picture.pointed(event.clientX, event.clientY);
-    const same = probe?.stays && place && place.frame === probe.frame;
+    const same = probe?.pinned && place && place.frame === probe.frame;
     point(same ? null : probeOf(place, true), picture);
   };
   canvas.addEventListener("pointerup", lift);
   canvas.addEventListener("pointercancel", lift);
-  canvas.addEventListener("pointerleave", () => { if (!probe?.stays) point(null, picture); });
+  canvas.addEventListener("pointerleave", () => { if (!probe?.pinned) point(null, picture); });
   canvas.addEventListener("dblclick", (event) => zoom(4, picture, event.clientX, event.clientY));
   canvas.addEventListener("keydown", (event) => {
     const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -229,7 +229,7 @@ function listenToPicture(picture) {
   });
 }
 
-// Pressing or dragging goes to the time there.
+// Makes pressing or dragging on the target seek to the time there.
 function listenToTime(target, timeAt) {
   const seek = (event) => go(indexAt(Math.max(0, timeAt(event.clientX))));
   target.addEventListener("pointerdown", (event) => {
@@ -259,22 +259,22 @@ function showAll() {
   moved();
 }
 
-function showAlone(kind) {
-  alone = alone === kind ? null : kind;
-  document.querySelectorAll("#legend button").forEach((button) => button.setAttribute("aria-pressed", Number(button.dataset.kind) === alone));
+function highlight(kind) {
+  highlighted = highlighted === kind ? null : kind;
+  document.querySelectorAll("#legend button").forEach((button) => button.setAttribute("aria-pressed", Number(button.dataset.kind) === highlighted));
   pictures.forEach((picture) => picture.paint());
 }
 
 function buildLegend() {
   for (const kind of SHOWN) {
     const button = element("button", { type: "button", "aria-pressed": "false", "data-kind": kind }, swatch(kind), KINDS[kind].name);
-    button.addEventListener("click", () => showAlone(kind));
+    button.addEventListener("click", () => highlight(kind));
     byId("legend").append(element("li", {}, button));
   }
   byId("legend").append(element("li", { class: "mark", style: `--free: ${colorOf(FREE)}` }, element("span", { class: "corner", "aria-hidden": "true" }), "zone starts"));
 }
 
-// Speeds such that at 1x some five shots are seen in a second.
+// At a speed of 1x about five shots are shown per second.
 function buildSpeeds() {
   const steps = times.slice(1).map((time, i) => time - times[i]).sort((a, b) => a - b);
   const base = (steps[steps.length >> 1] || 1) * 5;
@@ -286,15 +286,15 @@ function buildSpeeds() {
   byId("speed").addEventListener("change", (event) => { clock.rate = Number(event.target.value); });
 }
 
-// What a pixel, a box and the zones stand for.
-function tellReading() {
+// Writes the page's summary, and the explanation of pixels, boxes and zones.
+function describePage() {
   const film = films[0];
   const pages = 2 ** film.scale;
   const memory = (film) => bytes(film.zones.reduce((sum, zone) => sum + zone.frames, 0) * film.frame_bytes);
-  byId("lede").textContent = [memory(film), plural(films.length, "configuration"), plural(times.length, "moment"), duration(lastTime)].join(" \u00b7 ");
+  byId("lede").textContent = [memory(film), plural(films.length, "configuration"), plural(times.length, "point in time", "points in time"), duration(lastTime)].join(" \u00b7 ");
   const pixel = pages === 1
     ? `Each pixel is a page of ${bytes(film.frame_bytes)}`
-    : `Each pixel is ${whole(pages)} pages, ${bytes(pages * film.frame_bytes)}, in the colour most of the used ones have, light where fewer than half are used`;
+    : `Each pixel is ${whole(pages)} pages, ${bytes(pages * film.frame_bytes)}, in the colour of the most frequent kind in use, light where more are free than used`;
   const blocks = 2 ** (film.box_order - film.block_order);
   const box = blocks === 1 ? `a block of order ${film.block_order}` : `${blocks} blocks of order ${film.block_order}`;
   const zonesOf = (film) => film.zones.slice(0, 16).map((zone) => `${zone.name} from frame ${whole(zone.start)}, ${bytes(zone.frames * film.frame_bytes)}`)
@@ -303,13 +303,13 @@ function tellReading() {
   const zones = alike ? zonesOf(film) : films.map((film) => `${film.name}: ${zonesOf(film)}`).join(". ");
   byId("reading").textContent = `${pixel}; each box is ${box}, ${bytes(2 ** film.box_order * film.frame_bytes)}; ` +
     `a huge page is order ${film.huge_order}, ${bytes(2 ** film.huge_order * film.frame_bytes)}. ` +
-    `A line to the left of and above a box says that a zone starts there. ${zones}.`;
+    `A line to the left of and above a box marks the start of a zone. ${zones}.`;
 }
 
 function recolor() {
   document.querySelectorAll(".swatch").forEach((swatch) => swatch.style.setProperty("--kind", colorOf(Number(swatch.dataset.kind))));
   document.querySelectorAll(".corner").forEach((corner) => corner.parentElement.style.setProperty("--free", colorOf(FREE)));
-  pictures.forEach((picture) => { picture.paint(); picture.drawStrip(); picture.tellProbe(); });
+  pictures.forEach((picture) => { picture.paint(); picture.drawStrip(); picture.updateProbeText(); });
 }
 
 function layOut() {
@@ -335,7 +335,7 @@ function listenToControls() {
   theme.addEventListener("change", recolor);
   let width = innerWidth;
   addEventListener("resize", () => {
-    // A phone's address bar comes and goes; only a change in width moves the boxes.
+    // A phone's address bar comes and goes, so there only a change in width lays out anew.
     if (innerWidth !== width || matchMedia("(pointer: fine)").matches) layOut();
     width = innerWidth;
   });
@@ -344,7 +344,7 @@ function listenToControls() {
 async function begin() {
   buildLegend();
   buildSpeeds();
-  tellReading();
+  describePage();
   byId("pictures").append(...pictures.map((picture) => picture.card));
   byId("charts").append(...charts.map((chart) => chart.figure));
   if (times.length < 2) document.querySelectorAll(".player button:not(.zoom button), #scrub, #speed").forEach((control) => { control.disabled = true; });
@@ -352,14 +352,14 @@ async function begin() {
   listenToControls();
   listenToKeys();
   layOut();
-  if (asked.has("frame")) point({ frame: Number(asked.get("frame")), zone: "", stays: true }, pictures[0]);
-  if (asked.has("zoom")) {
+  if (options.has("frame")) point({ frame: Number(options.get("frame")), zone: "", pinned: true }, pictures[0]);
+  if (options.has("zoom")) {
     const place = pictures[0].probed();
     if (place) [view.x, view.y] = [place.x / pictures[0].geometry.width, place.y / pictures[0].geometry.height];
-    view.zoom = Math.max(1, Math.min(ZOOM_MAX, Number(asked.get("zoom")) || 1));
+    view.zoom = Math.max(1, Math.min(ZOOM_MAX, Number(options.get("zoom")) || 1));
     moved();
   }
-  await want(asked.has("shot") ? Number(asked.get("shot")) || 0 : times.length - 1);
+  await want(options.has("shot") ? Number(options.get("shot")) || 0 : times.length - 1);
 }
 
 const begun = begin();

@@ -1,20 +1,20 @@
-// Elements, numbers and times as people read them.
+// Creating elements; formatting of numbers, sizes and times.
 
 function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+  const created = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) created.setAttribute(name, value);
+  created.append(...children);
+  return created;
 }
 
 function shape(tag, attributes = {}, text = "") {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.textContent = text;
-  return made;
+  const created = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) created.setAttribute(name, value);
+  created.textContent = text;
+  return created;
 }
 
-// 1234567 as 1 234 567, with thin spaces.
+// Formats 1234567 as 1 234 567, with thin spaces.
 const whole = (number) => String(number).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 
 const round = (number) => {
@@ -44,7 +44,7 @@ function duration(seconds) {
   return `${Math.floor(seconds / 3600)} h ${two(seconds / 60 % 60)} min`;
 }
 
-// The number a text begins with, if it is one, and what follows it: "61.5 %" is 61.5 and "%".
+// Parses the number that a text starts with, and the rest: "61.5 %" is 61.5 and "%". Null without a number.
 function quantity(text) {
   const found = /^\s*([-+]?(?:\d[\d,_\s\u202f]*)?\.?\d+(?:e[-+]?\d+)?)\s*(.*)$/i.exec(text);
   if (!found) return null;
@@ -52,7 +52,7 @@ function quantity(text) {
   return Number.isFinite(value) ? { value, unit: found[2] } : null;
 }
 
-// Kinds in the order of legends: what is in use, then free, then absent.
+// Kinds in the order of the legend: kinds in use, then free, then absent.
 const LEGEND = [2, 3, 4, 5, 6, 1, 0];
 const anyAbsent = about.films.some((film) => film.shots.some((shot) => shot.counts[ABSENT] > 0));
 const SHOWN = LEGEND.filter((kind) => kind !== ABSENT || anyAbsent);
@@ -72,7 +72,7 @@ const mixed = (color, ground, part) => color.map((channel, i) => Math.round(chan
 
 function swatch(kind) {
   const dark = kind === 4 || kind === 5 ? " dark" : kind <= FREE ? " faint" : "";
-  const made = element("span", { class: `swatch${dark}`, style: `--kind: ${colorOf(kind)}`, "aria-hidden": "true" }, KINDS[kind].letter);
-  made.dataset.kind = kind;
-  return made;
+  const created = element("span", { class: `swatch${dark}`, style: `--kind: ${colorOf(kind)}`, "aria-hidden": "true" }, KINDS[kind].letter);
+  created.dataset.kind = kind;
+  return created;
 }

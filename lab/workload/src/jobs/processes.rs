@@ -1,103 +1,100 @@
-//! Which events are the recorded command's own: those of its processes, and not of the recorder, of
-//! the kernel's threads, or of what else ran on the host.
+//! Which events are the recorded command's own: those of its processes, and not of the recorder,
+//! kernel threads, or other programs on the host.
 //!
-//! A trace has the number and the name of the task that ran at each event, but not who started it.
-//! Yet a process that was just made still has its parent's name, until it becomes another program.
-//! So the tree of processes can be told from the events:
+//! A trace has the pid and the name of the task that ran at each event, but not the task's parent.
+//! A new process has its parent's name until it executes another program, so the process tree can
+//! be reconstructed from the events:
 //!
-//! - *The root* is the first task that is seen under another name before it is seen under that of
-//!   the command: the recorder's child.
-//! - A later task (its number is above the root's) is a child of whoever had the name that it is
-//!   first seen under. Where several have, it is the one that was last seen: making a process takes
-//!   pages.
+//! - *The root* is the first task that appears under another name first and then under the
+//!   command's name: the recorder's child.
+//! - A later task (its pid is above the root's) is a child of the task that had the name under
+//!   which it first appears. If several had it, the parent is the one with the latest event:
+//!   creating a process allocates pages.
 //!
-//! Numbers of tasks begin anew after the largest one. A command that runs at that moment loses the
-//! processes that come after.
+//! Pids wrap around. If they do while the command runs, its later processes are missed.
 
 use std::collections::HashMap;
 
 use brickyard_trace::{Event, NameId, Trace};
 
-/// Whose events count.
+/// The processes whose events are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Whose {
-    /// Those of the command that was recorded, and of all processes that come from it. The trace's
-    /// header names the command.
+pub enum Processes {
+    /// The recorded command, named in the trace's header, and all its descendants.
     Command,
-    /// Those of processes with these names, whoever started them: for traces that were imported, or
-    /// recorded for a time.
+    /// All processes with these names: for traces that were imported, or recorded for a time.
     Named(&'static [&'static str]),
 }
 
-/// Why a trace has no jobs.
+/// Why a trace cannot be cut into jobs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobsError {
-    /// It does not say what command it is of.
+    /// The trace names no command.
     #[error(
         "the trace names no command: record one with `brickyard record -o FILE -- COMMAND`, or name its processes"
     )]
     NoCommand,
     /// The command has no events.
     #[error(
-        "no process of the trace becomes `{0}`: record it with `brickyard record -o FILE -- COMMAND`, or name its processes"
+        "no process of the trace executes `{0}`: record it with `brickyard record -o FILE -- COMMAND`, or name its processes"
     )]
     NoRoot(String),
-    /// None of the processes that were asked for has an event.
-    #[error("the trace has no process {0}: `brickyard info FILE` lists those that it has")]
+    /// None of the named processes has an event.
+    #[error("the trace has no process {0}: `brickyard info FILE` lists its processes")]
     NoProcess(String),
-    /// More pages than numbers.
+    /// A job has more pages than can be numbered.
     #[error(
-        "a job of this trace takes more than {} pages: cut it by process, or record a shorter one",
+        "a job of this trace takes more than {} pages: cut it by process, or record a shorter trace",
         u32::MAX
     )]
     TooManyPages,
 }
 
-/// An event of the family.
+/// Where an event comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kin {
-    /// No: of somebody else.
-    Stranger,
-    /// Of one of its processes.
+pub(super) enum Origin {
+    /// Another process.
+    Other,
+    /// One of the selected processes.
     Own,
-    /// Of one of its processes that has just become this program.
-    Becomes,
+    /// One of the selected processes, in its first event under this name.
+    Exec,
 }
 
-/// A task, as far as it was seen.
+/// A task, as of its last event.
 #[derive(Debug, Clone, Copy)]
 struct Task {
     name: NameId,
     own: bool,
 }
 
-/// Tells of one event after the other whose it is.
+/// Determines the origins of events, in order of time.
 #[derive(Debug)]
-pub(super) struct Family {
+pub(super) struct ProcessTree {
     rule: Rule,
     tasks: HashMap<i32, Task>,
-    /// Who was last seen under each name.
+    /// The last pid with each name.
     last: HashMap<NameId, i32>,
 }
 
 #[derive(Debug)]
 enum Rule {
-    /// The command's name, and its first process once it was seen.
+    /// The command's name, and its first process once that has been found.
     Tree {
         command: Option<NameId>,
         root: Option<i32>,
     },
     Named {
         names: &'static [&'static str],
-        /// By the place of a name in the trace: does it count?
+        /// For each name of the trace, whether it is one of `names`.
         counts: Vec<bool>,
     },
 }
 
-impl Family {
-    pub(super) fn new(trace: &Trace, whose: Whose) -> Result<Self, JobsError> {
-        let rule = match whose {
-            Whose::Command => {
+impl ProcessTree {
+    pub(super) fn new(trace: &Trace, processes: Processes) -> Result<Self, JobsError> {
+        let rule = match processes {
+            Processes::Command => {
                 let name = comm(&trace.header.command).ok_or(JobsError::NoCommand)?;
                 let place = trace.names.iter().position(|known| *known == name);
                 Rule::Tree {
@@ -105,7 +102,7 @@ impl Family {
                     root: None,
                 }
             }
-            Whose::Named(names) => {
+            Processes::Named(names) => {
                 let counts = |name: &String| names.contains(&name.as_str());
                 let counts = trace.names.iter().map(counts).collect();
                 Rule::Named { names, counts }
@@ -118,11 +115,15 @@ impl Family {
         })
     }
 
-    /// Whose each event is.
-    pub(super) fn of_all(&mut self, trace: &Trace) -> Result<Vec<Kin>, JobsError> {
-        let kin: Vec<Kin> = trace.events.iter().map(|event| self.kin(event)).collect();
-        if kin.iter().any(|&kin| kin != Kin::Stranger) {
-            return Ok(kin);
+    /// Returns the origin of each event.
+    pub(super) fn origins_of(&mut self, trace: &Trace) -> Result<Vec<Origin>, JobsError> {
+        let origins: Vec<Origin> = trace
+            .events
+            .iter()
+            .map(|event| self.origin(event))
+            .collect();
+        if origins.iter().any(|&origin| origin != Origin::Other) {
+            return Ok(origins);
         }
         Err(match self.rule {
             Rule::Tree { .. } => JobsError::NoRoot(comm(&trace.header.command).unwrap_or_default()),
@@ -130,8 +131,8 @@ impl Family {
         })
     }
 
-    /// Whose is the next event?
-    fn kin(&mut self, event: &Event) -> Kin {
+    /// Returns the origin of the next event.
+    fn origin(&mut self, event: &Event) -> Origin {
         let Event { pid, name, .. } = *event;
         let before = self.tasks.get(&pid).copied();
         let parent = self.last.insert(name, pid);
@@ -156,13 +157,13 @@ impl Family {
             None => parent.is_none(),
         };
         match (own, becomes) {
-            (false, _) => Kin::Stranger,
-            (true, false) => Kin::Own,
-            (true, true) => Kin::Becomes,
+            (false, _) => Origin::Other,
+            (true, false) => Origin::Own,
+            (true, true) => Origin::Exec,
         }
     }
 
-    /// The command's first process, if it was seen.
+    /// The command's first process, if it was found.
     pub(super) const fn root(&self) -> Option<i32> {
         match self.rule {
             Rule::Tree { root, .. } => root,
@@ -171,7 +172,8 @@ impl Family {
     }
 }
 
-/// What the kernel calls a task that runs this command: the program's name, up to 15 bytes of it.
+/// Returns the kernel's name of a task that runs this command: the program's name, at most 15 bytes
+/// of it.
 pub(super) fn comm(command: &str) -> Option<String> {
     let program = command.split_whitespace().next()?;
     let name = program.trim_matches(['\'', '"']).rsplit('/').next()?;
