@@ -30,7 +30,7 @@ pub struct Settings {
 
 impl Settings {
     /// The defaults: what the documented figures were made with.
-    pub const USUAL: Self = Self {
+    pub const DEFAULT: Self = Self {
         tree: 250 << 20,
         gap: 3.0,
         settle: 10.0,

@@ -14,7 +14,7 @@ const WALK: &str = "walk";
 
 /// Percent of memory open to kernel allocations, where there is a zone for movable pages; the
 /// builds of the same experiments use it too.
-pub(super) const KERNEL_CORE: u8 = Settings::USUAL.kernelcore;
+pub(super) const KERNEL_CORE: u8 = Settings::DEFAULT.kernelcore;
 
 /// Runs the protocol once.
 ///
@@ -34,7 +34,7 @@ pub(super) fn run(
         recorded: compile.cpus,
         walk: &walk.script,
     };
-    let done = run.run(&Settings::USUAL, &load, filmed, context.follow.quiet())?;
+    let done = run.run(&Settings::DEFAULT, &load, filmed, context.follow.quiet())?;
     if done.0.interrupted {
         bail!("interrupted");
     }
