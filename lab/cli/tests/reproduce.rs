@@ -408,12 +408,12 @@ fn a_run_can_be_compared_with_its_rows(here: &Path) {
         .unwrap();
     assert_eq!(text(&closed.stderr), message);
     assert_eq!(closed.status.code(), Some(1));
-    let nobody = command(&kernbench(here, &[]))
+    let closed_both = command(&kernbench(here, &[]))
         .stdout(closed_pipe())
         .stderr(closed_pipe())
         .status()
         .unwrap();
-    assert_eq!(nobody.code(), Some(0));
+    assert_eq!(closed_both.code(), Some(0));
 }
 
 /// Returns the writing end of a pipe whose reading end is closed.

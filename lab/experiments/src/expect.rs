@@ -187,24 +187,24 @@ impl<'c> Common<'c> {
 /// many points.
 fn row_differences(expected: &CellRows, found: &CellRows) -> Vec<String> {
     let there = counts(found);
-    let (mut lacking, mut uneven) = (Vec::new(), Vec::new());
+    let (mut missing, mut uneven) = (Vec::new(), Vec::new());
     for (key, count) in counts(expected) {
         match there.get(&key) {
-            None => lacking.push(key),
+            None => missing.push(key),
             Some(&points) if is_near(points as f64, count as f64) => {}
             Some(&points) => uneven.push((key, points, count)),
         }
     }
     let cell = &expected.cell;
-    let lacking_line = lacking.first().map(|first| {
-        let many = lacking.len();
+    let missing_line = missing.first().map(|first| {
+        let many = missing.len();
         format!("{cell}: the rows of {many} of its keys are missing, the first: {first}")
     });
     let uneven_line = uneven.first().map(|(first, points, count)| {
         let many = uneven.len();
         format!("{cell}: {many} of its series have too many or too few points, the first has {points} where {count} are expected: {first}")
     });
-    lacking_line.into_iter().chain(uneven_line).collect()
+    missing_line.into_iter().chain(uneven_line).collect()
 }
 
 /// Counts the rows of a cell by name: the points of a series, else one.

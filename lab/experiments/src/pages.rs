@@ -21,7 +21,7 @@ pub fn of(folder: &Folder, data: &Data) -> (Vec<Embedded>, Vec<String>) {
         .filter(|(_, raw)| raw.metric == "shots")
         .map(|(cell, raw)| (raw.machine.as_str(), cell))
         .collect();
-    let (mut pages, mut lacking) = (Vec::new(), Vec::new());
+    let (mut pages, mut missing) = (Vec::new(), Vec::new());
     for (machine, cell) in filmed {
         let file = format!("{FOLDER}/{machine}.html");
         match read(folder, machine, &file) {
@@ -33,13 +33,13 @@ pub fn of(folder: &Folder, data: &Data) -> (Vec<Embedded>, Vec<String>) {
                 file,
                 html,
             }),
-            Err(why) => lacking.push(format!(
+            Err(why) => missing.push(format!(
                 "The pictures of {machine} are missing, because {file:?} {why}. Copy {FOLDER} from where the cell {0} was run, or run it here (brickyard reproduce --cell {0}).",
                 cell.cell
             )),
         }
     }
-    (pages, lacking)
+    (pages, missing)
 }
 
 /// Reads the page; the error says why it cannot be read.
@@ -104,17 +104,17 @@ mod tests {
     #[test]
     fn a_missing_page_is_a_warning_and_no_error() {
         let place = tempfile::tempdir().unwrap();
-        let (found, lacking) = pages(place.path(), "gekko-lp1");
+        let (found, missing) = pages(place.path(), "gekko-lp1");
         assert_eq!(found, []);
-        assert_eq!(lacking.len(), 1);
+        assert_eq!(missing.len(), 1);
         let begin = "The pictures of gekko-lp1 are missing, because \"pages/gekko-lp1.html\" does not exist. Copy pages";
-        assert!(lacking[0].starts_with(begin), "{lacking:?}");
-        assert!(lacking[0].contains("--cell mobility.made-up.pictures"));
+        assert!(missing[0].starts_with(begin), "{missing:?}");
+        assert!(missing[0].contains("--cell mobility.made-up.pictures"));
         fs::create_dir(place.path().join("pages")).unwrap();
         fs::write(place.path().join("pages/gekko-lp1.html"), "<p>").unwrap();
-        let (found, lacking) = pages(place.path(), "gekko-lp1");
+        let (found, missing) = pages(place.path(), "gekko-lp1");
         assert_eq!(found[0].html, "<p>");
-        assert_eq!(lacking, [""; 0]);
+        assert_eq!(missing, [""; 0]);
     }
 
     #[test]
@@ -125,9 +125,9 @@ mod tests {
         let outside = place.path().join("outside");
         fs::write(outside.with_extension("html"), "secret").unwrap();
         for name in ["../../outside", outside.to_str().unwrap(), ".", ""] {
-            let (found, lacking) = pages(&place.path().join("run"), name);
+            let (found, missing) = pages(&place.path().join("run"), name);
             assert_eq!(found, []);
-            assert!(lacking[0].contains("is not a plain name"), "{lacking:?}");
+            assert!(missing[0].contains("is not a plain name"), "{missing:?}");
         }
         let names = Plan::new(Scale::Full, &[Experiment::Mobility]).cells;
         let machines = names.iter().filter_map(|cell| cell.name.split('.').nth(1));

@@ -109,7 +109,7 @@ fn console_lines(
     while !is_enough(&lines) {
         let line = receiver
             .recv_timeout(PATIENCE)
-            .unwrap_or_else(|_| panic!("the page says nothing; before: {lines:#?}"));
+            .unwrap_or_else(|_| panic!("no output from the page; before: {lines:#?}"));
         lines.push(line);
     }
     lines

@@ -168,7 +168,7 @@ fn a_file_that_is_not_a_cells_is_refused_with_a_message() {
     let refused = read_cell(&path).unwrap_err().to_string();
     assert!(refused.contains("is not a cell's result"), "{refused}");
     assert!(
-        refused.ends_with("; run with --resume to have it again"),
+        refused.ends_with("; run with --resume to run the cell again"),
         "{refused}"
     );
     // A Parquet file with other columns.
@@ -197,10 +197,10 @@ fn rows_that_the_reader_would_refuse_are_not_written() {
     type Change = fn(&mut CellRows);
     let place = tempfile::tempdir().unwrap();
     let changes: [(Change, &str); 4] = [
-        (|cell| cell.rows.clear(), "the cell a.b has no row; run"),
+        (|cell| cell.rows.clear(), "the cell a.b has no rows; run"),
         (
             |cell| cell.rows[0].value = f64::NAN,
-            "in the row host, w, c, m, run 1 of the cell a.b `value` is NaN, which is no finite number; run",
+            "in the row host, w, c, m, run 1 of the cell a.b `value` is NaN, which is not a finite number; run",
         ),
         (
             |cell| cell.rows[0].value = f64::NEG_INFINITY,
@@ -259,7 +259,7 @@ fn a_file_that_is_too_large_is_refused_with_the_message_of_its_kind() {
     let refused = read_rows(&path).unwrap_err().to_string();
     assert!(
         refused.ends_with(
-            "is no file of rows: it is larger than 64 MiB; give the rows.parquet of a run"
+            "is not a file of rows: it is larger than 64 MiB; give the rows.parquet of a run"
         ),
         "{refused}"
     );

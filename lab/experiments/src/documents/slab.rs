@@ -244,7 +244,7 @@ fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "With eight tasks SLQB makes each one {}: {} times the speed (published: 0.77 times); with `brickyard` it is {} times (CPU time of a task on this host, whose CPUs the eight share).",
+            "With SLQB each of eight tasks is {}: {} times the speed (published: 0.77 times); with `brickyard` it has {} times (CPU time of a task on this host, whose CPUs the eight share).",
             [
                 word(cpu(8, SLQB), cpu(1, SLQB), words),
                 gmean(cpu(8, SLQB), cpu(1, SLQB), 2),

@@ -1,14 +1,14 @@
 // The rows embedded in the page: parsed when the first one is needed.
 
 const byId = (id) => document.getElementById(id);
-const asked = new URLSearchParams(location.hash.slice(1));
-if (asked.has("theme")) document.documentElement.dataset.theme = asked.get("theme");
+const options = new URLSearchParams(location.hash.slice(1));
+if (options.has("theme")) document.documentElement.dataset.theme = options.get("theme");
 
-let held = null;
+let parsed = null;
 
 function embedded() {
-  held ??= JSON.parse(byId("rows-embedded").textContent);
-  return held;
+  parsed ??= JSON.parse(byId("rows-embedded").textContent);
+  return parsed;
 }
 
 // Returns a row as an object; its place is its line in rows.csv below the head, from 0.

@@ -46,7 +46,7 @@ async function selfTest() {
     must(dialog.open && dialog.contains(document.activeElement), "a key opens the dialog");
     must(String(shownRows()) === String(placesOf(figure)), `the dialog has the rows of ${figure.outerHTML}`);
     must(dialog.textContent.includes(figure.dataset.value), "the dialog has the number");
-    must(agree(figure.textContent, toTheLastDigit()), `the heading ${figure.textContent} is ${toTheLastDigit()}, rounded`);
+    must(agree(figure.textContent, unrounded()), `the heading ${figure.textContent} is ${unrounded()}, rounded`);
     const cells = new Set(placesOf(figure).map((place) => rowAt(place).command));
     must(document.querySelectorAll("#rows-commands code").length === Math.min(40, cells.size), "the dialog has the commands");
     key(document.activeElement, "Escape");
@@ -104,7 +104,7 @@ async function selfTest() {
     root.dataset.theme = theme;
     const of = (selector, what) => { const found = document.querySelector(selector); return found && luminance(getComputedStyle(found)[what]); };
     const ground = luminance(getComputedStyle(document.body).backgroundColor);
-    must(theme === "dark" ? ground < 0.05 : ground > 0.85, `the ground in ${theme}`);
+    must(theme === "dark" ? ground < 0.05 : ground > 0.85, `the background in ${theme}`);
     const lowest = [["body", "color", 7], [".muted", "color", 4.5], ["a.figure", "color", 4.5], [".published", "color", 4.5],
       ...[0, 1, 2, 3, 4, 5, 6, 7].map((hue) => [`.hue-${hue} .mark`, "fill", 3]),
       [".verdict.same", "color", 4.5], [".verdict.opposite", "color", 4.5], [".verdict.noise", "color", 4.5], [".verdict.none", "color", 4.5]];
@@ -123,7 +123,7 @@ async function selfTest() {
 }
 
 // Returns the unrounded number of the open dialog.
-function toTheLastDigit() {
+function unrounded() {
   const all = [...document.querySelectorAll("#rows-facts div")];
   return parseFloat(all.find((fact) => fact.firstChild.textContent === "Unrounded").lastChild.textContent);
 }
@@ -161,7 +161,7 @@ function playerTest(player) {
   });
 }
 
-if (asked.has("selftest")) {
+if (options.has("selftest")) {
   const say = (text) => {
     document.documentElement.dataset.selftest = text;
     console.info(`page selftest ${text}`);

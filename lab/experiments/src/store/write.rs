@@ -31,7 +31,7 @@ type CellRow<'r> = (&'r CellRows, &'r Raw);
 /// value or time is not finite.
 pub fn write_cell(path: &Path, cell: &CellRows) -> Result<(), WriteError> {
     if cell.rows.is_empty() {
-        let why = format!("the cell {} has no row", cell.cell);
+        let why = format!("the cell {} has no rows", cell.cell);
         return Err(WriteError::no_result(path, why));
     }
     let rows: Vec<CellRow<'_>> = cell.rows.iter().map(|raw| (cell, raw)).collect();

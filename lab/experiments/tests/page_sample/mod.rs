@@ -92,7 +92,7 @@ fn raw(key: &Key, unit: &str, better: Better, run: u32, value: f64) -> Raw {
 pub(crate) fn documents() -> Vec<Document> {
     let mut empty = document();
     empty.experiment = "slab";
-    empty.title = "What nobody measured";
+    empty.title = "What was not measured";
     for table in &mut empty.tables {
         table.id = format!("slab-{}", table.id);
     }
@@ -158,7 +158,7 @@ fn findings() -> Vec<Finding> {
                     figure: speed(),
                     margin: 0.01,
                     above: "cheaper",
-                    below: "dearer",
+                    below: "more expensive",
                     between: "as cheap",
                 }),
                 text(": "),
