@@ -27,7 +27,7 @@ use crate::{interrupt, progress};
 /// The options of `brickyard antifrag`.
 #[derive(Debug, Args)]
 pub(crate) struct Antifrag {
-    /// The trace of a build: seven of them run at once.
+    /// The trace of a build; seven copies of it run at once.
     #[arg(long, value_name = "FILE")]
     compile: PathBuf,
     /// The trace of a walk over the file system, which runs beside them.
@@ -44,7 +44,7 @@ pub(crate) struct Antifrag {
     reclaim: Vec<How>,
     #[command(flatten)]
     settings: Protocol,
-    /// How many runs at once. [default: one a core]
+    /// How many runs at once. [default: one per core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     #[command(flatten)]
@@ -56,25 +56,25 @@ pub(crate) struct Antifrag {
 /// The settings of the protocol.
 #[derive(Debug, Clone, Copy, Args)]
 struct Protocol {
-    /// The size of the tree that each build works on a copy of.
+    /// The size of the source tree; each build works on a copy of its own.
     #[arg(long, default_value = "250M", value_parser = bytes, value_name = "BYTES")]
     tree: usize,
     /// Seconds from the start of one build to the start of the next.
-    #[arg(long, default_value_t = Settings::USUAL.gap, value_name = "SECONDS")]
+    #[arg(long, default_value_t = Settings::DEFAULT.gap, value_name = "SECONDS")]
     gap: f64,
-    /// Seconds that all builds run before the first huge page is asked for (2005: 60).
-    #[arg(long, default_value_t = Settings::USUAL.settle, value_name = "SECONDS")]
+    /// Seconds that all builds run before the first huge page is requested (2005: 60).
+    #[arg(long, default_value_t = Settings::DEFAULT.settle, value_name = "SECONDS")]
     settle: f64,
-    /// How many times longer a build takes than it was recorded.
-    /// [default: 4 for the CPUs of the time, times 7 builds and the CPUs recorded, shared by the machine's CPUs]
+    /// How many times longer a build takes than its recording did.
+    /// [default: 4 for the CPUs of the time, times 7 builds, times the CPUs recorded, divided by the machine's CPUs]
     #[arg(long, value_name = "TIMES")]
     stretch: Option<f64>,
-    /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable
+    /// Percent of memory open to kernel allocations, where a configuration has a zone for movable
     /// pages (2007: 60).
-    #[arg(long, default_value_t = Settings::USUAL.kernelcore, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
+    #[arg(long, default_value_t = Settings::DEFAULT.kernelcore, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
     kernelcore: u8,
-    /// Seconds of the load between two samples.
-    #[arg(long, default_value_t = Settings::USUAL.every, value_name = "SECONDS")]
+    /// Seconds between two samples under load.
+    #[arg(long, default_value_t = Settings::DEFAULT.every, value_name = "SECONDS")]
     every: f64,
 }
 
@@ -129,7 +129,7 @@ impl Antifrag {
         };
         let done = self.run_all(&runs, &load)?;
         if done.is_empty() {
-            anyhow::bail!("interrupted before the first run was done");
+            anyhow::bail!("interrupted before the first run had finished");
         }
         self.sheet(&profiles, &hows, configs, &done)
             .emit(&self.output)?;
@@ -165,7 +165,7 @@ impl Antifrag {
         }
         if self.settings.tree > MOST_TREE {
             return Err(Misuse::new(
-                "--tree is more than 16G: seven of them run at once",
+                "--tree must be at most 16G: there are seven at once",
             ));
         }
         for (name, seconds) in [
@@ -188,14 +188,14 @@ impl Antifrag {
         let several = profiles.len() > 1 || self.reclaim.len() != 1;
         if self.pictures.any() && several {
             return Err(Misuse::new(
-                "pictures are of one machine and one way of reclaim: give --machine NAME --reclaim HOW",
+                "pictures show one machine and one way of reclaim: give --machine NAME --reclaim HOW",
             ));
         }
         Ok(())
     }
 
     fn run_all(&self, runs: &[AntifragRun], load: &Load<'_>) -> anyhow::Result<Vec<Done>> {
-        // Progress counts runs: how many steps one has depends on how its allocator fares.
+        // Progress counts runs: the number of steps of a run depends on its allocator.
         let units = runs.len() as u64;
         let done = progress::runs(runs.len(), self.jobs, units, |place, mut follow| {
             let run = runs[place];
@@ -238,10 +238,10 @@ impl Antifrag {
             self.walk.display()
         ));
         sheet.head(format!(
-            "A build starts every {} s; huge pages are asked for {} s after the last, every 0.1 s. {} % of memory is for the kernel too where there is a zone for movable pages.",
+            "A build starts every {} s; {} s after the last, huge pages are requested every 0.1 s. Where there is a zone for movable pages, {} % of memory is open to kernel allocations.",
             self.settings.gap, self.settings.settle, self.settings.kernelcore
         ));
-        sheet.head("Measured, and in brackets what the document published.");
+        sheet.head("Measured, and in brackets the published figure.");
         for profile in profiles {
             for &how in hows {
                 let of = |config: Configuration| {
@@ -276,7 +276,7 @@ impl Antifrag {
     }
 }
 
-/// The lines of one machine and one way of reclaim.
+/// Adds the lines of one machine and one way of reclaim.
 fn lines<'d>(
     sheet: &mut Sheet,
     profile: &Profile,
@@ -342,7 +342,7 @@ fn lines<'d>(
     count("frames moved", |r| r.pressure.moved);
 }
 
-/// A trace made ready, and the CPUs that it was recorded on.
+/// Reads a trace for replay; returns it with the number of CPUs that it was recorded on.
 fn script(path: &Path) -> anyhow::Result<(Script, usize)> {
     let trace = file::read(path).with_context(|| format!("cannot replay {}", path.display()))?;
     Ok((Script::new(&trace)?, usize::from(trace.header.cpus)))
@@ -355,10 +355,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_settings_are_those_of_the_command() {
+    fn the_default_settings_are_those_of_the_command() {
         let command = Protocol::augment_args(clap::Command::new("antifrag"));
         let matches = command.get_matches_from(["antifrag"]);
         let protocol = Protocol::from_arg_matches(&matches).unwrap();
-        assert_eq!(protocol.settings(), Settings::USUAL);
+        assert_eq!(protocol.settings(), Settings::DEFAULT);
     }
 }

@@ -1,5 +1,5 @@
-//! What was published stands in two places: with the subcommands that hold their own tables against
-//! it, and in the documents of the report. Both say the same.
+//! Published figures are stored in two places: with the subcommands that compare their own tables
+//! with them, and in the documents of the report. Both must agree.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -15,7 +15,7 @@ fn document(experiment: &str) -> Document {
         .unwrap()
 }
 
-/// The figures of the document's own tables.
+/// Returns the figures of the document's own tables that are measured too.
 fn printed(document: &Document) -> impl Iterator<Item = &Figure> {
     let lines = document.tables.iter().flat_map(|table| &table.lines);
     let figures = lines.flat_map(|line| line.cells.iter().flatten());
@@ -58,10 +58,10 @@ fn the_huge_pages_of_2007() {
     for profile in Profile::OF_2007 {
         for reclaim in [Reclaim::Plain, Reclaim::Lumpy] {
             for configuration in Configuration::ALL {
-                let Some(told) = published(profile.name, reclaim, configuration) else {
+                let Some(figures) = published(profile.name, reclaim, configuration) else {
                     continue;
                 };
-                for (when, told) in [("under load", told.load), ("at rest", told.rest)] {
+                for (when, percent) in [("under load", figures.load), ("at rest", figures.rest)] {
                     let workload = format!("{} {when}", reclaim.name());
                     let figure = printed(&mobility).find(|figure| {
                         let of = &figure.of[0];
@@ -80,7 +80,7 @@ fn the_huge_pages_of_2007() {
                     let text = figure.unwrap().published.unwrap().text;
                     assert_eq!(
                         number(text),
-                        Some(f64::from(told)),
+                        Some(f64::from(percent)),
                         "{} {workload} {configuration}",
                         profile.name
                     );
@@ -99,7 +99,7 @@ fn the_huge_pages_of_2005() {
         let Some((load, rest)) = published_2005(configuration) else {
             continue;
         };
-        for (workload, told) in [("under load", load), ("at rest", rest)] {
+        for (workload, blocks) in [("under load", load), ("at rest", rest)] {
             let mut figures = printed(&two_kinds).filter(|figure| {
                 let of = &figure.of[0];
                 (of.workload.as_str(), of.config.as_str(), figure.statistic)
@@ -109,7 +109,7 @@ fn the_huge_pages_of_2005() {
             let text = figure.published.unwrap().text;
             assert_eq!(
                 number(text),
-                Some(f64::from(told)),
+                Some(f64::from(blocks)),
                 "{workload} {configuration}"
             );
         }

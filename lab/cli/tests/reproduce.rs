@@ -1,5 +1,5 @@
-//! `brickyard reproduce` as a user and as a cluster drive it: cells by name, a run that is
-//! interrupted and goes on, a report whose every number is made of rows that are there.
+//! `brickyard reproduce` as used by a person and by a cluster: cells by name, a run that is
+//! interrupted and resumed, a report whose every number follows from existing rows.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -34,7 +34,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What a run that must succeed prints.
+/// Runs the command, which must succeed; returns its output.
 fn done(arguments: &[&str]) -> String {
     let output = reproduce(arguments);
     assert_eq!(
@@ -46,15 +46,15 @@ fn done(arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// What a run says that must fail so.
+/// Runs the command, which must fail with this code; returns its messages.
 fn refused(code: i32, arguments: &[&str]) -> String {
     let output = reproduce(arguments);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
-    said
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+    message
 }
 
-/// Not as it is if nobody says.
+/// Not the default, so that printed commands must have it.
 const TRACES: &str = "./traces";
 
 /// A cell that takes the simulator a moment.
@@ -90,7 +90,7 @@ fn a_quick_run_is_a_part_of_a_full_one() {
             "{experiment}"
         );
     }
-    // By their rough costs, two cores have it within two minutes.
+    // By their rough costs, two cores run it within two minutes.
     let listed: Value = serde_json::from_str(&done(&["--list-cells", "--format", "json"])).unwrap();
     let (mut timed, mut exact) = (0.0, 0.0);
     for cell in listed.as_array().unwrap() {
@@ -106,7 +106,7 @@ fn a_quick_run_is_a_part_of_a_full_one() {
 }
 
 #[test]
-fn lists_say_how_a_cell_is_run() {
+fn lists_have_the_command_of_each_cell() {
     let csv = done(&[
         "--only",
         "locks",
@@ -127,7 +127,7 @@ fn lists_say_how_a_cell_is_run() {
 }
 
 #[test]
-fn a_cell_is_one_file_and_the_same_again() {
+fn a_cell_is_one_file_and_gives_the_same_bytes_again() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (folder.path().join("one"), folder.path().join("two"));
     for place in [&one, &two] {
@@ -142,42 +142,48 @@ fn a_cell_is_one_file_and_the_same_again() {
     let read = Folder::new(&one).read(CELL).unwrap();
     assert_eq!((read.kind, read.seed), (Method::Simulated, 1));
     assert!(!one.join("report.html").exists());
-    // Another seed is other work, and not for a folder that has one already.
+    // Another seed is other work, and refused in a folder that already has one.
     let other = ["--cell", CELL, "--seed", "2", "--output"];
-    let said = refused(2, &[&other[..], &[place(&two)]].concat());
-    assert!(said.contains("were run with seed 1, not 2"), "{said}");
+    let message = refused(2, &[&other[..], &[place(&two)]].concat());
+    assert!(message.contains("were run with seed 1, not 2"), "{message}");
     let three = folder.path().join("three");
     done(&[&other[..], &[place(&three)]].concat());
     assert_ne!(Folder::new(&three).read(CELL).unwrap().rows, read.rows);
 }
 
 #[test]
-fn what_is_asked_for_wrongly_is_refused_before_any_work() {
+fn wrong_requests_are_refused_before_any_work() {
     let folder = tempfile::tempdir().unwrap();
     let here = place(folder.path());
-    let said = refused(2, &["--cell", "locks.none", "-o", here]);
-    assert!(said.contains("there is no cell `locks.none`"), "{said}");
-    assert!(said.contains("--list-cells"), "{said}");
+    let message = refused(2, &["--cell", "locks.none", "-o", here]);
+    assert!(
+        message.contains("there is no cell `locks.none`"),
+        "{message}"
+    );
+    assert!(message.contains("--list-cells"), "{message}");
     refused(2, &["--only", "nothing", "-o", here]);
     refused(2, &["--quick", "--full", "-o", here]);
     refused(2, &["--cell", CELL, "--resume", "-o", here]);
     refused(2, &["--jobs", "0", "-o", here]);
-    let said = refused(2, &["--expect", "/nowhere/rows.parquet", "-o", here]);
-    assert!(said.contains("cannot read /nowhere/rows.parquet"), "{said}");
+    let message = refused(2, &["--expect", "/nowhere/rows.parquet", "-o", here]);
+    assert!(
+        message.contains("cannot read /nowhere/rows.parquet"),
+        "{message}"
+    );
     for asked in [&["--cell", CELL][..], &["--only", "kernbench"]] {
-        let said = refused(2, &[asked, &["--traces", "/nowhere", "-o", here]].concat());
+        let message = refused(2, &[asked, &["--traces", "/nowhere", "-o", here]].concat());
         assert!(
-            said.contains("no folder /nowhere: --traces DIR says where"),
-            "{said}"
+            message.contains("no folder /nowhere: give the folder of the traces with --traces DIR"),
+            "{message}"
         );
     }
-    let said = refused(1, &["--cell", CELL, "--traces", here, "-o", here]);
+    let message = refused(1, &["--cell", CELL, "--traces", here, "-o", here]);
     assert!(
-        said.contains("--traces DIR says where the traces are"),
-        "{said}"
+        message.contains("give the folder of the traces with --traces DIR"),
+        "{message}"
     );
-    let said = refused(1, &["--cell", CELL, "-o", "/proc/none"]);
-    assert!(said.contains("/proc/none"), "{said}");
+    let message = refused(1, &["--cell", CELL, "-o", "/proc/none"]);
+    assert!(message.contains("/proc/none"), "{message}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -186,13 +192,12 @@ fn a_folder_with_cells_is_not_taken_for_a_new_one() {
     let folder = tempfile::tempdir().unwrap();
     let here = place(folder.path());
     done(&["--cell", CELL, "-o", here]);
-    let said = refused(2, &["--only", "locks", "-o", here]);
+    let message = refused(2, &["--only", "locks", "-o", here]);
     assert!(
-        said.contains("has 1 cell of an earlier run: --resume goes on"),
-        "{said}"
+        message.contains("has 1 cell of an earlier run: resume it with --resume"),
+        "{message}"
     );
-    // Another cell may come beside it; and by its name it may be run again, whatever became of its
-    // file.
+    // Another cell may be added; and a named cell may be run again, even if its file is damaged.
     done(&["--cell", PARTNER, "-o", here]);
     let folder = Folder::new(folder.path());
     let first = folder.read(CELL).unwrap();
@@ -202,7 +207,7 @@ fn a_folder_with_cells_is_not_taken_for_a_new_one() {
     assert_eq!(folder.read(CELL).unwrap(), first);
 }
 
-/// What a shell does with a command that was printed.
+/// Runs a printed command in a shell.
 fn pasted(printed: &str) -> Output {
     let program = env!("CARGO_BIN_EXE_brickyard");
     let line = printed.trim();
@@ -222,7 +227,7 @@ fn interrupted(here: &Path) -> Output {
     ended_by_ctrl_c(&[&options[..], &others].concat(), here)
 }
 
-/// Ctrl-C when the first cell of `kernbench` is done.
+/// Starts a run, and sends Ctrl-C when the first cell of `kernbench` is done.
 fn ended_by_ctrl_c(options: &[&str], here: &Path) -> Output {
     let child = command(options)
         .stdout(Stdio::piped())
@@ -249,13 +254,13 @@ fn ended_by_ctrl_c(options: &[&str], here: &Path) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// The command that an interrupted run prints, to be pasted.
-fn hint(said: &str) -> &str {
-    let (_, after) = said.split_once("interrupted: ").unwrap();
+/// Returns the command that an interrupted run prints.
+fn hint(message: &str) -> &str {
+    let (_, after) = message.split_once("interrupted: ").unwrap();
     after.lines().nth(1).unwrap()
 }
 
-/// What is asked for in a folder of [`interrupted`], and these options.
+/// Returns the arguments that resume a run of [`interrupted`], with these options.
 fn kernbench<'a>(here: &'a Path, options: &[&'a str]) -> Vec<&'a str> {
     let all = ["--full", "--only", "kernbench", "--seed", "3", "--resume"];
     [&all[..], &["-o", place(here)], options].concat()
@@ -273,12 +278,12 @@ fn modified(here: &Path, cell: &str) -> std::time::SystemTime {
 }
 
 #[test]
-fn an_interrupted_run_keeps_what_is_done_and_goes_on() {
+fn an_interrupted_run_keeps_what_is_done_and_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
     let output = interrupted(here);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
     let first = Folder::new(here).cells().unwrap();
     assert!(!first.is_empty());
     assert!(
@@ -296,8 +301,8 @@ fn an_interrupted_run_keeps_what_is_done_and_goes_on() {
     both.sort_unstable();
     assert_eq!(both, all, "what is left and what is done is all");
 
-    // Exactly what was printed goes on with exactly this run.
-    let hint = hint(&said);
+    // The printed command resumes exactly this run.
+    let hint = hint(&message);
     for option in ["--full --only kernbench --resume --seed 3", "--jobs 1"] {
         assert!(hint.contains(option), "{hint}");
     }
@@ -316,15 +321,15 @@ fn an_interrupted_run_keeps_what_is_done_and_goes_on() {
         "what was done was run again"
     );
 
-    every_number_is_made_of_rows_that_are_there(here);
-    it_can_be_expected_again(here);
-    what_does_not_count_is_run_again(here, &first[0]);
-    what_no_plan_has_is_left_out(here, &first[0]);
-    the_report_is_of_all_that_the_folder_has(here);
+    every_number_follows_from_existing_rows(here);
+    a_run_can_be_compared_with_its_rows(here);
+    outdated_cells_are_run_again(here, &first[0]);
+    unknown_cells_are_left_out(here, &first[0]);
+    the_report_covers_all_of_the_folder(here);
 }
 
-/// Walks the figures of the files and of the page back to the rows.
-fn every_number_is_made_of_rows_that_are_there(here: &Path) {
+/// Computes the figures of the files again from the rows.
+fn every_number_follows_from_existing_rows(here: &Path) {
     let rows = read_rows(&here.join("rows.parquet")).unwrap();
     let data = Data::new(rows).unwrap();
     let folder = Folder::new(here);
@@ -359,7 +364,7 @@ fn every_number_is_made_of_rows_that_are_there(here: &Path) {
     assert!(judged.len() > 20, "{} figures", judged.len());
     assert_eq!(stated, judged);
 
-    // What `compare` reads agrees with its samples, or it would be refused.
+    // A document for `compare` that disagrees with its samples would be refused.
     let results = brickyard_report::read_json(&here.join("results.json")).unwrap();
     assert!(
         results
@@ -369,15 +374,15 @@ fn every_number_is_made_of_rows_that_are_there(here: &Path) {
     );
 }
 
-/// A run is as itself, and is not as another.
-fn it_can_be_expected_again(here: &Path) {
+/// A run does not differ from its own rows, and differs from changed ones.
+fn a_run_can_be_compared_with_its_rows(here: &Path) {
     let rows = here.join("rows.parquet");
     let output = reproduce(&kernbench(here, &["--expect", place(&rows)]));
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("figures are as expected"), "{said}");
-    let counted = "simulated and replayed figures, 0 timed ones; not compared: 0 that are of";
-    assert!(said.contains(counted), "{said}");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert!(message.contains("figures are as expected"), "{message}");
+    let counted = "simulated and replayed figures, 0 timed ones; not compared: 0 of other runs";
+    assert!(message.contains(counted), "{message}");
 
     let mut cells = read_rows(&rows).unwrap();
     for raw in cells.iter_mut().flat_map(|cell| &mut cell.rows) {
@@ -389,37 +394,37 @@ fn it_can_be_expected_again(here: &Path) {
     let changed = Data::new(cells).unwrap();
     brickyard_experiments::store::write_rows(&other, &changed).unwrap();
     let expecting = kernbench(here, &["--expect", place(&other)]);
-    let said = refused(1, &expecting);
+    let message = refused(1, &expecting);
     assert!(
-        said.contains("differ from those expected by more than they may"),
-        "{said}"
+        message.contains("differ from the expected ones by more than is allowed"),
+        "{message}"
     );
-    assert!(said.contains("is expected"), "{said}");
-    // A reader that goes away changes nothing of it.
+    assert!(message.contains("is expected"), "{message}");
+    // A reader that closes the pipe does not change the result.
     let closed = command(&expecting)
         .stdout(closed_pipe())
         .stderr(Stdio::piped())
         .output()
         .unwrap();
-    assert_eq!(text(&closed.stderr), said);
+    assert_eq!(text(&closed.stderr), message);
     assert_eq!(closed.status.code(), Some(1));
-    let nobody = command(&kernbench(here, &[]))
+    let closed_both = command(&kernbench(here, &[]))
         .stdout(closed_pipe())
         .stderr(closed_pipe())
         .status()
         .unwrap();
-    assert_eq!(nobody.code(), Some(0));
+    assert_eq!(closed_both.code(), Some(0));
 }
 
-/// The end of a pipe to write to, that nobody reads.
+/// Returns the writing end of a pipe whose reading end is closed.
 fn closed_pipe() -> io::PipeWriter {
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
     writer
 }
 
-/// Cells of another build, damaged ones, and those of other traces.
-fn what_does_not_count_is_run_again(here: &Path, cell: &str) {
+/// Cells of another build, damaged ones, and those of other traces are run again.
+fn outdated_cells_are_run_again(here: &Path, cell: &str) {
     let folder = Folder::new(here);
     let good = folder.read(cell).unwrap();
     assert!(good.program.contains(", traces "), "{}", good.program);
@@ -438,14 +443,14 @@ fn what_does_not_count_is_run_again(here: &Path, cell: &str) {
         of_another.rows[0].value *= 2.0;
         folder.write(&of_another).unwrap();
         assert_eq!(listed(here, &[]), [cell]);
-        let said = text(&reproduce(&kernbench(here, &[])).stderr);
-        assert!(said.contains(why), "{said}");
-        assert!(!said.contains("several builds"), "{said}");
+        let message = text(&reproduce(&kernbench(here, &[])).stderr);
+        assert!(message.contains(why), "{message}");
+        assert!(!message.contains("several builds"), "{message}");
         assert_eq!(folder.read(cell).unwrap(), good);
     }
     fs::write(folder.cell(cell), "no longer").unwrap();
-    let said = text(&reproduce(&kernbench(here, &[])).stderr);
-    assert!(said.contains("1 cell was damaged ("), "{said}");
+    let message = text(&reproduce(&kernbench(here, &[])).stderr);
+    assert!(message.contains("1 cell was damaged ("), "{message}");
     assert_eq!(folder.read(cell).unwrap(), good);
 
     let other = tempfile::tempdir().unwrap();
@@ -455,12 +460,12 @@ fn what_does_not_count_is_run_again(here: &Path, cell: &str) {
         let all = done(&["--only", "kernbench", "--list-cells"]);
         all.lines().map(str::to_owned).collect::<Vec<_>>()
     });
-    // Without any, those of then are as good as any, and the report is made.
+    // Without traces the cells count as up to date, and the report is made.
     done(&kernbench(here, &["--traces", "/nowhere"]));
 }
 
-/// Rows of an earlier build beside those of this one would be two for one run.
-fn what_no_plan_has_is_left_out(here: &Path, cell: &str) {
+/// A cell that only an earlier build had would give a second row for the same run.
+fn unknown_cells_are_left_out(here: &Path, cell: &str) {
     let folder = Folder::new(here);
     let before = fs::read(here.join("rows.csv")).unwrap();
     let mut gone = folder.read(cell).unwrap();
@@ -468,7 +473,7 @@ fn what_no_plan_has_is_left_out(here: &Path, cell: &str) {
     folder.write(&gone).unwrap();
     let output = reproduce(&kernbench(here, &[]));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let line = "Left out: 1 cell of the folder that this build of the program does not have; the first is kernbench.gone.1.";
+    let line = "Left out: 1 cell of the folder that this build of the program does not have, the first: kernbench.gone.1.";
     assert!(text(&output.stderr).contains(line));
     let page = fs::read_to_string(here.join("report.html")).unwrap();
     assert!(page.contains(line));
@@ -476,31 +481,31 @@ fn what_no_plan_has_is_left_out(here: &Path, cell: &str) {
     fs::remove_file(folder.cell("kernbench.gone.1")).unwrap();
 }
 
-/// Whatever is asked for, no finished part is dropped, and the page says by which command all of it
-/// is had.
-fn the_report_is_of_all_that_the_folder_has(here: &Path) {
+/// Whatever is requested, no finished part is dropped, and the page has the command that runs all
+/// of it.
+fn the_report_covers_all_of_the_folder(here: &Path) {
     let other = "pft.i7-2013.cpus-2.brickyard.1";
     done(&["--cell", other, "--seed", "3", "-o", place(here)]);
-    // Of another build, but nobody asks for it now: it stays, and is told.
+    // A cell of another build that is not requested now is kept, with a warning.
     let folder = Folder::new(here);
     let mut kept = folder.read(other).unwrap();
     kept.program = "0.0.1".to_owned();
     folder.write(&kept).unwrap();
     let output = reproduce(&kernbench(here, &[]));
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("several builds"), "{said}");
-    assert!(said.contains("1 cell of 0.0.1"), "{said}");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert!(message.contains("several builds"), "{message}");
+    assert!(message.contains("1 cell of 0.0.1"), "{message}");
     assert!(
-        said.contains("The folder has parts of a larger run"),
-        "{said}"
+        message.contains("The folder has parts of a larger run"),
+        "{message}"
     );
     let page = fs::read_to_string(here.join("report.html")).unwrap();
     assert!(page.contains("1 cell of 0.0.1"));
     assert!(page.contains(
         "brickyard reproduce --quick --only pft,kernbench --seed 3 --output again-seed-3<"
     ));
-    // What is missing is run into this folder, what is there is repeated elsewhere.
+    // A missing cell is run into this folder, an existing one is repeated in another.
     let lacking = "pft.i7-2013.cpus-1.list-2007.1";
     assert!(!folder.cells().unwrap().contains(&lacking.to_owned()));
     assert!(page.contains(&format!("--seed 3 --output {}<", place(here))));
@@ -510,7 +515,7 @@ fn the_report_is_of_all_that_the_folder_has(here: &Path) {
 }
 
 #[test]
-fn a_failure_before_ctrl_c_is_told_at_once_and_stays_one() {
+fn a_failure_before_ctrl_c_is_reported_at_once_and_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let traces = folder.path().join("traces");
     fs::create_dir(&traces).unwrap();
@@ -526,22 +531,22 @@ fn a_failure_before_ctrl_c_is_told_at_once_and_stays_one() {
         .concat(),
         &here,
     );
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    let failed = "brickyard: mobility.elm3b245.pictures: cannot work by";
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    let failed = "brickyard: mobility.elm3b245.pictures: cannot use";
     let ended = "interrupted: ";
     assert!(
-        said.find(failed).unwrap() < said.find(ended).unwrap(),
-        "{said}"
+        message.find(failed).unwrap() < message.find(ended).unwrap(),
+        "{message}"
     );
     assert_eq!(
-        said.matches("mobility.elm3b245.pictures").count(),
+        message.matches("mobility.elm3b245.pictures").count(),
         1,
-        "{said}"
+        "{message}"
     );
-    assert!(said.contains(" failed; interrupted: "), "{said}");
+    assert!(message.contains(" failed; interrupted: "), "{message}");
     let page = fs::read_to_string(here.join("report.html")).unwrap();
-    assert!(page.contains("compile.parquet; --traces DIR says where"));
+    assert!(page.contains("compile.parquet; give the folder of the traces"));
 }
 
 #[test]
@@ -554,10 +559,10 @@ fn a_folder_has_one_run_at_a_time_and_a_host_one_timed_cell() {
         file
     };
     let folder = locked(".lock");
-    let said = refused(2, &["--only", "kernbench", "-o", place(here)]);
+    let message = refused(2, &["--only", "kernbench", "-o", place(here)]);
     assert!(
-        said.contains("another `brickyard reproduce` is at work in"),
-        "{said}"
+        message.contains("another `brickyard reproduce` is running in"),
+        "{message}"
     );
     // Single cells may come from many processes.
     done(&["--cell", CELL, "-o", place(here)]);
@@ -570,12 +575,12 @@ fn a_folder_has_one_run_at_a_time_and_a_host_one_timed_cell() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = String::new();
+    let mut message = String::new();
     let mut stderr = io::BufReader::new(child.stderr.take().unwrap());
-    stderr.read_line(&mut said).unwrap();
+    stderr.read_line(&mut message).unwrap();
     assert!(
-        said.starts_with("waiting: another brickyard times something"),
-        "{said}"
+        message.starts_with("waiting: another brickyard is timing something"),
+        "{message}"
     );
     assert!(!Folder::new(here).cell(timed).exists());
     drop(host);

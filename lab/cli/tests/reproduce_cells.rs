@@ -1,6 +1,6 @@
 //! Cells of the experiments on locks, page allocation, page faults, builds and slabs, run by name
-//! as a cluster runs them: the rows that the documents ask for are there, and an exact cell gives
-//! the same rows each time.
+//! as on a cluster: they have the rows that the documents refer to, and an exact cell gives the
+//! same rows each time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -12,7 +12,7 @@ use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_experiments::store::Folder;
 use brickyard_report::Better;
 
-/// What these cells give, with `seed`.
+/// Runs these cells with `seed`; returns their rows.
 fn run(cells: &[&str], seed: &str) -> Vec<CellRows> {
     let folder = tempfile::tempdir().unwrap();
     let out = Command::new(env!("CARGO_BIN_EXE_brickyard"))
@@ -21,8 +21,8 @@ fn run(cells: &[&str], seed: &str) -> Vec<CellRows> {
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert_eq!(out.status.code(), Some(0), "{said}");
+    let message = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{message}");
     let folder = Folder::new(folder.path());
     cells
         .iter()
@@ -30,7 +30,7 @@ fn run(cells: &[&str], seed: &str) -> Vec<CellRows> {
         .collect()
 }
 
-/// The rows of one cell.
+/// Runs one cell; returns its rows.
 fn rows(cell: &str, kind: Method) -> Vec<Raw> {
     let ran = run(&[cell], "1").pop().unwrap();
     assert_eq!(ran.kind, kind, "{cell}");
@@ -41,27 +41,27 @@ fn rows(cell: &str, kind: Method) -> Vec<Raw> {
     ran.rows
 }
 
-/// What a row is of, but for workload and configuration.
-type Told<'r> = (&'r str, &'r str, &'r str, Better);
+/// Machine, metric, unit and direction of a row.
+type Measure<'r> = (&'r str, &'r str, &'r str, Better);
 
-fn told(row: &Raw) -> Told<'_> {
+fn measure(row: &Raw) -> Measure<'_> {
     (&row.machine, &row.metric, &row.unit, row.better)
 }
 
-/// All of `rows`, by workload and configuration.
-fn by_config(rows: &[Raw]) -> BTreeMap<(&str, &str), Vec<Told<'_>>> {
+/// Groups rows by workload and configuration.
+fn by_config(rows: &[Raw]) -> BTreeMap<(&str, &str), Vec<Measure<'_>>> {
     let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for row in rows {
         let of = (row.workload.as_str(), row.config.as_str());
-        all.entry(of).or_default().push(told(row));
+        all.entry(of).or_default().push(measure(row));
     }
     all
 }
 
-/// Metrics of one machine, of which less is better.
-fn lower<'r>(machine: &'r str, metrics: &[(&'r str, &'r str)]) -> Vec<Told<'r>> {
-    let told = |&(metric, unit): &(&'r str, &'r str)| (machine, metric, unit, Better::Lower);
-    metrics.iter().map(told).collect()
+/// Returns metrics of one machine for which lower is better.
+fn lower<'r>(machine: &'r str, metrics: &[(&'r str, &'r str)]) -> Vec<Measure<'r>> {
+    let measure = |&(metric, unit): &(&'r str, &'r str)| (machine, metric, unit, Better::Lower);
+    metrics.iter().map(measure).collect()
 }
 
 const WAITS: [(&str, &str); 7] = [
@@ -91,11 +91,11 @@ fn a_simulated_lock_has_its_times_and_waits_and_bulks() {
     let of_hold = by_config(&hold);
     let mut expected = lower("metatm-2007", &WAITS);
     let bulks = lower("metatm-2007", &BULKS).into_iter();
-    // What a bulk is like is no merit of a lock.
+    // The size of a bulk says nothing about the quality of a lock.
     expected
         .extend(bulks.map(|(machine, metric, unit, _)| (machine, metric, unit, Better::Neither)));
     assert_eq!(of_hold, [(("objdump cpus-8", "hold"), expected)].into());
-    // The paper's lists: seven pages a bulk, all of them single.
+    // The paper's lists: seven pages per bulk, all of them single.
     let value = |metric: &str| hold.iter().find(|row| row.metric == metric).unwrap().value;
     assert!((6.9..7.1).contains(&value("take-pages")));
     assert!(value("take-order") < 0.1);
@@ -196,7 +196,7 @@ fn page_faults_are_counted_by_cpu_time_and_by_time() {
     let of_two = ("cpus-2", "brickyard");
     let all = [(of_two, expected("i7-2013").to_vec())];
     assert_eq!(by_config(&simulated), all.into());
-    // Two CPUs do more a second, and no more a second of CPU time.
+    // Two CPUs handle more faults per second, but not more per second of CPU time.
     assert!(simulated[1].value > simulated[0].value);
 
     let timed = rows("pft.host.threads.1", Method::Timed);
@@ -229,7 +229,7 @@ fn a_round_of_slabs_has_each_heap_alone_and_with_eight_tasks() {
     let rows = rows("slab.host.heaps.1", Method::Timed);
     let mut socket = vec![("pair", "ns"), ("cpu", "ns"), ("zeroing", "ns")];
     let mut tail = Vec::new();
-    // Flags and a time stamp counter, as we know them.
+    // Only x86-64 has these flags and this time stamp counter.
     if cfg!(target_arch = "x86_64") {
         socket.push(("masking", "ns"));
         tail = ["p99.9", "p99.99"]
@@ -249,7 +249,7 @@ fn a_round_of_slabs_has_each_heap_alone_and_with_eight_tasks() {
         }
     }
     assert_eq!(by_config(&rows), expected);
-    // Where the time goes is all of it.
+    // The parts add up to the whole.
     for of_task in rows.chunk_by(|a, b| (&a.workload, &a.config) == (&b.workload, &b.config)) {
         let value = |metric: &str| {
             let row = of_task.iter().find(|row| row.metric == metric);
@@ -286,7 +286,7 @@ fn exact_cells_give_the_same_rows_each_time_and_others_with_another_seed() {
     assert!(changed.contains(cells[2]), "{changed:?}");
 }
 
-/// Run 1 of seed 2 is run 2 of seed 1: a cell's seed is told by its number alone.
+/// Run 1 of seed 2 is run 2 of seed 1: a run depends on its seed alone, not on its number.
 #[test]
 fn a_run_is_its_seed() {
     let second = run(&["locks.metatm-2007.objdump-8.hold.2"], "1");

@@ -12,25 +12,25 @@ use crate::filming::{Camera, film};
 /// The settings of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// The size of the tree that each build works on a copy of.
+    /// The size in bytes of the source tree; each build works on a copy of its own.
     pub tree: usize,
     /// Seconds from the start of one build to the start of the next.
     pub gap: f64,
-    /// Seconds that all builds run before the first huge page is asked for (2005: 60).
+    /// Seconds that all builds run before the first huge page is requested (2005: 60).
     pub settle: f64,
-    /// How many times longer a build takes than it was recorded.
-    /// [default: 4 for the CPUs of the time, times 7 builds and the CPUs recorded, shared by the machine's CPUs]
+    /// How many times longer a build takes than its recording did. None: 4 for the CPUs of the
+    /// time, times 7 builds, times the CPUs recorded, divided by the machine's CPUs.
     pub stretch: Option<f64>,
-    /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable
+    /// Percent of memory open to kernel allocations, where a configuration has a zone for movable
     /// pages (2007: 60).
     pub kernelcore: u8,
-    /// Seconds of the load between two samples.
+    /// Seconds between two samples under load.
     pub every: f64,
 }
 
 impl Settings {
-    /// Those where nobody says otherwise: what the documented figures were made with.
-    pub const USUAL: Self = Self {
+    /// The defaults: what the documented figures were made with.
+    pub const DEFAULT: Self = Self {
         tree: 250 << 20,
         gap: 3.0,
         settle: 10.0,
@@ -51,31 +51,31 @@ pub struct AntifragRun {
     pub config: Configuration,
 }
 
-/// What the machine does.
+/// The recorded traces that make up the load.
 #[derive(Debug, Clone, Copy)]
 pub struct Load<'s> {
     /// A build.
     pub compile: &'s Script,
-    /// The CPUs that it was recorded on.
+    /// The number of CPUs that it was recorded on.
     pub recorded: usize,
     /// A walk over the file system.
     pub walk: &'s Script,
 }
 
-/// Is the run filmed?
+/// Whether the run is filmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filmed {
-    /// It is.
+    /// The run returns a film.
     Yes,
-    /// It is not.
+    /// The run returns no film.
     No,
 }
 
 impl AntifragRun {
-    /// Runs the protocol on it, with a film of it where one is asked for.
+    /// Runs the protocol; returns its result, and a film of it if `filmed`.
     ///
     /// # Errors
-    /// Where the machine cannot be built, or not be filmed.
+    /// If the machine cannot be built or cannot be filmed.
     pub fn run(
         &self,
         settings: &Settings,

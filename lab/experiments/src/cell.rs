@@ -1,10 +1,10 @@
 //! A cell: the smallest piece of an experiment that is run by itself, by one command, with one file
 //! as its result.
 //!
-//! A cell of a kind that is timed is a round: all that is compared takes its turn in it, so that
-//! the host's mood hits them alike. Any other is one run of one configuration. Invariant
-//! `same-name-same-work`: it gives the same rows wherever and at whatever scale it is run, unless
-//! it is timed; so what `--quick` runs is a part of what `--full` runs.
+//! A timed cell is a round: every configuration compared has its turn in it, so that disturbances
+//! of the host affect all of them alike. Any other cell is one run of one configuration. Invariant
+//! `same-name-same-work`: a cell that is not timed gives the same rows on every host and at every
+//! scale; so what `--quick` runs is a part of what `--full` runs.
 
 use core::fmt;
 
@@ -45,7 +45,7 @@ impl Experiment {
         Self::Mobility,
     ];
 
-    /// As `--only` and the cells have it.
+    /// The name that `--only` takes and that cell names begin with.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Locks => "locks",
@@ -62,44 +62,44 @@ impl Experiment {
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scale {
-    /// What two cores do in two minutes.
+    /// What two cores can run in two minutes.
     Quick,
-    /// All.
+    /// Everything.
     Full,
 }
 
 impl Scale {
-    /// Of what two minutes are enough for, the quick run; of all else, the full one.
+    /// Returns `Quick` if `quick`, else `Full`.
     #[must_use]
     pub const fn quick_if(quick: bool) -> Self {
         if quick { Self::Quick } else { Self::Full }
     }
 }
 
-/// What a cell is given.
+/// What a cell is given to run with.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// Where all chance comes from: run 1 has this seed, run 2 the next.
+    /// The seed of all random choices: run 1 has this seed, run 2 the next.
     pub seed: u64,
     /// The recorded traces.
     pub traces: &'a Traces,
-    /// Asked now and then: is it to end?
+    /// Polled now and then to learn whether the cell should stop.
     pub follow: Follow<'a>,
 }
 
 impl Context<'_> {
-    /// The seed of a run, counted from 1.
+    /// Returns the seed of a run; runs are counted from 1.
     pub const fn seed_of(&self, run: u32) -> u64 {
         self.seed.wrapping_add(run as u64 - 1)
     }
 }
 
-/// What came of a cell.
+/// What a cell produced.
 #[derive(Debug, Default)]
 pub struct Done {
     /// Its rows.
     pub rows: Vec<Raw>,
-    /// Pages made beside them: a name such as `gekko-lp1.html`, and the page.
+    /// The HTML pages it made: a file name such as `gekko-lp1.html`, and the page.
     pub pages: Vec<(String, Vec<u8>)>,
 }
 
@@ -112,27 +112,27 @@ impl From<Vec<Raw>> for Done {
     }
 }
 
-/// What is run for a cell. Ended before its time (`follow` says so), it answers with an error.
+/// The function that runs a cell. If it is stopped early (by `follow`), it returns an error.
 pub type Work = Box<dyn Fn(Context<'_>) -> anyhow::Result<Done> + Send + Sync>;
 
 /// A cell.
 pub struct Cell {
-    /// Its name: EXPERIMENT.MACHINE, then what tells it from others and where there are several the
-    /// number of its run, in words of `a-z0-9+-` with dots between, such as
+    /// Its name: EXPERIMENT.MACHINE, then what distinguishes it from other cells and, where there
+    /// are several runs, the number of the run; words of `a-z0-9+-` separated by dots, such as
     /// `locks.metatm-2007.find-8.hold.1`.
     pub name: String,
-    /// How its rows come about. Those that are timed have the host for themselves.
+    /// How its rows are obtained. No other cell runs beside one that is timed.
     pub kind: Method,
     /// The smallest scale that it is a part of.
     pub scale: Scale,
-    /// How long it takes on a core of today, in seconds, roughly: for the time that is left.
+    /// Roughly how many seconds it takes on a core of today; used to estimate the time left.
     pub seconds: f64,
     /// The work.
     pub work: Work,
 }
 
 impl Cell {
-    /// The number of its run, from 1; none where there is but one.
+    /// Returns the number of its run, from 1; none if there is only one.
     pub fn run(&self) -> Option<u32> {
         self.name.rsplit('.').next()?.parse().ok()
     }

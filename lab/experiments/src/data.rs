@@ -1,4 +1,4 @@
-//! All rows of a run of the experiments, found by what they are.
+//! All rows of a run of the experiments, indexed by key.
 
 mod contradiction;
 
@@ -12,7 +12,8 @@ pub use contradiction::Contradiction;
 
 use crate::raw::{CellRows, Method, Raw};
 
-/// What a row is of: all rows with the same key are samples of one thing, or points of its series.
+/// What a row measures: all rows with the same key are samples of one quantity, or points of its
+/// series.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Key {
     /// The experiment, such as `locks`.
@@ -28,7 +29,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// From its five words.
+    /// Returns the key made of these five names.
     #[must_use]
     pub fn new(
         experiment: &str,
@@ -60,62 +61,62 @@ impl fmt::Display for Key {
     }
 }
 
-/// The samples of one key: rows without a place along a series, by run.
+/// The samples of one key: its rows that are not points of a series, by run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples<'d> {
     /// The unit.
     pub unit: &'d str,
     /// Which way is better.
     pub better: Better,
-    /// How they came about.
+    /// How they were obtained.
     pub kind: Method,
-    /// The runs, rising.
+    /// The runs, ascending.
     pub runs: Vec<u32>,
     /// The values, in the order of the runs.
     pub values: Vec<f64>,
-    /// The places of the rows in [`Data::row`], in the same order.
+    /// The indices of the rows for [`Data::row`], in the same order.
     pub rows: Vec<usize>,
 }
 
-/// The points of one key: rows with a place along a series, of its first run.
+/// The series of one key: its rows that have a time, of its first run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series<'d> {
     /// The unit of the values.
     pub unit: &'d str,
-    /// Place in seconds, and value; the places rise. Points of one place are a step, in the order
-    /// of their cell.
+    /// Time in seconds, and value; the times ascend. Points at one time are a step, in the order
+    /// that their cell has them in.
     pub points: Vec<(f64, f64)>,
-    /// The places of the rows in [`Data::row`], in the same order.
+    /// The indices of the rows for [`Data::row`], in the same order.
     pub rows: Vec<usize>,
 }
 
-/// All rows. Those of one key are of one kind, in one unit, and agree on which way is better; of
-/// one run there is one sample, and of one run and place the points of one cell.
+/// All rows. Those of one key have one method, one unit, and agree on which way is better; a run
+/// has one sample, and the points of a run at one time are all of one cell.
 #[derive(Debug, Clone, Default)]
 pub struct Data {
     cells: Vec<CellRows>,
-    // Of each row its cell and its place there.
+    // Of each row the index of its cell and its index in that cell.
     places: Vec<(usize, usize)>,
     index: BTreeMap<Key, Vec<usize>>,
 }
 
 impl Data {
-    /// The rows of `cells`, which are sorted by name first, so that a row has the same place
-    /// whatever the order in which cells were run.
+    /// Collects the rows of `cells`, which are sorted by name first, so that a row has the same
+    /// index whatever the order in which cells were run.
     ///
     /// # Errors
-    /// [`Contradiction`]: these are not the cells of one run.
+    /// [`Contradiction`] if these are not the cells of one run.
     pub fn new(cells: Vec<CellRows>) -> Result<Self, Contradiction> {
         let data = Self::unchecked(cells);
         contradiction::check(&data)?;
         Ok(data)
     }
 
-    /// Those cells alone of which `wanted` is true.
+    /// Returns the data of only those cells for which `wanted` is true.
     #[must_use]
     pub fn part(&self, wanted: impl Fn(&CellRows) -> bool) -> Self {
         let cells = self.cells.iter().filter(|&cell| wanted(cell));
-        // A part of rows that agree agrees.
+        // Rows that do not contradict each other still do not when others are left out.
         Self::unchecked(cells.cloned().collect())
     }
 
@@ -139,25 +140,25 @@ impl Data {
         data
     }
 
-    /// All cells, by name.
+    /// Returns all cells, sorted by name.
     #[must_use]
     pub fn cells(&self) -> &[CellRows] {
         &self.cells
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Is there none?
+    /// Returns true if there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The row at a place below [`len`](Self::len), and its cell.
+    /// Returns the row at an index below [`len`](Self::len), and its cell.
     #[must_use]
     pub fn row(&self, place: usize) -> Option<(&CellRows, &Raw)> {
         let &(cell, row) = self.places.get(place)?;
@@ -165,12 +166,12 @@ impl Data {
         Some((cell, &cell.rows[row]))
     }
 
-    /// All keys, sorted.
+    /// Returns all keys, sorted.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         self.index.keys()
     }
 
-    /// The samples of a key, one a run; none where nothing was measured. Costs a sort of them.
+    /// Returns the samples of a key, one for each run; none if nothing was measured. Sorts them.
     #[must_use]
     pub fn samples(&self, key: &Key) -> Option<Samples<'_>> {
         let of_key = self.index.get(key)?;
@@ -193,7 +194,7 @@ impl Data {
         })
     }
 
-    /// The series of a key, of the first run that has one.
+    /// Returns the series of a key, of the first run that has one.
     #[must_use]
     pub fn series(&self, key: &Key) -> Option<Series<'_>> {
         let of_key = self.index.get(key)?;

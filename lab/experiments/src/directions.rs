@@ -1,36 +1,36 @@
-//! How many directions of a document came out in which way.
+//! Counts of a document's directions by how they compare with the measured ones.
 
 use crate::document::{Among, Document, Figure, Outcome};
 use crate::judge::{Judgement, Verdict};
 
-/// What a figure came to; none where its rows are not there.
+/// Returns the judgement of a figure; none if its rows are missing.
 pub type Judged<'j> = &'j dyn Fn(&Figure) -> Option<Judgement>;
 
-/// How many directions came out in which way.
+/// How many directions had each outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Directions {
-    /// As the document has it.
+    /// The direction of the document.
     pub same: usize,
-    /// The other way.
+    /// The opposite direction.
     pub opposite: usize,
-    /// The samples do not tell, or the difference is negligible.
+    /// The samples cannot decide, or the difference is negligible.
     pub noise: usize,
     /// No difference was published, and there is none. These and the next two are no directions,
-    /// and not among [`all`](Self::all).
+    /// and not counted by [`all`](Self::all).
     pub none: usize,
     /// No difference was published, and there is one.
     pub only_here: usize,
-    /// No difference was published, and the samples do not tell.
+    /// No difference was published, and the samples cannot decide.
     pub unclear: usize,
-    /// Those of `same` that the correction for many comparisons leaves: p is below 5 % after it, or
-    /// the difference is exact.
+    /// Those of `same` that remain significant after the correction for many comparisons: p is
+    /// below 5 % after it, or the difference is exact.
     pub same_corrected: usize,
-    /// Those of `opposite` that it leaves.
+    /// Those of `opposite` that remain significant after it.
     pub opposite_corrected: usize,
 }
 
 impl Directions {
-    /// Those of a document that could be judged.
+    /// Counts those of a document that could be judged.
     #[must_use]
     pub fn of(judged: Judged<'_>, document: &Document, among: Among) -> Self {
         let mut counts = Self::default();
@@ -58,19 +58,19 @@ impl Directions {
         counts
     }
 
-    /// All that were judged and had a direction to compare.
+    /// Returns the number of all that were judged and had a direction to compare.
     #[must_use]
     pub const fn all(self) -> usize {
         self.same + self.opposite + self.noise
     }
 
-    /// All for which no difference was published.
+    /// Returns the number of all for which no difference was published.
     #[must_use]
     pub const fn none_published(self) -> usize {
         self.none + self.only_here + self.unclear
     }
 
-    /// Together with others.
+    /// Returns the sum of these counts and others.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl Directions {
         }
     }
 
-    /// Those that came out so.
+    /// Returns the number of those with this outcome.
     #[must_use]
     pub const fn count(self, outcome: Outcome) -> usize {
         match outcome {

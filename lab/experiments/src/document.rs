@@ -1,7 +1,7 @@
-//! A source document as the report shows it: what it asked, its tables with the figures it printed,
-//! what was measured for each, and plots.
+//! A source document as the report shows it: its question, its tables with the printed figures,
+//! what is measured for each, and plots.
 //!
-//! Nothing here is a measured number: each [`Figure`] says of which rows it is made and by which
+//! Nothing here is a measured number: each [`Figure`] names the rows it is computed from and the
 //! [`Statistic`], and `judge` computes it.
 
 use brickyard_report::plot::Axis;
@@ -9,7 +9,7 @@ use brickyard_report::plot::Axis;
 use crate::data::Key;
 use crate::judge::{Judgement, NONE};
 
-/// One of the five, or rather one of its experiments.
+/// One experiment of one of the five source documents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
     /// The experiment, as `--only` names it.
@@ -18,35 +18,35 @@ pub struct Document {
     pub title: &'static str,
     /// Author, title, date.
     pub source: &'static str,
-    /// What was asked, and what the document answered, for somebody who has never seen it.
+    /// The document's question and its answer, for a reader who has never seen it.
     pub asked: &'static str,
-    /// What came out here, in words with figures in them.
+    /// The results measured here, as sentences with figures in them.
     pub findings: Vec<Finding>,
-    /// Where the document is wrong, contradicts itself, or cannot carry what it says.
+    /// Where the document is wrong, contradicts itself, or does not support its conclusion.
     pub mistakes: &'static [&'static str],
     /// Its tables, as it printed them.
     pub tables: Vec<Table>,
     /// The same with today's configurations.
     pub today: Vec<Table>,
-    /// Where a reader would rather look.
+    /// What is easier to see in a plot than in a table.
     pub plots: Vec<Plot>,
 }
 
 impl Document {
-    /// All its figures: of findings, tables, and today's tables.
+    /// Returns all its figures: of findings, tables, and today's tables.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         let pieces = self.findings.iter().flat_map(|finding| &finding.pieces);
-        let told = pieces.filter_map(|piece| match piece {
+        let in_findings = pieces.filter_map(|piece| match piece {
             Piece::Figure(figure) | Piece::Word(Word { figure, .. }) => Some(figure),
             Piece::Text(_) | Piece::Directions(..) => None,
         });
         let tables = self.tables.iter().chain(&self.today);
         let lines = tables.flat_map(|table| &table.lines);
-        told.chain(lines.flat_map(|line| line.cells.iter().flatten()))
+        in_findings.chain(lines.flat_map(|line| line.cells.iter().flatten()))
     }
 
-    /// The figures of its own tables whose direction is judged, those of `among`. A direction that
-    /// stands in several tables is given once.
+    /// Returns the figures of its own tables whose direction is judged and which belong to `among`.
+    /// A direction that several tables have is returned once.
     pub fn directions(&self, among: Among) -> impl Iterator<Item = &Figure> {
         let lines = self.tables.iter().flat_map(|table| &table.lines);
         let figures = lines.flat_map(|line| line.cells.iter().flatten());
@@ -67,7 +67,8 @@ impl Document {
 /// A sentence of the summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Its pieces, in order. One of whose figures cannot be computed is left out as a whole.
+    /// Its pieces, in order. If any of its figures cannot be computed, the whole finding is left
+    /// out.
     pub pieces: Vec<Piece>,
     /// Where it is shown.
     pub shown: ShownIn,
@@ -91,41 +92,41 @@ pub enum Piece {
     Figure(Figure),
     /// A word that a computed number chooses, so that the sentence is true whatever the number is.
     Word(Word),
-    /// How many of [`Document::directions`] came out so, as a plain number. Those without rows do
-    /// not count.
+    /// How many of [`Document::directions`] have this outcome, as a plain number. Those without
+    /// rows do not count.
     Directions(Outcome, Among),
 }
 
-/// A speedup that is known from one run alone, and might vary, must be further from 1 than this to
-/// be told in words.
-const UNKNOWN: f64 = 0.1;
+/// How far from 1 a speedup must be for words to call it a difference, if its samples do not show
+/// how much it varies (one run of a method that varies).
+const UNKNOWN_SPREAD: f64 = 0.1;
 
 /// A word that a computed speedup chooses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Word {
     /// The number, a speedup.
     pub figure: Figure,
-    /// How far from 1 it is as good as none.
+    /// A number no further from 1 than this counts as no difference.
     pub margin: f64,
     /// The word for a number above that.
     pub above: &'static str,
     /// The word for a number below that.
     pub below: &'static str,
-    /// The word for a number in between, and for one that may be no difference.
+    /// The word for a number in between, and for one that may not be a difference.
     pub between: &'static str,
 }
 
 impl Word {
-    /// The word for what its figure came to. A speedup whose interval holds 1 tells no difference;
-    /// nor does one whose samples do not say how they vary, unless it is large. Where there may be
-    /// one all the same, the words say so.
+    /// Returns the word for the judgement of its figure. A speedup whose interval contains 1 shows
+    /// no difference; nor does one whose samples do not show how much it varies, unless it is
+    /// large. If there may be a difference all the same, the words say so.
     #[must_use]
     pub fn chosen(&self, found: &Judgement) -> String {
         let (margin, is_sure) = match found.interval {
             Some((low, high)) if low <= 1.0 && 1.0 <= high => {
                 (f64::INFINITY, 1.0 - NONE <= low && high <= 1.0 + NONE)
             }
-            None if !found.exact => (self.margin.max(UNKNOWN), false),
+            None if !found.exact => (self.margin.max(UNKNOWN_SPREAD), false),
             _ => (self.margin, true),
         };
         if found.value > 1.0 + margin {
@@ -135,25 +136,25 @@ impl Word {
         } else if is_sure {
             self.between.to_owned()
         } else {
-            format!("{} (as far as this run tells)", self.between)
+            format!("{} (as far as this run can tell)", self.between)
         }
     }
 }
 
-/// How a direction came out, for counting.
+/// The outcome of a direction, for counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// In whatever way: all that were measured.
+    /// Any outcome: all that were measured.
     Any,
-    /// As the document has it.
+    /// The direction of the document.
     Same,
-    /// The other way.
+    /// The opposite direction.
     Opposite,
-    /// The samples do not tell, or the difference is negligible.
+    /// The samples cannot decide, or the difference is negligible.
     WithinNoise,
-    /// As the document has it, and the correction for many comparisons leaves it.
+    /// The direction of the document, significant after the correction for many comparisons.
     SameCorrected,
-    /// The other way, and the correction leaves it.
+    /// The opposite direction, significant after that correction.
     OppositeCorrected,
 }
 
@@ -169,14 +170,14 @@ pub enum Among {
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Its place in the page and in files: letters, digits and dashes.
+    /// Its identifier in the page and in files: letters, digits and dashes.
     pub id: String,
-    /// The heading, with the document's own words for it where it has some.
+    /// The heading, in the document's own words where it has some.
     pub title: String,
     /// What was modelled, what was measured, and what cannot be compared.
     pub about: String,
-    /// The head above the columns: rows of cells that may span several columns. The column of line
-    /// heads is not in it.
+    /// The head above the columns: rows of cells that may span several columns. It does not include
+    /// the column of line heads.
     pub head: Vec<Vec<Head>>,
     /// The lines.
     pub lines: Vec<Line>,
@@ -185,22 +186,22 @@ pub struct Table {
 /// A cell of the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// Over how many columns, at least 1.
+    /// How many columns it spans, at least 1.
     pub span: usize,
 }
 
 /// A line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// What it is of.
+    /// The head of the line.
     pub head: String,
-    /// One cell a column; none where the document's table has nothing.
+    /// One cell for each column; none where the document's table has nothing.
     pub cells: Vec<Option<Figure>>,
 }
 
-/// How samples become a number.
+/// How a number is computed from samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistic {
     /// The mean.
@@ -211,15 +212,16 @@ pub enum Statistic {
     Min,
     /// The largest.
     Max,
-    /// The largest less the smallest.
+    /// The largest minus the smallest.
     Range,
     /// The standard deviation, over n - 1.
     StdDev,
-    /// 1.96 deviations over the root of n: half of the 95 % interval as 2007 has it.
+    /// 1.96 deviations over the root of n: half of the 95 % interval as the document of 2007 has
+    /// it.
     Interval95,
     /// How many times better the mean is than that of `against`: above 1 is better.
     Speedup,
-    /// The mean's gain over that of `against` in percent: positive is better.
+    /// The gain of the mean over that of `against` in percent: positive is better.
     Gain,
     /// The gain of the smallest.
     GainMin,
@@ -229,13 +231,13 @@ pub enum Statistic {
     GainStdDev,
     /// The gain of the range: less is better, whichever way the metric goes.
     GainRange,
-    /// The mean less that of `against`.
+    /// The mean minus that of `against`.
     Difference,
-    /// The mean less that of `against`, in percent of that, whichever way is better.
+    /// The mean minus that of `against`, in percent of the latter, whichever way is better.
     DifferencePercent,
     /// The mean in percent of that of `against`.
     Share,
-    /// The geometric mean of the speedups of each key over the one at its place in `against`.
+    /// The geometric mean of the speedups of each key over the key at the same index in `against`.
     GmeanSpeedup,
 }
 
@@ -261,26 +263,26 @@ impl Statistic {
         Self::GmeanSpeedup,
     ];
 
-    /// The name that files and pages have: small letters, digits and dashes.
+    /// Returns its name in files and pages: lower-case letters, digits and dashes.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        self.told().0
+        self.name_and_words().0
     }
 
-    /// What it is, in words for a reader.
+    /// Returns what it is, in words for a reader.
     #[must_use]
     pub const fn words(self) -> &'static str {
-        self.told().1
+        self.name_and_words().1
     }
 
-    /// Name and words, side by side so that one cannot be taken for the other's.
-    const fn told(self) -> (&'static str, &'static str) {
+    /// Returns name and words, in one place so that they cannot get out of step.
+    const fn name_and_words(self) -> (&'static str, &'static str) {
         match self {
             Self::Mean => ("mean", "mean"),
             Self::Median => ("median", "median"),
             Self::Min => ("min", "smallest sample"),
             Self::Max => ("max", "largest sample"),
-            Self::Range => ("range", "largest sample less the smallest"),
+            Self::Range => ("range", "largest sample minus the smallest"),
             Self::StdDev => ("stddev", "standard deviation (over n - 1)"),
             Self::Interval95 => (
                 "interval95",
@@ -301,18 +303,17 @@ impl Statistic {
                 "gain of the standard deviation over that of the baseline",
             ),
             Self::GainRange => ("gain-range", "gain of the range over that of the baseline"),
-            Self::Difference => ("difference", "mean less that of the baseline"),
+            Self::Difference => ("difference", "mean minus that of the baseline"),
             Self::DifferencePercent => (
                 "difference-percent",
-                "mean less that of the baseline, in percent of that",
+                "mean minus that of the baseline, in percent of the baseline",
             ),
             Self::Share => ("share", "mean in percent of that of the whole"),
             Self::GmeanSpeedup => ("gmean-speedup", "geometric mean of speedups, pair by pair"),
         }
     }
 
-    /// Which of its numbers are better, in words; none where that is for the metric to say. Of a
-    /// deviation and a range, less is better.
+    /// Returns which of its numbers are better, in words; none if that depends on the metric.
     #[must_use]
     pub const fn better(self) -> Option<&'static str> {
         match self {
@@ -324,7 +325,7 @@ impl Statistic {
         }
     }
 
-    /// Is it in percent, whatever the samples are in?
+    /// Returns true if it is in percent whatever the unit of the samples is.
     #[must_use]
     pub const fn is_percent(self) -> bool {
         matches!(
@@ -339,7 +340,7 @@ impl Statistic {
         )
     }
 
-    /// Is it of what one side's samples scatter by? Such a number says nothing of a direction.
+    /// Returns true if it describes the spread of the samples. Such a number shows no direction.
     #[must_use]
     pub const fn is_of_scatter(self) -> bool {
         matches!(
@@ -349,29 +350,30 @@ impl Statistic {
     }
 }
 
-/// A number: what it is made of, and what was published for it.
+/// A number: what it is computed from, and what was published for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// How.
+    /// How it is computed.
     pub statistic: Statistic,
-    /// Of which samples; one key, but for [`Statistic::GmeanSpeedup`]. None: not measured; what was
-    /// published stands alone, and the table's `about` says why.
+    /// The samples; one key, except for [`Statistic::GmeanSpeedup`]. Empty if nothing is measured:
+    /// then only the published number is shown, and the table's `about` says why.
     pub of: Vec<Key>,
-    /// What it is held against, where the statistic or the direction needs one.
+    /// What it is compared with, where the statistic or the direction needs a baseline.
     pub against: Vec<Key>,
     /// What is published for it.
     pub published: Option<Published>,
-    /// Is its direction to be judged? Then `of` and `against` have a key each, and `published` a
-    /// direction.
+    /// Whether its direction is judged. If so, `of` and `against` have one key each, and
+    /// `published` has a direction.
     pub judged: Judged,
-    /// Digits behind the point.
+    /// Digits after the point.
     pub decimals: usize,
     /// What the value is multiplied by when it is shown, such as 1000 for seconds in milliseconds.
     pub scale: f64,
 }
 
 impl Figure {
-    /// Of one key, with nothing published, not judged, and two digits behind the point.
+    /// Returns a figure of one key, with nothing published, not judged, and two digits after the
+    /// point.
     #[must_use]
     pub fn new(statistic: Statistic, of: Key) -> Self {
         Self {
@@ -380,25 +382,26 @@ impl Figure {
         }
     }
 
-    /// The mean of one key, in the same way.
+    /// Returns the mean of one key, otherwise like [`new`](Self::new).
     #[must_use]
     pub fn mean(of: Key) -> Self {
         Self::new(Statistic::Mean, of)
     }
 
-    /// Of one key held against another, in the same way.
+    /// Returns a figure that compares one key with another, otherwise like [`new`](Self::new).
     #[must_use]
-    pub fn held(statistic: Statistic, of: Key, against: Key) -> Self {
+    pub fn compared(statistic: Statistic, of: Key, against: Key) -> Self {
         Self::new(statistic, of).against(against)
     }
 
-    /// What was published for something that is not modelled.
+    /// Returns a published figure for which nothing is modelled.
     #[must_use]
     pub fn not_modelled(text: &'static str) -> Self {
         Self::not_modelled_as(Statistic::Mean).printed(text)
     }
 
-    /// The geometric mean of speedups, of each key over the one at its place in `against`.
+    /// Returns the geometric mean of speedups, of each key over the key at the same index in
+    /// `against`.
     #[must_use]
     pub fn gmean(of: Vec<Key>, against: Vec<Key>) -> Self {
         Self {
@@ -420,7 +423,7 @@ impl Figure {
         }
     }
 
-    /// Held against this.
+    /// Sets the baseline it is compared with.
     #[must_use]
     pub fn against(self, key: Key) -> Self {
         Self {
@@ -429,7 +432,7 @@ impl Figure {
         }
     }
 
-    /// What the document printed for it. No direction.
+    /// Sets what the document printed for it, without a direction.
     #[must_use]
     pub fn printed(self, text: &'static str) -> Self {
         Self {
@@ -442,8 +445,8 @@ impl Figure {
         }
     }
 
-    /// What the document printed has this direction, which is judged. Without a published text it
-    /// stays as it is.
+    /// Sets the direction of what the document printed, which is judged. Does nothing without a
+    /// published text.
     #[must_use]
     pub fn judged(self, speedup: f64, claim: Claim) -> Self {
         Self {
@@ -460,31 +463,31 @@ impl Figure {
         }
     }
 
-    /// Is it the same published direction of the same samples?
+    /// Returns true if the other has the same published direction of the same samples.
     fn has_direction_of(&self, other: &Self) -> bool {
         let speedup = |figure: &Self| figure.published.and_then(|published| published.speedup);
         self.of == other.of && self.against == other.against && speedup(self) == speedup(other)
     }
 
-    /// With so many digits behind the point.
+    /// Sets the digits after the point.
     #[must_use]
     pub fn decimals(self, decimals: usize) -> Self {
         Self { decimals, ..self }
     }
 
-    /// Multiplied by this when it is shown.
+    /// Sets the factor that the value is multiplied by when it is shown.
     #[must_use]
     pub fn scaled(self, scale: f64) -> Self {
         Self { scale, ..self }
     }
 }
 
-/// Is a figure's direction judged?
+/// Whether the direction of a figure is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judged {
-    /// No: it is shown only.
+    /// The figure is only shown.
     No,
-    /// Yes.
+    /// Its direction is judged.
     Yes,
 }
 
@@ -493,35 +496,35 @@ pub enum Judged {
 pub struct Published {
     /// The figure as it is printed, such as `.05` or `1.015*`.
     pub text: &'static str,
-    /// The published speedup of `of` over `against`: above 1 is better. Of figures whose direction
-    /// is judged.
+    /// The published speedup of `of` over `against`: above 1 is better. Set for figures whose
+    /// direction is judged.
     pub speedup: Option<f64>,
-    /// Does the document itself call the difference real?
+    /// Whether the document itself calls the difference real.
     pub claim: Claim,
 }
 
 impl Published {
-    /// The number in its text, without star, brackets and sign of percent. None of what is no
-    /// number, such as a dash for a missing one.
+    /// Returns the number in its text, without asterisk, parentheses and percent sign; none if it
+    /// is not a number, such as a dash for a missing value.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         number(self.text)
     }
 }
 
-/// The number in a printed text.
+/// Returns the number in a printed text.
 #[must_use]
 pub fn number(text: &str) -> Option<f64> {
     let bare = text.trim_matches([' ', '(', ')', '*', '%', '+']);
     bare.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// What a document says of a difference of its own.
+/// What a document says about one of its differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
     /// Significant by its own test.
     Significant,
-    /// Within its own intervals, or it says that it is noise.
+    /// Within its own intervals, or called noise by the document.
     Noise,
     /// It was not tested.
     Untested,
@@ -530,15 +533,15 @@ pub enum Claim {
 /// A plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// Its place in the page: letters, digits and dashes.
+    /// Its identifier in the page: letters, digits and dashes.
     pub id: String,
     /// The heading.
     pub title: String,
-    /// What is to be seen in it.
+    /// What it shows.
     pub about: String,
-    /// Across.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Upward.
+    /// The vertical axis.
     pub y: Axis,
     /// The curves; those without rows are left out.
     pub curves: Vec<Curve>,
@@ -547,7 +550,7 @@ pub struct Plot {
 /// A curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// The configuration, as the legend has it; one configuration has the same colour in all plots.
+    /// The configuration, as in the legend; a configuration has the same colour in all plots.
     pub name: String,
     /// Its points.
     pub points: Points,
@@ -558,8 +561,8 @@ pub struct Curve {
 /// The points of a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Points {
-    /// A place across, and the samples whose mean stands there, with their spread.
+    /// Horizontal positions, and the samples whose mean is shown there, with their spread.
     Samples(Vec<(f64, Key)>),
-    /// A series: places are seconds.
+    /// A series: the horizontal positions are seconds.
     Series(Key),
 }

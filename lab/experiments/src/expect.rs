@@ -1,18 +1,16 @@
-//! Is a run as an earlier one was? The tables of a new run, figure by figure, against the rows of a
-//! recorded one.
+//! Compares the tables of a new run, figure by figure, with the rows of a recorded run.
 //!
-//! Of simulated and replayed cells those are held against each other that both runs have, with the
-//! same seed, so that both are the same work: they are equal to the bit as long as the allocators
-//! are the same. [`EXACT_PERCENT`] allows for a change that moves accesses about, not for one that
-//! does other work: **when an allocator, a lock policy or a workload is changed on purpose, the
-//! record is made anew**, in the same commit. A cell whose rows are not all there is told of, and
-//! one whose series have more or fewer points than may be. What is timed differs from host to host:
-//! there the speedup over the table's baseline is compared, and may differ by [`TIMED_TIMES`];
-//! where either run's samples scatter so much that the interval of the speedup spans more than
-//! [`SCATTER_TIMES`], they say nothing.
+//! Simulated and replayed cells are compared if both runs have them with the same seed, so that
+//! they do the same work: they are equal to the bit as long as the allocators are the same.
+//! [`EXACT_PERCENT`] allows for a change that only moves accesses, not for one that does other
+//! work: **when an allocator, a lock policy or a workload is changed on purpose, the record is made
+//! anew**, in the same commit. A cell with missing rows is reported, and one whose series have too
+//! many or too few points. Timed values differ from host to host: there the speedup over the
+//! table's baseline is compared, and may differ by [`TIMED_TIMES`]; if the samples of either run
+//! scatter so much that the interval of the speedup spans more than [`SCATTER_TIMES`], the figure
+//! is skipped.
 //!
-//! A comparison that compares nothing is a difference too: whoever asks for one must not be told
-//! that all is well.
+//! A comparison that compares nothing is a difference too, so that it cannot pass by mistake.
 
 use core::fmt;
 use std::collections::{BTreeMap, HashMap};
@@ -25,45 +23,45 @@ use crate::judge::{Judge, Judgement};
 use crate::raw::{CellRows, Method, Raw};
 use crate::store::{ReadError, read_rows};
 
-/// How far a simulated or replayed figure may be off, in percent of what is expected.
+/// How far a simulated or replayed figure may be off, in percent of the expected one.
 pub const EXACT_PERCENT: f64 = 1.0;
 
-/// How many times a timed speedup may be off.
+/// The largest factor by which a timed speedup may be off.
 pub const TIMED_TIMES: f64 = 3.0;
 
-/// A timed speedup is compared if the upper end of its interval is not more than so many times the
-/// lower, in both runs.
+/// A timed speedup is compared if, in both runs, the upper end of its interval is at most this many
+/// times the lower end.
 pub const SCATTER_TIMES: f64 = 1.5;
 
-/// What is expected.
+/// The recorded run.
 #[derive(Debug, Clone)]
 pub struct Expected {
     data: Data,
 }
 
-/// What differs.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Differences {
-    /// Simulated and replayed figures. Skipped are those that are not of the same runs.
+    /// Simulated and replayed figures. Those that are not of the same runs are skipped.
     pub exact: Tally,
-    /// Speedups of timed figures. Skipped are those whose samples scatter too much to say
-    /// something.
+    /// Speedups of timed figures. Those whose samples scatter too much are skipped.
     pub timed: Tally,
-    /// A line each: a figure that is off, a cell that lacks rows, or why nothing was compared.
+    /// One line for each figure that is off and each cell with missing rows, or why nothing was
+    /// compared.
     pub lines: Vec<String>,
 }
 
-/// How many figures both runs have of a kind.
+/// How many figures of a kind both runs have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// They were held against each other.
+    /// Those that were compared.
     pub compared: usize,
-    /// They could not be.
+    /// Those that could not be compared.
     pub skipped: usize,
 }
 
 impl Differences {
-    /// How many figures were compared, of all kinds.
+    /// Returns how many figures were compared, of all kinds.
     #[must_use]
     pub const fn compared(&self) -> usize {
         self.exact.compared + self.timed.compared
@@ -87,10 +85,10 @@ impl Differences {
 }
 
 impl Expected {
-    /// The rows of a file that [`write_rows`](crate::store::write_rows) wrote.
+    /// Reads a file that [`write_rows`](crate::store::write_rows) wrote.
     ///
     /// # Errors
-    /// [`ReadError`], with the path; also where its rows are not those of one run.
+    /// [`ReadError`], with the path; also if its rows are not those of one run.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         let data = Data::new(read_rows(path)?);
         Ok(Self {
@@ -98,7 +96,7 @@ impl Expected {
         })
     }
 
-    /// Holds the tables of all documents against each other.
+    /// Compares the tables of all documents with those of another run.
     #[must_use]
     pub fn differences(&self, found: &Data) -> Differences {
         let common = Common::of(self.data.cells(), found.cells());
@@ -118,7 +116,7 @@ impl Expected {
         }
         if differences.compared() == 0 && differences.lines.is_empty() {
             differences.lines.push(
-                "no figure could be compared: the run and the record have no cell in common whose samples say something; run some that the record has".to_owned(),
+                "no figure could be compared: the run and the record have no cell in common with usable samples; run some cells that the record has".to_owned(),
             );
         }
         differences
@@ -127,9 +125,9 @@ impl Expected {
 
 /// The exact cells that both runs have, by name.
 struct Common<'c> {
-    /// Those of the same seed: the expected one, and the one that was found.
+    /// Those with the same seed: the expected one and the found one.
     same_seed: HashMap<&'c str, (&'c CellRows, &'c CellRows)>,
-    /// How many there are of another seed, and the first of them.
+    /// How many have another seed, and both seeds of the first of them.
     other_seed: (usize, Option<(u64, u64)>),
 }
 
@@ -157,19 +155,19 @@ impl<'c> Common<'c> {
         common
     }
 
-    /// The rows of these, and of all that is timed.
+    /// Returns the rows of these, and of all timed cells.
     fn part(&self, data: &Data) -> Data {
         data.part(|cell| {
             cell.kind == Method::Timed || self.same_seed.contains_key(cell.cell.as_str())
         })
     }
 
-    /// What is wrong with the cells themselves.
+    /// Returns a line for each fault of the cells themselves.
     fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self
             .same_seed
             .values()
-            .flat_map(|(expected, found)| unlike(expected, found))
+            .flat_map(|(expected, found)| row_differences(expected, found))
             .collect();
         lines.sort_unstable();
         if let (count, Some((expected, found)), true) = (
@@ -178,38 +176,38 @@ impl<'c> Common<'c> {
             self.same_seed.is_empty(),
         ) {
             lines.push(format!(
-                "all {count} simulated and replayed cells that the record has too were run with another seed, {found} instead of {expected}: run again with --seed {expected}"
+                "all {count} simulated and replayed cells that the record also has were run with another seed, {found} instead of {expected}: run again with --seed {expected}"
             ));
         }
         lines
     }
 }
 
-/// A line if `found` has not all that `expected` has, and one if it has not as many points of
-/// series.
-fn unlike(expected: &CellRows, found: &CellRows) -> Vec<String> {
+/// Returns a line if `found` lacks rows that `expected` has, and one if its series do not have as
+/// many points.
+fn row_differences(expected: &CellRows, found: &CellRows) -> Vec<String> {
     let there = counts(found);
-    let (mut lacking, mut uneven) = (Vec::new(), Vec::new());
+    let (mut missing, mut uneven) = (Vec::new(), Vec::new());
     for (key, count) in counts(expected) {
         match there.get(&key) {
-            None => lacking.push(key),
+            None => missing.push(key),
             Some(&points) if is_near(points as f64, count as f64) => {}
             Some(&points) => uneven.push((key, points, count)),
         }
     }
     let cell = &expected.cell;
-    let lacking_line = lacking.first().map(|first| {
-        let many = lacking.len();
-        format!("{cell}: {many} of its rows' keys are lacking, the first: {first}")
+    let missing_line = missing.first().map(|first| {
+        let many = missing.len();
+        format!("{cell}: the rows of {many} of its keys are missing, the first: {first}")
     });
     let uneven_line = uneven.first().map(|(first, points, count)| {
         let many = uneven.len();
-        format!("{cell}: {many} of its series have more or fewer points than they may, the first has {points} where {count} are expected: {first}")
+        format!("{cell}: {many} of its series have too many or too few points, the first has {points} where {count} are expected: {first}")
     });
-    lacking_line.into_iter().chain(uneven_line).collect()
+    missing_line.into_iter().chain(uneven_line).collect()
 }
 
-/// How many rows of a cell there are of each name: points of a series, else one.
+/// Counts the rows of a cell by name: the points of a series, else one.
 fn counts(cell: &CellRows) -> BTreeMap<Name<'_>, usize> {
     let mut counts = BTreeMap::new();
     for raw in &cell.rows {
@@ -218,7 +216,7 @@ fn counts(cell: &CellRows) -> BTreeMap<Name<'_>, usize> {
     counts
 }
 
-/// What a row of a cell is called by.
+/// The name of a row in its cell; all points of a series share one.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name<'r> {
     words: [&'r str; 4],
@@ -242,7 +240,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// Is an exact number as near to the expected one as it must be?
+/// Returns true if an exact number is close enough to the expected one.
 fn is_near(is: f64, was: f64) -> bool {
     (is - was).abs() <= allowed(was)
 }
@@ -251,7 +249,7 @@ fn allowed(was: f64) -> f64 {
     was.abs() * EXACT_PERCENT / 100.0
 }
 
-/// The figures of a document's tables, with what they are called.
+/// Returns the figures of a document's tables, each with its name.
 fn figures(document: &Document) -> impl Iterator<Item = (String, &Figure)> {
     let tables = document.tables.iter().chain(&document.today);
     let lines = tables.flat_map(|table| table.lines.iter().map(move |line| (table, line)));
@@ -267,20 +265,20 @@ fn figures(document: &Document) -> impl Iterator<Item = (String, &Figure)> {
     })
 }
 
-/// Do the samples of a speedup agree well enough to say something?
+/// Returns true if the samples of a speedup scatter little enough to be compared.
 fn is_settled(judgement: &Judgement) -> bool {
     let interval = judgement.interval;
     interval.is_some_and(|(low, high)| low > 0.0 && high <= SCATTER_TIMES * low)
 }
 
-/// How a figure of the new run is against that of the record.
+/// How a figure of the new run compares with that of the record.
 enum Outcome {
     Skipped,
     AsExpected,
     Differs(String),
 }
 
-/// None where there is nothing to compare.
+/// Compares one figure; none if there is nothing to compare.
 fn outcome(
     figure: &Figure,
     (expected, old): (&Data, &Judge<'_>),
@@ -300,8 +298,8 @@ fn outcome(
     Some((kind, outcome?))
 }
 
-/// Is the statistic compared where runs are exact? Gains and differences follow from these;
-/// deviations of a few runs say little.
+/// Returns true if the statistic is compared in exact runs. Gains and differences follow from these
+/// statistics; deviations of a few runs mean little.
 const fn is_compared(statistic: Statistic) -> bool {
     matches!(
         statistic,
@@ -314,15 +312,15 @@ const fn is_compared(statistic: Statistic) -> bool {
     )
 }
 
-/// Are the samples of all keys of the same runs? (Where rows are lacking they are not, and the cell
-/// is told of.)
+/// Returns true if the samples of all keys are of the same runs. (If rows are missing they are not,
+/// and the cell is reported.)
 fn is_same_work(figure: &Figure, expected: &Data, found: &Data) -> bool {
     let runs = |data: &Data, key: &Key| data.samples(key).map(|samples| samples.runs);
     let mut keys = figure.of.iter().chain(&figure.against);
     keys.all(|key| runs(expected, key) == runs(found, key))
 }
 
-/// None where there is nothing to compare.
+/// Compares a timed figure; none if there is nothing to compare.
 fn timed(old: Option<Judgement>, new: Option<Judgement>) -> Option<Outcome> {
     let (old, new) = (old?, new?);
     let (was, is) = (old.speedup?, new.speedup?);
@@ -339,7 +337,7 @@ fn timed(old: Option<Judgement>, new: Option<Judgement>) -> Option<Outcome> {
     })
 }
 
-/// None where nothing is expected.
+/// Compares an exact figure; none if nothing is expected.
 fn exact(old: Option<Judgement>, new: Option<Judgement>) -> Option<Outcome> {
     let old = old?;
     let (was, unit) = (old.value, &old.unit);
@@ -406,10 +404,10 @@ mod tests {
         cells
     }
 
-    /// So many points has the record's series.
+    /// The number of points of the record's series.
     const POINTS: u32 = 200;
 
-    /// A run like the record, but for this change, against it.
+    /// Compares the record with a run that differs from it only by this change.
     fn differences(kind: Method, change: impl FnOnce(&mut Vec<CellRows>)) -> Differences {
         let mut found = record(kind);
         change(&mut found);
@@ -425,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_as_expected() {
+    fn an_equal_run_has_no_differences() {
         for kind in Method::ALL {
             let found = differences(kind, |_| {});
             assert!(found.compared() > 100, "{}", found.compared());
@@ -443,20 +441,20 @@ mod tests {
     }
 
     #[test]
-    fn another_seed_is_told_with_the_way_out() {
+    fn another_seed_is_reported_with_the_fix() {
         let other = |cell: &mut CellRows| cell.seed = 1;
         let found = differences(Method::Simulated, |cells| cells.iter_mut().for_each(other));
         assert_eq!((found.compared(), found.lines.len()), (0, 1));
         let line = &found.lines[0];
         assert!(line.ends_with("run again with --seed 2007"), "{line}");
-        // Of some of them, the others are compared.
+        // If only some cells have another seed, the others are compared.
         let found = differences(Method::Simulated, |cells| other(&mut cells[0]));
         assert!(found.compared() > 100, "{}", found.compared());
         assert_eq!(found.lines, [""; 0]);
     }
 
     #[test]
-    fn a_cell_that_was_not_run_is_not_asked_for_but_a_lacking_row_is() {
+    fn a_missing_row_is_reported_but_a_cell_that_was_not_run_is_not() {
         let found = differences(Method::Replayed, |cells| drop(cells.remove(0)));
         assert_eq!(found.lines, [""; 0]);
         let mut name = String::new();
@@ -466,7 +464,10 @@ mod tests {
         });
         assert_eq!(found.lines.len(), 1, "{:?}", found.lines);
         let line = &found.lines[0];
-        assert!(line.starts_with(&format!("{name}: 1 of its")), "{line}");
+        assert!(
+            line.starts_with(&format!("{name}: the rows of 1 of its")),
+            "{line}"
+        );
     }
 
     #[test]
@@ -484,7 +485,7 @@ mod tests {
             );
             if let Some(line) = found.lines.first() {
                 assert!(
-                    line.contains(": 1 of its series have more or fewer"),
+                    line.contains(": 1 of its series have too many or too few"),
                     "{line}"
                 );
                 assert!(
@@ -497,7 +498,7 @@ mod tests {
             drop(cells[0].rows.drain(..points));
         });
         assert_eq!(found.lines.len(), 1, "{:?}", found.lines);
-        assert!(found.lines[0].contains("keys are lacking"));
+        assert!(found.lines[0].contains("keys are missing"));
     }
 
     #[test]
@@ -511,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn what_scatters_is_counted() {
+    fn scattered_figures_are_counted_as_skipped() {
         let settled = differences(Method::Timed, |_| {}).timed;
         assert!(settled.compared > 100, "{settled:?}");
         assert_eq!(settled.skipped, 0);
@@ -530,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn timed_figures_may_be_faster_or_slower_but_together() {
+    fn timed_figures_may_all_be_slower_but_not_one_configuration_alone() {
         let found = differences(Method::Timed, |cells| {
             each_value(cells, |raw| raw.value *= 10.0);
         });

@@ -1,8 +1,8 @@
 //! All figures of all tables as CSV: what was published, what was measured, and how the directions
 //! compare.
 //!
-//! `value` is as the rows have it. What is to be held against `published` is `value` times `scale`,
-//! which `shown` has as the page's tables do.
+//! `value` is in the unit of the rows. To compare it with `published`, multiply it by `scale`;
+//! `shown` is that product, formatted as in the tables of the page.
 
 use std::path::Path;
 
@@ -42,8 +42,8 @@ const HEAD: [&str; 27] = [
     "verdict",
 ];
 
-/// Writes them, a line a figure; a figure of which nothing was measured has only what was
-/// published.
+/// Writes them, one line for each figure; a figure for which nothing was measured has only its
+/// published columns.
 ///
 /// # Errors
 /// [`WriteError`], with the path.
@@ -65,7 +65,7 @@ pub fn write_csv(path: &Path, documents: &[Document], judge: &Judge<'_>) -> Resu
     write_records(path, &records)
 }
 
-/// What the head says of a column, from above downward.
+/// Returns the name of a column: the texts of its head, from top to bottom.
 #[must_use]
 pub fn column_name(table: &Table, column: usize) -> String {
     let mut words = Vec::new();
@@ -83,19 +83,19 @@ pub fn column_name(table: &Table, column: usize) -> String {
     words.join(" ")
 }
 
-/// A word for each column of [`HEAD`].
+/// Returns the field for each column of [`HEAD`].
 fn record(
     [experiment, table, line, column]: [&str; 4],
     figure: &Figure,
     judge: &Judge<'_>,
 ) -> [String; HEAD.len()] {
     let judgement = judge.judge(figure);
-    let told = judgement.as_ref();
+    let judged = judgement.as_ref();
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-    let interval = told.and_then(|told| told.interval);
+    let interval = judged.and_then(|judged| judged.interval);
     let (of, against) = (figure.of.first(), figure.against.first());
     let word = |word: Option<&String>| word.cloned().unwrap_or_default();
-    let verdict = told.and_then(|told| told.verdict);
+    let verdict = judged.and_then(|judged| judged.verdict);
     [
         experiment.to_owned(),
         table.to_owned(),
@@ -115,17 +115,21 @@ fn record(
             .map(|it| it.text.to_owned())
             .unwrap_or_default(),
         number(figure.published.and_then(|it| it.speedup)),
-        number(told.map(|told| told.value)),
-        told.map(|told| told.unit.clone()).unwrap_or_default(),
-        number(told.map(|_| figure.scale)),
-        told.map(|told| in_cell(figure, told)).unwrap_or_default(),
-        told.map(|told| told.n.to_string()).unwrap_or_default(),
-        number(told.and_then(|told| told.speedup)),
+        number(judged.map(|judged| judged.value)),
+        judged.map(|judged| judged.unit.clone()).unwrap_or_default(),
+        number(judged.map(|_| figure.scale)),
+        judged
+            .map(|judged| in_cell(figure, judged))
+            .unwrap_or_default(),
+        judged
+            .map(|judged| judged.n.to_string())
+            .unwrap_or_default(),
+        number(judged.and_then(|judged| judged.speedup)),
         number(interval.map(|(low, _)| low)),
         number(interval.map(|(_, high)| high)),
-        number(told.and_then(|told| told.effect)),
-        number(told.and_then(|told| told.p)),
-        number(told.and_then(|told| told.p_holm)),
+        number(judged.and_then(|judged| judged.effect)),
+        number(judged.and_then(|judged| judged.p)),
+        number(judged.and_then(|judged| judged.p_holm)),
         verdict
             .map(|verdict| verdict.name().to_owned())
             .unwrap_or_default(),

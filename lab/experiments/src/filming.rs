@@ -1,4 +1,4 @@
-//! A film of a replay: what each page is at each sample.
+//! A film of a replay: the use of every page at each sample.
 
 use anyhow::Context as _;
 use brickyard::Order;
@@ -9,7 +9,7 @@ use brickyard_workload::machine::ZonePlace;
 use brickyard_workload::pages::{Role, mark};
 use brickyard_workload::{FrameUse, View, Watcher};
 
-/// Follows a run, and films it where pictures are asked for.
+/// A watcher of a run that lets it be interrupted, and films it if there is a film.
 #[derive(Debug)]
 pub struct Camera<'a, 'f> {
     follow: Follow<'a>,
@@ -18,7 +18,8 @@ pub struct Camera<'a, 'f> {
 }
 
 impl<'a, 'f> Camera<'a, 'f> {
-    /// One that follows the run, and films it where there is a film.
+    /// Returns a camera that reports progress to `follow` and adds pictures to `film`, if there is
+    /// one.
     pub fn new(follow: Follow<'a>, film: Option<&'f mut Film>) -> Self {
         Self {
             follow,
@@ -46,12 +47,12 @@ impl Watcher for Camera<'_, '_> {
             ("mixed blocks", view.mixed_blocks().to_string()),
             ("frames in caches", view.cached().to_string()),
         ];
-        // A picture that cannot be kept is left out; the run matters more.
+        // A picture that cannot be stored is left out; the run matters more.
         let _ = film.push(view.time(), &self.kinds, &numbers);
     }
 }
 
-/// The colour of a frame of the model kernel.
+/// Returns the kind that a frame of the model kernel is shown as.
 const fn kind_of(usage: FrameUse) -> PageKind {
     match usage {
         FrameUse::Absent => PageKind::Absent,
@@ -64,7 +65,7 @@ const fn kind_of(usage: FrameUse) -> PageKind {
     }
 }
 
-/// An empty film of a machine with these zones.
+/// Returns an empty film of a machine with these zones.
 pub fn film(
     name: &str,
     zones: &[ZonePlace],
@@ -83,5 +84,5 @@ pub fn film(
         huge_order: huge.get(),
         frame_bytes: u32::try_from(frame_bytes).unwrap_or(u32::MAX),
     };
-    Film::new(name.into(), plan).context("cannot make a picture of this machine")
+    Film::new(name.into(), plan).context("cannot draw this machine")
 }

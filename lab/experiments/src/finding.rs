@@ -1,11 +1,11 @@
-//! A finding in plain words.
+//! Findings as sentences.
 
 use crate::directions::{Directions, Judged};
 use crate::document::{Document, Finding, Piece, Statistic};
 use crate::shown::shown;
 
 impl Finding {
-    /// The sentence, for a terminal. None if one of its figures cannot be computed.
+    /// Returns the sentence, for a terminal; none if one of its figures cannot be computed.
     #[must_use]
     pub fn plain(&self, judged: Judged<'_>, document: &Document) -> Option<String> {
         let pieces = self.pieces.iter().map(|piece| match piece {
@@ -21,8 +21,8 @@ impl Finding {
         Some(sentence? + &self.incomplete(judged))
     }
 
-    /// What stands behind the sentence where its geometric means are not over all that they are to
-    /// be over: a quick run, or one that was interrupted. Else nothing.
+    /// Returns the note after the sentence if its geometric means lack some of their keys, as in a
+    /// quick or an interrupted run; else nothing.
     pub(crate) fn incomplete(&self, judged: Judged<'_>) -> String {
         let mut parts: Vec<String> = Vec::new();
         for piece in &self.pieces {

@@ -1,7 +1,6 @@
-//! What a folder has of earlier runs: the cells that count, and those that do not, each with why.
+//! What a folder has of earlier runs: the cells that count, and those that do not, with the reason.
 //!
-//! Invariant `own-build`: a cell that is asked for is kept only if this build ran it, by the traces
-//! at hand.
+//! Invariant `own-build`: a requested cell is kept only if this build ran it, with the same traces.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -16,23 +15,22 @@ use super::program;
 use super::traces::Traces;
 use crate::refusal::Refusal;
 
-/// The cells of a folder, read. Costs reading all of it.
+/// The cells of a folder. Reading them reads every file.
 #[derive(Debug)]
 pub struct Kept {
     /// Those that can be read.
     pub cells: Vec<CellRows>,
-    /// Those that cannot, with why.
+    /// Those that cannot, with the reason.
     pub damaged: BTreeMap<String, String>,
-    /// Those that this build has not, by name. Nobody looks into them.
+    /// The names of those that this build does not have. Their files are not read.
     pub unknown: Vec<String>,
 }
 
 impl Kept {
-    /// Reads them.
+    /// Reads the cells of a folder.
     ///
     /// # Errors
-    /// Where the folder cannot be looked into, and [`Refusal`] where a cell was run with another
-    /// seed.
+    /// If the folder cannot be listed; [`Refusal`] if a cell was run with another seed.
     pub fn read(folder: &Folder, seed: u64) -> anyhow::Result<Self> {
         let plan = Plan::all().cells;
         let known: HashSet<&str> = plan.iter().map(|cell| cell.name.as_str()).collect();
@@ -59,8 +57,8 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Those of `cells` that are still to be run, and a line for each reason why some are run
-    /// again.
+    /// Returns those of `cells` that are still to be run, and a line for each reason why some are
+    /// run again.
     pub fn left(&self, cells: Vec<Cell>, traces: &Traces) -> (Vec<Cell>, Vec<String>) {
         let done: HashMap<&str, &CellRows> = self
             .cells
@@ -96,49 +94,49 @@ impl Kept {
         (left, again.iter().map(line).collect())
     }
 
-    /// A sentence on cells that this build has not.
+    /// Returns a sentence on the cells that this build does not have, if there are any.
     pub fn left_out(&self) -> Option<String> {
         let first = self.unknown.first()?;
         Some(format!(
-            "Left out: {} of the folder that this build of the program does not have; the first is {first}.",
+            "Left out: {} of the folder that this build of the program does not have, the first: {first}.",
             counted(self.unknown.len())
         ))
     }
 
-    /// The names of those that can be read.
+    /// Returns the names of those that can be read.
     pub fn names(&self) -> BTreeSet<&str> {
         self.cells.iter().map(|cell| cell.cell.as_str()).collect()
     }
 
-    /// The names of those that cannot.
+    /// Returns the names of those that cannot.
     pub fn damaged_names(&self) -> impl Iterator<Item = &str> {
         self.damaged.keys().map(String::as_str)
     }
 }
 
-/// The names of all cells of a folder.
+/// Returns the names of all cells of a folder.
 pub fn names(folder: &Folder) -> anyhow::Result<Vec<String>> {
     folder.cells().with_context(|| {
         format!(
-            "cannot look into {}; give another --output",
+            "cannot list {}; give another folder with --output",
             folder.path().display()
         )
     })
 }
 
-/// A folder has one seed.
+/// Checks that a cell of a folder has this seed: all cells of a folder have the same one.
 pub fn same_seed(folder: &Folder, cell: &CellRows, seed: u64) -> Result<(), Refusal> {
     if cell.seed == seed {
         return Ok(());
     }
     Err(Refusal::OtherSeed {
         folder: folder.path().to_owned(),
-        theirs: cell.seed,
-        asked: seed,
+        found: cell.seed,
+        requested: seed,
     })
 }
 
-/// Without the advice to delete it, which nobody needs who runs it again.
+/// Returns the reason without the advice, since the cell is run again anyway.
 fn why(error: &ReadError) -> String {
     match error {
         ReadError::Damaged { why, .. } | ReadError::NoRows { why, .. } => why.clone(),

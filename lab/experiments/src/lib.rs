@@ -1,33 +1,32 @@
-//! The five source documents, repeated: what they printed, what was measured for each figure,
-//! whether the directions agree, and the page that shows it.
+//! The five source documents reproduced: what they printed, what was measured for each figure,
+//! whether the directions agree, and the report page.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`raw`] | a measured value with all that says what it is; a cell's rows |
-//! | [`data`] | all rows, found by what they are |
-//! | [`document`] | what a document's part of the report is made of |
+//! | [`raw`] | a measured value with its key; the rows of a cell |
+//! | [`data`] | all rows, indexed by key |
+//! | [`document`] | the parts of a document's section in the report |
 //! | [`documents`] | the five, as data |
-//! | [`judge`] | a figure's number, its interval, and how its direction compares |
-//! | [`expect`] | is a run as an earlier one was? |
-//! | [`directions`] | how many directions come out |
-//! | `finding` | findings in plain words |
-//! | `shown` | a number as a reader sees it |
+//! | [`judge`] | a figure's value, its interval, and how its direction compares |
+//! | [`expect`] | whether a run reproduces an earlier one |
+//! | [`directions`] | how many directions are reproduced |
+//! | `finding` | findings as sentences |
+//! | `shown` | numbers formatted for display |
 //! | [`figures`] | all figures of all tables as CSV |
 //! | [`page`] | the report as one HTML page |
 //! | [`store`] | the folder of a run: Parquet and CSV |
-//!
 //! | [`cell`], `cells` | the smallest piece that is run by itself; those of each experiment |
-//! | [`plan`] | which of them are run |
+//! | [`plan`] | which cells are run |
 //! | [`antifrag`], [`filming`] | the protocol of 2005 and 2007 on a machine; pictures of a run |
 //! | [`traces`] | the recorded traces, each read once |
-//! | [`kept`] | which of them a folder has already, and which of these count |
-//! | [`running`], `panics` | running them; a panic in one of them |
+//! | [`kept`] | which cells a folder already has, and which of these count |
+//! | [`running`], `panics` | running the cells; a panic in one of them |
 //! | [`lock`] | one run in a folder, one timed cell on a host |
-//! | `program` | which build of the program runs them, and by which traces |
+//! | `program` | which build of the program runs the cells, and with which traces |
 //! | [`pages`] | the pages with a player, beside the rows |
-//! | [`warnings`], [`summary`] | what a reader has to know first; a run in a few lines |
-//! | [`results`] | rows as a document of results |
-//! | [`refusal`] | what a run is asked for and cannot be |
+//! | [`warnings`], [`summary`] | what a reader must know first; a run in a few lines |
+//! | [`results`] | rows as a results document |
+//! | [`refusal`] | requests that a run cannot carry out |
 
 #![forbid(unsafe_code)]
 

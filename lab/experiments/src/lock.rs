@@ -1,9 +1,10 @@
 //! Two locks between processes. Invariant `one-run-a-folder`: a folder has one whole run at a time.
 //! Invariant `one-timed-cell-a-host`: a host times one cell at a time.
 //!
-//! Both are locks of the system on a file (`flock`), which end with the process, however it ends.
-//! The files stay: one that is deleted while another process waits for it is two locks. Where a
-//! file system has no locks there is none, which is told.
+//! Both are file locks of the system (`flock`), which are released when the process ends, however
+//! it ends. The files are not deleted: if one were deleted while another process waits for it,
+//! there would be two locks. On a file system without locks the run goes on without one, with a
+//! warning.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -19,17 +20,17 @@ use rustix::io::Errno;
 
 use crate::refusal::Refusal;
 
-/// Held until it is dropped.
+/// A lock, held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     _file: Option<File>,
 }
 
-/// The lock of a whole run on its folder; `say` is given what to tell. Single cells need none: each
-/// has a file of its own, which appears when it is whole.
+/// Takes the lock of a whole run on its folder; warnings go to `say`. Single cells need none: each
+/// has a file of its own, which appears when it is complete.
 ///
 /// # Errors
-/// If another whole run has it.
+/// If another whole run holds it.
 pub fn folder(folder: &Path, say: impl Fn(&str)) -> Result<Lock, Refusal> {
     let path = folder.join(".lock");
     match try_lock(&path) {
@@ -37,7 +38,7 @@ pub fn folder(folder: &Path, say: impl Fn(&str)) -> Result<Lock, Refusal> {
         Ok(None) => Err(Refusal::Busy(folder.to_owned())),
         Err(error) => {
             say(&format!(
-                "cannot lock {}: {error}; see that nothing else runs in this folder",
+                "cannot lock {}: {error}; make sure that nothing else runs in this folder",
                 path.display()
             ));
             Ok(Lock { _file: None })
@@ -45,28 +46,28 @@ pub fn folder(folder: &Path, say: impl Fn(&str)) -> Result<Lock, Refusal> {
     }
 }
 
-/// The lock that whoever times something on this host has.
+/// The lock held while something is timed on this host.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct HostLock {
     path: PathBuf,
-    is_told: AtomicBool,
+    has_notified: AtomicBool,
 }
 
-/// Between two looks at a lock that another process has.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Time between two tries to take a lock that another process holds.
+const RETRY_EVERY: Duration = Duration::from_millis(50);
 
-/// So long nobody is told of it.
+/// A wait shorter than this is not reported.
 const QUIET: Duration = Duration::from_secs(1);
 
-impl Host {
+impl HostLock {
     pub(crate) fn new() -> Self {
         Self {
             path: std::env::temp_dir().join("brickyard-timed.lock"),
-            is_told: AtomicBool::new(false),
+            has_notified: AtomicBool::new(false),
         }
     }
 
-    /// Waits for it; `say` is given what to tell, once. None: the user wants an end.
+    /// Waits for the lock; one notice at most goes to `say`. None if the user interrupts.
     pub(crate) fn wait(&self, say: impl Fn(&str)) -> Option<Lock> {
         let begun = Instant::now();
         loop {
@@ -76,14 +77,14 @@ impl Host {
                 Ok(None) => {
                     if begun.elapsed() >= QUIET && self.is_first() {
                         say(&format!(
-                            "waiting: another brickyard times something on this host ({path} is locked)"
+                            "waiting: another brickyard is timing something on this host ({path} is locked)"
                         ));
                     }
                 }
                 Err(error) => {
                     if self.is_first() {
                         say(&format!(
-                            "cannot lock {path}: {error}; see that nothing else is timed on this host"
+                            "cannot lock {path}: {error}; make sure that nothing else is timed on this host"
                         ));
                     }
                     return Some(Lock { _file: None });
@@ -92,18 +93,18 @@ impl Host {
             if stop::asked() {
                 return None;
             }
-            thread::sleep(LOOK_EVERY);
+            thread::sleep(RETRY_EVERY);
         }
     }
 
-    /// True once.
+    /// Returns true on the first call only.
     fn is_first(&self) -> bool {
-        // Relaxed: a flag alone.
-        !self.is_told.swap(true, Ordering::Relaxed)
+        // Relaxed: the flag guards no other data.
+        !self.has_notified.swap(true, Ordering::Relaxed)
     }
 }
 
-/// The file with its lock; none if another process has it.
+/// Returns the locked file; none if another process holds the lock.
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
     let file = opened(path)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -113,12 +114,12 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Opens it, or makes it.
+/// Opens the file, or creates it.
 fn opened(path: &Path) -> io::Result<File> {
-    // A lock over NFS needs a file that can be written; one that another user made is only read.
-    let there = OpenOptions::new().read(true).write(true).open(path);
-    let there = there.or_else(|_| File::open(path));
-    match there {
+    // A lock over NFS needs a file opened for writing; a file of another user can only be read.
+    let existing = OpenOptions::new().read(true).write(true).open(path);
+    let existing = existing.or_else(|_| File::open(path));
+    match existing {
         Err(error) if error.kind() == io::ErrorKind::NotFound => OpenOptions::new()
             .read(true)
             .write(true)
@@ -140,10 +141,10 @@ mod tests {
     fn a_folder_has_one_run_at_a_time() {
         let place = tempfile::tempdir().unwrap();
         let first = folder(place.path(), |line| panic!("{line}")).unwrap();
-        let said = folder(place.path(), |line| panic!("{line}"))
+        let message = folder(place.path(), |line| panic!("{line}"))
             .unwrap_err()
             .to_string();
-        assert!(said.contains("is at work in"), "{said}");
+        assert!(message.contains("is running in"), "{message}");
         drop(first);
         folder(place.path(), |line| panic!("{line}")).unwrap();
     }
@@ -151,37 +152,37 @@ mod tests {
     #[test]
     fn a_host_times_one_cell_at_a_time() {
         let place = tempfile::tempdir().unwrap();
-        let host = || Host {
+        let host = || HostLock {
             path: place.path().join("lock"),
-            is_told: AtomicBool::new(false),
+            has_notified: AtomicBool::new(false),
         };
         let first = host().wait(|line| panic!("{line}")).unwrap();
         let second = host();
-        let said = RefCell::new(Vec::new());
+        let message = RefCell::new(Vec::new());
         thread::scope(|scope| {
             scope.spawn(|| {
-                thread::sleep(QUIET + 4 * LOOK_EVERY);
+                thread::sleep(QUIET + 4 * RETRY_EVERY);
                 drop(first);
             });
-            let tell = |line: &str| said.borrow_mut().push(line.to_owned());
+            let tell = |line: &str| message.borrow_mut().push(line.to_owned());
             assert!(second.wait(tell).is_some());
         });
-        let said = said.into_inner();
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].starts_with("waiting: another brickyard"));
+        let message = message.into_inner();
+        assert_eq!(message.len(), 1, "{message:?}");
+        assert!(message[0].starts_with("waiting: another brickyard is timing"));
     }
 
     #[test]
-    fn where_no_file_can_be_made_there_is_no_lock() {
-        let host = Host {
+    fn without_a_file_there_is_one_warning_and_no_lock() {
+        let host = HostLock {
             path: PathBuf::from("/proc/none/lock"),
-            is_told: AtomicBool::new(false),
+            has_notified: AtomicBool::new(false),
         };
-        let said = RefCell::new(Vec::new());
-        let tell = |line: &str| said.borrow_mut().push(line.to_owned());
+        let message = RefCell::new(Vec::new());
+        let tell = |line: &str| message.borrow_mut().push(line.to_owned());
         for _ in 0..2 {
             assert!(host.wait(tell).is_some());
         }
-        assert_eq!(said.into_inner().len(), 1);
+        assert_eq!(message.into_inner().len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! A panic in one cell is a fault of that cell: it is told as one, once, and the others go on.
+//! A panic in one cell is a failure of that cell: it is reported once, and the others go on.
 
 use core::any::Any;
 use core::cell::{Cell, RefCell};
@@ -7,18 +7,18 @@ use std::panic::{PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// Is this thread within [`caught`]?
+    /// Whether this thread is within [`caught`].
     static WITHIN: Cell<bool> = const { Cell::new(false) };
-    /// The words of its last panic there.
+    /// The message of its last panic there.
     static WORDS: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// What `work` gives, or the words of its panic. (One on another thread that it began is told as
-/// ever, and here too if it joins that thread.)
+/// Returns the result of `work`, or the message of its panic. (A panic on a thread that it started
+/// is printed as usual, and also returned here if `work` joins that thread and panics with it.)
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     keep_words();
     let was_within = WITHIN.replace(true);
-    // What a cell shares with others is locked, and whole whoever panicked.
+    // What cells share is behind locks, and stays consistent if one panics.
     let done = catch_unwind(AssertUnwindSafe(work));
     WITHIN.set(was_within);
     done.map_err(|payload| {
@@ -27,7 +27,8 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// From now on a panic within [`caught`] is not told at once.
+/// Installs a panic hook that keeps the message of a panic within [`caught`] instead of printing
+/// it.
 fn keep_words() {
     static KEPT: Once = Once::new();
     KEPT.call_once(|| {
@@ -49,7 +50,7 @@ fn keep_words() {
 fn words_of(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("without words")
+    text.unwrap_or("without a message")
 }
 
 #[cfg(test)]
@@ -62,7 +63,7 @@ mod tests {
         let words = caught(|| assert!(WITHIN.get() && 1 > 2, "one is {}", 1)).unwrap_err();
         assert!(words.starts_with("one is 1 ("), "{words}");
         assert!(words.contains("panics.rs:"), "{words}");
-        // That of a thread that was joined.
+        // The panic of a thread that was joined.
         let joined = caught(|| std::panic::resume_unwind(Box::new("from afar")));
         assert_eq!(joined, Err("from afar".to_owned()));
         assert!(!WITHIN.get());

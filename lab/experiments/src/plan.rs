@@ -1,4 +1,4 @@
-//! Which cells there are, and which of them are run.
+//! The list of cells, and which of them are run.
 
 use std::collections::HashSet;
 
@@ -16,17 +16,17 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Those of `scale` of these experiments.
+    /// Returns the cells of these experiments at `scale`.
     pub fn new(scale: Scale, only: &[Experiment]) -> Self {
         Self::of(&Scope::new(scale, only))
     }
 
-    /// All there are.
+    /// Returns all cells.
     pub fn all() -> Self {
         Self::new(Scale::Full, &Experiment::ALL)
     }
 
-    /// Those of `scope`.
+    /// Returns the cells of `scope`.
     pub fn of(scope: &Scope) -> Self {
         let of = |&(experiment, scale): &(Experiment, Scale)| {
             let cells = cells::of(experiment).into_iter();
@@ -37,7 +37,7 @@ impl Plan {
         Self { cells }
     }
 
-    /// Those with these names, of whatever scale.
+    /// Returns the cells with these names, of any scale.
     pub fn named(names: &[String]) -> Result<Self, Refusal> {
         let mut all = Self::all().cells;
         let mut cells = Vec::new();
@@ -58,7 +58,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// These experiments, all at one scale.
+    /// Returns these experiments, all at one scale.
     pub fn new(scale: Scale, only: &[Experiment]) -> Self {
         let experiments = Experiment::ALL.into_iter().filter(|one| only.contains(one));
         Self {
@@ -66,8 +66,8 @@ impl Scope {
         }
     }
 
-    /// What cells with these names are of: an experiment is at full scale if one of them is no
-    /// quick one.
+    /// Returns the scope that cells with these names belong to: an experiment is at full scale if
+    /// one of its cells is not part of the quick run.
     pub fn holding<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let names: HashSet<&str> = names.collect();
         let begun: HashSet<&str> = names.iter().map(|name| experiment_of(name)).collect();
@@ -79,17 +79,17 @@ impl Scope {
         })
     }
 
-    /// This and `other`: each experiment at the larger of both scales.
+    /// Returns the union of this and `other`: each experiment at the larger of both scales.
     pub fn joined(&self, other: &Self) -> Self {
         Self::each(|experiment| self.scale(experiment).max(other.scale(experiment)))
     }
 
-    /// Those of which there is a scale.
+    /// Returns the experiments for which `of` returns a scale.
     fn each(of: impl Fn(Experiment) -> Option<Scale>) -> Self {
         let scales = Experiment::ALL.map(|one| Some((one, of(one)?)));
         let mut scales: Vec<(Experiment, Scale)> = scales.into_iter().flatten().collect();
-        // Where both scales have the same cells, it is the one of the others, so that one command
-        // runs all.
+        // An experiment with the same cells at both scales takes the scale of the others, so that
+        // one command runs all.
         let has_two = |experiment| cells::of(experiment).iter().any(is_full);
         let of_others = scales.iter().filter(|(one, _)| has_two(*one));
         if let Some(scale) = of_others.map(|&(_, scale)| scale).max() {
@@ -104,24 +104,24 @@ impl Scope {
         found.map(|&(_, scale)| scale)
     }
 
-    /// All of them.
+    /// Returns all its experiments.
     pub fn experiments(&self) -> impl Iterator<Item = Experiment> {
         self.scales.iter().map(|&(experiment, _)| experiment)
     }
 
-    /// Those at this scale.
+    /// Returns its experiments at this scale.
     pub fn at(&self, scale: Scale) -> impl Iterator<Item = Experiment> {
         let of_scale = self.scales.iter().filter(move |(_, of)| *of == scale);
         of_scale.map(|&(experiment, _)| experiment)
     }
 }
 
-/// Is it in full runs alone?
+/// Returns true for a cell that only full runs have.
 fn is_full(cell: &Cell) -> bool {
     cell.scale == Scale::Full
 }
 
-/// So many cells, in words.
+/// Returns a number of cells in words.
 #[must_use]
 pub fn counted(count: usize) -> String {
     match count {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_is_told_by_the_cells_that_are_there() {
+    fn a_scope_is_recovered_from_its_cells() {
         let names = |scope: &Scope| -> Vec<String> {
             let cells = Plan::of(scope).cells.into_iter();
             cells.map(|cell| cell.name).collect()
@@ -169,7 +169,7 @@ mod tests {
                 .joined(&Scope::new(Scale::Full, &[Experiment::Slab])),
         ] {
             assert_eq!(holding(&names(&scope)), scope);
-            // A part of a run is of the run.
+            // A part of a run belongs to the run.
             assert_eq!(scope.joined(&holding(&names(&scope)[..1])), scope);
         }
         assert_eq!(holding(&[]).experiments().count(), 0);

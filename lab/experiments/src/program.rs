@@ -1,6 +1,6 @@
-//! By what a cell is run: which build of the program, and which traces. Two builds of one version
-//! may measure differently, other traces are other work, and cells of a folder may come from
-//! several of either.
+//! What a cell was run with: the build of the program, and the traces. Two builds of one version
+//! may measure differently, other traces are other work, and the cells of a folder may come from
+//! several of both.
 
 use core::hash::Hasher as _;
 use std::fs;
@@ -10,18 +10,19 @@ use std::sync::OnceLock;
 use super::cell::Cell;
 use super::traces::Traces;
 
-/// The version, and a checksum of the executable where that can be read: `0.1.0 91f3c2a07b5de846`.
+/// Returns the version, and a checksum of the executable if it can be read: `0.1.0
+/// 91f3c2a07b5de846`.
 fn build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     BUILD.get_or_init(|| {
         let version = env!("CARGO_PKG_VERSION");
-        // Linux gives the file that runs even where another has taken its name.
+        // On Linux this is the running file even if another has taken its name.
         let bytes =
             fs::read("/proc/self/exe").or_else(|_| std::env::current_exe().and_then(fs::read));
         bytes.map_or_else(
             |_| version.to_owned(),
             |bytes| {
-                // Without a key, so that the same executable has the same sum everywhere.
+                // Without a key, so that an executable has the same checksum everywhere.
                 let mut sum = DefaultHasher::new();
                 sum.write(&bytes);
                 format!("{version} {:016x}", sum.finish())
@@ -30,11 +31,11 @@ fn build() -> &'static str {
     })
 }
 
-/// Between the build and the checksum of the traces.
+/// The separator between the build and the checksum of the traces.
 const TRACES: &str = ", traces ";
 
-/// What is kept beside the rows of a cell: the build, and of a cell that works by traces their
-/// checksum.
+/// Returns what is stored with the rows of a cell: the build, and the checksum of the traces if the
+/// cell uses them.
 ///
 /// # Errors
 /// If the traces cannot be read.
@@ -47,8 +48,8 @@ pub(crate) fn of(cell: &Cell, traces: &Traces) -> anyhow::Result<String> {
     })
 }
 
-/// Why a cell that was run by `program` is to be run again, if it is. Where there are no traces,
-/// those of then are as good as any.
+/// Returns why a cell that was run by `program` must be run again, if it must. If the traces cannot
+/// be read now, they are taken to be the same.
 pub(crate) fn outdated(program: &str, cell: &Cell, traces: &Traces) -> Option<&'static str> {
     let (of_build, of_traces) = parts(program);
     if of_build != build() {
@@ -59,10 +60,10 @@ pub(crate) fn outdated(program: &str, cell: &Cell, traces: &Traces) -> Option<&'
         (Some(Ok(now)), then) => then != Some(now),
         (Some(Err(_)) | None, _) => false,
     };
-    is_other.then_some("by other traces")
+    is_other.then_some("with other traces")
 }
 
-/// The build, and the checksum of the traces if there is one.
+/// Splits it into the build and the checksum of the traces, if there is one.
 pub(crate) fn parts(program: &str) -> (&str, Option<&str>) {
     match program.split_once(TRACES) {
         Some((build, traces)) => (build, Some(traces)),

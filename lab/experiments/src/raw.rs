@@ -1,8 +1,8 @@
-//! What is measured, as it is kept: one value a row, with all that says what it is.
+//! Measurements as they are stored: one value in each row, with its key.
 //!
-//! Everything that a report shows is computed from such rows, and can be followed back to them.
-//! Nothing that is made of several rows is stored. (What one turn measures by difference, as the
-//! part of zeroing in an allocation, is a row: no other has its two sides.)
+//! Everything that a report shows is computed from such rows, and can be traced back to them.
+//! Nothing that is computed from several rows is stored. (What one turn measures as a difference,
+//! such as the part of zeroing in an allocation, is a row: its two sides are stored nowhere else.)
 
 use core::fmt;
 use core::str::FromStr;
@@ -25,26 +25,27 @@ pub struct Raw {
     pub unit: String,
     /// Which way is better.
     pub better: Better,
-    /// Which run or round, from 1. Rows of one run under two configurations are a pair: the same
-    /// seed, or the same round.
+    /// Which run or round, from 1. Rows of one run under two configurations are a pair: they have
+    /// the same seed, or are of the same round.
     pub run: u32,
-    /// Where along a series, in seconds of the machine; none for a value that stands for itself.
-    /// Several rows of a cell at one place are a step, in their order.
+    /// The time of a point of a series, in seconds of the machine; none for a single value. Several
+    /// rows of a cell at one time are a step, in their order.
     pub at: Option<f64>,
     /// The value.
     pub value: f64,
 }
 
-/// How the rows of a cell came about.
+/// How the rows of a cell were obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// By the simulated multiprocessor: the same on every host, by the same build of the program.
+    /// With the simulated multiprocessor: the same on every host with the same build of the
+    /// program.
     Simulated,
-    /// By a replayed trace, in which nothing is timed: the same on every host, by the same build of
-    /// the program.
+    /// With a replayed trace, in which nothing is timed: the same on every host with the same build
+    /// of the program.
     Replayed,
-    /// By the host's clock: different on every host, and noisy.
+    /// With the host's clock: different on every host, and noisy.
     Timed,
 }
 
@@ -52,7 +53,7 @@ impl Method {
     /// All three.
     pub const ALL: [Self; 3] = [Self::Simulated, Self::Replayed, Self::Timed];
 
-    /// As files and tables call it.
+    /// Returns its name in files and tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,8 +63,8 @@ impl Method {
         }
     }
 
-    /// Does the same cell with the same seed, run by the same build of the program, give the same
-    /// rows everywhere?
+    /// Returns true if the same cell with the same seed, run by the same build of the program,
+    /// gives the same rows everywhere.
     #[must_use]
     pub const fn is_exact(self) -> bool {
         !matches!(self, Self::Timed)
@@ -76,7 +77,7 @@ impl fmt::Display for Method {
     }
 }
 
-/// There is no such kind.
+/// No method has this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a kind of cell is one of simulated, replayed, timed")]
 pub struct UnknownKind;
@@ -90,34 +91,33 @@ impl FromStr for Method {
     }
 }
 
-/// What one cell gave: the smallest piece of an experiment that is run by itself.
+/// The rows of one cell, the smallest piece of an experiment that is run by itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellRows {
     /// The cell, such as `locks.metatm-2007.find-8.hold.1`. Its first word is the experiment.
     pub cell: String,
-    /// How it came about.
+    /// How they were obtained.
     pub kind: Method,
-    /// The seed that all chance of the run came from: that of the first run of the experiment.
+    /// The seed of all random choices: that of the first run of the experiment.
     pub seed: u64,
-    /// Where it was run; [`Host::unknown`] where nobody knows, as of rows from a file that does not
-    /// say it.
+    /// The host it was run on; [`Host::unknown`] if the file of the rows does not have it.
     pub host: Host,
-    /// Which build of the program ran it, in its own words; empty where nobody knows. Two builds
-    /// may give other rows for the same cell.
+    /// Which build of the program ran it, and with which traces; empty if unknown. Two builds may
+    /// give different rows for the same cell.
     pub program: String,
-    /// What it gave.
+    /// The rows.
     pub rows: Vec<Raw>,
 }
 
 impl CellRows {
-    /// The experiment that the cell belongs to.
+    /// Returns the experiment that the cell belongs to.
     #[must_use]
     pub fn experiment(&self) -> &str {
         experiment_of(&self.cell)
     }
 }
 
-/// The experiment that a cell of this name belongs to: all before the first dot.
+/// Returns the experiment that a cell of this name belongs to: everything before the first dot.
 #[must_use]
 pub fn experiment_of(cell: &str) -> &str {
     cell.split_once('.')

@@ -1,10 +1,10 @@
-//! What a run is asked for and cannot be: nothing went wrong, it was asked for wrongly.
+//! Requests that a run cannot carry out: nothing failed, the command line is wrong.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// What is wrong, and what to ask for instead.
+/// What is wrong with the request, and what to give instead.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// No cell has this name, or it is named twice.
@@ -12,26 +12,26 @@ pub enum Refusal {
         "there is no cell `{0}`, or it is named twice; `brickyard reproduce --list-cells --full` lists them"
     )]
     NoCell(String),
-    /// A folder has one seed.
+    /// All cells of a folder have the same seed.
     #[error(
-        "the cells of {} were run with seed {theirs}, not {asked}: give --seed {theirs}, or another folder by --output",
+        "the cells of {} were run with seed {found}, not {requested}: give --seed {found}, or another folder with --output",
         folder.display()
     )]
     OtherSeed {
         /// The folder.
         folder: PathBuf,
-        /// That of its cells.
-        theirs: u64,
-        /// That of this run.
-        asked: u64,
+        /// The seed of its cells.
+        found: u64,
+        /// The seed of this run.
+        requested: u64,
     },
     /// A folder has one whole run at a time.
     #[error(
-        "another `brickyard reproduce` is at work in {}: wait for its end, or give another folder by --output",
+        "another `brickyard reproduce` is running in {}: wait until it ends, or give another folder with --output",
         .0.display()
     )]
     Busy(PathBuf),
-    /// Cells need traces.
-    #[error("there is no folder {}: --traces DIR says where the traces are", .0.display())]
+    /// Cells need traces, and there is no such folder.
+    #[error("there is no folder {}: give the folder of the traces with --traces DIR", .0.display())]
     NoTraces(PathBuf),
 }

@@ -1,15 +1,15 @@
-//! Rows as a document of results that `brickyard compare` reads.
+//! Rows as a results document that `brickyard compare` reads.
 
 use brickyard_report::{Host, Metric, Results, Row, SampleKind};
 
 use crate::data::{Data, Key};
 use crate::raw::Method;
 
-/// The samples of some keys as a document that `brickyard compare` reads: with their kind and their
-/// runs, by which exact ones are compared pair by pair.
+/// Returns the samples of some keys as a document that `brickyard compare` reads, with their kind
+/// and their runs, by which exact samples are paired.
 ///
 /// # Errors
-/// Where two rows of a document would be one, or a figure is none.
+/// If two rows of the document would have the same key, or if a sample is not a number.
 pub fn results(data: &Data, wanted: impl Fn(&Key, Method) -> bool) -> anyhow::Result<Results> {
     let host = data.cells().iter().find(|cell| cell.kind == Method::Timed);
     let host = host
@@ -63,9 +63,9 @@ mod tests {
         }
     }
 
-    /// By these `brickyard compare` knows what it may hold against what.
+    /// `brickyard compare` needs both to pair samples.
     #[test]
-    fn a_row_says_its_kind_and_its_runs() -> anyhow::Result<()> {
+    fn a_row_has_its_kind_and_its_runs() -> anyhow::Result<()> {
         let data = Data::new(vec![
             cell("a.1", Method::Simulated, 1, Better::Lower),
             cell("a.3", Method::Simulated, 3, Better::Lower),
@@ -74,7 +74,7 @@ mod tests {
         ])?;
         let results = results(&data, |_, _| true)?;
         let rows = results.rows().iter();
-        let said: Vec<_> = rows
+        let message: Vec<_> = rows
             .map(|row| {
                 (
                     row.kind(),
@@ -84,7 +84,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            said,
+            message,
             [
                 (Some(SampleKind::Exact), &[1, 3][..], Better::Lower),
                 (Some(SampleKind::Exact), &[1][..], Better::Neither),

@@ -1,5 +1,5 @@
-//! The cells of a plan, run: those that are timed one by one with the host for themselves, then all
-//! others side by side. Each one's file is written as soon as it is done.
+//! Runs the cells of a plan: first the timed ones, one at a time with nothing else running, then
+//! all others in parallel. The file of each cell is written as soon as it is done.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -20,38 +20,38 @@ use brickyard_bench::progress::Progress;
 use brickyard_bench::side_by_side::{self, Follow};
 use brickyard_bench::stop;
 
-/// What all cells are run with.
+/// The settings that all cells are run with.
 #[derive(Debug)]
 pub struct Running<'a> {
     /// Where results go.
     pub folder: &'a Folder,
     /// The recorded traces.
     pub traces: &'a Traces,
-    /// Where all chance comes from.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How many at once, of those that are not timed.
+    /// How many cells that are not timed run at once.
     pub jobs: Option<usize>,
-    /// Who is told how far they are: a unit is a thousandth of a second of work.
+    /// Receives the progress: a unit is a thousandth of a second of work.
     pub progress: &'a dyn Progress,
 }
 
-/// What became of the cells.
+/// The cells that were not completed.
 #[derive(Debug)]
 pub struct Ended {
-    /// Those that failed, with why.
+    /// Those that failed, with the error.
     pub failed: Vec<(String, anyhow::Error)>,
-    /// Those that were not run, since the user ended it.
+    /// Those that were not run, since the user interrupted the run.
     pub left: Vec<String>,
 }
 
 impl Ended {
-    /// Was this cell to be run, and is not done?
+    /// Returns true if this cell failed or was not run.
     pub fn has(&self, cell: &str) -> bool {
         let failed = self.failed.iter().map(|(name, _)| name);
         failed.chain(&self.left).any(|name| name == cell)
     }
 
-    /// From what became of those of `left` that were begun.
+    /// Collects the outcomes of those of `left` that were started.
     fn of(
         outcomes: impl Iterator<Item = (String, Outcome)>,
         mut left: BTreeSet<String>,
@@ -81,15 +81,16 @@ impl Ended {
 const UNITS: f64 = 1000.0;
 
 impl Running<'_> {
-    /// Runs them.
+    /// Runs the cells.
     ///
     /// # Errors
-    /// Where a result cannot be written: what is done is kept, and all else would be lost too.
+    /// If a result cannot be written: what is done is kept, and the run stops, since later results
+    /// would be lost too.
     pub fn run(&self, cells: Vec<Cell>) -> anyhow::Result<Ended> {
         let left: BTreeSet<String> = cells.iter().map(|cell| cell.name.clone()).collect();
         let (mut exact, timed): (Vec<Cell>, Vec<Cell>) =
             cells.into_iter().partition(|cell| cell.kind.is_exact());
-        // The longest first, so that at the end no core waits for one that has just begun.
+        // The longest first, so that at the end no core waits long for one that started late.
         exact.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         let threads = self
             .jobs
@@ -103,7 +104,7 @@ impl Running<'_> {
         let progress = self.progress;
         progress.begin(total);
         let full = AtomicBool::new(false);
-        let host = lock::Host::new();
+        let host = lock::HostLock::new();
         let mut outcomes = Vec::new();
         for (cells, threads) in [(timed, 1), (exact, threads)] {
             outcomes.extend(side_by_side::run(
@@ -112,14 +113,14 @@ impl Running<'_> {
                 Some(threads),
                 |place, mut follow| {
                     let cell = &cells[place];
-                    // Relaxed: a flag alone.
+                    // Relaxed: the flag guards no other data.
                     if full.load(Ordering::Relaxed) {
                         return None;
                     }
                     progress.at(&cell.name);
                     let outcome = self.one(cell, follow.quiet(), &host);
                     match &outcome {
-                        // At once: who watches a long run need not wait for its end.
+                        // At once, so that the user of a long run sees it before the end.
                         Outcome::Failed(error) => {
                             progress.warn(&format!("{}: {error:#}", cell.name));
                         }
@@ -136,7 +137,7 @@ impl Running<'_> {
         Ended::of(outcomes.into_iter().flatten(), left)
     }
 
-    fn one(&self, cell: &Cell, follow: Follow<'_>, host: &lock::Host) -> Outcome {
+    fn one(&self, cell: &Cell, follow: Follow<'_>, host: &lock::HostLock) -> Outcome {
         let program = match program::of(cell, self.traces) {
             Ok(program) => program,
             Err(error) => return Outcome::Failed(error),
@@ -165,7 +166,7 @@ impl Running<'_> {
         if done.rows.is_empty() {
             return Outcome::Failed(anyhow!("it measured nothing"));
         }
-        // Pages first: the cell is done when its rows are there.
+        // Pages first: the cell counts as done when its rows exist.
         for (name, page) in &done.pages {
             let path = self.folder.file(pages::FOLDER).join(name);
             if let Err(error) = appear(&path, |out| out.write_all(page)) {
@@ -182,33 +183,33 @@ impl Running<'_> {
         };
         match self.folder.write(&rows) {
             Ok(()) => Outcome::Done,
-            // Its rows are wrong, not the disk.
+            // The fault is in its rows, not in the disk.
             Err(error @ WriteError::NoResult { .. }) => Outcome::Failed(error.into()),
             Err(error) => Outcome::Unwritten(error.into()),
         }
     }
 }
 
-/// What became of one cell.
+/// The outcome of one cell.
 #[derive(Debug)]
 enum Outcome {
     Done,
-    /// The user asked for an end.
+    /// The user interrupted it.
     Ended,
     Failed(anyhow::Error),
     Unwritten(anyhow::Error),
 }
 
-/// Ctrl-C ends the processes that a cell began at once, and this one learns of it a moment later.
+/// Ctrl-C ends the processes that a cell started at once; this process may see it a moment later.
 const GRACE: Duration = Duration::from_millis(50);
 
 impl Outcome {
-    /// That of a cell which ended with this error, just now.
+    /// Returns the outcome of a cell that has just ended with this error.
     fn of(error: anyhow::Error) -> Self {
         if !stop::asked() {
             thread::sleep(GRACE);
         }
-        // What ended because the user asked for it has not failed.
+        // A cell that the user interrupted has not failed.
         if stop::asked() {
             Self::Ended
         } else {
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_fails_or_panics_ends_no_other() {
+    fn a_cell_that_fails_or_panics_does_not_stop_the_others() {
         let (place, ended) = ended(vec![
             cell("pft.a", |_| panic!("out of order")),
             cell("pft.b", |_| Err(anyhow!("no luck"))),
@@ -288,18 +289,21 @@ mod tests {
     }
 
     #[test]
-    fn only_a_cell_that_says_so_is_given_traces() {
-        let asks = |context: Context<'_>| {
+    fn only_a_cell_that_declares_them_is_given_traces() {
+        let uses_traces = |context: Context<'_>| {
             context.traces.jobs("kernel")?;
             measured(context)
         };
-        let (_place, ended) = ended(vec![cell("pft.a", asks), cell("locks.a", asks)]);
+        let (_place, ended) = ended(vec![
+            cell("pft.a", uses_traces),
+            cell("locks.a", uses_traces),
+        ]);
         let why: Vec<String> = ended
             .failed
             .iter()
             .map(|(_, error)| format!("{error:#}"))
             .collect();
-        assert!(why[0].contains("not one of those that work by traces"));
-        assert!(why[1].contains("--traces DIR says where the traces are"));
+        assert!(why[0].contains("not one of those that use traces"));
+        assert!(why[1].contains("give the folder of the traces with --traces DIR"));
     }
 }

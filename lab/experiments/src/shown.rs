@@ -1,18 +1,18 @@
-//! A number as a reader sees it: scaled, rounded, with commas. Pages, files and the terminal take
-//! it from here, so that they say the same.
+//! Numbers formatted for display: scaled, rounded, with commas. Pages, files and the terminal all
+//! use these functions, so that they agree.
 
 use crate::document::Figure;
 use crate::judge::Judgement;
 
-/// The number of a figure: scaled, to the digits that the figure asks for, with commas from five
-/// digits on. No sign of percent.
+/// Returns the number of a figure: scaled, with the figure's decimals, with commas from five digits
+/// on, without a percent sign.
 pub(crate) fn shown(figure: &Figure, judgement: &Judgement) -> String {
-    // No "-0.00" where a sign is turned over nothing.
+    // Adding 0 avoids "-0.00" if a negative scale meets a zero.
     let scaled = judgement.value * figure.scale + 0.0;
     with_commas(&format!("{scaled:.*}", figure.decimals))
 }
 
-/// The same as the cell of a table has it: with the sign of percent where the statistic is in
+/// Returns the same as shown in a cell of a table: with a percent sign if the statistic is in
 /// percent.
 pub(crate) fn in_cell(figure: &Figure, judgement: &Judgement) -> String {
     let sign = if figure.statistic.is_percent() {
@@ -23,7 +23,7 @@ pub(crate) fn in_cell(figure: &Figure, judgement: &Judgement) -> String {
     shown(figure, judgement) + sign
 }
 
-/// A number by itself, to four digits.
+/// Returns a number to four digits.
 pub(crate) fn four_digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{}", value + 0.0);
@@ -41,7 +41,7 @@ pub(crate) fn four_digits(value: f64) -> String {
     with_commas(&text)
 }
 
-/// `1234567.8` as `1,234,567.8`; numbers of four digits stay as they are.
+/// Returns `1234567.8` as `1,234,567.8`; numbers of four digits get no comma.
 fn with_commas(text: &str) -> String {
     let digits = text.trim_start_matches('-');
     let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_for_readers() {
+    fn numbers_have_commas_and_four_digits() {
         for (text, shown) in [
             ("1234.50", "1234.50"),
             ("12345.50", "12,345.50"),

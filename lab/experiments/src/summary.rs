@@ -1,11 +1,11 @@
-//! What the terminal says of a run: who wins, and of each document its directions and its first
-//! findings.
+//! The summary of a run for the terminal: which allocator wins, and for each document its
+//! directions and its first findings.
 
 use crate::directions::{Directions, Judged};
 use crate::document::{Among, Document, ShownIn};
 use crate::documents;
 
-/// All of it, a line each.
+/// Returns the summary, one line for each sentence.
 pub fn of(documents: &[Document], judged: Judged<'_>) -> String {
     let winner = documents
         .first()
@@ -22,7 +22,7 @@ fn one(document: &Document, judged: Judged<'_>) -> String {
     let counts = Directions::of(judged, document, Among::All);
     if counts.all() > 0 {
         out += &format!(
-            "  of {} published directions {} come out the same, {} opposite, {} within noise\n",
+            "  of {} published directions {} are the same here, {} opposite, {} within noise\n",
             counts.all(),
             counts.same,
             counts.opposite,

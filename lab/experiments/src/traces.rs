@@ -1,6 +1,6 @@
-//! The recorded traces that cells work by: each read and cut once, by whoever needs it first.
+//! The recorded traces that cells use: each is read and cut once, when a cell first needs it.
 //!
-//! Invariant `traces-declared`: a cell that does not say it works by traces is given none.
+//! Invariant `traces-declared`: a cell that does not declare that it uses traces is given none.
 
 use core::hash::Hasher as _;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ use crate::refusal::Refusal;
 /// The folder of traces.
 #[derive(Debug)]
 pub struct Traces {
-    /// None for a cell that works without: see [`Traces::serve`].
+    /// None for a cell that uses no traces: see [`Traces::serve`].
     folder: Option<PathBuf>,
     checksum: OnceLock<Result<String, String>>,
     jobs: Mutex<HashMap<String, Arc<Vec<Job>>>>,
@@ -35,12 +35,12 @@ pub struct Traces {
 #[derive(Debug)]
 pub struct Recorded {
     pub(crate) script: Script,
-    /// CPUs of the host.
+    /// The number of CPUs of the host.
     pub(crate) cpus: usize,
 }
 
 impl Traces {
-    /// Those of this folder.
+    /// Returns the traces of this folder.
     pub fn new(folder: &Path) -> Self {
         Self {
             folder: Some(folder.to_owned()),
@@ -48,7 +48,7 @@ impl Traces {
         }
     }
 
-    /// None, for cells that are not [served](Self::serve).
+    /// Returns an empty set, for cells that are not [served](Self::serve).
     pub(crate) fn none() -> Self {
         Self {
             folder: None,
@@ -58,15 +58,15 @@ impl Traces {
         }
     }
 
-    /// Does this cell work by traces? One that does not is given none, so that this cannot be wrong
-    /// unnoticed.
+    /// Returns true if this cell uses traces. One that does not is given none, so that an error in
+    /// this function is noticed.
     pub(crate) fn serve(cell: &Cell) -> bool {
         let without = [Experiment::PageAlloc, Experiment::Pft, Experiment::Slab];
         let experiment = experiment_of(&cell.name);
         cell.kind.is_exact() && without.iter().all(|one| one.name() != experiment)
     }
 
-    /// Refuses to begin if one of these cells needs traces, and there is no such folder.
+    /// Refuses to start if one of these cells needs traces and the folder does not exist.
     pub fn check(&self, cells: &[Cell]) -> Result<(), Refusal> {
         match &self.folder {
             Some(folder) if !folder.is_dir() && cells.iter().any(Self::serve) => {
@@ -76,7 +76,7 @@ impl Traces {
         }
     }
 
-    /// A short checksum of the names and bytes of all traces, made once.
+    /// Returns a short checksum of the names and bytes of all traces, computed once.
     pub(crate) fn checksum(&self) -> anyhow::Result<&str> {
         let made = self.checksum.get_or_init(|| {
             let folder = self.folder.as_deref().ok_or(NONE)?;
@@ -85,10 +85,10 @@ impl Traces {
         made.as_deref().map_err(|error| anyhow!(error.clone()))
     }
 
-    /// The jobs of a recorded command, such as `pmake`.
+    /// Returns the jobs of a recorded command, such as `pmake`.
     pub(crate) fn jobs(&self, name: &str) -> anyhow::Result<Arc<Vec<Job>>> {
-        // Held while it is cut, so that two cells do not cut the same. What is in the map is whole,
-        // whoever panicked.
+        // Held while the trace is cut, so that two cells do not cut the same one. An entry is
+        // complete once it is in the map, so a poisoned lock can be used.
         let mut known = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(jobs) = known.get(name) {
             return Ok(Arc::clone(jobs));
@@ -101,7 +101,7 @@ impl Traces {
         Ok(jobs)
     }
 
-    /// The trace of a whole host, such as `compile`.
+    /// Returns the trace of a whole host, such as `compile`.
     pub(crate) fn script(&self, name: &str) -> anyhow::Result<Arc<Recorded>> {
         let mut known = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(recorded) = known.get(name) {
@@ -124,12 +124,12 @@ impl Traces {
     }
 }
 
-/// What a cell is told that is not served.
-const NONE: &str = "this cell is not one of those that work by traces (`Traces::serve`)";
+/// The error for a cell that is not served.
+const NONE: &str = "this cell is not one of those that use traces (`Traces::serve`)";
 
 fn cannot(path: &Path) -> String {
     let path = path.display();
-    format!("cannot work by {path}; --traces DIR says where the traces are")
+    format!("cannot use {path}; give the folder of the traces with --traces DIR")
 }
 
 fn checksum(folder: &Path) -> io::Result<String> {
@@ -139,12 +139,12 @@ fn checksum(folder: &Path) -> io::Result<String> {
     }
     paths.retain(|path| path.extension() == Some(OsStr::new("parquet")));
     paths.sort();
-    // Without a key, so that the same traces have the same sum everywhere.
+    // Without a key, so that the same traces have the same checksum everywhere.
     let mut sum = DefaultHasher::new();
     for path in paths {
         let bytes = fs::read(&path)?;
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        // With their lengths, so that no byte can be of the one or of the other.
+        // With their lengths, so that no byte can be counted to the neighbouring part.
         for part in [name, &bytes] {
             sum.write(&(part.len() as u64).to_le_bytes());
             sum.write(part);
@@ -177,6 +177,6 @@ mod tests {
         assert_ne!(of(&[("a.parquet", "1"), ("c.parquet", "2")]), first);
         assert_ne!(of(&[("a.parquet", "1")]), first);
         let none = Traces::new(Path::new("/nowhere")).checksum().unwrap_err();
-        assert!(none.to_string().contains("--traces DIR says where"));
+        assert!(none.to_string().contains("with --traces DIR"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a reader has to know before any number, a sentence each.
+//! What a reader must know before any number, one sentence each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ use super::plan::counted;
 use super::program;
 use super::results::results;
 
-/// Of several hosts, builds or traces, and of noise.
+/// Returns the warnings on several hosts, builds or traces, and on noise.
 pub fn of(documents: &[Document], data: &Data) -> anyhow::Result<Vec<String>> {
     let mut warnings = Vec::new();
     warnings.extend(several_hosts(data));
     warnings.extend(several_builds(data));
     warnings.extend(several_traces(data));
-    // What is simulated varies with the seed, which is no noise of the host; and of what is timed
-    // only rows whose direction is judged.
+    // Only timed rows, as simulated ones vary with the seed, which is not noise of the host; and
+    // only those whose direction is judged.
     let figures = documents.iter().flat_map(Document::figures);
     let judged = figures.filter(|figure| figure.judged == Judged::Yes);
     let keys: BTreeSet<&Key> = judged
@@ -46,7 +46,7 @@ fn several_hosts(data: &Data) -> Option<String> {
     (hosts.len() > 1).then(|| {
         let named: Vec<String> = hosts.iter().map(|host| format!("({host})")).collect();
         format!(
-            "What is timed was timed on {} hosts, whose figures do not mix: {}. Run these cells on one host.",
+            "Cells were timed on {} different hosts, whose figures cannot be compared: {}. Run the timed cells on one host.",
             hosts.len(),
             named.join(", ")
         )
@@ -59,18 +59,18 @@ fn several_builds(data: &Data) -> Option<String> {
         Some(if build.is_empty() { "unknown" } else { build })
     })?;
     Some(format!(
-        "The cells were run by several builds of the program, which may differ in what they measure: {builds}. --resume runs those again that are not of the build that resumes."
+        "The cells were run by several builds of the program, which may measure differently: {builds}. --resume runs again those that another build ran."
     ))
 }
 
 fn several_traces(data: &Data) -> Option<String> {
     let traces = several(data, |cell| program::parts(&cell.program).1)?;
     Some(format!(
-        "The cells were run by several folders of traces, by checksum: {traces}. --resume runs those again that were not run by the traces of --traces."
+        "The cells were run with several sets of traces, by checksum: {traces}. --resume runs again those that were not run with the traces of --traces."
     ))
 }
 
-/// How many cells there are of each, if there is more than one.
+/// Returns how many cells there are of each, if there is more than one.
 fn several<'d>(data: &'d Data, of: impl Fn(&'d CellRows) -> Option<&'d str>) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for one in data.cells().iter().filter_map(of) {

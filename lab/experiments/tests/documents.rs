@@ -1,5 +1,5 @@
-//! The five documents as data: well formed, true to what was printed, and made of the keys that
-//! cells give.
+//! The five documents as data: well formed, consistent with what was printed, and made of the keys
+//! that the cells' rows have.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -11,26 +11,26 @@ mod shape;
 use brickyard_experiments::document::{Document, Table};
 use brickyard_experiments::documents;
 
-/// The document of an experiment.
+/// Returns the document of an experiment.
 fn document(experiment: &str) -> Document {
     let mut all = documents::all().into_iter();
     all.find(|one| one.experiment == experiment).unwrap()
 }
 
-/// A table by its id.
+/// Returns a table by its id.
 fn table(id: &str) -> Table {
     let mut tables = documents::all().into_iter().flat_map(|one| one.tables);
     tables.find(|one| one.id == id).unwrap()
 }
 
-/// The printed text of a cell; empty where nothing is printed.
+/// Returns the printed text of a cell; empty if nothing is printed.
 fn text(table: &Table, line: usize, column: usize) -> &'static str {
     let cell = table.lines[line].cells[column].as_ref();
     cell.and_then(|figure| figure.published)
         .map_or("", |published| published.text)
 }
 
-/// A printed number with all that it may have been before it was rounded.
+/// A printed number as the interval of values that round to it.
 #[derive(Debug, Clone, Copy)]
 struct Rounded {
     low: f64,
@@ -49,7 +49,7 @@ impl Rounded {
         })
     }
 
-    /// What a function that rises or falls in each of two values makes of both.
+    /// Returns the interval of a function that is monotonic in both values.
     fn with(self, other: Self, make: impl Fn(f64, f64) -> f64) -> Self {
         let corners = [
             make(self.low, other.low),
@@ -63,7 +63,7 @@ impl Rounded {
         }
     }
 
-    /// Can both be the same number?
+    /// Returns true if both may be the same number.
     fn meets(self, other: Self) -> bool {
         self.low <= other.high && other.low <= self.high
     }

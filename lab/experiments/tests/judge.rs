@@ -1,5 +1,5 @@
-//! Every statistic of a figure, worked out by hand; intervals, tests and their correction on rows
-//! made for it.
+//! Every statistic of a figure against values computed by hand; intervals, tests and their
+//! correction on made-up rows.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use brickyard_experiments::data::{Data, Key};
@@ -82,7 +82,7 @@ fn document(figures: &[Figure]) -> Document {
 }
 
 #[test]
-fn each_statistic_is_what_its_name_says() {
+fn each_statistic_has_the_value_of_its_definition() {
     let data = data(
         Method::Timed,
         Better::Lower,
@@ -139,7 +139,7 @@ fn a_direction_is_judged_by_the_interval_of_pairs() {
         (Better::Lower, 0.95, Verdict::Opposite),
         (Better::Higher, 0.95, Verdict::Same),
         (Better::Higher, 1.05, Verdict::Opposite),
-        // A tenth is the least that counts.
+        // Less than a tenth does not count.
         (Better::Lower, 3.0, Verdict::WithinNoise),
     ] {
         let data = data(Method::Timed, better, &[("old", &old), ("new", &new)]);
@@ -158,7 +158,7 @@ fn a_direction_is_judged_by_the_interval_of_pairs() {
 
 #[test]
 fn a_few_pairs_are_judged_by_student() {
-    // Both have grown, but two pairs do not rule out that neither has.
+    // Both have grown, but two pairs are too few to be sure.
     let data = data(
         Method::Timed,
         Better::Higher,
@@ -174,7 +174,7 @@ fn a_few_pairs_are_judged_by_student() {
 }
 
 #[test]
-fn from_ten_samples_on_the_interval_is_drawn() {
+fn from_ten_samples_on_the_interval_is_bootstrapped() {
     let old: Vec<f64> = (0..10).map(|i| 100.0 + f64::from(i * 3 % 10)).collect();
     let new: Vec<f64> = old.iter().rev().map(|value| value * 1.2).collect();
     let data = data(
@@ -190,7 +190,7 @@ fn from_ten_samples_on_the_interval_is_drawn() {
 
 #[test]
 fn exact_samples_that_do_not_vary_are_one_run() {
-    // Seven pairs, all of one sign: but they are one run seven times.
+    // Seven pairs, all of one sign; but they are the same run seven times.
     let (old, new) = ([2.0; 7], [1.9, 1.9, 1.9, 1.9, 1.9, 1.9, 1.900_000_001]);
     for (kind, exact) in [(Method::Simulated, true), (Method::Timed, false)] {
         let data = data(kind, Better::Lower, &[("old", &old), ("new", &new)]);
@@ -206,7 +206,7 @@ fn exact_samples_that_do_not_vary_are_one_run() {
 }
 
 #[test]
-fn where_no_difference_was_published_none_is_to_be_found() {
+fn if_no_difference_was_published_a_large_one_is_only_here() {
     for (kind, new, expected) in [
         (Method::Simulated, [2.01; 3], Verdict::NoDifference),
         (Method::Simulated, [2.1; 3], Verdict::OnlyHere),
@@ -221,7 +221,7 @@ fn where_no_difference_was_published_none_is_to_be_found() {
 }
 
 #[test]
-fn percent_of_nothing_are_no_number() {
+fn a_percentage_of_zero_has_no_value() {
     for old in [[0.0, 0.0], [-1.0, -2.0]] {
         let data = data(
             Method::Timed,
@@ -322,7 +322,7 @@ fn the_tables_of_today_are_a_family_of_their_own() {
     let judge = Judge::new(&[document], &data);
     let p_holm = |figure| judge.judge(figure).unwrap().p_holm;
     assert_eq!(p_holm(&judged), Some(2.0 / 64.0));
-    // Two comparisons, whatever they are shown as.
+    // Two comparisons, in whatever form they are shown.
     assert_eq!(p_holm(&cells[0]), Some(4.0 / 64.0));
     assert_eq!(p_holm(&cells[1]), Some(4.0 / 64.0));
     assert_eq!(p_holm(&cells[2]), Some(4.0 / 64.0));
@@ -344,7 +344,7 @@ fn one_replayed_run_counts_and_no_other_does() {
     }
 }
 
-/// Of the same work: a run of the one against a run of the other, whoever had more of them.
+/// Runs are paired by their number, even if one side has more of them.
 #[test]
 fn only_common_runs_are_compared() {
     let old: Vec<f64> = (1..=15).map(f64::from).collect();
@@ -365,7 +365,7 @@ fn only_common_runs_are_compared() {
     assert!(judgement.is_significant());
 }
 
-/// Sides without a common run have nothing else than all their runs.
+/// Sides without a common run are compared over all their runs.
 #[test]
 fn sides_without_a_common_run_are_independent() {
     let mut cells = data(
@@ -386,7 +386,8 @@ fn sides_without_a_common_run_are_independent() {
     assert_eq!(judgement.p, welch);
 }
 
-/// Workloads `a` and `b`, two configurations: the rows of `runs` runs, each `new` some times `old`.
+/// Returns rows of two configurations under the workloads `a` and `b`; in each run `new` is some
+/// times `old`.
 fn two_workloads(kind: Method, times: [&[f64]; 2]) -> Data {
     let mut cells = Vec::new();
     for (workload, times) in ["a", "b"].into_iter().zip(times) {
@@ -417,8 +418,8 @@ fn gmean_of_two() -> Figure {
 }
 
 #[test]
-fn a_geometric_mean_varies_as_that_of_each_run() {
-    // The runs' own geometric means are 2, 2.2 and 1.8.
+fn the_interval_of_a_geometric_mean_is_that_over_the_runs() {
+    // The geometric means of the single runs are 2, 2.2 and 1.8.
     let data = two_workloads(Method::Timed, [&[4.0, 4.0, 4.0], &[1.0, 1.21, 0.81]]);
     let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
     let logarithms = [2.0_f64, 2.2, 1.8].map(f64::ln);
@@ -432,12 +433,12 @@ fn a_geometric_mean_varies_as_that_of_each_run() {
 }
 
 #[test]
-fn a_geometric_mean_of_what_is_exact_is_exact() {
+fn a_geometric_mean_of_exact_samples_is_exact() {
     let data = two_workloads(Method::Replayed, [&[4.0], &[1.0]]);
     let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
     assert_eq!((judgement.value, judgement.n), (2.0, 2));
     assert!(judgement.exact && judgement.interval.is_none());
-    // One simulated run each: nobody knows.
+    // One simulated run each: not exact, and no interval.
     let data = two_workloads(Method::Simulated, [&[4.0], &[1.0]]);
     let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
     assert!(!judgement.exact && judgement.interval.is_none());
@@ -471,7 +472,7 @@ fn the_same_samples_under_two_names_are_one_test() {
 }
 
 #[test]
-fn a_sentence_says_what_its_means_are_not_over() {
+fn a_sentence_notes_that_its_means_lack_keys() {
     let data = two_workloads(Method::Replayed, [&[4.0], &[1.0]]);
     let mut cells = data.cells().to_vec();
     cells.retain(|cell| !cell.cell.ends_with(".b"));
@@ -490,7 +491,7 @@ fn a_sentence_says_what_its_means_are_not_over() {
             ],
             shown: ShownIn::Document,
         };
-        let said = finding.plain(&|figure| judge.judge(figure), &document(&[]));
-        assert_eq!(said.as_deref(), Some(expected));
+        let message = finding.plain(&|figure| judge.judge(figure), &document(&[]));
+        assert_eq!(message.as_deref(), Some(expected));
     }
 }

@@ -1,5 +1,5 @@
-//! `traceable`: every figure of the page is walked back to the rows that it names, and computed
-//! from them anew, by rules written down here a second time.
+//! `traceable`: every figure of the page is computed again from the rows that it names, with an
+//! independent implementation of the statistics.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -73,7 +73,7 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The value of a figure by its rows alone.
+/// Computes the value of a figure from its rows alone.
 fn computed(element: &Element<'_>, data: &Data) -> f64 {
     let rows = element.rows();
     let values: Vec<f64> = rows
@@ -126,7 +126,7 @@ fn gain(better: Better, of: f64, against: f64) -> f64 {
     }
 }
 
-/// Rows come in pairs of groups, one of a key and one of what it is held against.
+/// Computes a geometric mean: its rows are pairs of groups, one of a key and one of its baseline.
 fn gmean(element: &Element<'_>, data: &Data) -> f64 {
     let mut groups: Vec<(String, Better, Vec<f64>)> = Vec::new();
     for place in element.rows() {
@@ -155,16 +155,16 @@ fn gmean(element: &Element<'_>, data: &Data) -> f64 {
     mean(&logarithms).exp()
 }
 
-/// Walks all figures. Gives how many there are.
-fn walk(page: &str, data: &Data) -> usize {
+/// Checks all figures; returns how many there are.
+fn check_figures(page: &str, data: &Data) -> usize {
     let figures = figures(page);
     for element in &figures {
-        let (told, computed) = (element.number("data-value"), computed(element, data));
-        // Of a difference that is none, rounding alone is left.
+        let (given, computed) = (element.number("data-value"), computed(element, data));
+        // A difference of zero leaves only rounding errors.
         let near = 1e-9 * computed.abs().max(1e-3);
         assert!(
-            (told - computed).abs() <= near,
-            "{} {}: {told} is told, {computed} computed",
+            (given - computed).abs() <= near,
+            "{} {}: the page has {given}, {computed} is computed",
             element.tag,
             element.text
         );
@@ -174,24 +174,24 @@ fn walk(page: &str, data: &Data) -> usize {
 }
 
 #[test]
-fn every_figure_is_what_its_rows_give() {
+fn every_figure_follows_from_its_rows() {
     let (documents, data) = (page_sample::documents(), page_sample::data());
     let page = page_sample::page(&documents, &data, Vec::new());
-    let count = walk(&page, &data);
-    // Two tables of 12 by 8, the winner, findings in the summary and the part, and every point of
-    // three plots.
+    let count = check_figures(&page, &data);
+    // Two tables of 12 by 8, the winner, findings in the summary and the section, and every point
+    // of three plots.
     assert_eq!(count, 2 * 96 + 1 + 2 + 3 + 5 * (8 + 5 + 120));
-    // What is shown is what is told, scaled and rounded.
+    // What is shown is the value, scaled and rounded.
     let mut scales = BTreeSet::new();
     for element in figures(&page) {
         let shown: Result<f64, _> = element.text.replace([',', '%'], "").parse();
         if let Ok(shown) = shown {
             let scale = element.get("data-scale").unwrap_or("1");
             scales.insert(scale.to_owned());
-            let told = element.number("data-value") * scale.parse::<f64>().unwrap();
+            let scaled = element.number("data-value") * scale.parse::<f64>().unwrap();
             assert!(
-                (shown - told).abs() <= 0.005_000_1_f64.max(told.abs() * 0.001),
-                "{shown} is shown, {told} told"
+                (shown - scaled).abs() <= 0.005_000_1_f64.max(scaled.abs() * 0.001),
+                "{shown} is shown, the value is {scaled}"
             );
         }
     }
@@ -201,7 +201,7 @@ fn every_figure_is_what_its_rows_give() {
 #[test]
 fn every_statistic_has_a_name_and_words_of_its_own() {
     let page = page_sample::page(&[], &Data::default(), Vec::new());
-    let told = &embedded(&page)["statistics"];
+    let statistics = &embedded(&page)["statistics"];
     let mut words = BTreeSet::new();
     for statistic in Statistic::ALL {
         let name = statistic.name();
@@ -210,18 +210,21 @@ fn every_statistic_has_a_name_and_words_of_its_own() {
                 .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
         );
         assert!(words.insert(statistic.words()), "{name}");
-        assert_eq!(told[name][0], statistic.words());
-        assert_eq!(told[name][1].as_str(), statistic.better());
-        // No name stands for two variants, nor words for another's name.
+        assert_eq!(statistics[name][0], statistic.words());
+        assert_eq!(statistics[name][1].as_str(), statistic.better());
+        // No two variants share a name.
         let spelled = format!("{statistic:?}").to_lowercase();
         assert_eq!(name.replace('-', ""), spelled);
     }
-    // A row by itself is none, but is told as one.
-    assert_eq!(told.as_object().unwrap().len(), Statistic::ALL.len() + 1);
-    assert_eq!(told["value"][0], "one row as it is");
+    // A single row is not a statistic, but is described like one.
+    assert_eq!(
+        statistics.as_object().unwrap().len(),
+        Statistic::ALL.len() + 1
+    );
+    assert_eq!(statistics["value"][0], "the value of one row");
 }
 
-/// Made-up rows for every key that the documents speak of.
+/// Returns made-up rows for every key that the documents refer to.
 fn rows_for(documents: &[Document]) -> Data {
     let mut samples: BTreeSet<Key> = BTreeSet::new();
     let mut series: BTreeSet<Key> = BTreeSet::new();
@@ -279,13 +282,13 @@ fn rows_for(documents: &[Document]) -> Data {
 }
 
 #[test]
-fn every_figure_of_the_five_documents_can_be_walked() {
+fn every_figure_of_the_five_documents_follows_from_its_rows() {
     let documents = documents::all();
     let data = rows_for(&documents);
     let page = page_sample::page(&documents, &data, Vec::new());
-    let count = walk(&page, &data);
+    let count = check_figures(&page, &data);
     println!("{count} figures, {} rows, {} bytes", data.len(), page.len());
-    // With rows for all there is nothing left out.
+    // With rows for all keys nothing is left out.
     assert!(
         !page.contains("no rows<")
             && !page.contains("in this run.")
@@ -316,7 +319,7 @@ fn every_figure_of_the_five_documents_can_be_walked() {
 }
 
 #[test]
-fn ids_are_there_once_and_links_lead_somewhere() {
+fn ids_are_unique_and_links_have_targets() {
     for documents in [page_sample::documents(), documents::all()] {
         let page = page_sample::page(&documents, &Data::default(), Vec::new());
         let of = |name: &str| -> Vec<&str> {
@@ -331,16 +334,16 @@ fn ids_are_there_once_and_links_lead_somewhere() {
             assert!(once.insert(*id), "{id} is there twice");
         }
         for link in of("href").iter().filter_map(|link| link.strip_prefix('#')) {
-            assert!(once.contains(link), "nothing is called {link}");
+            assert!(once.contains(link), "nothing has the id {link}");
         }
         assert!(!page.contains("NaN"));
     }
 }
 
 #[test]
-fn what_is_missing_is_told_once_a_reason() {
+fn missing_cells_are_listed_by_reason() {
     let page = page_sample::page(&page_sample::documents(), &page_sample::data(), Vec::new());
-    assert!(page.contains("10 cells failed or not run; what needs them is left out"));
+    assert!(page.contains("10 cells failed or not run; figures that need them are left out"));
     assert!(page.contains("<li>1 cell: no trace &lt;of it&gt;<ul><li>slab.host.timed.1: <code>brickyard reproduce --cell &#39;slab.host.timed.1&#39; -o report</code></li></ul>"));
     assert_eq!(page.matches("<li>9 cells: interrupted<ul>").count(), 1);
     // The first four, and how many more.
@@ -349,7 +352,7 @@ fn what_is_missing_is_told_once_a_reason() {
 }
 
 #[test]
-fn what_has_no_rows_is_counted() {
+fn plots_and_lines_without_rows_are_counted() {
     let mut documents = page_sample::documents();
     let mut second = documents[1].plots[0].clone();
     second.id = "slab-second".to_owned();
@@ -366,7 +369,7 @@ fn what_has_no_rows_is_counted() {
     assert!(page.contains(">2 plots have no rows in this run.<"));
     assert!(!page.contains("id=\"plot-slab-empty\""));
     assert!(page.contains(">3 lines have no rows in this run.<"));
-    assert!(page.contains("Measured here: 7 runs a figure."));
+    assert!(page.contains("Measured here: 7 runs per figure."));
     documents.truncate(1);
     let none = page_sample::page(&documents, &Data::default(), Vec::new());
     assert!(none.contains(">3 plots have no rows in this run.<"));
@@ -374,7 +377,7 @@ fn what_has_no_rows_is_counted() {
     assert!(!none.contains("Measured here"));
 }
 
-/// A place among names that has no point is not there, and those beside it keep their own.
+/// A name without points is left out of an axis, and the points of the others keep their names.
 #[test]
 fn names_without_points_are_left_out() {
     let documents = page_sample::documents();
@@ -390,9 +393,9 @@ fn names_without_points_are_left_out() {
     }
 }
 
-/// Two points of a curve at the same place are both there, and those behind them too.
+/// Two points of a curve at the same position are both shown, and so are those after them.
 #[test]
-fn a_place_may_have_two_points() {
+fn a_position_may_have_two_points() {
     let (mut documents, data) = (page_sample::documents(), page_sample::data());
     let mut plot = documents[0].plots[0].clone();
     plot.id = "pagealloc-twice".to_owned();
@@ -411,9 +414,9 @@ fn a_place_may_have_two_points() {
     assert!(!table.contains("<td></td>"));
 }
 
-/// A gain over a baseline of zero has rows, but is no number.
+/// A gain over a baseline of zero has rows, but no value.
 #[test]
-fn rows_that_give_no_number_are_a_dash() {
+fn a_figure_with_rows_but_no_value_is_a_dash() {
     let mut documents = page_sample::documents();
     documents.truncate(1);
     let mut cells = page_sample::data().cells().to_vec();
@@ -423,13 +426,12 @@ fn rows_that_give_no_number_are_a_dash() {
         }
     }
     let page = page_sample::page(&documents, &Data::new(cells).unwrap(), Vec::new());
-    // Speedup, difference in percent, and share, in both tables; and of the winner's words all but
-    // that line are there.
+    // Speedup, difference in percent, and share, in both tables; nothing else is missing.
     assert!(page.contains("<span class=\"unseen\">no number</span>"));
     assert!(!page.contains("no rows<"));
 }
 
-/// Where no difference was published and none is there, it stands apart from the directions.
+/// If no difference was published and none is measured, it is not counted as a direction.
 #[test]
 fn no_difference_in_either_is_no_direction() {
     let mut documents = page_sample::documents();
@@ -452,7 +454,7 @@ fn no_difference_in_either_is_no_direction() {
     );
     assert!(page.contains(&count));
     assert!(page.contains("title=\"no difference in either\""));
-    // Where there is none, it is not counted.
+    // A count of zero is left out.
     let page = page_sample::page(&documents, &data, Vec::new());
     assert!(!page.contains("no difference in either"));
 }
@@ -471,8 +473,8 @@ fn names_do_not_become_markup() {
     }
 }
 
-/// The page lets its own script run and the player's, each by its hash, and no other. Without a
-/// script each figure is a link to where its rows are told.
+/// The page allows its own script and the player's, each by its hash, and no other. Without a
+/// script each figure is a link to the explanation of the rows.
 #[test]
 fn only_the_pages_own_scripts_may_run() {
     let (documents, data) = (page_sample::documents(), page_sample::data());
@@ -487,7 +489,7 @@ fn only_the_pages_own_scripts_may_run() {
         "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">"
     )));
     assert!(!page.contains("script-src 'unsafe-inline'"));
-    // What a foreign page holds does not make it into the policy.
+    // The content of a foreign page does not get into the policy.
     let foreign = Embedded {
         html: "<script>1</script>".to_owned(),
         ..page_sample::player()
@@ -500,7 +502,7 @@ fn only_the_pages_own_scripts_may_run() {
     }
 }
 
-/// The rows and words that the page holds for its script.
+/// Returns the JSON embedded in the page.
 fn embedded(page: &str) -> serde_json::Value {
     let (_, rest) = page.split_once("id=\"rows-embedded\">").unwrap();
     serde_json::from_str(rest.split("</script>").next().unwrap()).unwrap()
@@ -523,16 +525,16 @@ fn the_rows_in_the_page_are_the_rows() {
             &raw.metric,
             &raw.unit,
         ];
-        for (told, word) in key.as_array().unwrap().iter().zip(words) {
-            assert_eq!(told, word);
+        for (embedded, word) in key.as_array().unwrap().iter().zip(words) {
+            assert_eq!(embedded, word);
         }
         assert_eq!(key[5], raw.better.name());
-        let told = &json["cells"][row[1].as_u64().unwrap() as usize];
+        let fields = &json["cells"][row[1].as_u64().unwrap() as usize];
         assert_eq!(
-            (told[0].as_str(), told[1].as_str()),
+            (fields[0].as_str(), fields[1].as_str()),
             (Some(cell.cell.as_str()), Some(cell.kind.name()))
         );
-        assert_eq!(told[2], cell.seed.to_string());
+        assert_eq!(fields[2], cell.seed.to_string());
         assert_eq!(row[2], raw.run);
         assert_eq!(row[3].as_f64(), Some(raw.value));
         assert_eq!(row.get(4).and_then(serde_json::Value::as_f64), raw.at);

@@ -1,9 +1,9 @@
-//! The report in a real browser, where one is installed: it tries itself out, wide and as narrow as
-//! a phone.
+//! The report in a real browser, if one is installed: it tests itself, in a wide window and as
+//! narrow as a phone.
 //!
-//! With `#selftest` the page walks its figures, looks at every curve, opens and closes the dialog
-//! by keys, measures contrasts in both schemes and its own width, lets the player try itself out,
-//! and says on the console how it went. Anything else on the console fails the test.
+//! With `#selftest` the page checks its figures and every curve, opens and closes the dialog by
+//! keys, measures contrasts in both colour schemes and its own width, runs the player's self-test,
+//! and reports the result on the console. Anything else on the console fails the test.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -29,7 +29,7 @@ const BROWSERS: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// A browser that says nothing for so long is stuck.
+/// A browser without output for this long is stuck.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 fn browser() -> Option<PathBuf> {
@@ -44,7 +44,7 @@ fn browser() -> Option<PathBuf> {
     found
 }
 
-/// Ends the browser that this test started, whatever happens.
+/// Ends the browser that this test started, even if the test fails.
 struct Running(Child);
 
 impl Drop for Running {
@@ -79,16 +79,16 @@ fn command(browser: &Path, folder: &TempDir) -> Command {
     command
 }
 
-/// All that is said on the console, up to the outcome of the page's self-test.
+/// Returns the console's lines up to the result of the page's self-test.
 fn self_test(browser: &Path, folder: &TempDir, url: &str) -> Vec<String> {
-    said(browser, folder, url, |lines| {
+    console_lines(browser, folder, url, |lines| {
         let last = lines.last();
         last.is_some_and(|line| line.contains("\"page selftest "))
     })
 }
 
-/// All that is said on the console, until it is enough.
-fn said(
+/// Returns the console's lines until there are enough.
+fn console_lines(
     browser: &Path,
     folder: &TempDir,
     url: &str,
@@ -96,26 +96,26 @@ fn said(
 ) -> Vec<String> {
     let mut running = Running(command(browser, folder).arg(url).spawn().unwrap());
     let stderr = BufReader::new(running.0.stderr.take().unwrap());
-    let (said, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let lines = stderr.lines().map_while(Result::ok);
         for line in lines.filter(|line| line.contains("CONSOLE")) {
-            if said.send(line).is_err() {
+            if sender.send(line).is_err() {
                 return;
             }
         }
     });
     let mut lines = Vec::new();
     while !is_enough(&lines) {
-        let line = heard
+        let line = receiver
             .recv_timeout(PATIENCE)
-            .unwrap_or_else(|_| panic!("the page says nothing; before: {lines:#?}"));
+            .unwrap_or_else(|_| panic!("no output from the page; before: {lines:#?}"));
         lines.push(line);
     }
     lines
 }
 
-/// Nothing but good outcomes: those of so many players, then the page's. Gives the last.
+/// Checks that all results are good: those of the players, then the page's; returns the last.
 fn assert_ok(lines: &[String], players: usize) -> &str {
     assert_eq!(lines.len(), players + 1, "{lines:#?}");
     let (page, frames) = lines.split_last().unwrap();
@@ -128,7 +128,7 @@ fn assert_ok(lines: &[String], players: usize) -> &str {
     page
 }
 
-/// The page as a file. With `BRICKYARD_PAGES=FOLDER` also there, to be looked at.
+/// Writes the page as a file; with `BRICKYARD_PAGES=FOLDER` also into that folder, for inspection.
 fn write_page(folder: &TempDir, name: &str, html: &str) -> PathBuf {
     let page = folder.path().join(name);
     fs::write(&page, html).unwrap();
@@ -139,7 +139,7 @@ fn write_page(folder: &TempDir, name: &str, html: &str) -> PathBuf {
 }
 
 #[test]
-fn the_page_tries_itself_out() {
+fn the_self_test_passes() {
     let Some(browser) = browser() else { return };
     let folder = TempDir::with_prefix("brickyard-page-").unwrap();
     let (documents, data) = (page_sample::documents(), page_sample::data());
@@ -150,8 +150,11 @@ fn the_page_tries_itself_out() {
         &folder,
         &format!("file://{}#selftest", page.display()),
     );
-    let said = assert_ok(&lines, 1);
-    assert!(said.contains("3 plots, 15 curves, 1 players"), "{said}");
+    let message = assert_ok(&lines, 1);
+    assert!(
+        message.contains("3 plots, 15 curves, 1 players"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -161,7 +164,7 @@ fn the_page_fits_a_phone() {
     let (documents, data) = (page_sample::documents(), page_sample::data());
     let html = page_sample::page(&documents, &data, vec![page_sample::player()]);
     let page = write_page(&folder, "phone.html", &html);
-    // A window is never so narrow; a frame is.
+    // A window cannot be that narrow; a frame can.
     let phone = folder.path().join("frame.html");
     let frame = format!(
         "<!doctype html><iframe width=360 height=740 src=\"file://{}#selftest\"></iframe>",
@@ -169,12 +172,12 @@ fn the_page_fits_a_phone() {
     );
     fs::write(&phone, frame).unwrap();
     let lines = self_test(&browser, &folder, &format!("file://{}", phone.display()));
-    let said = assert_ok(&lines, 1);
-    assert!(said.contains("360 wide"), "{said}");
+    let message = assert_ok(&lines, 1);
+    assert!(message.contains("360 wide"), "{message}");
 }
 
 #[test]
-fn a_run_of_nothing_is_a_page_too() {
+fn a_run_without_rows_has_a_page_too() {
     let Some(browser) = browser() else { return };
     let folder = TempDir::with_prefix("brickyard-page-").unwrap();
     let html = page_sample::page(&page_sample::documents(), &Data::default(), Vec::new());
@@ -184,12 +187,12 @@ fn a_run_of_nothing_is_a_page_too() {
         &folder,
         &format!("file://{}#selftest", page.display()),
     );
-    let said = assert_ok(&lines, 0);
-    assert!(said.contains("0 figures, 0 plots"), "{said}");
+    let message = assert_ok(&lines, 0);
+    assert!(message.contains("0 figures, 0 plots"), "{message}");
 }
 
-/// Should foreign text ever get through as markup, in the page or in a page that it holds, none of
-/// it runs.
+/// Even if foreign text got through as markup, in the page or in an embedded page, no script of it
+/// would run.
 #[test]
 fn a_foreign_script_does_not_run() {
     let Some(browser) = browser() else { return };
@@ -206,7 +209,7 @@ fn a_foreign_script_does_not_run() {
     let html = html.replacen("</main>", &format!("{script}</main>"), 1);
     let page = write_page(&folder, "foreign.html", &html);
     let url = format!("file://{}", page.display());
-    let lines = said(&browser, &folder, &url, |lines| lines.len() == 3);
+    let lines = console_lines(&browser, &folder, &url, |lines| lines.len() == 3);
     for line in &lines {
         assert!(
             line.contains("Content Security Policy") && !line.contains("\"foreign ran\""),

@@ -1,5 +1,5 @@
-//! The last recorded full run, which `docs/book/results/reproduce.md` tells of and CI holds quick runs
-//! against: it has every row that a document refers to.
+//! The last recorded full run, which `docs/book/results/reproduce.md` describes and CI compares
+//! quick runs with: it has every row that a document refers to.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::path::Path;
@@ -44,7 +44,7 @@ fn every_figure_of_every_table_has_a_number() {
         for figure in document.figures().filter(|figure| !figure.of.is_empty()) {
             let judgement = judge.judge(figure);
             let value = judgement.map(|judgement| judgement.value);
-            // Of a baseline that is not above 0 there are no percent.
+            // A percentage needs a baseline above 0.
             let may_lack = is_percent(figure.statistic);
             assert!(value.map_or(may_lack, f64::is_finite), "{figure:?}");
         }
@@ -65,17 +65,17 @@ const fn is_percent(statistic: Statistic) -> bool {
 }
 
 #[test]
-fn it_is_as_itself() {
+fn it_does_not_differ_from_itself() {
     let expected = Expected::read(path()).unwrap();
     let found = expected.differences(&Data::new(read_rows(path()).unwrap()).unwrap());
     assert!(found.compared() > 500, "{}", found.compared());
     assert_eq!(found.lines, [""; 0]);
 }
 
-/// The file of figures says of each what the page shows beside the published one, and every word of
-/// what it is held against.
+/// The file of figures has what the page shows beside each published figure, and every name of the
+/// key that the figure is compared with.
 #[test]
-fn figures_as_a_file_can_be_held_against_what_was_published() {
+fn the_file_of_figures_has_all_that_a_comparison_needs() {
     let data = Data::new(read_rows(path()).unwrap()).unwrap();
     let documents = documents::all();
     let judge = Judge::new(&documents, &data);

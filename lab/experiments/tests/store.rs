@@ -1,5 +1,5 @@
-//! What is written of a cell is read back as it was, and what is no cell's file is refused in
-//! words, never by a panic.
+//! A cell that is written is read back unchanged, and a file that is not a cell's is refused with a
+//! message, never with a panic.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::fs;
@@ -68,14 +68,14 @@ proptest! {
         let path = folder.path().join("deep/er/cell.parquet");
         write_cell(&path, &cell).unwrap();
         prop_assert_eq!(read_cell(&path).unwrap(), cell);
-        // Nothing is left beside it.
+        // No temporary file is left.
         prop_assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
 
     #[test]
     fn all_rows_are_read_as_they_were_written(cells in proptest::collection::btree_map("[a-z]{1,3}\\.[a-z]{1,3}", cell(), 1..5)) {
         let named = cells.into_iter().map(|(name, cell)| CellRows { cell: name, ..cell });
-        // Rows that contradict each other are no run.
+        // Rows that contradict each other are not a run.
         let Ok(data) = Data::new(named.collect()) else {
             return Err(TestCaseError::reject("rows of one key"));
         };
@@ -134,7 +134,7 @@ fn one_row(cell: &str) -> CellRows {
 }
 
 #[test]
-fn a_folder_knows_its_cells_by_their_partitions() {
+fn a_folder_lists_the_cells_of_its_partitions() {
     let place = tempfile::tempdir().unwrap();
     let folder = Folder::new(&place.path().join("run"));
     assert_eq!(folder.cells().unwrap(), [""; 0]);
@@ -161,14 +161,14 @@ fn a_folder_knows_its_cells_by_their_partitions() {
 }
 
 #[test]
-fn what_is_no_cell_is_refused_in_words() {
+fn a_file_that_is_not_a_cells_is_refused_with_a_message() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("x.parquet");
     fs::write(&path, "some text").unwrap();
     let refused = read_cell(&path).unwrap_err().to_string();
-    assert!(refused.contains("is no result of a cell"), "{refused}");
+    assert!(refused.contains("is not a cell's result"), "{refused}");
     assert!(
-        refused.ends_with("; run with --resume to have it again"),
+        refused.ends_with("; run with --resume to run the cell again"),
         "{refused}"
     );
     // A Parquet file with other columns.
@@ -185,7 +185,7 @@ fn what_is_no_cell_is_refused_in_words() {
             .to_string()
             .starts_with("cannot read")
     );
-    // Two cells in a file of one.
+    // Two cells in the file of one.
     let mut two = one_row("a.b");
     two.rows.push(two.rows[0].clone());
     write_cell(&path, &two).unwrap();
@@ -193,14 +193,14 @@ fn what_is_no_cell_is_refused_in_words() {
 }
 
 #[test]
-fn what_the_reader_would_refuse_is_not_written() {
+fn rows_that_the_reader_would_refuse_are_not_written() {
     type Change = fn(&mut CellRows);
     let place = tempfile::tempdir().unwrap();
     let changes: [(Change, &str); 4] = [
-        (|cell| cell.rows.clear(), "the cell a.b has no row; run"),
+        (|cell| cell.rows.clear(), "the cell a.b has no rows; run"),
         (
             |cell| cell.rows[0].value = f64::NAN,
-            "in the row host, w, c, m, run 1 of the cell a.b `value` is NaN, which is no finite number; run",
+            "in the row host, w, c, m, run 1 of the cell a.b `value` is NaN, which is not a finite number; run",
         ),
         (
             |cell| cell.rows[0].value = f64::NEG_INFINITY,
@@ -211,23 +211,23 @@ fn what_the_reader_would_refuse_is_not_written() {
             "`at` is inf, which",
         ),
     ];
-    for (change, told) in changes {
+    for (change, reason) in changes {
         let mut cell = one_row("a.b");
         change(&mut cell);
         let refused = write_cell(&place.path().join("x.parquet"), &cell);
-        let said = refused.unwrap_err().to_string();
-        assert!(said.contains(told), "{said}");
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
         if !cell.rows.is_empty() {
             let rows = Data::new(vec![cell]).unwrap();
             let refused = write_rows(&place.path().join("rows.parquet"), &rows);
-            assert!(refused.unwrap_err().to_string().contains(told));
+            assert!(refused.unwrap_err().to_string().contains(reason));
         }
     }
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn a_file_appears_when_it_is_whole_or_not_at_all() {
+fn a_file_appears_complete_or_not_at_all() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("deep/x.html");
     appear(&path, |out| {
@@ -241,17 +241,17 @@ fn a_file_appears_when_it_is_whole_or_not_at_all() {
         out.write_all(b"second")?;
         Err(io::Error::other("the disk is full"))
     });
-    let said = refused.unwrap_err().to_string();
+    let error = refused.unwrap_err().to_string();
     assert!(
-        said.starts_with("cannot write ") && said.ends_with("x.html"),
-        "{said}"
+        error.starts_with("cannot write ") && error.ends_with("x.html"),
+        "{error}"
     );
     assert_eq!(fs::read(&path).unwrap(), b"first");
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 }
 
 #[test]
-fn what_is_too_large_is_refused_in_the_words_of_its_form() {
+fn a_file_that_is_too_large_is_refused_with_the_message_of_its_kind() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("x.parquet");
     let file = fs::File::create(&path).unwrap();
@@ -259,16 +259,16 @@ fn what_is_too_large_is_refused_in_the_words_of_its_form() {
     let refused = read_rows(&path).unwrap_err().to_string();
     assert!(
         refused.ends_with(
-            "is no file of rows: it is larger than 64 MiB; give the rows.parquet of a run"
+            "is not a file of rows: it is larger than 64 MiB; give the rows.parquet of a run"
         ),
         "{refused}"
     );
     let refused = read_cell(&path).unwrap_err().to_string();
     assert!(
-        refused.contains("is no result of a cell: it is larger"),
+        refused.contains("is not a cell's result: it is larger"),
         "{refused}"
     );
-    // A device says that it has no bytes, and has no end.
+    // A device reports a length of zero, and has no end.
     let zero = Path::new("/dev/zero");
     if zero.exists() {
         let refused = read_rows(zero).unwrap_err().to_string();
@@ -278,7 +278,7 @@ fn what_is_too_large_is_refused_in_the_words_of_its_form() {
 
 /// Cells of three hosts and two builds in one file.
 #[test]
-fn rows_of_all_cells_know_their_hosts_and_builds() {
+fn the_file_of_all_rows_has_hosts_and_builds() {
     let ran = [
         ("a.1", 1, "x"),
         ("a.2", 2, "x"),

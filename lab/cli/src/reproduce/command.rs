@@ -1,12 +1,12 @@
-//! Commands as text, to be pasted into a shell: one that runs a cell, and one that runs or goes on
-//! with a whole run.
+//! Commands as text, to be pasted into a shell: one runs a single cell, the other starts or resumes
+//! a whole run.
 
 use std::path::Path;
 
 use brickyard_experiments::cell::{Experiment, Scale};
 use brickyard_experiments::plan::Scope;
 
-/// Where the traces are, if nobody says.
+/// The default folder of the traces.
 pub(super) const TRACES: &str = "traces";
 
 /// What all commands of a run have in common.
@@ -16,24 +16,24 @@ pub(super) struct Commands<'a> {
     pub(super) traces: &'a Path,
 }
 
-/// What a run finds in its folder.
+/// Whether a command starts a new run or resumes one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begins {
-    /// No cells.
+pub(super) enum Start {
+    /// The folder has no cells.
     New,
-    /// Cells that are kept.
-    Resumed,
+    /// The cells of the folder are kept.
+    Resume,
 }
 
 impl Commands<'_> {
-    /// The command that runs one cell by itself.
+    /// Returns the command that runs one cell.
     pub(super) fn cell(&self, cell: &str, folder: &Path) -> String {
         format!("brickyard reproduce --cell {cell}{}", self.common(folder))
     }
 
-    /// The command that runs all of `scope`. Where experiments are of two scales it is two, the
-    /// second only if the first succeeds.
-    pub(super) fn run(&self, scope: &Scope, begins: Begins, folder: &Path) -> String {
+    /// Returns the command that runs all of `scope`. If its experiments have two scales, it is two
+    /// commands, and the second runs only if the first succeeds.
+    pub(super) fn run(&self, scope: &Scope, start: Start, folder: &Path) -> String {
         let mut parts: Vec<String> = Vec::new();
         for (scale, option) in [(Scale::Quick, "--quick"), (Scale::Full, "--full")] {
             let names: Vec<&str> = scope.at(scale).map(Experiment::name).collect();
@@ -44,7 +44,7 @@ impl Commands<'_> {
             if names.len() < Experiment::ALL.len() {
                 part += &format!(" --only {}", names.join(","));
             }
-            if begins == Begins::Resumed || !parts.is_empty() {
+            if start == Start::Resume || !parts.is_empty() {
                 part += " --resume";
             }
             parts.push(part + &self.common(folder));
@@ -61,7 +61,7 @@ impl Commands<'_> {
     }
 }
 
-/// A path as a shell takes it for one word.
+/// Returns a path quoted as one word of a shell.
 pub(super) fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+".contains(c);
@@ -98,20 +98,20 @@ mod tests {
 
     #[test]
     fn a_run_of_two_scales_is_two_commands() {
-        let run = |scope: &Scope, begins| commands("traces").run(scope, begins, Path::new("x"));
+        let run = |scope: &Scope, start| commands("traces").run(scope, start, Path::new("x"));
         let all = Scope::new(Scale::Quick, &Experiment::ALL);
         assert_eq!(
-            run(&all, Begins::New),
+            run(&all, Start::New),
             "brickyard reproduce --quick --seed 1 --output x"
         );
         let some = Scope::new(Scale::Full, &[Experiment::Slab, Experiment::Locks]);
         assert_eq!(
-            run(&some, Begins::Resumed),
+            run(&some, Start::Resume),
             "brickyard reproduce --full --only locks,slab --resume --seed 1 --output x"
         );
         let both = Scope::new(Scale::Quick, &[Experiment::Pft]).joined(&some);
         assert_eq!(
-            run(&both, Begins::New),
+            run(&both, Start::New),
             "brickyard reproduce --quick --only pft --seed 1 --output x \
              && brickyard reproduce --full --only locks,slab --resume --seed 1 --output x"
         );

@@ -1,4 +1,4 @@
-//! `--list-cells`: the cells of a plan, for whoever hands them to many machines.
+//! `--list-cells`: the cells of a plan, to distribute them over many machines.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::command::Commands;
 
-/// Prints them: names alone, or as CSV or JSON with kind, rough cost and the command that fills
-/// `folder`.
+/// Prints the cells: names only, or as CSV or JSON with kind, rough cost and the command that runs
+/// the cell into `folder`.
 pub(super) fn list(
     cells: &[Cell],
     commands: Commands<'_>,

@@ -2,17 +2,17 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `teller.rs` | how far it is |
-//! | `report.rs` | what is made of what was measured |
-//! | `command.rs` | commands that repeat something or go on with it |
+//! | `progress.rs` | the progress of a run |
+//! | `report.rs` | the report and the files made from the rows |
+//! | `command.rs` | commands that repeat or resume a run |
 //! | `list.rs` | `--list-cells` |
 //!
-//! The cells, and what runs and judges them: `brickyard_experiments`.
+//! The cells, and the code that runs and judges them, are in `brickyard_experiments`.
 
 mod command;
 mod list;
+mod progress;
 mod report;
-mod teller;
 
 use std::path::PathBuf;
 
@@ -33,68 +33,66 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crate::interrupt;
 use crate::misuse::{Misuse, at_least_one};
 use crate::say::tell;
-use command::{Begins, Commands, quoted};
+use command::{Commands, Start, quoted};
+use progress::RunProgress;
 use report::Report;
-use teller::Teller;
 
 /// The options of `brickyard reproduce`.
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// What two cores do within two minutes. This is what happens where neither this nor --full is
-    /// given.
+    /// Run what two cores can do in two minutes. This is the default.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// All runs, as many as the documents had, and all configurations: a quarter of an hour on two
-    /// cores.
+    /// Run everything: as many runs as the documents had, and all configurations. A quarter of an
+    /// hour on two cores.
     #[arg(long)]
     full: bool,
-    /// These experiments alone; several with commas between.
+    /// Run only these experiments, separated by commas.
     #[arg(long, value_parser = experiment(), value_delimiter = ',', value_name = "NAMES")]
     only: Vec<Experiment>,
-    /// Where all chance comes from: the first run of each experiment has this seed, the second the
-    /// next.
+    /// The seed of all random choices: the first run of each experiment has this seed, the second
+    /// run the next.
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
-    /// The folder for the report and the rows that it is made of.
+    /// The folder for the report and its rows.
     #[arg(long, short, default_value = "reproduced", value_name = "DIR")]
     output: PathBuf,
-    /// Keep the cells that are done in the folder, by whomever, and run those that are not, with
-    /// those that are damaged or of another build of the program or of other traces. The report is
-    /// of all that the folder has, not only of what is asked for now.
+    /// Keep the cells that the folder already has, and run the others. Cells that are damaged, or
+    /// were run by another build of the program or with other traces, are run again. The report
+    /// covers everything in the folder, not only what is requested now.
     #[arg(long)]
     resume: bool,
-    /// How many cells at once, of those that are not timed. [default: one a core]
+    /// How many cells that are not timed run at once. [default: one per core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Where the traces are.
+    /// The folder of the traces.
     #[arg(long, default_value = command::TRACES, value_name = "DIR")]
     traces: PathBuf,
-    /// List the cells instead of running them: their names, a line each, or with --format csv or
-    /// json what else there is to know. With --resume only those that are still to be run in the
-    /// folder.
+    /// List the cells instead of running them: one name per line, or with --format csv or json also
+    /// kind, rough cost and command. With --resume, list only those still to be run in the folder.
     #[arg(long, conflicts_with_all = ["cell", "expect"])]
     list_cells: bool,
-    /// How --list-cells prints.
+    /// The format of --list-cells.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"], requires = "list_cells")]
     format: String,
-    /// Run these cells alone (several with commas between), whatever there is of them already, and
-    /// make no report.
+    /// Run only these cells (separated by commas), even if the folder already has them, and make no
+    /// report.
     #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with_all = ["quick", "full", "only", "resume", "expect"])]
     cell: Vec<String>,
-    /// Hold the tables against these rows of an earlier run (its rows.parquet), and fail where they
-    /// differ by more than they may: simulated and replayed figures by 1 percent, ratios of timed
-    /// ones by three times. Those that scatter too much to say are left out. How many were compared
-    /// is said.
+    /// Compare the tables with these rows of an earlier run (its rows.parquet), and fail if they
+    /// differ by more than is allowed: simulated and replayed figures by 1 percent, ratios of timed
+    /// ones by a factor of three. Timed figures that scatter too much are skipped. Prints how many
+    /// were compared.
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 }
 
-/// An experiment by its name.
+/// Returns the parser of an experiment's name.
 fn experiment() -> impl TypedValueParser<Value = Experiment> {
     PossibleValuesParser::new(Experiment::ALL.map(Experiment::name)).try_map(|given| {
         let mut all = Experiment::ALL.into_iter();
         all.find(|one| one.name() == given)
-            .ok_or("nothing is called so")
+            .ok_or("there is no such experiment")
     })
 }
 
@@ -113,7 +111,7 @@ impl Reproduce {
     }
 
     fn list(&self) -> anyhow::Result<()> {
-        let mut cells = Plan::of(&self.asked()).cells;
+        let mut cells = Plan::of(&self.requested()).cells;
         if self.resume {
             let kept = Kept::read(&self.folder(), self.seed)?;
             cells = self.left(&kept, cells, &Traces::new(&self.traces));
@@ -121,11 +119,11 @@ impl Reproduce {
         list::list(&cells, self.commands(), &self.output, &self.format)
     }
 
-    /// Runs all that is asked for and not yet done, and makes the report.
+    /// Runs all cells that are requested and not yet done, and makes the report.
     fn whole(&self, traces: &Traces) -> anyhow::Result<()> {
         let expected = self.expected()?;
         let folder = self.folder();
-        let mut cells = Plan::of(&self.asked()).cells;
+        let mut cells = Plan::of(&self.requested()).cells;
         if !self.resume {
             traces.check(&cells)?;
         }
@@ -150,12 +148,12 @@ impl Reproduce {
         }
     }
 
-    /// Runs the cells that are named, whatever there is of them.
+    /// Runs the named cells, even if the folder already has them.
     fn by_name(&self, traces: &Traces) -> anyhow::Result<()> {
         let cells = Plan::named(&self.cell)?.cells;
         traces.check(&cells)?;
         let folder = self.folder();
-        // One of many processes in this folder: it does not read all that the others wrote.
+        // Many processes may share this folder, so only one cell of it is read to check the seed.
         let first = kept::names(&folder)?.into_iter();
         if let Some(cell) = first.filter_map(|name| folder.read(&name).ok()).next() {
             kept::same_seed(&folder, &cell, self.seed)?;
@@ -165,7 +163,7 @@ impl Reproduce {
         self.verdict(&ended)
     }
 
-    /// Read before any long work: it may not be what it should.
+    /// Reads the rows to compare with. Called before any long work, as the file may be invalid.
     fn expected(&self) -> Result<Option<Expected>, Misuse> {
         let read = self.expect.as_deref().map(Expected::read).transpose();
         read.map_err(|error| Misuse::new(format!("--expect: {:#}", anyhow::Error::new(error))))
@@ -173,7 +171,7 @@ impl Reproduce {
 
     fn make_folder(&self) -> anyhow::Result<()> {
         std::fs::create_dir_all(&self.output)
-            .with_context(|| format!("cannot make the folder {}", self.output.display()))
+            .with_context(|| format!("cannot create the folder {}", self.output.display()))
     }
 
     /// Refuses a folder that has cells.
@@ -183,14 +181,14 @@ impl Reproduce {
             return Ok(());
         }
         Err(Misuse::new(format!(
-            "{} has {} of an earlier run: --resume goes on with it and keeps what is done, --output DIR takes another folder",
+            "{} has {} of an earlier run: resume it with --resume, which keeps what is done, or give another folder with --output DIR",
             self.output.display(),
             counted(done.len())
         ))
         .into())
     }
 
-    /// Those of `cells` that are still to be run, telling why any is run again.
+    /// Returns those of `cells` that are still to be run, and prints why any is run again.
     fn left(&self, kept: &Kept, cells: Vec<Cell>, traces: &Traces) -> Vec<Cell> {
         let (left, again) = kept.left(cells, traces);
         again.iter().for_each(tell);
@@ -209,13 +207,13 @@ impl Reproduce {
             traces,
             seed: self.seed,
             jobs: self.jobs,
-            progress: &Teller::new(cells.len()),
+            progress: &RunProgress::new(cells.len()),
         };
         running.run(cells)
     }
 
-    /// Makes the report of all that the folder has and all that was asked for, and holds it against
-    /// what is expected.
+    /// Makes the report of all that the folder has and all that was requested, and compares it with
+    /// the expected rows.
     fn report(
         &self,
         folder: &Folder,
@@ -224,14 +222,14 @@ impl Reproduce {
     ) -> anyhow::Result<()> {
         let kept = Kept::read(folder, self.seed)?;
         let held = Scope::holding(kept.names().into_iter().chain(kept.damaged_names()));
-        let scope = self.asked().joined(&held);
+        let scope = self.requested().joined(&held);
         let missing = missing(&scope, &kept, ended);
-        let nobody_asked = missing.iter().filter(|one| !ended.has(&one.cell)).count();
-        if nobody_asked > 0 {
+        let not_requested = missing.iter().filter(|one| !ended.has(&one.cell)).count();
+        if not_requested > 0 {
             tell(format_args!(
-                "The folder has parts of a larger run, of which {} are lacking. To run them too:\n  {}",
-                counted(nobody_asked),
-                self.commands().run(&scope, Begins::Resumed, &self.output)
+                "The folder has parts of a larger run, but lacks {} of it. To run the rest too:\n  {}",
+                counted(not_requested),
+                self.commands().run(&scope, Start::Resume, &self.output)
             ));
         }
         let report = Report {
@@ -242,28 +240,28 @@ impl Reproduce {
             warnings: kept.left_out().into_iter().collect(),
         };
         let data = report.make(kept.cells)?;
-        expected.map_or(Ok(()), |expected| hold(expected, &data))
+        expected.map_or(Ok(()), |expected| compare(expected, &data))
     }
 
     fn verdict(&self, ended: &Ended) -> anyhow::Result<()> {
         let (failed, left) = (counted(ended.failed.len()), counted(ended.left.len()));
-        let go_on = || self.going_on(&ended.left);
+        let resume = || self.resume_command(&ended.left);
         match (ended.failed.is_empty(), ended.left.is_empty()) {
             (true, true) => Ok(()),
             (false, true) => bail!("{failed} failed"),
-            (true, false) => bail!("interrupted: {left} left; to go on:\n  {}", go_on()),
+            (true, false) => bail!("interrupted: {left} left; to resume:\n  {}", resume()),
             (false, false) => bail!(
-                "{failed} failed; interrupted: {left} left; to go on:\n  {}",
-                go_on()
+                "{failed} failed; interrupted: {left} left; to resume:\n  {}",
+                resume()
             ),
         }
     }
 
-    /// The command that goes on with this run.
-    fn going_on(&self, left: &[String]) -> String {
+    /// Returns the command that resumes this run.
+    fn resume_command(&self, left: &[String]) -> String {
         let commands = self.commands();
         let mut command = if self.cell.is_empty() {
-            commands.run(&self.asked(), Begins::Resumed, &self.output)
+            commands.run(&self.requested(), Start::Resume, &self.output)
         } else {
             commands.cell(&left.join(","), &self.output)
         };
@@ -276,7 +274,7 @@ impl Reproduce {
         command
     }
 
-    fn asked(&self) -> Scope {
+    fn requested(&self) -> Scope {
         let scale = if self.full { Scale::Full } else { Scale::Quick };
         if self.only.is_empty() {
             Scope::new(scale, &Experiment::ALL)
@@ -297,7 +295,7 @@ impl Reproduce {
     }
 }
 
-/// The cells of `scope` that are not there, each with why.
+/// Returns the cells of `scope` that are missing, each with the reason.
 fn missing(scope: &Scope, kept: &Kept, ended: &Ended) -> Vec<Missing> {
     let names = kept.names();
     let why = |cell: &str| {
@@ -305,7 +303,7 @@ fn missing(scope: &Scope, kept: &Kept, ended: &Ended) -> Vec<Missing> {
         if let Some((_, error)) = failed {
             format!("{error:#}")
         } else if ended.left.iter().any(|name| name == cell) {
-            "not run: the run was interrupted; --resume goes on with it".to_owned()
+            "not run: the run was interrupted; resume it with --resume".to_owned()
         } else if let Some(why) = kept.damaged.get(cell) {
             format!("its file is damaged: {why}")
         } else {
@@ -322,8 +320,8 @@ fn missing(scope: &Scope, kept: &Kept, ended: &Ended) -> Vec<Missing> {
         .collect()
 }
 
-/// Holds a report against what is expected.
-fn hold(expected: &Expected, data: &Data) -> anyhow::Result<()> {
+/// Compares a run with the expected rows.
+fn compare(expected: &Expected, data: &Data) -> anyhow::Result<()> {
     let differences = expected.differences(data);
     if differences.compared() == 0 {
         bail!("{}", differences.lines.join("; "));
@@ -331,7 +329,7 @@ fn hold(expected: &Expected, data: &Data) -> anyhow::Result<()> {
     differences.lines.iter().for_each(tell);
     let (exact, timed) = (differences.exact, differences.timed);
     tell(format_args!(
-        "compared: {} simulated and replayed figures, {} timed ones; not compared: {} that are of other runs, {} timed ones that scatter too much",
+        "compared: {} simulated and replayed figures, {} timed ones; not compared: {} of other runs, {} timed ones that scatter too much",
         exact.compared, timed.compared, exact.skipped, timed.skipped
     ));
     if differences.lines.is_empty() {
@@ -342,7 +340,7 @@ fn hold(expected: &Expected, data: &Data) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "{} of {} figures differ from those expected by more than they may",
+        "{} of {} figures differ from the expected ones by more than is allowed",
         differences.lines.len(),
         differences.compared()
     )

@@ -1,4 +1,4 @@
-//! What is made of the cells of a folder: the page, and the tables as files.
+//! The output made from the cells of a folder: the page, and the tables as files.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -15,28 +15,28 @@ use brickyard_experiments::store::{Folder, appear, write_csv, write_rows};
 use brickyard_experiments::{documents, figures, page, pages, summary, warnings};
 use brickyard_report::write_json;
 
-use super::command::{Begins, Commands};
+use super::command::{Commands, Start};
 use crate::say::{print, tell};
 
-/// What the report is made of, beside rows.
+/// The inputs of the report other than the rows.
 pub(super) struct Report<'a> {
     pub(super) folder: &'a Folder,
     pub(super) commands: Commands<'a>,
-    /// What it is of: the experiments, and how much of each.
+    /// What it covers: the experiments, and how much of each.
     pub(super) scope: &'a Scope,
-    /// Cells of it that are lacking, with why.
+    /// The missing cells of the scope, with the reason.
     pub(super) missing: Vec<page::Missing>,
-    /// Sentences on the folder that a reader has to know.
+    /// Warnings about the folder, one sentence each.
     pub(super) warnings: Vec<String>,
 }
 
 impl Report<'_> {
-    /// Makes everything of the rows of these cells, and prints the summary, whose last line is the
-    /// path of the page.
+    /// Writes all files from the rows of these cells, and prints the summary, whose last line is
+    /// the path of the page.
     pub(super) fn make(&self, cells: Vec<CellRows>) -> anyhow::Result<Data> {
         if cells.is_empty() {
             let path = self.folder.path().display();
-            bail!("no cell of {path} is done, so there is nothing to report");
+            bail!("{path} has no finished cell, so there is nothing to report");
         }
         let data = Data::new(cells)?;
         let mut documents = documents::all();
@@ -61,7 +61,7 @@ impl Report<'_> {
             documents: &documents,
             data: &data,
             judged: &judged,
-            command: self.commands.run(self.scope, Begins::New, &self.again("")),
+            command: self.commands.run(self.scope, Start::New, &self.again("")),
             cell_command: &cell_command,
             warnings,
             pages,
@@ -76,8 +76,8 @@ impl Report<'_> {
         Ok(data)
     }
 
-    /// A missing cell is run into the folder of the report, which it makes whole. One that is there
-    /// is repeated elsewhere: its rows stay as they are.
+    /// Returns the command of a cell. A missing cell is run into the folder of the report, to
+    /// complete it. One that exists is repeated in another folder, so that its rows are kept.
     fn cell_command(&self, cell: &str) -> String {
         if self.missing.iter().any(|missing| missing.cell == cell) {
             self.commands.cell(cell, self.folder.path())
@@ -86,14 +86,14 @@ impl Report<'_> {
         }
     }
 
-    /// The folder in commands that repeat something. A folder has one seed, and a whole run begins
-    /// with an empty one.
+    /// Returns the folder for commands that repeat something. All cells of a folder have one seed,
+    /// and a whole run starts with an empty folder.
     fn again(&self, what: &str) -> PathBuf {
         PathBuf::from(format!("again-seed-{}{what}", self.commands.seed))
     }
 }
 
-/// The date of the host, as `2026-11-21`.
+/// Returns the date of the host, as `2026-11-21`.
 fn today() -> String {
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     now.split_once('T')

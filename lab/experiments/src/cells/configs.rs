@@ -1,9 +1,9 @@
-//! Who is compared, where several experiments compare the same.
+//! The configurations that several experiments compare.
 
 use brickyard_classics::Configuration;
 use brickyard_simulate::Configuration as Simulated;
 
-/// A configuration of the simulator has another type than one of this host, and the same names.
+/// The simulator's configurations have the names of the host's, but a type of their own.
 macro_rules! of_2013 {
     ($configuration:ty) => {
         [
@@ -15,8 +15,8 @@ macro_rules! of_2013 {
     };
 }
 
-/// With the two of 2013, the baseline of that posting first: on this host.
+/// Those that run on this host: the two of 2013, the baseline of that posting first, and two more.
 pub(super) const OF_2013: [Configuration; 4] = of_2013!(Configuration);
 
-/// The same, simulated.
+/// The same configurations in the simulator.
 pub(super) const SIMULATED_OF_2013: [Simulated; 4] = of_2013!(Simulated);

@@ -1,10 +1,9 @@
-//! `kernbench`, the build of 2013: `make -j16` on its machine of 8 CPUs, simulated. What a run is,
-//! is that of `brickyard simulate kernbench`; each is a cell.
+//! `kernbench`, the build of 2013: `make -j16` on its machine of 8 CPUs, simulated. A run is that
+//! of `brickyard simulate kernbench`; each run is a cell.
 //!
-//! Five runs, as mmtests has them. A build is 80 compiles of those that were recorded: a run is
-//! then half a second, and each worker has five of them. The end of a build, where not all of them
-//! have something to do, is a larger part of it than with thousands of files, for all
-//! configurations alike.
+//! There are five runs, as in mmtests. A build is 80 of the recorded compiles: a run then takes
+//! half a second, and each worker has five of them. The end of a build, when some workers are
+//! already idle, is a larger part of it than with thousands of files, for all configurations alike.
 
 use brickyard_machine::Profile;
 use brickyard_report::Metric;
@@ -15,7 +14,7 @@ use crate::raw::{Method, Raw};
 
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::configs::SIMULATED_OF_2013;
-use crate::cells::rows::Of;
+use crate::cells::rows::RowTemplate;
 use crate::cells::served::all_served;
 use brickyard_simulate::setting::usual_frames;
 
@@ -32,7 +31,7 @@ const COMPILES: usize = 80;
 /// Compile jobs at once: make's -j.
 const WORKERS: usize = 16;
 
-/// A metric, and its value for a run.
+/// A metric, and the function that computes its value for a run.
 type Figure = (Metric<'static>, fn(&Measured) -> f64);
 
 const FIGURES: [Figure; 4] = [
@@ -77,7 +76,7 @@ fn rows(context: &Context<'_>, configuration: Configuration, run: u32) -> anyhow
         seed: context.seed_of(run),
     })?;
     all_served(&measured.counts)?;
-    let of = Of {
+    let template = RowTemplate {
         machine: MACHINE,
         workload: &format!("build cpus-{CPUS}"),
         config: configuration.name(),
@@ -85,6 +84,6 @@ fn rows(context: &Context<'_>, configuration: Configuration, run: u32) -> anyhow
     };
     let figures = FIGURES.iter();
     Ok(figures
-        .map(|(metric, value)| of.row(metric, value(&measured)))
+        .map(|(metric, value)| template.row(metric, value(&measured)))
         .collect())
 }

@@ -18,13 +18,13 @@ use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
 use crate::raw::{Method, Raw};
 
 use super::protocol;
-use super::rows::Of;
+use super::rows::RowTemplate;
 use crate::antifrag::{AntifragRun, Filmed};
 use crate::cell::{Cell, Scale};
 
-/// All cells.
+/// Returns all cells.
 pub(super) fn cells() -> Vec<Cell> {
-    // Those that were filmed have their rows from the film; the others run by themselves.
+    // The rows of filmed runs come with the film; the other runs have cells of their own.
     let mut cells = pictures::cells();
     let all = all_runs().filter(|run| !pictures::has_rows_of(run));
     cells.extend(all.map(protocol_cell));
@@ -32,7 +32,7 @@ pub(super) fn cells() -> Vec<Cell> {
     cells
 }
 
-/// Every machine with every way of reclaim and every configuration.
+/// Returns a run for every machine, way of reclaim and configuration.
 fn all_runs() -> impl Iterator<Item = AntifragRun> {
     let machines = Profile::OF_2007.into_iter();
     machines.flat_map(|profile| {
@@ -53,7 +53,7 @@ fn all_runs() -> impl Iterator<Item = AntifragRun> {
 /// The machines of the quick run: one of x86-64 and two of ppc64.
 const QUICK: [&str; 3] = ["elm3b245", "gekko-lp1", "gekko-lp4"];
 
-/// The configurations of the quick run: the document's, and today's.
+/// The configurations of the quick run: the document's, and `brickyard`.
 const QUICK_CONFIGS: [Configuration; 5] = [
     Configuration::Vanilla,
     Configuration::List2007,
@@ -62,7 +62,7 @@ const QUICK_CONFIGS: [Configuration; 5] = [
     Configuration::Brickyard,
 ];
 
-/// Machines whose memory is told over time.
+/// The machines whose memory is recorded over time.
 const SERIES: [&str; 2] = ["elm3b245", "gekko-lp4"];
 
 const HUGE_PAGES: Metric<'static> = Metric::higher("huge-pages", "%");
@@ -91,8 +91,8 @@ fn protocol_cell(run: AntifragRun) -> Cell {
     }
 }
 
-/// Quick: without the patches all three machines, with them those whose memory is in few huge pages
-/// and so is soon tried.
+/// The quick run has all three machines without the patches, and with them the two whose memory is
+/// few huge pages, so that trying to allocate all of it is quick.
 fn scale_of(run: &AntifragRun) -> Scale {
     let patches = match run.reclaim {
         Reclaim::Plain => true,
@@ -103,8 +103,8 @@ fn scale_of(run: &AntifragRun) -> Scale {
     Scale::quick_if(patches && machine && QUICK_CONFIGS.contains(&run.config))
 }
 
-/// Most of it are the tries, one every tenth of a second: as many as memory has huge pages.
-/// Compaction looks longer.
+/// Estimates the time of a run. Most of it goes into the tries, one every tenth of a simulated
+/// second, as many as memory has huge pages. With compaction a try takes longer.
 fn seconds_of(profile: &Profile, reclaim: Reclaim) -> f64 {
     let tries = profile.memory / FRAME_BYTES as u64 / profile.huge.frames() as u64;
     let plain = 0.3 + tries as f64 / 400.0;
@@ -117,7 +117,7 @@ fn seconds_of(profile: &Profile, reclaim: Reclaim) -> f64 {
 fn protocol_rows(run: &AntifragRun, result: &Protocol) -> Vec<Raw> {
     let workload = |when: &str| format!("{} {when}", run.reclaim.name());
     let (load, rest) = (workload("under load"), workload("at rest"));
-    let of = |workload| Of {
+    let of = |workload| RowTemplate {
         machine: run.profile.name,
         workload,
         config: run.config.name(),
@@ -130,10 +130,10 @@ fn protocol_rows(run: &AntifragRun, result: &Protocol) -> Vec<Raw> {
         of(&rest).row(&POSSIBLE, percent(result.rest_possible)),
     ];
     if run.reclaim == Reclaim::Plain && SERIES.contains(&run.profile.name) {
-        let of = of(run.reclaim.name());
+        let template = of(run.reclaim.name());
         for sample in &result.samples {
-            let free = of.row(&HUGE_FREE, percent(sample.huge));
-            let mixed = of.row(&MIXED, sample.mixed as f64);
+            let free = template.row(&HUGE_FREE, percent(sample.huge));
+            let mixed = template.row(&MIXED, sample.mixed as f64);
             let at = Some(sample.time as f64 / 1e9);
             rows.extend([Raw { at, ..free }, Raw { at, ..mixed }]);
         }
@@ -149,9 +149,10 @@ mod tests {
     use super::super::testing::{found, rows_of, traces};
     use super::*;
 
-    struct Nobody;
+    /// A watcher that ignores everything.
+    struct Ignore;
 
-    impl Watcher for Nobody {}
+    impl Watcher for Ignore {}
 
     fn run(machine: &str, reclaim: &str, config: &str) -> Vec<Raw> {
         let name = format!("mobility.{machine}.{reclaim}.{config}");
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_is_what_the_library_says_by_itself() {
+    fn a_replay_gives_the_results_of_the_library_called_directly() {
         let config = Configuration::List2007;
         let rows = run("gekko-lp4", "plain", config.name());
         let profile = Profile::named("gekko-lp4").unwrap();
@@ -180,7 +181,7 @@ mod tests {
             kernel_core: 60,
             sample_every: 2_000_000_000,
         };
-        let result = antifrag::run(config, &machine, &protocol, Nobody).unwrap();
+        let result = antifrag::run(config, &machine, &protocol, Ignore).unwrap();
         let value = |workload: &str, metric: &str| {
             let mut all = rows.iter().filter(|row| row.at.is_none());
             let row = all.find(|row| (&*row.workload, &*row.metric) == (workload, metric));
@@ -192,9 +193,9 @@ mod tests {
         assert_eq!(rest, result.percent(result.rest.got));
         let possible = value("plain at rest", "possible");
         assert!(possible >= rest && possible <= 100.0);
-        // As docs/book/results/antifrag.md has them.
+        // The figures of docs/book/results/antifrag.md.
         assert_eq!(format!("{load:.1} {rest:.1}"), "68.0 95.3");
-        // Two series, whose places ascend.
+        // Two series, whose times ascend.
         for metric in ["huge-free", "mixed"] {
             let of = |row: &&Raw| row.metric == metric && row.workload == "plain";
             let places: Vec<f64> = rows.iter().filter(of).map(|row| row.at.unwrap()).collect();

@@ -1,11 +1,11 @@
-//! The cells of each experiment, a file or a folder each; and what they share: `timed.rs` and
-//! `order.rs` for what is timed, `protocol.rs`, `served.rs`, `configs.rs`, `rows.rs`.
+//! The cells of each experiment, in a file or a folder each; and what they share: `timed.rs` and
+//! `order.rs` for timed cells, `protocol.rs`, `served.rs`, `configs.rs`, `rows.rs`.
 
 use super::cell::{Cell, Experiment};
 
 pub(super) use timed::by_rounds;
 
-/// All cells of an experiment, of the full scale.
+/// Returns all cells of an experiment, of every scale.
 pub(super) fn of(experiment: Experiment) -> Vec<Cell> {
     match experiment {
         Experiment::Locks => locks::cells(),

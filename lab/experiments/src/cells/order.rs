@@ -1,22 +1,22 @@
-//! In which order those compared take their turns in a round.
+//! The order in which the contestants take their turns in a round.
 //!
-//! A turn's time depends on its place: whoever is first finds the machine cold, and whoever comes
-//! second finds what the first has left. So over the rounds each of N stands at each place equally
-//! often, and comes after each of the others about as often; and which order comes in which round
-//! is drawn from the seed.
+//! A turn's time depends on its place: the first contestant finds the machine cold, and the second
+//! finds the caches as the first has left them. So over the rounds each of N contestants has each
+//! place equally often, and follows each of the others about equally often; and which order a round
+//! has is drawn from the seed.
 //!
 //! Rounds come in blocks of N, each a Latin square after Williams (1949): the order 0, 1, N-1, 2,
-//! N-2, … and its shifts. Where N is even, each comes once after each other in a block. Where it is
-//! odd, that takes a block and its mirror image, which come one after the other. Which of those
-//! compared is 0, 1, … is drawn for each square (with its mirror image), and so is the order of its
-//! rows. Where the rounds end within a block, nobody has had a place more than once more often than
-//! another.
+//! N-2, … and its shifts. If N is even, each contestant follows each other one once in a block. If
+//! it is odd, that takes a block and its mirror image, which follows it. Which contestant is 0, 1,
+//! … is drawn for each square (with its mirror image), and so is the order of its rows. If the
+//! rounds end within a block, the times that two contestants have had a place differ by at most
+//! one.
 
 use brickyard_bench::random::Random;
 use brickyard_machine::fnv1a;
 
-/// The order of `count` in a round, counted from 0: their places in whatever list. `what` tells
-/// apart orders that have nothing to do with each other.
+/// Returns the order of `count` contestants in a round, counted from 0, as indices into their list.
+/// Orders drawn for different `what` are independent.
 pub(super) fn order(count: usize, seed: u64, what: &str, round: usize) -> Vec<usize> {
     if count == 0 {
         return Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn order(count: usize, seed: u64, what: &str, round: usize) -> Vec<us
     order
 }
 
-/// 0, 1, N-1, 2, N-2, …: the steps from one to the next are all different.
+/// Returns an element of 0, 1, N-1, 2, N-2, …: the steps between neighbours all differ.
 const fn zigzag(place: usize, count: usize) -> usize {
     if place.is_multiple_of(2) {
         (count - place / 2) % count
@@ -44,7 +44,7 @@ const fn zigzag(place: usize, count: usize) -> usize {
     }
 }
 
-/// 0 to `count`, shuffled by chance that is this draw's own.
+/// Returns 0 to `count`, shuffled by a random generator seeded for this draw alone.
 fn shuffled(count: usize, seed: u64, what: &str, (of, number): (&str, usize)) -> Vec<usize> {
     let name = format!("{what} {of} {number}");
     let mut random = Random::new(seed ^ fnv1a(&name));
@@ -63,7 +63,7 @@ mod tests {
             .collect()
     }
 
-    /// How often each of `count` was at each place, and after each other.
+    /// Counts how often each of `count` was at each place, and after each of the others.
     fn counted(orders: &[Vec<usize>], count: usize) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
         let (mut at, mut after) = (vec![vec![0; count]; count], vec![vec![0; count]; count]);
         for order in orders {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn all_stand_at_every_place_equally_often() {
+    fn each_has_every_place_equally_often() {
         for count in 1..=9 {
             for rounds in [6, 11, 15, 2 * count] {
                 for seed in 0..20 {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_always_comes_after_the_same_one() {
+    fn each_follows_every_other_equally_often() {
         for count in [4_usize, 5, 7] {
             let squares = if count.is_multiple_of(2) { 1 } else { 2 };
             for seed in 0..20 {
@@ -116,7 +116,7 @@ mod tests {
         assert_ne!(orders(4, 2, 15), all);
         let of_another: Vec<_> = (0..15).map(|round| order(4, 1, "pft", round)).collect();
         assert_ne!(of_another, all);
-        // Whoever is first in the first round is not always the same.
+        // Which one is first in the first round depends on the seed.
         let firsts: std::collections::BTreeSet<usize> =
             (0..50).map(|seed| orders(4, seed, 1)[0][0]).collect();
         assert_eq!(firsts.len(), 4);

@@ -1,5 +1,5 @@
-//! The protocol of 2005 and 2007 as cells have it: by the settings that `brickyard antifrag` has
-//! where the user gives none, so that the figures are the documented ones.
+//! The protocol of 2005 and 2007 as cells run it: with the default settings of `brickyard
+//! antifrag`, so that the figures are the documented ones.
 
 use anyhow::bail;
 use brickyard_report::pagetypes::Film;
@@ -8,18 +8,18 @@ use brickyard_workload::antifrag;
 use crate::antifrag::{AntifragRun, Filmed, Load, Settings};
 use crate::cell::Context;
 
-/// The traces that it runs by.
+/// The traces that it replays.
 const COMPILE: &str = "compile";
 const WALK: &str = "walk";
 
-/// Per cent of memory that is for the kernel too, where there is a zone for movable pages; also of
-/// the builds beside it.
-pub(super) const KERNEL_CORE: u8 = Settings::USUAL.kernelcore;
+/// Percent of memory open to kernel allocations, where there is a zone for movable pages; the
+/// builds of the same experiments use it too.
+pub(super) const KERNEL_CORE: u8 = Settings::DEFAULT.kernelcore;
 
-/// Runs it once.
+/// Runs the protocol once.
 ///
 /// # Errors
-/// Where a trace is missing, the machine cannot be built, or the user has ended it.
+/// If a trace is missing, the machine cannot be built, or the user has interrupted it.
 pub(super) fn run(
     run: &AntifragRun,
     filmed: Filmed,
@@ -34,7 +34,7 @@ pub(super) fn run(
         recorded: compile.cpus,
         walk: &walk.script,
     };
-    let done = run.run(&Settings::USUAL, &load, filmed, context.follow.quiet())?;
+    let done = run.run(&Settings::DEFAULT, &load, filmed, context.follow.quiet())?;
     if done.0.interrupted {
         bail!("interrupted");
     }

@@ -1,15 +1,15 @@
-//! The rows of a cell in the making: what all of them have in common is said once.
+//! Making the rows of a cell: what several of them have in common is given once.
 
 use brickyard_report::Metric;
 
 use crate::raw::Raw;
 
-/// The machine of whatever is timed.
+/// The name of the machine in rows that are timed.
 pub(super) const HOST: &str = "host";
 
-/// Of whom the rows that come next are: a workload under a configuration, in one run.
+/// What the rows to be made have in common: a workload under a configuration, in one run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Of<'w> {
+pub(super) struct RowTemplate<'w> {
     /// A simulated profile, a machine that was replayed, or [`HOST`].
     pub(super) machine: &'w str,
     /// What was done there.
@@ -20,8 +20,8 @@ pub(super) struct Of<'w> {
     pub(super) run: u32,
 }
 
-impl Of<'_> {
-    /// The row of a value that stands for itself.
+impl RowTemplate<'_> {
+    /// Returns the row of a value that is not a point of a series.
     pub(super) fn row(&self, metric: &Metric<'_>, value: f64) -> Raw {
         Raw {
             machine: self.machine.to_owned(),

@@ -1,17 +1,21 @@
-//! What a simulated run must have done before its times mean something.
+//! The check without which the times of a simulated run mean nothing.
 
 use anyhow::ensure;
 use brickyard_simulate::tasks::Counts;
 
-/// Was every request served, and every free taken? One that fails makes a run quicker than it was.
+/// Checks that every allocation was served and every free accepted. A request that fails would make
+/// the run look faster than it is.
 ///
 /// # Errors
-/// Where not.
+/// If one was not.
 pub(super) fn all_served(counts: &Counts) -> anyhow::Result<()> {
     let Counts {
         failed, refused, ..
     } = counts;
-    ensure!(*failed == 0, "{failed} requests failed for want of memory");
+    ensure!(
+        *failed == 0,
+        "{failed} allocations failed for lack of memory"
+    );
     ensure!(*refused == 0, "{refused} frees were refused");
     Ok(())
 }
@@ -28,7 +32,10 @@ mod tests {
         };
         assert!(all_served(&all).is_ok());
         let failed = all_served(&Counts { failed: 2, ..all }).unwrap_err();
-        assert_eq!(failed.to_string(), "2 requests failed for want of memory");
+        assert_eq!(
+            failed.to_string(),
+            "2 allocations failed for lack of memory"
+        );
         let refused = all_served(&Counts { refused: 1, ..all }).unwrap_err();
         assert_eq!(refused.to_string(), "1 frees were refused");
     }

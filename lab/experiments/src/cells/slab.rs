@@ -1,11 +1,10 @@
 //! `slab`, the experiment of 2008: a socket's objects, alone and with eight tasks at once, where
 //! their time goes, and how long the slowest allocations take. Each round is a cell: every heap has
-//! its turns in it, each in a process of its own. What a turn is, is that of
-//! `brickyard bench slab`.
+//! its turns in it, each in a process of its own. A turn is that of `brickyard bench slab`.
 //!
-//! `pair` is an allocation and a free as a task sees them by the clock on the wall: with eight
-//! tasks on fewer CPUs its waiting for a CPU is in it, alike for all heaps. `cpu` is the same on a
-//! CPU. `zeroing` and `rest` are what `cpu` is made of; `masking` would come on top.
+//! `pair` is the wall-clock time of an allocation and a free: with eight tasks on fewer CPUs it
+//! includes the wait for a CPU, for all heaps alike. `cpu` is the same in CPU time. `zeroing` and
+//! `rest` are the parts of `cpu`; `masking` would come on top.
 
 use std::collections::HashMap;
 
@@ -14,8 +13,8 @@ use brickyard_report::Metric;
 use crate::raw::Raw;
 
 use crate::cell::Cell;
-use crate::cells::rows::Of;
-use crate::cells::timed::{FEW, Round, Timed};
+use crate::cells::rows::RowTemplate;
+use crate::cells::timed::{MIN_ROUNDS, Round, TimedExperiment};
 use brickyard_bench::slab::crowd::Clock;
 use brickyard_bench::slab::objects::Shape;
 use brickyard_bench::slab::socket::{CPU, SEEN};
@@ -24,11 +23,11 @@ use brickyard_bench::slab::work::{Work, Workload};
 
 const HEAPS: [&str; 4] = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
 
-/// The time that a sample of `socket` takes about, in microseconds; there are three in a turn.
-/// Eight tasks on two CPUs take four times as long.
+/// Roughly how many microseconds a sample of `socket` takes; there are three in a turn. Eight tasks
+/// on two CPUs take four times as long.
 const SOCKET_US: u64 = 10_000;
 
-/// The same for `tail`: a stretch then has 100,000 allocations, of which ten are slower than the
+/// The same for `tail`: a sample then has 100,000 allocations, of which ten are slower than the
 /// last percentile.
 const TAIL_US: u64 = 20_000;
 
@@ -37,13 +36,13 @@ const TAIL_US: u64 = 20_000;
 struct Task {
     workload: &'static str,
     work: Work,
-    metrics: &'static [Told],
+    metrics: &'static [TurnMetric],
 }
 
-/// A metric, and what the turn's process calls it.
-type Told = (Metric<'static>, &'static str);
+/// A metric, and its name in the output of the turn's process.
+type TurnMetric = (Metric<'static>, &'static str);
 
-const SOCKET: [Told; 5] = [
+const SOCKET: [TurnMetric; 5] = [
     (Metric::lower("pair", "ns"), SEEN),
     (Metric::lower("cpu", "ns"), CPU),
     (Metric::lower("zeroing", "ns"), "zeroing"),
@@ -51,9 +50,9 @@ const SOCKET: [Told; 5] = [
     (Metric::lower("rest", "ns"), "rest"),
 ];
 
-/// Of the slow calls alone: what most of them take, also the slowest in a hundred, is less than a
-/// step of the time stamp counter or two.
-const TAIL: [Told; 2] = [
+/// The slowest calls only: the median and even the 99th percentile are below one or two steps of
+/// the time stamp counter.
+const TAIL: [TurnMetric; 2] = [
     (Metric::lower("p99.9", "cycles"), "p99.9"),
     (Metric::lower("p99.99", "cycles"), "p99.99"),
 ];
@@ -92,30 +91,34 @@ const TASKS: [Task; 3] = [
 ];
 
 pub(super) fn cells() -> Vec<Cell> {
-    let timed = Timed {
+    let timed = TimedExperiment {
         name: "slab.host.heaps",
-        quick: FEW,
+        quick: MIN_ROUNDS,
         seconds: 2.3,
         work: rows,
     };
     timed.cells()
 }
 
-/// Each heap once at each task.
+/// Runs each heap once on each task.
 fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
     let mut rows = Vec::new();
     for task in &TASKS {
-        let said = round.turns(task.workload, 1, &HEAPS, |heap| turn(heap, &task.work))?;
-        for (heap, said) in said {
-            rows.extend(told(&round.of(task.workload, heap), task, &said));
+        let turns = round.turns(task.workload, 1, &HEAPS, |heap| turn(heap, &task.work))?;
+        for (heap, values) in turns {
+            let template = round.template(task.workload, heap);
+            rows.extend(turn_rows(&template, task, &values));
         }
     }
     Ok(rows)
 }
 
-/// The rows of a turn: none of what this machine cannot tell (masking and the time stamp counter
-/// are those of x86-64).
-fn told(of: &Of<'_>, task: &Task, said: &HashMap<String, f64>) -> Vec<Raw> {
-    let row = |(metric, name): &Told| said.get(*name).map(|&value| of.row(metric, value));
+/// Returns the rows of a turn, without those that this machine cannot measure (masking and the time
+/// stamp counter are measured on x86-64 only).
+fn turn_rows(template: &RowTemplate<'_>, task: &Task, values: &HashMap<String, f64>) -> Vec<Raw> {
+    let row = |(metric, name): &TurnMetric| {
+        let value = values.get(*name)?;
+        Some(template.row(metric, *value))
+    };
     task.metrics.iter().filter_map(row).collect()
 }

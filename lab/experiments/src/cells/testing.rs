@@ -1,4 +1,4 @@
-//! What the tests of cells share: a cell by its name, and its rows.
+//! Helpers of the tests of cells: finding a cell by its name, and running it.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -11,21 +11,21 @@ use brickyard_bench::side_by_side;
 use crate::cell::{Cell, Context, Done};
 use crate::traces::Traces;
 
-/// The traces of this project, read once for all tests.
+/// Returns the traces of this project, read once for all tests.
 pub(super) fn traces() -> &'static Traces {
     static ALL: LazyLock<Traces> =
         LazyLock::new(|| Traces::new(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces")));
     &ALL
 }
 
-/// The cell with this name. There is one, and no other with the same name.
+/// Returns the cell with this name; panics unless there is exactly one.
 pub(super) fn found<'c>(cells: &'c [Cell], name: &str) -> &'c Cell {
     let all: Vec<&Cell> = cells.iter().filter(|cell| cell.name == name).collect();
     assert_eq!(all.len(), 1, "{name}");
     all[0]
 }
 
-/// What comes of it with seed 1.
+/// Runs a cell with seed 1.
 pub(super) fn done_of(cell: &Cell) -> Done {
     let done = side_by_side::run(&Silent, 1, Some(1), |_, follow| {
         (cell.work)(Context {
@@ -37,7 +37,7 @@ pub(super) fn done_of(cell: &Cell) -> Done {
     done.into_iter().next().unwrap().unwrap()
 }
 
-/// Its rows.
+/// Runs a cell with seed 1; returns its rows.
 pub(super) fn rows_of(cell: &Cell) -> Vec<Raw> {
     done_of(cell).rows
 }

@@ -1,5 +1,5 @@
-//! What is timed on this host: cells of which each is a round. All that is compared takes its turn
-//! in it, so that the host's mood hits them alike, in an order that is drawn
+//! Timed cells, each a round on this host. Every contestant has its turn in a round, so that
+//! disturbances of the host affect all of them alike, in an order drawn at random
 //! ([`order`](super::order)).
 
 use core::fmt;
@@ -9,29 +9,29 @@ use anyhow::{Context as _, bail};
 use crate::raw::{Method, Raw};
 
 use super::order::order;
-use super::rows::{HOST, Of};
+use super::rows::{HOST, RowTemplate};
 use crate::cell::{Cell, Context, Scale};
 
-/// Rounds of all that is timed.
+/// Rounds of every timed experiment.
 const ROUNDS: u32 = 15;
 
-/// Rounds of a quick run: what a signed-rank test needs to say anything.
-pub(super) const FEW: u32 = 6;
+/// Rounds of a quick run: the fewest with which a signed-rank test can find significance.
+pub(super) const MIN_ROUNDS: u32 = 6;
 
-/// The cells of something that is timed: a cell a round.
+/// A timed experiment, which has a cell for each round.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Timed {
+pub(super) struct TimedExperiment {
     /// Their names without the number of the round, such as `slab.host.heaps`.
     pub(super) name: &'static str,
-    /// How many rounds are quick.
+    /// How many rounds a quick run has.
     pub(super) quick: u32,
-    /// How long one takes on a core of today, in seconds, roughly.
+    /// Roughly how many seconds a round takes on a core of today.
     pub(super) seconds: f64,
-    /// A round: its rows.
+    /// Runs a round; returns its rows.
     pub(super) work: fn(Round<'_>) -> anyhow::Result<Vec<Raw>>,
 }
 
-impl Timed {
+impl TimedExperiment {
     pub(super) fn cells(self) -> Vec<Cell> {
         (1..=ROUNDS).map(|round| self.cell(round)).collect()
     }
@@ -63,42 +63,42 @@ pub(super) struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Its seed.
+    /// Returns the seed of this round.
     pub(super) const fn seed(&self) -> u64 {
         self.context.seed_of(self.number)
     }
 
-    /// Lets each of those compared have `turns` at `what`, in an order of this round's own. What
-    /// came of each turn, in that order.
+    /// Gives each of `compared` its `turns` at `what`, in an order of this round's own; returns
+    /// their results in that order.
     ///
-    /// Before that the last of the order has one that does not count. Whoever is first then comes
-    /// after somebody, as the others do, and finds CPUs that are awake, and in caches and memory
-    /// what the others find.
+    /// Before the first turn the last contestant of the order has one that does not count. So the
+    /// first turn that counts follows another one, as all others do, and finds the CPUs awake and
+    /// caches and memory in the same state as they do.
     ///
     /// # Errors
-    /// The first of a turn, and where the user has ended it.
+    /// The first error of a turn; also if the user has interrupted the run.
     pub(super) fn turns<T: Copy + PartialEq + fmt::Display, D>(
         &mut self,
         what: &str,
         turns: usize,
         compared: &[T],
         mut turn: impl FnMut(T) -> anyhow::Result<D>,
-    ) -> anyhow::Result<Taken<T, D>> {
+    ) -> anyhow::Result<TurnResults<T, D>> {
         let order = self.order(what, turns, compared);
         let mut taken = Vec::new();
         for (place, &one) in order.last().into_iter().chain(&order).enumerate() {
             if !self.context.follow.goes_on(0) {
                 bail!("interrupted");
             }
-            let came = turn(one).with_context(|| format!("{one}, {what}"))?;
+            let result = turn(one).with_context(|| format!("{one}, {what}"))?;
             if place > 0 {
-                taken.push((one, came));
+                taken.push((one, result));
             }
         }
-        Ok(Taken(taken))
+        Ok(TurnResults(taken))
     }
 
-    /// In which order they have their turns: all of them once, and so `turns` times, each time in
+    /// Returns the order of the turns: all contestants once, repeated `turns` times, each time in
     /// another order.
     fn order<T: Copy>(&self, what: &str, turns: usize, compared: &[T]) -> Vec<T> {
         let what = format!("{} {what}", self.cell);
@@ -109,9 +109,9 @@ impl Round<'_> {
             .collect()
     }
 
-    /// Of whom the rows that come next are.
-    pub(super) const fn of<'w>(&self, workload: &'w str, config: &'w str) -> Of<'w> {
-        Of {
+    /// Returns the template of this round's rows for a workload and a configuration.
+    pub(super) const fn template<'w>(&self, workload: &'w str, config: &'w str) -> RowTemplate<'w> {
+        RowTemplate {
             machine: HOST,
             workload,
             config,
@@ -120,25 +120,25 @@ impl Round<'_> {
     }
 }
 
-/// Turns that were taken: whose, and what came of each, in their order.
+/// The turns taken, in their order: the contestant and its result.
 #[derive(Debug)]
-pub(super) struct Taken<T, D>(Vec<(T, D)>);
+pub(super) struct TurnResults<T, D>(Vec<(T, D)>);
 
-impl<T: Copy + PartialEq, D> Taken<T, D> {
-    /// What came of the turns of each, whoever was first being first.
-    pub(super) fn of_each(self) -> Vec<(T, Vec<D>)> {
+impl<T: Copy + PartialEq, D> TurnResults<T, D> {
+    /// Groups the results by contestant; contestants are in the order of their first turns.
+    pub(super) fn by_contestant(self) -> Vec<(T, Vec<D>)> {
         let mut all: Vec<(T, Vec<D>)> = Vec::new();
-        for (one, came) in self.0 {
+        for (one, result) in self.0 {
             match all.iter_mut().find(|(other, _)| *other == one) {
-                Some((_, of_one)) => of_one.push(came),
-                None => all.push((one, vec![came])),
+                Some((_, of_one)) => of_one.push(result),
+                None => all.push((one, vec![result])),
             }
         }
         all
     }
 }
 
-impl<T, D> IntoIterator for Taken<T, D> {
+impl<T, D> IntoIterator for TurnResults<T, D> {
     type Item = (T, D);
     type IntoIter = std::vec::IntoIter<(T, D)>;
 
@@ -147,8 +147,8 @@ impl<T, D> IntoIterator for Taken<T, D> {
     }
 }
 
-/// Cells in the order in which they are run: those that are timed first, round by round, so that a
-/// change of the host's mood within minutes is in all experiments and in no one's rounds alone.
+/// Sorts cells into the order in which they are run: timed cells first, round by round, so that a
+/// change of the host within minutes affects all experiments and not the rounds of one alone.
 pub(crate) fn by_rounds(cells: &mut [Cell]) {
     cells.sort_by_key(|cell| match cell.kind {
         Method::Timed => (0, cell.run()),
@@ -167,20 +167,20 @@ mod tests {
 
     const NUMBER: Metric<'static> = Metric::lower("number", "turns");
 
-    /// Whose turn came as which, from 0.
+    /// A round whose values are the numbers of the turns; the one that does not count is 0.
     fn numbered(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
         let mut turns = 0_u32..;
         let taken = round.turns("counting", 2, &["a", "b", "c"], |_| Ok(turns.next()))?;
         let rows = taken.into_iter().map(|(one, turn)| {
-            let of = round.of("counting", one);
-            of.row(&NUMBER, turn.unwrap_or_default().into())
+            let template = round.template("counting", one);
+            template.row(&NUMBER, turn.unwrap_or_default().into())
         });
         Ok(rows.collect())
     }
 
     #[test]
     fn all_have_their_turns_after_one_that_does_not_count() {
-        let timed = Timed {
+        let timed = TimedExperiment {
             name: "slab.host.counting",
             quick: 2,
             seconds: 0.1,
@@ -202,9 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn the_turns_of_each_are_put_together() {
-        let taken = Taken(vec![("b", 1), ("a", 2), ("a", 3), ("b", 4)]);
-        assert_eq!(taken.of_each(), [("b", vec![1, 4]), ("a", vec![2, 3])]);
+    fn the_turns_of_each_contestant_are_grouped() {
+        let taken = TurnResults(vec![("b", 1), ("a", 2), ("a", 3), ("b", 4)]);
+        assert_eq!(
+            taken.by_contestant(),
+            [("b", vec![1, 4]), ("a", vec![2, 3])]
+        );
     }
 
     #[test]

@@ -19,11 +19,11 @@ use brickyard_workload::antifrag::{Profile, Reclaim};
 use crate::raw::Method;
 
 use super::protocol;
-use super::rows::Of;
+use super::rows::RowTemplate;
 use crate::antifrag::{AntifragRun, Filmed};
 use crate::cell::{Cell, Scale};
 
-/// All cells.
+/// Returns all cells.
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells: Vec<Cell> = Configuration::ALL.into_iter().map(huge_pages).collect();
     cells.extend(commands::cells());
@@ -32,8 +32,8 @@ pub(super) fn cells() -> Vec<Cell> {
     cells
 }
 
-/// Those of the quick run, which alone render: the posting's two kernels, Linux's later one, and
-/// today's.
+/// The configurations of the quick run, and the only ones to render: the posting's two kernels,
+/// Linux's later one, and `brickyard`.
 const SOME: [Configuration; 4] = [
     Configuration::Vanilla,
     Configuration::TwoKinds2005,
@@ -45,7 +45,7 @@ fn scale_of(config: &str) -> Scale {
     Scale::quick_if(SOME.iter().any(|some| some.name() == config))
 }
 
-/// Turns of each configuration in a round of what is timed.
+/// Turns of each configuration in a timed round.
 const TURNS: usize = 3;
 
 const SECONDS: Metric<'static> = Metric::lower("elapsed", "s");
@@ -66,13 +66,13 @@ fn huge_pages(config: Configuration) -> Cell {
             };
             let (result, _) = protocol::run(&run, Filmed::No, &context)?;
             let row = |workload, pages| {
-                let of = Of {
+                let template = RowTemplate {
                     machine: Profile::OF_2005.name,
                     workload,
                     config: config.name(),
                     run: 1,
                 };
-                of.row(&HUGE_PAGES, pages as f64)
+                template.row(&HUGE_PAGES, pages as f64)
             };
             let rows = vec![
                 row("under load", result.load.got),
@@ -90,7 +90,7 @@ mod tests {
     use super::super::testing::{found, rows_of};
     use super::*;
 
-    /// What rows are of, each once.
+    /// Returns the workload and metric of the rows, adjacent duplicates removed.
     pub(super) fn keys(rows: &[Raw]) -> Vec<(&str, &str)> {
         let mut keys: Vec<(&str, &str)> = Vec::new();
         keys.extend(rows.iter().map(|row| (&*row.workload, &*row.metric)));
@@ -108,7 +108,7 @@ mod tests {
             keys(&rows),
             [("under load", "huge-pages"), ("at rest", "huge-pages")]
         );
-        // As docs/book/results/antifrag.md has them.
+        // The figures of docs/book/results/antifrag.md.
         assert_eq!((rows[0].value, rows[1].value), (113.0, 275.0));
         assert!(
             rows.iter()

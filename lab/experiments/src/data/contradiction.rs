@@ -1,5 +1,5 @@
-//! Rows that cannot stand beside each other. Invariant `one-thing`: all rows of a key are of one
-//! kind, unit and direction, and of one run there is one sample.
+//! Rows that contradict each other. Invariant `one-thing`: all rows of a key have one method, unit
+//! and direction, and a run has one sample.
 
 use core::ptr;
 use std::collections::HashMap;
@@ -14,20 +14,20 @@ use crate::raw::{CellRows, Method, Raw};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Contradiction {
-    /// Two rows say the value of one key in one run; or two cells say it of one place of a series.
+    /// Two rows give the value of one key in one run, or two cells give it for one time of a
+    /// series.
     #[error("{row} is measured twice, by {first} and by {second}; {FIX}")]
     Twice {
-        /// Key, run and place.
+        /// Key, run and time.
         row: String,
         /// The cell of the first row.
         first: String,
         /// The cell of the second one, which may be the same.
         second: String,
     },
-    /// Two rows of one key are not of one kind, in one unit, or do not agree on which way is
-    /// better.
+    /// Two rows of one key differ in method, in unit, or in which way is better.
     #[error(
-        "{key} is {first_says} in the rows of {first}, but {second_says} in those of {second}; {FIX}"
+        "{key} is {first_meaning} in the rows of {first}, but {second_meaning} in those of {second}; {FIX}"
     )]
     NotOneThing {
         /// The key.
@@ -35,21 +35,21 @@ pub enum Contradiction {
         /// The cell of the first row.
         first: String,
         /// Method, unit, and which way is better there.
-        first_says: String,
+        first_meaning: String,
         /// The cell of the other one.
         second: String,
         /// The same there.
-        second_says: String,
+        second_meaning: String,
     },
 }
 
-/// What to do: which of them is wrong cannot be seen from the rows.
-const FIX: &str = "delete the files of these cells, and run with --resume: then this build of the program runs again what it has of them";
+/// The advice. The rows do not show which of the two is wrong, so both cells are run again.
+const FIX: &str = "delete the files of these cells, and run with --resume: then this build of the program runs those of them again that it has";
 
-/// All rows of a key are to agree on this.
+/// What all rows of a key must agree on.
 type Meaning<'d> = (Method, &'d str, Better);
 
-/// Looks at every row once.
+/// Checks every row once.
 pub(super) fn check(data: &Data) -> Result<(), Contradiction> {
     for (key, places) in &data.index {
         let mut rows = places.iter().filter_map(|&place| data.row(place));
@@ -58,7 +58,7 @@ pub(super) fn check(data: &Data) -> Result<(), Contradiction> {
         for (cell, raw) in rows {
             check_meaning(key, first, (cell, raw))?;
             let other = known.insert(moment(raw), cell);
-            // A series may have a step: what it was before, and after, in the order of its cell.
+            // A series may have a step: the values before and after it, in the order of its cell.
             let is_step = |other: &&CellRows| raw.at.is_some() && ptr::eq(*other, cell);
             if let Some(other) = other.filter(|other| !is_step(other)) {
                 let at = raw.at.map(|at| format!(", at {at} s")).unwrap_or_default();
@@ -73,7 +73,7 @@ pub(super) fn check(data: &Data) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// When a row was measured: its run and its place. (0 and -0 are one place.)
+/// Returns when a row was measured: its run and its time. (0 and -0 are the same time.)
 fn moment(raw: &Raw) -> (u32, Option<u64>) {
     (raw.run, raw.at.map(|at| (at + 0.0).to_bits()))
 }
@@ -90,9 +90,9 @@ fn check_meaning(
     Err(Contradiction::NotOneThing {
         key: key.to_string(),
         first: first.0.cell.clone(),
-        first_says: words(one),
+        first_meaning: words(one),
         second: second.0.cell.clone(),
-        second_says: words(two),
+        second_meaning: words(two),
     })
 }
 
@@ -136,12 +136,12 @@ mod tests {
         }
     }
 
-    fn refused(cells: Vec<CellRows>) -> String {
+    fn error_of(cells: Vec<CellRows>) -> String {
         Data::new(cells).unwrap_err().to_string()
     }
 
     #[test]
-    fn runs_and_places_apart_stand_beside_each_other() {
+    fn rows_of_different_runs_times_and_metrics_do_not_contradict() {
         let points = |run| vec![row(run, None), row(run, Some(0.0)), row(run, Some(1.0))];
         let other = Raw {
             metric: "other".to_owned(),
@@ -152,7 +152,7 @@ mod tests {
             cell("e.a", points(1)),
             cell("e.b", points(2)),
             cell("e.c", vec![other]),
-            // Another experiment's rows are of other keys.
+            // Another experiment's rows have other keys.
             cell("f.a", points(1)),
         ];
         assert_eq!(Data::new(cells).unwrap().len(), 10);
@@ -170,45 +170,45 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_there_twice_is_told_with_both_cells_and_the_fix() {
-        let said = refused(vec![
+    fn a_duplicate_row_is_reported_with_both_cells_and_the_fix() {
+        let message = error_of(vec![
             cell("e.b", vec![row(1, None)]),
             cell("e.a", vec![row(2, None), row(1, None)]),
         ]);
         let begin = "e, host, w, c, m, run 1 is measured twice, by e.a and by e.b; delete the files of these cells, and run with --resume";
-        assert!(said.starts_with(begin), "{said}");
-        let said = refused(vec![cell("e.a", vec![row(1, None), row(1, None)])]);
-        assert!(said.contains("twice, by e.a and by e.a"), "{said}");
+        assert!(message.starts_with(begin), "{message}");
+        let message = error_of(vec![cell("e.a", vec![row(1, None), row(1, None)])]);
+        assert!(message.contains("twice, by e.a and by e.a"), "{message}");
         for (one, other) in [(0.5, 0.5), (0.0, -0.0)] {
             let point = |name, at| cell(name, vec![row(1, Some(at))]);
-            let said = refused(vec![point("e.a", one), point("e.b", other)]);
+            let message = error_of(vec![point("e.a", one), point("e.b", other)]);
             assert!(
-                said.contains(" s is measured twice, by e.a and by"),
-                "{said}"
+                message.contains(" s is measured twice, by e.a and by"),
+                "{message}"
             );
         }
     }
 
     #[test]
-    fn kind_unit_and_direction_are_one_in_all_rows_of_a_key() {
+    fn all_rows_of_a_key_have_one_method_unit_and_direction() {
         let changes: [fn(&mut CellRows); 3] = [
             |cell| cell.kind = Method::Simulated,
             |cell| cell.rows[0].unit = "ms".to_owned(),
             |cell| cell.rows[0].better = Better::Higher,
         ];
-        let tells = [
+        let meanings = [
             "simulated in `s` (lower is better)",
             "timed in `ms` (lower is better)",
             "timed in `s` (higher is better)",
         ];
-        for (change, told) in changes.into_iter().zip(tells) {
+        for (change, meaning) in changes.into_iter().zip(meanings) {
             let mut other = cell("e.b", vec![row(2, None)]);
             change(&mut other);
-            let said = refused(vec![cell("e.a", vec![row(1, None)]), other]);
+            let message = error_of(vec![cell("e.a", vec![row(1, None)]), other]);
             let begin = format!(
-                "e, host, w, c, m is timed in `s` (lower is better) in the rows of e.a, but {told} in those of e.b; delete"
+                "e, host, w, c, m is timed in `s` (lower is better) in the rows of e.a, but {meaning} in those of e.b; delete"
             );
-            assert!(said.starts_with(&begin), "{said}");
+            assert!(message.starts_with(&begin), "{message}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The few words that all documents' tables, findings and plots are built with.
+//! Helpers to build the tables, findings and plots of all documents.
 
 use brickyard_report::Better;
 use brickyard_report::plot::{Axis, Scale};
@@ -9,7 +9,7 @@ use crate::document::{
     Table, Word, number,
 };
 
-/// A row of the head: each text with the number of columns that it spans.
+/// Returns a row of the head: each text with the number of columns that it spans.
 pub(super) fn heads(cells: &[(&str, usize)]) -> Vec<Head> {
     cells
         .iter()
@@ -20,12 +20,12 @@ pub(super) fn heads(cells: &[(&str, usize)]) -> Vec<Head> {
         .collect()
 }
 
-/// A row of the head with a column for each text.
+/// Returns a row of the head with a column for each text.
 pub(super) fn columns(texts: &[&str]) -> Vec<Head> {
     heads(&texts.iter().map(|&text| (text, 1)).collect::<Vec<_>>())
 }
 
-/// A line of a table.
+/// Returns a line of a table.
 pub(super) fn line(head: impl Into<String>, cells: Vec<Option<Figure>>) -> Line {
     Line {
         head: head.into(),
@@ -33,8 +33,8 @@ pub(super) fn line(head: impl Into<String>, cells: Vec<Option<Figure>>) -> Line 
     }
 }
 
-/// The speedup that two printed means give: above 1 is better. None where one is no number above
-/// zero.
+/// Returns the speedup that two printed means give: above 1 is better. None if one is not a number
+/// above zero.
 pub(super) fn printed_speedup(better: Better, before: &str, now: &str) -> Option<f64> {
     let (before, now) = (number(before)?, number(now)?);
     if before <= 0.0 || now <= 0.0 {
@@ -47,7 +47,7 @@ pub(super) fn printed_speedup(better: Better, before: &str, now: &str) -> Option
     }
 }
 
-/// The figure with its direction, where there is one.
+/// Returns the figure with its direction, if there is one.
 pub(super) fn directed(figure: Figure, speedup: Option<f64>, claim: Claim) -> Figure {
     match speedup {
         Some(speedup) => figure.judged(speedup, claim),
@@ -55,7 +55,7 @@ pub(super) fn directed(figure: Figure, speedup: Option<f64>, claim: Claim) -> Fi
     }
 }
 
-/// A line of a table of today's: what it is of, but for the configuration.
+/// A line of a table of today's configurations: all but the configuration.
 pub(super) struct Row {
     /// Its head.
     pub(super) head: String,
@@ -65,14 +65,14 @@ pub(super) struct Row {
     pub(super) workload: String,
     /// What was counted.
     pub(super) metric: &'static str,
-    /// Digits behind the point.
+    /// Digits after the point.
     pub(super) decimals: usize,
     /// What values are multiplied by.
     pub(super) scale: f64,
 }
 
 impl Row {
-    /// A line with one digit behind the point, in the unit that was measured.
+    /// Returns a line with one digit after the point, in the unit that was measured.
     pub(super) fn new(
         head: impl Into<String>,
         machine: &str,
@@ -89,30 +89,30 @@ impl Row {
         }
     }
 
-    /// With so many digits behind the point.
+    /// Sets the digits after the point.
     pub(super) fn decimals(self, decimals: usize) -> Self {
         Self { decimals, ..self }
     }
 
-    /// Multiplied by this when it is shown.
+    /// Sets the factor that values are multiplied by when they are shown.
     pub(super) fn scaled(self, scale: f64) -> Self {
         Self { scale, ..self }
     }
 }
 
-/// A table of configurations side by side: the baseline, then each with its mean and what it gains.
+/// A table of configurations side by side: the baseline, then each with its mean and its gain.
 pub(super) struct Today<'a> {
     /// The experiment.
     pub(super) experiment: &'a str,
     /// The configurations, the baseline first.
     pub(super) configs: &'a [&'a str],
-    /// What stands beside a mean: [`Statistic::Gain`], or [`Statistic::Difference`] of what is in
-    /// percent already.
+    /// What is shown beside a mean: [`Statistic::Gain`], or [`Statistic::Difference`] for values
+    /// that are in percent already.
     pub(super) beside: Statistic,
 }
 
 impl Today<'_> {
-    /// The table with these lines.
+    /// Returns the table with these lines.
     pub(super) fn table(&self, id: &str, title: &str, about: &str, rows: Vec<Row>) -> Table {
         let mut names = Vec::new();
         let mut words = Vec::new();
@@ -153,7 +153,7 @@ impl Today<'_> {
             cells.push(Some(mean));
             if place > 0 {
                 let beside =
-                    Figure::held(self.beside, key(config), key(self.configs[0])).decimals(1);
+                    Figure::compared(self.beside, key(config), key(self.configs[0])).decimals(1);
                 cells.push(Some(beside));
             }
         }
@@ -161,17 +161,17 @@ impl Today<'_> {
     }
 }
 
-/// A finding of the first screen: a sentence in which each `{}` is the next of these pieces.
+/// Returns a finding of the first screen: a sentence in which each `{}` stands for the next piece.
 pub(super) fn summary(words: &str, pieces: impl IntoIterator<Item = Piece>) -> Finding {
-    told(ShownIn::SummaryToo, words, pieces)
+    interpolated(ShownIn::SummaryToo, words, pieces)
 }
 
-/// The same in the document's part.
+/// Returns a finding of the document's section, built in the same way.
 pub(super) fn finding(words: &str, pieces: impl IntoIterator<Item = Piece>) -> Finding {
-    told(ShownIn::Document, words, pieces)
+    interpolated(ShownIn::Document, words, pieces)
 }
 
-fn told(shown: ShownIn, words: &str, between: impl IntoIterator<Item = Piece>) -> Finding {
+fn interpolated(shown: ShownIn, words: &str, between: impl IntoIterator<Item = Piece>) -> Finding {
     let mut between = between.into_iter();
     let mut pieces = Vec::new();
     for (number, text) in words.split("{}").enumerate() {
@@ -186,36 +186,37 @@ fn told(shown: ShownIn, words: &str, between: impl IntoIterator<Item = Piece>) -
     Finding { pieces, shown }
 }
 
-/// These over those: the geometric mean, or of one the speedup, whose interval is known.
+/// Returns the geometric mean of speedups; of a single pair the speedup, whose interval is known.
 fn over(of: Vec<Key>, against: Vec<Key>) -> Figure {
     match (&of[..], &against[..]) {
-        ([of], [against]) => Figure::held(Statistic::Speedup, of.clone(), against.clone()),
+        ([of], [against]) => Figure::compared(Statistic::Speedup, of.clone(), against.clone()),
         _ => Figure::gmean(of, against),
     }
 }
 
-/// How many times as fast, or as much, these are as those, in the geometric mean.
+/// Returns how many times as fast, or as large, `of` is compared with `against`, in the geometric
+/// mean.
 pub(super) fn gmean(of: Vec<Key>, against: Vec<Key>, decimals: usize) -> Piece {
     Piece::Figure(over(of, against).decimals(decimals))
 }
 
-/// The mean of one key.
+/// Returns the mean of one key.
 pub(super) fn mean(key: Key, decimals: usize) -> Piece {
     Piece::Figure(Figure::mean(key).decimals(decimals))
 }
 
-/// How many times as fast, or as much, one is as the other.
+/// Returns how many times as fast, or as large, `of` is compared with `against`.
 pub(super) fn times(of: Key, against: Key, decimals: usize) -> Piece {
-    Piece::Figure(Figure::held(Statistic::Speedup, of, against).decimals(decimals))
+    Piece::Figure(Figure::compared(Statistic::Speedup, of, against).decimals(decimals))
 }
 
-/// Words that the geometric mean of speedups chooses: above 1, below 1, or within half a percent of
-/// it or of its own noise.
+/// Returns words chosen by the geometric mean of speedups: above 1, below 1, or within half a
+/// percent of 1 or within its own noise.
 pub(super) fn word(of: Vec<Key>, against: Vec<Key>, words: [&'static str; 3]) -> Piece {
     word_beyond(0.005, of, against, words)
 }
 
-/// The same, with how far from 1 is as good as none.
+/// Like [`word`], with the distance from 1 that counts as no difference.
 pub(super) fn word_beyond(
     margin: f64,
     of: Vec<Key>,
@@ -232,11 +233,11 @@ pub(super) fn word_beyond(
     })
 }
 
-/// How many of the document's directions came out how.
+/// Returns the finding that counts the outcomes of the document's directions.
 pub(super) fn directions() -> Finding {
     let count = |outcome| Piece::Directions(outcome, Among::All);
     finding(
-        "Of its directions that were measured ({}): {} the same, {} opposite, {} within noise or no more than a tenth of what was published. Corrected for their number, {} and {} of the first two remain.",
+        "Of its directions that were measured ({}), {} are the same, {} are opposite, and {} are within noise or no more than a tenth of the published difference. After correction for their number, {} and {} of the first two remain.",
         [
             count(Outcome::Any),
             count(Outcome::Same),
@@ -248,7 +249,7 @@ pub(super) fn directions() -> Finding {
     )
 }
 
-/// A curve of means: a place across, and the key whose mean stands there.
+/// Returns a curve of means: horizontal positions, and the keys whose means are shown there.
 pub(super) fn curve(name: &str, points: Vec<(f64, Key)>) -> Curve {
     Curve {
         name: name.to_owned(),
@@ -257,13 +258,13 @@ pub(super) fn curve(name: &str, points: Vec<(f64, Key)>) -> Curve {
     }
 }
 
-/// A curve over names: the keys stand at 0, 1, 2, and so on.
+/// Returns a curve over names: the keys are at the positions 0, 1, 2, and so on.
 pub(super) fn curve_over_names(name: &str, keys: impl IntoIterator<Item = Key>) -> Curve {
     let places = (0_u32..).map(f64::from);
     curve(name, places.zip(keys).collect())
 }
 
-/// An axis.
+/// Returns an axis.
 pub(super) fn axis(label: &str, scale: Scale) -> Axis {
     Axis {
         label: label.to_owned(),
@@ -271,7 +272,7 @@ pub(super) fn axis(label: &str, scale: Scale) -> Axis {
     }
 }
 
-/// An axis of names.
+/// Returns an axis of names.
 pub(super) fn names(label: &str, names: &[&str]) -> Axis {
     axis(
         label,

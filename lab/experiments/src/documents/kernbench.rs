@@ -14,7 +14,7 @@ use crate::document::{Claim, Document, Figure, Finding, Plot, Statistic, Table};
 const EXPERIMENT: &str = "kernbench";
 const CONFIGS: [&str; 4] = ["list-2007", "magazine-2013", "vanilla", "brickyard"];
 
-/// A line: what was counted, our metric, the statistic's name, `vanilla`, `magazine`, and the gain
+/// A line: the printed name, our metric, the statistic's name, `vanilla`, `magazine`, and the gain
 /// in percent.
 type Printed = [&'static str; 6];
 
@@ -41,18 +41,18 @@ const LINES: [Printed; 20] = [
     ["CPU", "cpu", "range", "8.00", "9.00", "-12.50%"],
 ];
 
-const ASKED: &str = "Does a parallel kernel build gain by shared magazines in the place of per-CPU lists? The document says: 18 % less elapsed time, which its author himself finds too good, a \"lucky\" run.";
+const ASKED: &str = "Is a parallel kernel build faster with shared magazines in place of per-CPU lists? The document says: 18 % less elapsed time, which its author himself considers too good, a \"lucky\" run.";
 
 const MISTAKES: [&str; 5] = [
     "User time fell by 150 s. The whole system time of the baseline, in which the allocator works, is 60 s. No page allocator saves a compiler 17 % of its own time; something else differed between the two runs, such as the clock of the processor.",
-    "The magazine's deviation is four times that of the baseline (50.04 against 12.14 s of user time): its runs do not measure one thing.",
+    "The magazine's deviation is four times that of the baseline (50.04 against 12.14 s of user time): its runs do not all measure the same thing.",
     "A profiler ran during the builds, as it says itself.",
-    "CPU use is counted as a cost: 742 instead of 731 % is printed as a loss of 1.50 %. CPUs that idle less are no loss. Here more is better, and the sign of the printed gain is kept in the table.",
+    "CPU use is counted as a cost: 742 instead of 731 % is printed as a loss of 1.50 %. Less idle time is not a loss. Here more is better, and the sign of the printed gain is kept in the table.",
     "Gains of a deviation or a range, printed as if they were results, say nothing about which kernel is faster.",
 ];
 
-const TABLE: &str = "Simulated: sixteen jobs on the eight CPUs of the document's machine compile recorded files (a recording of today's compiler). The library's own source serves every page; \"user\" is all else that the recording holds, so it can hardly differ between allocators, and \"system\" is the allocator alone, a small part of what a kernel counts. \
-    Seconds cannot be compared, gains can. Directions are judged of means alone. CPU's gain has the document's sign (more use is negative), its direction is judged as more being better.";
+const TABLE: &str = "Simulated: sixteen jobs on the eight CPUs of the document's machine compile recorded files (a recording of today's compiler). The library's own source serves every page; \"user\" is everything else in the recording, so it can hardly differ between allocators, and \"system\" is the allocator alone, a small part of what a kernel counts. \
+    Seconds cannot be compared, gains can. Directions are judged for means only. The gain of CPU use has the document's sign (more use is negative); its direction is judged with more being better.";
 
 const TODAY: &str = "The same build under each configuration, and the gain over `list-2007` (positive is better). Simulated.";
 
@@ -74,7 +74,7 @@ pub(super) fn document() -> Document {
     }
 }
 
-/// What a statistic is of samples, and what its gain is.
+/// Returns the statistic of this name, and the statistic of its gain.
 fn statistics(name: &str) -> (Statistic, Statistic) {
     match name {
         "min" => (Statistic::Min, Statistic::GainMin),
@@ -91,12 +91,12 @@ fn table() -> Table {
         .map(|&[what, metric, name, vanilla, magazine, printed]| {
             let (before, now) = (key("list-2007", metric), key("magazine-2013", metric));
             let (statistic, of_gain) = statistics(name);
-            // CPU use is counted as a cost. Less deviation is better of anything: the same sign.
+            // CPU use is counted as a cost. Of a deviation, less is always better: the same sign.
             let (better, sign) = match (metric, name) {
                 ("cpu", "min" | "mean" | "max") => (Better::Higher, -1.0),
                 _ => (Better::Lower, 1.0),
             };
-            let gain = Figure::held(of_gain, now.clone(), before.clone());
+            let gain = Figure::compared(of_gain, now.clone(), before.clone());
             let gain = gain.printed(printed).scaled(sign);
             let gain = match name {
                 "mean" => directed(
@@ -147,7 +147,8 @@ fn plot() -> Plot {
     Plot {
         id: "kernbench-system".to_owned(),
         title: "Time in the allocator during a build (simulated)".to_owned(),
-        about: "All CPUs together. The build itself cannot gain more than this.".to_owned(),
+        about: "The sum over all CPUs. A build cannot gain more than this from its allocator."
+            .to_owned(),
         x: names("configuration", &CONFIGS),
         y: axis("system time, s", Scale::Linear),
         curves: curves.collect(),
@@ -164,7 +165,7 @@ fn findings() -> Vec<Finding> {
     ];
     vec![
         summary(
-            "A simulated kernel build is {}: {} times the speed, and {} times with `brickyard`. The document printed 1.22 times, and its author did not believe it.",
+            "A simulated kernel build is {}: {} times the speed, and {} times with `brickyard`. The document printed 1.22 times, which its author did not believe.",
             [
                 word(elapsed("magazine-2013"), elapsed("list-2007"), words),
                 gmean(elapsed("magazine-2013"), elapsed("list-2007"), 3),
@@ -172,7 +173,7 @@ fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "The allocator itself has {} s of the build with per-CPU lists, {} s with magazines and {} s with `brickyard` ({} times the speed of lists), of all CPUs' time, simulated. So no allocator can gain more than that.",
+            "The allocator itself takes {} s of the build with per-CPU lists, {} s with magazines and {} s with `brickyard` ({} times the speed of lists), summed over all CPUs, simulated. So no allocator can gain more than that.",
             [
                 mean(key("list-2007", "system"), 3),
                 mean(key("magazine-2013", "system"), 3),

@@ -4,7 +4,7 @@ mod printed;
 mod today;
 mod words;
 
-use printed::{BULK_WORKLOADS, BULKS, Four, Of, REAL, SIMULATED, TICKET, Two};
+use printed::{BULK_WORKLOADS, BULKS, Four, PrintedWorkload, REAL, SIMULATED, TICKET, Two};
 
 use super::build::{directed, heads, line};
 use crate::data::Key;
@@ -37,11 +37,12 @@ pub(super) fn document() -> Document {
     }
 }
 
-/// One of his tables of two columns a workload: simulated ones, and that of the real machine.
+/// One of the paper's tables with two columns for each workload: the simulated ones, and that of
+/// the real machine.
 struct Pairs<'a> {
     machine: &'a str,
     cpus: u32,
-    of: &'a [Of<Two>],
+    of: &'a [PrintedWorkload<Two>],
 }
 
 impl Pairs<'_> {
@@ -59,7 +60,7 @@ impl Pairs<'_> {
         key(self.machine, workload, self.cpus, config, "time")
     }
 
-    /// A line of one statistic for both columns of each workload.
+    /// Returns the line of one statistic, for both columns of each workload.
     fn pair_line(
         &self,
         head: &str,
@@ -83,7 +84,7 @@ impl Pairs<'_> {
         for (_, workload, two) in self.of {
             cells.push(None);
             let measured = workload.map(|workload| {
-                Figure::held(
+                Figure::compared(
                     Statistic::Speedup,
                     self.key(workload, "release"),
                     self.key(workload, "hold"),
@@ -115,8 +116,8 @@ impl Pairs<'_> {
     }
 }
 
-/// A star says significant. All others lie within his own intervals, which meet
-/// (`tests/documents`).
+/// Returns the claim of a speedup. An asterisk marks it as significant; the others are within
+/// noise, as the paper's own intervals overlap (`tests/documents`).
 fn claim(speedup: &str) -> Claim {
     if speedup.ends_with('*') {
         Claim::Significant
@@ -125,7 +126,7 @@ fn claim(speedup: &str) -> Claim {
     }
 }
 
-/// A measured figure, a printed text, both, or nothing.
+/// Returns the cell of a measured figure, a printed text, both, or neither.
 fn cell(measured: Option<Figure>, text: Option<&'static str>) -> Option<Figure> {
     match (measured, text) {
         (Some(figure), Some(text)) => Some(figure.printed(text)),
@@ -135,7 +136,7 @@ fn cell(measured: Option<Figure>, text: Option<&'static str>) -> Option<Figure> 
     }
 }
 
-fn simulated((cpus, of): &(u32, Vec<Of<Two>>)) -> Table {
+fn simulated((cpus, of): &(u32, Vec<PrintedWorkload<Two>>)) -> Table {
     let pairs = Pairs {
         machine: METATM,
         cpus: *cpus,
@@ -189,7 +190,7 @@ fn bulks() -> Table {
     }
 }
 
-/// A line of the table of tickets.
+/// Returns a line of the table of ticket locks.
 fn ticket_line(
     head: &str,
     statistic: Statistic,
@@ -216,7 +217,7 @@ fn ticket_speedups() -> Line {
         for (side, step) in TICKETS.windows(2).enumerate() {
             let text = four.as_ref().map(|four| four.speedup[side]);
             let measured = workload.map(|workload| {
-                Figure::held(
+                Figure::compared(
                     Statistic::Speedup,
                     key(XEON, workload, 8, step[1], "time"),
                     key(XEON, workload, 8, step[0], "time"),

@@ -7,7 +7,7 @@ use crate::document::{Claim, Figure, Head, Line, Statistic};
 pub(super) const SOURCE: &str =
     "Mel Gorman, \"[RFC PATCH 00/22] Per-cpu page allocator replacement prototype\", 8 May 2013";
 
-/// The head of its tables: the baseline, and the proposal with its gain.
+/// Returns the head of its tables: the baseline, and the proposal with its gain.
 pub(super) fn head() -> Vec<Vec<Head>> {
     vec![
         heads(&[("3.9.0", 1), ("3.9.0", 2)]),
@@ -15,8 +15,8 @@ pub(super) fn head() -> Vec<Vec<Head>> {
     ]
 }
 
-/// A line of means: of the baseline, of the proposal, and the gain with its direction, where it has
-/// one.
+/// Returns a line of means: of the baseline, of the proposal, and the gain with its direction, if
+/// it has one.
 pub(super) fn line(
     head: String,
     [before, now]: [Key; 2],
@@ -24,7 +24,7 @@ pub(super) fn line(
     speedup: Option<f64>,
     decimals: usize,
 ) -> Line {
-    let of_gain = Figure::held(Statistic::Gain, now.clone(), before.clone()).printed(gain);
+    let of_gain = Figure::compared(Statistic::Gain, now.clone(), before.clone()).printed(gain);
     let mean = |key, text| Figure::mean(key).printed(text).decimals(decimals);
     let of_gain = directed(of_gain, speedup, Claim::Untested);
     let cells = [mean(before, vanilla), mean(now, magazine), of_gain];

@@ -17,9 +17,9 @@ use crate::document::{
 
 const EXPERIMENT: &str = "mobility";
 const MACHINES: [&str; 5] = ["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"];
-/// The two machines that are watched over time.
-const WATCHED: [&str; 2] = ["elm3b245", "gekko-lp4"];
-/// His four kernels, the baseline first.
+/// The two machines whose memory is recorded over time.
+const RECORDED_OVER_TIME: [&str; 2] = ["elm3b245", "gekko-lp4"];
+/// The document's four kernels, the baseline first.
 const KERNELS: [&str; 4] = ["vanilla", "list-2007", "zone-2007", "combined-2007"];
 const ALL: [&str; 7] = [
     "vanilla",
@@ -56,7 +56,7 @@ pub(super) fn document() -> Document {
     }
 }
 
-/// What one of the eight tables is of.
+/// What one of the eight tables shows.
 struct Measured {
     workload: &'static str,
     metric: &'static str,
@@ -65,12 +65,12 @@ struct Measured {
     directions: Directions,
 }
 
-/// Are the directions of a table judged?
+/// Whether the directions of a table are judged.
 #[derive(Clone, Copy)]
 enum Directions {
     Judged,
-    /// They are those of another table, measured once.
-    Left,
+    /// No: they are those of another table and judged there, as there is one measurement for both.
+    JudgedElsewhere,
 }
 
 impl Measured {
@@ -94,10 +94,10 @@ impl Measured {
         }
     }
 
-    /// The same with its directions not judged.
-    const fn left(self) -> Self {
+    /// Returns the same with its directions not judged.
+    const fn judged_elsewhere(self) -> Self {
         Self {
-            directions: Directions::Left,
+            directions: Directions::JudgedElsewhere,
             ..self
         }
     }
@@ -118,7 +118,7 @@ impl Measured {
                 let figure = figure.against(of(KERNELS[0]));
                 match self.directions {
                     Directions::Judged => directed(figure, speedup, Claim::Untested),
-                    Directions::Left => figure,
+                    Directions::JudgedElsewhere => figure,
                 }
             })
         });
@@ -176,12 +176,12 @@ fn tables() -> Vec<Table> {
             "Percentage of memory allocated as huge pages at rest at end of test",
             words::HUGE_PAGES,
         ),
-        cpu.left().table(
+        cpu.judged_elsewhere().table(
             "cpu-time-reclaim",
             "Kernbench Total CPU Time, with the reclaim patches",
             words::KERNBENCH_RECLAIM,
         ),
-        elapsed.left().table(
+        elapsed.judged_elsewhere().table(
             "elapsed-reclaim",
             "Kernbench Total Elapsed Time, with the reclaim patches",
             words::KERNBENCH_RECLAIM,
@@ -283,7 +283,7 @@ fn over_time(machine: &str, id: &str, metric: &str, title: &str, label: &str) ->
 
 fn plots() -> Vec<Plot> {
     let mut plots = vec![by_machine("under load"), by_machine("at rest")];
-    for machine in WATCHED {
+    for machine in RECORDED_OVER_TIME {
         plots.push(over_time(
             machine,
             "free",
@@ -302,12 +302,12 @@ fn plots() -> Vec<Plot> {
     plots
 }
 
-/// Huge pages at rest, without the reclaim patches, on all machines.
+/// Returns the keys of huge pages at rest, without the reclaim patches, on all machines.
 pub(super) fn at_rest(config: &str) -> Vec<Key> {
     on_all("plain at rest", config)
 }
 
-/// The same under load.
+/// Returns the same under load.
 pub(super) fn under_load(config: &str) -> Vec<Key> {
     on_all("plain under load", config)
 }
@@ -336,7 +336,7 @@ fn findings() -> Vec<Finding> {
     ];
     let of_one = |config: &str| mean(key("gekko-lp4", "plain at rest", config, "huge-pages"), 0);
     let possible = Piece::Figure(
-        Figure::held(
+        Figure::compared(
             Statistic::Share,
             key("gekko-lp4", "plain at rest", "brickyard", "huge-pages"),
             key("gekko-lp4", "plain at rest", "brickyard", "possible"),
@@ -345,7 +345,7 @@ fn findings() -> Vec<Finding> {
     );
     vec![
         summary(
-            "At rest machines have {}: {} times, {} times by a zone, {} times by both, {} times with `brickyard` (replayed, geometric mean over machines). The document has more by lists and by both.",
+            "At rest the machines have {}: {} times as many with lists, {} times with a zone, {} times with both, {} times with `brickyard` (replayed, geometric mean over machines). The document has more with lists and with both.",
             [
                 word(at_rest("list-2007"), at_rest("vanilla"), more),
                 gmean(at_rest("list-2007"), at_rest("vanilla"), 1),
@@ -355,7 +355,7 @@ fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "Under load it is {} times by lists, {} times by both and {} times with `brickyard`. A simulated build is {}, {} times the speed; the document finds the same performance.",
+            "Under load there are {} times as many with lists, {} times with both and {} times with `brickyard`. A simulated build is {}, {} times the speed; the document finds the same performance.",
             [
                 gmean(under_load("list-2007"), under_load("vanilla"), 1),
                 gmean(under_load("combined-2007"), under_load("vanilla"), 1),
@@ -365,7 +365,7 @@ fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "On gekko-lp4 at rest, of whose figures the document makes its point (published: 1, 32, 4 and 51 % of memory): {} % without grouping, {} % by lists, {} % by a zone, {} % by both; {} % with `brickyard`, which is {} % of what the pages that cannot be moved leave possible.",
+            "On gekko-lp4 at rest, the machine the document bases its argument on (published: 1, 32, 4 and 51 % of memory): {} % without grouping, {} % with lists, {} % with a zone, {} % with both; {} % with `brickyard`, which is {} % of what the pages that cannot be moved leave possible.",
             [
                 of_one("vanilla"),
                 of_one("list-2007"),

@@ -1,8 +1,8 @@
-//! The five source documents as data: what they asked, every table as they printed it, and which
-//! rows stand beside each figure.
+//! The five source documents as data: their questions, every table as printed, and the measured
+//! rows that each figure is compared with.
 //!
-//! A file tells of one experiment; beside it lie its printed cells (`printed.rs`) and what is said
-//! about them (`words.rs`). Published texts are as printed; where a figure was worked out from
+//! Each experiment has a file; its folder has the printed cells (`printed.rs`) and the report's
+//! text about them (`words.rs`). Published texts are as printed; where a figure was worked out from
 //! others, the table says so. Sentences are our own.
 
 mod build;
@@ -23,7 +23,7 @@ use crate::document::{Document, Points};
 
 pub use winner::winner;
 
-/// All of them, in the order of the report.
+/// Returns all of them, in the order of the report.
 #[must_use]
 pub fn all() -> Vec<Document> {
     vec![
@@ -37,8 +37,8 @@ pub fn all() -> Vec<Document> {
     ]
 }
 
-/// All keys that the documents refer to, in findings, tables and plots: what a full run should
-/// give.
+/// Returns all keys that the documents refer to, in findings, tables and plots: what a full run
+/// should measure.
 #[must_use]
 pub fn keys() -> BTreeSet<Key> {
     let mut keys = BTreeSet::new();

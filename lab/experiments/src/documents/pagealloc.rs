@@ -1,4 +1,4 @@
-//! Gorman 2013: what a page costs behind per-CPU lists and behind magazines (`pagealloc`).
+//! Gorman 2013: the cost of a page with per-CPU lists and with magazines (`pagealloc`).
 
 use core::ops::RangeInclusive;
 use std::sync::LazyLock;
@@ -30,7 +30,7 @@ static LINES: LazyLock<Vec<Printed>> = LazyLock::new(|| {
 
 const EXPERIMENT: &str = "pagealloc";
 const METATM: &str = "metatm-2007";
-/// What the document starts from (Linux 3.9), what it proposes, then the others.
+/// The document's baseline (Linux 3.9), its proposal, then the others.
 const CONFIGS: [&str; 7] = [
     "list-2007",
     "magazine-2013",
@@ -43,30 +43,30 @@ const CONFIGS: [&str; 7] = [
 const STORMS: [&str; 4] = ["list-2007", "magazine-2013", "vanilla", "brickyard"];
 const STORM_CPUS: [u32; 3] = [1, 8, 32];
 const PERCENTILES: [&str; 4] = ["alloc-p50", "alloc-p90", "alloc-p99", "alloc-p99.9"];
-/// The batch of his one bad sample: by his own figures 666 cycles between neighbours of 427 and
-/// 342.
+/// The batch of the document's one bad sample: by its own figures 666 cycles between neighbours of
+/// 427 and 342.
 const BAD_SAMPLE: u32 = 8;
 /// The largest batch that fits into the lists of the document's kernel, 186 pages.
 const FITS: u32 = 128;
 
-const ASKED: &str = "Linux keeps lists of free pages for each CPU, which must be drained by interrupting that CPU. Can two lists that all CPUs share, each behind a spinlock (\"magazines\"), replace them? A benchmark takes a batch of pages and gives it back, and counts cycles a page. \
-    The document says: magazines cost 3 to 17 % more for batches of up to 128 pages (but for one bad sample) and 9 to 18 % less from 256 pages on.";
+const ASKED: &str = "Linux keeps lists of free pages for each CPU, which must be drained by interrupting that CPU. Can two lists that all CPUs share, each behind a spinlock (\"magazines\"), replace them? A benchmark allocates a batch of pages and frees it, and counts cycles per page. \
+    The document says: magazines cost 3 to 17 % more for batches of up to 128 pages (except for one bad sample) and 9 to 18 % less from 256 pages on.";
 
 const MISTAKES: [&str; 6] = [
-    "The benchmark ran one page more than it divided by: batch + 1 pages, divided by the batch. Times batch / (batch + 1), all small batches cost nearly the same (vanilla 320 to 350 cycles an allocation). That small batches are dear is no property of the allocator.",
-    "It did not reset its sums from one round to the next, so a disturbed sample weighs on all that follow it.",
+    "The benchmark ran one page more than it divided by: batch + 1 pages, divided by the batch. Times batch / (batch + 1), all small batches cost nearly the same (vanilla 320 to 350 cycles an allocation). That small batches look expensive is not a property of the allocator.",
+    "It did not reset its sums from one round to the next, so a disturbed sample affects all that follow it.",
     "The gain of 42.72 % at alloc-8 (41.22 % at total-8) is one bad sample of vanilla, 666 cycles between neighbours of 427 and 342.",
     "11 of the 30 totals are larger than allocation and free together, by up to 11 cycles (magazine, batch 4); the others equal them.",
-    "It explains slow frees by the wait for a magazine. The benchmark runs on one CPU, where nobody else holds one; what is paid is the lock itself. From 256 pages on frees are faster, not slower.",
+    "It explains slow frees by the wait for a magazine. The benchmark runs on one CPU, where no other CPU holds one; the cost is that of the lock itself. From 256 pages on frees are faster, not slower.",
     "A profiler ran during all tests, as it says itself; no deviation is printed.",
 ];
 
-const TABLE: &str = "Timed on this host: a batch of single pages is taken and given back by one thread, on the library's own per-CPU lists (`list-2007`, with the lists of Linux 3.9: 31 and 186 pages) and magazines. He measured cycles inside a kernel, with a profiler running; here it is nanoseconds in a process, \
-    with neither interrupts to mask nor a kernel's checks around it. So gains can be compared, cycles cannot. The two slips of his benchmark are not repeated. Where lists and magazines trade places should come out: at batches larger than the lists. Batches of 8 are not judged: his figures of the baseline there are one bad sample. The totals are the sums of the lines of allocations and frees, so the 42 directions that are judged are fewer that stand for themselves.";
+const TABLE: &str = "Timed on this host: one thread allocates and frees a batch of single pages, with the library's own per-CPU lists (`list-2007`, with the lists of Linux 3.9: 31 and 186 pages) and magazines. The document has cycles inside a kernel, with a profiler running; here it is nanoseconds in a process, \
+    without interrupts to mask and without a kernel's checks. So gains can be compared, cycles cannot. The two mistakes of its benchmark are not repeated. The crossover of lists and magazines should be reproduced: it is at batches larger than the lists. Batches of 8 are not judged: the published figures of the baseline there are one bad sample. The totals are the sums of the lines of allocations and frees, so the 42 directions that are judged are not all independent.";
 
-const TODAY: &str = "Nanoseconds a page on this host, and the gain over `list-2007` (positive is better). All configurations took turns in each round.";
+const TODAY: &str = "Nanoseconds per page on this host, and the gain over `list-2007` (positive is better). All configurations took turns in each round.";
 
-const STORM: &str = "All CPUs of the simulated machine of 2007 take and give back pages and do nothing else. Cycles that a single allocation took, and pages a second of all CPUs together. No document has figures for it: a mean hides what the unlucky one waits for.";
+const STORM: &str = "All CPUs of the simulated machine of 2007 allocate and free pages and do nothing else. Cycles that a single allocation took, and pages per second of all CPUs together. No document has figures for it: a mean hides the slowest allocations.";
 
 fn key(what: &str, batch: u32, config: &str) -> Key {
     let workload = format!("order-0 batch-{batch}");
@@ -81,7 +81,7 @@ fn storm(cpus: u32, config: &str, metric: &str) -> Key {
 pub(super) fn document() -> Document {
     Document {
         experiment: EXPERIMENT,
-        title: "Magazines or per-CPU lists: what a page costs",
+        title: "Magazines or per-CPU lists: the cost of a page",
         source: magazines::SOURCE,
         asked: ASKED,
         findings: findings(),
@@ -102,7 +102,7 @@ fn table() -> Table {
     });
     Table {
         id: "pagealloc-2013".to_owned(),
-        title: "pagealloc (published: cycles a page; measured: ns a page)".to_owned(),
+        title: "pagealloc (published: cycles per page; measured: ns per page)".to_owned(),
         about: TABLE.to_owned(),
         head: magazines::head(),
         lines: lines.collect(),
@@ -156,20 +156,20 @@ fn today() -> Vec<Table> {
         ),
         few.table(
             "pagealloc-storm",
-            "When all CPUs ask at once (simulated)",
+            "When all CPUs allocate at once (simulated)",
             STORM,
             storms.collect(),
         ),
     ]
 }
 
-/// The batches, rising.
+/// Returns the batches, ascending.
 fn batches() -> impl Iterator<Item = u32> {
     let totals = LINES.iter().filter(|(what, ..)| *what == "total");
     totals.map(|&(_, batch, ..)| batch)
 }
 
-/// What an allocation and its free cost, at all batches.
+/// Returns the keys of an allocation with its free, of all batches.
 pub(super) fn all_batches(config: &str) -> Vec<Key> {
     batches().map(|batch| key("total", batch, config)).collect()
 }
@@ -181,10 +181,11 @@ fn plots() -> Vec<Plot> {
     });
     let latency = |cpus: u32| Plot {
         id: format!("pagealloc-latency-{cpus}"),
-        title: format!("How long one allocation takes when {cpus} CPUs ask at once (simulated)"),
-        about:
-            "What most allocations cost, and what one in ten, in a hundred and in a thousand does."
-                .to_owned(),
+        title: format!(
+            "How long one allocation takes when {cpus} CPUs allocate at once (simulated)"
+        ),
+        about: "The median, and the slowest of ten, of a hundred and of a thousand allocations."
+            .to_owned(),
         x: names("of all allocations", &["median", "p90", "p99", "p99.9"]),
         y: axis("cycles", Scale::Log),
         curves: STORMS
@@ -207,17 +208,17 @@ fn plots() -> Vec<Plot> {
             about: "Between 128 and 256 pages a batch no longer fits into per-CPU lists of 186."
                 .to_owned(),
             x: axis("pages in a batch", Scale::Log),
-            y: axis("ns a page, allocation and free", Scale::Log),
+            y: axis("ns per page, allocation and free", Scale::Log),
             curves: over_batches.into(),
         },
         latency(8),
         latency(32),
         Plot {
             id: "pagealloc-throughput".to_owned(),
-            title: "Pages a second when all CPUs ask at once (simulated)".to_owned(),
-            about: "A design whose curve is flat has CPUs that wait for each other.".to_owned(),
+            title: "Pages per second when all CPUs allocate at once (simulated)".to_owned(),
+            about: "A flat curve means that CPUs wait for each other.".to_owned(),
             x: axis("CPUs", Scale::Log),
-            y: axis("pages a second", Scale::Log),
+            y: axis("pages per second", Scale::Log),
             curves: throughput.into(),
         },
     ]
@@ -228,19 +229,19 @@ fn findings() -> Vec<Finding> {
         let chosen = batches().filter(|batch| which.contains(batch));
         chosen.map(|batch| key("total", batch, config)).collect()
     };
-    // Does a batch fit into the lists of the document's kernel?
+    // Whether a batch fits into the lists of the document's kernel.
     let fits = |config| of(config, 0..=FITS);
     let exceeds = |config| of(config, FITS + 1..=u32::MAX);
     let small = [
         "cheaper than per-CPU lists",
-        "dearer than per-CPU lists",
-        "as dear as per-CPU lists",
+        "more expensive than per-CPU lists",
+        "as expensive as per-CPU lists",
     ];
-    let large = ["cheaper", "dearer", "as dear"];
+    let large = ["cheaper", "more expensive", "as expensive"];
     let wait = |cpus, config| super::build::mean(storm(cpus, config, "alloc-p99.9"), 0);
     let tail = |cpus: u32| {
         let words = format!(
-            "When {cpus} simulated CPUs ask at once, one allocation in a thousand takes {{}} cycles or more with lists, {{}} with magazines and {{}} with `brickyard`."
+            "When {cpus} simulated CPUs allocate at once, one allocation in a thousand takes {{}} cycles or more with lists, {{}} with magazines and {{}} with `brickyard`."
         );
         finding(
             &words,
@@ -249,7 +250,7 @@ fn findings() -> Vec<Finding> {
     };
     vec![
         summary(
-            "Up to 128 pages, which fit into the lists, magazines are {}: {} times the speed; from 256 on {}: {} times (this host, one thread). The document has them dearer, then cheaper.",
+            "For batches up to 128 pages, which fit into the lists, magazines are {}: {} times the speed; from 256 pages on they are {}: {} times (this host, one thread). In the document they are more expensive, then cheaper.",
             [
                 word(fits("magazine-2013"), fits("list-2007"), small),
                 gmean(fits("magazine-2013"), fits("list-2007"), 2),
@@ -258,7 +259,7 @@ fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "`brickyard` takes and frees a page at {} times the speed of per-CPU lists and {} times that of magazines (time on this host, geometric mean over all batches).",
+            "`brickyard` allocates and frees a page at {} times the speed of per-CPU lists and {} times that of magazines (time on this host, geometric mean over all batches).",
             [
                 gmean(all_batches("brickyard"), all_batches("list-2007"), 2),
                 gmean(all_batches("brickyard"), all_batches("magazine-2013"), 2),

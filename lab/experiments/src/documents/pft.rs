@@ -1,4 +1,4 @@
-//! Gorman 2013: page faults a second (`pft`).
+//! Gorman 2013: page faults per second (`pft`).
 
 use brickyard_report::Better;
 use brickyard_report::plot::Scale;
@@ -39,21 +39,21 @@ const LINES: [Printed; 16] = [
     ("sec", 8, "3135331.0027", "3106746.5908", "-0.91%"),
 ];
 
-const ASKED: &str = "Threads touch new memory, one page after the other, so that each touch is a page fault and takes a page. Do magazines that CPUs share slow page faults down against per-CPU lists? The document says: by 1 to 10 % from two CPUs on, because the magazines' locks are contended and their lines move between CPUs.";
+const ASKED: &str = "Threads touch new memory, one page after the other, so that each touch is a page fault and allocates a page. Do magazines shared by all CPUs make page faults slower than per-CPU lists do? The document says: by 1 to 10 % from two CPUs on, because the magazines' locks are contended and their lines move between CPUs.";
 
 const MISTAKES: [&str; 3] = [
-    "It tells of its machine only that it is an i7 with one socket. Such a machine with eight CPUs has four cores of two threads each, so from five CPUs on both columns show threads that share a core. That is not told apart from contention.",
-    "No deviation is printed, and a profiler ran. Losses of 10.32 % (4 CPUs) and 10.45 % (7) stand between losses of 1 to 4 %: nothing in the design tells four CPUs from three or five.",
-    "Faults a second of CPU time and faults a second disagree at 3 and 7 CPUs: -0.98 against -7.29 %, and -10.45 against -3.11 %. Both count the same faults; why the one falls without the other is not explained.",
+    "All it says about its machine is that it is an i7 with one socket. Such a machine with eight CPUs has four cores of two threads each, so from five CPUs on both columns show threads that share a core. That is not distinguished from contention.",
+    "No deviation is printed, and a profiler ran. Losses of 10.32 % (4 CPUs) and 10.45 % (7) are between losses of 1 to 4 %: nothing in the design makes four CPUs differ from three or five.",
+    "Faults per second of CPU time and faults per second disagree at 3 and 7 CPUs: -0.98 against -7.29 %, and -10.45 against -3.11 %. Both count the same faults; why one falls without the other is not explained.",
 ];
 
-const TABLE: &str = "Simulated: the machine's caches and clock, 1 to 8 CPUs, each of which faults in its part of a mapping by the library's own source. The cost of a fault without the allocator was fitted to the published figure of one CPU, so the absolute height at one CPU is no check; all else is. \
-    Two threads of one core are not modelled (each CPU is a core of its own), so the published fall beyond four CPUs cannot come out. Nor are the kernel's page table locks and counters.";
+const TABLE: &str = "Simulated: the machine's caches and clock, 1 to 8 CPUs, each of which faults in its part of a mapping, with the library's own source as the allocator. The cost of a fault without the allocator was fitted to the published figure of one CPU, so the absolute value at one CPU is no check; everything else is. \
+    Two threads of one core are not modelled (each CPU is a core of its own), so the published fall beyond four CPUs cannot be reproduced. Nor are the kernel's page table locks and counters modelled.";
 
 const TODAY_I7: &str =
     "The same machine, and the gain over `list-2007` (positive is better). Simulated.";
-const TODAY_METATM: &str = "A machine of 2007 with up to 32 CPUs, where a line that changes hands costs 200 cycles. Simulated. No document has figures for it.";
-const TODAY_HOST: &str = "Real threads of this host take real pages and clear them. Faults a second of wall clock, and of CPU time.";
+const TODAY_METATM: &str = "A machine of 2007 with up to 32 CPUs, where moving a cache line between CPUs costs 200 cycles. Simulated. No document has figures for it.";
+const TODAY_HOST: &str = "Real threads of this host allocate real pages and clear them. Faults per second of wall-clock time, and of CPU time.";
 
 fn key(machine: &str, workload: &str, config: &str, metric: &str) -> Key {
     Key::new(EXPERIMENT, machine, workload, config, metric)
@@ -63,7 +63,7 @@ fn on(machine: &str, cpus: u32, config: &str, metric: &str) -> Key {
     key(machine, &format!("cpus-{cpus}"), config, metric)
 }
 
-/// Faults a second on the most CPUs.
+/// Returns the key of faults per second on the largest number of CPUs.
 pub(super) fn on_32_cpus(config: &str) -> Vec<Key> {
     vec![on(METATM, 32, config, "faults/sec")]
 }
@@ -92,7 +92,7 @@ fn table() -> Table {
     });
     Table {
         id: "pft-2013".to_owned(),
-        title: "pft (faults a second of CPU time, and a second)".to_owned(),
+        title: "pft (faults per second of CPU time, and per second)".to_owned(),
         about: TABLE.to_owned(),
         head: magazines::head(),
         lines: lines.collect(),
@@ -137,7 +137,7 @@ fn today() -> Vec<Table> {
         ),
         today.table(
             "pft-today-host",
-            "pft by real threads",
+            "pft with real threads",
             TODAY_HOST,
             rows("host", "threads", &[1, 2]),
         ),
@@ -148,9 +148,9 @@ fn plots() -> Vec<Plot> {
     let over_cpus = |id: &str, title: &str, machine: &str, counts: &[u32], scale: Scale| Plot {
         id: id.to_owned(),
         title: title.to_owned(),
-        about: "A straight line upward: CPUs do not wait for each other.".to_owned(),
+        about: "A straight rising line means that CPUs do not wait for each other.".to_owned(),
         x: axis("CPUs", scale.clone()),
-        y: axis("faults a second", scale),
+        y: axis("faults per second", scale),
         curves: CONFIGS
             .map(|config| {
                 let at = |&cpus: &u32| (f64::from(cpus), on(machine, cpus, config, "faults/sec"));
@@ -161,14 +161,14 @@ fn plots() -> Vec<Plot> {
     vec![
         over_cpus(
             "pft-metatm",
-            "Page faults a second over CPUs, machine of 2007 (simulated)",
+            "Page faults per second over CPUs, machine of 2007 (simulated)",
             METATM,
             &METATM_CPUS,
             Scale::Log,
         ),
         over_cpus(
             "pft-i7",
-            "Page faults a second over CPUs, machine of 2013 (simulated)",
+            "Page faults per second over CPUs, machine of 2013 (simulated)",
             I7,
             &I7_CPUS,
             Scale::Linear,
@@ -177,7 +177,7 @@ fn plots() -> Vec<Plot> {
 }
 
 fn findings() -> Vec<Finding> {
-    // One CPU contends with nobody.
+    // One CPU has no contention.
     let several = |machine, counts: &[u32], config| -> Vec<Key> {
         let each = counts.iter().filter(|&&cpus| cpus > 1);
         each.map(|&cpus| on(machine, cpus, config, "faults/sec"))
@@ -186,13 +186,13 @@ fn findings() -> Vec<Finding> {
     let i7 = |config| several(I7, &I7_CPUS, config);
     let metatm = |config| several(METATM, &METATM_CPUS, config);
     let words = [
-        "more faults a second with magazines than with lists",
-        "fewer faults a second with magazines than with lists",
-        "as many faults a second with magazines as with lists",
+        "more faults per second with magazines than with lists",
+        "fewer faults per second with magazines than with lists",
+        "as many faults per second with magazines as with lists",
     ];
     vec![
         summary(
-            "On two to eight CPUs the document's machine handles {}, {} times; that of 2007, where moving a line is dearer, {} times, on 2 to 32 CPUs (simulated). The document lost 1 to 7 %.",
+            "On 2 to 8 CPUs the document's machine handles {}, {} times; that of 2007, where moving a cache line costs more, {} times, on 2 to 32 CPUs (simulated). In the document magazines lose 1 to 7 %.",
             [
                 word(i7("magazine-2013"), i7("list-2007"), words),
                 gmean(i7("magazine-2013"), i7("list-2007"), 3),
@@ -200,7 +200,7 @@ fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "On 32 CPUs of the machine of 2007 `brickyard` handles {} times the faults of per-CPU lists, and {} times its own of one CPU (simulated).",
+            "On 32 CPUs of the machine of 2007 `brickyard` handles {} times the faults of per-CPU lists, and {} times as many as it does on one CPU (simulated).",
             [
                 times(
                     on(METATM, 32, "brickyard", "faults/sec"),
@@ -215,7 +215,7 @@ fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "Two real threads of this host handle {} times the faults with `brickyard` that they do with per-CPU lists.",
+            "Two real threads of this host handle {} times as many faults with `brickyard` as with per-CPU lists.",
             [times(
                 key("host", "threads-2", "brickyard", "faults/sec"),
                 key("host", "threads-2", "list-2007", "faults/sec"),

@@ -14,7 +14,7 @@ use crate::document::{Claim, Document, Figure, Finding, Piece, Plot, Statistic, 
 
 const EXPERIMENT: &str = "slab";
 pub(super) const SLQB: &str = "slqb-2008";
-/// What the document is about, then the others.
+/// The heap that the document is about, then the others.
 const HEAPS: [&str; 4] = ["slqb-2008", "system", "brickyard-pinned", "brickyard"];
 const PERCENTILES: [&str; 2] = ["p99.9", "p99.99"];
 
@@ -23,7 +23,7 @@ fn socket(threads: u32, heap: &str, metric: &str) -> Key {
     Key::new(EXPERIMENT, "host", &workload, heap, metric)
 }
 
-/// CPU time of a socket's objects, with one task.
+/// Returns the key of the CPU time of a socket's objects, with one task.
 pub(super) fn alone(heap: &str) -> Vec<Key> {
     vec![socket(1, heap, "cpu")]
 }
@@ -49,7 +49,7 @@ pub(super) fn document() -> Document {
 fn time() -> Table {
     let alone = socket(1, SLQB, "pair");
     let eight = socket(8, SLQB, "pair");
-    // Eight tasks share the CPUs of this host, so the wall clock says how many CPUs it has: the
+    // Eight tasks share the CPUs of this host, so wall-clock time shows how many CPUs it has: the
     // direction is judged by CPU time.
     let cpu = Figure::mean(socket(8, SLQB, "cpu")).against(socket(1, SLQB, "cpu"));
     let cpu = cpu.printed("1.669").judged(1.285 / 1.669, Claim::Untested);
@@ -83,7 +83,7 @@ fn time() -> Table {
 
 fn parts() -> Table {
     let share = |metric| {
-        Figure::held(
+        Figure::compared(
             Statistic::Share,
             socket(1, SLQB, metric),
             socket(1, SLQB, "cpu"),
@@ -99,7 +99,7 @@ fn parts() -> Table {
     };
     Table {
         id: "slab-parts".to_owned(),
-        title: "Inside kmem_cache_alloc: what its samples are spent on".to_owned(),
+        title: "Inside kmem_cache_alloc: where its samples fall".to_owned(),
         about: words::PARTS.to_owned(),
         head: vec![columns(&["samples (added up)", "% of kmem_cache_alloc"])],
         lines: vec![
@@ -160,11 +160,11 @@ fn today() -> Vec<Table> {
     };
     let rows = [1, 8].into_iter().flat_map(|threads| {
         [
-            ("wall clock, ns a pair", "pair"),
-            ("CPU time of one task, ns a pair", "cpu"),
-            ("of it zeroing, ns", "zeroing"),
+            ("wall clock, ns per pair", "pair"),
+            ("CPU time of one task, ns per pair", "cpu"),
+            ("zeroing, ns of it", "zeroing"),
             ("the rest, ns", "rest"),
-            ("what masking would add, ns", "masking"),
+            ("masking would add, ns", "masking"),
         ]
         .map(|(head, metric)| {
             let workload = format!("socket threads-{threads}");
@@ -183,8 +183,8 @@ fn today() -> Vec<Table> {
     ]
 }
 
-/// Of each round the slowest call in so many. One round in which the host did something else would
-/// carry a mean away, so medians and the largest stand here.
+/// Returns the table of the slowest calls of each round. One round in which the host was busy with
+/// something else would dominate a mean, so it has the median and the largest over the rounds.
 fn tails() -> Table {
     let columns = HEAPS.map(|_| [("median", 1), ("largest", 1)]).concat();
     let lines = PERCENTILES.map(|metric| {
@@ -209,9 +209,9 @@ fn plots() -> Vec<Plot> {
     vec![Plot {
         id: "slab-pair".to_owned(),
         title: "A socket's objects: an allocation and its free".to_owned(),
-        about: "CPU time of one task, alone and beside seven others.".to_owned(),
+        about: "CPU time of one task, alone and together with seven others.".to_owned(),
         x: names("tasks", &["alone", "8 tasks"]),
-        y: axis("ns a pair", Scale::Linear),
+        y: axis("ns per pair", Scale::Linear),
         curves: pairs.into(),
     }]
 }
@@ -219,7 +219,7 @@ fn plots() -> Vec<Plot> {
 fn findings() -> Vec<Finding> {
     let share = |metric| {
         Piece::Figure(
-            Figure::held(
+            Figure::compared(
                 Statistic::Share,
                 socket(1, SLQB, metric),
                 socket(1, SLQB, "cpu"),
@@ -234,7 +234,7 @@ fn findings() -> Vec<Finding> {
     let words = ["faster than alone", "slower than alone", "as fast as alone"];
     vec![
         summary(
-            "In the rebuilt SLQB zeroing has {} % of an allocation and its free, and masking interrupts would add {} % on top (CPU time on this host; published: 53 and 28 % of the allocation alone). A socket's objects take {} ns a pair with SLQB and {} with `brickyard`, {} times its speed.",
+            "In the rebuilt SLQB zeroing takes {} % of an allocation and its free, and masking interrupts would add {} % on top (CPU time on this host; published: 53 and 28 % of the allocation alone). A socket's objects take {} ns per pair with SLQB and {} with `brickyard`, {} times the speed.",
             [
                 share("zeroing"),
                 share("masking"),
@@ -244,7 +244,7 @@ fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "With eight tasks each one is {}: {} times the speed with SLQB (published: 0.77 times) and {} times with `brickyard` (CPU time of a task on this host, whose CPUs the eight share).",
+            "With SLQB each of eight tasks is {}: {} times the speed (published: 0.77 times); with `brickyard` it has {} times (CPU time of a task on this host, whose CPUs the eight share).",
             [
                 word(cpu(8, SLQB), cpu(1, SLQB), words),
                 gmean(cpu(8, SLQB), cpu(1, SLQB), 2),
@@ -252,7 +252,7 @@ fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "In the middle round one allocation in ten thousand takes {} cycles or more with SLQB and {} with `brickyard`.",
+            "In the median round one allocation in ten thousand takes {} cycles or more with SLQB and {} with `brickyard`.",
             [slowest(SLQB), slowest("brickyard")],
         ),
         directions(),

@@ -18,17 +18,17 @@ const KINDS: &str = "two-kinds-2005";
 /// Tries for a block of order 10.
 const TRIES: f64 = 275.0;
 
-/// What a row is of: machine, workload, metric, which way is better.
-type Of = (&'static str, &'static str, &'static str, Better);
+/// A measured quantity: machine, workload, metric, which way is better.
+type Quantity = (&'static str, &'static str, &'static str, Better);
 
-const EXTRACT: Of = ("desktop-2005", "extract", "elapsed", Better::Lower);
-const BUILD: Of = ("desktop-2005", "build", "elapsed", Better::Lower);
-const PAGE_TEST: Of = ("host", "page_test", "rate", Better::Higher);
-const BRK_TEST: Of = ("host", "brk_test", "rate", Better::Higher);
-const UNDER_LOAD: Of = ("desktop-2005", "under load", "huge-pages", Better::Higher);
-const AT_REST: Of = ("desktop-2005", "at rest", "huge-pages", Better::Higher);
+const EXTRACT: Quantity = ("desktop-2005", "extract", "elapsed", Better::Lower);
+const BUILD: Quantity = ("desktop-2005", "build", "elapsed", Better::Lower);
+const PAGE_TEST: Quantity = ("host", "page_test", "rate", Better::Higher);
+const BRK_TEST: Quantity = ("host", "brk_test", "rate", Better::Higher);
+const UNDER_LOAD: Quantity = ("desktop-2005", "under load", "huge-pages", Better::Higher);
+const AT_REST: Quantity = ("desktop-2005", "at rest", "huge-pages", Better::Higher);
 
-fn key((machine, workload, metric, _): Of, config: &str) -> Key {
+fn key((machine, workload, metric, _): Quantity, config: &str) -> Key {
     Key::new(EXPERIMENT, machine, workload, config, metric)
 }
 
@@ -54,13 +54,13 @@ pub(super) fn document() -> Document {
     }
 }
 
-/// The published direction. `brk_test` has none: it asks for no page, so that what is measured here
-/// is a control.
-fn direction(of: Of, clean: &str, kinds: &str) -> Option<f64> {
+/// Returns the published direction. `brk_test` has none: it allocates no page, so the measurement
+/// here is a control.
+fn direction(of: Quantity, clean: &str, kinds: &str) -> Option<f64> {
     (of != BRK_TEST).then(|| printed_speedup(of.3, clean, kinds))?
 }
 
-/// A line of the summary: both columns, and the difference as a number and in percent.
+/// Returns a line of the summary: both columns, and the difference as a number and in percent.
 fn difference_line(difference: &Difference) -> crate::document::Line {
     let &Difference {
         head,
@@ -73,13 +73,14 @@ fn difference_line(difference: &Difference) -> crate::document::Line {
     } = difference;
     let now = || key(of, KINDS);
     let before = || key(of, CLEAN);
-    let of_percent = Figure::held(Statistic::DifferencePercent, now(), before()).printed(percent);
+    let of_percent =
+        Figure::compared(Statistic::DifferencePercent, now(), before()).printed(percent);
     let speedup = direction(of, clean, kinds);
     let claim = match speedup {
         Some(1.0) => Claim::Noise,
         _ => Claim::Untested,
     };
-    let of_difference = Figure::held(Statistic::Difference, now(), before()).decimals(decimals);
+    let of_difference = Figure::compared(Statistic::Difference, now(), before()).decimals(decimals);
     let of_difference = match difference {
         Some(text) => of_difference.printed(text),
         None => of_difference,
@@ -127,8 +128,8 @@ fn build() -> Table {
     }
 }
 
-/// The two tests of AIM9 that are run here, by name.
-fn measured(test: &str) -> Option<Of> {
+/// Returns the quantity of one of the two AIM9 tests that are run here, by name.
+fn measured(test: &str) -> Option<Quantity> {
     match test {
         "page_test" => Some(PAGE_TEST),
         "brk_test" => Some(BRK_TEST),
@@ -187,7 +188,7 @@ fn aim9_differences() -> Table {
             return line(aim9_head(test), cells.into());
         };
         let now = || key(of, KINDS);
-        let compare = |statistic| Figure::held(statistic, now(), key(of, CLEAN));
+        let compare = |statistic| Figure::compared(statistic, now(), key(of, CLEAN));
         let percent = directed(
             compare(Statistic::Gain).printed(test.percent),
             direction(of, clean, kinds),

@@ -1,5 +1,5 @@
-//! One sentence over all documents: how the default allocator does against those of before, what it
-//! does not win included.
+//! One sentence over all documents: how the default allocator compares with the earlier ones,
+//! including where it loses.
 
 use super::{build, mobility, pagealloc, pft, slab};
 use crate::data::Key;
@@ -9,11 +9,12 @@ const OURS: &str = "brickyard";
 const LISTS: &str = "list-2007";
 const UNGROUPED: &str = "vanilla";
 
-/// Nearer to 1 than this nobody wins.
+/// A speedup no further from 1 than this counts as even.
 const EVEN: f64 = 0.02;
 
-/// Who wins over all, by how much, and where not. Each word is chosen by its figure. Quick runs
-/// have all of these figures; where one is lacking, the sentence falls away.
+/// Returns the sentence on where the default allocator wins, by how much, and where it loses. Each
+/// word is chosen by its figure. Quick runs have all of these figures; if one is missing, the
+/// sentence is left out.
 #[must_use]
 pub fn winner() -> Finding {
     let word = |keys: fn(&str) -> Vec<Key>, against| {
@@ -24,7 +25,7 @@ pub fn winner() -> Finding {
         build::gmean(keys(OURS), keys(against), decimals)
     };
     build::summary(
-        "Over all, `brickyard` {} in what a page costs ({} times the speed of per-CPU lists on this host), {} in page faults ({} times theirs a second on 32 simulated CPUs), {} in huge pages under load ({} times those of grouping by lists, {} times those of no grouping; replayed), {} in huge pages at rest ({} times those of grouping by lists, {} times those of no grouping), and {} in a socket's objects ({} times the speed of SLQB on this host).",
+        "Overall, `brickyard` {} in the cost of a page ({} times the speed of per-CPU lists on this host), {} in page faults ({} times as many per second as lists on 32 simulated CPUs), {} in huge pages under load ({} times as many as grouping by lists, {} times as many as no grouping; replayed), {} in huge pages at rest ({} times as many as grouping by lists, {} times as many as no grouping), and {} in a socket's objects ({} times the speed of SLQB on this host).",
         [
             word(pagealloc::all_batches, LISTS),
             times(pagealloc::all_batches, LISTS, 1),

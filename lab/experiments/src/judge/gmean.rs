@@ -1,4 +1,4 @@
-//! The geometric mean of several speedups, and what it may vary by.
+//! The geometric mean of several speedups, and its interval.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,15 @@ use brickyard_report::{IntervalMethod, RatioInterval, Runs, Summary};
 use super::sides::{Sides, speedup};
 use super::statistic::mean;
 
-/// The geometric mean of the speedups of all these. None where one has none: a side that is zero.
+/// Returns the geometric mean of the speedups of all these; none if one of them has no speedup, as
+/// one of its sides is zero.
 pub(super) fn of(all: &[Sides<'_>]) -> Option<f64> {
     let logarithms = all.iter().map(|sides| Some(sides.speedup()?.ln()));
     Some(mean(&logarithms.collect::<Option<Vec<f64>>>()?)?.exp())
 }
 
-/// Its 95 % interval: Student's t of what each run's geometric mean is, over the runs that all of
-/// those have that vary. None where these are fewer than two.
+/// Returns its 95 % interval: Student's t over the geometric means of the single runs, of those
+/// runs that all varying pairs of sides have. None if these are fewer than two.
 pub(super) fn interval(all: &[Sides<'_>]) -> Option<RatioInterval> {
     let (exact, varying): (Vec<&Sides<'_>>, Vec<&Sides<'_>>) =
         all.iter().partition(|sides| sides.is_exact());

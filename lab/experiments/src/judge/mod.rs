@@ -1,38 +1,37 @@
-//! From a figure to its number, and to what may be said of its direction.
+//! Computes the value of a figure, and what can be concluded about its direction.
 //!
-//! Two sides are compared over the runs that both have (the same seeds, or the same rounds): a side
-//! that had more runs than the other, in a quick or an interrupted run, did other work in them.
-//! Only sides that share no run are taken for independent.
+//! Two sides are compared over the runs that both have (the same seeds, or the same rounds): if one
+//! side had more runs, in a quick or an interrupted run, it did other work in the extra ones. Only
+//! sides without a common run are treated as independent.
 //!
-//! Three things are told apart, because readers mix them up:
-//! - the **interval** of the speedup: below ten samples a side by Student's t of the logarithms,
-//!   from ten on by the bootstrap ([`ratio_interval`](brickyard_report::ratio_interval)). It
-//!   decides the verdict. That of a geometric mean over several keys is Student's t of each run's
-//!   mean logarithm.
-//! - **p**: of six pairs or more the test of the documents, Wilcoxon's signed-rank test (fewer
-//!   cannot reach 5 %); of two to five pairs the paired t test; of what is not in pairs Welch's t
-//!   test.
-//! - **p after Holm**: the same, corrected for all directions of the same document that are judged;
-//!   in today's tables, for all comparisons of the document's tables of today. Tests of the very
-//!   same samples are one test. A star stands only for this one.
+//! Three quantities are distinguished, because they are easily confused:
+//! - the **interval** of the speedup: with fewer than ten samples on a side by Student's t of the
+//!   logarithms, from ten on by the bootstrap
+//!   ([`ratio_interval`](brickyard_report::ratio_interval)). It decides the verdict. That of a
+//!   geometric mean over several keys is Student's t of each run's mean logarithm.
+//! - **p**: with six pairs or more the documents' own test, Wilcoxon's signed-rank test (fewer
+//!   cannot reach 5 %); with two to five pairs the paired t test; without pairs Welch's t test.
+//! - **p after Holm**: the same, corrected for all judged directions of the same document; in
+//!   today's tables, for all comparisons of the document's tables of today. Tests of the very same
+//!   samples count as one. Only this one earns an asterisk.
 //!
 //! Replayed samples, and several simulated ones, that do not vary on either side ([`CONSTANT`]) are
-//! exact: there is nothing to test and no interval, and the sign counts. One simulated run says
-//! nothing: another seed may give another.
+//! exact: there is nothing to test and no interval, and the sign counts. One simulated run decides
+//! nothing: another seed may give another result.
 //!
-//! A verdict compares directions, nothing more. "Within noise" is also said of a difference that is
-//! real, since simulated runs with one seed do the same work, but less than a tenth of what was
-//! published (of its logarithm): what moved the published figure was then something else. Where a
-//! document published a difference below 1 % ([`NONE`]) that it does not call significant, or one
-//! that it calls noise itself, it published none: then the whole interval (of exact samples: the
-//! value) must lie within 1 %, or within what the document calls noise, for "no difference in
-//! either", and wholly outside for "a difference here alone". These are no directions, and are
-//! counted apart.
+//! A verdict compares directions, nothing more. "Within noise" also covers a difference that is
+//! real, since simulated runs with one seed do the same work, but less than a tenth of the
+//! published one (of its logarithm): something else then moved the published figure. If a document
+//! published a difference below 1 % ([`NONE`]) that it does not call significant, or one that it
+//! calls noise itself, it counts as having published none: then the whole interval (of exact
+//! samples: the value) must be within 1 %, or within what the document calls noise, for "no
+//! difference in either", and wholly outside for "a difference here alone". These are no
+//! directions, and are counted separately.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `sides` | two sides: their common runs, interval and p |
-//! | `statistic` | the number of a statistic |
+//! | `statistic` | the value of a statistic |
 //! | `gmean` | the geometric mean over several keys, and its interval |
 //! | `verdict` | how a measured direction compares with the published one |
 
@@ -55,43 +54,43 @@ pub use sides::{CONSTANT, PAIRS_LEAST};
 pub use statistic::mean;
 pub use verdict::{NEGLIGIBLE, NONE, Verdict};
 
-/// What a figure came to.
+/// The computed value of a figure, and its comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
-    /// The number, before it is scaled for show.
+    /// The value, before it is scaled for display.
     pub value: f64,
     /// Its unit: that of the samples, `times`, or `%`.
     pub unit: String,
-    /// The rows that it is made of, as places of [`Data::row`]; those of `of` first.
+    /// The rows that it is computed from, as indices for [`Data::row`]; those of `of` first.
     pub rows: Vec<usize>,
-    /// How many samples of `of`; of a geometric mean, how many keys.
+    /// The number of samples of `of`; of a geometric mean, the number of keys.
     pub n: usize,
     /// How many times better than `against`; above 1 is better.
     pub speedup: Option<f64>,
-    /// The 95 % interval of `speedup`; none where it is exact, and where the samples do not say.
+    /// The 95 % interval of `speedup`; none if it is exact or the samples are too few.
     pub interval: Option<(f64, f64)>,
-    /// How the interval was found, in words; none where there is none.
+    /// How the interval was computed, in words; none if there is none.
     pub interval_by: Option<&'static str>,
-    /// Is there a `speedup` that cannot come out otherwise?
+    /// Whether there is a `speedup` that every run would reproduce exactly.
     pub exact: bool,
     /// Hedges' g of the two: above 0 is better.
     pub effect: Option<f64>,
-    /// Of the test that the module tells of.
+    /// The p of the test that the module documentation describes.
     pub p: Option<f64>,
     /// The same after Holm's correction.
     pub p_holm: Option<f64>,
-    /// How the direction compares. None where it is not judged.
+    /// How the direction compares. None if it is not judged.
     pub verdict: Option<Verdict>,
 }
 
 impl Judgement {
-    /// The star: is p below 5 % after the correction?
+    /// Returns true if p is below 5 % after the correction, which earns an asterisk.
     #[must_use]
     pub fn is_significant(&self) -> bool {
         self.p_holm.is_some_and(|p| p < 0.05)
     }
 
-    /// A number that is held against nothing.
+    /// Returns the judgement of a value that is compared with nothing.
     pub(crate) fn alone(value: f64, unit: &str, rows: Vec<usize>, n: usize) -> Self {
         Self {
             value,
@@ -109,30 +108,30 @@ impl Judgement {
         }
     }
 
-    fn has_interval(&mut self, found: Option<RatioInterval>) {
+    fn set_interval(&mut self, found: Option<RatioInterval>) {
         self.interval = found.map(|found| (found.low, found.high));
         self.interval_by = found.map(|found| found.method.name());
     }
 }
 
-/// What two sets of samples are held together for.
+/// The keys of the two sides of a comparison.
 type Pair = (Vec<Key>, Vec<Key>);
 
-/// Judges the figures of documents by the rows that there are.
+/// Computes the figures of documents from the rows of a run.
 #[derive(Debug)]
 pub struct Judge<'d> {
     data: &'d Data,
-    // p after Holm's correction: of the directions that are judged, and of the comparisons of
-    // today's tables.
+    // p after Holm's correction: of the judged directions, and of the comparisons in today's
+    // tables.
     judged: HashMap<Pair, f64>,
     today: HashMap<Pair, f64>,
-    // Resampling is the costly part, and one pair of sides stands in several figures.
+    // Resampling is the expensive part, and several figures have the same pair of sides.
     intervals: RefCell<HashMap<Pair, Option<RatioInterval>>>,
 }
 
 impl<'d> Judge<'d> {
-    /// A judge by these rows. Tests every direction of `documents`, and every comparison of their
-    /// tables of today, once, for the correction.
+    /// Returns a judge for these rows. Tests every direction of `documents`, and every comparison
+    /// of their tables of today, once, for the correction.
     #[must_use]
     pub fn new(documents: &[Document], data: &'d Data) -> Self {
         let mut judge = Self {
@@ -153,8 +152,8 @@ impl<'d> Judge<'d> {
         judge
     }
 
-    /// The p of these figures, corrected for one another. Figures of the very same samples are one
-    /// test.
+    /// Returns the p of these figures, corrected for their number. Figures of the very same samples
+    /// are one test.
     fn family<'f>(&self, figures: impl Iterator<Item = &'f Figure>) -> HashMap<Pair, f64> {
         let mut tests: Vec<(Sides<'_>, f64)> = Vec::new();
         let mut of_pair: HashMap<Pair, usize> = HashMap::new();
@@ -166,7 +165,7 @@ impl<'d> Judge<'d> {
             let Some(p) = sides.p() else { continue };
             let known = tests
                 .iter()
-                .position(|(other, _)| other.is_one_with(&sides));
+                .position(|(other, _)| other.is_same_test(&sides));
             let place = known.unwrap_or_else(|| {
                 tests.push((sides, p));
                 tests.len() - 1
@@ -178,7 +177,8 @@ impl<'d> Judge<'d> {
         pairs.map(|(pair, place)| (pair, adjusted[place])).collect()
     }
 
-    /// What a figure came to. None where its rows are not there, or do not give such a number.
+    /// Returns the judgement of a figure; none if its rows are missing or the statistic is
+    /// undefined for them.
     #[must_use]
     pub fn judge(&self, figure: &Figure) -> Option<Judgement> {
         if figure.statistic == Statistic::GmeanSpeedup {
@@ -196,7 +196,7 @@ impl<'d> Judge<'d> {
         Some(judgement)
     }
 
-    /// Fills in what a comparison says.
+    /// Fills in the comparison.
     fn compare(&self, figure: &Figure, sides: &Sides<'_>, out: &mut Judgement) {
         if figure.statistic.is_of_scatter() {
             return;
@@ -207,7 +207,7 @@ impl<'d> Judge<'d> {
         if !sides.is_exact() {
             let mut intervals = self.intervals.borrow_mut();
             let interval = intervals.entry(pair.clone());
-            out.has_interval(*interval.or_insert_with(|| sides.interval()));
+            out.set_interval(*interval.or_insert_with(|| sides.interval()));
             let (of, against) = (&sides.of, &sides.against);
             out.effect = hedges_g(&of.values, &against.values).and_then(|g| match of.better {
                 Better::Higher => Some(g),
@@ -219,22 +219,22 @@ impl<'d> Judge<'d> {
         // A figure is in one family at most, and only its p is corrected.
         if figure.judged == Judged::Yes {
             out.p_holm = self.judged.get(&pair).copied();
-            let said = figure.published;
-            out.verdict = said.and_then(|said| verdict::of(said, out));
+            let published = figure.published;
+            out.verdict = published.and_then(|published| verdict::of(published, out));
         } else if is_compared_today(figure) {
             out.p_holm = self.today.get(&pair).copied();
         }
     }
 
-    /// Both sides of a figure that has two.
+    /// Returns both sides of a figure that has two.
     fn sides(&self, figure: &Figure) -> Option<Sides<'d>> {
         let of = self.data.samples(figure.of.first()?)?;
         let against = self.data.samples(figure.against.first()?)?;
         Some(Sides::new(of, against))
     }
 
-    /// The geometric mean over those keys of which both sides are there. None where one of them has
-    /// no ratio.
+    /// Returns the geometric mean over those keys for which both sides have rows; none if one of
+    /// them has no ratio.
     fn gmean(&self, figure: &Figure) -> Option<Judgement> {
         let pairs = figure.of.iter().zip(&figure.against);
         let there = pairs.filter_map(|(of, against)| {
@@ -251,13 +251,13 @@ impl<'d> Judge<'d> {
         judgement.speedup = Some(value);
         judgement.exact = there.iter().all(Sides::is_exact);
         if !judgement.exact {
-            judgement.has_interval(gmean::interval(&there));
+            judgement.set_interval(gmean::interval(&there));
         }
         Some(judgement)
     }
 }
 
-/// What one side says by itself.
+/// Returns the judgement of one side by itself.
 fn alone(statistic: Statistic, value: f64, of: &Samples<'_>) -> Judgement {
     let unit = match statistic {
         Statistic::Speedup | Statistic::GmeanSpeedup => "times",
@@ -267,7 +267,7 @@ fn alone(statistic: Statistic, value: f64, of: &Samples<'_>) -> Judgement {
     Judgement::alone(value, unit, of.rows.clone(), of.values.len())
 }
 
-/// Is a figure, if it stands in a table of today, one of those whose p is corrected there?
+/// Returns true if the p of a figure in a table of today is corrected.
 fn is_compared_today(figure: &Figure) -> bool {
     figure.judged == Judged::No
         && !figure.against.is_empty()

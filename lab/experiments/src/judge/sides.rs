@@ -1,4 +1,4 @@
-//! Two sides of a comparison: the runs that both have, and what they say of the difference.
+//! The two sides of a comparison: the runs that both have, and the tests of their difference.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub const PAIRS_LEAST: usize = 6;
 /// Samples whose span is not more than this part of the largest do not vary.
 pub const CONSTANT: f64 = 1e-6;
 
-/// The samples of a figure, and those that it is held against.
+/// The samples of a figure, and those that it is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sides<'d> {
     pub(super) of: Samples<'d>,
@@ -23,7 +23,8 @@ pub(super) struct Sides<'d> {
 }
 
 impl<'d> Sides<'d> {
-    /// Of both the runs that both have; all, where they have none in common.
+    /// Returns both sides reduced to the runs that both have; all runs, if they have none in
+    /// common.
     pub(super) fn new(of: Samples<'d>, against: Samples<'d>) -> Self {
         let runs = |side: &Samples<'_>| side.runs.iter().copied().collect::<BTreeSet<u32>>();
         let common: BTreeSet<u32> = runs(&of).intersection(&runs(&against)).copied().collect();
@@ -41,8 +42,8 @@ impl<'d> Sides<'d> {
         }
     }
 
-    /// Are these the same samples, so that a test of the one is a test of the other?
-    pub(super) fn is_one_with(&self, other: &Self) -> bool {
+    /// Returns true if these are the same samples, so that a test of one is a test of the other.
+    pub(super) fn is_same_test(&self, other: &Self) -> bool {
         let same = |a: &Samples<'_>, b: &Samples<'_>| {
             let rows = a.rows == b.rows;
             let values = a.kind.is_exact() && b.kind.is_exact() && a.values == b.values;
@@ -51,7 +52,7 @@ impl<'d> Sides<'d> {
         same(&self.of, &other.of) && same(&self.against, &other.against)
     }
 
-    /// How many times better the mean is. None where one side's is not above zero.
+    /// Returns how many times better the mean is; none if that of one side is not above zero.
     pub(super) fn speedup(&self) -> Option<f64> {
         speedup(
             self.of.better,
@@ -60,7 +61,7 @@ impl<'d> Sides<'d> {
         )
     }
 
-    /// Can neither side come out otherwise?
+    /// Returns true if no side would differ in another run.
     pub(super) fn is_exact(&self) -> bool {
         [&self.of, &self.against].into_iter().all(|side| {
             let (low, high) = side
@@ -78,9 +79,9 @@ impl<'d> Sides<'d> {
         })
     }
 
-    /// The 95 % interval of the speedup.
+    /// Returns the 95 % interval of the speedup.
     pub(super) fn interval(&self) -> Option<RatioInterval> {
-        // Better, when lower, is the other way up.
+        // If lower is better, the ratio is inverted.
         let (top, bottom) = match self.of.better {
             Better::Higher => (&self.of.values, &self.against.values),
             Better::Lower => (&self.against.values, &self.of.values),
@@ -89,7 +90,7 @@ impl<'d> Sides<'d> {
         ratio_interval(top, bottom, self.runs)
     }
 
-    /// p of the test that fits. None of what is exact.
+    /// Returns the p of the test that fits the samples; none if they are exact.
     pub(super) fn p(&self) -> Option<f64> {
         if self.is_exact() {
             return None;
@@ -105,7 +106,7 @@ impl<'d> Sides<'d> {
     }
 }
 
-/// The samples of these runs.
+/// Returns the samples of these runs.
 fn only<'d>(side: Samples<'d>, runs: &BTreeSet<u32>) -> Samples<'d> {
     let wanted: Vec<usize> = (0..side.runs.len())
         .filter(|&place| runs.contains(&side.runs[place]))
@@ -118,8 +119,8 @@ fn only<'d>(side: Samples<'d>, runs: &BTreeSet<u32>) -> Samples<'d> {
     }
 }
 
-/// How many times better: above 1 is better, whichever way the metric goes. None where one side is
-/// not above zero, and where neither way is better.
+/// Returns how many times better `now` is: above 1 is better, whichever way the metric goes. None
+/// if one side is not above zero, or if neither way is better.
 pub(super) fn speedup(better: Better, now: f64, before: f64) -> Option<f64> {
     if now <= 0.0 || before <= 0.0 {
         return None;

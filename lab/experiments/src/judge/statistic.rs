@@ -1,4 +1,4 @@
-//! The number of a statistic.
+//! The value of a statistic.
 
 use brickyard_report::{Better, INTERVAL_DEVIATIONS, Summary, gain_percent};
 
@@ -6,13 +6,13 @@ use super::sides::speedup;
 use crate::data::Samples;
 use crate::document::Statistic;
 
-/// The mean. None of none, and of what is no number.
+/// Returns the mean; none if there are no values, or if one is not a number.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     Summary::of(values).ok()?.mean()
 }
 
-/// The number of a statistic. `against` is needed by those that compare.
+/// Returns the value of a statistic. Those that compare need `against`.
 pub(super) fn of(
     statistic: Statistic,
     of: &Samples<'_>,
@@ -20,7 +20,7 @@ pub(super) fn of(
 ) -> Option<f64> {
     let summary = Summary::of(&of.values).ok()?;
     let both = || Some((summary.mean()?, mean(&against?.values)?));
-    // Of what is not above 0 there are no percent.
+    // A percentage needs a baseline above 0.
     let percent = || both().filter(|&(_, whole)| whole > 0.0);
     let gain = |better, part: fn(&Summary) -> Option<f64>| {
         let before = part(&Summary::of(&against?.values).ok()?)?;

@@ -5,11 +5,11 @@ use serde::Serialize;
 use super::Judgement;
 use crate::document::{Claim, Published};
 
-/// The part of a published difference, as a logarithm, below which a measured one is none.
+/// A measured difference below this fraction of the published one (of its logarithm) is negligible.
 pub const NEGLIGIBLE: f64 = 0.1;
 
-/// A published difference below this, as a part of the whole, is none, unless the document calls it
-/// significant; and so is a measured one beside it.
+/// A published relative difference below this counts as none, unless the document calls it
+/// significant; so does a measured one that is compared with it.
 pub const NONE: f64 = 0.01;
 
 /// How a measured direction compares with the published one.
@@ -18,20 +18,20 @@ pub const NONE: f64 = 0.01;
 pub enum Verdict {
     /// The same direction.
     Same,
-    /// The other one.
+    /// The opposite direction.
     Opposite,
-    /// The samples do not tell which, or the difference is negligible.
+    /// The samples cannot decide, or the difference is negligible.
     WithinNoise,
     /// No difference was published, and there is none.
     NoDifference,
     /// No difference was published, and there is one.
     OnlyHere,
-    /// No difference was published, and the samples do not tell whether there is one.
+    /// No difference was published, and the samples cannot decide whether there is one.
     Unclear,
 }
 
 impl Verdict {
-    /// All of them. The last three are of what no direction was published for.
+    /// All of them. The last three are for figures without a published direction.
     pub const ALL: [Self; 6] = [
         Self::Same,
         Self::Opposite,
@@ -41,7 +41,7 @@ impl Verdict {
         Self::Unclear,
     ];
 
-    /// In words.
+    /// Returns its name in pages and files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,11 +55,11 @@ impl Verdict {
     }
 }
 
-/// The verdict on what was published. None where it has no direction, or none was measured, or only
-/// once where another run may say otherwise.
-pub(super) fn of(said: Published, found: &Judgement) -> Option<Verdict> {
+/// Returns the verdict on a published figure; none if it has no direction, if none was measured, or
+/// if there is only one run and another one may differ.
+pub(super) fn of(published: Published, found: &Judgement) -> Option<Verdict> {
     let speedup = found.speedup?;
-    // One run that could have come out otherwise says nothing.
+    // One run of something that varies decides nothing.
     if !found.exact && found.n < 2 {
         return None;
     }
@@ -68,14 +68,14 @@ pub(super) fn of(said: Published, found: &Judgement) -> Option<Verdict> {
     } else {
         found.interval
     };
-    verdict(said, range)
+    verdict(published, range)
 }
 
-/// `range` is where the measured speedup lies: its interval, or what is exact itself; none where
-/// the samples do not say.
-fn verdict(said: Published, range: Option<(f64, f64)>) -> Option<Verdict> {
-    let published = said.speedup?.ln();
-    let (is_none, none) = match said.claim {
+/// Returns the verdict if the measured speedup is within `range`: its interval, or twice the same
+/// value if it is exact; none if the samples are too few.
+fn verdict(figure: Published, range: Option<(f64, f64)>) -> Option<Verdict> {
+    let published = figure.speedup?.ln();
+    let (is_none, none) = match figure.claim {
         Claim::Significant => (false, 0.0),
         Claim::Noise => (true, published.abs().max(NONE.ln_1p())),
         Claim::Untested => (published.abs() < NONE.ln_1p(), NONE.ln_1p()),
@@ -120,23 +120,23 @@ mod tests {
             (1.02, Untested, clear, Same),
             (0.98, Untested, clear, Opposite),
             (1.02, Untested, Some((0.99, 1.07)), WithinNoise),
-            // A tenth of what was published is the least that counts.
+            // Less than a tenth of the published difference does not count.
             (1.50, Untested, clear, WithinNoise),
             (1.02, Untested, exactly(1.0), WithinNoise),
-            // Whichever way it points; but of a ratio, so that a loss can be large beside any gain.
+            // Whichever way it points; but measured as a ratio, so that a large loss counts.
             (0.50, Untested, clear, WithinNoise),
             (1.015, Significant, exactly(0.99993), WithinNoise),
             (0.90, Untested, clear, Opposite),
             (14.5, Untested, exactly(0.25), Opposite),
             (24.0, Untested, exactly(1.667), Same),
             (24.0, Untested, exactly(1.2), WithinNoise),
-            // One run each: exact or nothing.
+            // One run on each side: exact, or not judged.
             (1.02, Untested, exactly(1.03), Same),
             (0.98, Untested, exactly(1.0021), Opposite),
             (0.98, Untested, exactly(1.0019), WithinNoise),
             (1.02, Untested, None, WithinNoise),
             (1.0, Untested, None, Unclear),
-            // None published: it is to lie within 1 %, wholly.
+            // None published: the whole interval must be within 1 %.
             (1.0, Untested, Some((0.995, 1.005)), NoDifference),
             (1.009, Noise, Some((1.0005, 1.002)), NoDifference),
             (0.991, Untested, Some((0.9, 1.2)), Unclear),
@@ -146,22 +146,22 @@ mod tests {
             (1.0, Untested, Some((0.96, 0.98)), OnlyHere),
             (1.0, Untested, exactly(1.009), NoDifference),
             (1.0, Untested, exactly(1.02), OnlyHere),
-            // What the document calls noise is none, however large.
+            // What the document calls noise counts as no difference, however large.
             (1.04, Noise, exactly(1.03), NoDifference),
             (0.96, Noise, exactly(1.03), NoDifference),
             (0.96, Noise, exactly(1.05), OnlyHere),
             (1.04, Noise, Some((0.9, 1.2)), Unclear),
-            // Small, but called significant: a direction as any other.
+            // Small, but called significant: a direction like any other.
             (1.005, Significant, clear, Same),
             (0.995, Significant, clear, Opposite),
         ] {
-            let said = Published {
+            let figure = Published {
                 text: "",
                 speedup: Some(published),
                 claim,
             };
             let case = format!("{published} {claim:?} {range:?}");
-            assert_eq!(verdict(said, range), Some(expected), "{case}");
+            assert_eq!(verdict(figure, range), Some(expected), "{case}");
         }
     }
 }

@@ -1,4 +1,4 @@
-// A button beside each piece of code that copies it.
+// Adds a button to each piece of code that copies it.
 
 function addCopy(code) {
   const button = element("button", { type: "button", class: "copy" }, "Copy");
@@ -6,13 +6,13 @@ function addCopy(code) {
     const text = code.querySelector("code").textContent;
     const done = await copied(text, code);
     button.textContent = done ? "Copied" : "Press Ctrl+C";
-    byId("said").textContent = done ? "Copied" : "The text is selected: copy it by Ctrl+C";
+    byId("status").textContent = done ? "Copied" : "The text is selected: press Ctrl+C to copy it";
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   });
   code.append(button);
 }
 
-// A page from a file may not reach the clipboard: then the text is selected, for the reader to copy.
+// A page opened as a file may have no access to the clipboard: then the text is selected for the reader to copy.
 async function copied(text, code) {
   try {
     await navigator.clipboard.writeText(text);
@@ -25,7 +25,7 @@ async function copied(text, code) {
 
 document.querySelectorAll("main .code").forEach(addCopy);
 
-// What is folded is printed too, but for the points of plots.
+// Folded text is printed too, except for the points of plots.
 addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((details) => {
   if (details.closest(".plotted")) return;
   details.open = true;

@@ -1,4 +1,4 @@
-// The dialog of a figure: its number, what it was tested for, its raw rows, and the commands that repeat them.
+// The dialog of a figure: its number, the results of its tests, its raw rows, and the commands that measure them again.
 
 const COLUMNS = ["machine", "workload", "config", "metric", "run", "at", "value", "unit", "cell", "seed", "kind", "host"];
 const ROWS_MAX = 1000;
@@ -8,15 +8,15 @@ let opener = null;
 
 const digits = (text, count = 4) => String(Number(Number(text).toPrecision(count)));
 
-// The statistic in words. A table may turn the sign of its numbers, as its document does.
+// Returns the statistic in words. A table may invert the sign of its numbers, as its document does.
 function statisticOf({ statistic, scale }) {
   const [words, better] = embedded().statistics[statistic] ?? [statistic, null];
   if (better === null) return words;
   if (Number(scale ?? 1) > 0) return `${words}; ${better} is better`;
-  return `${words}, with its sign turned: ${better === "positive" ? "negative" : "below -1"} is better`;
+  return `${words}, with its sign inverted: ${better === "positive" ? "negative" : "below -1"} is better`;
 }
 
-// The number of the heading before it was rounded; and what the rows give, where it is shown as a multiple of that.
+// Returns the number of the heading before it was rounded; if it is shown as a multiple, also the value from the rows.
 function exactly({ value, unit, scale }) {
   const given = `${value} ${unit}`;
   return scale === undefined ? given : `${Number(value) * Number(scale)}, which is ${scale} times ${given}`;
@@ -25,7 +25,7 @@ function exactly({ value, unit, scale }) {
 function facts(figure) {
   const data = figure.dataset;
   const list = [["Statistic", statisticOf(data)]];
-  list.push(["To the last digit", exactly(data)]);
+  list.push(["Unrounded", exactly(data)]);
   if (data.published !== undefined) list.push(["Published", data.published]);
   list.push([data.statistic === "gmean-speedup" ? "Pairs" : "Samples", data.n]);
   if (data.speedup !== undefined) list.push(["Speedup over the baseline", `${digits(data.speedup)} times; above 1 is better`]);
@@ -39,7 +39,7 @@ function facts(figure) {
 
 const classOf = (column) => (["run", "at", "value"].includes(column) ? { class: "number" } : {});
 
-// A column in which all rows are alike is told once, above.
+// Fills the table of rows. A column in which all rows are equal is left out and returned, to be shown once above.
 function fillRows(rows) {
   const table = byId("rows-table");
   const shown = COLUMNS.filter((column) => rows.some((row) => row[column] !== undefined));
@@ -65,7 +65,7 @@ function fillCommands(rows) {
   if (left > 0) byId("rows-commands").append(element("p", {}, `and ${left} more ${left === 1 ? "cell, which is" : "cells, which are"} in the column "cell"`));
 }
 
-// What the figure is of, for the heading: what all its own rows have in common.
+// Returns what all own rows of a figure have in common, for the heading.
 function named(rows) {
   const common = (column) => (rows.every((row) => row[column] === rows[0][column]) ? rows[0][column] : null);
   return ["config", "workload", "metric", "machine"].map(common).filter(Boolean).join(" \u00b7 ");
@@ -96,7 +96,7 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// A figure does what a button does, so it takes a button's keys too.
+// A figure acts as a button, so it takes a button's keys too.
 document.addEventListener("keydown", (event) => {
   const figure = event.target.closest?.("a.figure");
   const plain = !event.ctrlKey && !event.metaKey && !event.altKey;

@@ -1,4 +1,4 @@
-//! All rows as compact JSON in the page: words once, rows as numbers in the order of
+//! All rows as compact JSON in the page: each text once, and rows as numbers in the order of
 //! [`Data::row`](crate::data::Data::row).
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,18 +14,18 @@ use crate::document::Statistic;
 /// What the script reads.
 #[derive(Serialize)]
 struct Embedded {
-    /// The statistics by name: in words, and which of their numbers are better.
+    /// The statistics by name: their description, and which of their numbers are better.
     statistics: BTreeMap<&'static str, (&'static str, Option<&'static str>)>,
     hosts: Vec<String>,
-    /// Name, kind, seed, host, command. The seed as text: it may be larger than a script's whole
-    /// numbers.
+    /// Name, kind, seed, host, command. The seed is text: it may exceed the exact integers of
+    /// JavaScript.
     cells: Vec<(String, &'static str, String, usize, String)>,
     /// Machine, workload, configuration, metric, unit, better.
     keys: Vec<[String; 6]>,
     rows: Vec<EmbeddedRow>,
 }
 
-/// A row: key, cell, run, value, and its place along a series.
+/// A row: key, cell, run, value, and its time if it is a point of a series.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum EmbeddedRow {
@@ -33,7 +33,7 @@ enum EmbeddedRow {
     Point(usize, usize, u32, f64, f64),
 }
 
-/// Numbers for words, in the order in which they first come.
+/// Numbers given to values, in the order in which they first occur.
 struct Words<W> {
     all: Vec<W>,
     known: HashMap<W, usize>,

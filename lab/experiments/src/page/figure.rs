@@ -1,5 +1,5 @@
-//! A measured figure as an element that leads to its rows, what was published for it, and the mark
-//! of its verdict.
+//! A measured figure as an element that links to its rows, with what was published for it and the
+//! mark of its verdict.
 
 use core::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use super::markup::Escaped;
 use crate::document::Figure;
 use crate::judge::{Judgement, Verdict};
 
-/// The name of what is no statistic, and what it is: a row by itself.
-pub(super) const ROW: (&str, &str) = ("value", "one row as it is");
+/// The name and the description of a single row, which is not a statistic.
+pub(super) const ROW: (&str, &str) = ("value", "the value of one row");
 
-/// A link to the rows of a figure, with `text` in it. Writing to a string cannot fail.
+/// Writes a link to the rows of a figure, with `text` in it. Writing to a string cannot fail.
 pub(super) fn write_link(figure: &Figure, judgement: &Judgement, text: &str, out: &mut String) {
     let element = Element {
         form: Form::Number,
@@ -22,7 +22,7 @@ pub(super) fn write_link(figure: &Figure, judgement: &Judgement, text: &str, out
     element.write(judgement, out);
 }
 
-/// A link to the rows of a figure that has chosen this word.
+/// Writes a link to the rows of a figure that has chosen this word.
 pub(super) fn write_word(figure: &Figure, judgement: &Judgement, word: &str, out: &mut String) {
     let element = Element {
         form: Form::Word,
@@ -34,8 +34,7 @@ pub(super) fn write_word(figure: &Figure, judgement: &Judgement, word: &str, out
     element.write(judgement, out);
 }
 
-/// A row of a series: its place, its value as it is, and what that is multiplied by when it is
-/// shown.
+/// A row of a series: its index, its value, and what that is multiplied by when it is shown.
 pub(super) struct Row<'r> {
     pub(super) place: usize,
     pub(super) value: f64,
@@ -43,7 +42,7 @@ pub(super) struct Row<'r> {
     pub(super) scale: f64,
 }
 
-/// A link to one row of a series.
+/// Writes a link to one row of a series.
 pub(super) fn write_row_link(row: &Row<'_>, text: &str, out: &mut String) {
     let element = Element {
         form: Form::Number,
@@ -56,7 +55,7 @@ pub(super) fn write_row_link(row: &Row<'_>, text: &str, out: &mut String) {
     element.write(&judgement, out);
 }
 
-/// What stands in a figure's element.
+/// What a figure's element shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Number,
@@ -64,7 +63,7 @@ enum Form {
     Word,
 }
 
-/// A figure's element, but for what its rows came to.
+/// A figure's element, without its judgement.
 struct Element<'e> {
     form: Form,
     statistic: &'e str,
@@ -102,7 +101,7 @@ impl Element<'_> {
     }
 }
 
-/// What the two sides were tested for.
+/// Writes the results of comparing the two sides.
 fn write_tests(judgement: &Judgement, out: &mut String) {
     let numbers = [
         ("speedup", judgement.speedup),
@@ -125,7 +124,7 @@ fn write_tests(judgement: &Judgement, out: &mut String) {
     }
 }
 
-/// The sign of a verdict, and its class.
+/// Returns the sign of a verdict, and its class.
 pub(super) const fn sign(verdict: Verdict) -> (&'static str, &'static str) {
     match verdict {
         Verdict::Same => ("\u{2713}", "same"),
@@ -137,7 +136,7 @@ pub(super) const fn sign(verdict: Verdict) -> (&'static str, &'static str) {
     }
 }
 
-/// The mark of a verdict: a sign, and the words for a screen reader and under the pointer.
+/// Writes the mark of a verdict: a sign, and words for screen readers and the tooltip.
 pub(super) fn write_mark(verdict: Verdict, out: &mut String) {
     let (sign, class) = sign(verdict);
     let of = match verdict {

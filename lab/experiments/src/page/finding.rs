@@ -1,4 +1,4 @@
-//! Sentences with computed figures in them, and how many directions of a document came out.
+//! Sentences with computed figures in them, and the counts of a document's directions.
 
 use core::fmt::Write as _;
 
@@ -17,8 +17,8 @@ pub(super) enum Length {
     Brief,
 }
 
-/// The counts with their marks; in brief the words are for screen readers only. Of where no
-/// difference was published there are more, which stand apart.
+/// Writes the counts with their marks; in brief form the words are for screen readers only. Those
+/// for which no difference was published are counted separately, and left out if zero.
 pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String) {
     let class_of_words = match length {
         Length::Whole => "",
@@ -51,7 +51,7 @@ pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String)
             "<li class=\"verdict {class}\"><span aria-hidden=\"true\">{sign}</span> <b>{count}</b><span{class_of_words}> {}",
             verdict.name()
         );
-        // Those that are proven when the number of comparisons is corrected for.
+        // Those that remain significant after correction for the number of comparisons.
         if let (Length::Whole, Some(left), 1..) = (length, left, count) {
             let _ = write!(out, " (corrected: {left})");
         }
@@ -60,7 +60,7 @@ pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String)
     out.push_str("</ul>");
 }
 
-/// A finding as HTML. None if one of its figures cannot be computed.
+/// Returns a finding as HTML; none if one of its figures cannot be computed.
 pub(super) fn of(report: &Report<'_>, document: &Document, finding: &Finding) -> Option<String> {
     let mut out = String::new();
     for piece in &finding.pieces {

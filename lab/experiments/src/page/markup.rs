@@ -1,10 +1,10 @@
-//! Text as HTML: escaped, and with code in backticks as code.
+//! Text as HTML: escaped, with text in backticks as code.
 
 use core::fmt::{self, Display, Formatter, Write as _};
 
 pub(super) use brickyard_report::markup::Escaped;
 
-/// A text of words: escaped, and what stands between backticks as code.
+/// Prose: displayed escaped, with the text between backticks as code.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Prose<'t>(pub(super) &'t str);
 
@@ -13,7 +13,7 @@ impl Display for Prose<'_> {
         let mut pieces = self.0.split('`').peekable();
         let mut is_code = false;
         while let Some(piece) = pieces.next() {
-            // A last backtick without a partner is a backtick.
+            // A last backtick without a partner is shown as it is.
             if is_code && pieces.peek().is_none() {
                 f.write_char('`')?;
                 is_code = false;
@@ -29,28 +29,28 @@ impl Display for Prose<'_> {
     }
 }
 
-/// A number of things, in words: `1 line has`, `2 lines have`.
+/// Returns a number of things, in words: `1 line has`, `2 lines have`.
 pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// A text of words without its backticks, for attributes and titles.
+/// Returns prose without its backticks, for attributes and titles.
 pub(super) fn plain(text: &str) -> String {
     text.replace('`', "")
 }
 
-/// The first sentence that asks something, else the first one.
+/// Returns the first question, else the first sentence.
 pub(super) fn question(text: &str) -> &str {
-    let asks = sentences(text).find(|sentence| sentence.ends_with('?'));
-    asks.unwrap_or_else(|| first_sentence(text))
+    let question = sentences(text).find(|sentence| sentence.ends_with('?'));
+    question.unwrap_or_else(|| first_sentence(text))
 }
 
-/// The first sentence.
+/// Returns the first sentence.
 fn first_sentence(text: &str) -> &str {
     sentences(text).next().unwrap_or(text)
 }
 
-/// The first sentences that together say something: as many as make sixty letters.
+/// Returns the first sentences that together have at least sixty bytes.
 pub(super) fn opening(text: &str) -> &str {
     let end = stops(text).find(|&end| end >= 60);
     &text[..end.unwrap_or(text.len())]
@@ -65,8 +65,8 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where sentences end: behind a full stop or a question mark before a blank and a large letter, a
-/// digit or a backtick, or at the end.
+/// Returns where sentences end: after a full stop or a question mark that is followed by a space
+/// and a capital letter, a digit or a backtick, or by the end of the text.
 fn stops(text: &str) -> impl Iterator<Item = usize> {
     let begins =
         |rest: &str| rest.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit() || c == '`');
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_has_no_markup_and_code_is_code() {
+    fn text_is_escaped_and_backticks_make_code() {
         assert_eq!(
             Escaped("</a><script>&\"'").to_string(),
             "&lt;/a&gt;&lt;script&gt;&amp;&quot;&#39;"
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_is_the_question() {
+    fn the_question_and_the_opening_of_a_text_are_found() {
         assert_eq!(
             question("Linux 2.6 did so. Does it help, e.g. with 2 CPUs? By a little."),
             "Does it help, e.g. with 2 CPUs?"

@@ -1,30 +1,30 @@
 //! The report: one HTML page with the summary, each document's plots and tables, the player, and
 //! all raw rows.
 //!
-//! Nothing is fetched and nothing is written, and no script runs but the page's own and the
-//! player's, as this version writes them: the page forbids itself all else ([`policy`]). All text,
-//! tables and plots are in the HTML and are read without JavaScript; a script adds a dialog with
-//! the raw rows of a figure, what they were tested for, and the commands that repeat them. Whatever
-//! comes from outside is escaped where it is written.
+//! The page fetches and stores nothing, and runs no script but its own and the player's, exactly as
+//! this version writes them: its policy forbids everything else ([`policy`]). All text, tables and
+//! plots are in the HTML and can be read without JavaScript; a script adds a dialog with the raw
+//! rows of a figure, the results of its tests, and the commands that reproduce it. All text from
+//! outside is escaped where it is written.
 //!
-//! Invariant `traceable`: every measured figure is an element of class `figure`, with the places of
-//! its rows in `data-rows` (as [`Data::row`] counts them, and the lines of `rows.csv` below its
-//! head), the statistic in `data-statistic`, how many of the rows are its own samples in `data-n`
-//! (the rest is what it is held against; of a geometric mean it is the number of pairs of samples)
-//! and the number to the last bit in `data-value`, which is shown as `data-scale` times that where
-//! there is one. A test walks all of them.
+//! Invariant `traceable`: every measured figure is an element of class `figure`, with the indices
+//! of its rows in `data-rows` (as for [`Data::row`]; also the lines of `rows.csv` below its head),
+//! the statistic in `data-statistic`, how many of the rows are its own samples in `data-n` (the
+//! others are those it is compared with; of a geometric mean it is the number of pairs of keys) and
+//! the exact value in `data-value`, which is multiplied by `data-scale`, if there is one, to be
+//! shown. A test checks all of them.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `markup` | escaping, and code in prose |
 //! | `figure` | a figure's element, the mark of its verdict |
-//! | `finding` | sentences with figures in them; how many directions came out |
+//! | `finding` | sentences with figures in them; the counts of directions |
 //! | `summary` | the first screen |
-//! | `part` | a document's part |
-//! | `table`, `plots` | tables, and plots with theirs |
+//! | `part` | the section of a document |
+//! | `table`, `plots` | tables; plots with their tables of points |
 //! | `raw_part` | how to read the files and repeat the run |
 //! | `embedded` | all rows as JSON, for the script |
-//! | `page.html`, `style.css`, `*.js` | the frame, the look, the keys in tables, the dialog, the self-test (`#selftest`) |
+//! | `page.html`, `style.css`, `*.js` | the frame, the style, the keys in tables, the dialog, the self-test (`#selftest`) |
 
 mod embedded;
 mod figure;
@@ -59,30 +59,30 @@ const SCRIPTS: [&str; 6] = [
     include_str!("selftest.js"),
 ];
 
-/// All that a report is made of.
+/// Everything that goes into a report.
 pub struct Report<'r> {
-    /// The documents, in the order of their parts.
+    /// The documents, in the order of their sections.
     pub documents: &'r [Document],
     /// All rows.
     pub data: &'r Data,
-    /// What a figure came to. None where its rows are not there.
+    /// Returns the judgement of a figure; none if its rows are missing.
     pub judged: &'r dyn Fn(&Figure) -> Option<Judgement>,
     /// The command that made the run.
     pub command: String,
-    /// The command that repeats the cell of this name.
+    /// Returns the command that repeats the cell of this name.
     pub cell_command: &'r dyn Fn(&str) -> String,
-    /// What a reader must know before believing a number, such as a noisy host; a sentence each.
+    /// What a reader must know before trusting a number, such as a noisy host; one sentence each.
     pub warnings: Vec<String>,
     /// Pages with a player.
     pub pages: Vec<Embedded>,
-    /// When the run was made.
+    /// The date of the report.
     pub date: String,
-    /// Of which version.
+    /// The version of the program.
     pub version: String,
     /// Cells that failed or were not run.
     pub missing: Vec<Missing>,
-    /// Who wins by how much, above the summary's table. Its counts of directions are those of the
-    /// first document.
+    /// The finding above the summary's table: who wins by how much. If it counts directions, they
+    /// are those of the first document.
     pub winner: Option<Finding>,
 }
 
@@ -97,30 +97,30 @@ impl fmt::Debug for Report<'_> {
     }
 }
 
-/// A cell that the report lacks.
+/// A cell that is missing from the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     /// Its name.
     pub cell: String,
-    /// Why it has no rows, such as what it failed by.
+    /// Why it has no rows, such as its error.
     pub why: String,
 }
 
 /// A page with a player, which the report holds in a frame of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Embedded {
-    /// The experiment in whose part it stands.
+    /// The experiment in whose section it is shown.
     pub experiment: String,
-    /// What is to be seen.
+    /// What it shows.
     pub title: String,
-    /// Where the same page lies as a file, seen from the report, such as `pages/elm3b245.html`.
+    /// The path of the same page as a file, relative to the report, such as `pages/elm3b245.html`.
     pub file: String,
     /// The whole page.
     pub html: String,
 }
 
-/// Writes the page. Costs memory in proportion to it, and a call of [`Report::judged`] or two for
-/// each figure.
+/// Writes the page. Uses memory in proportion to its size, and calls [`Report::judged`] once or
+/// twice for each figure.
 ///
 /// # Errors
 /// Those of `out`.
@@ -145,7 +145,7 @@ pub fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     })
 }
 
-/// The way to each part.
+/// Returns the links to the sections.
 fn links(report: &Report<'_>) -> String {
     let link = |document: &Document| {
         let name = Escaped(document.experiment);
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_script_ends_its_own_element() {
+    fn no_script_contains_the_end_of_its_element() {
         for script in SCRIPTS {
             assert!(!script.contains("</script") && !script.contains("<!--"));
         }

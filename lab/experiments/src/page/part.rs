@@ -1,5 +1,5 @@
-//! A document's part: what it asked, what came out, where it is wrong, then plots, its tables,
-//! today's, and the player.
+//! The section of a document: its question, the findings, its mistakes, then plots, its tables,
+//! today's tables, and the player.
 
 use core::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use super::markup::{Escaped, Prose};
 use super::{Embedded, Report, plots, table};
 use crate::document::{Document, Table};
 
-/// So many mistakes are told at once; the rest unfolds.
+/// The number of mistakes shown at once; the others are in a folded list.
 const MISTAKES_SHOWN: usize = 3;
 
-/// The part as HTML. Writing to a string cannot fail.
+/// Returns the section as HTML. Writing to a string cannot fail.
 pub(super) fn of(report: &Report<'_>, document: &Document) -> String {
     let mut out = String::new();
     let name = Escaped(document.experiment);
@@ -25,12 +25,12 @@ pub(super) fn of(report: &Report<'_>, document: &Document) -> String {
     write_findings(report, document, &mut out);
     write_mistakes(document, &mut out);
     if !document.plots.is_empty() {
-        out.push_str("<h3>Where to look first</h3>");
+        out.push_str("<h3>Plots</h3>");
         plots::write_all(report, &document.plots, &mut out);
     }
     write_tables(
         report,
-        "As it was printed, and as it was measured here",
+        "The document's tables, with the figures measured here",
         &document.tables,
         &mut out,
     );
@@ -55,9 +55,9 @@ fn write_findings(report: &Report<'_>, document: &Document, out: &mut String) {
         .iter()
         .filter_map(|finding| finding::of(report, document, finding))
         .collect();
-    out.push_str("<h3>What came out here</h3>");
+    out.push_str("<h3>Results here</h3>");
     if findings.is_empty() {
-        out.push_str("<p class=\"muted\">Nothing of it was measured in this run.</p>");
+        out.push_str("<p class=\"muted\">None of it was measured in this run.</p>");
         return;
     }
     out.push_str("<ul class=\"findings\">");
@@ -81,7 +81,7 @@ fn write_mistakes(document: &Document, out: &mut String) {
     };
     let _ = write!(
         out,
-        "<h3 id=\"{}-mistakes\">Where the document is wrong, or cannot carry what it says</h3><ul class=\"mistakes\">",
+        "<h3 id=\"{}-mistakes\">Where the document is wrong, or does not support its conclusion</h3><ul class=\"mistakes\">",
         Escaped(document.experiment)
     );
     write(shown, out);
@@ -104,9 +104,9 @@ fn write_tables(report: &Report<'_>, heading: &str, tables: &[Table], out: &mut 
     let _ = write!(out, "<h3>{heading}</h3>");
     let mut before = "";
     for table in tables {
-        // What holds for several tables in a row is said once.
+        // A text that several consecutive tables share is shown once.
         let about = if table.about == before {
-            "As for the table before."
+            "As for the previous table."
         } else {
             &table.about
         };
@@ -115,12 +115,12 @@ fn write_tables(report: &Report<'_>, heading: &str, tables: &[Table], out: &mut 
     }
 }
 
-/// A page in a frame of its own, which may run the player's script as this version writes it, and
-/// nothing else. One that another version wrote plays where it lies as a file only.
+/// Writes a page in a frame of its own, which may run the player's script exactly as this version
+/// writes it, and nothing else. A page that another version wrote plays only when opened as a file.
 fn write_player(page: &Embedded, out: &mut String) {
     let _ = write!(
         out,
-        "<h3>{title}</h3><p>Each pixel is a page of memory. The same as <a href=\"{}\">a page of its own</a>.</p>\
+        "<h3>{title}</h3><p>Each pixel is a page of memory. Also available as <a href=\"{}\">a separate page</a>.</p>\
         <iframe class=\"player\" loading=\"lazy\" sandbox=\"allow-scripts\" title=\"{title}\" srcdoc=\"{}\"></iframe>",
         Escaped(&page.file),
         Escaped(&page.html),

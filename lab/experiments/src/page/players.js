@@ -1,4 +1,4 @@
-// The frames of players are as high as what is in them, which they tell.
+// Each player's frame is as high as its content, which the player reports.
 
 const HEIGHT_MAX = 6000;
 const players = [...document.querySelectorAll("iframe.player")];

@@ -13,20 +13,20 @@ use crate::shown::four_digits;
 
 /// A measured point.
 struct Measured {
-    /// Across.
+    /// Its horizontal position.
     x: f64,
-    /// Upward, before it is scaled.
+    /// Its vertical position, before it is scaled.
     value: f64,
-    /// From where to where its samples reach.
+    /// The smallest and the largest of its samples.
     spread: Option<(f64, f64)>,
-    of: Of,
+    source: Source,
 }
 
-/// What a point is made of.
-enum Of {
+/// What a point is computed from.
+enum Source {
     /// The mean of samples.
     Samples(Box<(Figure, Judgement)>),
-    /// A row by itself, and its unit.
+    /// A single row, and its unit.
     Row(usize, String),
 }
 
@@ -56,7 +56,7 @@ pub(super) fn write_all(report: &Report<'_>, plots: &[Plot], out: &mut String) {
     }
 }
 
-/// The curves that have points.
+/// Returns the curves that have points.
 fn drawn<'p>(report: &Report<'_>, plot: &'p Plot) -> Vec<Drawn<'p>> {
     let all = plot.curves.iter().map(|curve| Drawn {
         curve,
@@ -103,7 +103,7 @@ fn points(report: &Report<'_>, curve: &Curve) -> Vec<Measured> {
                     x: *x,
                     value: judgement.value,
                     spread: (samples.values.len() > 1).then_some((low, high)),
-                    of: Of::Samples(Box::new((figure, judgement))),
+                    source: Source::Samples(Box::new((figure, judgement))),
                 })
             })
             .collect(),
@@ -117,7 +117,7 @@ fn points(report: &Report<'_>, curve: &Curve) -> Vec<Measured> {
                     x,
                     value,
                     spread: None,
-                    of: Of::Row(row, series.unit.to_owned()),
+                    source: Source::Row(row, series.unit.to_owned()),
                 })
                 .collect()
         }
@@ -125,7 +125,7 @@ fn points(report: &Report<'_>, curve: &Curve) -> Vec<Measured> {
 }
 
 fn picture(plot: &Plot, drawn: &[Drawn<'_>]) -> plot::Plot {
-    // Of names only those that have a point: else a quick run's dots stand beside empty places.
+    // An axis of names shows only those that have a point, or a quick run would have gaps.
     let mut places: Vec<usize> = drawn
         .iter()
         .flat_map(|drawn| drawn.points.iter().map(|point| name_at(point.x)))
@@ -170,7 +170,7 @@ fn picture(plot: &Plot, drawn: &[Drawn<'_>]) -> plot::Plot {
     }
 }
 
-/// A line a place across, a column a curve.
+/// Writes a table with a line for each horizontal position and a column for each curve.
 fn write_table(plot: &Plot, drawn: &[Drawn<'_>], out: &mut String) {
     let mut places: Vec<f64> = drawn
         .iter()
@@ -191,7 +191,8 @@ fn write_table(plot: &Plot, drawn: &[Drawn<'_>], out: &mut String) {
         let _ = write!(out, "<th scope=\"col\">{}</th>", Escaped(&drawn.curve.name));
     }
     out.push_str("</tr></thead><tbody>");
-    // Each curve's points rise, so one place in each is enough. Several may stand at the same one.
+    // The points of each curve are sorted, so one pass over each is enough. Several points may have
+    // the same position.
     let mut nexts: Vec<_> = drawn
         .iter()
         .map(|drawn| {
@@ -223,9 +224,9 @@ fn write_table(plot: &Plot, drawn: &[Drawn<'_>], out: &mut String) {
 
 fn write_point(curve: &Curve, point: &Measured, out: &mut String) {
     let text = four_digits(point.value * curve.scale);
-    match &point.of {
-        Of::Samples(made) => figure::write_link(&made.0, &made.1, &text, out),
-        Of::Row(place, unit) => {
+    match &point.source {
+        Source::Samples(mean) => figure::write_link(&mean.0, &mean.1, &text, out),
+        Source::Row(place, unit) => {
             let row = figure::Row {
                 place: *place,
                 value: point.value,
@@ -237,7 +238,7 @@ fn write_point(curve: &Curve, point: &Measured, out: &mut String) {
     }
 }
 
-/// The number of the name at a place.
+/// Returns the number of the name at a position.
 fn name_at(place: f64) -> usize {
     place.round().max(0.0) as usize
 }
@@ -247,7 +248,7 @@ fn place_name(plot: &Plot, place: f64) -> String {
         Scale::Names(names) => names
             .get(name_at(place))
             .map_or_else(String::new, |name| Escaped(name).to_string()),
-        // Places are what was chosen, such as a number of CPUs: as they are.
+        // A whole number, such as a number of CPUs, is shown in full.
         Scale::Linear | Scale::Log if place.fract() == 0.0 && place.abs() < 1e15 => {
             format!("{place}")
         }

@@ -1,17 +1,17 @@
-// The rows that the page holds: read when the first is wanted.
+// The rows embedded in the page: parsed when the first one is needed.
 
 const byId = (id) => document.getElementById(id);
-const asked = new URLSearchParams(location.hash.slice(1));
-if (asked.has("theme")) document.documentElement.dataset.theme = asked.get("theme");
+const options = new URLSearchParams(location.hash.slice(1));
+if (options.has("theme")) document.documentElement.dataset.theme = options.get("theme");
 
-let held = null;
+let parsed = null;
 
 function embedded() {
-  held ??= JSON.parse(byId("rows-embedded").textContent);
-  return held;
+  parsed ??= JSON.parse(byId("rows-embedded").textContent);
+  return parsed;
 }
 
-// A row with its words; its place is its line in rows.csv below the head, from 0.
+// Returns a row as an object; its place is its line in rows.csv below the head, from 0.
 function rowAt(place) {
   const { rows, keys, cells, hosts } = embedded();
   const [key, cell, run, value, at] = rows[place];
@@ -22,7 +22,7 @@ function rowAt(place) {
 
 const placesOf = (figure) => figure.dataset.rows.split(",").filter(Boolean).map(Number);
 
-// A new element with attributes and children; text stays text.
+// Returns a new element with attributes and children; strings become text, not markup.
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);

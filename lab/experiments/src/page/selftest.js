@@ -1,11 +1,11 @@
-// With #selftest the page tries itself out, and says how it went on the console and in the attribute data-selftest of
-// its root element.
+// With #selftest the page tests itself, and reports the result on the console and in the attribute data-selftest of its
+// root element.
 
 async function selfTest() {
   const must = (holds, what) => { if (!holds) throw new Error(what); };
   const turn = () => new Promise((done) => { setTimeout(done); });
 
-  // Every figure leads to rows that there are.
+  // Every figure links to rows that exist.
   const figures = [...document.querySelectorAll("a.figure")];
   for (const figure of figures) {
     const places = placesOf(figure);
@@ -13,7 +13,7 @@ async function selfTest() {
     must(Number.isFinite(Number(figure.dataset.value)), `a number in ${figure.outerHTML}`);
   }
 
-  // Every plot has every one of its curves, and each is to be seen.
+  // Every plot has all its curves, and each is visible.
   const plots = [...document.querySelectorAll("svg.plot")];
   let curves = 0;
   for (const plot of plots) {
@@ -46,7 +46,7 @@ async function selfTest() {
     must(dialog.open && dialog.contains(document.activeElement), "a key opens the dialog");
     must(String(shownRows()) === String(placesOf(figure)), `the dialog has the rows of ${figure.outerHTML}`);
     must(dialog.textContent.includes(figure.dataset.value), "the dialog has the number");
-    must(agree(figure.textContent, toTheLastDigit()), `the heading ${figure.textContent} is ${toTheLastDigit()}, rounded`);
+    must(agree(figure.textContent, unrounded()), `the heading ${figure.textContent} is ${unrounded()}, rounded`);
     const cells = new Set(placesOf(figure).map((place) => rowAt(place).command));
     must(document.querySelectorAll("#rows-commands code").length === Math.min(40, cells.size), "the dialog has the commands");
     key(document.activeElement, "Escape");
@@ -76,14 +76,14 @@ async function selfTest() {
       walk("ArrowDown", down);
       walk("ArrowUp", down.reverse());
     }
-    must(all[0].tabIndex === 0 && all.filter((figure) => figure.tabIndex === 0).length === 1, "Tab comes back to where one was");
+    must(all[0].tabIndex === 0 && all.filter((figure) => figure.tabIndex === 0).length === 1, "Tab returns to the last figure");
   }
   function walk(name, figures) {
     for (const figure of figures) {
       const frame = figure.closest(".scroll");
       must(document.activeElement === figure, `${name} leads to ${figure.outerHTML}`);
       key(figure, name);
-      // An event does not scroll as a key does, by which one gets to the cells without figures first.
+      // A synthetic event does not scroll as a key press does, which shows the cells without figures first.
       while (document.activeElement === figure && figure !== figures.at(-1) && scrolls(frame, name)) key(figure, name);
     }
   }
@@ -97,14 +97,14 @@ async function selfTest() {
   document.querySelectorAll("details").forEach((details) => { details.open = true; });
   must(document.documentElement.scrollWidth <= innerWidth, `the page is ${document.documentElement.scrollWidth} wide, the window ${innerWidth}`);
 
-  // Both schemes: text and ground differ enough.
+  // Both colour schemes: text and background differ enough.
   const root = document.documentElement;
   const before = root.dataset.theme;
   for (const theme of ["light", "dark"]) {
     root.dataset.theme = theme;
     const of = (selector, what) => { const found = document.querySelector(selector); return found && luminance(getComputedStyle(found)[what]); };
     const ground = luminance(getComputedStyle(document.body).backgroundColor);
-    must(theme === "dark" ? ground < 0.05 : ground > 0.85, `the ground in ${theme}`);
+    must(theme === "dark" ? ground < 0.05 : ground > 0.85, `the background in ${theme}`);
     const lowest = [["body", "color", 7], [".muted", "color", 4.5], ["a.figure", "color", 4.5], [".published", "color", 4.5],
       ...[0, 1, 2, 3, 4, 5, 6, 7].map((hue) => [`.hue-${hue} .mark`, "fill", 3]),
       [".verdict.same", "color", 4.5], [".verdict.opposite", "color", 4.5], [".verdict.noise", "color", 4.5], [".verdict.none", "color", 4.5]];
@@ -117,18 +117,18 @@ async function selfTest() {
   }
   if (before) root.dataset.theme = before; else delete root.dataset.theme;
 
-  // Each player plays: in a frame of its own, which tries itself out.
+  // Each player plays, in a frame of its own, which tests itself.
   for (const player of players) must(await playerTest(player), "a player's self-test");
   return `ok: ${figures.length} figures, ${plots.length} plots, ${curves} curves, ${players.length} players, ${innerWidth} wide`;
 }
 
-// The number that the open dialog has in full.
-function toTheLastDigit() {
+// Returns the unrounded number of the open dialog.
+function unrounded() {
   const all = [...document.querySelectorAll("#rows-facts div")];
-  return parseFloat(all.find((fact) => fact.firstChild.textContent === "To the last digit").lastChild.textContent);
+  return parseFloat(all.find((fact) => fact.firstChild.textContent === "Unrounded").lastChild.textContent);
 }
 
-// Is a text the number, rounded? Words are no numbers.
+// Returns whether a text is the number, rounded. Words are not numbers.
 function agree(text, number) {
   const bare = text.replace(/[,%]/g, "");
   const rounded = Number(bare);
@@ -136,7 +136,7 @@ function agree(text, number) {
   return !Number.isFinite(rounded) || Math.abs(rounded - number) <= Math.max(0.501 * 10 ** -digits, Math.abs(number) * 0.001);
 }
 
-// A page's relative luminance of "rgb(r, g, b)".
+// Returns the relative luminance of "rgb(r, g, b)".
 function luminance(color) {
   const parts = color.match(/[\d.]+/g).slice(0, 3).map((part) => {
     const value = Number(part) / 255;
@@ -145,7 +145,7 @@ function luminance(color) {
   return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
 }
 
-// The same frame once more, with a name that asks for the self-test. A frame that is not to be seen is not drawn and does not play, so it is brought into view.
+// Loads the same frame again, with a name that requests the self-test. A frame out of view is not drawn and does not play, so it is scrolled into view.
 function playerTest(player) {
   const frame = element("iframe", { class: "player", sandbox: "allow-scripts", title: "self-test", name: "selftest" });
   return new Promise((done) => {
@@ -161,7 +161,7 @@ function playerTest(player) {
   });
 }
 
-if (asked.has("selftest")) {
+if (options.has("selftest")) {
   const say = (text) => {
     document.documentElement.dataset.selftest = text;
     console.info(`page selftest ${text}`);

@@ -1,5 +1,5 @@
-//! The first screen: what was asked, who wins by how much, where the sources are wrong, and the way
-//! to each part.
+//! The first screen: the questions, who wins by how much, where the sources are wrong, and links to
+//! the sections.
 
 use core::fmt::Write as _;
 
@@ -9,11 +9,11 @@ use super::markup::{Escaped, Prose, counted, opening, question};
 use crate::directions::Directions;
 use crate::document::{Among, Document, ShownIn};
 
-/// So many reasons for which cells are missing are told, and of each so many cells.
+/// The number of reasons for missing cells that are shown, and the number of cells for each.
 const REASONS_SHOWN: usize = 6;
 const CELLS_SHOWN: usize = 4;
 
-/// The summary as HTML. Writing to a string cannot fail.
+/// Returns the summary as HTML. Writing to a string cannot fail.
 pub(super) fn of(report: &Report<'_>) -> String {
     let mut out = String::new();
     let counts: Vec<Directions> = report
@@ -25,7 +25,7 @@ pub(super) fn of(report: &Report<'_>) -> String {
     out.push_str("<div class=\"key\">");
     write_totals(&counts, &mut out);
     out.push_str(LEGEND);
-    out.push_str("</div><div class=\"scroll bare\"><table class=\"summary\"><caption class=\"unseen\">Each document: what it asked, what came out here, how many of its directions come out, where it is wrong</caption><thead><tr><th scope=\"col\">What was asked</th><th scope=\"col\">What came out here</th><th scope=\"col\">Directions</th><th scope=\"col\">Where the source is wrong</th></tr></thead><tbody>");
+    out.push_str("</div><div class=\"scroll bare\"><table class=\"summary\"><caption class=\"unseen\">Each document: its question, the results here, how many of its directions are the same, where it is wrong</caption><thead><tr><th scope=\"col\">Question</th><th scope=\"col\">Results here</th><th scope=\"col\">Directions</th><th scope=\"col\">Where the source is wrong</th></tr></thead><tbody>");
     for (document, &counts) in report.documents.iter().zip(&counts) {
         write_line(report, document, counts, &mut out);
     }
@@ -36,12 +36,12 @@ pub(super) fn of(report: &Report<'_>) -> String {
     out
 }
 
-/// Who wins by how much.
+/// Writes who wins by how much.
 fn write_winner(report: &Report<'_>, out: &mut String) {
     let winner = report.winner.as_ref().zip(report.documents.first());
-    let told = winner.and_then(|(winner, document)| finding::of(report, document, winner));
-    if let Some(told) = told {
-        let _ = write!(out, "<p class=\"winner\">{told}</p>");
+    let sentence = winner.and_then(|(winner, document)| finding::of(report, document, winner));
+    if let Some(sentence) = sentence {
+        let _ = write!(out, "<p class=\"winner\">{sentence}</p>");
     }
 }
 
@@ -66,26 +66,26 @@ fn write_totals(counts: &[Directions], out: &mut String) {
     out.push_str("</div>");
 }
 
-/// How to read a cell of a table; the marks stand with their words in the totals.
-const LEGEND: &str = "<p><b>In a cell:</b> above, small, what was published; below what was measured here: press it for its raw rows and the command that repeats them. A star after it: p is below 5 % after Holm's correction.</p>";
+/// How to read a cell of a table; the totals explain the marks.
+const LEGEND: &str = "<p><b>In a cell:</b> the small figure above is the published one; the figure below was measured here: press it for its raw rows and the command that measures them again. An asterisk after it: p is below 5 % after Holm's correction.</p>";
 
 fn write_line(report: &Report<'_>, document: &Document, counts: Directions, out: &mut String) {
     let name = Escaped(document.experiment);
     let _ = write!(
         out,
-        "<tr><th scope=\"row\"><a href=\"#{name}\">{}</a> <p>{}</p></th><td data-head=\"What came out here\">",
+        "<tr><th scope=\"row\"><a href=\"#{name}\">{}</a> <p>{}</p></th><td data-head=\"Results here\">",
         Prose(document.title),
         Prose(question(document.asked))
     );
     let findings = document.findings.iter();
-    let told: Vec<String> = findings
+    let sentences: Vec<String> = findings
         .filter(|finding| finding.shown == ShownIn::SummaryToo)
         .filter_map(|finding| finding::of(report, document, finding))
         .collect();
-    for finding in &told {
+    for finding in &sentences {
         let _ = write!(out, "<p>{finding}</p>");
     }
-    if told.is_empty() {
+    if sentences.is_empty() {
         out.push_str("<p class=\"muted\">Not measured in this run.</p>");
     }
     out.push_str("</td><td data-head=\"Directions\">");
@@ -108,7 +108,7 @@ fn write_line(report: &Report<'_>, document: &Document, counts: Directions, out:
 
 fn and_more(more: usize) -> String {
     if more == 0 {
-        "More of it".to_owned()
+        "Read more".to_owned()
     } else {
         format!("And {more} more")
     }
@@ -118,13 +118,13 @@ fn cells(count: usize) -> String {
     counted(count, "cell", "cells")
 }
 
-/// What a reader must know first.
+/// Writes what a reader must know first.
 fn write_warnings(report: &Report<'_>, out: &mut String) {
     if report.warnings.is_empty() {
         return;
     }
     out.push_str(
-        "<section class=\"notes\" aria-label=\"Warnings\"><h2>Before you believe a number</h2><ul>",
+        "<section class=\"notes\" aria-label=\"Warnings\"><h2>Before you trust a number</h2><ul>",
     );
     for warning in &report.warnings {
         let _ = write!(out, "<li>{}</li>", Prose(warning));
@@ -132,7 +132,8 @@ fn write_warnings(report: &Report<'_>, out: &mut String) {
     out.push_str("</ul></section>");
 }
 
-/// Which cells are missing: each reason once, with the commands that run the first cells again.
+/// Writes which cells are missing: each reason once, with the commands that run its first cells
+/// again.
 fn write_missing(report: &Report<'_>, out: &mut String) {
     if report.missing.is_empty() {
         return;
@@ -147,7 +148,7 @@ fn write_missing(report: &Report<'_>, out: &mut String) {
     }
     let _ = write!(
         out,
-        "<details class=\"notes\"><summary>{} failed or not run; what needs them is left out</summary><ul>",
+        "<details class=\"notes\"><summary>{} failed or not run; figures that need them are left out</summary><ul>",
         cells(report.missing.len())
     );
     let shown = &reasons[..reasons.len().min(REASONS_SHOWN)];
@@ -172,18 +173,18 @@ fn write_missing(report: &Report<'_>, out: &mut String) {
         }
         out.push_str("</ul></li>");
     }
-    let told: usize = shown.iter().map(|(_, names)| names.len()).sum();
-    if told < report.missing.len() {
+    let explained: usize = shown.iter().map(|(_, names)| names.len()).sum();
+    if explained < report.missing.len() {
         let _ = write!(
             out,
             "<li>and {} more, for other reasons</li>",
-            cells(report.missing.len() - told)
+            cells(report.missing.len() - explained)
         );
     }
     out.push_str("</ul></details>");
 }
 
-/// When, where, of what.
+/// Writes the date, the version, the size of the run and the hosts.
 fn write_facts(report: &Report<'_>, out: &mut String) {
     let mut hosts: Vec<String> = report
         .data
@@ -195,7 +196,7 @@ fn write_facts(report: &Report<'_>, out: &mut String) {
     hosts.dedup();
     let _ = write!(
         out,
-        "<p class=\"facts\">Made {} by brickyard {}, from {} of {}. Host: {}. <a href=\"#raw\">All raw rows and the command.</a></p>",
+        "<p class=\"facts\">Made {} by brickyard {}, from {} of {}. Host: {}. <a href=\"#raw\">All raw rows, and the command of the run.</a></p>",
         Escaped(&report.date),
         Escaped(&report.version),
         counted(report.data.len(), "row", "rows"),

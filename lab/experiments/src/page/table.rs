@@ -9,13 +9,13 @@ use crate::data::Key;
 use crate::document::{Figure, Line, Statistic, Table};
 use crate::shown;
 
-/// Writes heading, the paragraph `about`, and the table. Writing to a string cannot fail.
+/// Writes the heading, the paragraph `about`, and the table. Writing to a string cannot fail.
 pub(super) fn write(report: &Report<'_>, table: &Table, about: &str, out: &mut String) {
     let id = Escaped(&table.id);
     let title = plain(&table.title);
     let (shown, left_out): (Vec<&Line>, Vec<&Line>) = table.lines.iter().partition(|line| {
         let mut figures = line.cells.iter().flatten();
-        figures.any(|figure| says(report, figure))
+        figures.any(|figure| has_content(report, figure))
     });
     let _ = write!(
         out,
@@ -46,7 +46,8 @@ pub(super) fn write(report: &Report<'_>, table: &Table, about: &str, out: &mut S
     out.push_str("</div>");
 }
 
-/// How many samples a figure of the table has; of a geometric mean, that would be how many pairs.
+/// Writes how many samples the figures of the table have. Geometric means do not count: theirs is a
+/// number of pairs.
 fn write_runs(report: &Report<'_>, table: &Table, out: &mut String) {
     let figures = table
         .lines
@@ -69,12 +70,12 @@ fn write_runs(report: &Report<'_>, table: &Table, out: &mut String) {
     };
     let _ = write!(
         out,
-        "<p class=\"runs muted\">Measured here: {runs} a figure.</p>"
+        "<p class=\"runs muted\">Measured here: {runs} per figure.</p>"
     );
 }
 
 fn write_lines(report: &Report<'_>, table: &Table, lines: &[&Line], out: &mut String) {
-    // Where nothing of a table is modelled, its paragraph says so once.
+    // If nothing in a table is modelled, its paragraph says so once.
     let all = table
         .lines
         .iter()
@@ -92,12 +93,13 @@ fn write_lines(report: &Report<'_>, table: &Table, lines: &[&Line], out: &mut St
     }
 }
 
-/// Has a figure anything to say: was it published, or measured in this run?
-fn says(report: &Report<'_>, figure: &Figure) -> bool {
+/// Returns true if a figure was published, or measured in this run.
+fn has_content(report: &Report<'_>, figure: &Figure) -> bool {
     figure.published.is_some() || has_rows(report, figure)
 }
 
-/// Are there rows for all that a figure is made of? Of a geometric mean, for one pair at least.
+/// Returns true if there are rows for all keys of a figure; of a geometric mean, for at least one
+/// pair.
 fn has_rows(report: &Report<'_>, figure: &Figure) -> bool {
     let measured = |key: &Key| report.data.samples(key).is_some();
     if figure.statistic == Statistic::GmeanSpeedup {
@@ -154,7 +156,7 @@ fn write_cell(report: &Report<'_>, figure: &Figure, measured: bool, out: &mut St
         }
         None if figure.of.is_empty() && !measured => {}
         None if figure.of.is_empty() => out.push_str("<span class=\"muted\">not modelled</span>"),
-        None if has_rows(report, figure) => out.push_str("<span class=\"muted\" title=\"its rows give no such number\"><span aria-hidden=\"true\">\u{2013}</span><span class=\"unseen\">no number</span></span>"),
+        None if has_rows(report, figure) => out.push_str("<span class=\"muted\" title=\"cannot be computed from its rows\"><span aria-hidden=\"true\">\u{2013}</span><span class=\"unseen\">no number</span></span>"),
         None => out.push_str("<span class=\"muted\">no rows</span>"),
     }
     out.push_str("</td>");

@@ -1,4 +1,4 @@
-// A table is one stop of the Tab key: in it the arrow keys go from figure to figure. Without this script each figure is a stop of its own.
+// A table is one stop of the Tab key: within it the arrow keys move between figures. Without this script each figure is a stop of its own.
 
 const FIGURE = "a.figure";
 const tables = [...document.querySelectorAll(".scroll > table:not(.summary)")].filter((table) => table.querySelector(FIGURE));
@@ -12,7 +12,7 @@ for (const table of tables) {
 
 const tableOf = (figure) => tables.find((table) => table.contains(figure));
 
-// The figure to which a key leads: undefined for other keys, and where the browser has to scroll first.
+// Returns the figure that a key leads to: undefined for other keys, and if the browser must scroll first.
 function figureBy(key, figure, table) {
   const all = [...table.querySelectorAll(FIGURE)];
   const row = figure.closest("tr");
@@ -32,7 +32,7 @@ function figureBy(key, figure, table) {
   }
 }
 
-// Are there cells without figures beside the row's outermost figure, out of view?
+// Returns whether there are cells without figures beyond the row's outermost figure, out of view.
 function hasMore(side, row, figure) {
   const frame = row.closest(".scroll");
   if (side === "left") return frame.scrollLeft > 1 && row.cells[1] !== figure.closest("td");
@@ -50,7 +50,7 @@ document.addEventListener("keydown", (event) => {
   next.closest("td").scrollIntoView({ block: "nearest", inline: "nearest" });
 });
 
-// Tab comes back to where one was; and who goes by keys is told which.
+// Tab returns to the last figure; while a figure has the keyboard focus, a hint shows the keys.
 document.addEventListener("focusin", (event) => {
   const figure = event.target.closest?.(FIGURE);
   const table = figure && tableOf(figure);

@@ -1,5 +1,5 @@
-//! Invariant `whole-or-absent`: a file appears when it is whole. It grows under a temporary name
-//! beside its own, is on the disk, and only then takes its name.
+//! Invariant `whole-or-absent`: a file appears when it is complete. It is written under a temporary
+//! name in the same folder and synced to disk before it takes its own name.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use super::error::WriteError;
 
-/// Lets `fill` write a file that appears as `path` when it is whole, with the folders above it; one
-/// that was there before stays until then. After a crash of the host, too, the file is whole or
-/// what it was before. Costs a wait for the disk.
+/// Writes a file with `fill`, which appears as `path` when it is complete, and creates the folders
+/// above it. An older file stays until then. Even after a crash of the host the file is complete or
+/// what it was before. Waits for the disk.
 ///
 /// # Errors
-/// [`WriteError`], with the path: that of `fill`, or of the system. Then nothing appears, and
-/// nothing is left beside it.
+/// [`WriteError`], with the path: the error of `fill`, or of the system. Then no file appears, and
+/// the temporary one is removed.
 pub fn appear(
     path: &Path,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
@@ -28,13 +28,13 @@ pub fn appear(
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            builder.permissions(fs::Permissions::from_mode(0o666)); // less the umask
+            builder.permissions(fs::Permissions::from_mode(0o666)); // minus the umask
         }
         let file = builder.tempfile_in(folder)?;
         let mut out = BufWriter::new(file);
         fill(&mut out)?;
         let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        // Else the name may be on the disk before the bytes are.
+        // Otherwise the name could reach the disk before the bytes do.
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())

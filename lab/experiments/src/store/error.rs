@@ -1,4 +1,4 @@
-//! What can go wrong with the files of a run, each with what to do about it.
+//! The errors of reading and writing the files of a run, each with its remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ pub enum ReadError {
         /// Why not.
         source: io::Error,
     },
-    /// It is no file of a cell, or a damaged one.
-    #[error("{} is no result of a cell: {why}; run with --resume to have it again", path.display())]
+    /// It is not the file of a cell, or damaged.
+    #[error("{} is not a cell's result: {why}; run with --resume to run the cell again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         why: String,
     },
-    /// It is no file of all rows, or a damaged one.
-    #[error("{} is no file of rows: {why}; give the rows.parquet of a run", path.display())]
+    /// It is not a file of all rows, or damaged.
+    #[error("{} is not a file of rows: {why}; give the rows.parquet of a run", path.display())]
     NoRows {
         /// The file.
         path: PathBuf,
@@ -63,8 +63,8 @@ pub enum WriteError {
         /// Why not.
         source: io::Error,
     },
-    /// What a cell gave is no result: it would be refused when it is read.
-    #[error("cannot write {}: {why}; run the cell again, and if that does not help, mend what it measures", path.display())]
+    /// The rows of the cell are not a valid result: they would be refused when read.
+    #[error("cannot write {}: {why}; run the cell again, and if that does not help, fix its measurement", path.display())]
     NoResult {
         /// The file.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! The folder of a run: a Parquet file a cell, and what is made of all of them.
+//! The folder of a run: a Parquet file for each cell, and what is derived from all of them.
 //!
 //! ```text
 //! DIR/raw/experiment=locks/locks.metatm-2007.find-8.hold.1.parquet     a cell
@@ -6,17 +6,17 @@
 //! DIR/report.html, DIR/figures.csv, DIR/results.json                 what is derived
 //! ```
 //!
-//! The folder `experiment=…` is a partition as Hive has it, which DuckDB, Spark and pandas read as
-//! a column. Every file of a run takes its name when it is whole and on the disk ([`appear`]), so a
-//! cell is done exactly if its file is there, whoever ran it and wherever.
+//! The folder `experiment=…` is a partition in the style of Hive, which DuckDB, Spark and pandas
+//! read as a column. Every file of a run takes its name when it is complete and on the disk
+//! ([`appear`]), so a cell is done if and only if its file exists, on whatever host it was run.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `schema` | the columns |
-//! | `write`, `read` | rows to columns and back, believing nothing |
-//! | `ran` | where cells were run and by which build, beside all rows |
-//! | `appear` | a file that appears when it is whole |
-//! | `error` | what can go wrong, and what to do about it |
+//! | `write`, `read` | rows to columns and back, trusting nothing |
+//! | `ran` | where cells were run and by which build, stored with all rows |
+//! | `appear` | a file that appears when it is complete |
+//! | `error` | the errors, each with its remedy |
 
 mod appear;
 mod error;
@@ -37,7 +37,7 @@ pub use write::{write_cell, write_csv, write_records, write_rows};
 
 use crate::raw::{CellRows, experiment_of};
 
-/// The version of the form of cells' files.
+/// The version of the format of cells' files.
 pub const VERSION: u32 = 1;
 
 /// The folder of a run.
@@ -47,7 +47,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder at `path`, whether it is there or not.
+    /// Returns the folder at `path`, which need not exist.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         Self {
@@ -55,19 +55,19 @@ impl Folder {
         }
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A file in it.
+    /// Returns the path of a file in it.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// The file of a cell.
+    /// Returns the path of a cell's file.
     #[must_use]
     pub fn cell(&self, cell: &str) -> PathBuf {
         let partition = format!("experiment={}", experiment_of(cell));
@@ -75,10 +75,10 @@ impl Folder {
         self.path.join("raw").join(partition).join(name)
     }
 
-    /// The names of all cells that are done, sorted.
+    /// Returns the names of all cells that are done, sorted; none if the folder does not exist.
     ///
     /// # Errors
-    /// Those of the system; a folder that is not there has none.
+    /// Those of the system.
     pub fn cells(&self) -> io::Result<Vec<String>> {
         let mut cells = Vec::new();
         for partition in entries(&self.path.join("raw"))? {
@@ -93,7 +93,7 @@ impl Folder {
         Ok(cells)
     }
 
-    /// Writes a cell's file, with the folders above it.
+    /// Writes a cell's file, and creates the folders above it.
     ///
     /// # Errors
     /// [`WriteError`], with the path.
@@ -117,7 +117,7 @@ impl Folder {
     }
 }
 
-/// What is in a folder; nothing, if it is not there.
+/// Returns the entries of a folder; none if it does not exist.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),

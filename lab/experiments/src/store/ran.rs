@@ -1,5 +1,5 @@
-//! Where the cells were run, and by which build: beside the rows of all cells, so that those that
-//! were timed on two hosts can be told apart.
+//! Where the cells were run, and by which build: stored with the rows of all cells, so that cells
+//! timed on different hosts can be distinguished.
 //!
 //! It is a list of groups as JSON:
 //! `[{"host": …, "program": …}, {"host": …, "program": …, "cells": ["…"]}]`. The largest group
@@ -21,7 +21,7 @@ struct Group {
     cells: Option<Vec<String>>,
 }
 
-/// The groups of some cells as JSON.
+/// Returns the groups of some cells as JSON.
 pub(super) fn to_json(cells: &[CellRows]) -> serde_json::Result<String> {
     let mut groups: Vec<(&Host, &str, Vec<String>)> = Vec::new();
     for cell in cells {
@@ -46,14 +46,14 @@ pub(super) fn to_json(cells: &[CellRows]) -> serde_json::Result<String> {
     serde_json::to_string(&groups.collect::<Vec<_>>())
 }
 
-/// Of each cell where it was run, and by which build.
+/// The host and the build of each cell.
 pub(super) struct Ran {
     of: HashMap<String, (Host, String)>,
     others: (Host, String),
 }
 
 impl Ran {
-    /// All by one build, on one host.
+    /// Returns the same build and host for all cells.
     pub(super) fn all(host: Host, program: String) -> Self {
         Self {
             of: HashMap::new(),
@@ -61,7 +61,7 @@ impl Ran {
         }
     }
 
-    /// What [`to_json`] wrote.
+    /// Parses what [`to_json`] wrote.
     pub(super) fn from_json(json: &str) -> serde_json::Result<Self> {
         let mut ran = Self::all(Host::unknown(), String::new());
         for group in serde_json::from_str::<Vec<Group>>(json)? {
@@ -77,7 +77,7 @@ impl Ran {
         Ok(ran)
     }
 
-    /// The host and the build of a cell.
+    /// Returns the host and the build of a cell.
     pub(super) fn of(&self, cell: &str) -> (Host, String) {
         self.of.get(cell).unwrap_or(&self.others).clone()
     }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_unknown_and_what_is_no_list_of_groups_is_refused() {
+    fn cells_not_listed_are_unknown_and_other_json_is_refused() {
         let unknown = (Host::unknown(), String::new());
         assert_eq!(Ran::from_json("[]").unwrap().of("e.a"), unknown);
         let one = r#"[{"host": {"cpus": 2}, "program": "x", "cells": ["e.a"]}]"#;

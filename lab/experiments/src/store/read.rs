@@ -1,5 +1,6 @@
-//! Columns to rows. A file may come from another machine, and may be cut off or damaged: nothing in
-//! it is believed before it is checked, and no page is unpacked before its claim is.
+//! Reads columns as rows. A file may come from another machine, and may be truncated or damaged:
+//! nothing in it is trusted before it is checked, and no page is decompressed before the size that
+//! it claims is checked.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,23 +20,23 @@ use super::ran::Ran;
 use super::schema::{EXPERIMENT, HOST_KEY, NAMES, PROGRAM_KEY, RAN_KEY, VERSION_KEY};
 use crate::raw::{CellRows, Method, Raw, experiment_of};
 
-/// More rows no run has: the longest series has some thousands.
+/// The most rows of a file: the longest series has some thousands.
 const ROWS_MOST: usize = 1 << 20;
 
-/// Larger is no cell's file.
+/// The largest file that is read.
 const BYTES_MOST: u64 = 64 << 20;
 
 /// Reads a cell's file.
 ///
 /// # Errors
-/// [`ReadError`]: it cannot be read, or is not what a cell gives.
+/// [`ReadError`] if it cannot be read or is not a valid result of a cell.
 pub fn read_cell(path: &Path) -> Result<CellRows, ReadError> {
     let bytes = bytes_of(path, ReadError::damaged)?;
     let parsed = guarded(|| one_cell(&bytes));
     parsed.map_err(|why| ReadError::damaged(path, why.to_string()))
 }
 
-/// Reads what the bytes of a cell's file say.
+/// Parses the bytes of a cell's file.
 ///
 /// # Errors
 /// What is wrong with them.
@@ -44,19 +45,19 @@ pub fn read_cell_bytes(bytes: &[u8]) -> Result<CellRows, String> {
     guarded(|| one_cell(&bytes)).map_err(|why| why.to_string())
 }
 
-/// Reads the file of all rows that [`write_rows`](super::write_rows) wrote, in whatever order its
-/// rows are by now: the cells in the order of their first rows, each with its rows in the order of
-/// the file. Hosts and builds are unknown where an older version wrote it.
+/// Reads the file of all rows that [`write_rows`](super::write_rows) wrote, even if its rows have
+/// been reordered: the cells are in the order of their first rows, and their rows in the order of
+/// the file. Hosts and builds are unknown if an older version wrote it.
 ///
 /// # Errors
-/// [`ReadError`]: it cannot be read, or is no such file.
+/// [`ReadError`] if it cannot be read or is not such a file.
 pub fn read_rows(path: &Path) -> Result<Vec<CellRows>, ReadError> {
     let bytes = bytes_of(path, ReadError::no_rows)?;
     let parsed = guarded(|| parse(&bytes, Form::Rows));
     parsed.map_err(|why| ReadError::no_rows(path, why.to_string()))
 }
 
-/// Reads what the bytes of a file of all rows say.
+/// Parses the bytes of a file of all rows.
 ///
 /// # Errors
 /// What is wrong with them.
@@ -65,8 +66,8 @@ pub fn read_rows_bytes(bytes: &[u8]) -> Result<Vec<CellRows>, String> {
     guarded(|| parse(&bytes, Form::Rows)).map_err(|why| why.to_string())
 }
 
-/// The bytes of a file that is not too large, whatever the system says of its length: a device or a
-/// pipe has none. `too_large` makes the error of one that is.
+/// Reads the bytes of a file that is not too large. Its length from the system is not used: a
+/// device or a pipe has none. `too_large` makes the error for a file that is too large.
 fn bytes_of(
     path: &Path,
     too_large: fn(&Path, &'static str) -> ReadError,
@@ -88,17 +89,17 @@ fn one_cell(bytes: &Bytes) -> Result<CellRows, Fault> {
     let mut cells = parse(bytes, Form::Cell)?;
     match (cells.pop(), cells.pop()) {
         (Some(cell), None) => Ok(cell),
-        (None, _) => Err(Fault::Damaged("it has no row".to_owned())),
+        (None, _) => Err(Fault::Damaged("it has no rows".to_owned())),
         _ => Err(Fault::Damaged("it has rows of two cells".to_owned())),
     }
 }
 
-/// Whose file it is.
+/// Which of the two files it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Of a cell.
+    /// The file of a cell.
     Cell,
-    /// Of all rows, with the experiment before the other columns.
+    /// The file of all rows, with the experiment before the other columns.
     Rows,
 }
 
@@ -111,7 +112,7 @@ impl Form {
     }
 }
 
-/// The cells of a table, in the order in which they first come.
+/// Returns the cells of a table, in the order of their first rows.
 fn parse(bytes: &Bytes, form: Form) -> Result<Vec<CellRows>, Fault> {
     let file = table::open(bytes)?;
     check_claims(&file, bytes)?;
@@ -160,39 +161,40 @@ fn parse(bytes: &Bytes, form: Form) -> Result<Vec<CellRows>, Fault> {
     Ok(cells)
 }
 
-/// What the key-value pairs say, if the version is that of this reader.
+/// Reads the hosts and builds from the key-value pairs, if the version is that of this reader.
 fn check_pairs(about: &FileMetaData, form: Form) -> Result<Ran, String> {
     let pairs = about.key_value_metadata().map_or(&[][..], Vec::as_slice);
-    let said = |key| table::value(pairs, key);
-    match said(VERSION_KEY) {
+    let value_of = |key| table::value(pairs, key);
+    match value_of(VERSION_KEY) {
         Some(version) if version == VERSION.to_string() => {}
         Some(version) => return Err(format!("it is of version `{version}`, not {VERSION}")),
         None => return Err(format!("it has no key `{VERSION_KEY}`")),
     }
     if form == Form::Rows
-        && let Some(json) = said(RAN_KEY)
+        && let Some(json) = value_of(RAN_KEY)
     {
-        return Ran::from_json(json)
-            .map_err(|error| format!("its key `{RAN_KEY}` does not say where cells ran: {error}"));
+        return Ran::from_json(json).map_err(|error| {
+            format!("its key `{RAN_KEY}` is not a list of hosts and builds: {error}")
+        });
     }
-    let host = said(HOST_KEY).and_then(|json| serde_json::from_str(json).ok());
+    let host = value_of(HOST_KEY).and_then(|json| serde_json::from_str(json).ok());
     let host: Host = host.unwrap_or_else(Host::unknown);
     Ok(Ran::all(
         host,
-        said(PROGRAM_KEY).unwrap_or_default().to_owned(),
+        value_of(PROGRAM_KEY).unwrap_or_default().to_owned(),
     ))
 }
 
-/// A row, taken apart.
-struct Next {
+/// A row and the columns of its cell.
+struct NextRow {
     cell: String,
     kind: Method,
     seed: u64,
     raw: Raw,
 }
 
-impl Next {
-    /// The first row of its cell.
+impl NextRow {
+    /// Returns a new cell with this as its first row.
     fn begin(self, ran: &Ran) -> CellRows {
         let (host, program) = ran.of(&self.cell);
         CellRows {
@@ -205,18 +207,18 @@ impl Next {
         }
     }
 
-    /// One more row of its cell.
+    /// Adds this row to its cell.
     fn join(self, cell: &mut CellRows) -> Result<(), String> {
         if (self.kind, self.seed) != (cell.kind, cell.seed) {
             let cell = &cell.cell;
-            return Err(format!("the rows of {cell} do not agree on kind and seed"));
+            return Err(format!("the rows of {cell} differ in kind or seed"));
         }
         cell.rows.push(self.raw);
         Ok(())
     }
 }
 
-/// Rows that are taken out of the columns at a time.
+/// The number of rows that are read from the columns at a time.
 const BATCH: usize = 1 << 10;
 
 /// The columns of a row group.
@@ -258,7 +260,7 @@ impl Columns {
         })
     }
 
-    /// Reads the next rows; how many there were.
+    /// Reads the next rows, at most `BATCH`; returns how many there were.
     fn fill(&mut self) -> Result<usize, Fault> {
         let count = self.cell.fill(BATCH)?;
         let experiment = self.experiment.as_mut();
@@ -283,18 +285,18 @@ impl Columns {
         Ok(count)
     }
 
-    /// This row of the batch. To be called for each once, in order.
+    /// Returns a row of the batch. Must be called once for each, in order.
     #[allow(
         clippy::cast_sign_loss,
         reason = "signed and unsigned numbers of Parquet have the same bits"
     )]
-    fn row(&mut self, row: usize) -> Result<Next, String> {
+    fn row(&mut self, row: usize) -> Result<NextRow, String> {
         let cell = text(&mut self.cell, row)?;
         if let Some(experiment) = &mut self.experiment {
             let experiment = text(experiment, row)?;
             if experiment != experiment_of(&cell) {
                 return Err(format!(
-                    "{cell} is no cell of its {EXPERIMENT} {experiment:?}"
+                    "{cell} is not a cell of its {EXPERIMENT} {experiment:?}"
                 ));
             }
         }
@@ -312,7 +314,7 @@ impl Columns {
         if !at.is_none_or(f64::is_finite) {
             return Err(wrong("at", FINITE));
         }
-        Ok(Next {
+        Ok(NextRow {
             cell,
             kind: kind.map_err(|error| error.to_string())?,
             seed: *seed as u64,
@@ -336,7 +338,7 @@ impl Columns {
 const WHOLE: &str = "a whole number";
 const FINITE: &str = "a finite number";
 
-/// The text in this row of a column.
+/// Returns the text in this row of a column.
 fn text(column: &mut Column<ByteArrayType>, row: usize) -> Result<String, String> {
     let name = column.name();
     let text = column.take(row).and_then(|text| text.as_utf8().ok());
@@ -344,5 +346,5 @@ fn text(column: &mut Column<ByteArrayType>, row: usize) -> Result<String, String
 }
 
 fn wrong(name: &str, wanted: &str) -> String {
-    format!("its column {name} has something else than {wanted}")
+    format!("its column {name} has something other than {wanted}")
 }

@@ -21,33 +21,33 @@ pub(super) const COLUMNS: &str = "
     required double value;
 ";
 
-/// Where `cell` stands; the others follow in the order of [`COLUMNS`].
+/// The names of [`COLUMNS`], in the same order.
 pub(super) const NAMES: [&str; 12] = [
     "cell", "kind", "seed", "machine", "workload", "config", "metric", "unit", "better", "run",
     "at", "value",
 ];
 
-/// The key of the version, of which there is one.
+/// The key of the format's version; so far there is one version.
 pub(super) const VERSION_KEY: &str = "brickyard.cell";
 
-/// The key of the host, as JSON. Of a cell's file.
+/// The key of the host, as JSON. In a cell's file.
 pub(super) const HOST_KEY: &str = "brickyard.host";
 
-/// The key of the build of the program that ran the cell. Of a cell's file.
+/// The key of the build of the program that ran the cell. In a cell's file.
 pub(super) const PROGRAM_KEY: &str = "brickyard.program";
 
-/// The key of both, in groups of cells. Of the file of all rows; older ones have none.
+/// The key of both, in groups of cells. In the file of all rows; older files do not have it.
 pub(super) const RAN_KEY: &str = "brickyard.ran";
 
-/// The column before the others. Of the file of all rows.
+/// The column before the others. In the file of all rows.
 pub(super) const EXPERIMENT: &str = "experiment";
 
-/// Of a cell's file.
+/// Returns the schema of a cell's file.
 pub(super) fn of_cell() -> Result<TypePtr, ParquetError> {
     schema(&format!("message cell {{ {COLUMNS} }}"))
 }
 
-/// Of the file of all rows, which has the experiment as a column.
+/// Returns the schema of the file of all rows, which has the experiment as a column.
 pub(super) fn of_rows() -> Result<TypePtr, ParquetError> {
     schema(&format!(
         "message rows {{ required binary {EXPERIMENT} (STRING); {COLUMNS} }}"

@@ -1,4 +1,4 @@
-//! Rows to columns. What the reader would refuse is not written.
+//! Writes rows as columns. Rows that the reader would refuse are not written.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -21,20 +21,20 @@ use super::schema::{
 use crate::data::Data;
 use crate::raw::{CellRows, Raw};
 
-/// A row with the cell it is of.
-type Placed<'r> = (&'r CellRows, &'r Raw);
+/// A row with its cell.
+type CellRow<'r> = (&'r CellRows, &'r Raw);
 
-/// Writes a cell's file, with the folders above it. It appears when it is whole.
+/// Writes a cell's file, and creates the folders above it. It appears when it is complete.
 ///
 /// # Errors
-/// [`WriteError`], with the path; [`WriteError::NoResult`] of a cell without rows, or with one
-/// whose value or place is not finite.
+/// [`WriteError`], with the path; [`WriteError::NoResult`] if the cell has no rows, or one whose
+/// value or time is not finite.
 pub fn write_cell(path: &Path, cell: &CellRows) -> Result<(), WriteError> {
     if cell.rows.is_empty() {
-        let why = format!("the cell {} has no row", cell.cell);
+        let why = format!("the cell {} has no rows", cell.cell);
         return Err(WriteError::no_result(path, why));
     }
-    let rows: Vec<Placed<'_>> = cell.rows.iter().map(|raw| (cell, raw)).collect();
+    let rows: Vec<CellRow<'_>> = cell.rows.iter().map(|raw| (cell, raw)).collect();
     check_finite(path, &rows)?;
     let host =
         serde_json::to_string(&cell.host).map_err(|error| WriteError::io(path, error.into()))?;
@@ -52,10 +52,10 @@ pub fn write_cell(path: &Path, cell: &CellRows) -> Result<(), WriteError> {
 /// the builds of the program are among its key-value pairs.
 ///
 /// # Errors
-/// [`WriteError`], with the path; [`WriteError::NoResult`] of a row whose value or place is not
+/// [`WriteError`], with the path; [`WriteError::NoResult`] if a row has a value or time that is not
 /// finite.
 pub fn write_rows(path: &Path, data: &Data) -> Result<(), WriteError> {
-    let rows: Vec<Placed<'_>> = (0..data.len())
+    let rows: Vec<CellRow<'_>> = (0..data.len())
         .filter_map(|place| data.row(place))
         .collect();
     check_finite(path, &rows)?;
@@ -65,13 +65,13 @@ pub fn write_rows(path: &Path, data: &Data) -> Result<(), WriteError> {
         KeyValue::new(RAN_KEY.to_owned(), ran),
     ];
     appear(path, |out| {
-        let experiment = |(cell, _): &Placed<'_>| text(cell.experiment());
+        let experiment = |(cell, _): &CellRow<'_>| text(cell.experiment());
         table(out, of_rows, pairs, &rows, Some(&experiment)).map_err(io::Error::other)
     })
 }
 
-/// Are all numbers finite? The first that is not is named.
-fn check_finite(path: &Path, rows: &[Placed<'_>]) -> Result<(), WriteError> {
+/// Checks that all numbers are finite; the error names the first that is not.
+fn check_finite(path: &Path, rows: &[CellRow<'_>]) -> Result<(), WriteError> {
     let of = |raw: &Raw| [("value", Some(raw.value)), ("at", raw.at)];
     for (cell, raw) in rows {
         for (column, number) in of(raw) {
@@ -85,7 +85,7 @@ fn check_finite(path: &Path, rows: &[Placed<'_>]) -> Result<(), WriteError> {
                     ..
                 } = raw;
                 let why = format!(
-                    "in the row {machine}, {workload}, {config}, {metric}, run {run} of the cell {} `{column}` is {number}, which is no finite number",
+                    "in the row {machine}, {workload}, {config}, {metric}, run {run} of the cell {} `{column}` is {number}, which is not a finite number",
                     cell.cell
                 );
                 return Err(WriteError::no_result(path, why));
@@ -142,7 +142,7 @@ fn text(text: &str) -> ByteArray {
     ByteArray::from(text)
 }
 
-/// Writes one table of one row group; `first` gives a column of text before the others.
+/// Writes one table of one row group; `first` returns the text of a column before the others.
 #[allow(
     clippy::cast_possible_wrap,
     reason = "Parquet has no unsigned numbers: bits as they are"
@@ -151,8 +151,8 @@ fn table(
     out: &mut (dyn Write + Send),
     schema: fn() -> ParquetResult<TypePtr>,
     pairs: Vec<KeyValue>,
-    rows: &[Placed<'_>],
-    first: Option<&dyn Fn(&Placed<'_>) -> ByteArray>,
+    rows: &[CellRow<'_>],
+    first: Option<&dyn Fn(&CellRow<'_>) -> ByteArray>,
 ) -> ParquetResult<()> {
     let properties = properties()?.build();
     let mut writer = SerializedFileWriter::new(out, schema()?, Arc::new(properties))?;
@@ -163,7 +163,7 @@ fn table(
     if let Some(first) = first {
         group.required::<ByteArrayType>(rows.iter().map(first))?;
     }
-    let texts = |group: &mut Group<'_, _>, of: fn(&Placed<'_>) -> ByteArray| {
+    let texts = |group: &mut Group<'_, _>, of: fn(&CellRow<'_>) -> ByteArray| {
         group.required::<ByteArrayType>(rows.iter().map(of))
     };
     texts(&mut group, |(cell, _)| text(&cell.cell))?;
@@ -220,28 +220,28 @@ mod tests {
         })
     }
 
-    /// What is read of a file of these rows in this order, the first column of which says so of
-    /// each.
+    /// Writes a file of these rows in this order, whose first column has the texts of `first`, and
+    /// reads it back.
     fn read(
-        rows: &[Placed<'_>],
+        rows: &[CellRow<'_>],
         schema: fn() -> ParquetResult<TypePtr>,
-        first: &dyn Fn(&Placed<'_>) -> ByteArray,
+        first: &dyn Fn(&CellRow<'_>) -> ByteArray,
     ) -> Result<Vec<CellRows>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.parquet");
-        // As an older version wrote it: it does not say where the cells ran.
+        // As an older version wrote it: without the hosts and builds of the cells.
         let pairs = vec![KeyValue::new(VERSION_KEY.to_owned(), VERSION.to_string())];
         let mut file = File::create(&path).unwrap();
         table(&mut file, schema, pairs, rows, Some(first)).unwrap();
         read_rows(&path).map_err(|error| error.to_string())
     }
 
-    fn experiment((cell, _): &Placed<'_>) -> ByteArray {
+    fn experiment((cell, _): &CellRow<'_>) -> ByteArray {
         text(cell.experiment())
     }
 
     #[test]
-    fn rows_in_another_order_are_of_the_same_cells() {
+    fn rows_in_another_order_give_the_same_cells() {
         let [a, b] = cells(Method::Timed);
         let rows = [
             (&a, &a.rows[0]),
@@ -253,13 +253,13 @@ mod tests {
             read(&rows, of_rows, &experiment),
             Ok(cells(Method::Timed).to_vec())
         );
-        // Method and seed are one in all of them.
+        // All rows of a cell must have the same method and seed.
         let [other, _] = cells(Method::Simulated);
         let rows = [(&a, &a.rows[0]), (&b, &b.rows[0]), (&other, &other.rows[1])];
-        let said = read(&rows, of_rows, &experiment).unwrap_err();
+        let error = read(&rows, of_rows, &experiment).unwrap_err();
         assert!(
-            said.contains("the rows of e.a do not agree on kind and seed"),
-            "{said}"
+            error.contains("the rows of e.a differ in kind or seed"),
+            "{error}"
         );
     }
 
@@ -271,15 +271,15 @@ mod tests {
             let columns = format!("message rows {{ required binary note (STRING); {COLUMNS} }}");
             Ok(Arc::new(parse_message_type(&columns)?))
         };
-        let said = read(&rows, other_name, &experiment).unwrap_err();
+        let error = read(&rows, other_name, &experiment).unwrap_err();
         assert!(
-            said.contains("its columns are not experiment, cell, kind"),
-            "{said}"
+            error.contains("its columns are not experiment, cell, kind"),
+            "{error}"
         );
-        let said = read(&rows, of_rows, &|_| text("f")).unwrap_err();
+        let error = read(&rows, of_rows, &|_| text("f")).unwrap_err();
         assert!(
-            said.contains("e.a is no cell of its experiment \"f\""),
-            "{said}"
+            error.contains("e.a is not a cell of its experiment \"f\""),
+            "{error}"
         );
     }
 }

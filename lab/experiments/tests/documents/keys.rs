@@ -1,4 +1,4 @@
-//! Keys have the words that cells have, and no others.
+//! The documents' keys use only names that the cells' rows have.
 
 use std::collections::BTreeSet;
 
@@ -23,15 +23,15 @@ const ALL: [&str; 7] = [
     "brickyard",
 ];
 const FOUR: [&str; 4] = ["list-2007", "magazine-2013", "vanilla", "brickyard"];
-/// Those that render.
+/// The configurations of the rendering test.
 const OF_2005: [&str; 4] = ["vanilla", "two-kinds-2005", "list-2007", "brickyard"];
 const HEAPS: [&str; 4] = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
 const MACHINES: [&str; 5] = ["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"];
 
-/// All keys that cells may give, as far as a document can ask for them.
-struct Words(BTreeSet<Key>);
+/// All keys that the rows of cells may have, as far as a document can refer to them.
+struct KnownKeys(BTreeSet<Key>);
 
-impl Words {
+impl KnownKeys {
     fn add(
         &mut self,
         experiment: &str,
@@ -61,7 +61,7 @@ fn words(all: &[&str]) -> Vec<String> {
     all.iter().map(|&word| word.to_owned()).collect()
 }
 
-fn locks(into: &mut Words) {
+fn locks(into: &mut KnownKeys) {
     let of = |cpus: &[u32]| -> Vec<String> {
         let tasks = [
             "find", "pmake", "dpunish", "bonnie", "mab", "config", "objdump", "kernel", "dd",
@@ -108,7 +108,7 @@ fn locks(into: &mut Words) {
     into.add("locks", &["host"], &bursts, &POLICIES, &["time"]);
 }
 
-fn of_2013(into: &mut Words) {
+fn of_2013(into: &mut KnownKeys) {
     let batches: Vec<u32> = (0..=14).map(|power| 1 << power).collect();
     let batches = numbered("order-0 batch", &batches);
     let parts = ["alloc", "free", "total"];
@@ -145,7 +145,7 @@ fn of_2013(into: &mut Words) {
     into.add("kernbench", &["i7-2013"], &build, &FOUR, &times);
 }
 
-fn of_2005_and_2008(into: &mut Words) {
+fn of_2005_and_2008(into: &mut KnownKeys) {
     let desktop = ["desktop-2005"];
     let moments = words(&["under load", "at rest"]);
     into.add("two-kinds", &desktop, &moments, &ALL, &["huge-pages"]);
@@ -174,7 +174,7 @@ fn of_2005_and_2008(into: &mut Words) {
     );
 }
 
-fn of_2007(into: &mut Words) {
+fn of_2007(into: &mut KnownKeys) {
     for moment in ["under load", "at rest"] {
         let ways = ["plain", "lumpy", "compaction"].map(|way| format!("{way} {moment}"));
         into.add("mobility", &MACHINES, &ways, &ALL, &["huge-pages"]);
@@ -207,13 +207,13 @@ fn of_2007(into: &mut Words) {
 }
 
 #[test]
-fn keys_have_the_words_of_cells() {
-    let mut words = Words(BTreeSet::new());
-    locks(&mut words);
-    of_2013(&mut words);
-    of_2005_and_2008(&mut words);
-    of_2007(&mut words);
-    let unknown: Vec<_> = documents::keys().difference(&words.0).cloned().collect();
+fn the_documents_use_only_keys_of_cells() {
+    let mut known = KnownKeys(BTreeSet::new());
+    locks(&mut known);
+    of_2013(&mut known);
+    of_2005_and_2008(&mut known);
+    of_2007(&mut known);
+    let unknown: Vec<_> = documents::keys().difference(&known.0).cloned().collect();
     assert!(unknown.is_empty(), "{unknown:#?}");
 }
 
@@ -229,24 +229,24 @@ fn no_document_refers_to_another() {
     }
 }
 
-/// The sentence over all documents is made of rows that theirs are made of too, so that a full run
+/// The sentence over all documents uses only keys that the documents use too, so that a full run
 /// has them.
 #[test]
-fn the_winner_is_told_by_the_documents_own_rows() {
+fn the_winner_uses_only_keys_of_the_documents() {
     let keys = documents::keys();
     let winner = documents::winner();
     let figures = winner.pieces.iter().filter_map(|piece| match piece {
         Piece::Figure(figure) | Piece::Word(Word { figure, .. }) => Some(figure),
         Piece::Text(_) | Piece::Directions(..) => None,
     });
-    let mut told = 0;
+    let mut checked = 0;
     for figure in figures {
         assert_eq!(figure.of.len(), figure.against.len());
         assert!(!figure.of.is_empty());
         for key in figure.of.iter().chain(&figure.against) {
             assert!(keys.contains(key), "{key:?}");
-            told += 1;
+            checked += 1;
         }
     }
-    assert!(told > 50, "{told}");
+    assert!(checked > 50, "{checked}");
 }

@@ -1,4 +1,4 @@
-//! Each mistake that is told of a document and can be seen in its figures is there.
+//! Each mistake that the report lists and that shows in the printed figures is indeed there.
 
 use brickyard_experiments::document::number;
 
@@ -9,18 +9,18 @@ fn value(id: &str, line: usize, column: usize) -> f64 {
 }
 
 #[test]
-fn fourteen_of_27_tests_have_a_star() {
-    let mut stars = 0;
+fn fourteen_of_27_tests_have_an_asterisk() {
+    let mut asterisks = 0;
     let mut tests = 0;
     for id in ["locks-real", "locks-ticket"] {
         let table = table(id);
         for column in 0..table.lines[3].cells.len() {
             let text = text(&table, 3, column);
             tests += usize::from(!text.is_empty());
-            stars += usize::from(text.ends_with('*'));
+            asterisks += usize::from(text.ends_with('*'));
         }
     }
-    assert_eq!((stars, tests), (14, 27));
+    assert_eq!((asterisks, tests), (14, 27));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_deviation_of_whole_numbers_is_too_small() {
     let mut impossible = Vec::new();
     for line in [1, 3] {
         for column in [0, 2, 4, 6] {
-            // As much as rounding can have hidden.
+            // The most that rounding can hide.
             let mean = value("locks-bulks", line, column);
             let deviation = value("locks-bulks", line, column + 1) + 0.005;
             let low = least((mean - 0.005).max(0.0));
@@ -93,7 +93,7 @@ fn eleven_of_30_totals_are_more_than_their_parts() {
 
 /// The benchmark took batch + 1 pages and divided by the batch.
 #[test]
-fn small_batches_are_not_dear() {
+fn small_batches_are_not_more_expensive() {
     for line in [0, 1, 2, 4, 5, 6, 7] {
         let batch = f64::from(1_u32 << line);
         let cycles = value("pagealloc-2013", line, 0) * batch / (batch + 1.0);
@@ -129,7 +129,7 @@ fn eight_tasks_take_30_percent_longer_each() {
     let cpu = value("slab-time", 1, 3) / value("slab-time", 0, 3);
     assert_eq!(((longer - 1.0) * 100.0).round(), 30.0);
     assert_eq!(((cpu - 1.0) * 100.0).round(), 30.0);
-    // 100,000 cycles a sample at 3 GHz.
+    // 100,000 cycles per sample at 3 GHz.
     let seconds: f64 = 136_537.0 / 0.108_3 * 100_000.0 / 3.0e9;
     assert_eq!(seconds.round(), 42.0);
     // The two listings.
@@ -161,20 +161,20 @@ fn the_reliable_machine_was_slower() {
 }
 
 #[test]
-fn mistakes_are_told() {
-    let told = |experiment: &str, word: &str| {
+fn the_report_lists_these_mistakes() {
+    let lists = |experiment: &str, word: &str| {
         let mistakes = document(experiment).mistakes;
         assert!(
             mistakes.iter().any(|one| one.contains(word)),
             "{experiment}: {word}"
         );
     };
-    told("locks", "for ever");
-    told("locks", "all_unreclaimable");
-    told("locks", "hdparm");
-    told("locks", "14 of 27");
-    told("pagealloc", "batch + 1");
-    told("pagealloc", "sums");
-    told("two-kinds", "160");
-    told("mobility", "missing value");
+    lists("locks", "never released");
+    lists("locks", "all_unreclaimable");
+    lists("locks", "hdparm");
+    lists("locks", "14 of 27");
+    lists("pagealloc", "batch + 1");
+    lists("pagealloc", "sums");
+    lists("two-kinds", "160");
+    lists("mobility", "missing value");
 }

@@ -1,5 +1,5 @@
-//! What is printed fits together: each text is a number, each gain and speedup follows from the two
-//! means beside it, within rounding.
+//! The printed figures are consistent: each text is a number, and each gain and speedup follows
+//! from the two means beside it, within rounding.
 
 use brickyard_experiments::document::{Judged, Statistic, Table, number};
 use brickyard_experiments::documents;
@@ -7,7 +7,7 @@ use brickyard_report::Better;
 
 use super::{Rounded, document, table, text};
 
-/// What a document printed where no number is.
+/// The printed texts that are not numbers.
 const WORDS: [&str; 2] = ["(no difference)", "---"];
 
 #[test]
@@ -23,14 +23,14 @@ fn every_text_is_a_number() {
             assert_eq!(published.number().is_none(), known, "{}", published.text);
         }
     }
-    // So that none goes missing unseen.
+    // A missing text would change the count.
     assert_eq!(texts, TEXTS);
 }
 
 /// All printed texts, by experiment.
 const TEXTS: usize = 277 + 135 + 48 + 60 + 144 + 238 + 144;
 
-/// The columns of a table of locks in which a speedup stands.
+/// Returns the columns of a table of locks that have a speedup.
 fn speedups(table: &Table) -> Vec<usize> {
     let last = table.lines.len() - 1;
     let columns = 0..table.lines[last].cells.len();
@@ -47,8 +47,8 @@ const OF_LOCKS: [&str; 5] = [
     "locks-ticket",
 ];
 
-/// Each is the mean of the column before over that of its own. So is that of hdparm, whose means
-/// are MB per second: see `mistakes`.
+/// Each speedup is the mean of the column before divided by that of its own. So is that of hdparm,
+/// though its means are MB per second: see `mistakes`.
 #[test]
 fn speedups_of_locks_follow_from_their_means() {
     let mut checked = 0;
@@ -66,10 +66,10 @@ fn speedups_of_locks_follow_from_their_means() {
     assert_eq!(checked, 4 + 5 + 5 + 6 + 21);
 }
 
-/// So that a speedup without a star may be called noise also where too few runs could not have had
+/// So a speedup without an asterisk may be called noise even where there were too few runs to earn
 /// one.
 #[test]
-fn intervals_of_what_has_no_star_meet() {
+fn intervals_of_speedups_without_an_asterisk_overlap() {
     let mut apart = Vec::new();
     for id in OF_LOCKS {
         let table = table(id);
@@ -101,7 +101,7 @@ fn samples(id: &str, column: usize) -> f64 {
     }
 }
 
-/// Intervals that do not follow from the deviation above them: mistakes of the document.
+/// Intervals that do not follow from the deviation above them; these are mistakes of the document.
 const WRONG_INTERVALS: [(&str, usize); 4] = [
     ("locks-simulated-8", 10),
     ("locks-simulated-8", 11),
@@ -154,7 +154,7 @@ fn gains_of_2013_follow_from_their_values() {
 }
 
 #[test]
-fn ranges_of_kernbench_are_max_less_min() {
+fn ranges_of_kernbench_are_max_minus_min() {
     let table = table("kernbench-2013");
     for first in (0..20).step_by(5) {
         for column in [0, 1] {
@@ -165,7 +165,7 @@ fn ranges_of_kernbench_are_max_less_min() {
     }
 }
 
-/// Of tables whose last two columns are a difference and the same in percent.
+/// The last two columns of these tables are a difference and the same in percent.
 #[test]
 fn differences_of_2005_follow_from_their_values() {
     for id in ["two-kinds-summary", "two-kinds-aim9-difference"] {
@@ -198,7 +198,7 @@ fn high_order_allocations_of_2005_add_up() {
             [0, 1, 2, 3, 4, 5, 6].map(|line| number(text(&table, line, column)).unwrap());
         assert_eq!(success + failed, tries);
         assert_eq!(dma + normal + high, success);
-        // Cut off, not rounded.
+        // Truncated, not rounded.
         assert_eq!((100.0 * success / tries).floor(), percent);
         assert_ne!((100.0 * success / tries).round(), percent);
     }
@@ -237,7 +237,7 @@ fn the_profile_of_2008_adds_up() {
     }
 }
 
-/// The one column that is worked out, not printed.
+/// The only column that is computed from others, not printed.
 #[test]
 fn cpu_time_of_a_task_is_user_and_sys_over_the_tasks() {
     let table = table("slab-time");
@@ -248,8 +248,8 @@ fn cpu_time_of_a_task_is_user_and_sys_over_the_tasks() {
     }
 }
 
-/// Where a value is judged against another one, and both are printed, the direction is that of the
-/// two.
+/// If a value is compared with another one and both are printed, the published direction is that of
+/// the two.
 #[test]
 fn directions_follow_from_what_is_printed() {
     let mut checked = 0;
@@ -282,9 +282,9 @@ fn directions_follow_from_what_is_printed() {
     assert_eq!(checked, 4 * 14 + 2 * 12);
 }
 
-/// Builds with the reclaim patches are not measured apart.
+/// Builds with the reclaim patches are not measured separately.
 #[test]
-fn directions_of_what_is_measured_once_are_judged_once() {
+fn directions_measured_once_are_judged_once() {
     for id in ["mobility-cpu-time-reclaim", "mobility-elapsed-reclaim"] {
         let lines = table(id).lines;
         let mut cells = lines.iter().flat_map(|line| line.cells.iter().flatten());
@@ -292,7 +292,7 @@ fn directions_of_what_is_measured_once_are_judged_once() {
     }
 }
 
-/// What is not modelled stands as printed, and says so where it stands.
+/// A line that is marked as not modelled has no measured figure.
 #[test]
 fn nothing_is_measured_for_what_is_not_modelled() {
     for document in documents::all() {

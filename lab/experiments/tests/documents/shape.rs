@@ -1,4 +1,4 @@
-//! Tables are whole, ids are names, figures that are judged can be.
+//! Tables are complete, ids are valid names, and figures that are judged can be.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use brickyard_experiments::judge::Judgement;
 use brickyard_report::plot::Scale;
 
 #[test]
-fn there_are_seven_parts_in_the_order_of_the_report() {
+fn there_are_seven_sections_in_the_order_of_the_report() {
     let names: Vec<_> = documents::all().iter().map(|one| one.experiment).collect();
     assert_eq!(
         names,
@@ -96,7 +96,7 @@ fn a_judged_figure_has_two_keys_and_a_direction() {
     }
 }
 
-/// What stands in the summary and again in a table of its own counts once.
+/// A direction that is in the summary and again in another table counts once.
 #[test]
 fn a_direction_is_counted_once() {
     for (experiment, among, count) in [
@@ -107,10 +107,10 @@ fn a_direction_is_counted_once() {
         ("pagealloc", Among::All, 42),
         ("pft", Among::All, 16),
         ("kernbench", Among::All, 4),
-        // The six of the summary but for the control, and three of the rendering.
+        // The six of the summary without the control, and three of the rendering.
         ("two-kinds", Among::All, 5 + 3),
         ("slab", Among::All, 1),
-        // Times with the reclaim patches are those without, and judged there.
+        // Times with the reclaim patches are the same as those without, and judged there.
         ("mobility", Among::All, 4 * 14 + 2 * 12),
     ] {
         let document = super::document(experiment);
@@ -177,15 +177,15 @@ fn a_word_is_true_whatever_the_number_is() {
         assert_eq!(exactly(1.004), word.between);
         assert_eq!(exactly(1.05), word.above);
         assert_eq!(exactly(0.95), word.below);
-        // As far as the samples tell.
+        // With the interval of the samples.
         let within = |value, interval| word.chosen(&found(value, Some(interval), false));
         assert_eq!(within(2.0, (1.5, 2.5)), word.above);
         assert_eq!(within(0.5, (0.4, 0.6)), word.below);
-        let unsure = format!("{} (as far as this run tells)", word.between);
+        let unsure = format!("{} (as far as this run can tell)", word.between);
         assert_eq!(within(2.0, (0.9, 2.5)), unsure);
         assert_eq!(within(0.5, (0.4, 1.0)), unsure);
         assert_eq!(within(1.001, (0.995, 1.006)), word.between);
-        // Where they do not tell, only what is large.
+        // Without an interval, only a large difference counts.
         let once = |value| word.chosen(&found(value, None, false));
         assert_eq!(once(1.05), unsure);
         assert_eq!(once(1.2), word.above);
@@ -232,7 +232,7 @@ fn a_plot_names_its_places_and_its_curves_once() {
 }
 
 #[test]
-fn today_ends_with_the_default_and_shows_nothing_published() {
+fn tables_of_today_end_with_the_default_and_have_nothing_published() {
     for document in documents::all() {
         assert!(!document.today.is_empty());
         for table in &document.today {

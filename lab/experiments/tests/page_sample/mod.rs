@@ -1,5 +1,5 @@
-//! A small made-up run: one document with every kind of piece, table and plot, and names that try
-//! to break out of the page.
+//! A small made-up run: one document with every kind of piece, table and plot, and names that would
+//! inject markup into the page if they were not escaped.
 
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{
@@ -31,7 +31,7 @@ fn batch(batch: u32, config: &str) -> Key {
     key("host", &format!("order-0 batch-{batch}"), config, "total")
 }
 
-/// The rows: batches with a spread, huge pages on machines, and a series.
+/// Returns the rows: batches with a spread, huge pages on machines, and a series.
 pub(crate) fn data() -> Data {
     let mut cells = Vec::new();
     let cell = |name: &str, kind: Method, rows: Vec<Raw>| CellRows {
@@ -92,7 +92,7 @@ fn raw(key: &Key, unit: &str, better: Better, run: u32, value: f64) -> Raw {
 pub(crate) fn documents() -> Vec<Document> {
     let mut empty = document();
     empty.experiment = "slab";
-    empty.title = "What nobody measured";
+    empty.title = "What was not measured";
     for table in &mut empty.tables {
         table.id = format!("slab-{}", table.id);
     }
@@ -158,7 +158,7 @@ fn findings() -> Vec<Finding> {
                     figure: speed(),
                     margin: 0.01,
                     above: "cheaper",
-                    below: "dearer",
+                    below: "more expensive",
                     between: "as cheap",
                 }),
                 text(": "),
@@ -198,7 +198,7 @@ enum Published {
     No,
 }
 
-/// Every statistic that one line can have, for each batch.
+/// Returns a table with every statistic that a line can have, for each batch.
 fn table(id: &str, title: &str, published: Published) -> Table {
     use Statistic::{
         Difference, DifferencePercent, Gain, Interval95, Max, Mean, Median, Min, Range, Share,
@@ -237,7 +237,7 @@ fn table(id: &str, title: &str, published: Published) -> Table {
             let mut figure =
                 Figure::new(statistic, batch(size, config)).against(batch(size, "list-2007"));
             if published == Published::Yes {
-                // As documents have it: another unit, and a sign of their own.
+                // As in the documents: another unit, and an inverted sign.
                 figure = figure.printed("671.00*").scaled(match statistic {
                     Mean => 1000.0,
                     Gain => -1.0,
@@ -333,7 +333,7 @@ fn plots() -> Vec<Plot> {
     ]
 }
 
-/// A small player page.
+/// Returns a small player page.
 #[allow(dead_code, reason = "one of the two tests has a player")]
 pub(crate) fn player() -> Embedded {
     let films: Vec<Film> = ["vanilla", "combined-2007"]
@@ -368,7 +368,7 @@ pub(crate) fn player() -> Embedded {
     }
 }
 
-/// Cells that failed: one by itself, and many for one reason.
+/// Returns missing cells: one with a reason of its own, and many for one reason.
 fn missing() -> Vec<Missing> {
     let missing = |cell: String, why: &str| Missing {
         cell,
@@ -379,7 +379,7 @@ fn missing() -> Vec<Missing> {
     all
 }
 
-/// A sentence with a figure, and a count of directions.
+/// Returns a sentence with a figure, and a count of directions.
 fn winner() -> Finding {
     let times = Figure::new(Statistic::Speedup, batch(64, "brickyard"));
     Finding {
@@ -394,13 +394,13 @@ fn winner() -> Finding {
     }
 }
 
-/// The page of these documents and rows.
+/// Returns the page of these documents and rows.
 pub(crate) fn page(documents: &[Document], data: &Data, pages: Vec<Embedded>) -> String {
     let judge = Judge::new(documents, data);
     page_judged(documents, data, pages, &|figure| judge.judge(figure))
 }
 
-/// The same with judgements of one's own.
+/// Returns the same with the given judgements.
 pub(crate) fn page_judged(
     documents: &[Document],
     data: &Data,

@@ -6,7 +6,7 @@
 //! | `today.rs` | the same workloads under the configurations that came later |
 //! | `threads.rs` | the five columns with real threads of this host |
 //!
-//! What a run of the first two is, is that of `brickyard simulate locks`; of the last, that of
+//! A run of the first two is that of `brickyard simulate locks`, a run of the last that of
 //! `brickyard bench locks`.
 
 mod simulated;

@@ -1,9 +1,9 @@
 //! The five columns on the simulated machines of the paper, each run a cell.
 //!
-//! On `metatm-2007`, his simulator, four runs as he had them, on 8, 16 and 32 CPUs. On
-//! `xeon-x5355`, his real machine, 15 runs; he had five for the compiles of 2008, and here all have
-//! 15: they take some seconds each, so nothing had to be cut. All columns and all nine workloads
-//! are run on both, though he printed fewer.
+//! On `metatm-2007`, the author's simulator, there are four runs as in the paper, on 8, 16 and 32
+//! CPUs. On `xeon-x5355`, his real machine, there are 15; the compiles of 2008 had five there, but
+//! a run takes only seconds here, so all workloads have 15. All columns and all nine workloads are
+//! run on both, though fewer were printed.
 
 use brickyard_machine::Profile;
 use brickyard_report::{Better, Metric};
@@ -14,7 +14,7 @@ use brickyard_workload::jobs::Workload;
 use crate::raw::{Method, Raw};
 
 use crate::cell::{Cell, Context, Scale};
-use crate::cells::rows::Of;
+use crate::cells::rows::RowTemplate;
 use crate::cells::served::all_served;
 use brickyard_simulate::locks::usual_plan;
 
@@ -75,15 +75,16 @@ impl LockRun {
         }
     }
 
-    /// The name of its cell, in which `config` is what is compared.
+    /// Returns the name of its cell; `config` is the column or the configuration compared.
     pub(super) fn cell_name(&self, config: &str) -> String {
         let (machine, workload, cpus, run) = (self.machine, self.workload, self.cpus, self.run);
         format!("locks.{machine}.{workload}-{cpus}.{config}.{run}")
     }
 
-    /// Quick has of the simulator what the paper printed and a second can have, in two runs, and
-    /// what a plot over CPUs needs, in one; and of the real machine the three workloads that are
-    /// cheap, with as many runs as a signed-rank test needs.
+    /// Returns the scale. On the simulator the quick run has what the paper printed and takes about
+    /// a second, in two runs, and what a plot over CPUs needs, in one; on the real machine the
+    /// three cheap workloads, with as many runs as a signed-rank test needs, and two runs of
+    /// `kernel`.
     fn scale(&self) -> Scale {
         let printed = matches!(self.column, Column::Hold | Column::Release);
         let quick = match (self.machine, self.cpus) {
@@ -111,9 +112,9 @@ impl LockRun {
         Scale::quick_if(quick)
     }
 
-    /// What a core of today takes for it.
+    /// Estimates how many seconds a core of today takes for it.
     pub(super) fn seconds(&self) -> f64 {
-        // On 8, 16 and 32 CPUs, with the lock held.
+        // On 8, 16 and 32 CPUs, with the lock held for the whole bulk.
         let held = match self.workload {
             "find" => [0.05, 0.07, 0.08],
             "pmake" => [0.18, 0.2, 0.25],
@@ -126,7 +127,7 @@ impl LockRun {
             _ => [0.12, 0.4, 1.9],
         };
         let place = CPUS.iter().position(|&cpus| cpus == self.cpus);
-        // Many waits are many accesses more.
+        // More waits are more memory accesses to simulate.
         let yields = [1.1, 1.4, 2.2];
         let place = place.unwrap_or(0);
         match (self.configuration, self.column) {
@@ -136,10 +137,10 @@ impl LockRun {
         }
     }
 
-    /// Does it.
+    /// Runs it.
     ///
     /// # Errors
-    /// Where the trace cannot be read, the run does not come to its end, or memory was short.
+    /// If the trace cannot be read, the run does not finish, or memory ran out.
     pub(super) fn measure(&self, context: &Context<'_>) -> anyhow::Result<Measured> {
         let workload = Workload::by_name(self.workload)?;
         let jobs = context.traces.jobs(self.workload)?;
@@ -158,13 +159,13 @@ impl LockRun {
     fn rows(&self, context: &Context<'_>) -> anyhow::Result<Vec<Raw>> {
         let measured = self.measure(context)?;
         let megahertz = Profile::by_name(self.machine)?.megahertz;
-        let of = Of {
+        let template = RowTemplate {
             machine: self.machine,
             workload: &workload(self.workload, self.cpus),
             config: self.column.name(),
             run: self.run,
         };
-        let row = |(metric, value)| of.row(&metric, value);
+        let row = |(metric, value)| template.row(&metric, value);
         let mut rows: Vec<Raw> = times(&measured, 1e3 / megahertz as f64)
             .into_iter()
             .map(row)
@@ -176,20 +177,21 @@ impl LockRun {
     }
 }
 
-/// Is it a point of a plot over CPUs that a second can have? `config` on 32 takes seven of them.
+/// Returns true for the points of a plot over CPUs that the quick run has. `config` on 32 CPUs is
+/// left out: it takes seven seconds.
 pub(super) fn is_plotted(workload: &str, cpus: usize) -> bool {
     workload == "dd" || (workload == "config" && cpus <= 16)
 }
 
-/// A row's workload.
+/// Returns the workload name of a row.
 pub(super) fn workload(name: &str, cpus: usize) -> String {
     format!("{name} cpus-{cpus}")
 }
 
-/// From the machine's begin to the last task's end, in its own time.
+/// From the start of the machine to the end of the last task, in simulated time.
 pub(super) const TIME: Metric<'static> = Metric::lower("time", "s");
 
-/// The time, and the waiting and holding that explain it. A cycle has `ns` nanoseconds.
+/// Returns the time, and the waits and holds that explain it. A cycle takes `ns` nanoseconds.
 fn times(run: &Measured, ns: f64) -> [(Metric<'static>, f64); 7] {
     let lower = Metric::lower;
     let waits = |percent| run.waits.percentile(percent) as f64 * ns;
@@ -205,10 +207,10 @@ fn times(run: &Measured, ns: f64) -> [(Metric<'static>, f64); 7] {
     ]
 }
 
-/// Pages and orders of the bulks, as the paper's second table has them.
+/// Returns the pages and orders of the bulks, the columns of the paper's second table.
 fn bulks(run: &Measured) -> [(Metric<'static>, f64); 8] {
     let Measured { taken, given, .. } = run;
-    // What a bulk is like is no merit of a lock.
+    // The size of a bulk says nothing about the quality of a lock.
     let neither = |name, unit| Metric::new(name, unit, Better::Neither);
     let pages = |name, value| (neither(name, "pages"), value);
     let order = |name, value| (neither(name, "order"), value);

@@ -1,5 +1,5 @@
-//! The five columns with real threads of this host, by the load that `brickyard bench locks` has
-//! where nothing else is said. Each round is a cell.
+//! The five columns with real threads of this host, under the default load of `brickyard bench
+//! locks`. Each round is a cell.
 
 use brickyard_classics::bulk::Timing;
 use brickyard_report::Metric;
@@ -8,30 +8,30 @@ use brickyard_simulate::locks::Column;
 use crate::raw::Raw;
 
 use crate::cell::Cell;
-use crate::cells::timed::{FEW, Round, Timed};
+use crate::cells::timed::{MIN_ROUNDS, Round, TimedExperiment};
 use brickyard_bench::bursts::{Load, USUAL};
 use brickyard_bench::zone2007::Zone2007;
 
 /// Threads that run at once.
 const THREADS: [usize; 2] = [1, 2];
 
-/// Bursts of a thread in a run: fewer than `bench locks` has, so that a round is short. The time is
-/// told by the burst.
+/// Bursts of a thread in a run: fewer than in `bench locks`, so that a round is short. The time is
+/// given per burst.
 const BURSTS: u64 = 400;
 
 const TIME: Metric<'static> = Metric::lower("time", "us/burst");
 
 pub(super) fn cells() -> Vec<Cell> {
-    let timed = Timed {
+    let timed = TimedExperiment {
         name: "locks.host.bursts",
-        quick: FEW,
+        quick: MIN_ROUNDS,
         seconds: 0.45,
         work: rows,
     };
     timed.cells()
 }
 
-/// Each column once, at each number of threads.
+/// Runs each column once with each number of threads.
 fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
     let zone = Zone2007::usual();
     let mut rows = Vec::new();
@@ -48,7 +48,7 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
         })?;
         for (column, (got, _)) in got {
             let us = got.wall.as_secs_f64() * 1e6 / load.bursts as f64;
-            rows.push(round.of(&workload, column.name()).row(&TIME, us));
+            rows.push(round.template(&workload, column.name()).row(&TIME, us));
         }
     }
     Ok(rows)

@@ -1,5 +1,5 @@
-//! The workloads of 2007 under the allocators that came later, on both machines of the paper: the
-//! lock a ticket lock, held for a whole bulk.
+//! The workloads of 2007 under the later allocators, on both machines of the paper; the zone lock
+//! is a ticket lock held for a whole bulk.
 
 use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::Column;
@@ -9,7 +9,7 @@ use crate::raw::Method;
 
 use super::simulated::{CPUS, LockRun, REAL, RUNS, SIMULATOR, TIME, is_plotted, workload};
 use crate::cell::{Cell, Scale};
-use crate::cells::rows::Of;
+use crate::cells::rows::RowTemplate;
 
 const CONFIGURATIONS: [Configuration; 3] = [
     Configuration::List2007,
@@ -61,13 +61,13 @@ fn cell(run: LockRun) -> Cell {
         seconds: run.seconds(),
         work: Box::new(move |context| {
             let measured = run.measure(&context)?;
-            let of = Of {
+            let template = RowTemplate {
                 machine: run.machine,
                 workload: &workload(run.workload, run.cpus),
                 config,
                 run: run.run,
             };
-            Ok(vec![of.row(&TIME, measured.seconds)].into())
+            Ok(vec![template.row(&TIME, measured.seconds)].into())
         }),
     }
 }

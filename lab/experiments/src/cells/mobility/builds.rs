@@ -11,11 +11,11 @@ use brickyard_workload::jobs::Job;
 use crate::raw::{Method, Raw};
 
 use super::super::protocol::KERNEL_CORE;
-use super::super::rows::Of;
+use super::super::rows::RowTemplate;
 use super::super::served::all_served;
 use crate::cell::{Cell, Context, Scale};
 
-/// All of them.
+/// Returns all of these cells.
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for profile in Profile::OF_2007 {
@@ -26,7 +26,7 @@ pub(super) fn cells() -> Vec<Cell> {
     cells
 }
 
-/// Those whose builds were timed, and today's.
+/// The kernels whose builds were timed in the mail, and `brickyard`.
 const BUILT: [Configuration; 5] = [
     Configuration::Vanilla,
     Configuration::List2007,
@@ -38,16 +38,16 @@ const BUILT: [Configuration; 5] = [
 /// The machines whose builds are in the quick run.
 const QUICK_BUILT: [&str; 2] = ["elm3b245", "gekko-lp1"];
 
-/// The mean is of three builds, as in the mail.
+/// Runs: the means are over three builds, as in the mail.
 const RUNS: u32 = 3;
 
-/// Compile jobs of a build: each of those recorded four times.
+/// Compile jobs of a build: each recorded job four times.
 const COMPILES: usize = 48;
 
 /// Compile jobs at once, for each CPU.
 const WORKERS: usize = 2;
 
-/// Whose caches the CPUs have: the mail tells nothing of those machines' own.
+/// The machine whose caches the CPUs have: the mail does not describe those of its machines.
 const CACHES: &str = "metatm-2007";
 
 const CPU_TIME: Metric<'static> = Metric::lower("cpu-time", "s");
@@ -87,21 +87,21 @@ fn build(
     };
     let measured = build.run_on(setting, &setting.blueprint_of(KERNEL_CORE))?;
     all_served(&measured.counts)?;
-    let of = Of {
+    let template = RowTemplate {
         machine: profile.name,
         workload: "kernbench",
         config: setting.configuration.name(),
         run,
     };
     Ok(vec![
-        of.row(&CPU_TIME, measured.user + measured.system),
-        of.row(&ELAPSED, measured.elapsed),
+        template.row(&CPU_TIME, measured.user + measured.system),
+        template.row(&ELAPSED, measured.elapsed),
     ])
 }
 
-/// The build, begun with another of its compile jobs in each run. Which job is the last, with the
-/// other CPUs idle, decides more of the elapsed time than any allocator does, and so it is chance
-/// here, the same for all that are compared.
+/// Returns the jobs of the build, starting with a different one in each run. Which job is the last,
+/// with the other CPUs idle, affects the elapsed time more than any allocator does; so it is varied
+/// by the seed, in the same way for all configurations.
 fn rotated(recorded: &[Job], seed: u64) -> Vec<Job> {
     let mut jobs = recorded.to_vec();
     if !jobs.is_empty() {

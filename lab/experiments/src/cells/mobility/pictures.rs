@@ -1,5 +1,4 @@
-//! The pictures: three configurations of one machine under the protocol, filmed, on a page of their
-//! own.
+//! The films: three configurations of a machine under the protocol, on a page of their own.
 
 use brickyard_classics::Configuration;
 use brickyard_report::pagetypes::{Film, html};
@@ -9,12 +8,12 @@ use brickyard_workload::antifrag::Reclaim;
 use crate::raw::Method;
 
 use super::super::protocol;
-use super::super::rows::Of;
+use super::super::rows::RowTemplate;
 use super::{all_runs, protocol_rows};
 use crate::antifrag::{AntifragRun, Filmed};
 use crate::cell::{Cell, Context, Done, Scale};
 
-/// Both of them, the longer first.
+/// Returns both cells, the longer first.
 pub(super) fn cells() -> Vec<Cell> {
     vec![
         cell(WITH_ROWS, Scale::Quick, 11.0),
@@ -22,21 +21,21 @@ pub(super) fn cells() -> Vec<Cell> {
     ]
 }
 
-/// The machine whose film has the rows of its runs with it, so that nothing is run twice; those of
-/// the other have cells of their own.
+/// The machine whose film cell also returns the rows of its runs, so that nothing is run twice; the
+/// runs of the other machine have cells of their own.
 const WITH_ROWS: &str = "elm3b245";
 
-/// Those of the mail that are furthest apart, and today's.
+/// The two configurations of the mail that differ most, and `brickyard`.
 pub(super) const CONFIGS: [Configuration; 3] = [
     Configuration::Vanilla,
     Configuration::Combined2007,
     Configuration::Brickyard,
 ];
 
-/// By which the report knows that there is a page.
+/// A row of this metric shows the report that there is a page.
 const SHOTS: Metric<'static> = Metric::new("shots", "shots", Better::Neither);
 
-/// Do the run's rows come with the film?
+/// Returns true if the rows of the run come with the film.
 pub(super) fn has_rows_of(run: &AntifragRun) -> bool {
     run.profile.name == WITH_ROWS && is_filmed(run)
 }
@@ -62,13 +61,16 @@ fn filmed(machine: &str, context: &Context<'_>) -> anyhow::Result<Done> {
         if has_rows_of(&run) {
             rows.extend(protocol_rows(&run, &result));
         }
-        let of = Of {
+        let template = RowTemplate {
             machine,
             workload: run.reclaim.name(),
             config: run.config.name(),
             run: 1,
         };
-        rows.extend(film.iter().map(|film| of.row(&SHOTS, film.len() as f64)));
+        rows.extend(
+            film.iter()
+                .map(|film| template.row(&SHOTS, film.len() as f64)),
+        );
         films.extend(film);
     }
     let films: Vec<&Film> = films.iter().collect();
@@ -86,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_film_beside_other_cells_has_its_shots_alone_and_a_page_that_a_report_can_hold() {
+    fn a_film_without_rows_has_only_its_shots_and_a_page_small_enough_for_the_report() {
         let done = done_of(found(&cells(), "mobility.gekko-lp4.pictures"));
         let configs: Vec<&str> = done.rows.iter().map(|row| &*row.config).collect();
         assert_eq!(configs, CONFIGS.map(Configuration::name));

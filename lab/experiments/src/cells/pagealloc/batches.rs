@@ -1,5 +1,5 @@
 //! Single pages in batches of 1 to 16384, allocated and freed by one thread of this host. Each
-//! round is a cell: every configuration has a turn in it, in which it meets all batches.
+//! round is a cell: every configuration has a turn in it, in which it runs all batches.
 
 use core::time::Duration;
 
@@ -10,14 +10,14 @@ use brickyard_report::Metric;
 use crate::raw::Raw;
 
 use crate::cell::Cell;
-use crate::cells::timed::{Round, Timed};
+use crate::cells::timed::{Round, TimedExperiment};
 use brickyard_bench::conditions::Conditions;
 use brickyard_bench::contestant::Contestant;
 use brickyard_bench::machine::Level;
 use brickyard_bench::rounds::{Pace, Rounds};
 use brickyard_bench::schedule::Schedule;
 
-/// Who takes turns: all of them, the baseline of 2013 first.
+/// The configurations that take turns: all of them, the baseline of 2013 first.
 const CONFIGURATIONS: [Configuration; 7] = [
     Configuration::List2007,
     Configuration::Magazine2013,
@@ -45,7 +45,7 @@ const fn ns_a_page(name: &'static str) -> Metric<'static> {
 }
 
 pub(super) fn cells() -> Vec<Cell> {
-    let timed = Timed {
+    let timed = TimedExperiment {
         name: "pagealloc.host.batches",
         quick: QUICK_ROUNDS,
         seconds: 1.7,
@@ -54,7 +54,7 @@ pub(super) fn cells() -> Vec<Cell> {
     timed.cells()
 }
 
-/// Each configuration once.
+/// Runs each configuration once.
 fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
     let schedule = Schedule {
         most_batch: MOST_BATCH,
@@ -76,10 +76,10 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
                 format!("{configuration} had too few free pages for {workload}")
             })?;
             let workload = workload.to_string();
-            let of = round.of(&workload, configuration.name());
+            let template = round.template(&workload, configuration.name());
             let values = [sample.alloc, sample.free, sample.total];
             let of_sample = METRICS.iter().zip(values);
-            rows.extend(of_sample.map(|(metric, value)| of.row(metric, value)));
+            rows.extend(of_sample.map(|(metric, value)| template.row(metric, value)));
         }
     }
     Ok(rows)

@@ -3,8 +3,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `batches.rs` | the batches, with a thread of this host: what a turn is, is that of `brickyard bench pagealloc` |
-//! | `storm.rs` | the latencies, on a simulated machine: what a run is, is that of `brickyard simulate storm` |
+//! | `batches.rs` | the batches, with a thread of this host: a turn is that of `brickyard bench pagealloc` |
+//! | `storm.rs` | the latencies, on a simulated machine: a run is that of `brickyard simulate storm` |
 
 mod batches;
 mod storm;

@@ -1,8 +1,7 @@
 //! How long an allocation takes when all CPUs of a simulated machine allocate and free at once, in
 //! bursts that empty and overfill every per-CPU cache; each run a cell.
 //!
-//! Fewer pages are counted where there are more CPUs: the percentiles are those of all of them
-//! together.
+//! With more CPUs each counts fewer pages: the percentiles are over the pages of all CPUs together.
 
 use brickyard_machine::Profile;
 use brickyard_report::Metric;
@@ -12,12 +11,12 @@ use brickyard_simulate::{Configuration, Setting};
 use crate::raw::Method;
 
 use crate::cell::{Cell, Scale};
-use crate::cells::rows::Of;
+use crate::cells::rows::RowTemplate;
 use brickyard_simulate::setting::usual_frames;
 
 const MACHINE: &str = "metatm-2007";
 
-/// So many CPUs, and the pages that each takes and gives back while it is counted.
+/// The number of CPUs, and the pages that each allocates and frees while they are counted.
 const MACHINES: [(usize, usize); 3] = [(1, 20_000), (8, 3000), (32, 2000)];
 
 const CONFIGURATIONS: [Configuration; 4] = [
@@ -59,7 +58,7 @@ fn cell(cpus: usize, pages: usize, configuration: Configuration, run: u32) -> Ce
     Cell {
         name: format!("pagealloc.{MACHINE}.storm-{cpus}.{configuration}.{run}"),
         kind: Method::Simulated,
-        // On many CPUs a run takes seconds, but it is what the plot of latencies shows.
+        // On many CPUs a run takes seconds, but the plot of latencies needs one.
         scale: Scale::quick_if(run <= if cpus > 8 { 1 } else { 2 }),
         seconds: seconds(cpus, pages, configuration),
         work: Box::new(move |context| {
@@ -72,24 +71,23 @@ fn cell(cpus: usize, pages: usize, configuration: Configuration, run: u32) -> Ce
                 frames: usual_frames(storm.frames_needed(cpus)),
                 seed: context.seed_of(run),
             })?;
-            let of = Of {
+            let template = RowTemplate {
                 machine: MACHINE,
                 workload: &format!("storm cpus-{cpus}"),
                 config: configuration.name(),
                 run,
             };
-            let mut rows = vec![of.row(&THROUGHPUT, measured.pages_per_second)];
+            let mut rows = vec![template.row(&THROUGHPUT, measured.pages_per_second)];
             let latencies = PERCENTILES.iter();
-            rows.extend(
-                latencies
-                    .map(|(metric, percentile)| of.row(metric, percentile(&measured.alloc) as f64)),
-            );
+            rows.extend(latencies.map(|(metric, percentile)| {
+                template.row(metric, percentile(&measured.alloc) as f64)
+            }));
             Ok(rows.into())
         }),
     }
 }
 
-/// What a core of today takes for it: waiting is many accesses.
+/// Estimates how many seconds a core of today takes for it: waits are many simulated accesses.
 fn seconds(cpus: usize, pages: usize, configuration: Configuration) -> f64 {
     let accesses = match configuration {
         Configuration::Brickyard => 1.0,

@@ -2,8 +2,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `simulated.rs` | on simulated machines: what a run is, is that of `brickyard simulate pft` |
-//! | `threads.rs` | with real threads that take and clear real pages: what a turn is, is that of `brickyard bench pft` |
+//! | `simulated.rs` | on simulated machines: a run is that of `brickyard simulate pft` |
+//! | `threads.rs` | with real threads that allocate and clear real pages: a turn is that of `brickyard bench pft` |
 
 mod simulated;
 mod threads;
@@ -12,7 +12,7 @@ use brickyard_report::Metric;
 
 use crate::cell::Cell;
 
-/// For each second of CPU time, and for each second.
+/// Faults per second of CPU time, and per second of elapsed time.
 const FAULTS_CPU: Metric<'static> = faults("faults/cpu");
 const FAULTS_SEC: Metric<'static> = faults("faults/sec");
 

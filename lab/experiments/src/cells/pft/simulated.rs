@@ -1,10 +1,10 @@
-//! Page faults on simulated machines, each run a cell: the machine of 2013 with 1 to 8 CPUs, as its
-//! tables have them, and the simulator of 2007 with up to 32, for the curve over CPUs.
+//! Page faults on simulated machines, each run a cell: the machine of 2013 with 1 to 8 CPUs, as in
+//! its tables, and the simulator of 2007 with up to 32, for the curve over CPUs.
 //!
-//! The document touched a fifth of the memory, 20 times. Here the processes touch less together,
-//! enough for the start to be little of it (64 MiB instead of 400 change the figures of the first
-//! machine by less than a hundredth; the second has more CPUs and 128 MiB), five times: two runs
-//! differ by the refresh of the memory alone, a few parts in ten thousand.
+//! The document's processes touched a fifth of the memory, 20 times. Here they touch less, but
+//! enough for the start-up to be a small part (64 MiB instead of 400 change the figures of the
+//! first machine by less than a hundredth; the second has more CPUs and 128 MiB). There are five
+//! runs: they differ only by the refresh of the memory, a few parts in ten thousand.
 
 use brickyard_machine::Profile;
 use brickyard_simulate::pft::Pft;
@@ -16,17 +16,17 @@ use crate::raw::Method;
 use super::{FAULTS_CPU, FAULTS_SEC};
 use crate::cell::{Cell, Scale};
 use crate::cells::configs::SIMULATED_OF_2013;
-use crate::cells::rows::Of;
+use crate::cells::rows::RowTemplate;
 use brickyard_simulate::setting::usual_frames;
 
-/// A machine, and what is done there.
+/// A machine, and what is run on it.
 #[derive(Debug, Clone, Copy)]
 struct Machine {
     name: &'static str,
     cpus: &'static [usize],
-    /// What all processes touch together.
+    /// The MiB that all processes touch together.
     touched_mib: usize,
-    /// How many of the runs are quick.
+    /// How many of the runs belong to the quick scale.
     quick_runs: u32,
 }
 
@@ -77,15 +77,15 @@ fn cell(machine: Machine, cpus: usize, configuration: Configuration, run: u32) -
                 frames: usual_frames(pft.frames_needed(cpus)),
                 seed: context.seed_of(run),
             })?;
-            let of = Of {
+            let template = RowTemplate {
                 machine: machine.name,
                 workload: &format!("cpus-{cpus}"),
                 config: configuration.name(),
                 run,
             };
             let rows = vec![
-                of.row(&FAULTS_CPU, measured.faults_per_cpu_second()),
-                of.row(&FAULTS_SEC, measured.faults_per_second()),
+                template.row(&FAULTS_CPU, measured.faults_per_cpu_second()),
+                template.row(&FAULTS_SEC, measured.faults_per_second()),
             ];
             Ok(rows.into())
         }),

@@ -1,5 +1,5 @@
-//! Page faults with threads of this host, as far as the page allocator goes. Each round is a cell:
-//! every configuration has a turn in it at each number of threads.
+//! The page allocator's part of page faults, with threads of this host. Each round is a cell: every
+//! configuration has a turn in it with each number of threads.
 
 use crate::raw::Raw;
 
@@ -9,22 +9,22 @@ use brickyard_bench::pft::{real_memory, turn};
 use super::{FAULTS_CPU, FAULTS_SEC};
 use crate::cell::Cell;
 use crate::cells::configs::OF_2013;
-use crate::cells::timed::{FEW, Round, Timed};
+use crate::cells::timed::{MIN_ROUNDS, Round, TimedExperiment};
 
 /// Threads that run at once.
 const THREADS: [usize; 2] = [1, 2];
 
-/// The memory that pages are taken from, all of it real: less than `brickyard bench pft` has, so
-/// that a round is short.
+/// The memory that pages are allocated from, all of it resident: less than in `brickyard bench
+/// pft`, so that a round is short.
 const MEMORY: usize = 128 << 20;
 
-/// How often a turn takes and gives back three quarters of it.
+/// How often a turn allocates and frees three quarters of it.
 const PASSES: usize = 8;
 
 pub(super) fn cells() -> Vec<Cell> {
-    let timed = Timed {
+    let timed = TimedExperiment {
         name: "pft.host.threads",
-        quick: FEW,
+        quick: MIN_ROUNDS,
         seconds: 0.8,
         work: rows,
     };
@@ -44,9 +44,9 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
         let workload = format!("threads-{threads}");
         let spent = round.turns(&workload, 1, &OF_2013, |config| turn(config, faults))?;
         for (configuration, spent) in spent {
-            let of = round.of(&workload, configuration.name());
-            rows.push(of.row(&FAULTS_CPU, spent.faults_per_cpu_second()));
-            rows.push(of.row(&FAULTS_SEC, spent.faults_per_second()));
+            let template = round.template(&workload, configuration.name());
+            rows.push(template.row(&FAULTS_CPU, spent.faults_per_cpu_second()));
+            rows.push(template.row(&FAULTS_SEC, spent.faults_per_second()));
         }
     }
     Ok(rows)

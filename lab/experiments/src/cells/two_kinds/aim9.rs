@@ -8,21 +8,21 @@ use brickyard_report::Metric;
 
 use crate::raw::Raw;
 
-use super::super::timed::{FEW, Round, Timed};
+use super::super::timed::{MIN_ROUNDS, Round, TimedExperiment};
 use super::TURNS;
 use crate::cell::Cell;
 use brickyard_bench::aim9::{Aim9, Done, PAGES, Test};
 use brickyard_bench::pages::PageMemory;
 
-/// How long a turn of a test is.
+/// The least time that a turn of a test runs.
 const LEAST: Duration = Duration::from_millis(20);
 
 const RATE: Metric<'static> = Metric::higher("rate", "ops/s");
 
 pub(super) fn cells() -> Vec<Cell> {
-    let timed = Timed {
+    let timed = TimedExperiment {
         name: "two-kinds.host.aim9",
-        quick: FEW,
+        quick: MIN_ROUNDS,
         seconds: 0.95,
         work: rows,
     };
@@ -37,10 +37,10 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
             let done = memory.with(config, Aim9 { test, least: LEAST })?;
             done.context("the memory has too few free pages")
         })?;
-        for (config, taken) in taken.of_each() {
+        for (config, taken) in taken.by_contestant() {
             let all = taken.into_iter().reduce(Done::and);
             let rate = all.unwrap_or_default().rate();
-            rows.push(round.of(test.name(), config.name()).row(&RATE, rate));
+            rows.push(round.template(test.name(), config.name()).row(&RATE, rate));
         }
     }
     Ok(rows)

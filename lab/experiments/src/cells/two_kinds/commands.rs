@@ -10,12 +10,12 @@ use brickyard_workload::antifrag::Profile;
 use crate::raw::Method;
 
 use super::super::protocol::KERNEL_CORE;
-use super::super::rows::Of;
+use super::super::rows::RowTemplate;
 use super::super::served::all_served;
 use super::{SECONDS, scale_of};
 use crate::cell::Cell;
 
-/// All of them.
+/// Returns all of these cells.
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for command in &COMMANDS {
@@ -26,17 +26,16 @@ pub(super) fn cells() -> Vec<Cell> {
     cells
 }
 
-/// A command: the workload's name, the trace that it was recorded in, and how often the recorded
-/// jobs are done.
+/// A command: the workload's name, the name of its trace, and how many jobs are run.
 type Command = (&'static str, &'static str, usize);
 
-/// 240 MB are unpacked, as much as a tree of 2005 had; each compile is done twice.
+/// 240 MB are unpacked, the size of a kernel tree of 2005; each recorded compile is run twice.
 const COMMANDS: [Command; 2] = [("extract", "extract", 12), ("build", "kernel", 24)];
 
-/// Runs, whose caches miss a little differently.
+/// Runs; they differ slightly in their cache misses.
 const RUNS: u32 = 3;
 
-/// Whose caches the CPU has: the posting tells nothing of its machine's own.
+/// The machine whose caches the CPU has: the posting does not describe those of its own.
 const CACHES: &str = "metatm-2007";
 
 const FRAMES: usize = Profile::OF_2005.memory as usize / FRAME_BYTES;
@@ -51,7 +50,7 @@ fn setting(configuration: Configuration, seed: u64) -> anyhow::Result<Setting> {
     })
 }
 
-/// The allocator, with zones as in the protocol beside it.
+/// Returns the allocator, with the zones of this experiment's protocol.
 const fn blueprint(setting: &Setting) -> Blueprint {
     setting.blueprint_of(KERNEL_CORE)
 }
@@ -74,7 +73,7 @@ fn cell(&(workload, trace, jobs): &'static Command, config: Configuration, run: 
             };
             let measured = build.run_on(&setting, &blueprint(&setting))?;
             all_served(&measured.counts)?;
-            let of = Of {
+            let template = RowTemplate {
                 machine: Profile::OF_2005.name,
                 workload,
                 config: config.name(),
@@ -82,8 +81,8 @@ fn cell(&(workload, trace, jobs): &'static Command, config: Configuration, run: 
             };
             let system = Metric::lower("system", SECONDS.unit);
             let rows = vec![
-                of.row(&SECONDS, measured.elapsed),
-                of.row(&system, measured.system),
+                template.row(&SECONDS, measured.elapsed),
+                template.row(&system, measured.system),
             ];
             Ok(rows.into())
         }),
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_is_unpacked_and_built_the_same_way_each_time() {
+    fn unpacking_and_building_give_the_same_rows_each_time() {
         let cells = cells();
         for workload in ["extract", "build"] {
             let name = format!("two-kinds.desktop-2005.{workload}.vanilla.1");

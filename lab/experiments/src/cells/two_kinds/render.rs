@@ -1,4 +1,4 @@
-//! The renderer, on pages of this host's memory: what the allocator's choice of pages does to a
+//! The renderer, on pages of this host's memory: the effect of the allocator's choice of pages on a
 //! program's caches. Each round is a cell.
 
 use core::time::Duration;
@@ -8,16 +8,16 @@ use brickyard_report::Metric;
 
 use crate::raw::Raw;
 
-use super::super::timed::{FEW, Round, Timed};
+use super::super::timed::{MIN_ROUNDS, Round, TimedExperiment};
 use super::{SECONDS, SOME, TURNS};
 use crate::cell::Cell;
 use brickyard_bench::pages::PageMemory;
 use brickyard_bench::render::{PAGES, Render, Spent};
 
 pub(super) fn cells() -> Vec<Cell> {
-    let timed = Timed {
+    let timed = TimedExperiment {
         name: "two-kinds.host.render",
-        quick: FEW,
+        quick: MIN_ROUNDS,
         seconds: 0.35,
         work: rows,
     };
@@ -31,8 +31,8 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
         spent.context("the memory has too few free pages")
     })?;
     let mut rows = Vec::new();
-    for (config, taken) in taken.of_each() {
-        let of = round.of("render", config.name());
+    for (config, taken) in taken.by_contestant() {
+        let template = round.template("render", config.name());
         let mean = |time: fn(&Spent) -> Duration| {
             let times = taken.iter().map(time).map(|time| time.as_secs_f64());
             times.sum::<f64>() / taken.len() as f64
@@ -42,7 +42,7 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
             ("user", mean(|spent| spent.user)),
             ("sys", mean(|spent| spent.sys)),
         ] {
-            rows.push(of.row(&Metric { name, ..SECONDS }, value));
+            rows.push(template.row(&Metric { name, ..SECONDS }, value));
         }
     }
     Ok(rows)

@@ -1,4 +1,5 @@
-//! The same work with today's allocators, what 2007 could not see, and what came out.
+//! The same workloads under today's allocators, measurements that the paper does not have, and the
+//! findings.
 
 use super::words;
 use super::{EXPERIMENT, METATM, XEON, key};
@@ -81,7 +82,7 @@ pub(super) fn today() -> Vec<Table> {
     vec![
         whole.table(
             "locks-today",
-            "The same work under the five policies and today's allocators (simulated)",
+            "The same workloads under the five policies and today's allocators (simulated)",
             words::TODAY,
             times,
         ),
@@ -93,13 +94,13 @@ pub(super) fn today() -> Vec<Table> {
         ),
         policies.table(
             "locks-waits",
-            "What he could not see: waits and holds, on 32 CPUs (simulated)",
+            "Not in the document: waits and holds, on 32 CPUs (simulated)",
             words::WAITS,
             waits.collect(),
         ),
         policies.table(
             "locks-threads",
-            "The five policies by real threads",
+            "The five policies with real threads",
             words::THREADS,
             bursts.into(),
         ),
@@ -155,7 +156,7 @@ pub(super) fn plots() -> Vec<Plot> {
     ]
 }
 
-/// The keys of all workloads on all machines and numbers of CPUs.
+/// Returns the keys of all workloads on all machines and numbers of CPUs.
 fn all(config: &str) -> Vec<Key> {
     let of = |workload| {
         let simulator = CPUS.map(|cpus| key(METATM, workload, cpus, config, "time"));
@@ -167,20 +168,20 @@ fn all(config: &str) -> Vec<Key> {
 }
 
 pub(super) fn findings() -> Vec<Finding> {
-    // Whole allocators were run with all workloads on the simulator only.
+    // Only the simulator ran all workloads under whole allocators.
     let simulator = |config: &str| -> Vec<Key> {
         let of = |workload| CPUS.map(|cpus| key(METATM, workload, cpus, config, "time"));
         WORKLOADS.into_iter().flat_map(of).collect()
     };
     let words = [
-        "faster than those that hold it",
-        "slower than those that hold it",
-        "as fast as those that hold it",
+        "faster than with the lock held for a whole bulk",
+        "slower than with the lock held for a whole bulk",
+        "as fast as with the lock held for a whole bulk",
     ];
     let wait = |workload, config, metric| mean(key(METATM, workload, 32, config, metric), 0);
     vec![
         summary(
-            "Programs whose kernel gives the zone lock up after each page are {} for the whole bulk: {} times the speed. With a ticket lock that is given up when somebody waits it is {} times that of one that is held (simulated, geometric mean). Starred directions that come out the same: {} of {}.",
+            "If the kernel releases the zone lock after each page, programs are {}: {} times the speed. A ticket lock that is released when another CPU waits gives {} times the speed of one that is held (simulated, geometric mean). Directions with an asterisk that are reproduced: {} of {}.",
             [
                 word(all("release"), all("hold"), words),
                 gmean(all("release"), all("hold"), 3),
@@ -194,7 +195,7 @@ pub(super) fn findings() -> Vec<Finding> {
             [gmean(simulator("brickyard"), simulator("hold"), 3)],
         ),
         finding(
-            "His intuition was that small requests wait less for large ones. Of the waits of `pmake` on 32 CPUs one in a hundred is longer than {} ns when the lock is held for a bulk, and than {} ns when it is given up after each page. The run has {} times its speed then.",
+            "The author expected small requests to wait less for large ones. In `pmake` on 32 CPUs one wait in a hundred is longer than {} ns if the lock is held for a bulk, and longer than {} ns if it is released after each page, which gives {} times the speed.",
             [
                 wait("pmake", "hold", "wait-p99"),
                 wait("pmake", "release", "wait-p99"),
@@ -206,7 +207,7 @@ pub(super) fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "In `config` on 32 CPUs the CPUs spend {} % of their time waiting when it is held, and {} % when it is given up after each page; the run has {} times its speed then. One wait in a thousand is longer than {} ns with a test-and-set lock that is held, and than {} ns with a ticket lock that is held.",
+            "In `config` on 32 CPUs the CPUs spend {} % of their time waiting if the lock is held, and {} % if it is released after each page, which gives {} times the speed. One wait in a thousand is longer than {} ns with a test-and-set lock that is held, and longer than {} ns with a ticket lock that is held.",
             [
                 mean(key(METATM, "config", 32, "hold", "waiting"), 2),
                 mean(key(METATM, "config", 32, "release", "waiting"), 2),

@@ -5,23 +5,23 @@ use std::sync::LazyLock;
 
 use brickyard_workload::printed::rows;
 
-use super::{AT_REST, BRK_TEST, BUILD, EXTRACT, Of, PAGE_TEST, UNDER_LOAD};
+use super::{AT_REST, BRK_TEST, BUILD, EXTRACT, PAGE_TEST, Quantity, UNDER_LOAD};
 
 /// A line of the summary.
 pub(super) struct Difference {
     /// Its head.
     pub(super) head: &'static str,
     /// What is measured for it.
-    pub(super) of: Of,
-    /// Without two kinds.
+    pub(super) of: Quantity,
+    /// The kernel without two kinds.
     pub(super) clean: &'static str,
-    /// With them.
+    /// The kernel with them.
     pub(super) kinds: &'static str,
     /// The difference, where one is printed.
     pub(super) difference: Option<&'static str>,
     /// In percent, or in words.
     pub(super) percent: &'static str,
-    /// Digits behind the point.
+    /// Digits after the point.
     pub(super) decimals: usize,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Aim9 {
     pub(super) what: &'static str,
     /// Elapsed time, iteration count, iteration rate, operation rate, without two kinds.
     pub(super) clean: [&'static str; 4],
-    /// With them.
+    /// The same with them.
     pub(super) kinds: [&'static str; 4],
     /// The difference of the operation rates.
     pub(super) difference: &'static str,

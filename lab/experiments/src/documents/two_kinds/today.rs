@@ -1,8 +1,9 @@
-//! All configurations side by side, and what came out.
+//! All configurations side by side, and the findings.
 
 use super::words;
 use super::{
-    AT_REST, BRK_TEST, BUILD, CLEAN, EXPERIMENT, EXTRACT, KINDS, Of, PAGE_TEST, UNDER_LOAD, key,
+    AT_REST, BRK_TEST, BUILD, CLEAN, EXPERIMENT, EXTRACT, KINDS, PAGE_TEST, Quantity, UNDER_LOAD,
+    key,
 };
 use brickyard_report::plot::Scale;
 
@@ -24,7 +25,7 @@ const ALL: [&str; 7] = [
 const FEW: [&str; 4] = ["vanilla", "two-kinds-2005", "list-2007", "brickyard"];
 
 pub(super) fn today() -> Vec<Table> {
-    let row = |head: &str, (machine, workload, metric, _): Of, decimals| {
+    let row = |head: &str, (machine, workload, metric, _): Quantity, decimals| {
         Row::new(head, machine, workload, metric).decimals(decimals)
     };
     let all = Today {
@@ -53,7 +54,7 @@ pub(super) fn today() -> Vec<Table> {
         ),
         all.table(
             "two-kinds-today-time",
-            "What it costs",
+            "The cost in time",
             words::TODAY_TIME,
             vec![
                 row("Kernel extract, elapsed, ms (simulated)", EXTRACT, 3).scaled(1000.0),
@@ -76,7 +77,7 @@ pub(super) fn today() -> Vec<Table> {
         ),
         few.table(
             "two-kinds-today-render",
-            "What it costs a renderer's caches",
+            "The cost to a renderer's caches",
             words::TODAY_RENDER,
             vec![
                 render("render, real, ms", "real"),
@@ -96,8 +97,8 @@ pub(super) fn plots() -> Vec<Plot> {
     });
     vec![Plot {
         id: "two-kinds-huge".to_owned(),
-        title: "Blocks of 4 MiB that could be had (replayed)".to_owned(),
-        about: "Out of 379 that the machine has; 275 tries under load.".to_owned(),
+        title: "Blocks of 4 MiB that could be allocated (replayed)".to_owned(),
+        about: "Of the machine's 379 blocks; 275 tries under load.".to_owned(),
         x: names("when", &["under load", "at rest"]),
         y: axis("blocks of order 10", Scale::Linear),
         curves: curves.into(),
@@ -105,7 +106,7 @@ pub(super) fn plots() -> Vec<Plot> {
 }
 
 pub(super) fn findings() -> Vec<Finding> {
-    let one = |of: Of, config: &str| vec![key(of, config)];
+    let one = |of: Quantity, config: &str| vec![key(of, config)];
     let more = [
         "more huge pages with two kinds than without",
         "fewer huge pages with two kinds than without",
@@ -131,7 +132,7 @@ pub(super) fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "Taking a page is {}: {} times the rate in page_test on this host (published 1.006), and a simulated kernel build runs at {} times the speed (published 1.000). `brickyard` has {} times the rate of page_test.",
+            "Allocating a page is {}: {} times the rate in page_test on this host (published: 1.006), and a simulated kernel build runs at {} times the speed (published: 1.000). With `brickyard` page_test has {} times the rate.",
             [
                 word(one(PAGE_TEST, KINDS), one(PAGE_TEST, CLEAN), faster),
                 times(key(PAGE_TEST, KINDS), key(PAGE_TEST, CLEAN), 3),
@@ -140,7 +141,7 @@ pub(super) fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "brk_test asks the allocator for nothing, so it is a control: {} times the rate without. What differs there is the host's noise.",
+            "brk_test allocates nothing, so it is a control: with two kinds it has {} times the rate. Any difference there is noise of the host.",
             [gmean(one(BRK_TEST, KINDS), one(BRK_TEST, CLEAN), 3)],
         ),
         directions(),

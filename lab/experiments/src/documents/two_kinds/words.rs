@@ -1,36 +1,36 @@
-//! What is said about the tables of 2005.
+//! The report's text about the tables of 2005.
 
-pub(super) const ASKED: &str = "After a while a machine's free memory lies in small pieces, and large blocks cannot be had. If pages that user programs can give back are kept apart from the kernel's own, told apart by one flag a page, are there more large blocks, and does it cost anything? \
-    The document says: nearly three times as many at rest, a quarter more under load, and nothing that can be measured in speed.";
+pub(super) const ASKED: &str = "After a while a machine's free memory is in small pieces, and large blocks cannot be allocated. If pages of user programs, which can be reclaimed, are kept apart from the kernel's own by one flag per page, are there more large blocks, and what does it cost? \
+    The document says: nearly three times as many at rest, a quarter more under load, and no measurable loss of speed.";
 
 pub(super) const MISTAKES: [&str; 6] = [
-    "The text says 160 attempts, and in the line below 275. The tables are of 275.",
-    "Every figure is of one run; no deviation is printed. A difference of 0.12 or 0.61 % in a rate cannot be told from noise that way, in either direction.",
-    "brk_test asks for no page: it moves the program break and touches nothing. It cannot show what an allocator costs.",
-    "The success rates are cut off, not rounded: 79 of 275 are 28.7 %, printed as 28; 98 are 35.6 %, printed as 35.",
-    "The rendering test: user time falls by 4.6 % and real time by 0.2 %, so the process waited 0.09 s in one kernel and 0.40 s in the other. The tests are told to run one after the other on one boot; what was different then is not said. \"No adverse cache effects\" is more than one such pair can carry.",
-    "The kernel build is said to vary \"by about 1-2 seconds or about 0.1%\"; 1 to 2 s of 736 are 0.14 to 0.27 %.",
+    "The text says 160 attempts, and 275 in the line below. The tables have 275.",
+    "Every figure is of one run; no deviation is printed. A difference of 0.12 or 0.61 % in a rate cannot be distinguished from noise that way, in either direction.",
+    "brk_test allocates no page: it moves the program break and touches nothing. It cannot show the cost of an allocator.",
+    "The success rates are truncated, not rounded: 79 of 275 are 28.7 %, printed as 28; 98 are 35.6 %, printed as 35.",
+    "The rendering test: user time falls by 4.6 % and real time by 0.2 %, so the process waited 0.09 s in one kernel and 0.40 s in the other. The tests are message to run one after the other on one boot; what differed is not message. One such pair is too little for \"no adverse cache effects\".",
+    "The kernel build is message to vary \"by about 1-2 seconds or about 0.1%\"; 1 to 2 s of 736 are 0.14 to 0.27 %.",
 ];
 
-pub(super) const SUMMARY: &str = "Six measurements of different kinds. Kernel extract and build: a recorded `tar` and recorded compiles, on one CPU of the simulated machine; elapsed seconds of a smaller job, so only the ratio can be compared. AIM9: loops timed on this host. That of page_test takes and gives pages as the test does; that of brk_test moves a counter, with neither a system call nor a page fault. Huge pages: the protocol of the document on a replayed trace \
-    (seven builds; 275 tries for a block of order 10, one each tenth of a second; then at rest), which is exact and not timed. His kernel is 2.6.15 on a machine of 1.5 GiB with a disk; memory follows from his 296 blocks of 4 MiB that are 78 % of it.";
+pub(super) const SUMMARY: &str = "Six measurements of different kinds. Kernel extract and build: a recorded `tar` and recorded compiles, on one CPU of the simulated machine; elapsed seconds of a smaller job, so only the ratio can be compared. AIM9: loops timed on this host. That of page_test allocates and frees pages as the test does; that of brk_test moves a counter, with neither a system call nor a page fault. Huge pages: the protocol of the document on a replayed trace \
+    (seven builds; 275 tries for a block of order 10, one each tenth of a second; then at rest), which is exact and not timed. The document's kernel is 2.6.15 on a machine of 1.5 GiB with a disk; the memory follows from its 296 blocks of 4 MiB, which are 78 % of it.";
 
-pub(super) const BUILD: &str = "Simulated, on one CPU as make -j1 runs it. The trees and the compiler are of today and smaller, so seconds cannot be compared. The document prints whole seconds: it could not have seen a difference of less than 3 % of the extract.";
+pub(super) const BUILD: &str = "Simulated, on one CPU as with make -j1. The trees and the compiler are of today, and the trees are smaller, so seconds cannot be compared. The document prints whole seconds: a difference of less than 3 % of the extract could not show.";
 
-pub(super) const AIM9: &str = "Only two of the tests ask the page allocator for pages, or are said to, and are run here as loops: page_test moves a program break down and up and touches each new page; brk_test moves it and touches none, so that here, without a system call or a page fault, it is a counter and nothing more. Rates are of this host; elapsed time and counts belong to his. \
-    The others time files, jumps, signals, programs and tasks of a kernel that is not here, so they are not modelled and stand as printed.";
+pub(super) const AIM9: &str = "Only two of the tests allocate pages, or are message to, and are run here as loops: page_test moves a program break down and up and touches each new page; brk_test moves it and touches none, so that here, without a system call or a page fault, it is just a counter. Rates are of this host; elapsed time and counts are the document's. \
+    The others time files, jumps, signals, programs and tasks of a kernel, which is not modelled here; they are shown as printed.";
 
-pub(super) const AIM9_DIFFERENCE: &str = "As before; the gain in percent is positive where the kernel with two kinds does more operations. All published differences are below 1 %, from one run each, so noise is what was published; what is asked here is whether there is more than that.";
+pub(super) const AIM9_DIFFERENCE: &str = "As before; the gain in percent is positive where the kernel with two kinds does more operations. All published differences are below 1 %, from one run each, so what was published is noise; the question here is whether there is more than that.";
 
-pub(super) const CACHE: &str = "The document renders a large file ten times, to see whether the allocator displaces what a program keeps in its caches. Here a loop of the same kind runs on this host: a working set of about the size of the second-level cache is read again and again, with pages taken and given back in between. \
+pub(super) const CACHE: &str = "The document renders a large file ten times, to see whether the allocator evicts what a program keeps in its caches. Here a loop of the same kind runs on this host: a working set of about the size of the second-level cache is read again and again, with pages allocated and freed in between. \
     \"User\" is the loop's own time, \"sys\" the time in the allocator. Seconds cannot be compared, the difference between the lines can.";
 
-pub(super) const HIGH_ORDER: &str = "Replayed: seven builds, as he describes, on a machine of 1.5 GiB with memory that the kernel does not map; 275 tries for 4 MiB under load, then as many as can be had at rest. Counted, not timed, and exact. What a build does comes from a recording of a smaller one, stretched; reclaim is a model of the oldest-first kind. \
-    Which zone a block came from is not counted here, and tries and failures follow from the success: those lines stand as printed.";
+pub(super) const HIGH_ORDER: &str = "Replayed: seven builds, as the document describes, on a machine of 1.5 GiB with memory that the kernel does not map; 275 tries for 4 MiB under load, then as many blocks as can be allocated at rest. Counted, not timed, and exact. The operations of a build come from a recording of a smaller one, stretched; reclaim is a model that takes the oldest pages first. \
+    Which zone a block came from is not counted here, and tries and failures follow from the successes: those lines are shown as printed.";
 
 pub(super) const TODAY_HUGE: &str =
     "The same protocol for each configuration, and the gain over `vanilla`. Replayed, exact.";
 
 pub(super) const TODAY_RENDER: &str = "The loop of the table above for some configurations, and the gain over `vanilla` (positive is better). Times of this host.";
 
-pub(super) const TODAY_TIME: &str = "The other measurements, and the gain over `vanilla` (positive is better). Simulated runs differ by their seed alone, by which their caches miss a little differently; the others are times of this host.";
+pub(super) const TODAY_TIME: &str = "The other measurements, and the gain over `vanilla` (positive is better). Simulated runs differ only in their seed, which changes their cache misses slightly; the others are times of this host.";

@@ -1,4 +1,4 @@
-//! How far a run is: a bar on a terminal, and lines where there is none.
+//! The progress of a run: a bar on a terminal, else lines.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -9,20 +9,20 @@ use brickyard_bench::progress::Progress;
 use crate::progress::Steps;
 use crate::say::tell;
 
-/// Seconds between two lines of progress where standard error is no terminal.
+/// Seconds between two lines of progress if standard error is not a terminal.
 const LINE_EVERY: u64 = 15;
 
-/// Who tells it, of so many cells.
+/// The progress of a run of `all` cells.
 #[derive(Debug)]
-pub(super) struct Teller {
+pub(super) struct RunProgress {
     bar: Steps,
     all: usize,
     begun: Instant,
-    /// Cells that are done, and when a line was told last.
+    /// The number of cells done, and the second of the last line.
     state: Mutex<(usize, u64)>,
 }
 
-impl Teller {
+impl RunProgress {
     pub(super) fn new(all: usize) -> Self {
         Self {
             bar: Steps::of("{wide_bar} {percent} % {msg}, {eta} left"),
@@ -33,7 +33,7 @@ impl Teller {
     }
 }
 
-impl Progress for Teller {
+impl Progress for RunProgress {
     fn begin(&self, units: u64) {
         self.bar.begin(units);
     }
