@@ -1,5 +1,5 @@
-//! `brickyard record`: what a host asks of its page allocator while a command runs, as a trace
-//! file.
+//! `brickyard record`: records the requests to a host's page allocator while a command runs, in a
+//! trace file.
 
 mod command;
 mod progress;
@@ -27,18 +27,18 @@ use command::{Command, Running, how};
 use progress::Line;
 use signals::Asked;
 
-/// How often the command, the signals and the disk are looked at.
+/// The interval at which the command, the signals and the disk are polled.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a command that the terminal has told to end may take before it is told by us.
+/// How long a command that got the terminal's SIGINT may take to end before it is signalled again.
 const TOLD: Duration = Duration::from_secs(1);
-/// How long a command may take to end; then it runs on by itself.
+/// How long a signalled command may take to end before it is left running.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The options of `brickyard record`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Needs root and a kernel with tracefs. The host's own tracing settings are not touched: everything happens in a tracing instance that is \
-removed in the end. Ctrl-C ends the recording and keeps it; a second Ctrl-C throws it away.
+Needs root and a kernel with tracefs. The host's own tracing settings are not changed: the recording uses a tracing instance of its own, \
+which is removed at the end. Ctrl-C ends the recording and keeps it; a second Ctrl-C discards it.
 
 Examples:
   sudo brickyard record -o build.parquet -- make -j8
@@ -47,17 +47,17 @@ pub(crate) struct Record {
     /// The trace file to write.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Record so many seconds; a command that still runs then is told to end (SIGTERM).
+    /// Record for N seconds; a command that still runs then gets SIGTERM.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seconds: Option<f64>,
-    /// The kernel's buffer for each CPU
-    /// [default: 32M, or less where that is more than 1/16 of the memory].
+    /// The size of the kernel's buffer for each CPU.
+    /// [default: 32M, less if all the buffers would take more than 1/16 of memory]
     #[arg(long, value_name = "SIZE")]
     buffer: Option<String>,
-    /// The folder in which events wait until the recording ends [default: that of the trace file].
+    /// The folder for events until the recording ends. [default: the folder of the trace file]
     #[arg(long, value_name = "FOLDER")]
     spool: Option<PathBuf>,
-    /// The command to record, and its arguments.
+    /// The command to run and record, and its arguments.
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -71,7 +71,7 @@ enum Ended {
     DiskFull,
 }
 
-/// The host at one of the trace's ends.
+/// The host's state at the start or the end of the trace.
 #[derive(Debug)]
 struct Side {
     texts: HostTexts,
@@ -125,15 +125,15 @@ impl Record {
         line.clear();
         let merged = merged.with_context(|| {
             let path = self.output.display();
-            format!("nothing was kept of the recording: cannot write {path}")
+            format!("the recording is lost: cannot write {path}")
         })?;
         summarize(&self.output, &header, &merged, recorded.senseless);
         report(&ended, status);
         if running.is_some() && status.is_none() {
-            eprintln!("the command has not ended, and runs on");
+            eprintln!("the command has not ended; it is left running");
         }
         if let (Ended::DiskFull, Some(mut running)) = (ended, running) {
-            // It was not told to end.
+            // The command was not signalled.
             running.wait(Duration::MAX / 4, &|| asked.count() > 0)?;
         }
         Ok(())
@@ -152,7 +152,7 @@ impl Record {
         match Duration::try_from_secs_f64(seconds) {
             Ok(seconds) if !seconds.is_zero() => Ok(Some(seconds)),
             _ => Err(Misuse::new(format!(
-                "--seconds {seconds} is no time to record for; write a number above 0"
+                "--seconds {seconds} is not a valid duration; give a number above 0"
             ))
             .into()),
         }
@@ -164,12 +164,14 @@ impl Record {
         };
         let bytes = bytes(text).map_err(|error| Misuse::new(format!("--buffer: {error}")))?;
         match bytes >> 10 {
-            0..8 => Err(Misuse::new(format!("--buffer {text} is too small; at least 8K")).into()),
+            0..8 => {
+                Err(Misuse::new(format!("--buffer {text} is too small; give at least 8K")).into())
+            }
             kib => Ok(Some(kib as u64)),
         }
     }
 
-    /// A hidden file beside the trace, or in the folder that was named.
+    /// Returns the path of a hidden file beside the trace, or in the folder given with `--spool`.
     fn spool_path(&self) -> PathBuf {
         let beside = self.output.parent().unwrap_or(Path::new(""));
         let folder = self.spool.as_deref().unwrap_or(beside);
@@ -179,7 +181,7 @@ impl Record {
     }
 }
 
-/// A recording and those who watch it.
+/// A recording in progress.
 struct Session {
     recorder: Recorder,
     line: Line,
@@ -188,7 +190,7 @@ struct Session {
 }
 
 impl Session {
-    /// The texts and page states of the host now.
+    /// Reads the host's texts and page states.
     fn side(&self, host: &Host, name: &str) -> anyhow::Result<Side> {
         let clock: Clock = self.recorder.clock();
         let texts = host.texts();
@@ -234,7 +236,8 @@ impl Session {
         }
     }
 
-    /// Sees to it that the command ends, and tells how it did.
+    /// Ends the command where the recording ended for another reason; returns its exit status if it
+    /// has ended.
     fn end_command(
         &self,
         running: Option<&mut Running>,
@@ -251,8 +254,8 @@ impl Session {
             Ended::Asked(signal) => signal,
         };
         if signal == Signal::INT {
-            // The terminal tells all that it runs, the command too. A SIGINT of another origin has
-            // reached us alone.
+            // The terminal sends SIGINT to its whole foreground process group, the command too. A
+            // SIGINT from elsewhere reaches this process only.
             if let Some(status) = running.wait(TOLD, &stop)? {
                 return Ok(Some(status));
             }
@@ -263,7 +266,7 @@ impl Session {
         Ok(status)
     }
 
-    /// Gives up if the user asked for the end a second time.
+    /// Fails if the user has interrupted a second time.
     fn not_twice(&self) -> anyhow::Result<()> {
         not_twice(&self.asked)
     }
@@ -271,7 +274,7 @@ impl Session {
 
 fn not_twice(asked: &Asked) -> anyhow::Result<()> {
     if asked.count() > 1 {
-        bail!("interrupted twice: the recording is thrown away");
+        bail!("interrupted twice: the recording is discarded");
     }
     Ok(())
 }
@@ -282,7 +285,7 @@ fn page_block_order(host: &Host) -> u8 {
     order.or_else(|| host.huge_order()).unwrap_or(0)
 }
 
-/// Writes all but the states at the start, which are written.
+/// Writes everything except the states at the start, which are written already.
 fn write(
     mut writer: Writer,
     recorded: &Recorded,
@@ -299,7 +302,7 @@ fn write(
     Ok(merged)
 }
 
-/// What was recorded, for people.
+/// Prints what was recorded.
 fn summarize(path: &Path, header: &Header, merged: &Merged, senseless: u64) {
     let seconds = header.duration as f64 / 1e9;
     let bytes = path.metadata().map_or(0, |file| file.len());
@@ -313,12 +316,12 @@ fn summarize(path: &Path, header: &Header, merged: &Merged, senseless: u64) {
     let known = merged.before_start + merged.after_end;
     if known > 0 {
         eprintln!(
-            "left out: {} events that the page states at the start or the end know already",
+            "left out: {} events that the page states at the start or the end already include",
             HumanCount(known)
         );
     }
     if senseless > 0 {
-        eprintln!("left out: {senseless} records that made no sense");
+        eprintln!("left out: {senseless} malformed records");
     }
     for lost in &header.lost {
         eprintln!(
@@ -332,12 +335,12 @@ fn summarize(path: &Path, header: &Header, merged: &Merged, senseless: u64) {
     }
 }
 
-/// Why it ended, and what became of the command.
+/// Prints why the recording ended, and how the command ended if it failed.
 fn report(ended: &Ended, status: Option<ExitStatus>) {
     match ended {
         Ended::DiskFull => {
             eprintln!(
-                "the disk is nearly full: the recording was ended early, the command runs on"
+                "the disk is nearly full: the recording was ended early; the command continues"
             );
         }
         Ended::Asked(_) => eprintln!("the recording was ended by a signal"),
