@@ -229,7 +229,7 @@ fn where_neither_direction_is_better_nothing_is_worse() {
         (&json!("changed"), &Value::Null, &json!("neither"))
     );
     assert_eq!(document["gmean"], Value::Null);
-    // An older document says that less is better.
+    // In an older document, lower is better.
     let (code, row) = judged(exact(&[7.0]), size(&[14.0]), &[]);
     assert_eq!((code, &row["verdict"]), (Some(0), &json!("changed")));
     let (code, row) = judged(exact(&[7.0]), size(&[7.0]), &[]);

@@ -252,7 +252,7 @@ fn pictures_are_written_to_the_given_paths() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused() {
+fn wrong_traces_and_options_are_refused() {
     let error = refused(&["replay", "traces/none.parquet"], 1);
     assert!(error.contains("traces/none.parquet"), "{error}");
     let error = refused(&["replay", "traces/README.md"], 1);

@@ -159,7 +159,7 @@ fn a_library_that_the_loader_ignores_has_no_row_and_is_an_error() {
     assert_eq!(out.status.code(), Some(1));
     let error = text(&out.stderr);
     assert!(
-        error.contains("mine.so, local batch-1") && error.contains("did not take"),
+        error.contains("mine.so, local batch-1") && error.contains("did not load"),
         "{error}"
     );
     // The other rows are not lost.

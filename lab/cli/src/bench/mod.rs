@@ -28,8 +28,8 @@ pub(crate) enum Bench {
     /// The experiment of 2007: how long to hold the zone lock for a bulk of pages; time, waiting,
     /// holding, fairness.
     Locks(Box<locks::Locks>),
-    /// Page faults per second by the number of threads: the part that the page allocator takes, on
-    /// real memory.
+    /// Page faults per second that the page allocator allows, by the number of threads; the memory
+    /// is real.
     Pft(pft::Pft),
     /// Heaps for small objects: ours, the system's, preloaded ones and peers; time, memory,
     /// instructions.

@@ -98,7 +98,7 @@ impl PageAlloc {
         if self.instructions {
             return self.count(&contestants);
         }
-        let (workloads, left_out) = sensible(self.asked_for(), self.memory / FRAME_BYTES);
+        let (workloads, left_out) = sensible(self.requested(), self.memory / FRAME_BYTES);
         self.fits(&workloads, &left_out)?;
         self.output.check()?;
         for reason in left_out {
@@ -175,7 +175,7 @@ impl PageAlloc {
     }
 
     /// Returns the workloads that the options name.
-    fn asked_for(&self) -> Vec<Workload> {
+    fn requested(&self) -> Vec<Workload> {
         if self.goals {
             return goals(&self.level);
         }

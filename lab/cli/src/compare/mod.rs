@@ -44,9 +44,9 @@ Documents are what other subcommands write with `--format json -o FILE`; of a fo
   brickyard compare run.json run.json --config-a list-2007 --config-b brickyard
   brickyard compare a1.json b1.json --again-a a2.json --again-a a3.json --again-b b2.json --again-b b3.json
 
-Simulated, replayed and counted rows are the same in every run of a build, so any loss greater than --threshold is found, and the code is its cause. Timed
-rows differ between runs of one build, by more than the scatter of their rounds. With one run per side, a timed row is worse only if the difference is
-significant and beyond --timed-threshold, so a smaller loss is not found. With several runs per side (--again-a, --again-b; run A and B in turn), each run is
+Simulated, replayed and counted rows are the same in every run of a build, so any loss greater than --threshold is found, and the code is its cause. Timed \
+rows differ between runs of one build, by more than the scatter of their rounds. With one run per side, a timed row is worse only if the difference is \
+significant and beyond --timed-threshold, so a smaller loss is not found. With several runs per side (--again-a, --again-b; run A and B in turn), each run is \
 one sample, and --threshold applies to these rows too.
 
 Exit code: 0 nothing got worse, 1 something did (named on standard error), 2 the two cannot be compared, or with --complete not in full.")]

@@ -15,7 +15,7 @@ use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The interval at which a command that should end is polled.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL: Duration = Duration::from_millis(10);
 
 /// A command, found but not yet started.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Running {
             if ended.is_some() || stop() || Instant::now() >= until {
                 return Ok(ended);
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL);
         }
     }
 

@@ -25,14 +25,14 @@ use crate::amount::bytes;
 use crate::misuse::Misuse;
 use command::{Command, Running, how};
 use progress::Line;
-use signals::Asked;
+use signals::Received;
 
 /// The interval at which the command, the signals and the disk are polled.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
 /// How long a command that got the terminal's SIGINT may take to end before it is signalled again.
-const TOLD: Duration = Duration::from_secs(1);
+const INT_GRACE: Duration = Duration::from_secs(1);
 /// How long a signalled command may take to end before it is left running.
-const PATIENCE: Duration = Duration::from_secs(5);
+const END_GRACE: Duration = Duration::from_secs(5);
 
 /// The options of `brickyard record`.
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ pub(crate) struct Record {
 enum Ended {
     Command(ExitStatus),
     Time,
-    Asked(Signal),
+    Signalled(Signal),
     DiskFull,
 }
 
@@ -84,7 +84,7 @@ impl Record {
         let buffer_kib = self.buffer_kib()?;
         let command = Command::find(&self.command)?;
         let mut writer = Writer::create(&self.output)?;
-        let asked = Asked::watch()?;
+        let received = Received::watch()?;
         let host = Host::here();
         let line = Line::new();
 
@@ -95,7 +95,7 @@ impl Record {
                 pagetypeinfo: host.texts().pagetypeinfo,
             })?,
             line,
-            asked,
+            received,
             seconds,
         };
         let start = session.side(&host, "start")?;
@@ -107,7 +107,7 @@ impl Record {
         let Session {
             recorder,
             line,
-            asked,
+            received,
             ..
         } = session;
         let recorded = recorder.stop()?;
@@ -121,7 +121,7 @@ impl Record {
         };
         line.say("writing the trace");
         let states = (&start.states[..], &end.states[..]);
-        let merged = write(writer, &recorded, states, &header, &asked);
+        let merged = write(writer, &recorded, states, &header, &received);
         line.clear();
         let merged = merged.with_context(|| {
             let path = self.output.display();
@@ -134,7 +134,7 @@ impl Record {
         }
         if let (Ended::DiskFull, Some(mut running)) = (ended, running) {
             // The command was not signalled.
-            running.wait(Duration::MAX / 4, &|| asked.count() > 0)?;
+            running.wait(Duration::MAX / 4, &|| received.count() > 0)?;
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Record {
 struct Session {
     recorder: Recorder,
     line: Line,
-    asked: Asked,
+    received: Received,
     seconds: Option<Duration>,
 }
 
@@ -218,8 +218,8 @@ impl Session {
             {
                 return Ok(Ended::Command(status));
             }
-            if let Some(signal) = self.asked.first() {
-                return Ok(Ended::Asked(signal));
+            if let Some(signal) = self.received.first() {
+                return Ok(Ended::Signalled(signal));
             }
             if self
                 .seconds
@@ -232,7 +232,7 @@ impl Session {
                 return Ok(Ended::DiskFull);
             }
             self.line.show(began.elapsed(), progress);
-            thread::sleep(LOOK);
+            thread::sleep(POLL);
         }
     }
 
@@ -246,34 +246,34 @@ impl Session {
         let Some(running) = running else {
             return Ok(None);
         };
-        let stop = || self.asked.count() > 1;
+        let stop = || self.received.count() > 1;
         let signal = match *ended {
             Ended::Command(status) => return Ok(Some(status)),
             Ended::DiskFull => return Ok(None),
             Ended::Time => Signal::TERM,
-            Ended::Asked(signal) => signal,
+            Ended::Signalled(signal) => signal,
         };
         if signal == Signal::INT {
             // The terminal sends SIGINT to its whole foreground process group, the command too. A
             // SIGINT from elsewhere reaches this process only.
-            if let Some(status) = running.wait(TOLD, &stop)? {
+            if let Some(status) = running.wait(INT_GRACE, &stop)? {
                 return Ok(Some(status));
             }
         }
         running.signal(signal).context("cannot end the command")?;
-        let status = running.wait(PATIENCE, &stop)?;
+        let status = running.wait(END_GRACE, &stop)?;
         self.not_twice()?;
         Ok(status)
     }
 
     /// Fails if the user has interrupted a second time.
     fn not_twice(&self) -> anyhow::Result<()> {
-        not_twice(&self.asked)
+        not_twice(&self.received)
     }
 }
 
-fn not_twice(asked: &Asked) -> anyhow::Result<()> {
-    if asked.count() > 1 {
+fn not_twice(received: &Received) -> anyhow::Result<()> {
+    if received.count() > 1 {
         bail!("interrupted twice: the recording is discarded");
     }
     Ok(())
@@ -291,10 +291,10 @@ fn write(
     recorded: &Recorded,
     (start, end): (&[StateRun], &[StateRun]),
     header: &Header,
-    asked: &Asked,
+    received: &Received,
 ) -> anyhow::Result<Merged> {
     let merged = recorded.merge(start, end, |events, names| -> anyhow::Result<()> {
-        not_twice(asked)?;
+        not_twice(received)?;
         Ok(writer.events(events, names)?)
     })?;
     writer.end(end)?;
@@ -343,7 +343,7 @@ fn report(ended: &Ended, status: Option<ExitStatus>) {
                 "the disk is nearly full: the recording was ended early; the command continues"
             );
         }
-        Ended::Asked(_) => eprintln!("the recording was ended by a signal"),
+        Ended::Signalled(_) => eprintln!("the recording was ended by a signal"),
         Ended::Command(_) | Ended::Time => {}
     }
     if let Some(status) = status.filter(|status| !status.success()) {

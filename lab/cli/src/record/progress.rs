@@ -9,9 +9,9 @@ use brickyard_trace::record::Progress;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
 /// The update interval on a terminal.
-const SOON: Duration = Duration::from_millis(500);
+const TERMINAL_INTERVAL: Duration = Duration::from_millis(500);
 /// The interval between lines in a log.
-const LATE: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The progress line.
 #[derive(Debug)]
@@ -47,7 +47,11 @@ impl Line {
 
     /// Shows `progress`, if an update is due.
     pub(super) fn show(&mut self, time: Duration, progress: Progress) {
-        let pause = if self.bar.is_some() { SOON } else { LATE };
+        let pause = if self.bar.is_some() {
+            TERMINAL_INTERVAL
+        } else {
+            LOG_INTERVAL
+        };
         let passed = self.shown.elapsed();
         if passed < pause {
             return;

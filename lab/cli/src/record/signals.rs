@@ -12,21 +12,21 @@ use signal_hook::iterator::Signals;
 
 /// The signals received.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct Received {
     seen: Arc<AtomicUsize>,
     first: Arc<AtomicUsize>,
 }
 
-impl Asked {
+impl Received {
     /// Starts counting signals.
     pub(super) fn watch() -> anyhow::Result<Self> {
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;
-        let asked = Self {
+        let received = Self {
             seen: Arc::default(),
             first: Arc::default(),
         };
-        let own = asked.clone();
+        let own = received.clone();
         let watch = move || {
             for signal in signals.forever() {
                 // Relaxed for the first: it is published by the count.
@@ -41,7 +41,7 @@ impl Asked {
         };
         let started = thread::Builder::new().name("signals".to_owned());
         started.spawn(watch).context("cannot start a thread")?;
-        Ok(asked)
+        Ok(received)
     }
 
     /// Returns the number of signals received.

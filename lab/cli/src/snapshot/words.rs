@@ -96,7 +96,7 @@ fn largest(look: &Look, order: Order, verdict: Verdict) -> (String, &ZoneLook) {
     let zones = named_zones(look).into_iter();
     let zones = zones.filter(|(_, zone)| zone.verdict(order) == verdict);
     let largest = zones.max_by_key(|(_, zone)| zone.counts.free_frames());
-    largest.expect("the verdict of the host is that of a zone, and no look is without zones")
+    largest.expect("the verdict of the host is that of a zone, and every snapshot has zones")
 }
 
 fn page_cache(look: &Look) -> Option<u64> {

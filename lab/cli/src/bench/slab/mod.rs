@@ -42,7 +42,7 @@ pub(crate) struct Slab {
     /// The workloads.
     #[arg(
         long,
-        value_parser = choice(Workload::asked_for()),
+        value_parser = choice(Workload::user_choices()),
         value_delimiter = ',',
         default_value = "socket,local,remote,swap,tail"
     )]
