@@ -275,7 +275,7 @@ mod tests {
         let mut hidden = look();
         hidden.runs = Vec::new();
         app.frames(Frames::of(hidden, Duration::ZERO, Duration::ZERO));
-        app.frames_withheld = Some("Run as root to read this: sudo brickyard watch".into());
+        app.frames_withheld = Some("Run as root: sudo brickyard watch".into());
         app.fallbacks = Fallbacks::Unseen("run as root to count them".into());
         let shown = text(&drawn(&app, (80, 24), Paint::True));
         for part in [
