@@ -181,7 +181,7 @@ fn wrong_usage_ends_with_2_and_names_the_fix() {
             &["--preload", "mine=/nonexistent.so"],
             "give the path of a shared library",
         ),
-        (&["--preload", "=/bin/sh"], "cannot be a column's name"),
+        (&["--preload", "=/bin/sh"], "cannot be the name of a column"),
         (&["--workload", "nothing"], "refill"),
         (
             &["--workload", "swap", "--threads", "1"],
