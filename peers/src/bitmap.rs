@@ -1,5 +1,5 @@
-//! `bitmap-allocator`: a tree of 16-bit words over the bits, behind a spin lock, as the kernels
-//! that use it have it.
+//! `bitmap-allocator`: a tree of 16-bit words over the bits, behind a spin lock, as in the kernels
+//! that use it.
 
 use anyhow::bail;
 use bitmap_allocator::{BitAlloc, BitAlloc1M, BitAlloc16M};
@@ -19,7 +19,7 @@ impl Peer for Bitmap {
     }
 
     fn measure(&self, machine: &Machine, rounds: &Rounds<'_>) -> anyhow::Result<Taken> {
-        // The smallest that holds the machine, as its user would choose.
+        // The smallest that fits the machine, as its user would choose.
         match machine.frames {
             frames if frames <= BitAlloc1M::CAP => Ok(on::<BitAlloc1M>(frames, rounds)),
             frames if frames <= BitAlloc16M::CAP => Ok(on::<BitAlloc16M>(frames, rounds)),

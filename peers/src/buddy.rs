@@ -1,5 +1,5 @@
-//! `buddy_system_allocator`: frame numbers in B-trees, one a size, behind the spin lock that the
-//! crate ships.
+//! `buddy_system_allocator`: frame numbers in B-trees, one per size, behind the spin lock that the
+//! crate provides.
 
 use brickyard::{Frame, Order};
 use brickyard_bench::peer::{Machine, Peer};

@@ -1,7 +1,6 @@
 //! `frame-alloc`: its lock-free buddy of bitmaps with a summary, behind its per-CPU magazines of
-//! 128 frames and a depot of 512, the sizes that it has by default. Each magazine has a lock
-//! inside. A thread is a CPU. Its bitmaps lie in the memory that it manages, so it has real memory
-//! here.
+//! 128 frames and a depot of 512, its default sizes. Each magazine has an internal lock. A thread
+//! acts as a CPU. The bitmaps are in the memory that it manages, so it needs real memory here.
 
 use core::num::NonZeroUsize;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
@@ -26,7 +25,7 @@ pub(crate) struct Depot;
 const PAGE: PageSize = PageSize::from_log2(FRAME_BYTES.trailing_zeros() as u8);
 /// Orders 0 to 10.
 const ORDERS: usize = 11;
-/// Magazines; each thread has one of its own up to so many.
+/// The number of magazines; up to so many threads have one of their own.
 const SLOTS: usize = 64;
 
 type Frames = DepotAllocator<SummaryBuddyAllocator<ORDERS, Exposed>, ThreadNumber, SLOTS>;
@@ -43,14 +42,14 @@ impl Peer for Depot {
         );
         let region = Region::of(machine)?;
         let frames = Box::new(Frames::new(PAGE, SummaryBuddyAllocator::new(PAGE)));
-        // SAFETY: the region is this function's alone, mapped where its addresses say, and outlives
-        // the allocator: locals are dropped last first. No other thread knows the allocator yet.
+        // SAFETY: the region is this function's alone, mapped at its addresses, and outlives the
+        // allocator: locals are dropped last first. No other thread has the allocator yet.
         unsafe { frames.init_region(region.start().addr().get(), region.bytes()) };
         Ok(rounds.on(&Shared(frames)))
     }
 }
 
-/// A thread's number as its CPU's.
+/// Uses a thread's number as its CPU's.
 struct ThreadNumber;
 
 impl CpuId for ThreadNumber {
@@ -63,8 +62,8 @@ impl CpuId for ThreadNumber {
 /// Physical addresses are addresses in a [`Region`].
 struct Exposed;
 
-// SAFETY: a region is one allocation whose provenance was exposed, so what `create` recovers covers
-// all of it; `destroy` has nothing to end.
+// SAFETY: a region is one allocation whose provenance was exposed, so the provenance that `create`
+// recovers covers all of it; `destroy` has nothing to do.
 unsafe impl Provenance for Exposed {
     unsafe fn create(phys: usize) -> NonNull<u8> {
         // SAFETY: the caller passes an address in a region, and none of those is null.
@@ -104,7 +103,7 @@ impl Handle for Blocks<'_> {
 
     #[inline]
     fn free(&mut self, block: Frame) {
-        // SAFETY: `Handle` promises a block that a handle of this order gave out, so with this
+        // SAFETY: `Handle` promises a block that a handle of this order allocated, so with this
         // count, and that is not freed yet.
         unsafe {
             self.frames
@@ -112,7 +111,7 @@ impl Handle for Blocks<'_> {
         }
     }
 
-    /// Also what other threads' magazines hold: none of them is being measured then.
+    /// Flushes other threads' magazines too: none of the threads is measuring then.
     fn settle(&mut self) {
         self.frames.flush();
     }

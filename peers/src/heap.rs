@@ -1,6 +1,6 @@
-//! `talc`: a heap for everything, which writes a tag beside each piece that it hands out, so it has
-//! real memory here; a page is 4096 bytes at a multiple of 4096. Behind the crate's own `TalcLock`,
-//! with a spin lock.
+//! `talc`: a general-purpose heap, which writes a tag beside each allocation, so it needs real
+//! memory here; a page is 4096 bytes at a multiple of 4096. Behind the crate's own `TalcLock`, with
+//! a spin lock.
 
 use core::alloc::Layout;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
@@ -46,7 +46,7 @@ impl Subject for Locked {
     type Handle<'s> = Blocks<'s>;
 
     fn handle(&self, order: Order) -> Blocks<'_> {
-        // A block is as aligned as it is large. Orders end far below where this could overflow.
+        // A block is aligned to its size. The orders are far too small for this to overflow.
         let bytes = FRAME_BYTES << order.get();
         let layout = Layout::from_size_align(bytes, bytes);
         Blocks {
@@ -68,7 +68,7 @@ impl Handle for Blocks<'_> {
     fn free(&mut self, block: Frame) {
         let block = with_exposed_provenance_mut(block.number());
         debug_assert!(NonNull::<u8>::new(block).is_some());
-        // SAFETY: `Handle` promises a block that a handle of this order gave out, so with this
+        // SAFETY: `Handle` promises a block that a handle of this order allocated, so with this
         // layout, and that is not freed yet; its provenance was exposed then.
         unsafe { self.talc.lock().deallocate(block, self.layout) };
     }

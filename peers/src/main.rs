@@ -1,15 +1,15 @@
-//! `brickyard-peers`: the command `brickyard`, with other people's allocators to compare: page
-//! allocators, one file a peer, and in `slab.rs` heaps.
+//! `brickyard-peers`: the command `brickyard` with other people's allocators to compare: page
+//! allocators, one file per peer, and heaps in `slab.rs`.
 //!
 //! | `--config` | what it is | the lock |
 //! |---|---|---|
-//! | `buddy_system_allocator` | its `LockedFrameAllocator`: a buddy of frame numbers in B-trees | the one it ships, `spin::Mutex` |
-//! | `frame-alloc` | its `DepotAllocator` over its `SummaryBuddyAllocator`: per-CPU magazines over a lock-free buddy of bitmaps | its own, inside |
+//! | `buddy_system_allocator` | its `LockedFrameAllocator`: a buddy of frame numbers in B-trees | the one it provides, `spin::Mutex` |
+//! | `frame-alloc` | its `DepotAllocator` over its `SummaryBuddyAllocator`: per-CPU magazines over a lock-free buddy of bitmaps | its own, internal |
 //! | `bitmap-allocator` | its `BitAlloc1M` or `BitAlloc16M`: a tree of 16-bit words | `spin::Mutex` |
-//! | `talc` | its `TalcLock`: a heap that writes beside what it hands out, asked for aligned pages | `spin::Mutex` by way of `lock_api` |
+//! | `talc` | its `TalcLock`: a heap that writes tags beside its allocations, used for aligned pages | `spin::Mutex` through `lock_api` |
 //!
-//! None of them knows mobilities, watermarks or zones. `--slots`, `--lock`, `--bulk`, `--mobility`
-//! and `--level` mean nothing to them; batches in one call (`--api bulk`) they do one by one.
+//! None of them has mobilities, watermarks or zones. `--slots`, `--lock`, `--bulk`, `--mobility`
+//! and `--level` do not affect them; they do batches in one call (`--api bulk`) one by one.
 
 mod bitmap;
 mod buddy;

@@ -1,4 +1,4 @@
-//! Memory for allocators that keep something of their own in what they manage.
+//! Memory for allocators that keep metadata in the memory that they manage.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -9,11 +9,11 @@ use brickyard_bench::peer::Machine;
 /// The bytes of a frame.
 pub(crate) const FRAME_BYTES: usize = 4096;
 
-/// Where a region begins: at a multiple of 4 MiB, the largest block of order 10.
+/// The alignment of a region: 4 MiB, a block of order 10.
 const ALIGN: usize = FRAME_BYTES << 10;
 
-/// A piece of memory, of which the operating system backs what is touched. Its provenance is
-/// exposed, so that an address in it can be made a pointer again.
+/// A region of memory, of which the operating system backs the pages that are touched. Its
+/// provenance is exposed, so that an address in it can be made a pointer again.
 #[derive(Debug)]
 pub(crate) struct Region {
     start: NonNull<u8>,
@@ -21,7 +21,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// One as large as the machine's memory.
+    /// Allocates a region as large as the machine's memory.
     pub(crate) fn of(machine: &Machine) -> anyhow::Result<Self> {
         let bytes = machine.frames.max(1) * FRAME_BYTES;
         let layout = Layout::from_size_align(bytes, ALIGN)?;
@@ -43,8 +43,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, by the same allocator, and whoever managed it
-        // is gone: it borrowed the region or was dropped first.
+        // SAFETY: it was allocated with this layout, by the same allocator, and the allocator that
+        // managed it is gone: it borrowed the region or was dropped first.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }

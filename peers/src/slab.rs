@@ -1,5 +1,5 @@
-//! Heaps for small objects, for `bench slab`: each by its crate's `GlobalAlloc`, called directly,
-//! so that it is told the layout, also at the free.
+//! Heaps for small objects, for `bench slab`: each through its crate's `GlobalAlloc`, called
+//! directly, so that it gets the layout, also at the free.
 //!
 //! | `--config` | what it is | feature |
 //! |---|---|---|
@@ -8,8 +8,7 @@
 //! | `jemalloc` | jemalloc 5.3, C | `jemalloc` |
 //! | `rpmalloc` | rpmalloc 1.4, C | `rpmalloc` |
 //!
-//! All features are on unless one asks for none. None of them takes the place of this program's own
-//! malloc.
+//! All features are on by default. None of the heaps replaces this program's own malloc.
 
 use core::alloc::GlobalAlloc;
 
@@ -29,7 +28,7 @@ impl<G: GlobalAlloc + Sync> HeapPeer for Named<G> {
     }
 }
 
-/// Those that were built.
+/// The heaps that are compiled in.
 pub(crate) static HEAPS: &[&dyn HeapPeer] = &[
     #[cfg(feature = "mimalloc")]
     &Named("mimalloc", Global(mimalloc::MiMalloc)),

@@ -1,4 +1,4 @@
-//! Every peer under every workload: it is built, measured and stands in the table.
+//! Every peer under every workload: it is built, measured and in the table.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -11,7 +11,7 @@ const PEERS: [&str; 4] = [
     "talc",
 ];
 
-/// The CSV of a quick run of all peers, and what it said beside that.
+/// Returns the CSV of a quick run of all peers, and its standard error.
 fn quick(more: &[&str]) -> (String, String) {
     let config = ["fetch-add", &PEERS.join(",")].join(",");
     let out = Command::new(env!("CARGO_BIN_EXE_brickyard-peers"))
@@ -65,7 +65,7 @@ fn every_peer_can_be_filled() {
 }
 
 #[test]
-fn a_name_that_nothing_has_is_answered_with_all_there_are() {
+fn the_error_of_an_unknown_name_lists_the_known_ones() {
     let out = Command::new(env!("CARGO_BIN_EXE_brickyard-peers"))
         .args(["bench", "pagealloc", "--config", "nonesuch"])
         .output()

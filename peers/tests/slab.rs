@@ -1,4 +1,4 @@
-//! Every heap under every workload: it is measured in processes of its own and stands in the table.
+//! Every heap under every workload: it is measured in processes of its own and in the table.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -15,8 +15,9 @@ const HEAPS: &[&str] = &[
     "rpmalloc",
 ];
 
-/// A process must not end while its threads still do: rpmalloc, where it is linked in, tidies up at
-/// the end whatever heap was measured, and one run in twenty then ended with a segmentation fault.
+/// A process must not end while its threads are ending: rpmalloc, where it is linked in, cleans up
+/// at the end whichever heap was measured, and one run in twenty then ended with a segmentation
+/// fault.
 #[test]
 fn giveback_ends_after_its_threads() {
     for _ in 0..30 {
@@ -67,7 +68,7 @@ fn every_heap_has_every_row() {
             let row = format!("{heap},{row}");
             assert!(csv.contains(&row), "no {row} in:\n{csv}");
         }
-        // Where the threads were is not for us to say.
+        // The names of these rows also say how far apart the threads were, which varies.
         for row in [",object,ns,lower,1,", ",swap,ns,lower,1,"] {
             let mut lines = csv.lines().filter(|line| line.starts_with(heap));
             assert!(lines.any(|line| line.contains(row)), "no {row} in:\n{csv}");
@@ -76,7 +77,7 @@ fn every_heap_has_every_row() {
 }
 
 #[test]
-fn a_name_that_nothing_has_is_answered_with_all_there_are() {
+fn the_error_of_an_unknown_name_lists_the_known_ones() {
     let out = Command::new(env!("CARGO_BIN_EXE_brickyard-peers"))
         .args(["bench", "slab", "--config", "nonesuch"])
         .output()

@@ -2,16 +2,16 @@
 //! process moves its program break down by 16 pages and up again page by page.
 //!
 //! A turn has 17 operations, as the suite counts them: one move down and 16 up. The published rates
-//! divide by it: 1700 operations a loop of `page_test`, 17000 of `brk_test`.
+//! divide by it: 1700 operations per loop of `page_test`, 17000 of `brk_test`.
 //!
-//! - `page_test` touches each page that it gains. So a page is taken from the allocator, cleared,
-//!   and entered in the process's table; on the way down it is given back.
-//! - `brk_test` touches none. No page is asked for: it says nothing of an allocator, and is a
-//!   control. What differs in it is noise.
+//! - `page_test` touches each page that it gains. So a page is allocated, cleared, and entered in
+//!   the process's table; on the way down it is freed.
+//! - `brk_test` touches none, so no page is allocated. It measures nothing of an allocator, and is
+//!   a control: its differences are noise.
 //!
-//! What is here is the memory's part of it. Calls of the system, traps and the kernel's record of
-//! the heap are not, so rates are far above those of a system. Time is what the thread had on a
-//! CPU, which is all of it on a host that does nothing else.
+//! Only the memory's part is repeated here. There are no system calls, traps or kernel data
+//! structures of the heap, so rates are far above those of a system. Time is CPU time of the
+//! thread, which is equal to elapsed time on an otherwise idle host.
 
 use core::hint::black_box;
 use core::time::Duration;
@@ -25,16 +25,16 @@ use super::pages::{Page, Pages, Work};
 /// Pages that the break goes down by.
 const STEP: usize = 16;
 
-/// Turns between two looks at the clock: a loop of `page_test`.
+/// Turns between two readings of the clock: a loop of `page_test`.
 const TURNS: usize = 100;
 
 /// Pages of the heap when it is largest.
 const HEAP: usize = 256;
 
-/// Pages of memory that a test needs, with much to spare for caches.
+/// Pages of memory that a test needs, with ample room for caches.
 pub const PAGES: usize = 16 * HEAP;
 
-/// Which test.
+/// A test of the suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Test {
     /// New pages are touched.
@@ -44,7 +44,7 @@ pub enum Test {
 }
 
 impl Test {
-    /// Its name in the suite.
+    /// Returns its name in the suite.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Page => "page_test",
@@ -53,35 +53,35 @@ impl Test {
     }
 }
 
-/// A test that runs for a time.
+/// A test, and how long it runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Aim9 {
     /// Which test.
     pub test: Test,
-    /// How long, at least.
+    /// The least time.
     pub least: Duration,
 }
 
-/// What was done, and in which time.
+/// What was done, and in what time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Done {
     /// Moves of the break.
     pub operations: u64,
-    /// Pages taken from the allocator meanwhile.
+    /// Pages allocated meanwhile.
     pub taken: u64,
-    /// Pages given back.
+    /// Pages freed.
     pub given: u64,
-    /// On a CPU.
+    /// The CPU time.
     pub elapsed: Duration,
 }
 
 impl Done {
-    /// Operations a second.
+    /// Returns the operations per second.
     pub fn rate(&self) -> f64 {
         self.operations as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     pub fn and(self, other: Self) -> Self {
         Self {
             operations: self.operations + other.operations,
@@ -93,7 +93,7 @@ impl Done {
 }
 
 impl Work for Aim9 {
-    /// None where the memory was too small.
+    /// `None` if the memory was too small.
     type Output = Option<Done>;
 
     fn run<'a, Z: LabZone<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, Z>) -> Option<Done> {
@@ -120,7 +120,7 @@ impl Work for Aim9 {
 /// The heap of a process.
 struct Heap<'p, 'n, 'a, Z: LabZone> {
     pages: &'p Pages<'n, 'a, Z>,
-    /// The table: the page at each place, where it was touched.
+    /// The table: the page at each index, if it was touched.
     table: Vec<Option<Page<'a>>>,
     /// The break: how many pages the heap has.
     end: usize,
@@ -128,7 +128,7 @@ struct Heap<'p, 'n, 'a, Z: LabZone> {
 }
 
 impl<'p, 'n, 'a, Z: LabZone<Platform = &'a Arena>> Heap<'p, 'n, 'a, Z> {
-    /// One that has grown as far as it may, and was touched throughout.
+    /// Returns a heap of the largest size, with all pages touched.
     fn full(pages: &'p Pages<'n, 'a, Z>) -> Option<Self> {
         let mut heap = Self {
             pages,
@@ -143,7 +143,7 @@ impl<'p, 'n, 'a, Z: LabZone<Platform = &'a Arena>> Heap<'p, 'n, 'a, Z> {
         Some(heap)
     }
 
-    /// A loop of the suite. None where no page is left.
+    /// Runs a loop of the suite. `None` if no page is left.
     #[inline(never)]
     fn turns(&mut self, test: Test) -> Option<()> {
         for _ in 0..TURNS {
@@ -158,7 +158,7 @@ impl<'p, 'n, 'a, Z: LabZone<Platform = &'a Arena>> Heap<'p, 'n, 'a, Z> {
         Some(())
     }
 
-    /// The break goes down by so many pages, and what was touched of them is given back.
+    /// Moves the break down by so many pages, and frees those that were touched.
     #[inline]
     fn down(&mut self, pages: usize) {
         self.end = black_box(self.end - pages);
@@ -171,14 +171,14 @@ impl<'p, 'n, 'a, Z: LabZone<Platform = &'a Arena>> Heap<'p, 'n, 'a, Z> {
         self.done.operations += 1;
     }
 
-    /// It goes up by a page.
+    /// Moves the break up by a page.
     #[inline]
     fn up(&mut self) {
         self.end = black_box(self.end + 1);
         self.done.operations += 1;
     }
 
-    /// The process writes to its last page: a page is taken, cleared and entered.
+    /// Writes to the last page of the heap: a page is allocated, cleared and entered.
     #[inline]
     fn touch(&mut self) -> Option<()> {
         let mut page = self.pages.take()?;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn brk_test_asks_for_no_page() {
+    fn brk_test_allocates_no_page() {
         let mut memory = PageMemory::new(PAGES).unwrap();
         for configuration in Configuration::ALL {
             let test = Aim9 {
@@ -231,8 +231,8 @@ mod tests {
     }
 
     #[test]
-    fn everything_comes_back() {
-        // Far more pages over the runs than there are.
+    fn every_page_is_freed() {
+        // The runs allocate far more pages than there are.
         let mut memory = PageMemory::new(PAGES).unwrap();
         for _ in 0..40 {
             let test = Aim9 {

@@ -1,5 +1,5 @@
-//! The measured loop: a batch that is allocated and freed again and again, and how often that must
-//! be for its time to mean something.
+//! The measured loop: a batch that is allocated and freed repeatedly, and the number of rounds that
+//! gives a meaningful time.
 
 use core::time::Duration;
 use std::sync::Barrier;
@@ -16,16 +16,16 @@ use super::together::together;
 /// The three numbers of a sample, in ns per page.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sample {
-    /// To allocate it.
+    /// The allocation.
     pub alloc: f64,
-    /// To free it.
+    /// The free.
     pub free: f64,
     /// Both, in a loop without a clock inside.
     pub total: f64,
 }
 
 impl Sample {
-    /// The mean of some, or the first reason why there is none.
+    /// Returns the mean of some samples, or the first error.
     pub(crate) fn mean(of: Vec<Result<Self, Short>>) -> Result<Self, Short> {
         let n = of.len() as f64;
         let mut mean = Self::default();
@@ -39,15 +39,15 @@ impl Sample {
     }
 }
 
-/// There were not as many free blocks as a batch has.
+/// The error of fewer free blocks than a batch has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Short;
 
-/// Every batch is shuffled in the same way.
+/// The seed by which every batch is shuffled.
 const SEED: u64 = 1;
 
-/// One sample of a workload: the mean over its threads, each of which allocates and frees batches
-/// of its own.
+/// Takes one sample of a workload: the mean over its threads, each of which allocates and frees
+/// batches of its own.
 pub(crate) fn sample_of_threads<S: Subject>(
     subject: &S,
     workload: &Workload,
@@ -57,7 +57,7 @@ pub(crate) fn sample_of_threads<S: Subject>(
     let all = together(workload.threads, |_| {
         let mut batch = Batch::new(subject.handle(workload.order), workload);
         let one = batch.sample(least, &barrier);
-        // Nobody measures any more: a drain may reach into the caches of all.
+        // No thread is measuring any more: a drain may access the caches of all.
         barrier.wait();
         batch.handle.settle();
         one
@@ -65,10 +65,11 @@ pub(crate) fn sample_of_threads<S: Subject>(
     Sample::mean(all)
 }
 
-/// The two halves of a round, with a part of the name of the function that does it.
+/// The two halves of a round, each with a part of its function's name.
 pub(crate) const HALVES: [(&str, &str); 2] = [("alloc", "alloc_half"), ("free", "free_half")];
 
-/// So many rounds of a workload on this thread, for valgrind to count: what comes out is no time.
+/// Runs so many rounds of a workload on this thread, for valgrind to count. The sample returned has
+/// no times.
 pub(crate) fn count<S: Subject>(
     subject: &S,
     workload: &Workload,
@@ -88,7 +89,7 @@ pub(crate) struct Batch<H> {
     pub(crate) handle: H,
     pub(crate) frames: Vec<Frame>,
     api: Api,
-    // The places of the batch in the order in which they are freed; none if that is the order of
+    // The indices of the batch in the order in which they are freed; empty if that is the order of
     // the batch.
     places: Vec<u32>,
     // The batch in that order, where it is freed in one call.
@@ -111,7 +112,7 @@ impl<H: Handle> Batch<H> {
         }
     }
 
-    /// Allocates the batch. What was had of one that is too large is given back.
+    /// Allocates the batch. If memory runs out, frees what was allocated of it.
     #[inline(never)]
     pub(crate) fn alloc_half(&mut self) -> Result<(), Short> {
         match self.api {
@@ -182,7 +183,7 @@ impl<H: Handle> Batch<H> {
         }
     }
 
-    /// One thread's sample. Every thread comes to every barrier, also one that has failed.
+    /// Takes one thread's sample. Every thread waits at every barrier, also one that has failed.
     fn sample(&mut self, least: Duration, barrier: &Barrier) -> Result<Sample, Short> {
         let rounds = self.rounds_in(least);
         barrier.wait();
@@ -204,10 +205,10 @@ impl<H: Handle> Batch<H> {
         })
     }
 
-    /// How many rounds fill the time; finding out also warms up.
+    /// Returns how many rounds take the time `least`. Measuring this also warms up.
     fn rounds_in(&mut self, least: Duration) -> Result<u64, Short> {
         self.time_whole(1)?;
-        // Twice as many each time, so that what else a timing costs does not count.
+        // Twice as many each time, until the overhead of a timing is negligible.
         let (mut rounds, mut spent) = (1, self.time_whole(1)?);
         while spent < least / 4 {
             rounds *= 2;
@@ -217,7 +218,7 @@ impl<H: Handle> Batch<H> {
         Ok(((least.as_nanos() as f64 / per_round) as u64).max(1))
     }
 
-    /// The time of so many rounds, with no clock inside.
+    /// Returns the time of so many rounds, with no clock inside.
     #[inline(never)]
     fn time_whole(&mut self, rounds: u64) -> Result<Duration, Short> {
         let begun = Instant::now();
@@ -238,8 +239,8 @@ impl<H: Handle> Batch<H> {
         Ok(begun.elapsed())
     }
 
-    /// What the allocations and the frees of a round take, in ns, less what the clock costs: of so
-    /// many rounds, or of as many as the time allows.
+    /// Returns the times of the allocations and of the frees of a round, in ns, minus the cost of
+    /// the clock. Runs so many rounds, or as many as `most` allows.
     fn time_halves(&mut self, rounds: u64, most: Duration) -> Result<(f64, f64), Short> {
         let mut halves = Halves::default();
         let clock = ns_of_the_clock();
@@ -259,11 +260,11 @@ impl<H: Handle> Batch<H> {
     }
 }
 
-/// The times of allocations and of frees, one after the other.
+/// The times of allocations and of frees, in turn.
 ///
-/// They are summed in groups, so that the clock's steps even out, and of the groups the median
-/// counts: where the host did something else for a millisecond, that would be more than all the
-/// small batches of a sample took, and on one side alone.
+/// They are summed in groups, so that the clock's steps average out, and the median of the groups
+/// is used: if the host did other work for a millisecond, that would be longer than all the small
+/// batches of a sample, and on one side only.
 #[derive(Debug, Default)]
 struct Halves {
     group: (Laps, Laps),
@@ -275,7 +276,7 @@ impl Halves {
     /// Rounds of a group.
     const GROUP: u64 = 64;
 
-    /// Longer halves are far above the clock's steps, and are a group each.
+    /// Longer halves are far above the clock's steps, and form a group each.
     const LONG: Duration = Duration::from_micros(10);
 
     #[inline(always)]
@@ -294,7 +295,7 @@ impl Halves {
         self.frees.push(free.mean(clock));
     }
 
-    /// What an allocation and a free of a batch take, in ns.
+    /// Returns the times of an allocation and a free of a batch, in ns.
     fn typical(mut self, clock: f64) -> (f64, f64) {
         if self.group.0.count() > 0 {
             self.close(clock);
@@ -303,7 +304,7 @@ impl Halves {
     }
 }
 
-/// The median, or nothing where it is less than that.
+/// Returns the median, or 0 if it is negative.
 fn median(all: &mut [f64]) -> f64 {
     all.sort_unstable_by(f64::total_cmp);
     all.get(all.len() / 2).map_or(0.0, |median| median.max(0.0))
@@ -314,7 +315,7 @@ mod tests {
     use super::*;
 
     /// Halves of 3 and 5 ns by a clock that counts in steps of 10 and costs 25 itself, on a host
-    /// that now and then does something else.
+    /// that sometimes does other work.
     #[test]
     fn coarse_steps_and_interrupts_do_not_decide_the_share() {
         let mut halves = Halves::default();

@@ -1,11 +1,10 @@
-//! The load of `bench locks`: threads that take pages one by one until their per-CPU lists have run
-//! empty many times over, give them all back so that the lists overflow as often, and compute in
-//! between.
+//! The load of `bench locks`: threads that allocate pages one by one until their per-CPU lists have
+//! run empty many times, free them all so that the lists overflow as often, and compute in between.
 //!
-//! Each thread does the same number of bursts, and the time is that from the first one's begin to
-//! the last one's end. How evenly they got on is looked at when the first is done. A burst has one
-//! block of a higher order too, as a new process takes one for its stack, so that not every hold of
-//! the lock is a bulk's.
+//! Each thread does the same number of bursts, and the time is from the first thread's start to the
+//! last one's end. How evenly they progressed is measured when the first one ends. A burst also has
+//! one block of a higher order, like the stack of a new process, so that not every hold of the lock
+//! is for a bulk.
 
 use core::hint::black_box;
 use core::time::Duration;
@@ -22,21 +21,21 @@ use super::together::together;
 /// What every thread does.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// How many run at once.
+    /// How many run in parallel.
     pub threads: usize,
     /// Bursts of a thread.
     pub bursts: u64,
     /// Single pages of a burst.
     pub pages: usize,
-    /// The order of the one block that a burst has besides.
+    /// The order of the one block that a burst allocates besides.
     pub order: Order,
-    /// Multiplications between two bursts, on the average.
+    /// Multiplications between two bursts, on average.
     pub compute: usize,
-    /// Where the random numbers begin, by which computing is longer or shorter.
+    /// The random seed; the time of computing is random.
     pub seed: u64,
 }
 
-/// What one thread does where nothing else is said.
+/// The default load, of one thread.
 pub const USUAL: Load = Load {
     threads: 1,
     bursts: 1000,
@@ -46,17 +45,17 @@ pub const USUAL: Load = Load {
     seed: 1,
 };
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Got {
-    /// From the first thread's begin to the last one's end.
+    /// From the first thread's start to the last one's end.
     pub wall: Duration,
-    /// Jain's index of the bursts that the threads had done when the first had done all: 1 if all
-    /// had done the same, 1/n if only one had done any.
+    /// Jain's index of the bursts that the threads had done when the first one ended: 1 if all had
+    /// done the same, 1/n if only one had done any.
     pub fairness: f64,
 }
 
-/// The bursts that a thread has done, with a cache line and its neighbour to itself.
+/// The bursts that a thread has done, alone in two neighbouring cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Done(AtomicU64);
@@ -71,7 +70,7 @@ struct Course<'a> {
     spans: Mutex<Vec<(Instant, Instant)>>,
 }
 
-/// Lets the threads of the load loose on `zone`; each warms up with an eighth of its bursts.
+/// Runs the threads of the load on `zone`; each warms up with an eighth of its bursts.
 pub(crate) fn run<Z: LabZone>(zone: &Z, load: &Load) -> Result<Got, AllocError> {
     let course = Course {
         load,
@@ -80,7 +79,7 @@ pub(crate) fn run<Z: LabZone>(zone: &Z, load: &Load) -> Result<Got, AllocError> 
         when_first: OnceLock::new(),
         spans: Mutex::new(Vec::with_capacity(load.threads)),
     };
-    // All are waited for, also where the first has failed.
+    // Wait for all, also if the first one has failed.
     let ends = together(load.threads, |number| course.run(zone, number));
     ends.into_iter().collect::<Result<(), _>>()?;
     let spans = course.spans.into_inner();
@@ -95,7 +94,7 @@ pub(crate) fn run<Z: LabZone>(zone: &Z, load: &Load) -> Result<Got, AllocError> 
 }
 
 impl Course<'_> {
-    /// One thread's part. It comes to the barrier also if it fails.
+    /// Runs one thread's part. It waits at the barrier also if it fails.
     fn run<Z: LabZone>(&self, zone: &Z, number: usize) -> Result<(), AllocError> {
         let load = self.load;
         let seed = load.seed.wrapping_mul(load.threads as u64) + number as u64;
@@ -112,7 +111,7 @@ impl Course<'_> {
         let done = &self.done[number].0;
         for burst in 1..=load.bursts {
             thread.burst()?;
-            // Relaxed: a count alone, nothing is published with it.
+            // Relaxed: the count publishes no other data.
             done.store(burst, Ordering::Relaxed);
         }
         let ended = Instant::now();
@@ -129,7 +128,7 @@ impl Course<'_> {
     }
 }
 
-/// A thread with what it holds.
+/// A thread with the pages it has allocated.
 struct Burster<'a, Z: LabZone> {
     zone: &'a Z,
     load: &'a Load,
@@ -138,16 +137,16 @@ struct Burster<'a, Z: LabZone> {
 }
 
 impl<Z: LabZone> Burster<'_, Z> {
-    /// Takes and gives back everything once, and then computes.
+    /// Allocates and frees everything once, and then computes.
     fn burst(&mut self) -> Result<(), AllocError> {
         let large = Request::new(self.load.order, Mobility::Unmovable);
         let block = self.zone.alloc(&large)?;
         let taken = self.take();
         let freed = self.zone.free(block, large.order);
-        debug_assert_eq!(freed, Ok(()), "it was just taken");
+        debug_assert_eq!(freed, Ok(()), "it was just allocated");
         for frame in self.frames.drain(..) {
             let freed = self.zone.free(frame, Order::ZERO);
-            debug_assert_eq!(freed, Ok(()), "it was just taken");
+            debug_assert_eq!(freed, Ok(()), "it was just allocated");
         }
         let longest = 2 * self.load.compute + 1;
         compute(self.random.below(longest));
@@ -163,7 +162,7 @@ impl<Z: LabZone> Burster<'_, Z> {
     }
 }
 
-/// Multiplications that wait for each other: about a nanosecond each.
+/// Does multiplications that depend on each other: about a nanosecond each.
 fn compute(steps: usize) {
     let mut x = 1_u64;
     for _ in 0..steps {
@@ -171,7 +170,7 @@ fn compute(steps: usize) {
     }
 }
 
-/// Jain's index: the square of the sum over n times the sum of the squares.
+/// Returns Jain's index: the square of the sum, divided by n times the sum of the squares.
 fn fairness(counts: &[u64]) -> f64 {
     let sum: f64 = counts.iter().map(|&count| count as f64).sum();
     let squares: f64 = counts.iter().map(|&count| (count as f64).powi(2)).sum();

@@ -1,15 +1,14 @@
-//! Choices that people make by name: what each is called, and what it is, so that whoever asks can
-//! say so.
+//! Options with a few named values, each with a description for help texts.
 
 use brickyard::Mobility;
 
-/// Something that has a few values, each with a name.
+/// A type with a few values, each with a name.
 pub trait Choice: Copy + PartialEq + Send + Sync + 'static {
-    /// All values in the order in which they are told: each with its name, and what it is where the
-    /// name does not say it.
+    /// All values in the order in which they are listed, each with its name, and a description
+    /// where the name needs one.
     const ALL: &'static [(Self, &'static str, &'static str)];
 
-    /// The name of a value.
+    /// Returns the name of a value.
     fn name(self) -> &'static str {
         let mut all = Self::ALL.iter();
         all.find(|(value, ..)| *value == self)
@@ -17,7 +16,7 @@ pub trait Choice: Copy + PartialEq + Send + Sync + 'static {
     }
 }
 
-/// Defines choices: a variant's documentation is also what it is.
+/// Defines choices: a variant's doc comment is also its description.
 macro_rules! choices {
     ($($(#[doc = $what:literal])+ pub enum $choice:ident {
         $($(#[doc = $help:literal])+ $value:ident = $name:literal,)+

@@ -1,4 +1,4 @@
-//! What reading the clock costs; and the other clock, a thread's own.
+//! The cost of reading the clock, and the clock of a thread's CPU time.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -7,10 +7,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Many short laps of time, each between two readings of the clock.
 ///
-/// What the readings cost is taken off the sum, not off each lap. The clock counts in steps, so a
-/// lap shorter than a step reads as too short or too long; cut at nothing one by one, the short
-/// ones would no longer make up for the long ones, and whatever is timed would seem to take about a
-/// step.
+/// The cost of the readings is subtracted from the sum, not from each lap. The clock counts in
+/// steps, so a lap shorter than a step reads as too short or too long. If each lap were cut off at
+/// 0, the short ones would no longer compensate for the long ones, and anything would seem to take
+/// about a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Laps {
     spent: Duration,
@@ -18,41 +18,41 @@ pub(crate) struct Laps {
 }
 
 impl Laps {
-    /// One more, as the clock says.
+    /// Adds a lap, as measured by the clock.
     #[inline(always)]
     pub(crate) fn add(&mut self, spent: Duration) {
         self.spent += spent;
         self.count += 1;
     }
 
-    /// How many there were.
+    /// Returns the number of laps.
     pub(crate) const fn count(&self) -> u64 {
         self.count
     }
 
-    /// What one took on average, in ns, where a lap with nothing in it reads as `clock` ns. Less
-    /// than nothing where there was so little that the clock's steps decide.
+    /// Returns the mean of a lap in ns, where an empty lap reads as `clock` ns. Negative where laps
+    /// are so short that the clock's steps dominate.
     pub(crate) fn mean(&self, clock: f64) -> f64 {
         self.spent.as_nanos() as f64 / self.count.max(1) as f64 - clock
     }
 
-    /// What all of them took, in ns, where a lap with nothing in it reads as `clock` ns.
+    /// Returns the sum of the laps in ns, where an empty lap reads as `clock` ns.
     pub(crate) fn ns(&self, clock: f64) -> f64 {
         (self.spent.as_nanos() as f64 - clock * self.count as f64).max(0.0)
     }
 }
 
-/// What one thread spent on something.
+/// The time that one thread spent on some work.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     begun: Instant,
     done: Instant,
-    /// On a CPU.
+    /// The CPU time.
     pub(crate) cpu: Duration,
 }
 
 impl Span {
-    /// What `work` takes on this thread.
+    /// Runs `work` on this thread, and returns its time.
     pub(crate) fn of(work: impl FnOnce()) -> Self {
         let (begun, cpu) = (Instant::now(), cpu_of_this_thread());
         work();
@@ -63,7 +63,7 @@ impl Span {
         }
     }
 
-    /// From the first one's beginning to the last one's end.
+    /// Returns the time from the first start to the last end.
     pub(crate) fn wall(spans: impl Iterator<Item = Self> + Clone) -> Duration {
         let begun = spans.clone().map(|span| span.begun).min();
         let done = spans.map(|span| span.done).max();
@@ -73,7 +73,7 @@ impl Span {
     }
 }
 
-/// What two readings of the clock, one behind the other, differ by, in ns: the median of many, each
+/// Returns the difference of two consecutive readings of the clock, in ns: the median of many, each
 /// the mean of some, since the clock counts in steps.
 pub(crate) fn ns_of_the_clock() -> f64 {
     const READINGS: u32 = 32;
@@ -91,7 +91,7 @@ pub(crate) fn ns_of_the_clock() -> f64 {
     costs[costs.len() / 2].as_nanos() as f64 / f64::from(READINGS)
 }
 
-/// What two readings of the clock, one behind the other, differ by: the median of many.
+/// Returns the difference of two consecutive readings of the clock: the median of many.
 pub(crate) fn cost_of_the_clock() -> Duration {
     let mut costs: Vec<Duration> = (0..101)
         .map(|_| {
@@ -103,7 +103,7 @@ pub(crate) fn cost_of_the_clock() -> Duration {
     costs[costs.len() / 2]
 }
 
-/// What the calling thread has spent on a CPU since it began.
+/// Returns the CPU time of the calling thread since its start.
 pub(crate) fn cpu_of_this_thread() -> Duration {
     let spent = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(spent.tv_sec.unsigned_abs(), spent.tv_nsec as u32)
@@ -115,7 +115,7 @@ mod tests {
 
     /// Halves of 3 and 5 ns by a clock that counts in steps of 10 and costs 25 itself.
     #[test]
-    fn a_clock_with_coarse_steps_tells_short_laps_apart_by_their_sums() {
+    fn a_clock_with_coarse_steps_distinguishes_short_laps_by_their_sums() {
         let reading = |at: u64| at / 10 * 10;
         let (mut short, mut long) = (Laps::default(), Laps::default());
         let mut now = 0;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_takes_less_than_nothing() {
+    fn no_sum_is_negative() {
         let mut laps = Laps::default();
         assert_eq!(laps.ns(20.0), 0.0);
         laps.add(Duration::from_nanos(15));

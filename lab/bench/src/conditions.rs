@@ -1,4 +1,4 @@
-//! What a contestant of `bench pagealloc` meets in its turn beside the workloads, and the turn
+//! The conditions of a contestant's turn in `bench pagealloc` besides the workloads, and the turn
 //! itself.
 
 use brickyard::Mobility;
@@ -16,12 +16,12 @@ use super::rounds::{Rounds, Taken};
 use super::schedule::Workload;
 use super::yardstick::{ArrayStack, FetchAdd, Yardstick};
 
-/// The machine, and what is asked of it.
+/// The machine, and the mobility of the requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Conditions {
-    /// Its memory, in frames; the metadata only is real.
+    /// Its memory, in frames; only the metadata is real.
     pub frames: usize,
-    /// What pages are asked for as.
+    /// The mobility of the requests.
     pub mobility: Mobility,
     /// The lock of the zones and magazines.
     pub lock: Lock,
@@ -30,7 +30,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Those of `bench pagealloc` where nothing else is said: 1 GiB, unmovable pages.
+    /// The defaults of `bench pagealloc`: 1 GiB, unmovable pages.
     pub const USUAL: Self = Self {
         frames: (1 << 30) / FRAME_BYTES,
         mobility: Mobility::Unmovable,
@@ -38,8 +38,8 @@ impl Conditions {
         bulk: Bulk::Hold,
     };
 
-    /// Builds a machine for the setting of these workloads, which is the same for all, and runs
-    /// each of them on it once.
+    /// Builds a machine for the setting of these workloads, which they share, and runs each of them
+    /// on it once.
     pub fn turn(&self, contestant: &Contestant, rounds: &Rounds<'_>) -> anyhow::Result<Taken> {
         let of_all = |of: fn(&Workload) -> usize| rounds.workloads.iter().map(of).max();
         let (Some(threads), Some(batch)) = (of_all(|w| w.threads), of_all(|w| w.batch)) else {
@@ -73,8 +73,7 @@ impl Conditions {
         }
     }
 
-    /// The workload's name, with those conditions that hold for all of them and are not the usual
-    /// ones.
+    /// Returns the workload's name, with the conditions that are not the defaults.
     pub(crate) fn name(&self, workload: &Workload) -> String {
         let (here, usual) = (self, Self::USUAL);
         let mut name = workload.to_string();
@@ -91,7 +90,7 @@ impl Conditions {
     }
 }
 
-/// Every workload once, through the nodes of one machine of ours.
+/// Runs every workload once, through the nodes of one of our machines.
 struct OnNodes<'r, 'a> {
     rounds: &'r Rounds<'a>,
     mobility: Mobility,
@@ -109,7 +108,7 @@ impl Experiment<Threads> for OnNodes<'_, '_> {
     }
 }
 
-/// Every workload once, straight at a zone of one machine of ours.
+/// Runs every workload once, directly at a zone of one of our machines.
 struct OnZone<'r, 'a> {
     rounds: &'r Rounds<'a>,
     mobility: Mobility,

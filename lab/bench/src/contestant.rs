@@ -1,5 +1,5 @@
-//! Who can be compared, by name: our configurations, the yardsticks, and the peers that whoever
-//! runs the lab has brought.
+//! What can be compared, by name: our configurations, the yardsticks, and the peers that the caller
+//! of the lab adds.
 
 use core::fmt;
 
@@ -13,14 +13,14 @@ use super::yardstick::Yardstick;
 pub enum Contestant {
     /// One of ours.
     Configuration(Configuration),
-    /// What the machine itself charges.
+    /// A yardstick: the cost of the machine itself.
     Yardstick(Yardstick),
-    /// Somebody else's.
+    /// Another project's allocator.
     Peer(&'static dyn Peer),
 }
 
 impl Contestant {
-    /// All of them.
+    /// Returns all of them.
     fn all(peers: &[&'static dyn Peer]) -> impl Iterator<Item = Self> {
         let configurations = Configuration::ALL.into_iter().map(Self::Configuration);
         let yardsticks = Yardstick::ALL.into_iter().map(Self::Yardstick);
@@ -28,10 +28,10 @@ impl Contestant {
         configurations.chain(yardsticks).chain(peers)
     }
 
-    /// Those with these names.
+    /// Returns the contestants with these names.
     ///
     /// # Errors
-    /// Where one of them is nobody's.
+    /// No contestant has one of the names.
     pub fn named(
         names: &[String],
         peers: &[&'static dyn Peer],
@@ -47,7 +47,7 @@ impl Contestant {
         names.iter().map(one).collect()
     }
 
-    /// What it is called.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl fmt::Debug for Contestant {
     }
 }
 
-/// Nobody has this name.
+/// The error of a name that no contestant has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownContestant {
     name: String,
@@ -74,7 +74,7 @@ pub struct UnknownContestant {
 impl fmt::Display for UnknownContestant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = self.known.join(", ");
-        write!(f, "nothing is called {:?}; there are {known}", self.name)
+        write!(f, "unknown name {:?}; known are {known}", self.name)
     }
 }
 

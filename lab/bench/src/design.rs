@@ -1,5 +1,5 @@
-//! Our own designs as subjects: through the node, as a kernel with several zones asks, or straight
-//! at a zone, as an embedder with one does.
+//! Our own designs as subjects: through the node, as in a kernel with several zones, or directly at
+//! a zone, as in a system with one.
 
 use brickyard::node::Nodes;
 use brickyard::{Frame, Mobility, Order, Request};
@@ -7,14 +7,14 @@ use brickyard_classics::LabZone;
 
 use super::subject::{Handle, Subject};
 
-/// Every request through `Nodes`: zones in order, watermarks, the slow path.
+/// Sends every request through `Nodes`: zones in order, watermarks, the slow path.
 #[derive(Debug)]
 pub(crate) struct ThroughNodes<'n, 'z, Z: LabZone> {
     pub(crate) nodes: &'n Nodes<'z, Z>,
     pub(crate) mobility: Mobility,
 }
 
-/// One thread's way through the nodes.
+/// One thread's access to the nodes.
 #[derive(Debug)]
 pub(crate) struct NodesHandle<'n, 'z, Z: LabZone> {
     nodes: &'n Nodes<'z, Z>,
@@ -63,7 +63,7 @@ impl<Z: LabZone> Handle for NodesHandle<'_, '_, Z> {
     }
 }
 
-/// Every request straight at one zone.
+/// Sends every request directly to one zone.
 #[derive(Debug)]
 pub(crate) struct ThroughZone<'z, Z: LabZone> {
     zone: &'z Z,
@@ -71,7 +71,7 @@ pub(crate) struct ThroughZone<'z, Z: LabZone> {
 }
 
 impl<'z, Z: LabZone> ThroughZone<'z, Z> {
-    /// The zone that requests of this mobility would be given first.
+    /// Returns the zone that serves requests of this mobility first.
     pub(crate) fn of(nodes: &Nodes<'z, Z>, mobility: Mobility) -> Option<Self> {
         let mut zones = nodes.zones();
         let zone = match mobility {
@@ -82,7 +82,7 @@ impl<'z, Z: LabZone> ThroughZone<'z, Z> {
     }
 }
 
-/// One thread's way to a zone.
+/// One thread's access to a zone.
 #[derive(Debug)]
 pub(crate) struct ZoneHandle<'z, Z: LabZone> {
     zone: &'z Z,

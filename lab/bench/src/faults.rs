@@ -1,8 +1,8 @@
-//! The load of `bench pft`: threads that take single pages and clear each, as a page fault does,
-//! until each has its share; then all give back all.
+//! The load of `bench pft`: threads that allocate single pages and clear each, as a page fault
+//! does, until each has its share; then each frees its pages.
 //!
-//! Both halves are timed, each from the first thread's begin to the last one's end and by what all
-//! of them spent on a CPU. Every thread does both several times.
+//! Both halves are timed, each from the first thread's start to the last one's end and by the CPU
+//! time of all threads. Every thread does both several times.
 
 use core::error::Error;
 use core::fmt;
@@ -25,54 +25,54 @@ use super::together::together;
 pub struct Faults<'a> {
     /// The memory.
     pub arena: &'a Arena,
-    /// How many run at once.
+    /// How many run in parallel.
     pub threads: usize,
-    /// The pages that all threads have together when each has its share.
+    /// The sum of the threads' shares, in pages.
     pub pages: usize,
-    /// How often they are taken and given back.
+    /// How often they are allocated and freed.
     pub passes: usize,
 }
 
-/// What one half of all passes took.
+/// The time of one half of all passes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Half {
     pub(crate) wall: Duration,
-    /// On all CPUs together.
+    /// The CPU time of all threads.
     pub(crate) cpu: Duration,
 }
 
-/// What all passes took.
+/// The time of all passes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spent {
-    /// Pages taken, and given back.
+    /// Pages allocated, and freed.
     pub(crate) pages: u64,
     pub(crate) faults: Half,
     pub(crate) frees: Half,
 }
 
 impl Spent {
-    /// Faults for each second of CPU time, of all threads together.
+    /// Returns the faults per second of CPU time, of all threads together.
     pub fn faults_per_cpu_second(&self) -> f64 {
         self.per_second(self.faults.cpu)
     }
 
-    /// Faults a second.
+    /// Returns the faults per second.
     pub fn faults_per_second(&self) -> f64 {
         self.per_second(self.faults.wall)
     }
 
-    /// Pages given back for each second of CPU time, of all threads together.
+    /// Returns the pages freed per second of CPU time, of all threads together.
     pub fn frees_per_cpu_second(&self) -> f64 {
         self.per_second(self.frees.cpu)
     }
 
-    /// A rate; what is too short for the clock to see counts as a nanosecond.
+    /// Returns a rate; a time too short for the clock counts as a nanosecond.
     fn per_second(&self, time: Duration) -> f64 {
         self.pages as f64 / time.as_secs_f64().max(1e-9)
     }
 }
 
-/// There were fewer free pages than the threads' shares.
+/// The error of fewer free pages than the threads' shares.
 #[derive(Debug, Clone, Copy)]
 pub struct TooFew;
 
@@ -100,8 +100,8 @@ impl<'a> Experiment<&'a Arena> for Faults<'a> {
 }
 
 impl Faults<'_> {
-    /// The yardstick: each thread has its pages on a bare stack of its own, so what is left is the
-    /// clearing.
+    /// Runs the yardstick: each thread has its pages on a bare stack of its own, so only the cost
+    /// of clearing is left.
     pub(crate) fn on_stacks(&self) -> Result<Spent, TooFew> {
         let all: Vec<Frame> = self.arena.frames().frames().collect();
         let stacks = all.chunks_exact(all.len() / self.threads);
@@ -109,11 +109,11 @@ impl Faults<'_> {
         self.on(&Stacks(Mutex::new(stacks)))
     }
 
-    /// Runs the threads on an allocator of frames of the arena, each of which it gives to one
+    /// Runs the threads on an allocator of frames of the arena. It must give each frame to one
     /// holder at a time.
     fn on<S: Subject>(&self, subject: &S) -> Result<Spent, TooFew> {
         let barrier = Barrier::new(self.threads);
-        // All are waited for, also where one has failed.
+        // Wait for all, also if one has failed.
         let ends = together(self.threads, |number| {
             let pages = self.share(number);
             self.thread(subject.handle(Order::ZERO), pages, &barrier)
@@ -133,12 +133,12 @@ impl Faults<'_> {
         Ok(spent)
     }
 
-    /// The share of a thread: all alike but for what is left over.
+    /// Returns the share of a thread in pages: all are equal up to the remainder.
     fn share(&self, number: usize) -> usize {
         self.pages / self.threads + usize::from(number < self.pages % self.threads)
     }
 
-    /// One thread's passes. It comes to every barrier also where it fails.
+    /// Runs one thread's passes. It waits at every barrier also if it fails.
     fn thread(
         &self,
         mut handle: impl Handle,
@@ -169,20 +169,20 @@ impl Faults<'_> {
             passes.push([faults, frees]);
         }
         barrier.wait();
-        // Nobody measures any more: a drain may reach into the caches of all.
+        // No thread is measuring any more: a drain may access the caches of all.
         handle.settle();
         complete.map(|()| passes)
     }
 
-    /// Clears a page that the caller has just been given, as the kernel does before a process sees
-    /// it.
+    /// Clears a page that the caller has just allocated, as the kernel does before a process can
+    /// read it.
     #[inline]
     fn clear(&self, frame: Frame) {
         if let Some(page) = self.arena.address(frame) {
-            // SAFETY: all of the arena is mapped, to be read and written, as long as it lives, and
-            // nobody has a reference into it. The frame is the caller's alone: the allocators of
-            // this file hand out a frame once until it comes back, and that the caller's thread has
-            // only just got it.
+            // SAFETY: all of the arena is mapped for reading and writing as long as it lives, and
+            // there is no reference into it. The frame is the caller's alone: the allocators of
+            // this file give a frame to one holder until it is freed, and the caller's thread has
+            // just allocated it.
             unsafe { page.write_bytes(0, self.arena.page_bytes()) };
         }
     }
@@ -195,7 +195,7 @@ impl Half {
     }
 }
 
-/// See [`Faults::on_stacks`]: the stacks that no thread has yet.
+/// The stacks of [`Faults::on_stacks`] that no thread has taken yet.
 struct Stacks(Mutex<Vec<Stack>>);
 
 /// A thread's own frames.
@@ -204,7 +204,7 @@ struct Stack(Vec<Frame>);
 impl Subject for Stacks {
     type Handle<'s> = Stack;
 
-    /// A stack that no other thread has.
+    /// Returns a stack that no other thread has.
     fn handle(&self, _order: Order) -> Stack {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.pop().unwrap_or(Stack(Vec::new()))
@@ -223,7 +223,7 @@ impl Handle for Stack {
     }
 }
 
-/// Touches every page of the arena, so that none is mapped by the system while something is timed.
+/// Touches every page of the arena, so that the system maps none during a measurement.
 pub(crate) fn touch_all(arena: &Arena) {
     let pages = arena.frames().len();
     let all = Faults {
@@ -232,6 +232,6 @@ pub(crate) fn touch_all(arena: &Arena) {
         pages,
         passes: 1,
     };
-    // A stack has as many pages as are asked of it.
+    // Cannot fail: the one stack has all pages.
     let _touched = all.on_stacks();
 }

@@ -1,4 +1,4 @@
-//! Memory that is partly taken, at random, before anything is measured: so what is free lies
+//! Allocates a part of the memory at random before a measurement, so that the free memory is
 //! scattered.
 
 use brickyard::Frame;
@@ -6,10 +6,10 @@ use brickyard::Frame;
 use super::random::Random;
 use super::subject::Handle;
 
-/// Every run and every configuration is filled in the same way.
+/// The seed by which the memory is filled in every run and configuration.
 const SEED: u64 = 3;
 
-/// All that `handle` can give.
+/// Allocates all blocks that `handle` can give.
 pub(crate) fn take_all(handle: &mut impl Handle) -> Vec<Frame> {
     let mut taken = Vec::new();
     while let Some(block) = handle.alloc() {
@@ -18,8 +18,8 @@ pub(crate) fn take_all(handle: &mut impl Handle) -> Vec<Frame> {
     taken
 }
 
-/// Takes all single frames and frees all but `percent` of them again, chosen at random. Nothing
-/// stays in the caller's cache.
+/// Allocates all single frames, and frees all but `percent` of them again, chosen at random. Leaves
+/// nothing in the caller's cache.
 pub(crate) fn fill(handle: &mut impl Handle, percent: u8) {
     if percent == 0 {
         return;

@@ -1,12 +1,12 @@
-//! `bench fragmentation`: what random takes and frees leave of the huge blocks.
+//! `bench fragmentation`: how many huge blocks are left after random allocations and frees.
 //!
-//! All single movable pages are taken and half of them, chosen at random, freed. Then come rounds,
-//! in each of which a tenth of what is held is freed at random and as much taken again, page by
-//! page. At last all caches are drained. The result is the share of the free memory that is whole
-//! huge blocks (order 9), in percent. The best lock-free allocator elsewhere keeps 93 % of it so, a
-//! plain buddy 0.3 %.
+//! All single movable pages are allocated and half of them, chosen at random, freed. Then follow
+//! rounds, in each of which a tenth of the allocated pages is freed at random and as many are
+//! allocated again, page by page. At the end all caches are drained. The result is the share of the
+//! free memory in whole huge blocks (order 9), in percent. The best lock-free allocator elsewhere
+//! keeps 93 % in whole blocks, a plain buddy 0.3 %.
 //!
-//! Nothing is timed and one thread does it all, so a seed gives the same number on every machine.
+//! Nothing is timed and there is one thread, so a seed gives the same number on every machine.
 
 use anyhow::{Context, bail};
 use brickyard::node::{Node, Nodes};
@@ -28,27 +28,27 @@ use crate::stop;
 
 const WHOLE_HUGE: Metric<'static> = Metric::higher("whole-huge", "percent");
 
-/// Who is measured, on what, and how often.
+/// What is measured, on what machine, and how often.
 #[derive(Debug)]
 pub struct Fragmentation<'a> {
     /// The columns.
     pub configurations: &'a [Configuration],
-    /// The bytes of the machine that is allocated from; its metadata only is real.
+    /// The memory of the machine in bytes; only its metadata is real.
     pub memory: usize,
-    /// How often a tenth of what is held is freed and taken again.
+    /// How many rounds of freeing and allocating a tenth of the allocated pages.
     pub rounds: usize,
-    /// Where the random numbers begin: sample 1 has this seed, sample 2 the next.
+    /// The random seed of sample 1; sample 2 has the next one.
     pub seed: u64,
     /// Samples of each row.
     pub samples: usize,
 }
 
 impl Fragmentation<'_> {
-    /// Measures, and makes rows of what came out.
+    /// Measures, and returns the results as rows.
     ///
     /// # Errors
-    /// Where a machine cannot be built or loses pages, or an end was asked for before the first
-    /// round was complete.
+    /// A machine cannot be built or loses pages, or the run is interrupted before the first round
+    /// is complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
         let configs = self.configurations;
         let names: Vec<_> = configs.iter().map(|config| config.name()).collect();
@@ -60,7 +60,7 @@ impl Fragmentation<'_> {
         };
         let shares = turns.take(|whose, round, step| {
             let Round::Measured(round) = round else {
-                // Nothing is timed, so nothing need be warm.
+                // Nothing is timed, so no warm-up is needed.
                 return Ok(0.0);
             };
             let experiment = Churn {
@@ -70,7 +70,7 @@ impl Fragmentation<'_> {
             let build = Build::plain(self.memory / FRAME_BYTES);
             let share = build.run_with::<Exclusive, TicketLock, _>(configs[whose], experiment)?;
             step();
-            share.with_context(|| format!("{} lost pages on the way", configs[whose]))
+            share.with_context(|| format!("{} lost pages", configs[whose]))
         })?;
         let memory = bytes_text(self.memory);
         let workload = format!("half-taken rounds-{} memory-{memory}", self.rounds);
@@ -82,7 +82,7 @@ impl Fragmentation<'_> {
     }
 }
 
-/// The takes and frees of one sample.
+/// The allocations and frees of one sample.
 struct Churn {
     rounds: usize,
     seed: u64,
@@ -114,7 +114,7 @@ impl Experiment<Threads> for Churn {
             }
             for _ in 0..tenth {
                 let Some(page) = pages.alloc() else {
-                    bail!("memory is half free, and yet a page could not be had");
+                    bail!("half of the memory is free, but a page could not be allocated");
                 };
                 held.push(page);
             }

@@ -1,8 +1,8 @@
-//! `bench pagealloc --instructions`: what a page costs to allocate and to free, in instructions, by
-//! where the request enters and by the batch. The loop around the calls is counted with them.
+//! `bench pagealloc --instructions`: the cost of allocating and freeing a page in instructions, by
+//! the level that requests enter at and by batch. The loop around the calls is included.
 //!
-//! Each figure is of two processes, see `callgrind.rs`: a batch is allocated and freed some times
-//! in one and twice as many times in the other.
+//! Each figure is from two processes, see `callgrind.rs`: one allocates and frees a batch some
+//! times, the other twice as often.
 
 use std::process::Command;
 
@@ -19,17 +19,16 @@ use super::rounds::{Pace, Rounds};
 use super::schedule::{Setting, Workload};
 use super::{callgrind, stop};
 
-/// The subcommand of `bench` by which a process of this program is told that it is to do the rounds
-/// that are counted, and no more.
+/// The subcommand of `bench` with which a process of this program does only the counted rounds.
 pub const TURN: &str = "pagealloc-turn";
 
-/// The batches that are counted: nothing but hits, what a stash holds, and what none can hold.
+/// The batches that are counted: only hits, one that fits into a stash, and one that does not.
 const BATCHES: [usize; 3] = [1, 64, LARGEST_BATCH];
 
 /// The largest of them.
 pub const LARGEST_BATCH: usize = 16384;
 
-/// Pages that a process allocates and frees, at least; the other twice as many.
+/// The pages that the first process allocates and frees; the second does twice as many.
 const PAGES: usize = 1 << 15;
 
 /// What is counted.
@@ -37,36 +36,36 @@ const PAGES: usize = 1 << 15;
 pub struct Instructions<'a> {
     /// The columns.
     pub contestants: &'a [Contestant],
-    /// Where requests enter.
+    /// The levels that requests enter at.
     pub levels: &'a [Level],
-    /// How a CPU reaches its slot.
+    /// How a CPU accesses its slot.
     pub slots: &'a [Slots],
     /// The largest batch.
     pub most_batch: usize,
-    /// The machine. Locks and how long they are held are the usual ones.
+    /// The machine. Locks, and how long they are held, are the defaults.
     pub conditions: Conditions,
 }
 
 /// The rounds of one process.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn {
-    /// Where requests enter.
+    /// The level that requests enter at.
     pub level: Level,
-    /// How a CPU reaches its slot.
+    /// How a CPU accesses its slot.
     pub slots: Slots,
     /// Pages that are allocated before they are freed.
     pub batch: usize,
-    /// How often.
+    /// How many rounds.
     pub rounds: usize,
 }
 
 impl Instructions<'_> {
-    /// Counts. None where there is no valgrind, and it is said why.
+    /// Counts, and returns the results as rows; `None`, with a warning, if there is no valgrind.
     ///
     /// # Errors
-    /// Where nothing could be counted.
+    /// Nothing could be counted.
     pub fn count(&self, progress: &dyn Progress) -> anyhow::Result<Option<Results>> {
-        if !callgrind::is_there(progress) {
+        if !callgrind::is_installed(progress) {
             return Ok(None);
         }
         let turns = self.turns();
@@ -121,7 +120,7 @@ impl Instructions<'_> {
         turns
     }
 
-    /// An allocation and a free, in instructions.
+    /// Returns the instructions of an allocation and of a free.
     fn pair(&self, contestant: &Contestant, turn: Turn) -> anyhow::Result<[f64; 2]> {
         let mut pair = [0.0; 2];
         for (each, (_, function)) in pair.iter_mut().zip(HALVES) {
@@ -158,10 +157,10 @@ impl Instructions<'_> {
 }
 
 impl Turn {
-    /// Does the rounds. What they cost is for valgrind to say.
+    /// Runs the rounds, for valgrind to count.
     ///
     /// # Errors
-    /// Where the machine cannot be built, or has not the memory for a batch.
+    /// The machine cannot be built, or has too little memory for a batch.
     pub fn run(&self, contestant: &Contestant, conditions: &Conditions) -> anyhow::Result<()> {
         let rounds = Rounds {
             workloads: &[self.workload()],
@@ -174,7 +173,7 @@ impl Turn {
         }
     }
 
-    /// The row's workload: single pages, freed by who has allocated them.
+    /// Returns the row's workload: single pages, freed by the thread that allocated them.
     fn workload(&self) -> Workload {
         let setting = Setting {
             slots: self.slots,

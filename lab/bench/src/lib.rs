@@ -1,27 +1,27 @@
 //! What the lab measures on this machine: loops on real threads and real memory, as rows of
-//! results. No arguments, no printing: who asks for a measurement says so by a struct, and is told
-//! how far it is by [`Progress`](progress::Progress).
+//! results. Nothing here parses arguments or prints: the caller describes a measurement by a
+//! struct, and follows it by [`Progress`](progress::Progress).
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | [`pagealloc`], [`scarce`], [`fragmentation`], [`locks`], [`pft`] | one benchmark each: what it is told, and its results |
+//! | [`pagealloc`], [`scarce`], [`fragmentation`], [`locks`], [`pft`] | one benchmark each: its parameters, and its results |
 //! | [`subject`] | what the measured loops allocate from, as two traits |
-//! | `design.rs`, [`yardstick`], [`peer`] | who stands behind those: our designs, two yardsticks, other people's crates |
+//! | `design.rs`, [`yardstick`], [`peer`] | the implementations: our designs, two yardsticks, other people's crates |
 //! | [`contestant`] | any of these by its name |
 //! | [`conditions`] | what `pagealloc` builds for a contestant, and its turn there |
 //! | [`zone2007`] | what `locks` builds for a column |
-//! | [`machine`], [`choice`] | the machine that a configuration is built on, and what of it people choose by name |
-//! | [`schedule`] | which workloads there are |
-//! | `turns.rs`, [`rounds`] | whose turn it is; what is done in a turn |
-//! | [`progress`], [`stop`], [`side_by_side`] | how far a measurement is; an end that is asked for; runs at once |
-//! | [`slab`] | the benchmark of heaps, with all that is its own |
+//! | [`machine`], [`choice`] | the machine that a configuration is built on, and its options by name |
+//! | [`schedule`] | the workloads |
+//! | `turns.rs`, [`rounds`] | the order of turns; what is done in a turn |
+//! | [`progress`], [`stop`], [`side_by_side`] | the progress of a measurement; interruption; parallel runs |
+//! | [`slab`] | the benchmark of heaps |
 //! | [`bursts`], [`faults`] | the loads of `locks` and `pft` |
 //! | [`instructions`], `callgrind.rs` | the instructions of `pagealloc`'s pairs, by valgrind |
 //! | [`pages`]; [`aim9`], [`render`] | pages with real bytes; the loops of 2005 on them |
-//! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, [`random`] | the measured loops and what they need |
+//! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, [`random`] | the measured loops, and their helpers |
 
-// Allowed, file by file, only where memory that an allocator gave is written: the objects of
-// `slab`, the pages of `pft` and of the loops of 2005.
+// Allowed, file by file, only where allocated memory is written: the objects of `slab`, the pages
+// of `pft` and of the loops of 2005.
 #![deny(unsafe_code)]
 
 pub mod aim9;

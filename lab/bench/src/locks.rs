@@ -1,16 +1,16 @@
-//! `bench locks`: the experiment of 2007, how long to hold the zone lock for a bulk of pages, with
-//! real threads of this host.
+//! `bench locks`: the experiment of 2007 on how long to hold the zone lock for a bulk of pages,
+//! with real threads of this host.
 //!
 //! Each column changes one thing of the column before: the lock is released after each page, it
-//! becomes a ticket lock (held for the whole bulk), it is given up when somebody waits, it gets its
-//! own cache line. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind per-CPU lists of
-//! the sizes that the highest zone of the paper's machine had (7 and 42). What the threads do:
-//! `bursts.rs`.
+//! becomes a ticket lock (held for the whole bulk), it is released when another thread waits, it
+//! gets its own cache line. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind per-CPU
+//! lists of the sizes that the highest zone of the paper's machine had (7 and 42). `bursts.rs` has
+//! what the threads do.
 //!
 //! Columns take turns in every round, at each number of threads, and all runs of a round have the
-//! same seed: so they are pairs, and the signed-rank test may be applied. Every run is made twice.
-//! The first tells the time, and how much each bulk moved; the second reads the clock at the lock,
-//! which makes each hold longer, and tells how long it was waited for and held.
+//! same seed, so they are pairs, and the signed-rank test applies. Every run is made twice. The
+//! first measures the time, and how much each bulk moved; the second reads the clock at the lock,
+//! which makes each hold longer, and measures the times of waiting and holding.
 
 use brickyard_classics::bulk::{LockReading, MeterReading, Timing};
 use brickyard_report::{Host, Metric, Results, Row};
@@ -22,10 +22,10 @@ use super::turns::{Round, Turns};
 use super::zone2007::Zone2007;
 use crate::stop;
 
-/// The time of a burst: what the other metrics explain.
+/// The time of a burst, which the other metrics explain.
 pub const TIME: Metric<'static> = Metric::lower("time", "us/burst");
 
-/// What came out of one turn.
+/// The result of one turn.
 #[derive(Debug, Clone, Copy)]
 struct Taken {
     got: Got,
@@ -33,33 +33,32 @@ struct Taken {
     timed: MeterReading,
 }
 
-/// Who is measured, at what, and how often.
+/// What is measured, at what load, and how often.
 #[derive(Debug)]
 pub struct Locks<'a> {
     /// The columns.
     pub columns: &'a [Column],
     /// The zone of every run.
     pub zone: Zone2007,
-    /// What every thread does; `threads` are the most of them, and it is measured with 1, 2, 4 …;
-    /// the first round has this seed, the second the next.
+    /// What every thread does. `threads` is the most of them: measured with 1, 2, 4 … threads. The
+    /// first round has this seed, the second the next.
     pub load: Load,
     /// Runs of each column.
     pub samples: usize,
 }
 
 impl Locks<'_> {
-    /// Measures, and makes rows of what came out: of fewer threads than asked for where an end was
-    /// asked for meanwhile.
+    /// Measures, and returns the results as rows. If interrupted, the rows of the larger numbers of
+    /// threads are missing.
     ///
     /// # Errors
-    /// Where the zone has too few pages, or an end was asked for before the first round was
-    /// complete.
+    /// The zone has too few pages, or the run is interrupted before the first round is complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
         let mut results = Results::new("locks", Host::read());
         for threads in numbers_up_to(self.load.threads) {
             match self.measure(threads, progress) {
                 Ok(taken) => self.push(&mut results, threads, &taken)?,
-                // What was measured until then is kept.
+                // The rows measured before are kept.
                 Err(_) if stop::asked() && !results.rows().is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -70,7 +69,7 @@ impl Locks<'_> {
         Ok(results)
     }
 
-    /// What came out of every round of every column, with so many threads.
+    /// Returns the results of every round of every column, with so many threads.
     fn measure(&self, threads: usize, progress: &dyn Progress) -> anyhow::Result<Vec<Vec<Taken>>> {
         let names: Vec<&str> = self.columns.iter().map(|column| column.name()).collect();
         let turns = Turns {
@@ -102,7 +101,7 @@ impl Locks<'_> {
         })
     }
 
-    /// The rows of one number of threads.
+    /// Adds the rows of one number of threads.
     fn push(
         &self,
         results: &mut Results,
@@ -110,7 +109,7 @@ impl Locks<'_> {
         taken: &[Vec<Taken>],
     ) -> anyhow::Result<()> {
         let workload = self.name(threads);
-        // Every burst takes its pages and its block, and the warm-up counts.
+        // Every burst allocates its pages and its block; the warm-up is included.
         let load = self.load;
         let bursts = (load.bursts + load.bursts / 8 + 1) as f64;
         let pages = bursts * threads as f64 * (load.pages + load.order.frames()) as f64;
@@ -129,7 +128,7 @@ impl Locks<'_> {
         Ok(())
     }
 
-    /// The workload's name, with what differs from the usual.
+    /// Returns the workload's name, with the parameters that are not the defaults.
     fn name(&self, threads: usize) -> String {
         let (load, lists) = (self.load, self.zone.lists);
         let mut name = format!("bursts-{} threads-{threads}", load.pages);
@@ -154,7 +153,7 @@ impl Locks<'_> {
 /// Bursts of a run that only warms up.
 const WARM_UP_BURSTS: u64 = 100;
 
-/// 1, 2, 4 … and at last `most`.
+/// Returns 1, 2, 4 … and finally `most`.
 fn numbers_up_to(most: usize) -> impl Iterator<Item = usize> {
     let powers = (0..usize::BITS).map(|shift| 1 << shift);
     powers
@@ -162,11 +161,11 @@ fn numbers_up_to(most: usize) -> impl Iterator<Item = usize> {
         .chain(core::iter::once(most))
 }
 
-/// How many figures a turn has.
+/// The number of figures of a turn.
 const FIGURES: usize = 17;
 
 impl Taken {
-    /// Its figures in the order of their lines: the time, then what explains it.
+    /// Returns its figures in the order of their lines: the time, then what explains it.
     fn figures(&self, us_per_burst: f64, pages: f64) -> [(Metric<'static>, f64); FIGURES] {
         let (wait, hold) = (&self.timed.wait, &self.timed.hold);
         let (taken, given) = (&self.counted.taken, &self.counted.given);

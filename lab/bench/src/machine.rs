@@ -18,11 +18,11 @@ use crate::choice::choices;
 pub const FRAME_BYTES: usize = 4096;
 
 choices! {
-    /// How a CPU reaches its slot.
+    /// How a CPU accesses its slot.
     pub enum Slots {
-        /// No other CPU can.
+        /// No other CPU can access it.
         Exclusive = "exclusive",
-        /// By a lock that others may try.
+        /// Through a lock that other CPUs may try.
         Shared = "shared",
     }
 
@@ -30,7 +30,7 @@ choices! {
     pub enum Lock {
         /// First come, first served.
         Ticket = "ticket",
-        /// Whoever is quickest.
+        /// The fastest CPU first.
         TestAndSet = "test-and-set",
         /// A ticket lock in its own cache line.
         TicketOwnLine = "ticket-own-line",
@@ -42,17 +42,17 @@ choices! {
     pub enum Bulk {
         /// For the whole batch.
         Hold = "hold",
-        /// Page by page.
+        /// For one page.
         Release = "release",
-        /// Until somebody waits.
+        /// Until another CPU waits.
         Yield = "yield",
     }
 
-    /// At what level requests enter.
+    /// The level that requests enter at.
     pub enum Level {
-        /// Through the node, as a kernel with several zones asks.
+        /// Through the node, as in a kernel with several zones.
         Node = "node",
-        /// Straight at the zone that serves the mobility first, as an embedder with one zone asks.
+        /// Directly at the zone that serves the mobility first, as in a system with one zone.
         Zone = "zone",
     }
 }
@@ -72,7 +72,7 @@ impl Bulk {
 pub(crate) struct Build {
     /// Its memory, in frames.
     pub(crate) frames: usize,
-    /// How many threads use it at once, besides the one that builds it.
+    /// How many threads use it in parallel, besides the one that builds it.
     pub(crate) threads: usize,
     pub(crate) slots: Slots,
     pub(crate) lock: Lock,
@@ -91,7 +91,7 @@ impl Build {
         }
     }
 
-    /// Builds it as `config` and runs `experiment` there, with any slots and lock.
+    /// Builds it as `config` and runs `experiment` on it, with any slots and lock.
     pub(crate) fn run<E: Experiment<Threads>>(
         &self,
         config: Configuration,
@@ -118,8 +118,8 @@ impl Build {
         }
     }
 
-    /// The same with any slots and a ticket lock: each lock more is compiled for every design, so
-    /// only what is asked for most has them all.
+    /// Does the same with any slots and a ticket lock. Each further lock is compiled for every
+    /// design, so only the most used function has all of them.
     pub(crate) fn run_with_ticket<E: Experiment<Threads>>(
         &self,
         config: Configuration,
@@ -131,14 +131,14 @@ impl Build {
         }
     }
 
-    /// The same for slots and a lock that are known when this is compiled.
+    /// Does the same with slots and a lock that are known at compile time.
     pub(crate) fn run_with<A: SlotAccess, L: RawLock, E: Experiment<Threads>>(
         &self,
         config: Configuration,
         experiment: E,
     ) -> anyhow::Result<E::Output> {
-        // This thread has a number too, and threads of the sample before may not have given theirs
-        // back yet.
+        // This thread has a number too, and threads of the sample before may not have returned
+        // theirs yet.
         let cpus = 2 * self.threads + 1;
         let mut plan = MachinePlan::new(FrameRange::new(0, self.frames), cpus);
         plan.whole.tuning.bulk = self.bulk.policy();
@@ -150,18 +150,18 @@ impl Build {
     }
 }
 
-/// What an error of the allocator's own is told with.
+/// The context of an allocator's own errors.
 pub(crate) const CANNOT_BUILD: &str = "cannot build the configuration";
 
-/// Room for an allocator's metadata, untouched.
+/// Allocates memory for an allocator's metadata, untouched.
 ///
 /// # Errors
-/// Where this host cannot give as much.
+/// This host does not have so much memory.
 pub(crate) fn metadata(bytes: usize) -> anyhow::Result<Vec<MaybeUninit<u8>>> {
     let mut memory = Vec::new();
     memory.try_reserve_exact(bytes).map_err(|_| {
         let text = bytes_text(bytes);
-        anyhow::anyhow!("this host cannot give {text} bytes for metadata; give less --memory")
+        anyhow::anyhow!("this host does not have {text} bytes for metadata; give less --memory")
     })?;
     memory.resize(bytes, MaybeUninit::uninit());
     Ok(memory)

@@ -1,16 +1,16 @@
-//! `bench pagealloc`: the table of the 2013 magazine series.
+//! `bench pagealloc`: the table of the magazine patches of 2013.
 //!
-//! A sample allocates a batch of pages and frees it, over and over for at least a millisecond.
-//! `total` is the time of that loop, with no clock inside. A second loop with a clock around each
-//! half, less the clock's own cost, tells how `total` divides into `alloc` and `free`: its shares
-//! are taken, not its times, which a clock in so short a loop inflates. All in ns per page (per
-//! block above order 0), as one thread sees it. Pages that another thread frees are measured in
-//! their own way, see `remote.rs`.
+//! A sample allocates a batch of pages and frees it, repeatedly for at least a millisecond. `total`
+//! is the time of that loop, with no clock inside. A second loop with a clock around each half,
+//! minus the clock's own cost, gives the shares of `alloc` and `free` in `total`. Its shares are
+//! used, not its times, which a clock in so short a loop inflates. All figures are ns per page (per
+//! block above order 0) for one thread. Pages that another thread frees are measured differently,
+//! see `remote.rs`.
 //!
-//! Configurations, yardsticks and peers take turns in every round, and all meet the same loop and
+//! Configurations, yardsticks and peers take turns in every round, and all have the same loop and
 //! the same batch.
 //!
-//! The original ran batch + 1 pages a sample and divided by batch, and carried sums over from one
+//! The original ran batch + 1 pages per sample and divided by batch, and carried sums over from one
 //! sample to the next; neither is done here.
 
 use core::time::Duration;
@@ -25,18 +25,18 @@ use super::rounds::{Pace, Rounds, Taken};
 use super::schedule::Workload;
 use super::turns::{Round, Turns};
 
-/// Who is measured, at what, and how often.
+/// What is measured, at what workloads, and how often.
 #[derive(Debug)]
 pub struct PageAlloc<'a> {
     /// The columns.
     pub contestants: &'a [Contestant],
-    /// The rows, those of one setting next to each other.
+    /// The rows; those of one setting are adjacent.
     pub workloads: &'a [Workload],
-    /// The machine, and what is asked of it.
+    /// The machine, and the mobility of the requests.
     pub conditions: Conditions,
     /// Samples of each row.
     pub samples: usize,
-    /// The least time that a sample's loop runs.
+    /// The least time of a sample's loop.
     pub least: Duration,
 }
 
@@ -53,21 +53,20 @@ fn metric_of(sample: &Sample, name: &str) -> f64 {
 const NS_PER_PAGE: &str = "ns/page";
 
 impl PageAlloc<'_> {
-    /// Measures, and makes rows of what came out.
+    /// Measures, and returns the results as rows.
     ///
     /// # Errors
-    /// Where a contestant cannot be built, or an end was asked for before the first round was
-    /// complete.
+    /// A contestant cannot be built, or the run is interrupted before the first round is complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
         let taken = self.measure(progress)?;
         let results = self.results(&taken)?;
         for (contestant, taken) in self.contestants.iter().zip(&taken) {
-            self.tell_of_holes(contestant, taken, progress);
+            self.warn_of_missing_rows(contestant, taken, progress);
         }
         Ok(results)
     }
 
-    /// What came out of every turn of every contestant.
+    /// Returns the results of every turn of every contestant.
     fn measure(&self, progress: &dyn Progress) -> anyhow::Result<Vec<Vec<Taken>>> {
         let names: Vec<_> = self.contestants.iter().map(Contestant::name).collect();
         let turns = Turns {
@@ -77,7 +76,7 @@ impl PageAlloc<'_> {
             progress,
         };
         turns.take(|whose, round, step| {
-            // The smallest batches alone warm up.
+            // Only the first workload warms up.
             let part = match round {
                 Round::WarmUp => &self.workloads[..1],
                 Round::Measured(_) => self.workloads,
@@ -122,8 +121,13 @@ impl PageAlloc<'_> {
         Ok(results)
     }
 
-    /// Says which rows a contestant lacks for want of memory, of which yardsticks have none.
-    fn tell_of_holes(&self, contestant: &Contestant, taken: &[Taken], progress: &dyn Progress) {
+    /// Warns of the rows that a contestant lacks for lack of memory. Yardsticks have no memory.
+    fn warn_of_missing_rows(
+        &self,
+        contestant: &Contestant,
+        taken: &[Taken],
+        progress: &dyn Progress,
+    ) {
         if matches!(contestant, Contestant::Yardstick(_)) {
             return;
         }

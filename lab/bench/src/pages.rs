@@ -1,7 +1,7 @@
-//! Pages of real memory, out of any of our allocators: each is its holder's alone, and has bytes.
+//! Pages of real memory, from any of our allocators: each is its holder's alone, and has bytes.
 //!
-//! Invariant `page-is-its-holders`: a page's bytes are reached through its one [`Page`] alone,
-//! which is made only for an allocator that has the arena to itself.
+//! Invariant `page-is-its-holders`: a page's bytes are accessed only through its one [`Page`],
+//! which is created only for an allocator that has the arena to itself.
 
 use core::fmt;
 use core::slice;
@@ -17,12 +17,12 @@ use brickyard_classics::{Configuration, Experiment, MachinePlan};
 use super::faults::touch_all;
 use super::machine::{CANNOT_BUILD, metadata};
 
-/// Memory of the process, mapped and touched, so that the system maps nothing of it while something
-/// is timed.
+/// Memory of the process, mapped and touched, so that the system maps none of it during a
+/// measurement.
 #[derive(Debug)]
 pub struct PageMemory(Arena);
 
-/// A page, until it is given back.
+/// A page, until it is freed.
 pub struct Page<'a> {
     frame: Frame,
     bytes: &'a mut [u8],
@@ -35,14 +35,14 @@ impl fmt::Debug for Page<'_> {
 }
 
 impl Page<'_> {
-    /// What is in it: whatever was there before, when it has just been taken.
+    /// Returns its bytes: of a new page, those of its last use.
     #[inline]
     pub const fn bytes(&mut self) -> &mut [u8] {
         self.bytes
     }
 }
 
-/// Where pages come from.
+/// The source of pages.
 pub struct Pages<'n, 'a, Z: LabZone> {
     nodes: Nodes<'n, Z>,
     arena: &'a Arena,
@@ -55,34 +55,34 @@ impl<Z: LabZone> fmt::Debug for Pages<'_, '_, Z> {
 }
 
 impl<'a, Z: LabZone<Platform = &'a Arena>> Pages<'_, 'a, Z> {
-    /// A movable page, or none where all are taken.
+    /// Allocates a movable page; `None` if memory is exhausted.
     #[inline]
     pub fn take(&self) -> Option<Page<'a>> {
         let request = Request::new(Order::ZERO, Mobility::Movable);
         let frame = self.nodes.alloc(0, &request).ok()?;
         let first = self.arena.address(frame)?;
         // SAFETY: all of the arena is mapped for as long as it lives, which is longer than 'a, and
-        // was zero at first, so it is initialised. Nobody else has a reference to this page:
-        // `PageMemory::with` has the arena for this allocator alone, and the allocator gives a frame to
-        // one holder, until `give` takes it back and the reference with it.
+        // was zero at first, so it is initialised. There is no other reference to this page:
+        // `PageMemory::with` has the arena for this allocator alone, and the allocator gives a
+        // frame to one holder, until `give` frees it and takes the reference with it.
         let bytes = unsafe { slice::from_raw_parts_mut(first.as_ptr(), self.arena.page_bytes()) };
         Some(Page { frame, bytes })
     }
 
-    /// Takes a page back.
+    /// Frees a page.
     #[inline]
     pub fn give(&self, page: Page<'a>) {
         let freed = self.nodes.free(page.frame, Order::ZERO);
-        debug_assert_eq!(freed, Ok(()), "a page is given back once, to whom it is of");
+        debug_assert_eq!(freed, Ok(()), "a page is freed once, to its allocator");
     }
 }
 
-/// Something to be done with pages of any allocator.
+/// Work to do with pages of any allocator.
 pub trait Work {
-    /// What comes out.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Does the work.
     fn run<'a, Z: LabZone<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, Z>) -> Self::Output;
 }
 
@@ -103,10 +103,10 @@ impl<'a, W: Work> Experiment<&'a Arena> for OnPages<'a, W> {
 }
 
 impl PageMemory {
-    /// So many pages.
+    /// Maps and touches so many pages, rounded up to whole blocks.
     ///
     /// # Errors
-    /// Where the system has no memory for them.
+    /// The system has too little memory.
     pub fn new(pages: usize) -> anyhow::Result<Self> {
         let blocks = Order::DEFAULT_MAX.frames() * page_bytes();
         let bytes = (pages * page_bytes()).next_multiple_of(blocks);
@@ -116,11 +116,11 @@ impl PageMemory {
         Ok(Self(arena))
     }
 
-    /// Builds an allocator of all of it, with ticket locks and slots that only their thread enters,
-    /// and lets the calling thread work with it. The memory is the allocator's alone meanwhile.
+    /// Builds an allocator of all the memory, with ticket locks and exclusive slots, and runs
+    /// `work` with it on the calling thread. The memory is the allocator's alone meanwhile.
     ///
     /// # Errors
-    /// Where it cannot be built.
+    /// The allocator cannot be built.
     pub fn with<W: Work>(
         &mut self,
         configuration: Configuration,

@@ -1,12 +1,12 @@
-//! `bench pft`: how many page faults a second a machine could serve, as far as its page allocator
-//! goes, by the number of threads (the page fault test of mmtests).
+//! `bench pft`: how many page faults per second the page allocator would allow, by the number of
+//! threads (the page fault test of mmtests).
 //!
-//! Real threads take single movable pages and clear each of them, as a page fault does, until all
-//! have 3/4 of the memory; then they give back all. The memory is real, and is mapped and touched
-//! before anything is timed, so the host's own page faults are not in it; nor are trap and page
-//! tables, which the allocator has no part in. `faults/cpu` are per second of CPU time, of all
-//! threads together; `faults/sec` per second of time; `frees/cpu` are the pages given back per
-//! second of CPU time. Base pages only, one by one.
+//! Real threads allocate single movable pages and clear each of them, as a page fault does, until
+//! together they have 3/4 of the memory; then they free all. The memory is real, and is mapped and
+//! touched before anything is timed, so the host's own page faults are not measured; nor are traps
+//! and page tables, which are no part of the allocator. `faults/cpu` is per second of CPU time, of
+//! all threads together; `faults/sec` per second of time; `frees/cpu` is the pages freed per second
+//! of CPU time. Base pages only, one by one.
 
 use core::fmt;
 use core::str::FromStr;
@@ -29,7 +29,7 @@ use crate::stop;
 pub enum Column {
     /// A configuration.
     Configuration(Configuration),
-    /// A bare stack of pages for each thread, which shows what clearing alone costs.
+    /// A bare stack of pages for each thread, which shows the cost of clearing alone.
     ArrayStack,
 }
 
@@ -37,7 +37,7 @@ pub enum Column {
 const ARRAY_STACK: &str = "array-stack";
 
 impl Column {
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,13 +47,13 @@ impl Column {
     }
 }
 
-/// Nothing has this name.
+/// The error of a name that no column has.
 #[derive(Debug, Clone)]
 pub struct UnknownColumn;
 
 impl fmt::Display for UnknownColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there are ")?;
+        f.write_str("known are ")?;
         for configuration in Configuration::ALL {
             write!(f, "{configuration}, ")?;
         }
@@ -75,16 +75,16 @@ impl FromStr for Column {
     }
 }
 
-/// Faults a second of CPU time.
+/// Faults per second of CPU time.
 pub const FAULTS_CPU: Metric<'static> = Metric::higher("faults/cpu", "pages/s of CPU time");
 
-/// Faults a second.
+/// Faults per second.
 pub const FAULTS_SEC: Metric<'static> = Metric::higher("faults/sec", "pages/s");
 
-/// Pages given back in a second of CPU time.
+/// Pages freed per second of CPU time.
 pub const FREES_CPU: Metric<'static> = Metric::higher("frees/cpu", FAULTS_CPU.unit);
 
-/// How a sample of a metric comes of what a turn spent.
+/// Computes a sample of a metric from the times of a turn.
 type Value = fn(&Spent) -> f64;
 
 /// The metrics in the order of their lines.
@@ -94,35 +94,34 @@ const METRICS: [(Metric<'static>, Value); 3] = [
     (FREES_CPU, Spent::frees_per_cpu_second),
 ];
 
-/// Who is measured, on what, and how often.
+/// What is measured, on what memory, and how often.
 #[derive(Debug)]
 pub struct Pft<'a> {
     /// The columns.
     pub columns: &'a [Column],
-    /// The most threads; it is measured with 1, 2, 3 … of them.
+    /// The most threads; measured with 1, 2, 3 … threads.
     pub threads: usize,
-    /// The bytes that pages are taken from, all of them real.
+    /// The memory that pages are allocated from in bytes, all of it real.
     pub memory: usize,
-    /// How often a sample takes and gives back all pages.
+    /// How often a sample allocates and frees all pages.
     pub passes: usize,
     /// Samples of each row.
     pub samples: usize,
 }
 
 impl Pft<'_> {
-    /// Measures, and makes rows of what came out: of fewer threads than asked for where an end was
-    /// asked for meanwhile.
+    /// Measures, and returns the results as rows. If interrupted, the rows of the larger numbers of
+    /// threads are missing.
     ///
     /// # Errors
-    /// Where there is too little memory, or an end was asked for before the first round was
-    /// complete.
+    /// There is too little memory, or the run is interrupted before the first round is complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
         let arena = real_memory(self.memory).context("give less --memory")?;
         let mut taken = Vec::new();
         for threads in 1..=self.threads {
             match self.measure(&arena, threads, progress) {
                 Ok(of_threads) => taken.push(of_threads),
-                // What was measured until then is kept.
+                // The rows measured before are kept.
                 Err(_) if stop::asked() && !taken.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -133,7 +132,7 @@ impl Pft<'_> {
         self.results(&taken)
     }
 
-    /// What came out of every round of every column, with so many threads.
+    /// Returns the results of every round of every column, with so many threads.
     fn measure(
         &self,
         arena: &Arena,
@@ -179,11 +178,10 @@ impl Pft<'_> {
     }
 }
 
-/// So many bytes of memory, every page of which was touched, so that none is mapped by the system
-/// while something is timed.
+/// Maps so much memory and touches every page, so that the system maps none during a measurement.
 ///
 /// # Errors
-/// Where the system does not give it.
+/// The system has too little memory.
 pub fn real_memory(bytes: usize) -> anyhow::Result<Arena> {
     let blocks = Order::DEFAULT_MAX.frames() * FRAME_BYTES;
     let mapped = MapPlan::new(bytes).align_to(blocks).map();
@@ -192,7 +190,7 @@ pub fn real_memory(bytes: usize) -> anyhow::Result<Arena> {
     Ok(arena)
 }
 
-/// One turn of a column.
+/// Runs one turn of a column.
 fn once(column: Column, faults: Faults<'_>) -> anyhow::Result<Spent> {
     match column {
         Column::Configuration(configuration) => turn(configuration, faults),
@@ -201,13 +199,13 @@ fn once(column: Column, faults: Faults<'_>) -> anyhow::Result<Spent> {
     .with_context(|| format!("{}; give more --memory", column.name()))
 }
 
-/// One turn of a configuration, as a new allocator over the same memory.
+/// Runs one turn of a configuration, as a new allocator over the same memory.
 ///
 /// # Errors
-/// Where the memory is too small for it, or has too few pages for the faults.
+/// The memory is too small for it, or has too few pages for the faults.
 pub fn turn(configuration: Configuration, faults: Faults<'_>) -> anyhow::Result<Spent> {
-    // The calling thread has a number too, and threads of the turn before may not have given theirs
-    // back yet.
+    // The calling thread has a number too, and threads of the turn before may not have returned
+    // theirs yet.
     let cpus = 2 * faults.threads + 1;
     let (arena, plan) = (faults.arena, MachinePlan::new(faults.arena.frames(), cpus));
     let bytes = configuration.checked_bytes::<Exclusive, TicketLock, &Arena>(&plan);

@@ -1,32 +1,32 @@
-//! How far a measurement is: told to whoever has asked for it.
+//! The progress of a measurement, reported to its caller.
 
 use core::fmt;
 
-/// Who is told, by any thread.
+/// Receives progress, from any thread.
 pub trait Progress: fmt::Debug + Sync {
-    /// So many units are to come.
+    /// Work of so many units begins.
     fn begin(&self, units: u64);
 
-    /// It is this one's turn.
+    /// The turn of the contestant with this name begins.
     fn at(&self, name: &str);
 
     /// So many more units are done.
     fn advance(&self, units: u64);
 
-    /// One of several pieces of work is done as a whole.
+    /// One of several pieces of work is complete.
     fn done(&self) {}
 
-    /// No more units will come.
+    /// The work has ended.
     fn end(&self);
 
-    /// A line on how it goes.
+    /// Prints a line on the state of the work.
     fn say(&self, line: &str);
 
-    /// What went wrong, though the rest goes on.
+    /// Prints a warning; the work continues.
     fn warn(&self, what: &str);
 }
 
-/// Nobody.
+/// Ignores all progress.
 #[derive(Debug, Clone, Copy)]
 pub struct Silent;
 

@@ -1,4 +1,4 @@
-//! Random numbers that are the same on every run: those of the measured loops, which need them at a
+//! Random numbers that are the same in every run, for the measured loops, which need them at a
 //! nanosecond each. Recorded figures (`bench fragmentation`, the picture of `render`) depend on
 //! them.
 
@@ -9,13 +9,13 @@ use brickyard_machine::Dice;
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of this seed; seeds next to each other have nothing in common.
+    /// Creates the generator of this seed; the numbers of adjacent seeds are unrelated.
     pub const fn new(seed: u64) -> Self {
-        // Not 0, from which xorshift never leaves.
+        // Not 0, which xorshift maps to itself.
         Self(Dice::new(seed).next() | 1)
     }
 
-    /// A number below `end`, which is not 0.
+    /// Returns a number below `end`, which must not be 0.
     #[inline]
     pub fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
@@ -24,7 +24,7 @@ impl Random {
         (self.0 % end as u64) as usize
     }
 
-    /// Fisher and Yates.
+    /// Shuffles `items` by the algorithm of Fisher and Yates.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.below(last + 1);

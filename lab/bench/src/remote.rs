@@ -1,11 +1,11 @@
 //! Pages that one thread allocates and another frees: threads work in pairs, a giver and a taker.
 //!
-//! The giver does nothing but allocate batches, the taker nothing but free them, both at the same
-//! time: so every page has to find its way from where it is freed to where it is allocated. A batch
-//! is handed over as a copy of its frame numbers, two of which circulate, and waiting for one
-//! spins. Handing over and waiting are not in the time: the clock runs while a batch is allocated,
-//! and while it is freed, less what reading the clock costs. `alloc` is the giver's time per page,
-//! `free` the taker's, `total` their sum: what a page costs both CPUs together.
+//! The giver only allocates batches, and the taker only frees them, both at the same time. So every
+//! page must get from the CPU that frees it back to the CPU that allocates it. A batch is handed
+//! over as a copy of its frame numbers, two of which circulate, and waiting for one spins. Handing
+//! over and waiting are not timed: the clock runs while a batch is allocated, and while it is
+//! freed, minus the cost of reading the clock. `alloc` is the giver's time per page, `free` the
+//! taker's, `total` their sum: the cost of a page for both CPUs together.
 
 use core::time::Duration;
 use std::panic::resume_unwind;
@@ -22,13 +22,13 @@ use super::schedule::Workload;
 use super::subject::{Handle, Subject};
 use super::together::together;
 
-/// Batches on their way from one giver to its taker, at most.
+/// The most batches in transit from one giver to its taker.
 const UNDER_WAY: usize = 2;
 
-/// Batches that are timed at least.
+/// The least number of timed batches.
 const LEAST_TIMED: u64 = 2;
 
-/// Is the batch timed?
+/// Whether a batch is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     WarmUp,
@@ -42,7 +42,7 @@ struct Parcel {
     stage: Stage,
 }
 
-/// One sample of a workload: the mean over its pairs of threads.
+/// Takes one sample of a workload: the mean over its pairs of threads.
 pub(crate) fn sample_of_pairs<S: Subject>(
     subject: &S,
     workload: &Workload,
@@ -53,7 +53,7 @@ pub(crate) fn sample_of_pairs<S: Subject>(
     }))
 }
 
-/// The calling thread gives, one that it starts takes.
+/// Takes the sample of one pair: the calling thread gives, and a thread that it starts takes.
 fn sample_of_pair<S: Subject>(
     subject: &S,
     workload: &Workload,
@@ -70,7 +70,7 @@ fn sample_of_pair<S: Subject>(
         });
         let mut batch = Batch::new(subject.handle(workload.order), workload);
         let given = give(&mut batch, full, &emptied, least);
-        // All is freed once the taker is done.
+        // All pages are freed once the taker ends.
         let taken = taker.join().unwrap_or_else(|panic| resume_unwind(panic));
         batch.handle.settle();
         let (spent, batches) = given?;
@@ -85,8 +85,8 @@ fn sample_of_pair<S: Subject>(
     })
 }
 
-/// Allocates batches and hands them over until the time is up. Returns the time that the timed ones
-/// took to allocate, in ns, and how many they were.
+/// Allocates batches and hands them over until the time is up. Returns the time of allocating the
+/// timed batches, in ns, and their number.
 fn give<H: Handle>(
     batch: &mut Batch<H>,
     full: Sender<Parcel>,
@@ -107,7 +107,7 @@ fn give<H: Handle>(
             new -= 1;
             vec![Frame::new(0); batch.frames.len()]
         } else {
-            // The taker is gone only if it has panicked.
+            // The taker has ended only if it has panicked.
             next(emptied).ok_or(Short)?
         };
         let before = Instant::now();
@@ -123,8 +123,8 @@ fn give<H: Handle>(
     Ok((spent.ns(clock), timed))
 }
 
-/// Frees what is handed over until nothing more comes. Returns the time that took for the timed
-/// ones, in ns.
+/// Frees the batches that are handed over until the giver ends. Returns the time of freeing the
+/// timed batches, in ns.
 fn take<H: Handle>(
     batch: &mut Batch<H>,
     filled: &Receiver<Parcel>,
@@ -140,14 +140,13 @@ fn take<H: Handle>(
         if stage == Stage::Timed {
             spent.add(took);
         }
-        // The giver wants no more of them once its time is up.
+        // The giver does not receive them any more once its time is up.
         let _ = empty.send(frames);
     }
     spent.ns(clock)
 }
 
-/// The next thing that comes, or nothing if nobody will send any more. Spins, and lets others run
-/// after a while.
+/// Receives the next item; `None` if the sender has ended. Spins, and yields the CPU after a while.
 fn next<T>(from: &Receiver<T>) -> Option<T> {
     loop {
         match from.try_recv() {

@@ -1,17 +1,16 @@
-//! Does an allocator spoil the caches for the program that it serves? Gorman's question of 2005,
-//! asked as he asked it: a large file is rendered ten times, and the mean of its time told, as user
-//! and system time.
+//! Whether an allocator displaces what its user has in the CPU caches: Gorman's test of 2005. A
+//! large file is rendered ten times, and the result is the mean of its user and system time.
 //!
 //! A rendering here is what a printer's program does with pages of text. Glyphs are merged into
-//! bands of the picture, letter by letter, in an order that is the same each time. A band is memory
-//! that is asked for when it begins, cleared, and given back when it has been printed, some bands
-//! later. Glyphs and bands together just fit in the second-level cache of a core: what fits can be
-//! spoiled, by cold pages or by much metadata.
+//! bands of the picture, letter by letter, in an order that is the same each time. The memory of a
+//! band is allocated and cleared when the band begins, and freed when it has been printed, some
+//! bands later. Glyphs and bands together just fit in the second-level cache of a core, from which
+//! cold pages or much metadata can displace them.
 //!
-//! Real time is by the clock. User and system time are by the thread's own, so whatever else the
-//! host does is in neither. System time is the allocator's alone, without the system's calls and
-//! traps, which are none of it; user time is all else, which is the rendering, on whatever pages
-//! the allocator chose and with what it left in the caches.
+//! Real time is by the clock. User and system time are by the thread's CPU clock, so neither
+//! includes other work of the host. System time is the allocator's alone, without system calls and
+//! traps; user time is all the rest, which is the rendering, on the pages that the allocator chose
+//! and with what it left in the caches.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -24,8 +23,8 @@ use super::clock::{cost_of_the_clock, cpu_of_this_thread};
 use super::pages::{Page, Pages, Work};
 use super::random::Random;
 
-/// Pages of glyphs: 512 KiB. With the bands under way that is 704 KiB; a core has a second-level
-/// cache of 1 MiB or more on most machines of today.
+/// Pages of glyphs: 512 KiB. With the bands in use that is 704 KiB; a core of most current machines
+/// has a second-level cache of 1 MiB or more.
 const GLYPH_PAGES: usize = 128;
 
 /// Bytes of a glyph: 16 by 16 points.
@@ -43,34 +42,34 @@ const WAITING: usize = 2;
 /// Bands of a rendering.
 const BANDS: usize = 96;
 
-/// Renderings that the mean is of.
+/// Renderings, of which the mean is taken.
 const RENDERINGS: u32 = 10;
 
-/// Pages of memory that it needs, with much to spare for caches.
+/// Pages of memory that the test needs, with ample room for caches.
 pub const PAGES: usize = 32 * GLYPH_PAGES;
 
-/// The order of letters.
+/// The seed of the order of letters.
 const TEXT: u64 = 2005;
 
 /// Ten renderings of the same file.
 #[derive(Debug, Clone, Copy)]
 pub struct Render;
 
-/// What a rendering took, as the mean of ten.
+/// The times of a rendering, as the mean of ten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
-    /// From its begin to its end.
+    /// From its start to its end.
     pub real: Duration,
     /// Rendering.
     pub user: Duration,
     /// In the allocator.
     pub sys: Duration,
-    /// A sum over the last picture: the same whatever the allocator.
+    /// A checksum of the last picture: the same for every allocator.
     pub picture: u64,
 }
 
 impl Work for Render {
-    /// None where the memory was too small.
+    /// `None` if the memory was too small.
     type Output = Option<Spent>;
 
     fn run<'a, Z: LabZone<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, Z>) -> Option<Spent> {
@@ -108,17 +107,17 @@ impl Work for Render {
     }
 }
 
-/// The times of stretches in the allocator, some microseconds each: too short for the thread's own
-/// clock, so they are by the common one.
+/// The times spent in the allocator, some microseconds each: too short for the thread's CPU clock,
+/// so they are by the wall clock.
 #[derive(Debug, Default)]
 struct Stretches(Vec<Duration>);
 
 impl Stretches {
-    /// Longer than any stretch takes by itself. The host did something else meanwhile.
+    /// Longer than any undisturbed stretch: the host did other work meanwhile.
     const INTERRUPTED: Duration = Duration::from_micros(50);
 
-    /// All together, less what the clock takes. A stretch that was interrupted counts as much as
-    /// the others do on average.
+    /// Returns the sum, minus the cost of the clock. An interrupted stretch counts as much as the
+    /// others on average.
     fn sum(&self) -> Duration {
         let clock = cost_of_the_clock();
         let whole = self.0.iter().filter(|&&time| time < Self::INTERRUPTED);
@@ -139,7 +138,7 @@ struct Press<'p, 'n, 'a, Z: LabZone> {
 }
 
 impl<'a, Z: LabZone<Platform = &'a Arena>> Press<'_, '_, 'a, Z> {
-    /// Renders the file once. The sum over the picture, or none where no page is left.
+    /// Renders the file once. Returns the checksum of the picture; `None` if no page is left.
     fn render(&mut self) -> Option<u64> {
         let mut text = Random::new(TEXT);
         let mut sum = 0_u64;
@@ -171,7 +170,7 @@ impl<'a, Z: LabZone<Platform = &'a Arena>> Press<'_, '_, 'a, Z> {
         Some(band)
     }
 
-    /// Gives back the band that has waited longest.
+    /// Frees the band that has waited longest.
     fn give_band(&mut self) {
         let Some(band) = self.waiting.pop_front() else {
             return;
@@ -200,7 +199,7 @@ impl<'a, Z: LabZone<Platform = &'a Arena>> Press<'_, '_, 'a, Z> {
     }
 }
 
-/// The printer's look at a band: a few bytes of each page.
+/// Reads a few bytes of each page of a band, as a printer would.
 fn look(band: &mut [Page<'_>]) -> u64 {
     let bytes = band
         .iter_mut()
@@ -220,14 +219,14 @@ mod tests {
         let micros = |micros| Duration::from_micros(micros);
         let stretches = Stretches(vec![micros(20), micros(5000), micros(40)]);
         let sum = stretches.sum();
-        // 90 us, less what the clock takes.
+        // 90 us, minus the cost of the clock.
         assert!(sum > micros(60) && sum <= micros(90), "{sum:?}");
         assert_eq!(Stretches(vec![micros(70)]).sum(), micros(70));
         assert_eq!(Stretches::default().sum(), Duration::ZERO);
     }
 
     #[test]
-    fn the_picture_is_the_same_whoever_gives_the_pages() {
+    fn the_picture_is_the_same_for_every_allocator() {
         let mut memory = PageMemory::new(PAGES).unwrap();
         let mut pictures = Vec::new();
         for configuration in Configuration::ALL {

@@ -1,4 +1,4 @@
-//! What a contestant does in its turn: every workload of one setting, once, on one machine.
+//! A contestant's turn: every workload of one setting, once, on one machine.
 
 use core::fmt;
 use core::time::Duration;
@@ -15,13 +15,13 @@ use crate::stop;
 /// How long a workload runs.
 #[derive(Debug, Clone, Copy)]
 pub enum Pace {
-    /// For a sample: its loop runs at least this long.
+    /// For a sample, whose loop takes at least this time.
     Sample(Duration),
-    /// So many rounds, on one thread, which somebody else counts.
+    /// For so many rounds, on one thread, whose instructions valgrind counts.
     Counted(usize),
 }
 
-/// Workloads of one setting, to be run on whatever is measured.
+/// Workloads of one setting, to run on a contestant.
 pub struct Rounds<'a> {
     /// The workloads.
     pub workloads: &'a [Workload],
@@ -31,14 +31,14 @@ pub struct Rounds<'a> {
     pub step: &'a dyn Fn(),
 }
 
-/// What was measured in a turn: a sample a workload, in their order; none where there were not
-/// enough free blocks.
+/// The samples of a turn, one per workload, in their order; `None` where there were too few free
+/// blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Taken(pub Vec<Option<Sample>>);
 
 impl Rounds<'_> {
-    /// Takes as much of `subject` at random as the setting says (all of it is free when this is
-    /// called), and then runs every workload on it.
+    /// Allocates as much of `subject` at random as the setting says (all of it must be free), and
+    /// then runs every workload on it.
     #[must_use]
     pub fn on<S: Subject>(&self, subject: &S) -> Taken {
         let percent = self.workloads.first().map_or(0, |w| w.setting.fill);
@@ -46,7 +46,7 @@ impl Rounds<'_> {
         self.on_unfilled(subject)
     }
 
-    /// Runs every workload on a subject that has no memory that could be taken.
+    /// Runs every workload on a subject that has no memory to fill.
     pub(crate) fn on_unfilled<S: Subject>(&self, subject: &S) -> Taken {
         self.each(|workload| match (self.pace, workload.freed) {
             (Pace::Sample(least), Freed::Remote) => sample_of_pairs(subject, workload, least),
@@ -54,7 +54,7 @@ impl Rounds<'_> {
         })
     }
 
-    /// The same where each thread has memory of its own, which no other could free.
+    /// Does the same where each thread has memory of its own, which no other can free.
     pub(crate) fn on_unshared<S: Subject>(&self, subject: &S) -> Taken {
         self.each(|workload| match workload.freed {
             Freed::Same | Freed::Random => self.alone(subject, workload),
@@ -62,7 +62,7 @@ impl Rounds<'_> {
         })
     }
 
-    /// Each thread frees what it has allocated.
+    /// Runs a workload in which each thread frees what it has allocated.
     fn alone<S: Subject>(&self, subject: &S, workload: &Workload) -> Result<Sample, Short> {
         match self.pace {
             Pace::Sample(least) => sample_of_threads(subject, workload, least),

@@ -1,16 +1,15 @@
-//! `bench scarce`: requests when memory is all but gone, on machines of several sizes.
+//! `bench scarce`: requests when memory is nearly exhausted, on machines of several sizes.
 //!
-//! Five questions, all asked of one machine of each size, whose metadata alone is real, by one
-//! thread:
+//! One thread does five tests on one machine of each size, of which only the metadata is real:
 //!
 //! | workload | what is free | the request |
 //! |---|---|---|
-//! | `order-0 none-free`, `order-9 none-free` | nothing: all single pages are taken | must fail |
-//! | `order-3 scattered` | of each pair of pages one, at random, and so no two that belong together | must fail |
+//! | `order-0 none-free`, `order-9 none-free` | nothing: all single pages are allocated | must fail |
+//! | `order-3 scattered` | one page of each pair, at random, so no two buddies are free | must fail |
 //! | `order-0 one-free`, `order-9 one-free` | one block of that order, at a random place, and in no cache | must find it |
 //!
 //! A request that fails is timed in a loop without a clock inside. One that finds its block is
-//! timed alone, less what reading the clock costs, since before each a block has to be freed and
+//! timed alone, minus the cost of reading the clock, since before each a block must be freed and
 //! the caches drained. In ns per request.
 
 use core::time::Duration;
@@ -38,7 +37,7 @@ use crate::stop;
 
 const REQUEST: Metric<'static> = Metric::lower("request", "ns/request");
 
-/// The questions, in the order in which they are answered.
+/// The tests, in the order in which they are run.
 const QUESTIONS: [&str; 5] = [
     "order-9 one-free",
     "order-0 none-free",
@@ -50,32 +49,32 @@ const QUESTIONS: [&str; 5] = [
 /// The order of the request that scattered pages cannot serve.
 const SMALL: Order = Order::new(3);
 
-/// An answer to each question, in ns.
+/// The result of each test, in ns.
 type Answers = [f64; QUESTIONS.len()];
 
-/// Who is asked, on which machines, and how often.
+/// What is measured, on which machines, and how often.
 #[derive(Debug)]
 pub struct Scarce<'a> {
     /// The columns.
     pub configurations: &'a [Configuration],
-    /// The memory of the machines, in bytes; the metadata only is real.
+    /// The memory of the machines, in bytes; only the metadata is real.
     pub memory: &'a [usize],
-    /// At what levels requests enter.
+    /// The levels that requests enter at.
     pub level: &'a [Level],
-    /// What the pages are asked for as.
+    /// The mobility of the requests.
     pub mobility: Mobility,
     /// Samples of each row.
     pub samples: usize,
-    /// The least time that a sample's loop runs.
+    /// The least time of a sample's loop.
     pub least: Duration,
 }
 
 impl Scarce<'_> {
-    /// Asks, and makes rows of the answers.
+    /// Measures, and returns the results as rows.
     ///
     /// # Errors
-    /// Where a machine cannot be built, a request is served that cannot be or the reverse, or an
-    /// end was asked for before the first round was complete.
+    /// A machine cannot be built, a request that must fail succeeds or the reverse, or the run is
+    /// interrupted before the first round is complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
         let names: Vec<_> = self
             .configurations
@@ -90,7 +89,7 @@ impl Scarce<'_> {
             progress,
         };
         let taken = turns.take(|whose, round, step| {
-            // The smallest machine alone warms up.
+            // Only the first machine warms up.
             let part = match round {
                 Round::WarmUp => &machines[..1],
                 Round::Measured(_) => &machines[..],
@@ -108,7 +107,7 @@ impl Scarce<'_> {
         self.results(&machines, &taken)
     }
 
-    /// The machines that the questions are asked of, smallest first as the user has them.
+    /// Returns the machines in the user's order of sizes, level by level.
     fn machines(&self) -> Vec<(usize, Level)> {
         let with = |&level: &Level| self.memory.iter().map(move |&memory| (memory, level));
         self.level.iter().flat_map(with).collect()
@@ -157,7 +156,7 @@ impl Scarce<'_> {
     }
 }
 
-/// The questions, asked of one machine.
+/// The tests on one machine.
 struct Asking {
     mobility: Mobility,
     level: Level,
@@ -197,7 +196,7 @@ impl Asking {
         let no_huge = self.refused(&mut huge)?;
         let one_page = self.found(&mut pages, &mut held, &mut random)?;
 
-        // One bit a pair: which of its two pages is freed.
+        // One bit per pair: which of its two pages is freed.
         let pairs = held.iter().map(|page| page.number() / 2).max();
         let sides: Vec<bool> = (0..=pairs.unwrap_or(0))
             .map(|_| random.below(2) == 1)
@@ -212,13 +211,13 @@ impl Asking {
         Ok([one_huge, no_page, no_huge, one_page, scattered])
     }
 
-    /// The time of a request that must fail.
+    /// Returns the time of a request that must fail.
     fn refused(&self, handle: &mut impl Handle) -> anyhow::Result<f64> {
         // The first quarter of the time warms up.
         let (mut rounds, begun) = (0_u32, Instant::now());
         while rounds == 0 || begun.elapsed() < self.least / 4 {
             if handle.alloc().is_some() {
-                bail!("a request was served that nothing free could serve");
+                bail!("a request succeeded though no free block could serve it");
             }
             rounds += 1;
         }
@@ -227,12 +226,12 @@ impl Asking {
         let served = (0..rounds).any(|_| handle.alloc().is_some());
         let spent = begun.elapsed();
         if served {
-            bail!("a request was served that nothing free could serve");
+            bail!("a request succeeded though no free block could serve it");
         }
         Ok(spent.as_nanos() as f64 / f64::from(rounds))
     }
 
-    /// The time of a request that must find the only free block, one of those held.
+    /// Returns the time of a request that must find the only free block, one of those in `held`.
     fn found(
         &self,
         handle: &mut impl Handle,
@@ -240,7 +239,7 @@ impl Asking {
         random: &mut Random,
     ) -> anyhow::Result<f64> {
         if held.is_empty() {
-            bail!("there is no block to be freed and found again");
+            bail!("there is no block to free and find again");
         }
         let clock = ns_of_the_clock();
         let (mut spent, mut timed) = (Laps::default(), 0_u32);

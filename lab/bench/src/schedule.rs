@@ -1,4 +1,4 @@
-//! What `bench pagealloc` measures: which workloads, and which of those asked for make no sense.
+//! The workloads of `bench pagealloc`, and which of those requested are left out.
 
 use core::fmt;
 use core::str::FromStr;
@@ -11,31 +11,31 @@ use crate::choice::choices;
 use super::machine::{FRAME_BYTES, Level, Slots};
 
 choices! {
-    /// By which calls a batch is allocated and freed.
+    /// The calls that allocate and free a batch.
     pub enum Api {
-        /// A call a block.
+        /// One call per block.
         Single = "single",
-        /// A call a batch; for single pages only.
+        /// One call per batch; for single pages only.
         Bulk = "bulk",
     }
 
     /// How a batch is freed.
     pub enum Freed {
-        /// As allocated.
+        /// In the order of allocation.
         Same = "same",
-        /// Shuffled, the same way each time.
+        /// In random order, the same each time.
         Random = "random",
-        /// As allocated, by another thread: threads work in pairs, of which one only allocates and
-        /// the other only frees.
+        /// In the order of allocation, by another thread: threads work in pairs, of which one only
+        /// allocates and the other only frees.
         Remote = "remote",
     }
 }
 
-/// What a machine is built for; workloads of the same setting run on the same machine.
+/// The setting that a machine is built for; workloads of the same setting run on the same machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) slots: Slots,
-    /// How much of the memory is taken, at random, in percent.
+    /// How much of the memory is allocated beforehand, at random, in percent.
     pub(crate) fill: u8,
     pub(crate) level: Level,
 }
@@ -52,7 +52,8 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// One thread that allocates so many single pages and frees them in the same order.
+    /// Returns the workload of one thread that allocates so many single pages and frees them in the
+    /// same order.
     pub(crate) const fn plain(setting: Setting, batch: usize) -> Self {
         Self {
             setting,
@@ -64,18 +65,18 @@ impl Workload {
         }
     }
 
-    /// What all its threads hold at once, in frames.
+    /// Returns the most frames that all its threads have allocated at once.
     pub const fn pages(&self) -> usize {
         (self.batch << self.order.get()) * self.threads
     }
 
-    /// Do the two differ in the batch alone?
+    /// Returns true if the two differ at most in the batch.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let batch = self.batch;
         Self { batch, ..*other } == *self
     }
 
-    /// Why it makes no sense with so many frames of memory, if so.
+    /// Returns why the workload is left out with so many frames of memory, if it is.
     fn nonsense(&self, frames: usize) -> Option<String> {
         if self.api == Api::Bulk && self.order > Order::ZERO {
             let why = "--api bulk is for single pages; orders above 0 are left out";
@@ -84,24 +85,22 @@ impl Workload {
         if self.freed == Freed::Remote && !self.threads.is_multiple_of(2) {
             let threads = self.threads;
             return Some(format!(
-                "--free remote works in pairs; --threads {threads} is left out"
+                "--free remote needs pairs of threads; --threads {threads} is left out"
             ));
         }
         let fill = self.setting.fill;
         let free = frames * usize::from(100 - fill) / 100;
-        // Twice, since caches hold pages too. In an empty machine `--memory` must be large enough
-        // for all.
+        // Twice, since caches have pages too. For an empty machine, `--memory` is checked
+        // elsewhere.
         (fill > 0 && self.pages() * 2 > free).then(|| {
             let free = free * FRAME_BYTES / 1024;
-            format!(
-                "--fill {fill} leaves {free}K; batches of which that does not hold two are left out"
-            )
+            format!("--fill {fill} leaves {free}K; batches larger than half of that are left out")
         })
     }
 }
 
-/// What the workload's name says: what differs from the defaults, so that two rows cannot be taken
-/// for one.
+/// Writes the workload's name, with everything that differs from the defaults, so that no two rows
+/// have the same name.
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "order-{} batch-{}", self.order, self.batch)?;
@@ -129,19 +128,18 @@ impl fmt::Display for Workload {
     }
 }
 
-/// Every combination of these, the first field outermost, with every batch 1, 2, 4 … that is
-/// allowed.
+/// Every combination of these, the first field outermost, with every allowed batch of 1, 2, 4 ….
 #[derive(Debug, Clone)]
 pub struct Schedule {
-    /// How a CPU reaches its slot.
+    /// How a CPU accesses its slot.
     pub slots: Vec<Slots>,
-    /// How much of the memory is taken beforehand, in percent.
+    /// How much of the memory is allocated beforehand, in percent.
     pub fill: Vec<u8>,
-    /// At what level requests enter.
+    /// The levels that requests enter at.
     pub level: Vec<Level>,
-    /// How many run at once.
+    /// How many threads run in parallel.
     pub threads: Vec<usize>,
-    /// By which calls.
+    /// The calls that allocate and free.
     pub api: Vec<Api>,
     /// How a batch is freed.
     pub freed: Vec<Freed>,
@@ -153,12 +151,12 @@ pub struct Schedule {
     pub most_batch: usize,
 }
 
-/// Batches of mmtests: they stay below 128 MiB of 4 KiB pages.
+/// The batches of mmtests are below 128 MiB of 4 KiB pages.
 const MMTESTS_PAGES: usize = (128 << 20) / FRAME_BYTES;
 
 impl Schedule {
-    /// One thread that allocates single pages one by one from an empty machine, and frees them in
-    /// the same order.
+    /// Returns the schedule of one thread that allocates single pages one by one from an empty
+    /// machine, and frees them in the same order.
     pub fn plain(level: &[Level]) -> Self {
         Self {
             slots: vec![Slots::Exclusive],
@@ -173,7 +171,7 @@ impl Schedule {
         }
     }
 
-    /// The workloads.
+    /// Returns the workloads.
     pub fn workloads(&self) -> Vec<Workload> {
         let mut workloads = Vec::new();
         for setting in self.settings() {
@@ -221,7 +219,7 @@ impl Schedule {
     }
 }
 
-/// What the goals for the default configuration are stated for, row by row.
+/// Returns the workloads that the goals for the default configuration are stated for.
 pub fn goals(level: &[Level]) -> Vec<Workload> {
     let plain = Schedule::plain(level);
     let schedules = [
@@ -236,7 +234,7 @@ pub fn goals(level: &[Level]) -> Vec<Workload> {
             least_batch: 16384,
             ..plain.clone()
         },
-        // Many at once, from 64 up.
+        // Bulk calls, from 64 pages up.
         Schedule {
             api: vec![Api::Bulk],
             least_batch: 64,
@@ -258,7 +256,7 @@ pub fn goals(level: &[Level]) -> Vec<Workload> {
             fill: vec![50, 99],
             ..plain.clone()
         },
-        // Slots that others may enter.
+        // Slots that other CPUs may access.
         Schedule {
             slots: vec![Slots::Shared],
             ..plain
@@ -267,8 +265,8 @@ pub fn goals(level: &[Level]) -> Vec<Workload> {
     schedules.iter().flat_map(Schedule::workloads).collect()
 }
 
-/// Those workloads that make sense with so many frames of memory, and why others do not, each
-/// reason once.
+/// Returns the workloads that are possible with so many frames of memory, and the reasons why
+/// others are left out, each once.
 pub fn sensible(workloads: Vec<Workload>, frames: usize) -> (Vec<Workload>, Vec<String>) {
     let mut reasons = Vec::new();
     let mut sensible = workloads;
@@ -284,7 +282,7 @@ pub fn sensible(workloads: Vec<Workload>, frames: usize) -> (Vec<Workload>, Vec<
     (sensible, reasons)
 }
 
-/// Orders as a user writes them: `0-4,9`.
+/// Orders on the command line, such as `0-4,9`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Orders(pub Vec<Order>);
 
@@ -297,7 +295,7 @@ impl FromStr for Orders {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last) = (order(first)?, order(last)?);
             if first > last {
-                bail!("{part:?} runs backwards; write {}-{}", last, first);
+                bail!("{part:?} is a reversed range; write {}-{}", last, first);
             }
             orders.extend(first.up_to(last));
         }
@@ -311,7 +309,7 @@ fn order(text: &str) -> anyhow::Result<Order> {
     let number: u8 = text
         .trim()
         .parse()
-        .with_context(|| format!("{text:?} is no order; write numbers such as 0-4,9"))?;
+        .with_context(|| format!("{text:?} is not an order; write numbers such as 0-4,9"))?;
     match Order::try_new(number) {
         Some(order) if order <= Order::DEFAULT_MAX => Ok(order),
         _ => bail!(
@@ -352,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn every_goal_is_a_workload_and_none_comes_twice() {
+    fn every_goal_is_a_workload_and_none_occurs_twice() {
         let goals = goals(&[Level::Node]);
         let names: Vec<String> = goals.iter().map(Workload::to_string).collect();
         for goal in [
@@ -376,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_left_out_with_one_reason_each() {
+    fn impossible_workloads_are_left_out_with_one_reason_each() {
         let all = Schedule {
             fill: vec![0, 99],
             api: vec![Api::Single, Api::Bulk],

@@ -1,5 +1,5 @@
-//! Long runs side by side, one a core, with one progress for all. Who asks for an end has them end
-//! at their next good place; what is done is kept.
+//! Long runs in parallel, one per core, with one progress for all. An interrupt ends them at their
+//! next safe point; what is done is kept.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use std::thread;
 use crate::progress::Progress;
 use crate::stop;
 
-/// How far one run is.
+/// The progress of one run.
 #[derive(Debug)]
 pub struct Follow<'a> {
     all: &'a dyn Progress,
@@ -16,7 +16,7 @@ pub struct Follow<'a> {
 }
 
 impl<'a> Follow<'a> {
-    /// One for a part of the run, which shows nothing and may still be told to end.
+    /// Returns a `Follow` for a part of the run: it reports no progress, but is still interrupted.
     #[must_use]
     pub fn quiet(&self) -> Follow<'a> {
         Follow {
@@ -25,7 +25,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// The run has done `done` of its units. False: it is to end.
+    /// Reports that the run has done `done` of its units; returns false if it must end.
     pub fn goes_on(&mut self, done: u64) -> bool {
         self.all.advance(done.saturating_sub(self.seen));
         self.seen = self.seen.max(done);
@@ -33,14 +33,14 @@ impl<'a> Follow<'a> {
     }
 }
 
-/// How many runs there are at once where nobody says.
+/// Returns the number of CPUs, the default number of parallel runs.
 #[must_use]
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, core::num::NonZero::get)
 }
 
-/// Runs `work` for each of `runs` places, on as many threads as there are cores but no more than
-/// `threads`. What they report to their [`Follow`] goes to `progress`.
+/// Runs `work` for each number below `runs`, on `threads` threads or as many as there are cores.
+/// What the runs report to their [`Follow`] goes to `progress`. Returns the results in order.
 pub fn run<T: Send>(
     progress: &dyn Progress,
     runs: usize,
@@ -54,7 +54,7 @@ pub fn run<T: Send>(
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
-                    // Relaxed: a counter alone; the scope's end publishes what is done.
+                    // Relaxed: only a counter; the end of the scope publishes the results.
                     let place = next.fetch_add(1, Ordering::Relaxed);
                     if place >= runs || stop::asked() {
                         return;

@@ -1,17 +1,16 @@
-//! An end that is asked for while something is measured: long work ends at the next good place, and
-//! what is done is kept.
+//! Interruption of a measurement: long work ends at the next safe point, and what is done is kept.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Asks for an end. Was it asked for before?
+/// Requests the end of the measurement; returns true if it was requested before.
 pub fn ask() -> bool {
-    // Relaxed: a flag alone, nothing is published with it.
+    // Relaxed: the flag publishes no other data.
     ASKED.swap(true, Ordering::Relaxed)
 }
 
-/// Was an end asked for?
+/// Returns true if the end was requested.
 #[must_use]
 pub fn asked() -> bool {
     // Relaxed: as above.

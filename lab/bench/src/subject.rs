@@ -1,30 +1,30 @@
-//! What the measured loops allocate from. The loops are compiled for each implementation, so
-//! nothing stands between them and the allocator.
+//! What the measured loops allocate from. The loops are compiled for each implementation, so there
+//! is no indirection between them and the allocator.
 
 use brickyard::{Frame, Order};
 
 /// An allocator that threads share.
 pub trait Subject: Sync {
-    /// How one thread reaches it.
+    /// One thread's access to it.
     type Handle<'s>: Handle
     where
         Self: 's;
 
-    /// The calling thread's way to blocks of this order.
+    /// Returns the calling thread's access to blocks of this order.
     fn handle(&self, order: Order) -> Self::Handle<'_>;
 }
 
-/// One thread's way to blocks of one order. A block is named by its frame, or by its address,
-/// whichever the allocator deals in, as a [`Frame`].
+/// One thread's access to blocks of one order. A [`Frame`] has the number of a block's first frame,
+/// or its address, whichever the allocator uses.
 pub trait Handle {
-    /// A block; none where the allocator has none.
+    /// Allocates a block; `None` if the allocator has none.
     fn alloc(&mut self) -> Option<Frame>;
 
-    /// Takes back a block that any handle of this order gave out.
+    /// Frees a block that any handle of this order has allocated.
     fn free(&mut self, block: Frame);
 
-    /// Fills `out` as far as can be, and says how far. One by one where the allocator has no
-    /// operation for many.
+    /// Allocates blocks to fill `out`; returns how many there were. One by one where the allocator
+    /// has no bulk operation.
     #[inline]
     fn alloc_bulk(&mut self, out: &mut [Frame]) -> usize {
         for (had, place) in out.iter_mut().enumerate() {
@@ -36,7 +36,7 @@ pub trait Handle {
         out.len()
     }
 
-    /// Takes back blocks. One by one where the allocator has no operation for many.
+    /// Frees blocks, one by one where the allocator has no bulk operation.
     #[inline]
     fn free_bulk(&mut self, blocks: &[Frame]) {
         for &block in blocks {
@@ -44,6 +44,6 @@ pub trait Handle {
         }
     }
 
-    /// Gives what is cached for this thread back to where all can have it.
+    /// Returns what is cached for this thread to the shared store.
     fn settle(&mut self) {}
 }

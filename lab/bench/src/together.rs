@@ -1,13 +1,13 @@
-//! Threads that do the same at the same time.
+//! Threads that do the same work at the same time.
 
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Runs `work` on so many threads at once, each with its number, and waits for all of them: a panic
-/// of one goes on here. What each gave back, in their order.
+/// Runs `work` on so many threads in parallel, each with its number, and waits for all of them.
+/// Returns their results in order. A panic of one thread is continued here.
 ///
-/// Each is joined: the end of the scope alone may come a little before the threads' numbers, and
-/// with them their caches, are free again.
+/// Each thread is joined: the scope may end slightly before the threads' numbers, and with them
+/// their caches, are free again.
 pub(crate) fn together<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let work = &work;
     thread::scope(|scope| {

@@ -1,6 +1,6 @@
-//! Whose turn it is. In every round each contestant has one, so that a change of the machine's mood
-//! hits them alike; who begins changes from round to round. Whoever asks for an end meanwhile keeps
-//! the rounds that are complete.
+//! The order of turns. In every round each contestant has one turn, so that a change in the
+//! machine's load affects them alike; the first one changes from round to round. If interrupted,
+//! the complete rounds are kept.
 
 use anyhow::bail;
 
@@ -10,9 +10,9 @@ use crate::stop;
 /// What a turn is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Round {
-    /// To warm up: what comes out is thrown away.
+    /// To warm up: its result is discarded.
     WarmUp,
-    /// To measure, for the so-manieth time from 0.
+    /// To measure; the number of the round, from 0.
     Measured(usize),
 }
 
@@ -25,13 +25,13 @@ pub(crate) struct Turns<'n> {
     pub(crate) samples: usize,
     /// How many steps of progress a measured turn has.
     pub(crate) steps: usize,
-    /// Who is told how far they are.
+    /// Where progress is reported.
     pub(crate) progress: &'n dyn Progress,
 }
 
 impl Turns<'_> {
-    /// Lets each take its turns: `turn` is told whose it is, what for, and whom to call at each
-    /// step. Returns what came out: a vector for each contestant, with an entry a round.
+    /// Calls `turn` for every turn, with the number of the contestant, the round, and the function
+    /// to call at each step. Returns a vector for each contestant, with a result per round.
     pub(crate) fn take<T>(
         &self,
         turn: impl Fn(usize, Round, &dyn Fn()) -> anyhow::Result<T>,
@@ -68,10 +68,8 @@ impl Turns<'_> {
             if done == 0 {
                 bail!("interrupted before the first round was complete");
             }
-            let asked = self.samples;
-            progress.say(&format!(
-                "interrupted: {done} of {asked} rounds are complete"
-            ));
+            let all = self.samples;
+            progress.say(&format!("interrupted: {done} of {all} rounds are complete"));
         }
         Ok(taken)
     }

@@ -1,6 +1,6 @@
-//! Yardsticks: what the machine itself charges, measured by the same loop in the same rounds, so
-//! that a goal can be stated in them and holds on another machine. Neither has memory that could be
-//! full, scattered or locked: each thread has one of its own.
+//! Yardsticks: the cost of the machine itself, measured by the same loop in the same rounds, so
+//! that a goal can be stated relative to them and applies to other machines too. Neither has memory
+//! that could be full, scattered or locked: each thread has one of its own.
 
 use brickyard::sync::{AtomicUsize, Ordering};
 use brickyard::{Frame, Order};
@@ -10,12 +10,12 @@ use super::subject::{Handle, Subject};
 /// The yardsticks by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Yardstick {
-    /// An allocation is one atomic fetch-add on a word that no other thread touches, a free is
+    /// An allocation is one atomic fetch-add on a word that no other thread accesses, a free does
     /// nothing: the pair costs exactly one uncontended fetch-add.
     FetchAdd,
-    /// A bare array of frame numbers and the place of its top, without any lock: an allocation
-    /// reads one, a free writes one. The floor. It has no rows where one thread frees what another
-    /// has allocated.
+    /// A bare array of frame numbers and the index of its top, without any lock: an allocation
+    /// reads a number, a free writes one. The floor. It has no rows where one thread frees what
+    /// another has allocated.
     ArrayStack,
 }
 
@@ -23,7 +23,7 @@ impl Yardstick {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::FetchAdd, Self::ArrayStack];
 
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FetchAdd => "fetch-add",
@@ -36,7 +36,7 @@ impl Yardstick {
 #[derive(Debug)]
 pub(crate) struct FetchAdd;
 
-/// A thread's own word, with a cache line and its neighbour to itself.
+/// A thread's own word, alone in two neighbouring cache lines.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Counter(AtomicUsize);
@@ -52,7 +52,7 @@ impl Subject for FetchAdd {
 impl Handle for Counter {
     #[inline]
     fn alloc(&mut self) -> Option<Frame> {
-        // Relaxed: nothing is published with it, only the instruction is wanted.
+        // Relaxed: the counter publishes no other data; only the instruction's cost matters.
         Some(Frame::new(self.0.fetch_add(1, Ordering::Relaxed)))
     }
 
@@ -60,7 +60,7 @@ impl Handle for Counter {
     fn free(&mut self, _block: Frame) {}
 }
 
-/// See [`Yardstick::ArrayStack`]. With so many frames on each thread's stack.
+/// See [`Yardstick::ArrayStack`]. Each thread's stack has so many frames.
 #[derive(Debug)]
 pub(crate) struct ArrayStack(pub(crate) usize);
 

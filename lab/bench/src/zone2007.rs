@@ -1,5 +1,5 @@
-//! What `bench locks` runs its load on: the zone of Linux 2.6, a buddy store behind per-CPU lists,
-//! with its lock and how long that is held.
+//! The zone that `bench locks` runs its load on: that of Linux 2.6, a buddy store behind per-CPU
+//! lists, with its lock and the policy of holding it.
 
 use anyhow::Context;
 use brickyard::sync::{Exclusive, OwnLine, RawLock, TestAndSetLock, TicketLock};
@@ -13,20 +13,20 @@ use brickyard_simulate::locks::Column;
 use super::bursts::{self, Got, Load};
 use super::machine::{FRAME_BYTES, metadata};
 
-/// The zone of Linux 2.6 that columns are run on: each run has a new one.
+/// The parameters of that zone; each run builds a new one.
 #[derive(Debug, Clone, Copy)]
 pub struct Zone2007 {
-    /// Its memory, in frames; the metadata only is real.
+    /// Its memory, in frames; only the metadata is real.
     pub frames: usize,
-    /// What a CPU's lists keep.
+    /// The sizes of a CPU's lists.
     pub lists: ListSizes,
 }
 
 impl Zone2007 {
-    /// Pages that a list of the paper's machine fetches and gives back at once.
+    /// The pages that a list of the paper's machine takes from or returns to the zone at once.
     pub const BATCH: usize = 7;
 
-    /// The highest zone of the paper's machine: 128 MiB.
+    /// Returns the highest zone of the paper's machine: 128 MiB.
     pub const fn usual() -> Self {
         Self {
             frames: (128 << 20) / FRAME_BYTES,
@@ -37,19 +37,19 @@ impl Zone2007 {
         }
     }
 
-    /// One run. What is waited and held is in the reading where `timing` says so, which makes each
-    /// hold longer.
+    /// Does one run. With `timing` on, the reading has the times of waiting and holding, which
+    /// makes each hold longer.
     ///
     /// # Errors
-    /// Where the zone has too few pages for the load.
+    /// The zone has too few pages for the load.
     pub fn run(
         &self,
         column: Column,
         load: &Load,
         timing: Timing,
     ) -> anyhow::Result<(Got, MeterReading)> {
-        // The calling thread has a number too, and threads of the run before may not have given
-        // theirs back yet.
+        // The calling thread has a number too, and threads of the run before may not have returned
+        // theirs yet.
         let cpus = 2 * load.threads + 1;
         let span = FrameRange::new(0, self.frames);
         let plan = LabPlan {
@@ -68,7 +68,7 @@ impl Zone2007 {
     }
 }
 
-/// [`Column::policy`], for the allocator of this host: that of the simulator has types of its own.
+/// Returns [`Column::policy`] as the type of this host's allocator; the simulator has another.
 const fn policy(column: Column) -> BulkPolicy {
     match column {
         Column::Hold | Column::Ticket => BulkPolicy::Hold,

@@ -1,10 +1,10 @@
-//! Amounts of memory, as people write them.
+//! Amounts of memory on the command line.
 
 use anyhow::Context;
 use brickyard::FRAMES_MOST;
 use brickyard_report::bytes_text;
 
-/// An amount of memory as a user writes it: `512M`, `2G`.
+/// Parses an amount of memory such as `512M` or `2G`.
 pub(crate) fn bytes(text: &str) -> anyhow::Result<usize> {
     let (number, shift) = match text.char_indices().last() {
         Some((at, 'K' | 'k')) => (&text[..at], 10),
@@ -14,17 +14,17 @@ pub(crate) fn bytes(text: &str) -> anyhow::Result<usize> {
         _ => (text, 0),
     };
     let number: usize = number.parse().with_context(|| {
-        format!("{text:?} is no amount of memory; write one such as 512M or 2G")
+        format!("{text:?} is not an amount of memory; write one such as 512M or 2G")
     })?;
     number
         .checked_mul(1 << shift)
-        .with_context(|| format!("{text} is more than this machine can count"))
+        .with_context(|| format!("{text} is too large for this machine to address"))
 }
 
-/// An amount of memory that one zone of 4 KiB frames can have.
+/// Parses an amount of memory of at most what one zone of 4 KiB frames can have.
 pub(crate) fn zone_bytes(text: &str) -> anyhow::Result<usize> {
     let amount = bytes(text)?;
-    // In whole GiB.
+    // Rounded down to GiB.
     let most = (FRAMES_MOST >> 18) << 30;
     anyhow::ensure!(
         amount <= most,

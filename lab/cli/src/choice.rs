@@ -1,9 +1,9 @@
-//! Options whose values are a [`Choice`]: their names, and what each is, as `--help` tells.
+//! Options whose values are a [`Choice`]: their names, and the description that `--help` prints.
 
 use brickyard_bench::choice::Choice;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// Reads one of these values by its name.
+/// Returns a parser for these values by name.
 pub(crate) fn choice<T: Choice>(
     all: &'static [(T, &'static str, &'static str)],
 ) -> impl TypedValueParser<Value = T> {
@@ -21,11 +21,11 @@ pub(crate) fn choice<T: Choice>(
         let found = all.find(|(_, name, _)| *name == given);
         found
             .map(|&(value, ..)| value)
-            .ok_or("nothing is called so")
+            .ok_or("no value has this name")
     })
 }
 
-/// What the user named, or all there are.
+/// Returns the values that the user named, or all of them if none was named.
 pub(crate) const fn or_all<'a, T>(named: &'a [T], all: &'a [T]) -> &'a [T] {
     if named.is_empty() { all } else { named }
 }

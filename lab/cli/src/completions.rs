@@ -1,4 +1,4 @@
-//! `brickyard completions`: a script that teaches a shell the commands and options.
+//! `brickyard completions`: a script with which a shell completes commands and options.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use clap_complete::Shell;
 /// The options of `brickyard completions`.
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// The shell.
+    /// The shell to print the script for.
     shell: Shell,
 }
 

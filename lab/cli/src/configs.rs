@@ -1,4 +1,4 @@
-//! `brickyard configs`: the configurations by name.
+//! `brickyard configs`: the list of configurations.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use brickyard_report::{Column, Columns};
 use clap::Args;
 use serde_json::json;
 
-/// Frames of 64 GiB, the memory that the share of metadata is stated for, and the CPUs.
+/// Frames of the machine whose metadata is sized: 64 GiB.
 const FRAMES: usize = 64 << 18;
 const FRAME_BYTES: usize = 4096;
 const CPUS: usize = 8;
@@ -18,7 +18,7 @@ const CPUS: usize = 8;
 /// The options of `brickyard configs`.
 #[derive(Debug, Args)]
 pub(crate) struct Configs {
-    /// How the list is printed.
+    /// The format of the list.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
     format: String,
 }

@@ -1,4 +1,4 @@
-//! Where the pictures of a replay go: as frames, an animation, a video, or a page with a player.
+//! The pictures of a replay: single images, an animation, a video, or a page with a player.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -10,19 +10,19 @@ use clap::Args;
 
 use crate::output;
 
-/// Where pictures go.
+/// The options that say where pictures are written.
 #[derive(Debug, Args)]
 pub(crate) struct Pictures {
-    /// A page with a player of all configurations side by side.
+    /// Write a page with a player of all configurations side by side.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// A folder for pictures, one a sample and configuration.
+    /// Write an image for each sample and configuration to this folder.
     #[arg(long, value_name = "DIR")]
     png: Option<PathBuf>,
-    /// A folder for an animated picture a configuration.
+    /// Write an animation of each configuration to this folder.
     #[arg(long, value_name = "DIR")]
     gif: Option<PathBuf>,
-    /// A folder for a video a configuration (needs ffmpeg).
+    /// Write a video of each configuration to this folder (needs ffmpeg).
     #[arg(long, value_name = "DIR")]
     mp4: Option<PathBuf>,
 }
@@ -32,29 +32,29 @@ impl Pictures {
         self.html.is_some() || self.png.is_some() || self.gif.is_some() || self.mp4.is_some()
     }
 
-    /// Fails before any long work where they could not be written.
+    /// Fails if the files cannot be written; called before any long work.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         if let Some(path) = &self.html {
             output::check(path)?;
         }
         for folder in [&self.png, &self.gif, &self.mp4].into_iter().flatten() {
             fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+                .with_context(|| format!("cannot create the folder {}", folder.display()))?;
         }
         Ok(())
     }
 
-    /// Writes what was asked for, and tells where it is.
+    /// Writes the requested pictures, and prints their paths.
     pub(crate) fn write(&self, films: &[Film], title: &str) -> anyhow::Result<()> {
         if films.iter().all(Film::is_empty) {
-            bail!("there is no sample to show: the run was ended too early");
+            bail!("no sample to show: the run was stopped before the first one");
         }
         if let Some(path) = &self.html {
             let mut out = BufWriter::new(File::create(path)?);
             let films: Vec<&Film> = films.iter().collect();
             html::write(&films, title, &mut out)?;
             out.flush()?;
-            eprintln!("the page is {}", path.display());
+            eprintln!("page written to {}", path.display());
         }
         for film in films {
             self.write_film(film)?;
@@ -68,19 +68,19 @@ impl Pictures {
             let folder = folder.join(film.name());
             fs::create_dir_all(&folder)?;
             let written = png::write_all(film, &folder)?;
-            eprintln!("{} pictures are in {}", written.len(), folder.display());
+            eprintln!("{} images written to {}", written.len(), folder.display());
         }
         if let Some(folder) = &self.gif {
             let path = place(folder, "gif");
             let mut out = BufWriter::new(File::create(&path)?);
             gif::write(film, gif::GifOptions::default(), &mut out)?;
             out.flush()?;
-            eprintln!("the animation is {}", path.display());
+            eprintln!("animation written to {}", path.display());
         }
         if let Some(folder) = &self.mp4 {
             let path = place(folder, "mp4");
             video::write_mp4(film, &path)?;
-            eprintln!("the video is {}", path.display());
+            eprintln!("video written to {}", path.display());
         }
         Ok(())
     }

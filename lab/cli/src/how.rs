@@ -1,4 +1,4 @@
-//! How reclaim works, as an option: one for every subcommand that has a model kernel.
+//! How reclaim works, as an option shared by all subcommands that have a model kernel.
 
 use brickyard_workload::antifrag::Reclaim;
 use clap::ValueEnum;
@@ -8,7 +8,7 @@ use clap::ValueEnum;
 pub(crate) enum How {
     /// The oldest pages, wherever they are.
     Plain,
-    /// Lumpy reclaim: the block round the oldest page (2007 to 2012).
+    /// Lumpy reclaim: the block around the oldest page (2007 to 2012).
     Lumpy,
     /// Compaction first, then reclaim (since 2010).
     Compaction,

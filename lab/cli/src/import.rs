@@ -1,4 +1,4 @@
-//! `brickyard import`: the text of ftrace, perf or trace-cmd as a trace file.
+//! `brickyard import`: converts the text of ftrace, perf or trace-cmd to a trace file.
 
 use core::ops::ControlFlow;
 use std::fs::{self, File};
@@ -19,25 +19,24 @@ use crate::misuse::Misuse;
 /// The options of `brickyard import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The text is that of ftrace's trace or trace_pipe, of `perf script`, or of `trace-cmd report`, plain or compressed by zstd. The events are \
-mm_page_alloc, mm_page_free and mm_page_alloc_extfrag; all other lines are passed over.
+The text is from ftrace's trace or trace_pipe, `perf script` or `trace-cmd report`, plain or compressed by zstd. The events are \
+mm_page_alloc, mm_page_free and mm_page_alloc_extfrag; all other lines are ignored.
 
 Examples:
   perf record -a -c 1 -e kmem:mm_page_alloc,kmem:mm_page_free,kmem:mm_page_alloc_extfrag -- make -j8
   perf script --ns --header | brickyard import -o build.parquet
   brickyard import trace_pipe.txt.zst -o host.parquet --kernel 5.15.0")]
 pub(crate) struct Import {
-    /// The text; `-` or nothing: standard input.
+    /// The text file; `-` or none for standard input.
     text: Option<PathBuf>,
     /// The trace file to write.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// The release of the kernel that was traced. Before 4.4 its types of memory have other
-    /// numbers.
+    /// The release of the traced kernel. Before 4.4, migrate types have other numbers.
     #[arg(long, value_name = "RELEASE")]
     kernel: Option<String>,
-    /// That kernel's events/kmem/mm_page_alloc/format, so that request flags get the kernel's own
-    /// numbers (those of Linux 6.12 otherwise).
+    /// The traced kernel's events/kmem/mm_page_alloc/format, for the kernel's own numbers of
+    /// request flags (without it, those of Linux 6.12).
     #[arg(long, value_name = "FILE")]
     alloc_format: Option<PathBuf>,
 }
@@ -59,7 +58,7 @@ impl Import {
         });
         bar.finish_and_clear();
         let mut imported = match imported {
-            Err(ImportError::Stopped) => bail!("stopped; nothing was written"),
+            Err(ImportError::Stopped) => bail!("interrupted; nothing was written"),
             imported => imported.with_context(|| format!("cannot import {}", self.name()))?,
         };
         if let Some((_, text)) = self.format()? {
@@ -77,7 +76,7 @@ impl Import {
     fn name(&self) -> String {
         match self.path() {
             Some(path) => path.display().to_string(),
-            None => "the standard input".to_owned(),
+            None => "standard input".to_owned(),
         }
     }
 
@@ -85,7 +84,7 @@ impl Import {
         self.text.as_deref().filter(|path| *path != Path::new("-"))
     }
 
-    /// The text, and its size where it is known.
+    /// Opens the text; returns its size too, where it is known.
     fn input(&self) -> anyhow::Result<(Box<dyn Read>, Option<u64>)> {
         let Some(path) = self.path() else {
             if io::stdin().is_terminal() {
@@ -96,7 +95,7 @@ impl Import {
         let cannot = || format!("cannot read {}", path.display());
         let about = fs::metadata(path).with_context(cannot)?;
         if about.is_dir() {
-            bail!("cannot read {}: it is a folder", path.display());
+            bail!("cannot read {}: it is a directory", path.display());
         }
         let size = about.is_file().then_some(about.len());
         Ok((Box::new(File::open(path).with_context(cannot)?), size))
@@ -112,7 +111,7 @@ impl Import {
         if flags.0.is_empty() {
             let path = path.display();
             bail!(
-                "{path} has no request flags: it should be events/kmem/mm_page_alloc/format of the kernel that was traced"
+                "{path} has no request flags: give events/kmem/mm_page_alloc/format of the traced kernel"
             );
         }
         Ok(Some((flags, text)))
@@ -149,7 +148,7 @@ fn show(bar: &ProgressBar, progress: Progress) {
     bar.set_message(format!("{} events", HumanCount(progress.events)));
 }
 
-/// What came of it, to standard error: the result is the file.
+/// Prints a summary to standard error.
 fn report(imported: &Imported, path: &Path) {
     let trace = &imported.trace;
     let count = |wanted: fn(&What) -> bool| {
@@ -171,25 +170,25 @@ fn report(imported: &Imported, path: &Path) {
     let lost: u64 = trace.header.lost.iter().map(|lost| lost.events).sum();
     if lost > 0 {
         eprintln!(
-            "warning: {} events were lost when this was traced; larger buffers lose fewer",
+            "warning: the tracer lost {} events; larger buffers lose fewer",
             HumanCount(lost)
         );
     }
     if imported.out_of_order > 0 {
         eprintln!(
-            "note: {} events were out of order, and are in order now",
+            "note: {} events were out of order and have been sorted",
             HumanCount(imported.out_of_order)
         );
     }
     if !imported.unknown_flags.is_empty() {
         eprintln!(
-            "warning: request flags that are not known: {}",
+            "warning: unknown request flags: {}",
             imported.unknown_flags.join(", ")
         );
     }
     if imported.bad_lines > 0 {
         eprintln!(
-            "warning: {} lines look like events and are none:",
+            "warning: {} lines look like events but cannot be parsed:",
             HumanCount(imported.bad_lines)
         );
         for bad in &imported.first_bad {

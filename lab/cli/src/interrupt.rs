@@ -1,10 +1,10 @@
-//! Ctrl-C ends long work at the next good place, and keeps what is done. A second one ends it at
-//! once.
+//! Ctrl-C stops long work at the next safe point and keeps what is done. A second Ctrl-C ends the
+//! process at once.
 
 use anyhow::Context;
 use brickyard_bench::stop;
 
-/// From now on the first Ctrl-C is only noted: see [`stop::asked`].
+/// Installs the handler. The first Ctrl-C then only sets a flag: see [`stop::asked`].
 pub(crate) fn watch() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
         if stop::ask() {

@@ -1,11 +1,12 @@
-//! The lab of the page allocator, as the command `brickyard` and as whoever brings more to compare
-//! runs it. One file a subcommand; each prints a table for people, or CSV or JSON for programs.
+//! The lab of the page allocator: the command `brickyard`, and a library for programs that add
+//! allocators to its comparisons. There is one file per subcommand; each prints a table for people,
+//! or CSV or JSON for programs.
 //!
 //! [`main`] is the whole command. `peers/` calls it too, with other people's allocators as
-//! [`Peer`]s and [`HeapPeer`]s, so that they stand in the same table, measured in the same rounds
+//! [`Peer`]s and [`HeapPeer`]s, so that they are in the same table, measured in the same rounds
 //! by the same loop.
 //!
-//! Exit codes: 0 done, 1 failed, 2 asked for wrongly. A reader that goes away (a closed pipe) is no
+//! Exit codes: 0 success, 1 failure, 2 wrong usage. A closed pipe on standard output is not a
 //! failure.
 
 #![forbid(unsafe_code)]
@@ -61,23 +62,23 @@ enum Command {
     /// CPUs.
     #[command(subcommand)]
     Simulate(simulate::Simulate),
-    /// Repeats the experiments of the five source documents, and makes a report of them.
+    /// Repeats the experiments of the five source documents, and writes a report.
     Reproduce(Box<reproduce::Reproduce>),
     /// Replays a trace through several configurations, side by side.
     Replay(replay::Replay),
-    /// Asks for huge pages under load and at rest, by the protocol of 2005 and 2007.
+    /// Allocates huge pages under load and when idle, by the protocol of 2005 and 2007.
     Antifrag(antifrag::Antifrag),
-    /// Holds two documents of results against each other: what got better, what worse, with an exit
-    /// code for CI.
+    /// Compares two result documents: what got better, what got worse, with an exit code for CI.
     Compare(compare::Compare),
-    /// Lists the configurations: what each rebuilds, and what its metadata costs (64 GiB, 8 CPUs).
+    /// Lists the configurations: the design each rebuilds, and the size of its metadata (64 GiB, 8
+    /// CPUs).
     Configs(configs::Configs),
-    /// Records what this host asks of its page allocator, as a trace file.
+    /// Records every page allocation and free of this host in a trace file.
     Record(record::Record),
-    /// Makes a trace file of the text that ftrace, perf or trace-cmd print.
+    /// Converts the text output of ftrace, perf or trace-cmd to a trace file.
     Import(import::Import),
-    /// Tells what a trace has: who allocated what, for how long, how fast; who mixed blocks; the
-    /// host at both ends.
+    /// Summarizes a trace: which processes allocated what, for how long, how fast; which mixed page
+    /// blocks; the host at the start and the end.
     Info(info::Info),
     /// Shows this host's memory as it is now: huge pages, fragmentation, mixed blocks, and a
     /// picture.
@@ -86,18 +87,18 @@ enum Command {
     Watch(watch::Watch),
     /// Prints a completion script for a shell.
     Completions(completions::Completions),
-    /// Prints the manual page of a command, or writes those of all.
+    /// Prints the manual page of a command, or writes the pages of all commands.
     Man(man::Page),
 }
 
-/// The command with all its arguments, as completions, manual pages and tests see it.
+/// Returns the command with all its arguments, for completions, manual pages and tests.
 #[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command that the process was started with; `bench pagealloc` knows `peers` by their
-/// names, `bench slab` knows `heaps`.
+/// Runs the command given on the command line. `peers` can be named in `bench pagealloc --config`,
+/// `heaps` in `bench slab --config`.
 pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> ExitCode {
     let done = match Cli::parse().command {
         Command::Bench(bench) => bench.run(peers, heaps),
@@ -119,7 +120,7 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // Who closed standard error too is told by the exit code alone.
+            // If standard error is closed too, only the exit code reports the failure.
             let _ = writeln!(io::stderr(), "brickyard: {error:#}");
             if error.is::<misuse::Misuse>() || error.is::<Refusal>() {
                 ExitCode::from(2)

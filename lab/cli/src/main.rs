@@ -1,5 +1,5 @@
-//! `brickyard`: the lab of the page allocator. All of it is in the library, so that `peers/` can
-//! run it with more to compare.
+//! `brickyard`: the lab of the page allocator. All the code is in the library, so that `peers/` can
+//! run it with more allocators to compare.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! `brickyard man`: manual pages, from the same text as `--help`.
+//! `brickyard man`: manual pages, generated from the text of `--help`.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,9 +17,9 @@ Examples:
   brickyard man bench pagealloc | man -l -
   brickyard man --output ~/.local/share/man/man1")]
 pub(crate) struct Page {
-    /// The command that the page is of, such as `bench pagealloc`. [default: brickyard itself]
+    /// The command whose page is printed, such as `bench pagealloc`. [default: brickyard itself]
     command: Vec<String>,
-    /// Write the pages of all commands into this folder instead.
+    /// Write the pages of all commands to this folder instead.
     #[arg(
         long,
         short,
@@ -38,7 +38,7 @@ impl Page {
             let written =
                 fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(all, folder));
             return written
-                .with_context(|| format!("cannot write the pages into {}", folder.display()));
+                .with_context(|| format!("cannot write the pages to {}", folder.display()));
         }
         let mut found = &all;
         for name in &self.command {
@@ -52,7 +52,7 @@ impl Page {
     }
 }
 
-/// There is no such command below `above`.
+/// Returns the error for a `name` that is not a subcommand of `above`, with the names there are.
 fn unknown(above: &Command, name: &str) -> Misuse {
     let shown = above.get_subcommands().filter(|one| !one.is_hide_set());
     let names: Vec<_> = shown.map(Command::get_name).collect();

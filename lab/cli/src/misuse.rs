@@ -1,4 +1,4 @@
-//! Options that clap cannot judge one by one: asked for wrongly all the same, and exit code 2.
+//! Wrong usage that clap cannot detect option by option; it too ends with exit code 2.
 
 use core::error::Error;
 use core::fmt;
@@ -21,7 +21,7 @@ impl fmt::Display for Misuse {
 
 impl Error for Misuse {}
 
-/// None of these options may name a value twice; of each it is known whether it does.
+/// Fails if one of these options names a value twice. Each option comes with whether it does.
 pub(crate) fn no_value_twice<const N: usize>(options: [(&str, bool); N]) -> Result<(), Misuse> {
     match options.into_iter().find(|&(_, twice)| twice) {
         Some((option, _)) => Err(Misuse::new(format!("--{option} names a value twice"))),
@@ -29,7 +29,7 @@ pub(crate) fn no_value_twice<const N: usize>(options: [(&str, bool); N]) -> Resu
     }
 }
 
-/// None of these options may be 0, where it is given.
+/// Fails if one of these options is given as 0.
 pub(crate) fn at_least_one<const N: usize>(
     options: [(&str, Option<usize>); N],
 ) -> Result<(), Misuse> {
@@ -39,7 +39,7 @@ pub(crate) fn at_least_one<const N: usize>(
     }
 }
 
-/// Is there a value that comes twice?
+/// Returns true if a value occurs twice.
 pub(crate) fn has_twice<T: PartialEq>(values: &[T]) -> bool {
     let mut rest = values;
     while let Some((first, behind)) = rest.split_first() {

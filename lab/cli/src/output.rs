@@ -1,4 +1,4 @@
-//! How every subcommand gives its results: as a table, CSV or JSON, to standard output or a file.
+//! How every subcommand prints its results: as a table, CSV or JSON, to standard output or a file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -8,10 +8,10 @@ use anyhow::Context;
 use brickyard_report::{Against, Deviation, Format, Results, TableOptions, noise_warning, write};
 use clap::Args;
 
-/// The options of whoever prints results.
+/// The options of subcommands that print results.
 #[derive(Debug, Args)]
 pub(crate) struct SheetOutput {
-    /// How the results are printed.
+    /// The format of the results.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
     pub(crate) format: String,
     /// Write the results here instead of to standard output.
@@ -20,13 +20,13 @@ pub(crate) struct SheetOutput {
 }
 
 impl SheetOutput {
-    /// Fails before any long work if the results could not be written where they are to go.
+    /// Fails if the output file cannot be written; called before any long work.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         self.output.as_deref().map_or(Ok(()), check)
     }
 
-    /// Writes what `write` does where it is to go. What cannot be written to its file is printed
-    /// instead, so that nothing measured is lost; why is given back.
+    /// Runs `write` on the output file, or on standard output. If the file cannot be written, the
+    /// results are printed instead, so that nothing measured is lost, and the error is returned.
     pub(crate) fn put(
         &self,
         write: &dyn Fn(&mut dyn Write) -> io::Result<()>,
@@ -51,9 +51,9 @@ impl SheetOutput {
     }
 }
 
-/// Fails if nothing could be written there.
+/// Fails if the file cannot be opened for writing; creates it if it does not exist.
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
-    // Appending nothing leaves what is there as it is.
+    // Opening for append leaves existing contents as they are.
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.with_context(|| format!("cannot write {}", path.display()))?;
     Ok(())
@@ -64,20 +64,20 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
 pub(crate) struct Output {
     #[command(flatten)]
     to: SheetOutput,
-    /// Leave the deviations out of the table.
+    /// Omit the deviations from the table.
     #[arg(long)]
     no_deviation: bool,
 }
 
 impl Output {
-    /// Fails before any long work if the results could not be written where they are to go.
+    /// Fails if the output file cannot be written; called before any long work.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         self.to.check()
     }
 
-    /// Prints `results`, each column against the first, with `label` making the head of a table's
-    /// line out of workload and metric. What cannot be written to its file is printed instead, so
-    /// that nothing measured is lost.
+    /// Prints `results`, each column compared with the first. `label` makes a line's label from its
+    /// workload and metric. If the file cannot be written, the results are printed instead, so that
+    /// nothing measured is lost.
     pub(crate) fn emit(
         &self,
         results: &Results,
@@ -86,7 +86,7 @@ impl Output {
         self.emit_against(Against::First, results, label)
     }
 
-    /// The same, each column against the one before it.
+    /// Does the same, each column compared with the one before it.
     pub(crate) fn emit_steps(
         &self,
         results: &Results,

@@ -1,15 +1,14 @@
-//! From what a host tells of its frames to the colours of the picture of 2007. This is the one
-//! place that knows both.
+//! Maps what a host reports of its frames to the colours of the picture of 2007. Only this module
+//! depends on both.
 //!
-//! `/proc/kpageflags` tells uses, the picture shows mobilities. What is chosen where the flags do
-//! not decide:
+//! `/proc/kpageflags` reports uses, the picture shows mobilities. Where the flags do not decide:
 //!
 //! - **Locked memory** is movable if compaction may move it (`vm.compact_unevictable_allowed`),
 //!   else unmovable.
 //! - **Explicit huge pages** are movable: the kernel migrates them as a whole.
-//! - **Slabs** do not say whether they can be given back. All of them get the label that most slab
-//!   memory of the host has, by `nr_slab_reclaimable` and `nr_slab_unreclaimable`; without those
-//!   counters, unmovable.
+//! - **Slabs** have no flag for whether they can be reclaimed. All of them get the kind that most
+//!   slab memory of the host has, by `nr_slab_reclaimable` and `nr_slab_unreclaimable`; without
+//!   those counters, unmovable.
 //! - **Frames in use without a flag** are per-CPU, as in the picture of 2007, where they are single
 //!   frames in a stretch shorter than a page block. Longer stretches and compound pages are the
 //!   kernel's own (a balloon has millions in a row): unmovable. So the colour of per-CPU pages is
@@ -31,7 +30,7 @@ pub(crate) struct PageKinds<'a> {
 }
 
 impl<'a> PageKinds<'a> {
-    /// For these runs (in order of frames) of a host with these zones.
+    /// Prepares the kinds of these runs (in order of frames) of a host with these zones.
     pub(crate) fn new(
         runs: &'a [StateRun],
         zones: &[ZoneInfo],
@@ -45,7 +44,7 @@ impl<'a> PageKinds<'a> {
         }
     }
 
-    /// The kind of the frames of one of the runs.
+    /// Returns the kind of the frames of one of the runs.
     pub(crate) fn of(&self, run: &StateRun) -> PageKind {
         match self.judge.of(run) {
             Movability::Absent => PageKind::Absent,
@@ -59,8 +58,8 @@ impl<'a> PageKinds<'a> {
         }
     }
 
-    /// The kind of every frame of `zones`, zone after zone; where nothing is known there is no
-    /// memory. A byte a frame.
+    /// Returns the kind of every frame of `zones`, zone after zone. Frames that are in no run are
+    /// [`PageKind::Absent`]. Takes a byte per frame.
     pub(crate) fn of_zones(&self, zones: &[ZoneInfo]) -> Vec<PageKind> {
         let frames = zones.iter().map(|zone| zone.spanned as usize).sum();
         let mut kinds = Vec::with_capacity(frames);
@@ -83,7 +82,7 @@ impl<'a> PageKinds<'a> {
     }
 }
 
-/// The memory of `zones` as a picture shows it: a box is a block of the highest order.
+/// Returns the layout of a picture of `zones`: a box is a block of the highest order.
 pub(crate) fn plan(zones: &[ZoneInfo], max_order: u8, huge_order: u8, frame_bytes: u32) -> Plan {
     let spans = zones.iter().map(|zone| ZoneSpan {
         name: zone_name(zone, zones),
@@ -98,7 +97,7 @@ pub(crate) fn plan(zones: &[ZoneInfo], max_order: u8, huge_order: u8, frame_byte
     }
 }
 
-/// What a zone is called: by its name alone where there is one node.
+/// Returns the printed name of a zone: its name alone where there is one node.
 pub(crate) fn zone_name(zone: &ZoneInfo, zones: &[ZoneInfo]) -> String {
     if zones.iter().all(|other| other.node == zone.node) {
         zone.name.clone()
@@ -107,7 +106,8 @@ pub(crate) fn zone_name(zone: &ZoneInfo, zones: &[ZoneInfo]) -> String {
     }
 }
 
-/// The frames of one block by kind, by [`PageKind::index`]; `slabs` as of [`slab_kind`].
+/// Returns how many frames of a block are of each kind, by [`PageKind::index`]; `slabs` is from
+/// [`slab_kind`].
 pub(crate) fn block_kinds(block: &BlockUse, slabs: PageKind) -> [u32; PageKind::COUNT] {
     let slab = match slabs {
         PageKind::Reclaimable => block.of_use(PageUse::Slab),
@@ -125,7 +125,7 @@ pub(crate) fn block_kinds(block: &BlockUse, slabs: PageKind) -> [u32; PageKind::
     frames
 }
 
-/// What most slab memory is.
+/// Returns the kind of most slab memory.
 pub(crate) fn slab_kind(zones: &[ZoneInfo]) -> PageKind {
     let reclaimable = counter(zones, "nr_slab_reclaimable").unwrap_or(0);
     let unmovable = counter(zones, "nr_slab_unreclaimable").unwrap_or(0);

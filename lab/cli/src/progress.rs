@@ -9,8 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::say::tell;
 
-/// A bar of so many units, drawn by an `indicatif` template; where standard error is no terminal,
-/// one that is never drawn.
+/// Returns a bar of so many units with an `indicatif` template. It is hidden where standard error
+/// is not a terminal.
 pub(crate) fn bar(units: u64, template: &str) -> ProgressBar {
     let bar = ProgressBar::new(units);
     if !stderr().is_terminal() {
@@ -22,22 +22,22 @@ pub(crate) fn bar(units: u64, template: &str) -> ProgressBar {
     bar
 }
 
-/// The bar of a measurement: nothing is drawn before it begins.
+/// The bar of a measurement; hidden until the measurement begins.
 #[derive(Debug)]
 pub(crate) struct Steps(ProgressBar);
 
 impl Steps {
-    /// Of steps that are counted.
+    /// A bar that shows how many steps are done.
     pub(crate) fn new() -> Self {
         Self::of("{wide_bar} {pos}/{len} {msg}, {eta} left")
     }
 
-    /// Drawn by an `indicatif` template.
+    /// A bar with this `indicatif` template.
     pub(crate) fn of(template: &str) -> Self {
         Self(bar(0, template))
     }
 
-    /// The time that is left, roughly.
+    /// Returns the estimated time left.
     pub(crate) fn left(&self) -> Duration {
         self.0.eta()
     }
@@ -70,7 +70,7 @@ impl Progress for Steps {
     }
 }
 
-/// Runs `work` side by side, under one bar of so many units: see [`side_by_side::run`].
+/// Runs `work` in parallel, with one bar of so many units: see [`side_by_side::run`].
 pub(crate) fn runs<T: Send>(
     runs: usize,
     threads: Option<usize>,

@@ -1,4 +1,4 @@
-//! `brickyard replay`: a trace through several configurations, side by side.
+//! `brickyard replay`: replays a trace through several configurations, side by side.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -37,22 +37,22 @@ pub(crate) struct Replay {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     config: Vec<Configuration>,
     /// Replay on a machine of this size, empty at first.
-    /// [default: the host that was recorded, in the state it was in]
+    /// [default: the recorded host, in its recorded state]
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
-    /// What a request that finds nothing tries.
+    /// What a request tries that finds no free block.
     #[arg(long, default_value = "compaction", value_name = "HOW")]
     slow_path: How,
-    /// Pages of processes can be written out.
+    /// Allow pages of processes to be written to swap.
     #[arg(long)]
     swap: bool,
     /// Seconds of the trace between two samples.
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     every: f64,
-    /// How many configurations run at once. [default: one a core]
+    /// How many configurations run in parallel. [default: the number of CPUs]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// How many of those who mixed page blocks are named.
+    /// How many requesters that mixed page blocks are listed.
     #[arg(long, default_value_t = 5, value_name = "N")]
     mixers: usize,
     #[command(flatten)]
@@ -74,7 +74,7 @@ impl Replay {
         let configs = or_all(&self.config, &Configuration::ALL);
         let runs = self.replay_all(configs, &machine, start, &script)?;
         if runs.is_empty() {
-            anyhow::bail!("interrupted before the first configuration was done");
+            anyhow::bail!("interrupted before the first configuration was finished");
         }
         let films: Vec<Film> = runs.iter().filter_map(|run| run.film.clone()).collect();
         self.sheet(&trace, &script, &machine, &runs)
@@ -88,13 +88,13 @@ impl Replay {
 
     fn validate(&self) -> Result<(), Misuse> {
         if !self.every.is_finite() || self.every <= 0.0 {
-            return Err(Misuse::new("--every must be a number of seconds above 0"));
+            return Err(Misuse::new("--every must be more than 0 seconds"));
         }
         no_value_twice([("config", has_twice(&self.config))])?;
         at_least_one([("jobs", self.jobs)])
     }
 
-    /// The machine to replay on, and what its memory holds at first.
+    /// Returns the machine to replay on, and the state its memory starts in.
     fn machine(&self, trace: &Trace) -> anyhow::Result<(Machine, Start)> {
         let header = &trace.header;
         Ok(match self.memory {
@@ -152,7 +152,7 @@ impl Replay {
             .collect();
         let mut sheet = Sheet::new("replay", columns);
         let host = if trace.header.kernel.is_empty() {
-            "an unnamed host".to_owned()
+            "an unknown host".to_owned()
         } else {
             format!("Linux {}", trace.header.kernel)
         };
@@ -164,7 +164,7 @@ impl Replay {
         ));
         let memory = machine.frames() * machine.frame_bytes;
         let whose = match self.memory {
-            None => "that host, in the state it was in",
+            None => "that host, in its recorded state",
             Some(_) => "a machine of another size, empty at first",
         };
         sheet.head(format!(
@@ -182,23 +182,23 @@ impl Replay {
         pressure(&mut sheet, runs);
         time(&mut sheet, runs);
         sheet.note(format!(
-            "On the host itself: {} fallbacks, {} failed requests (tried here, and given back at once).",
+            "On the recorded host: {} fallbacks, {} failed requests (repeated here, and freed at once if they succeed).",
             script.host_fallbacks(),
             script.host_failures(),
         ));
         let lost: u64 = trace.header.lost.iter().map(|lost| lost.events).sum();
         if lost > 0 {
             sheet.note(format!(
-                "{lost} events were lost when this was recorded: what the figures say of frees is off by that."
+                "{lost} events were lost during the recording: the figures on frees may be off by as many."
             ));
         }
         if runs.iter().any(|run| run.config.has_movable_zone()) {
             sheet.note(
-                "Half of memory is the zone for movable pages, where a configuration has one.",
+                "Where a configuration has a zone for movable pages, that zone is half of memory.",
             );
         }
         if !self.swap && runs.iter().any(|run| run.outcome.all_requests().failed > 0) {
-            sheet.note("Requests failed, and pages of processes could not be written out: --swap lets them.");
+            sheet.note("Requests failed while pages of processes could not be written to swap; --swap allows it.");
         }
         if runs.iter().any(|run| run.outcome.interrupted) {
             let done = |run: &Replayed| format!("{} after {} steps", run.config, run.outcome.steps);
@@ -209,7 +209,7 @@ impl Replay {
     }
 }
 
-/// One configuration, replayed.
+/// The result of one configuration.
 #[derive(Debug)]
 struct Replayed {
     config: Configuration,
@@ -217,7 +217,7 @@ struct Replayed {
     film: Option<Film>,
 }
 
-/// Values of all runs.
+/// Returns a value of each run.
 fn each(runs: &[Replayed], value: impl Fn(&Outcome) -> u64) -> impl Iterator<Item = u64> {
     runs.iter().map(move |run| value(&run.outcome))
 }

@@ -1,5 +1,5 @@
-//! A sheet of figures: sections of lines, a column for each configuration. A table for people; CSV
-//! and JSON as every experiment has them.
+//! A sheet of figures: sections of lines, a column for each configuration. Printed as a table for
+//! people, or as CSV or JSON in the format of all experiments.
 
 use brickyard_report::{
     Better, Column, Columns, Format, Host, Metric, Results, Row, SampleKind, TableOptions, write,
@@ -11,9 +11,9 @@ use crate::output::SheetOutput;
 /// One figure of one configuration.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cell {
-    /// Its samples over time; the last one is printed. None: there is no such figure.
+    /// The samples over time; the last one is printed. Empty: there is no such figure.
     pub(crate) samples: Vec<f64>,
-    /// What a document published for it.
+    /// The figure that a document published.
     pub(crate) published: Option<f64>,
 }
 
@@ -26,7 +26,7 @@ impl Cell {
     }
 }
 
-/// A line.
+/// A line of the sheet.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     pub(crate) section: String,
@@ -39,24 +39,24 @@ pub(crate) struct Line {
     pub(crate) shown: Shown,
 }
 
-/// When a line stands in the table. CSV and JSON have all.
+/// When a line is printed in the table. CSV and JSON have all lines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Shown {
     /// Always.
     Always,
-    /// Unless all its figures are the same and nothing happened: all 0, or all at this value.
+    /// Unless all its samples have this value, at which nothing happened.
     UnlessAll(f64),
 }
 
-/// All of it.
+/// The sheet.
 #[derive(Debug)]
 pub(crate) struct Sheet {
     experiment: &'static str,
-    // What stands above the table.
+    // Lines above the table.
     head: Vec<String>,
     columns: Vec<String>,
     lines: Vec<Line>,
-    // What stands below it.
+    // Lines below the table.
     notes: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Sheet {
         self.lines.push(line);
     }
 
-    /// A line of whole numbers, one a configuration. The table leaves it out where all are 0.
+    /// Adds a line of whole numbers, one per configuration. The table omits it where all are 0.
     pub(crate) fn counts(
         &mut self,
         section: &str,
@@ -99,8 +99,8 @@ impl Sheet {
         });
     }
 
-    /// Prints it as `options` say. What cannot be written to its file is printed instead, so that
-    /// nothing is lost.
+    /// Writes the sheet as `options` say. If the file cannot be written, the sheet is printed
+    /// instead, so that nothing is lost.
     pub(crate) fn emit(&self, options: &SheetOutput) -> anyhow::Result<()> {
         let text = self.text(&options.format)?;
         let failed = options.put(&|out| out.write_all(text.as_bytes()))?;
@@ -123,7 +123,7 @@ impl Sheet {
             // Writing to a string cannot fail.
             let _ = writeln!(out, "{line}");
         }
-        // Sections may be wider than labels: they stand alone.
+        // Section names do not count here: they may be wider than the labels.
         let label = self.lines.iter().map(|line| line.label.chars().count() + 2);
         let label = label.max().unwrap_or(0).max(24);
         let mut widths = vec![Column::left().wide(label)];
@@ -181,7 +181,7 @@ impl Sheet {
 }
 
 impl Line {
-    /// One of exact whole numbers that always stands in the table.
+    /// Creates a line of exact whole numbers that the table always has.
     pub(crate) fn new(
         section: impl Into<String>,
         label: impl Into<String>,

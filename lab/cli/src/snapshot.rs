@@ -1,5 +1,5 @@
-//! `brickyard snapshot`: one look at this host: would a request succeed, what could be had after
-//! cleaning, what mixes the blocks; and a picture.
+//! `brickyard snapshot`: this host's memory at one time: whether a request would succeed, how many
+//! blocks compaction and reclaim could make, what is in mixed page blocks; and a picture.
 
 pub(crate) mod figures;
 mod json;
@@ -25,17 +25,18 @@ use picture::Target;
 /// The options of `brickyard snapshot`.
 #[derive(Debug, Args)]
 pub(crate) struct Snapshot {
-    /// Draw a picture of every page: as FILE.png, as a page FILE.html that one can zoom, or both
-    /// into a folder. Needs root.
+    /// Draw a picture of every page: as FILE.png, as FILE.html that can be zoomed, or both in a
+    /// folder. Needs root.
     #[arg(long, short, value_name = "DIR|FILE.png|FILE.html")]
     output: Option<PathBuf>,
-    /// How the figures are printed.
+    /// The format of the figures.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
     format: String,
-    /// Tell why a request of this order would fail; the order of a huge page if not given.
+    /// Say whether a request of this order would succeed, and if not, why. [default: the order of a
+    /// huge page]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=18))]
     order: Option<u8>,
-    /// Read the files of another host, copied below this folder (DIR/proc/zoneinfo and so on).
+    /// Read another host's files, copied to this folder (DIR/proc/zoneinfo and so on).
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }
@@ -66,12 +67,12 @@ impl Snapshot {
     }
 }
 
-/// This host, or the one whose files lie below `root`.
+/// Returns this host, or the one whose files are below `root`.
 pub(crate) fn host(root: Option<&std::path::Path>) -> Host {
     root.map_or_else(Host::here, Host::at)
 }
 
-/// The order asked for, or that of a huge page, if this kernel keeps blocks of it.
+/// Returns the requested order, or that of a huge page; fails if this kernel has no blocks of it.
 pub(crate) fn chosen_order(look: &Look, asked: Option<u8>) -> anyhow::Result<Order> {
     let highest = look.zones.iter().map(|zone| zone.max_order).max();
     let highest = highest.unwrap_or(Order::DEFAULT_MAX);
@@ -81,13 +82,13 @@ pub(crate) fn chosen_order(look: &Look, asked: Option<u8>) -> anyhow::Result<Ord
     let order = Order::try_new(asked).filter(|&order| order <= highest);
     let wrong = || {
         Misuse::new(format!(
-            "--order {asked}: this host keeps blocks up to order {highest}"
+            "--order {asked}: this host has blocks up to order {highest}"
         ))
     };
     Ok(order.ok_or_else(wrong)?)
 }
 
-/// Looks at everything that this user may read, with a bar while it takes.
+/// Reads everything that this user may read, with a progress bar.
 fn look(host: &Host) -> anyhow::Result<Look> {
     let began = Instant::now();
     let now = || began.elapsed().as_nanos() as u64;

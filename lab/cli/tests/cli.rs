@@ -1,4 +1,4 @@
-//! The binary as a user drives it: what it prints, in which form, and how it ends.
+//! The binary as a user runs it: what it prints, in which format, and its exit codes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -39,7 +39,7 @@ fn quick(more: &[&str]) -> Output {
     brickyard(&[&QUICK, more].concat())
 }
 
-/// A table with the figures taken out: what a user sees of its form.
+/// A table with each number replaced by a 9, to compare its layout.
 fn form(table: &str) -> String {
     let mut form = String::new();
     let mut in_number = false;
@@ -99,7 +99,7 @@ fn help_lists_every_command_and_option() {
 }
 
 #[test]
-fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
+fn wrong_usage_ends_with_2_and_names_the_fix() {
     let cases: [(&[&str], &str); 18] = [
         (&["bench", "pagealloc", "--config", "nonesuch"], "vanilla"),
         (
@@ -145,7 +145,7 @@ fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
 }
 
 #[test]
-fn options_that_do_not_fit_together_end_with_2_and_a_way_out() {
+fn options_that_do_not_fit_together_end_with_2_and_name_the_fix() {
     let cases: [(&[&str], &str); 9] = [
         (
             &["--level", "zone", "--lock", "test-and-set"],
@@ -183,7 +183,7 @@ fn what_cannot_be_done_ends_with_1_before_anything_is_measured() {
     assert!(out.stdout.is_empty());
 }
 
-/// The quick run, with options of its own replaced.
+/// The quick run, with these options replaced or added.
 fn quick_with(arguments: &[&str]) -> Output {
     let mut all = QUICK.to_vec();
     for pair in arguments.chunks(2) {
@@ -308,7 +308,7 @@ fn the_table_has_the_form_of_2013() {
         .collect();
     assert_eq!(heads[0], "order-0 alloc-1");
     assert_eq!(heads[8], "order-0 total-4");
-    // The baseline's own gain is nothing.
+    // The gain of the baseline is 0.
     assert!(form(lines[2]).contains("9.9 (   9.9%)"), "{}", lines[2]);
 }
 
@@ -429,7 +429,7 @@ fn an_interrupted_run_keeps_the_rounds_that_are_done() {
     assert!(results["rows"][0]["n"].as_u64().unwrap() > 0);
 }
 
-/// The rows of a run's JSON, which must have ended well.
+/// The rows of the JSON of a run that must succeed.
 fn rows(out: &Output) -> Vec<Value> {
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let results: Value = serde_json::from_slice(&out.stdout).unwrap();
@@ -454,7 +454,7 @@ fn workloads_of(rows: &[Value], config: &str) -> Vec<String> {
 }
 
 #[test]
-fn yardsticks_stand_in_the_same_table() {
+fn yardsticks_are_in_the_same_table() {
     let config = "list-2007,fetch-add,array-stack";
     let rows = rows(&quick(&["--format", "json", "--config", config]));
     for name in config.split(',') {
@@ -488,7 +488,7 @@ fn options_with_several_values_are_combined() {
         "2",
     ]));
     let workloads = workloads_of(&rows, "list-2007");
-    // Two batches, and half of the pairs that remote frees would need are there with one thread.
+    // Two batches; remote frees need pairs of threads, so they have rows with two threads only.
     assert_eq!(workloads.len(), 2 * (2 * 3 + 2 * 2) * 2 * 2 * 2);
     for workload in [
         "order-0 batch-1",
@@ -516,7 +516,7 @@ fn remote_frees_cost_what_both_sides_do() {
         "--memory",
         "256M",
     ]));
-    // Each thread has a stack of its own, so there is nothing to be measured.
+    // Each thread has a stack of its own, so there is nothing to measure.
     assert_eq!(workloads_of(&rows, "array-stack"), [""; 0]);
     for config in ["vanilla", "magazine-2013"] {
         let workload = "order-0 batch-4 threads-4 remote-free";
@@ -531,7 +531,7 @@ fn remote_frees_cost_what_both_sides_do() {
 }
 
 #[test]
-fn what_does_not_fit_beside_what_is_taken_is_left_out_and_said_so() {
+fn what_does_not_fit_into_the_free_memory_is_left_out_with_a_warning() {
     // 64 MiB with 1 % free are 163 pages.
     let out = quick_with(&[
         "--format",
@@ -553,7 +553,7 @@ fn what_does_not_fit_beside_what_is_taken_is_left_out_and_said_so() {
     assert_eq!(workloads.len(), 7, "{workloads:?}");
     assert_eq!(workloads[6], "order-0 batch-64 fill-99");
 
-    // No huge block is free where half of the pages are taken at random; single pages are.
+    // Where half of the pages are taken at random, single pages are free, but no huge block.
     let out = quick_with(&[
         "--format",
         "json",
@@ -601,7 +601,7 @@ fn each_goal_has_its_rows() {
 }
 
 #[test]
-fn scarce_answers_every_question_for_every_size() {
+fn scarce_has_every_row_for_every_size() {
     let rows = rows(&brickyard(&[
         "bench",
         "scarce",
@@ -636,7 +636,7 @@ fn scarce_answers_every_question_for_every_size() {
 }
 
 #[test]
-fn fragmentation_is_told_for_every_configuration_and_repeats_by_its_seed() {
+fn fragmentation_has_every_configuration_and_repeats_by_its_seed() {
     let run = |seed: &str| {
         rows(&brickyard(&[
             "bench",
@@ -766,7 +766,7 @@ fn instructions_of_a_page_are_counted() {
         let line = line.unwrap_or_else(|| panic!("no {of} in:\n{csv}"));
         line.split(',').nth(6).unwrap().parse().unwrap()
     };
-    // An addition is some instructions, handing back none or so; an allocation is more.
+    // The yardstick's allocation is a few instructions, its free about none; ours is more.
     let yardstick = mean("fetch-add,order-0 batch-64 level-zone,alloc,instructions,lower,1,");
     assert!((1.0..=60.0).contains(&yardstick), "{csv}");
     assert!(

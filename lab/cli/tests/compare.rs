@@ -1,4 +1,4 @@
-//! `brickyard compare` as a user and as a CI job drive it: what it prints, and how it ends.
+//! `brickyard compare` as a user and a CI job run it: what it prints, and its exit codes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -9,8 +9,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Documents in a folder of their own, where the command runs: so the paths that it prints are the
-/// same everywhere.
+/// Documents in a folder in which the command runs, so that the paths that it prints are the same
+/// everywhere.
 struct Folder(TempDir);
 
 impl Folder {
@@ -76,13 +76,13 @@ fn rate(config: &str, workload: &str, samples: &[f64]) -> Value {
     json!({"config": config, "workload": workload, "metric": "rate", "unit": "ops/s", "better": "higher", "samples": samples})
 }
 
-/// Eight samples round a mean, one per mille of it apart.
+/// Eight samples around a mean, one per mille of it apart.
 fn round(mean: f64) -> Vec<f64> {
     let off = [-4.0, 3.0, -2.0, 1.0, 0.0, 2.0, -1.0, 1.0];
     off.iter().map(|off| mean + mean * off / 1000.0).collect()
 }
 
-/// A baseline with every kind of row, and what became of it.
+/// A baseline with every kind of row, and a document to compare with it.
 fn every_kind() -> [Value; 2] {
     let a = vec![
         time("x", "slower", &round(100.0)),
@@ -126,12 +126,12 @@ x / never got that far / rate  ops/s           n/a         3.000 (     n/a)  unc
 Gmean of B / A                                1.00          0.99 (   0.99%)
 
 8 rows: 1 worse, 1 better, 0 changed, 4 same, 2 unclear.
-Means; positive gains are better. Stars: they differ: exact rows (the same work on both sides, or nothing varies) at all, others by Welch's test, p < 0.05 after Holm's correction for 5 tests.
-worse, better: so, and by more than 2 %. unclear: a loss of more than 2 % is neither proven nor ruled out.
-Gmean: of 7 rows, lower is better; of a metric where higher is better, A / B.
+Means; positive gains are better. Stars: the sides differ: exact rows (the same work on both sides, or nothing varies) by any amount, others by Welch's test, p < 0.05 after Holm's correction for 5 tests.
+worse, better: the difference is proven and more than 2 %. unclear: a loss of more than 2 % is neither proven nor ruled out.
+Gmean: of 7 rows, lower is better; for metrics where higher is better, A / B is used.
 Only in A (1): x / gone / rate.
 Only in B (1): x / new / rate.
-1 of 8 rows differ by a single sample of a side, taken for exact as a replay's is; a single timing cannot be told from that. If they are timings, take more samples.
+1 of 8 rows differ, and one side has a single sample, which is taken as exact, like those of a replay; a single timing looks the same. If they are timings, take more samples.
 In 2 of 8 rows a loss above the threshold is neither proven nor ruled out (95 % interval of the gain): x / never got that far / rate (0 and 1 samples), x / noisy / time (-50.9 % to +38.9 %). Run again on a quiet machine, or take more samples.
 ";
 
@@ -166,7 +166,7 @@ fn statistics_are_shown_when_asked_for() {
     let (_, out, _) = outcome(&folder.both(&["--statistics", "--only", "e"]));
     let table: Vec<&str> = out.lines().skip(4).take(10).collect();
     assert_eq!(table.join("\n") + "\n", STATISTICS);
-    // The same documents give the same bytes.
+    // The same documents give the same output.
     let again = folder.both(&["--statistics", "--only", "e"]);
     assert_eq!(text(&again.stdout), out);
 }
@@ -242,7 +242,7 @@ fn the_very_same_samples_are_the_same_however_they_scatter() {
 }
 
 #[test]
-fn rows_that_are_lacking_can_be_a_failure() {
+fn missing_rows_can_be_a_failure() {
     let [a, b] = every_kind();
     let folder = Folder::of(&a, &b);
     let (code, out, err) = outcome(&folder.both(&["--complete"]));
@@ -252,7 +252,7 @@ fn rows_that_are_lacking_can_be_a_failure() {
         "{err}"
     );
     assert!(err.contains("1 of 8 rows got worse"), "{err}");
-    // What was not asked for is not lacking, and what B has besides does no harm.
+    // Rows that `--only` excludes are not missing, and more rows in B do no harm.
     let (code, _, err) = outcome(&folder.both(&["--complete", "--only", "alike"]));
     assert_eq!((code, err.as_str()), (Some(0), ""));
     let (code, ..) = outcome(&folder.both(&["--complete", "--only", "faster", "--only", "new"]));
@@ -274,7 +274,7 @@ fn the_threshold_and_the_level_decide() {
         code(&[&little[..], &["--threshold", "0.5"]].concat()),
         Some(1)
     );
-    // What is exact needs no test, and counts to the last unit.
+    // Exact rows need no test; any difference counts.
     let (exact, back) = (Folder::of(&b, &a), ["--only", "exact"]);
     assert_eq!(exact.both(&back).status.code(), Some(0));
     let strict = exact.both(&[&back[..], &["--threshold", "0"]].concat());
@@ -283,7 +283,7 @@ fn the_threshold_and_the_level_decide() {
 
 #[test]
 fn many_tests_are_corrected_for() {
-    // One row of forty that is different at p = 0.01 or so, which chance alone would bring.
+    // One row of forty differs at a p of about 0.01, which chance alone would explain.
     let samples = |shift: f64| [9.0, 10.0, 11.0, 10.5, 9.5, 10.0].map(|sample| sample + shift);
     let rows = |shift: f64| {
         let others = (0..39).map(|row| time("x", &format!("row {row}"), &samples(0.0)));
@@ -329,7 +329,7 @@ fn a_folder_stands_for_its_results() {
 }
 
 #[test]
-fn other_hosts_and_other_experiments_are_told() {
+fn different_hosts_and_experiments_are_noted() {
     let [a, mut b] = every_kind();
     b["experiment"] = json!("other");
     b["host"]["cpu"] = json!("Another CPU");
@@ -344,9 +344,9 @@ fn other_hosts_and_other_experiments_are_told() {
     );
 }
 
-/// Each with the words that say what to do.
+/// Each case has the words of the error that say what to do.
 #[test]
-fn what_cannot_be_compared_ends_with_2_and_a_way_out() {
+fn what_cannot_be_compared_ends_with_2_and_names_the_fix() {
     let [a, b] = every_kind();
     let folder = Folder::of(&a, &b);
     folder.write("text.json", "alloc 12.5\n");
@@ -385,16 +385,13 @@ fn what_cannot_be_compared_ends_with_2_and_a_way_out() {
             &["a.json", "lying.json"],
             "`mean` is 1, but the 8 samples give",
         ),
-        (&["a.json", "empty.json"], "none in the other"),
+        (&["a.json", "empty.json"], "the second none"),
         (&["a.json", "other.json"], "--config-a and --config-b"),
         (
             &["a.json", "cycles.json"],
             "a.json has it in ns, lower is better, cycles.json in cycles, lower is better",
         ),
-        (
-            &["a.json", "upside.json"],
-            "leave such rows out with --only",
-        ),
+        (&["a.json", "upside.json"], "exclude such rows with --only"),
         (
             &["a.json", "b.json", "--only", "nothing so"],
             "give another text to --only",
@@ -402,10 +399,10 @@ fn what_cannot_be_compared_ends_with_2_and_a_way_out() {
         (&["a.json", "b.json", "--config-a", "x"], "--config-b"),
         (
             &["a.json", "b.json", "--config-a", "z", "--config-b", "x"],
-            "no configuration `z`, but x",
+            "no configuration `z`; it has x",
         ),
-        (&["a.json", "b.json", "--threshold", "-1"], "from 0 on"),
-        (&["a.json", "b.json", "--threshold", "NaN"], "from 0 on"),
+        (&["a.json", "b.json", "--threshold", "-1"], "0 or more"),
+        (&["a.json", "b.json", "--threshold", "NaN"], "0 or more"),
         (&["a.json", "b.json", "--alpha", "1"], "between 0 and 1"),
         (&["a.json", "b.json", "--format", "xml"], "table, csv, json"),
         (
@@ -413,16 +410,16 @@ fn what_cannot_be_compared_ends_with_2_and_a_way_out() {
             "give --output another name",
         ),
     ];
-    for (arguments, way_out) in cases {
+    for (arguments, fix) in cases {
         let (code, out, err) = outcome(&folder.run(arguments));
         assert_eq!(code, Some(2), "{arguments:?}: {err}");
-        assert!(err.contains(way_out), "{arguments:?}: {err}");
+        assert!(err.contains(fix), "{arguments:?}: {err}");
         assert!(
             out.is_empty() && !err.contains("panicked"),
             "{arguments:?}: {err}"
         );
     }
-    // What was to be compared is still there.
+    // The compared document is unchanged.
     assert_eq!(
         fs::read_to_string(folder.path("b.json")).unwrap(),
         b.to_string()
@@ -475,7 +472,7 @@ fn hostile_numbers_and_names_do_no_harm() {
 }
 
 #[test]
-fn the_output_goes_where_it_is_asked_to() {
+fn the_output_goes_to_the_given_file() {
     let [a, b] = every_kind();
     let folder = Folder::of(&a, &b);
     let (code, out, err) = outcome(&folder.both(&["-o", "table.txt"]));
@@ -487,7 +484,7 @@ fn the_output_goes_where_it_is_asked_to() {
     assert!(err.contains("cannot write no/such/folder.txt"), "{err}");
 }
 
-/// A pipe that closes early is no failure, and does not hide one.
+/// A pipe that closes early is not a failure, and does not hide one.
 #[test]
 fn a_closed_pipe_does_not_change_the_verdict() {
     let [a, b] = every_kind();

@@ -1,5 +1,5 @@
-//! `brickyard compare` of rows that say how their samples came about: exact ones pair by pair,
-//! timed ones with room for what differs from run to run.
+//! `brickyard compare` of rows that say how their samples were made: exact rows pair by pair, timed
+//! rows with a tolerance for the difference between runs.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Runs `brickyard compare` on documents of these rows, which are called 0.json, 1.json and so on.
+/// Runs `brickyard compare` on documents with these rows, named 0.json, 1.json and so on.
 fn compare(documents: &[&[Value]], options: &[&str]) -> Output {
     let folder = TempDir::new().unwrap();
     for (number, rows) in documents.iter().enumerate() {
@@ -25,7 +25,7 @@ fn compare(documents: &[&[Value]], options: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The exit code of a comparison of two rows, and the row that the JSON has.
+/// Compares two rows; returns the exit code, and the row of the JSON.
 fn judged(a: Value, b: Value, options: &[&str]) -> (Option<i32>, Value) {
     let options = [&["--format", "json"], options].concat();
     let output = compare(&[&[a], &[b]], &options);
@@ -54,14 +54,14 @@ fn of_runs(mut row: Value, runs: &[u32]) -> Value {
     row
 }
 
-/// Six rounds round a mean, one percent of it apart.
+/// Six rounds around a mean, one percent of it apart.
 fn rounds(mean: f64) -> Vec<f64> {
     let off = [-2.0, 1.0, 0.0, 2.0, -1.0, 0.0];
     off.iter().map(|off| mean + mean * off / 100.0).collect()
 }
 
-/// Seeds that scatter by 3 %, each 10 % slower: a loss of the code, which no test of two heaps of
-/// samples sees.
+/// Seeds that scatter by 3 %, each 10 % slower: a loss of the code, which no test on unpaired
+/// samples would find.
 #[test]
 fn exact_rows_are_compared_pair_by_pair() {
     let (a, b) = ([100.0, 101.0, 103.0], [110.0, 111.1, 113.3]);
@@ -77,7 +77,7 @@ fn exact_rows_are_compared_pair_by_pair() {
         (code, &row["verdict"], &row["significant"]),
         (Some(0), &json!("same"), &json!(true))
     );
-    // The last digits are those of another machine's arithmetic.
+    // The last digits may differ by the machine's arithmetic.
     let (_, row) = judged(exact(&a), exact(&[100.0, 101.0 + 1e-9, 103.0]), &[]);
     assert_eq!(row["significant"], json!(false));
 }
@@ -94,7 +94,7 @@ fn only_runs_that_both_have_are_compared() {
         (&json!("same"), &json!(2), &json!(101.0))
     );
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("only those that both have"), "{text}");
+    assert!(text.contains("only the runs that both have"), "{text}");
 
     let other = of_runs(exact(&[7.0]), &[9]);
     let (code, row) = judged(a, other, &[]);
@@ -104,8 +104,8 @@ fn only_runs_that_both_have_are_compared() {
     );
 }
 
-/// Two runs of one build may differ so: the rounds of each agree well, and the means are 60 %
-/// apart.
+/// Two runs of one build may differ this much: the rounds of each agree well, and the means are
+/// 60 % apart.
 #[test]
 fn a_timed_row_of_one_run_must_be_beyond_what_runs_differ_by() {
     let (a, b) = (timed(&rounds(100.0)), timed(&rounds(160.0)));
@@ -120,7 +120,7 @@ fn a_timed_row_of_one_run_must_be_beyond_what_runs_differ_by() {
     assert_eq!((code, &row["verdict"]), (Some(1), &json!("worse")));
     let (code, row) = judged(b, a.clone(), &["--timed-threshold", "50"]);
     assert_eq!((code, &row["verdict"]), (Some(0), &json!("better")));
-    // A threshold for all is one for these too.
+    // The general threshold applies to these rows too.
     let worse = timed(&rounds(210.0));
     let (code, _) = judged(a, worse, &["--threshold", "150"]);
     assert_eq!(code, Some(0));
@@ -128,7 +128,7 @@ fn a_timed_row_of_one_run_must_be_beyond_what_runs_differ_by() {
 
 /// Twice the time is half the rate.
 #[test]
-fn rates_have_the_same_room_as_times() {
+fn rates_have_the_same_tolerance_as_times() {
     let rate = |mean| of_kind("timed", "higher", &rounds(mean));
     let (code, row) = judged(rate(100.0), rate(55.0), &[]);
     assert_eq!((code, &row["verdict"]), (Some(0), &json!("same")));
@@ -148,7 +148,7 @@ fn a_timing_is_never_exact() {
     );
     let (code, row) = judged(timed(&[42.0; 5]), timed(&[90.0; 5]), &[]);
     assert_eq!((code, &row["verdict"]), (Some(1), &json!("worse")));
-    // One timing has no scatter that anybody knows of.
+    // The scatter of a single timing is unknown.
     let (code, row) = judged(timed(&[42.0]), timed(&[420.0]), &[]);
     assert_eq!(
         (code, &row["verdict"], &row["test"]),
@@ -159,7 +159,7 @@ fn a_timing_is_never_exact() {
 }
 
 #[test]
-fn of_several_runs_each_is_a_sample() {
+fn each_of_several_runs_is_a_sample() {
     let run = |mean| vec![timed(&rounds(mean))];
     let a = [run(100.0), run(100.5), run(99.5)];
     let slower = [run(110.0), run(110.5), run(109.5)];
@@ -182,7 +182,7 @@ fn of_several_runs_each_is_a_sample() {
     assert_eq!((code, &row["verdict"]), (Some(0), &json!("unclear")));
     let output = compare(&[&a[0], &a[1]], &["--again-a", "0.json"]);
     assert_eq!(output.status.code(), Some(2));
-    // One run is not two.
+    // The same run twice is refused.
     let twice = ["--again-a", "./0.json", "--again-b", "1.json"];
     let output = compare(&[&a[0], &a[1]], &twice);
     assert_eq!(output.status.code(), Some(2));
@@ -204,7 +204,7 @@ fn from_zero_there_is_no_percentage() {
     );
     let (code, row) = judged(exact(&[0.0]), exact(&[0.0]), &["--fail-on-changed"]);
     assert_eq!((code, &row["verdict"]), (Some(0), &json!("same")));
-    // To zero there is one.
+    // A change to zero has a percentage.
     let (code, row) = judged(
         of_kind("exact", "higher", &[5.0]),
         of_kind("exact", "higher", &[0.0]),
@@ -217,7 +217,7 @@ fn from_zero_there_is_no_percentage() {
 }
 
 #[test]
-fn where_neither_way_is_better_nothing_is_worse() {
+fn where_neither_direction_is_better_nothing_is_worse() {
     let size = |samples: &[f64]| of_kind("exact", "neither", samples);
     let options = ["--format", "json"];
     let output = compare(&[&[size(&[7.0])], &[size(&[14.0])]], &options);
@@ -229,16 +229,16 @@ fn where_neither_way_is_better_nothing_is_worse() {
         (&json!("changed"), &Value::Null, &json!("neither"))
     );
     assert_eq!(document["gmean"], Value::Null);
-    // An older document says that less is better.
+    // In an older document, lower is better.
     let (code, row) = judged(exact(&[7.0]), size(&[14.0]), &[]);
     assert_eq!((code, &row["verdict"]), (Some(0), &json!("changed")));
     let (code, row) = judged(exact(&[7.0]), size(&[7.0]), &[]);
     assert_eq!((code, &row["verdict"]), (Some(0), &json!("same")));
 }
 
-/// What the subcommands print says which kind it is.
+/// The rows that the subcommands print have the right kind.
 #[test]
-fn documents_say_how_their_samples_came_about() {
+fn documents_say_how_their_samples_were_made() {
     for (arguments, kind) in [
         (
             &["bench", "fragmentation", "--memory", "64M", "--rounds", "1"][..],

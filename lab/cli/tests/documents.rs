@@ -1,5 +1,5 @@
-//! The documents: every link leads somewhere, every page is in the book, every command in them is
-//! one that the program takes, and every Rust block is compiled and run.
+//! The documents: every link has a target, every page is in the book, the program accepts every
+//! command in them, and every Rust block is compiled and run.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All documents of the project, from its root on.
+/// All documents of the project, as paths from its root.
 fn documents() -> Vec<PathBuf> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
@@ -39,7 +39,7 @@ fn read(path: &Path) -> String {
 /// A fenced block: its language, and its lines.
 type Block = (String, Vec<String>);
 
-/// The text outside of code, and the blocks of code.
+/// Splits a document into the text outside of code, and the blocks of code.
 fn parts(path: &Path) -> (String, Vec<Block>) {
     let (mut prose, mut blocks) = (String::new(), Vec::new());
     let mut inside: Option<Block> = None;
@@ -55,12 +55,12 @@ fn parts(path: &Path) -> (String, Vec<Block>) {
         }
     }
     assert!(inside.is_none(), "{}: a block has no end", path.display());
-    // What stands between backticks is no link.
+    // Text between backticks is not a link.
     let prose = prose.split('`').step_by(2).collect::<Vec<_>>().join("`");
     (prose, blocks)
 }
 
-/// How a heading is linked to: as GitHub and mdbook have it.
+/// Returns the anchor of a heading, by the rules of GitHub and mdbook.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     text.chars()
@@ -74,7 +74,7 @@ fn links(prose: &str) -> impl Iterator<Item = &str> {
     targets.filter_map(|rest| rest.split(')').next())
 }
 
-/// `path` without `..` in it.
+/// Returns `path` with each `..` resolved.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -88,7 +88,7 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_a_target() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for document in documents() {
@@ -116,7 +116,7 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn the_book_has_every_page_and_leads_out_of_itself_nowhere() {
+fn the_book_has_every_page_and_no_link_out_of_the_book() {
     let book = Path::new("docs/book");
     let summary = parts(&book.join("SUMMARY.md")).0;
     let listed: BTreeSet<_> = links(&summary).map(|link| book.join(link)).collect();
@@ -131,13 +131,13 @@ fn the_book_has_every_page_and_leads_out_of_itself_nowhere() {
             let file = link.split('#').next().unwrap();
             let target = plain(&page.parent().unwrap().join(file));
             assert!(target.starts_with(book), "{}: {link}", page.display());
-            // The book calls such a page `index`, and links to it stay as they are.
+            // mdbook renames such a page to `index`, but does not change links to it.
             assert!(!target.ends_with("README.md"), "{}: {link}", page.display());
         }
     }
 }
 
-/// The words of a line as a shell has them, up to where it sends the output elsewhere.
+/// Splits a line into words as a shell does, up to the first redirection or separator.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for letter in line.chars() {
@@ -157,7 +157,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The arguments of `brickyard` in a line of a shell block, if it is one that calls it.
+/// Returns the arguments of `brickyard` in a line of a shell block, if the line calls it.
 fn arguments(line: &str) -> Option<Vec<String>> {
     let words = words(line);
     let start = words.iter().position(|word| {
@@ -178,7 +178,7 @@ fn arguments(line: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn every_command_is_one_that_the_program_takes() {
+fn the_program_accepts_every_command() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for document in documents() {
@@ -189,7 +189,7 @@ fn every_command_is_one_that_the_program_takes() {
                 count += 1;
                 let arguments = [&["brickyard".to_owned()], &called[..]].concat();
                 let taken = brickyard_cli::command().try_get_matches_from(arguments);
-                // `--help` is no error.
+                // `--help` is not an error.
                 if let Some(why) = taken.err().filter(clap::Error::use_stderr) {
                     let document = document.display();
                     wrong.push(format!("{document}: {called:?}: {why}"));
@@ -202,7 +202,7 @@ fn every_command_is_one_that_the_program_takes() {
 }
 
 #[test]
-fn lines_of_a_shell_are_read_as_a_shell_reads_them() {
+fn lines_are_split_as_a_shell_splits_them() {
     let of = |line| arguments(line).unwrap_or_default().join("|");
     assert_eq!(of("sudo brickyard watch # now"), "watch");
     assert_eq!(of("X=1 target/lab/brickyard info 'a b' | less"), "info|a b");
@@ -219,7 +219,7 @@ fn lines_of_a_shell_are_read_as_a_shell_reads_them() {
     assert!(nonsense.is_err());
 }
 
-/// Rust blocks are tests of the crate that includes their documents.
+/// The crate that includes the documents runs their Rust blocks as tests.
 #[test]
 fn every_document_with_rust_in_it_is_compiled() {
     let included = read(Path::new("lab/oracle/src/documents.rs"));

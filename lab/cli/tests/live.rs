@@ -1,4 +1,4 @@
-//! From a running kernel to the picture: a trace recorded here and now goes through `info`,
+//! From a running kernel to the picture: a trace is recorded on this host, and goes through `info`,
 //! `replay` and the page.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
@@ -16,7 +16,7 @@ fn brickyard(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The standard output of a run that must succeed.
+/// Returns the standard output of a run that must succeed.
 fn done(arguments: &[&str]) -> String {
     let output = brickyard(arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -25,7 +25,7 @@ fn done(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_trace_of_this_host_goes_all_the_way() {
+fn a_trace_of_this_host_is_recorded_summarized_and_replayed() {
     let missing = if !geteuid().is_root() {
         Some("recording needs root")
     } else if !Path::new("/sys/kernel/tracing/events/kmem/mm_page_alloc").exists() {
@@ -56,7 +56,7 @@ fn a_trace_of_this_host_goes_all_the_way() {
     let info: serde_json::Value = serde_json::from_str(&info).unwrap();
     assert!(info.is_object());
 
-    // On this very host, in the state that it was in, and on a small machine.
+    // On the recorded host, in its recorded state, and on a small machine.
     let table = done(&["replay", &trace, "--config", "list-2007,brickyard"]);
     assert!(table.contains("replayed on that host"), "{table}");
     let small = [

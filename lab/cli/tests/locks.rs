@@ -1,5 +1,5 @@
-//! `bench locks` as a user drives it: its table, its rows, what follows from the policies whatever
-//! the machine, and how it refuses.
+//! `bench locks` as a user runs it: its table, its rows, what the policies imply on any machine,
+//! and its errors.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -37,7 +37,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The document of a run that must have ended well.
+/// The document of a run that must succeed.
 fn document(more: &[&str]) -> Value {
     let out = locks(&[&["--format", "json"], more].concat());
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
@@ -58,7 +58,7 @@ fn samples(document: &Value, column: &str, workload: &str, metric: &str) -> Vec<
         .collect()
 }
 
-/// The text with the figures taken out and blanks made one.
+/// The text with each number replaced by a 9, and single spaces.
 fn form(table: &str) -> String {
     let mut form = String::new();
     for line in table.lines() {
@@ -121,9 +121,9 @@ fn rows_have_their_samples_and_the_steps_between_them() {
             let of = |metric| samples(&document, column, &workload, metric);
             assert!(of("time").iter().all(|&us| us > 0.0));
             let least = 1.0 / f64::from(threads);
-            // The index is a quotient: the last digit may be off.
-            let alike = least - 1e-9..=1.0 + 1e-9;
-            assert!(of("fairness").iter().all(|index| alike.contains(index)));
+            // Room for rounding: the index is a quotient.
+            let allowed = least - 1e-9..=1.0 + 1e-9;
+            assert!(of("fairness").iter().all(|index| allowed.contains(index)));
             for names in [
                 ["wait-p50", "wait-p99", "wait-p99.9"],
                 ["hold-p50", "hold-p99", "hold-p99.9"],
@@ -139,13 +139,13 @@ fn rows_have_their_samples_and_the_steps_between_them() {
     assert_eq!(steps[0]["before"], "hold");
     assert_eq!(steps[0]["metric"], "time");
     assert!(steps[0]["speedup"].as_f64().unwrap() > 0.0);
-    // Two pairs cannot say anything.
+    // Two pairs cannot be significant.
     assert!(steps.iter().all(|step| step["significant"] == false));
     assert!(steps.iter().all(|step| step["p"].as_f64().unwrap() >= 0.5));
 }
 
 #[test]
-fn bulks_are_the_same_whatever_the_lock_and_holds_are_not() {
+fn bulks_are_the_same_for_every_lock_and_holds_are_not() {
     let document = document(&["--threads", "1"]);
     let of = |column, metric| samples(&document, column, "bursts-128 threads-1", metric);
     for metric in ["taken", "taken-deviation", "taken-order", "given"] {
@@ -155,11 +155,11 @@ fn bulks_are_the_same_whatever_the_lock_and_holds_are_not() {
     }
     let taken = of("hold", "taken")[0];
     assert!(taken > 6.0 && taken < 7.0, "{taken} pages a bulk of 7");
-    // A block of order 1 each burst among some 18 bulks of order 0.
+    // One block of order 1 per burst, among some 18 bulks of order 0.
     let order = of("hold", "taken-order")[0];
     assert!(order > 0.03 && order < 0.1, "{order}");
-    // Each page taken and given back has a hold of its own, where one hold serves seven; nobody
-    // waits, so nothing is given up.
+    // With `release` each page allocated and freed has a hold of its own; otherwise one hold serves
+    // seven. Nobody waits, so no lock is yielded.
     let (hold, release) = (of("hold", "holds")[0], of("release", "holds")[0]);
     assert!(
         hold < 0.4 && release > 1.0 && release < 2.0,
@@ -171,7 +171,7 @@ fn bulks_are_the_same_whatever_the_lock_and_holds_are_not() {
 }
 
 #[test]
-fn columns_are_those_asked_for_in_their_order() {
+fn columns_are_the_named_ones_in_their_order() {
     let columns = "ticket,ticket+yield,hold";
     let document = document(&["--threads", "1", "--columns", columns, "--batch", "31"]);
     let before: Vec<_> = document["steps"].as_array().unwrap()[..2]
@@ -203,7 +203,7 @@ fn csv_has_the_steps_in_columns() {
 }
 
 #[test]
-fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
+fn wrong_usage_ends_with_2_and_names_the_fix() {
     let cases: [(&[&str], &str); 11] = [
         (&["--columns", "hold,hold"], "twice"),
         (&["--columns", "spin"], "ticket+yield+own-line"),
@@ -229,7 +229,7 @@ fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
 }
 
 #[test]
-fn help_says_what_each_option_does() {
+fn help_has_every_option() {
     let help = text(&locks(&["--help"]).stdout);
     for option in [
         "--columns",

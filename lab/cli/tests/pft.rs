@@ -1,4 +1,4 @@
-//! `bench pft` as a user drives it: its table, its rows, and how it refuses.
+//! `bench pft` as a user runs it: its table, its rows, and its errors.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -42,7 +42,7 @@ fn the_table_has_the_form_of_mmtests() {
             "frees/cpu-2"
         ]
     );
-    // The baseline's own gain is nothing.
+    // The gain of the baseline is 0.
     assert_eq!(lines[2][2..4], ["(", "0.00%)"]);
 }
 
@@ -50,7 +50,7 @@ fn the_table_has_the_form_of_mmtests() {
 fn every_configuration_and_the_yardstick_clear_all_their_pages() {
     let mut names = Configuration::ALL.map(Configuration::name).to_vec();
     names.push("array-stack");
-    // Shares that are not all the same.
+    // Three threads, so that their shares are not all equal.
     let config = names.join(",");
     let arguments = [
         "--passes",
@@ -77,7 +77,7 @@ fn every_configuration_and_the_yardstick_clear_all_their_pages() {
 }
 
 #[test]
-fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
+fn wrong_usage_ends_with_2_and_names_the_fix() {
     let cases: [(&[&str], &str); 8] = [
         (&["--config", "nonesuch"], "magazine-2013"),
         (&["--config", "nonesuch"], "array-stack"),
@@ -98,7 +98,7 @@ fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
 }
 
 #[test]
-fn help_says_what_each_option_does() {
+fn help_has_every_option() {
     let help = text(&pft(&["--help"]).stdout);
     for option in [
         "--config",

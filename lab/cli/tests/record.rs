@@ -1,5 +1,5 @@
-//! `brickyard record` as a user drives it: what it refuses, what it records where this machine lets
-//! it, and that it leaves the host's tracing as it was.
+//! `brickyard record` as a user runs it: what it refuses, what it records where this machine allows
+//! it, and that it does not change the host's tracing settings.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -29,7 +29,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Says why nothing can be recorded here, if so.
+/// Returns true if nothing can be recorded here, and prints why.
 fn cannot_record() -> bool {
     let missing = if !geteuid().is_root() {
         "recording needs root"
@@ -108,7 +108,7 @@ fn has_name(trace: &Trace, name: &str) -> bool {
 }
 
 #[test]
-fn what_is_asked_for_wrongly_exits_with_2() {
+fn wrong_usage_exits_with_2() {
     let folder = Folder::new("wrong");
     let file = folder.file();
     let wrong: [(&[&str], &str); 6] = [
@@ -129,11 +129,11 @@ fn what_is_asked_for_wrongly_exits_with_2() {
 }
 
 #[test]
-fn a_command_that_is_not_there_is_told_before_anything_begins() {
+fn a_missing_command_is_reported_before_anything_begins() {
     let folder = Folder::new("no-command");
     let run = brickyard(&["-o", &folder.file(), "no-such-command-anywhere"]);
     assert_eq!(run.status.code(), Some(1));
-    assert!(text(&run.stderr).contains("there is no command no-such-command-anywhere"));
+    assert!(text(&run.stderr).contains("command not found: no-such-command-anywhere"));
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
@@ -145,7 +145,7 @@ fn without_root_the_error_names_the_fix() {
         assert!(text(&run.stderr).contains("sudo"), "{run:?}");
         return;
     }
-    // As root: by way of somebody else, if there is a way.
+    // As root: as another user, if possible.
     let folder = Folder::new("user");
     let binary = folder.0.join("brickyard");
     fs::copy(env!("CARGO_BIN_EXE_brickyard"), &binary).unwrap();
@@ -159,18 +159,18 @@ fn without_root_the_error_names_the_fix() {
             assert_eq!(run.status.code(), Some(1), "{run:?}");
             assert!(text(&run.stderr).contains("sudo"), "{run:?}");
         }
-        other => println!("skipped: cannot become somebody else: {other:?}"),
+        other => println!("skipped: cannot become another user: {other:?}"),
     }
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_told() {
+fn a_missing_folder_is_reported() {
     let run = brickyard(&["-o", "/no-such-folder/trace.parquet", "true"]);
     assert_eq!(run.status.code(), Some(1));
     assert!(text(&run.stderr).contains("/no-such-folder"), "{run:?}");
 }
 
-/// One test for all recordings, so that they do not run side by side and see each other's settings.
+/// One test for all recordings, so that they do not run in parallel and see each other's settings.
 #[test]
 fn recordings_are_whole_and_leave_nothing_behind() {
     if cannot_record() {
@@ -183,8 +183,8 @@ fn recordings_are_whole_and_leave_nothing_behind() {
     for signal in [Signal::INT, Signal::TERM] {
         a_signal_keeps_the_recording(signal);
     }
-    two_signals_throw_it_away();
-    what_was_killed_is_cleared_by_the_next();
+    two_signals_discard_the_recording();
+    the_instance_of_a_killed_recording_is_removed_by_the_next();
     assert_eq!(settings(), before);
 }
 
@@ -218,7 +218,7 @@ fn a_command_is_recorded() {
     assert!(header.start.zoneinfo.contains("spanned") && header.end.vmstat.contains("pgfree"));
     assert!(header.page_block_order > 0);
 
-    // Every page of the file was asked for by the one who wrote it.
+    // Every page of the file was allocated by the process that wrote it.
     let frames: usize = trace
         .events
         .iter()
@@ -227,7 +227,7 @@ fn a_command_is_recorded() {
         .sum();
     assert!(frames >= (16 << 20) / 4096, "{frames}");
 
-    // The states cover memory without overlap, and no event is one that they know.
+    // The runs of states do not overlap, and all of the start are older than those of the end.
     for states in [&trace.start, &trace.end] {
         assert!(!states.is_empty());
         assert!(states.is_sorted_by(|a, b| a.frame + a.frames <= b.frame));
@@ -276,7 +276,7 @@ fn a_failed_command_is_a_good_recording() {
     assert!(has_name(&trace, "sh"));
 }
 
-/// Starts a recording of a long command, and waits until that runs.
+/// Starts a recording of a long command, and waits until the command runs.
 fn started(folder: &Folder) -> (std::process::Child, Pid) {
     let mark = folder.0.join("mark");
     let script = format!(
@@ -313,28 +313,28 @@ fn a_signal_keeps_the_recording(signal: Signal) {
     assert_eq!(folder.names(), ["trace.parquet"]);
 }
 
-fn two_signals_throw_it_away() {
+fn two_signals_discard_the_recording() {
     let folder = Folder::new("twice");
     let (child, _) = started(&folder);
     let pid = child.id();
-    // One signal may swallow another of its kind, so they are different ones.
+    // Two pending signals of one kind are merged, so these differ.
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
     let run = child.wait_with_output().unwrap();
     assert_eq!(run.status.code(), Some(1), "{run:?}");
-    assert!(text(&run.stderr).contains("thrown away"), "{run:?}");
+    assert!(text(&run.stderr).contains("discarded"), "{run:?}");
     assert_eq!(instances(pid), Vec::<String>::new());
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
-fn what_was_killed_is_cleared_by_the_next() {
+fn the_instance_of_a_killed_recording_is_removed_by_the_next() {
     let folder = Folder::new("killed");
     let (mut child, command) = started(&folder);
     let pid = child.id();
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     child.wait().unwrap();
     kill_process(command, Signal::KILL).unwrap();
-    assert_eq!(instances(pid).len(), 1, "nobody could remove it");
+    assert_eq!(instances(pid).len(), 1, "no process was left to remove it");
     let run = brickyard(&["-o", &folder.file(), "true"]);
     assert_eq!(run.status.code(), Some(0), "{run:?}");
     assert_eq!(instances(pid), Vec::<String>::new());

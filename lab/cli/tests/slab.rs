@@ -1,5 +1,5 @@
-//! `brickyard bench slab` as a user drives it: what it prints, what it leaves out and why, and how
-//! it ends.
+//! `brickyard bench slab` as a user runs it: what it prints, what it leaves out and why, and its
+//! exit codes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -45,7 +45,7 @@ fn slab_has_a_row_for_each_workload_and_heap() {
     assert_eq!(results["experiment"], "slab");
     let rows = results["rows"].as_array().unwrap();
     for config in ["system", "floor", "floor-dynamic"] {
-        // The samples of a row, wherever its threads were.
+        // The samples of a row, wherever its threads ran.
         let samples = |workload: &str, metric: &str| -> usize {
             let of_row = |row: &&Value| {
                 row["config"] == config
@@ -74,13 +74,13 @@ fn slab_has_a_row_for_each_workload_and_heap() {
             assert_eq!(samples("socket threads-1", "masking"), 2, "{config}");
             assert_eq!(samples("tail size-48", "p99.99"), 2, "{config}");
         }
-        // One thread has nobody to swap with.
+        // One thread has no partner to swap with.
         assert_eq!(samples("swap threads-1", "swap"), 0, "{config}");
     }
 }
 
 #[test]
-fn slab_tells_the_memory_of_each_heap() {
+fn slab_measures_the_memory_of_each_heap() {
     let out = slab(&[
         "--config",
         "system,floor",
@@ -101,16 +101,16 @@ fn slab_tells_the_memory_of_each_heap() {
             .as_f64()
             .unwrap()
     };
-    // What lives is resident, whatever else is.
+    // At least the live memory is resident.
     assert!(mean("peak") > 7.0 && mean("refilled") > 8.0);
     assert!(mean("rate") > 0.0);
     assert!(mean("at-rest") <= 100.0);
-    // Fixed buffers hold nothing that could be looked at.
+    // Fixed buffers have no memory to measure.
     assert!(!text(&out.stdout).contains("floor"));
 }
 
 #[test]
-fn a_preloaded_library_is_who_answers() {
+fn a_preloaded_library_is_measured() {
     let library = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
     if !std::path::Path::new(library).exists() {
         println!("skipped: {library} is not installed");
@@ -138,8 +138,8 @@ fn a_preloaded_library_is_who_answers() {
 }
 
 #[test]
-fn a_library_that_the_loader_leaves_out_is_no_row_and_an_error() {
-    // A file, but no library.
+fn a_library_that_the_loader_ignores_has_no_row_and_is_an_error() {
+    // A file that is not a library.
     let path = std::env::temp_dir().join(format!("brickyard-no-library-{}", std::process::id()));
     std::fs::write(&path, "text").unwrap();
     let mine = format!("mine={}", path.display());
@@ -159,10 +159,10 @@ fn a_library_that_the_loader_leaves_out_is_no_row_and_an_error() {
     assert_eq!(out.status.code(), Some(1));
     let error = text(&out.stderr);
     assert!(
-        error.contains("mine.so, local batch-1") && error.contains("did not take"),
+        error.contains("mine.so, local batch-1") && error.contains("did not load"),
         "{error}"
     );
-    // The others are not lost by it.
+    // The other rows are not lost.
     let csv = text(&out.stdout);
     assert!(
         csv.contains("floor,local") && !csv.contains("mine"),
@@ -171,7 +171,7 @@ fn a_library_that_the_loader_leaves_out_is_no_row_and_an_error() {
 }
 
 #[test]
-fn what_is_asked_of_slab_wrongly_ends_with_2_and_a_way_out() {
+fn wrong_usage_ends_with_2_and_names_the_fix() {
     let cases: [(&[&str], &str); 15] = [
         (&["--config", "nonesuch"], "system, floor"),
         (&["--config", "nonesuch.so"], "jemalloc.so"),
@@ -181,7 +181,7 @@ fn what_is_asked_of_slab_wrongly_ends_with_2_and_a_way_out() {
             &["--preload", "mine=/nonexistent.so"],
             "give the path of a shared library",
         ),
-        (&["--preload", "=/bin/sh"], "cannot be a column's name"),
+        (&["--preload", "=/bin/sh"], "cannot be the name of a column"),
         (&["--workload", "nothing"], "refill"),
         (
             &["--workload", "swap", "--threads", "1"],
@@ -238,7 +238,7 @@ fn instructions_of_a_hit_are_counted() {
         let row = format!("system,{row},instructions,lower,1,");
         assert!(csv.contains(&row), "no {row} in:\n{csv}");
     }
-    // Handing out a fixed buffer is a few instructions, taking it back none or so.
+    // Returning a fixed buffer is a few instructions, freeing it about none.
     let floor = csv
         .lines()
         .find(|line| line.starts_with("floor,hits size-64,free"));

@@ -1,5 +1,5 @@
-//! `brickyard import` and `brickyard info` as a user drives them. The expected output is in
-//! `tests/trace/`; `BRICKYARD_BLESS=1` writes it anew.
+//! `brickyard import` and `brickyard info` as a user runs them. The expected output is in
+//! `tests/trace/`; `BRICKYARD_BLESS=1` rewrites it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -134,7 +134,7 @@ fn golden(name: &str, found: &str) {
 }
 
 #[test]
-fn info_in_every_form() {
+fn info_in_every_format() {
     let (_folder, path) = written(&trace());
     let path = path.to_str().unwrap();
     for (form, name) in [
@@ -149,7 +149,7 @@ fn info_in_every_form() {
 }
 
 #[test]
-fn what_a_trace_says_cannot_speak_to_the_terminal() {
+fn escape_sequences_in_a_trace_are_not_printed() {
     let (_folder, path) = written(&trace());
     let output = brickyard(&["info", path.to_str().unwrap()]);
     assert!(!output.stdout.contains(&0x1b));
@@ -157,7 +157,7 @@ fn what_a_trace_says_cannot_speak_to_the_terminal() {
 }
 
 #[test]
-fn json_is_json_and_csv_has_as_many_fields_as_its_head() {
+fn json_is_json_and_csv_has_as_many_fields_as_its_header() {
     let (_folder, path) = written(&trace());
     let path = path.to_str().unwrap();
     let json = brickyard(&["info", path, "--format", "json", "--top", "1"]).stdout;
@@ -171,7 +171,7 @@ fn json_is_json_and_csv_has_as_many_fields_as_its_head() {
 }
 
 #[test]
-fn an_empty_trace_is_told_too() {
+fn an_empty_trace_has_a_summary_too() {
     let (_folder, path) = written(&Trace::default());
     for form in ["table", "csv", "json"] {
         let output = brickyard(&["info", path.to_str().unwrap(), "--format", form]);
@@ -180,7 +180,7 @@ fn an_empty_trace_is_told_too() {
 }
 
 #[test]
-fn senseless_host_texts_are_noted() {
+fn malformed_host_texts_are_noted() {
     let mut trace = trace();
     trace.header.start.buddyinfo = "Node 0, zone Normal 18446744073709551615 1\n".to_owned();
     trace.header.end.buddyinfo = "Node 0, zone Normal x\n".to_owned();
@@ -189,7 +189,7 @@ fn senseless_host_texts_are_noted() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let table = text(&output.stdout);
     assert!(
-        table.contains("buddyinfo at the start has more memory than there can be"),
+        table.contains("buddyinfo at the start has an impossible amount of memory"),
         "{table}"
     );
     assert!(
@@ -199,7 +199,7 @@ fn senseless_host_texts_are_noted() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused_with_the_way_out() {
+fn a_file_that_is_not_a_trace_is_refused_with_the_fix() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x");
     let cases: [(&[u8], &str); 4] = [
@@ -277,7 +277,7 @@ fn text_is_imported_from_a_file_and_from_a_pipe() {
         told.contains("2 events in 0.000 s (1 allocations, 1 frees"),
         "{told}"
     );
-    assert!(told.contains("5 events were lost"), "{told}");
+    assert!(told.contains("the tracer lost 5 events"), "{told}");
     assert!(told.contains("line 4: it has no pfn="), "{told}");
     let from_file = file::read(&output).unwrap();
     assert_eq!(from_file.header.lost, [Lost { cpu: 0, events: 5 }]);

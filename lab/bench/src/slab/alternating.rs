@@ -1,10 +1,9 @@
-//! How much more one loop takes than another, where that is less than what the host's mood changes
-//! while a sample lasts.
+//! How much longer one loop takes than another, where the difference is smaller than the changes in
+//! the host's speed during a sample.
 //!
 //! The loops take turns in blocks that are much shorter than such a change: once through all of
-//! them and back again, so that what grows or shrinks evenly meanwhile is in each alike. The
-//! difference is taken within each such round, and of all rounds the median: one that was
-//! interrupted says nothing.
+//! them and back again, so that a steady drift affects each equally. The difference is taken within
+//! each such round, and the median over all rounds, so that an interrupted one does not matter.
 
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
@@ -13,10 +12,10 @@ use std::time::Instant;
 use super::crowd::{Clock, time};
 use crate::clock::cpu_of_this_thread;
 
-/// How long a block is, about: many calls, and few interrupts of a timer.
+/// The approximate time of a block: many calls, but few timer interrupts.
 pub(crate) const BLOCK: Duration = Duration::from_micros(50);
 
-/// Reads a clock of the calling thread.
+/// Returns a function that reads a clock of the calling thread.
 pub(crate) fn now(clock: Clock) -> impl Fn() -> Duration {
     let begun = Instant::now();
     move || match clock {
@@ -25,9 +24,9 @@ pub(crate) fn now(clock: Clock) -> impl Fn() -> Duration {
     }
 }
 
-/// How much more a block of each of `N` loops takes than one of the first, in ns: the median over
-/// so many rounds of each of so many threads at once. `thread` makes what runs a block on its
-/// thread, and says how long that took.
+/// Returns how much longer a block of each of `N` loops takes than one of the first, in ns: the
+/// median over so many rounds of each of so many threads in parallel. `thread` makes, on each
+/// thread, the function that runs a block and returns its time.
 pub(crate) fn differences<const N: usize, B: FnMut(usize) -> Duration>(
     threads: usize,
     rounds: u64,
@@ -44,7 +43,7 @@ pub(crate) fn differences<const N: usize, B: FnMut(usize) -> Duration>(
     medians(&all.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// How much more a block of each took than one of the first.
+/// Returns how much longer a block of each loop took than one of the first.
 fn round<const N: usize>(mut block: impl FnMut(usize) -> Duration) -> [f64; N] {
     let mut spent = [Duration::ZERO; N];
     for which in (0..N).chain((0..N).rev()) {
@@ -66,9 +65,9 @@ fn medians<const N: usize>(rounds: &[[f64; N]]) -> [f64; N] {
 mod tests {
     use super::*;
 
-    /// A host that gets slower all the time, by far more than the loops differ.
+    /// A host that gets slower steadily, by far more than the loops differ.
     #[test]
-    fn a_drift_is_in_all_loops_alike() {
+    fn a_drift_affects_all_loops_equally() {
         let [none, more, less] = differences(1, 20, || {
             let mut now = 0;
             move |which| {
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_that_was_interrupted_says_nothing() {
+    fn an_interrupted_round_does_not_matter() {
         let [_, more] = differences(2, 9, || {
             let mut blocks = 0;
             move |which| {

@@ -1,5 +1,5 @@
-//! Who can be compared, by name: our heaps, the system's, libraries that are loaded before the
-//! system's, the peers that whoever runs the lab has brought, and the yardsticks.
+//! What can be compared, by name: our heaps, the system's, libraries that are loaded before the
+//! system's, the peers that the caller of the lab adds, and the yardsticks.
 
 use std::alloc::System;
 use std::path::PathBuf;
@@ -11,25 +11,25 @@ use super::ours;
 use super::turn::{HeapPeer, HeapTaken, HeapTurn};
 use super::work::Workload;
 
-/// The heap that a preloaded library answers for.
+/// The heap that a preloaded library replaces.
 pub(crate) const SYSTEM: &str = "system";
 
-/// What counts instructions subtracts: the loop with nothing in it. Nobody can ask for it.
+/// The empty loop, which is subtracted from counts of instructions. Users cannot name it.
 pub(crate) const NOTHING: &str = "nothing";
 
 /// One column of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contestant {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// The heap that is asked for in its process.
+    /// The heap that its process uses.
     pub(crate) heap: String,
-    /// The library that is loaded there first.
+    /// The library that its process preloads.
     pub(crate) library: Option<PathBuf>,
 }
 
 impl Contestant {
-    /// A heap of the process, by its name.
+    /// Returns the contestant that is a heap of the process, by its name.
     #[must_use]
     pub fn heap(name: &str) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Contestant {
         }
     }
 
-    /// A library that is loaded before the system's malloc.
+    /// Returns the contestant that is a library loaded before the system's malloc.
     #[must_use]
     pub fn preloaded(name: &str, library: PathBuf) -> Self {
         Self {
@@ -49,14 +49,14 @@ impl Contestant {
         }
     }
 
-    /// Does it have rows of this workload?
+    /// Returns true if it has rows of this workload.
     pub(crate) fn takes_part_in(&self, workload: Workload) -> bool {
         let is_yardstick = [Floor.name(), FloorDynamic.name()].contains(&&*self.heap);
         !(is_yardstick && workload.is_about_memory())
     }
 }
 
-/// All heaps that a process can be asked for, in the order of their columns.
+/// Returns all heaps that can be named, in the order of their columns.
 pub fn heaps(peers: &[&'static dyn HeapPeer]) -> Vec<&'static dyn HeapPeer> {
     let system: &'static dyn HeapPeer = &SystemHeap;
     let mut all = ours::HEAPS.to_vec();
@@ -67,7 +67,7 @@ pub fn heaps(peers: &[&'static dyn HeapPeer]) -> Vec<&'static dyn HeapPeer> {
     all
 }
 
-/// The heap of this name, also those that nobody can ask for.
+/// Returns the heap of this name, also the internal one.
 pub fn heap(name: &str, peers: &[&'static dyn HeapPeer]) -> Option<&'static dyn HeapPeer> {
     if name == NOTHING {
         return Some(&Nothing);
@@ -75,8 +75,7 @@ pub fn heap(name: &str, peers: &[&'static dyn HeapPeer]) -> Option<&'static dyn 
     heaps(peers).into_iter().find(|heap| heap.name() == name)
 }
 
-/// The C family as the process has it: whoever the dynamic symbols `malloc`, `calloc` and `free`
-/// belong to.
+/// The malloc family of the process: that of the dynamic symbols `malloc`, `calloc` and `free`.
 #[derive(Debug)]
 struct SystemHeap;
 

@@ -1,9 +1,9 @@
-//! Threads that do the same thing at the same time, and how long they all take.
+//! Threads that do the same work at the same time, and the time they all take.
 //!
 //! A sample is the median of a few repeats. In each, every thread warms up with an eighth of its
-//! steps, waits for all the others, and does its steps; the time is from when the first began to
-//! when the last was done, or, by the other clock, what all of them spent on a CPU. How many steps
-//! fill the time that a sample is given is found out first, which warms up too.
+//! steps, waits for all the others, and does its steps. The time is from the first start to the
+//! last end, or, by the other clock, the CPU time of all threads. The number of steps that takes
+//! the time of a sample is measured first, which warms up too.
 
 use core::time::Duration;
 use std::sync::{Barrier, Mutex, PoisonError};
@@ -17,38 +17,36 @@ use crate::together::together;
 const REPEATS: u32 = 5;
 
 choices! {
-    /// What time is measured.
+    /// The clock of a measurement.
     pub enum Clock {
-        /// That of the wall: all that delays a thread counts, other programs too.
+        /// Wall time: everything that delays a thread counts, other programs too.
         Wall = "wall",
-        /// What threads spend on a CPU: other programs do not count, nor does waiting asleep for a
-        /// lock.
+        /// CPU time: other programs do not count, nor does sleeping while waiting for a lock.
         Cpu = "cpu",
     }
 }
 
-/// What a crowd spent.
+/// The time of a crowd of threads.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spent {
-    /// From the first one's beginning to the last one's end.
+    /// From the first start to the last end.
     pub(crate) wall: Duration,
-    /// All of them together on a CPU.
+    /// The CPU time of all threads.
     cpu: Duration,
 }
 
-/// What a step of one thread took, in ns.
+/// The time of a step of one thread, in ns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
-    /// As a thread sees it, by the clock on the wall: where there are more threads than CPUs, its
-    /// waiting for a CPU is in it.
+    /// The wall time of a thread: with more threads than CPUs, it includes waiting for a CPU.
     pub(crate) seen: f64,
-    /// On a CPU.
+    /// The CPU time.
     pub(crate) cpu: f64,
 }
 
 impl Step {
-    /// What it cost a CPU, by this clock. Threads beyond the CPUs wait for each other, which is not
-    /// counted.
+    /// Returns the cost of a step to a CPU, by this clock. With more threads than CPUs, waiting for
+    /// a CPU is not counted.
     pub(crate) fn cost(&self, clock: Clock, threads: usize) -> f64 {
         let cpus = cores();
         match clock {
@@ -58,7 +56,7 @@ impl Step {
     }
 }
 
-/// What a thread is told: how many steps, and when to begin.
+/// What a thread gets: how many steps, and when to begin.
 #[derive(Debug)]
 pub(crate) struct Pace<'a> {
     steps: u64,
@@ -67,8 +65,8 @@ pub(crate) struct Pace<'a> {
 }
 
 impl Pace<'_> {
-    /// Calls `work` with the number of steps to do, twice: to warm up, and, once all threads are
-    /// there, to measure.
+    /// Calls `work` with the number of steps to do, twice: to warm up, and, once all threads have
+    /// arrived, to measure.
     pub(crate) fn run(&self, mut work: impl FnMut(u64)) {
         work(self.steps / 8 + 1);
         self.start.wait();
@@ -78,16 +76,17 @@ impl Pace<'_> {
     }
 }
 
-/// Can a thread do its steps while the others are not there?
+/// Whether a thread can do its steps without the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     /// It can.
     Nobody,
-    /// It waits for them.
+    /// It waits for the others.
     Others,
 }
 
-/// What a step of one of so many threads costs a CPU, in ns, by this clock: see [`step`].
+/// Returns the cost to a CPU of a step of one of so many threads, in ns, by this clock: see
+/// [`step`].
 pub(crate) fn ns_a_step(
     threads: usize,
     need: Need,
@@ -97,9 +96,9 @@ pub(crate) fn ns_a_step(
     step(threads, need, least, thread).cost(clock, threads)
 }
 
-/// What a step of one of so many threads takes: by either clock the median of several repeats.
-/// `thread` is run on each thread with its number, and does its steps by [`Pace::run`]. A single
-/// thread is the one that calls this. `least` is the time that one CPU is given for all repeats.
+/// Returns the time of a step of one of so many threads: by either clock the median of several
+/// repeats. `thread` is run on each thread with its number, and does its steps by [`Pace::run`]. A
+/// single thread is the calling one. `least` is the time of all repeats on one CPU.
 pub(crate) fn step(
     threads: usize,
     need: Need,
@@ -108,10 +107,10 @@ pub(crate) fn step(
 ) -> Step {
     let share = least / REPEATS;
     let steps = match need {
-        // One thread alone is found out about more surely than many that wait for each other to be
+        // A single thread gives a better estimate than many that wait for each other to be
         // scheduled.
         Need::Nobody => steps_in(share, 1, |steps| time(1, steps, &thread).wall),
-        // To begin with, enough steps for what the threads wait for each other to be little of it.
+        // Begin with enough steps to make the threads' waiting for each other a small part.
         Need::Others => steps_in(share, 1024, |steps| time(threads, steps, &thread).wall),
     };
     let repeats: Vec<Spent> = (0..REPEATS)
@@ -128,11 +127,11 @@ pub(crate) fn step(
     }
 }
 
-/// How many steps fill the time, if `begin` of them do not.
+/// Returns how many steps take the time `share`, beginning with `begin` steps.
 fn steps_in(share: Duration, begin: u64, time: impl Fn(u64) -> Duration) -> u64 {
     let mut steps = begin;
     for _ in 0..MOST_DOUBLINGS {
-        // The shortest of three: another may have been interrupted.
+        // The shortest of three, since any of them may have been interrupted.
         let spent = (0..3).map(|_| time(steps)).min().unwrap_or(share);
         if spent >= share / 8 {
             let per_step = spent.as_nanos().max(1) as f64 / steps as f64;
@@ -143,10 +142,10 @@ fn steps_in(share: Duration, begin: u64, time: impl Fn(u64) -> Duration) -> u64 
     steps
 }
 
-/// A step that cost nothing at all would otherwise never fill the time.
+/// A limit for steps that take no time at all.
 const MOST_DOUBLINGS: u32 = 40;
 
-/// The time of so many steps on all threads at once.
+/// Returns the time of so many steps on all threads in parallel.
 pub(crate) fn time(threads: usize, steps: u64, thread: impl Fn(usize, &Pace<'_>) + Sync) -> Spent {
     let start = Barrier::new(threads);
     let spans = Mutex::new(Vec::with_capacity(threads));

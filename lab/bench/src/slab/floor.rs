@@ -1,10 +1,10 @@
-//! Two yardsticks: heaps that do nothing but hand out fixed buffers, so what a loop costs with them
-//! is what it costs by itself: zeroing, touching, counting, handing over.
+//! Two yardsticks: heaps that only return fixed buffers, so that a loop with them has only its own
+//! cost: zeroing, touching, counting, handing over.
 //!
-//! `floor` is inlined into the loop, as a `#[global_allocator]` may be. `floor-dynamic` is reached
-//! as the C family is: three functions whose addresses the loop loads when it runs, and that see
-//! nothing of the size but a number. Neither can hold more than one object of a size at a time, so
-//! the memory workloads have no row for them.
+//! `floor` is inlined into the loop, as a `#[global_allocator]` may be. `floor-dynamic` is called
+//! like the malloc family: three functions whose addresses the loop loads at run time, and for
+//! which the size is not a constant. Neither has more than one object of a size at a time, so the
+//! memory workloads have no row for them.
 
 use core::alloc::Layout;
 use core::cell::UnsafeCell;
@@ -12,17 +12,18 @@ use core::hint::black_box;
 
 use super::heap::{Content, Heap, HeapHandle};
 
-/// The largest object that a buffer holds.
+/// The largest object that fits into a buffer.
 pub const MOST_BYTES: u32 = 32 << 10;
 
 /// Four buffers: the four sizes of a socket have one each, since their binary logarithms differ in
-/// the last two bits. Invariant `buffer-of-a-size`: buffer `i` begins `i` times [`MOST_BYTES`] in,
-/// and is good for as many bytes and one line more.
+/// the last two bits. Invariant `buffer-of-a-size`: buffer `i` begins at offset `i` times
+/// [`STRIDE`], and has [`MOST_BYTES`] and one cache line more.
 #[derive(Debug)]
 #[repr(align(4096))]
 struct Buffers(UnsafeCell<[u8; BYTES]>);
 
-/// One line more each, so that they do not all fall into the same lines of the cache.
+/// The offset between buffers: one cache line more than [`MOST_BYTES`], so that they do not all map
+/// to the same lines of the cache.
 const STRIDE: usize = MOST_BYTES as usize + 64;
 const BYTES: usize = 4 * STRIDE;
 
@@ -34,12 +35,12 @@ impl Buffers {
     #[inline(always)]
     fn of(&self, bytes: usize) -> *mut u8 {
         let which = (bytes.max(1).ilog2() & 3) as usize;
-        // Only the start of one of the four can come out of this.
+        // The result is always the start of one of the four.
         self.0.get().cast::<u8>().wrapping_add(which * STRIDE)
     }
 }
 
-/// Inlined.
+/// The inlined yardstick.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Floor;
 
@@ -56,7 +57,7 @@ impl Heap for Floor {
 }
 
 // SAFETY: `buffer-of-a-size`, and the options allow no larger object; 4096 is a multiple of every
-// alignment that is asked for.
+// requested alignment.
 unsafe impl HeapHandle for FloorHandle {
     #[inline(always)]
     unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {
@@ -72,7 +73,7 @@ unsafe impl HeapHandle for FloorHandle {
     unsafe fn free(&mut self, _object: *mut u8, _layout: Layout) {}
 }
 
-/// Through addresses that are known only when it runs.
+/// The yardstick that is called through addresses known only at run time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FloorDynamic;
 

@@ -1,6 +1,6 @@
-//! What a heap gives back to the system once everything is freed. Four threads allocate 488 MiB in
-//! objects of 16 to 2048 bytes and free them in an order chosen at random. Then all of them wait,
-//! and nothing in this process runs any more, while who started it watches what is resident.
+//! How much memory a heap returns to the system once everything is freed. Four threads allocate
+//! 488 MiB in objects of 16 to 2048 bytes and free them in random order. Then all of them wait, and
+//! nothing in this process runs any more, while the parent process watches the resident memory.
 
 use std::panic::resume_unwind;
 use std::sync::{Barrier, Mutex, PoisonError};
@@ -38,14 +38,14 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
                 }));
                 random.shuffle(&mut live);
                 together.wait();
-                // All is looked at while it lives.
+                // The parent measures while all objects are live.
                 together.wait();
                 for object in live.drain(..).flatten() {
-                    // SAFETY: it came from this hand, and its first word was not written since.
+                    // SAFETY: it was taken from this hand, and its first word not written since.
                     unsafe { hand.give_as_it_says(object) };
                 }
                 together.wait();
-                // Nobody ends before all was looked at: a thread that ends gives back what it
+                // No thread ends before the last measurement, since a thread that ends returns its
                 // caches.
                 together.wait();
             }));
@@ -56,8 +56,8 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
         together.wait();
         let freed = live.and_then(|()| mark_at_rest("freed"));
         together.wait();
-        // The scope itself waits until they have done their work, not until they are gone: a heap
-        // that tidies up when the process ends would find threads that still do.
+        // The scope itself waits until they have done their work, not until they have ended: a heap
+        // that cleans up at the end of the process would then run beside ending threads.
         for one in threads {
             one.join().unwrap_or_else(|panic| resume_unwind(panic));
         }

@@ -1,12 +1,12 @@
-//! What the measured loops allocate from. The loops are compiled for each implementation, so a fast
-//! path that can be inlined into a program is inlined here too.
+//! What the measured loops allocate from. The loops are compiled for each implementation, so that a
+//! fast path that can be inlined into a program is inlined here too.
 
 use core::alloc::{GlobalAlloc, Layout};
 
-/// What an object is to hold when it is handed out.
+/// The requested content of a new object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// Anything.
+    /// Any content.
     Any,
     /// Zeroes.
     Zeroed,
@@ -14,35 +14,35 @@ pub enum Content {
 
 /// A heap that threads share.
 pub trait Heap: Sync {
-    /// How one thread reaches it.
+    /// One thread's access to it.
     type Handle<'h>: HeapHandle
     where
         Self: 'h;
 
-    /// The calling thread's way to the heap.
+    /// Returns the calling thread's access to the heap.
     fn handle(&self) -> Self::Handle<'_>;
 }
 
-/// One thread's way to a heap.
+/// One thread's access to a heap.
 ///
 /// # Safety
-/// What [`alloc`](Self::alloc) gives can be read and written as far as its layout reaches, is
-/// aligned as the layout says, and is zeroed where that is asked for.
+/// What [`alloc`](Self::alloc) returns can be read and written within its layout, is aligned as the
+/// layout says, and is zeroed if requested.
 pub unsafe trait HeapHandle {
-    /// An object; null where there is no memory.
+    /// Allocates an object; null if there is no memory.
     ///
     /// # Safety
-    /// The layout has a size.
+    /// The size of the layout is not 0.
     unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8;
 
-    /// Takes back an object.
+    /// Frees an object.
     ///
     /// # Safety
-    /// A handle of this heap gave the object with this layout, and nobody uses it any more.
+    /// A handle of this heap allocated the object with this layout, and it is not used any more.
     unsafe fn free(&mut self, object: *mut u8, layout: Layout);
 }
 
-// SAFETY: all comes from the handle behind it, which promises the same.
+// SAFETY: all objects come from the handle it refers to, which promises the same.
 unsafe impl<H: HeapHandle> HeapHandle for &mut H {
     #[inline(always)]
     unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {
@@ -57,11 +57,11 @@ unsafe impl<H: HeapHandle> HeapHandle for &mut H {
     }
 }
 
-/// A global allocator as a heap, called directly: the layout is known to it, also at the free.
+/// A global allocator as a heap, called directly: it gets the layout, also at the free.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Global<G>(pub G);
 
-/// A thread's way to a global allocator: the allocator.
+/// A thread's access to a global allocator: the allocator itself.
 #[derive(Debug)]
 pub struct GlobalHandle<'h, G>(&'h G);
 
@@ -82,7 +82,7 @@ unsafe impl<G: GlobalAlloc> HeapHandle for GlobalHandle<'_, G> {
     #[inline(always)]
     unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {
         match content {
-            // SAFETY: the caller promises that the layout has a size.
+            // SAFETY: the caller promises that the size of the layout is not 0.
             Content::Any => unsafe { self.0.alloc(layout) },
             // SAFETY: as above.
             Content::Zeroed => unsafe { self.0.alloc_zeroed(layout) },
@@ -91,8 +91,8 @@ unsafe impl<G: GlobalAlloc> HeapHandle for GlobalHandle<'_, G> {
 
     #[inline(always)]
     unsafe fn free(&mut self, object: *mut u8, layout: Layout) {
-        // SAFETY: the caller promises that it came from here with this layout, and is not used any
-        // more.
+        // SAFETY: the caller promises that it was allocated here with this layout, and is not used
+        // any more.
         unsafe { self.0.dealloc(object, layout) };
     }
 }

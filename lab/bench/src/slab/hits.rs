@@ -1,7 +1,6 @@
-//! Hits and nothing else, to be counted by valgrind: an object is allocated and freed again, each
-//! in a function of its own that is never inlined, so that the instructions of either can be told
-//! apart by name. What such a function costs by itself is counted with a heap that has nothing to
-//! do.
+//! Hits only, for valgrind to count: an object is allocated and freed again, each in a function of
+//! its own that is never inlined, so that the instructions of either can be selected by name. The
+//! cost of such a function itself is counted with a heap that does nothing.
 
 use core::alloc::Layout;
 
@@ -10,13 +9,13 @@ use super::objects::{Hand, Object, Shape};
 use super::turn::HeapTaken;
 use super::work::Work;
 
-/// The names that valgrind is told: parts of the symbols of the two functions.
+/// The names for valgrind: parts of the symbols of the two functions.
 pub(crate) const SIDES: [(&str, &str); 2] = [("alloc", "counted_alloc"), ("free", "counted_free")];
 
-/// Objects that live all the while: a heap has more to do when the last one of a page comes back.
+/// Objects that stay allocated: a heap has more to do when the last object of a page is freed.
 const HELD: usize = 100;
 
-/// Does as many hits as the batch says. Its results are what valgrind says.
+/// Does as many hits as the batch says, for valgrind to count.
 pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
     let mut hand = Hand::new(heap.handle());
     let shape = work.shape();
@@ -36,7 +35,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
     HeapTaken::default()
 }
 
-/// The sizes that can be counted, as constants: a program knows its types.
+/// The sizes that can be counted; constants, as in a program that knows its types.
 pub(crate) const SIZES: [u32; 2] = [64, 1216];
 
 fn of_size<const BYTES: u32, H: HeapHandle>(hand: &mut Hand<H>, hits: usize) {
@@ -57,7 +56,7 @@ fn counted_free<const BYTES: u32, H: HeapHandle>(hand: &mut Hand<H>, object: Obj
     unsafe { hand.give(object, const { Shape::of(BYTES) }) };
 }
 
-/// A heap that has one object and nothing to do.
+/// A heap that has one object and does nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Nothing;
 
@@ -73,7 +72,7 @@ impl Heap for Nothing {
     }
 }
 
-// SAFETY: the sizes that are counted fit into the object, and nothing is asked to be zeroed.
+// SAFETY: the counted sizes fit into the object, and no zeroed object is requested.
 unsafe impl HeapHandle for OneObject {
     #[inline(always)]
     unsafe fn alloc(&mut self, _layout: Layout, _content: Content) -> *mut u8 {

@@ -1,6 +1,6 @@
-//! `--instructions`: how many instructions a hit is.
+//! `--instructions`: how many instructions a hit takes.
 //!
-//! What one of the two functions of `hits.rs` is by itself is counted with a heap that does
+//! The instructions of the two functions of `hits.rs` themselves are counted with a heap that does
 //! nothing, and subtracted.
 
 use anyhow::bail;
@@ -17,15 +17,16 @@ use crate::{callgrind, stop};
 /// Hits of the shorter run.
 const HITS: usize = 20_000;
 
-/// Counts every contestant's hits. None where there is no valgrind, and it is said why.
+/// Counts the instructions of every contestant's hits; `None`, with a warning, if there is no
+/// valgrind.
 ///
 /// # Errors
-/// Where nothing could be counted.
+/// Nothing could be counted.
 pub fn count(
     contestants: &[Contestant],
     progress: &dyn Progress,
 ) -> anyhow::Result<Option<Results>> {
-    if !callgrind::is_there(progress) {
+    if !callgrind::is_installed(progress) {
         return Ok(None);
     }
     let nothing = Contestant {

@@ -1,7 +1,7 @@
-//! How far apart two running threads are: a word that they pass to and fro, with nothing else.
-//! Virtual CPUs sit on two threads of one core at one time and far apart at another, and what
-//! crosses between them costs several times as much then. So whatever hands objects over measures
-//! the way before and after, and its rows say which it was.
+//! How far apart two running threads are: the time of a word that they pass to and fro. Virtual
+//! CPUs may be on two threads of one core at one time and far apart at another, and passing data
+//! then takes several times as long. So workloads that pass objects between threads measure this
+//! before and after, and the names of their rows say which it was.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,29 +10,29 @@ use brickyard_arena::Threads;
 
 use super::crowd::time;
 
-/// Below this, in ns one way, two threads are near each other.
+/// Below this time one way, in ns, two threads are near each other.
 pub(crate) const NEAR_NS: f64 = 50.0;
 
-/// How often the word goes to and fro.
+/// How often the word is passed to and fro.
 const TURNS: u64 = 4000;
 
-/// How often that is timed; the shortest counts, since other programs can only lengthen it.
+/// How often that is timed; the shortest time is used, since other programs can only lengthen it.
 const REPEATS: usize = 5;
 
-/// A word with two lines to itself.
+/// A word alone in two cache lines.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Word(AtomicUsize);
 
-/// The time that the word takes one way, in ns.
+/// Returns the time of the word one way, in ns.
 pub(crate) fn ns_one_way() -> f64 {
     let once = || {
         let word = Word(AtomicUsize::new(0));
         let spent = time(2, TURNS, |thread, pace| {
             pace.run(|turns| {
                 for _ in 0..turns {
-                    // Acquire and release pair with each other: the word alone is passed, but as a
-                    // ring would pass it.
+                    // Acquire and release pair with each other: only the word is passed, but with
+                    // the orderings of a ring.
                     while word.0.load(Ordering::Acquire) % 2 != thread {
                         Threads.relax();
                     }

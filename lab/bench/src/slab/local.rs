@@ -1,4 +1,4 @@
-//! A batch of objects that one thread allocates and then frees in the same order, again and again.
+//! A batch of objects that one thread allocates and then frees in the same order, repeatedly.
 //! `pair` is the time of one allocation and one free.
 
 use super::crowd::{Need, ns_a_step};

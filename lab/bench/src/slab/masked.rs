@@ -1,15 +1,15 @@
-//! A heap whose every call saves and restores the processor's flags around itself, as a kernel does
-//! that keeps interrupts out of its allocator.
+//! A heap each of whose calls saves and restores the processor's flags, as a kernel does that keeps
+//! interrupts out of its allocator.
 //!
-//! A process may not mask interrupts (`cli` faults), so of `pushf; cli; ...; popf` the first and
-//! the last are executed. They are what costs: Dumazet found `popf` alone with a fifth of the time
-//! of SLQB's allocation.
+//! A process may not mask interrupts (`cli` faults), so of `pushf; cli; ...; popf` only the first
+//! and the last are executed. They are the expensive ones: Dumazet found that `popf` alone took a
+//! fifth of the time of SLQB's allocation.
 
 use core::alloc::Layout;
 
 use super::heap::{Content, HeapHandle};
 
-/// A thread's way to a heap, masked. On processors other than x86-64 there is none.
+/// A thread's access to a heap, masked. It exists only on x86-64.
 #[derive(Debug)]
 pub(crate) struct Masked<H>(H);
 
@@ -19,12 +19,12 @@ impl<H: HeapHandle> Masked<H> {
     }
 }
 
-// SAFETY: all comes from the heap behind it, which promises the same.
+// SAFETY: all objects come from the heap it wraps, which promises the same.
 unsafe impl<H: HeapHandle> HeapHandle for Masked<H> {
     #[inline(always)]
     unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {
-        // As a kernel does it, the zeroing is outside where the heap allows it; this heap does not
-        // say.
+        // A kernel would zero outside of the masked section where its heap allows that; this
+        // interface cannot.
         let flags = save();
         // SAFETY: the caller's promise is the same.
         let object = unsafe { self.0.alloc(layout, content) };

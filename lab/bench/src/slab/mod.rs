@@ -1,27 +1,27 @@
-//! `bench slab`: heaps for small objects, ours and other people's, in one run.
+//! `bench slab`: heaps for small objects, ours and others, in one run.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `work.rs` | which workloads there are, what they measure, what a row is called |
+//! | `work.rs` | the workloads, their metrics, the names of their rows |
 //! | `heap.rs`, `objects.rs` | what the loops allocate from, as two traits; objects as the loops have them |
-//! | `contestant.rs` | who can be compared, by name |
-//! | `ours.rs`, `floor.rs`, `masked.rs`, `preload.rs` | who stands behind those: our heaps, two yardsticks, a heap that masks, libraries found on this machine |
-//! | `socket.rs`, `local.rs`, `remote.rs`, `swap.rs`, `tail.rs` | workloads about time |
-//! | `producers.rs`, `refill.rs`, `giveback.rs` | workloads about memory |
+//! | `contestant.rs` | what can be compared, by name |
+//! | `ours.rs`, `floor.rs`, `masked.rs`, `preload.rs` | the implementations: our heaps, two yardsticks, a heap that masks, libraries found on this machine |
+//! | `socket.rs`, `local.rs`, `remote.rs`, `swap.rs`, `tail.rs` | workloads that measure time |
+//! | `producers.rs`, `refill.rs`, `giveback.rs` | workloads that measure memory |
 //! | `hits.rs`, `instructions.rs` | instructions of a hit, counted by valgrind |
-//! | `alternating.rs` | how much more one loop takes than another |
-//! | `crowd.rs`, `ring.rs`, `link.rs` | threads at the same time, how objects pass between them, how far apart they are |
-//! | `turn.rs`, `mark.rs` | a turn, in a process of its own, and how that says where it is |
-//! | `process.rs`, `resident.rs` | starting that process, and what it has resident |
+//! | `alternating.rs` | how much longer one loop takes than another |
+//! | `crowd.rs`, `ring.rs`, `link.rs` | parallel threads, passing objects between them, how far apart they are |
+//! | `turn.rs`, `mark.rs` | a turn, in a process of its own, and how that reports its state |
+//! | `process.rs`, `resident.rs` | starting that process, and measuring its resident memory |
 //! | `results.rs` | the rows |
 //!
 //! Each turn is a process of its own, and the contestants take turns at each workload. A turn warms
-//! up before it measures, and takes the median of five repeats; a row has a sample a round.
+//! up before it measures, and takes the median of five repeats; a row has a sample per round.
 
 mod alternating;
 pub mod contestant;
 pub mod crowd;
-#[allow(unsafe_code, reason = "it hands out memory")]
+#[allow(unsafe_code, reason = "it allocates memory")]
 pub mod floor;
 #[allow(unsafe_code, reason = "it frees objects")]
 mod giveback;
@@ -50,11 +50,11 @@ mod refill;
 mod remote;
 pub mod resident;
 mod results;
-#[allow(unsafe_code, reason = "it hands objects over as addresses")]
+#[allow(unsafe_code, reason = "it passes objects as addresses")]
 mod ring;
 #[allow(unsafe_code, reason = "it frees objects")]
 pub mod socket;
-#[allow(unsafe_code, reason = "it hands objects over as addresses")]
+#[allow(unsafe_code, reason = "it passes objects as addresses")]
 mod swap;
 #[allow(
     unsafe_code,
@@ -78,47 +78,47 @@ use contestant::Contestant;
 use results::Measured;
 use work::Work;
 
-/// What is a sample's time while nothing counts, in microseconds.
+/// The time of a sample while warming up, in microseconds.
 const WARM_UP_US: u64 = 1000;
 
-/// One turn of a heap of this library or of the system, in a process of its own: what it measured,
-/// by name.
+/// Runs one turn of a heap of this library or of the system, in a process of its own. Returns its
+/// values by name.
 ///
 /// # Errors
-/// Where nothing is called so, or its process fails.
+/// There is no heap of this name, or its process fails.
 pub fn turn(heap: &str, work: &Work) -> anyhow::Result<HashMap<String, f64>> {
     let known =
-        contestant::heap(heap, &[]).with_context(|| format!("nothing is called {heap:?}"))?;
+        contestant::heap(heap, &[]).with_context(|| format!("there is no heap {heap:?}"))?;
     let contestant = Contestant::heap(known.name());
     Ok(process::run(&contestant, work, Duration::ZERO)?.values)
 }
 
-/// Who is measured, at what, and how often.
+/// What is measured, at what workloads, and how often.
 #[derive(Debug)]
 pub struct Slab<'a> {
     /// The columns.
     pub contestants: &'a [Contestant],
     /// The rows.
     pub works: &'a [Work],
-    /// How long `giveback` waits for memory to come back while nothing of the process runs.
+    /// How long `giveback` leaves the process idle, for memory to be returned.
     pub rest: Duration,
     /// Samples of each row.
     pub samples: usize,
 }
 
 impl Slab<'_> {
-    /// Measures, and makes rows of what came out; and says how many rows are not there because
-    /// somebody failed.
+    /// Measures, and returns the results as rows, and how many rows are missing because a
+    /// contestant failed.
     ///
     /// # Errors
-    /// Where an end was asked for before the first round was complete.
+    /// The run is interrupted before the first round is complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<(Results, usize)> {
         let mut taken = Vec::new();
         let mut failed = 0;
         for work in self.works {
             match self.measure(work, progress, &mut failed) {
                 Ok(of_work) => taken.push(of_work),
-                // What was measured until then is kept.
+                // The rows measured before are kept.
                 Err(_) if stop::asked() && !taken.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -130,9 +130,9 @@ impl Slab<'_> {
         Ok((results, failed))
     }
 
-    /// What came out of every turn at one workload: a vector for each contestant, with an entry a
-    /// round, none where it takes no part. A contestant that fails is told of, counted, and not
-    /// tried again.
+    /// Returns the results of every turn at one workload: a vector for each contestant, with an
+    /// entry per round, `None` where it takes no part. A contestant that fails is reported,
+    /// counted, and not tried again.
     fn measure(
         &self,
         work: &Work,
@@ -178,15 +178,15 @@ impl Slab<'_> {
         work: &Work,
         round: Round,
     ) -> anyhow::Result<Option<Measured>> {
-        // Turns share nothing that could be warmed up, but the files of the program and its
-        // libraries. Memory needs not even that.
+        // Turns share nothing that could be warmed up, except the files of the program and its
+        // libraries. Memory workloads do not need even that.
         let sample_us = match round {
             Round::WarmUp if work.workload.is_about_memory() => return Ok(None),
             Round::WarmUp => work.sample_us.min(WARM_UP_US),
             Round::Measured(_) => work.sample_us,
         };
         let work = Work { sample_us, ..*work };
-        let said = process::run(contestant, &work, self.rest)?;
-        Ok(Some(Measured::of(work.workload, &said)))
+        let output = process::run(contestant, &work, self.rest)?;
+        Ok(Some(Measured::of(work.workload, &output)))
     }
 }

@@ -1,8 +1,8 @@
-//! Objects as the loops have them: a shape, an object that is given back once, and the hand that
-//! takes and gives them.
+//! Objects as the loops have them: a shape, an object that is freed once, and the hand that
+//! allocates and frees them.
 //!
-//! A hand writes an object's size into its first word: so each is touched, as programs do, and says
-//! itself how large it is to whoever frees it.
+//! A hand writes an object's size into its first word. So each object is touched, as programs do,
+//! and the thread that frees it can read its size.
 
 use core::alloc::Layout;
 use core::hint::black_box;
@@ -18,10 +18,10 @@ use crate::random::Random;
 pub struct Shape(Layout);
 
 impl Shape {
-    /// Objects are this large at least.
+    /// The smallest size of an object.
     pub const LEAST: u32 = 16;
 
-    /// Objects of so many bytes, and of [`LEAST`](Self::LEAST) where that is fewer.
+    /// Returns the shape of objects of so many bytes, at least [`LEAST`](Self::LEAST).
     pub(crate) const fn of(bytes: u32) -> Self {
         let bytes = if bytes < Self::LEAST {
             Self::LEAST
@@ -34,8 +34,8 @@ impl Shape {
         }
     }
 
-    /// One of from `from` to `to` bytes, which are multiples of 16, as are all between, each
-    /// equally often.
+    /// Returns a random shape of `from` to `to` bytes. Both are multiples of 16, and so are all
+    /// sizes, which are equally probable.
     #[inline]
     pub(crate) fn any(random: &mut Random, from: u32, to: u32) -> Self {
         let shapes = (to - from) as usize / 16 + 1;
@@ -47,34 +47,34 @@ impl Shape {
     }
 }
 
-/// An object in use. Not to be copied. Invariant `given-back-once`: whoever has it may give it
-/// back, and does not have it after that.
+/// An object in use. It is not `Copy`. Invariant `given-back-once`: its owner may free it, and does
+/// not have it after that.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Object(NonNull<u8>);
 
-// SAFETY: an object is memory of which whoever has it is the only owner.
+// SAFETY: an object is memory with a single owner.
 unsafe impl Send for Object {}
 
 impl Object {
-    /// Its address, to be handed over; [`from_raw`](Self::from_raw) makes an object of it again.
+    /// Returns its address, to be passed on; [`from_raw`](Self::from_raw) makes it an object again.
     pub(crate) const fn into_raw(self) -> *mut u8 {
         self.0.as_ptr()
     }
 
-    /// The object at an address; none at null.
+    /// Returns the object at an address; `None` for null.
     ///
     /// # Safety
-    /// The address is null, or came from [`into_raw`](Self::into_raw) and is made an object of
+    /// The address is null, or came from [`into_raw`](Self::into_raw) and is made an object only
     /// once.
     pub(crate) unsafe fn from_raw(address: *mut u8) -> Option<Self> {
         NonNull::new(address).map(Self)
     }
 
-    /// The shape that it was taken with.
+    /// Returns the shape that it was allocated with.
     ///
     /// # Safety
-    /// It came out of a [`Hand`] and its first word was not written since.
+    /// It was taken from a [`Hand`], and its first word was not written since.
     pub(crate) unsafe fn shape(&self) -> Shape {
         // SAFETY: `room-for-a-word`; the hand wrote the size there.
         let bytes = unsafe { self.0.cast::<usize>().read() };
@@ -82,7 +82,7 @@ impl Object {
     }
 }
 
-/// A handle as the loops use it.
+/// A heap's handle, as the loops use it.
 #[derive(Debug)]
 pub(crate) struct Hand<H>(H);
 
@@ -91,8 +91,8 @@ impl<H: HeapHandle> Hand<H> {
         Self(handle)
     }
 
-    /// Takes an object, and writes its size into its first word. Ends the process where there is no
-    /// memory.
+    /// Allocates an object, and writes its size into its first word. Aborts the process if there is
+    /// no memory.
     #[inline(always)]
     pub(crate) fn take(&mut self, shape: Shape, content: Content) -> Object {
         let object = self.take_untouched(shape, content);
@@ -101,20 +101,20 @@ impl<H: HeapHandle> Hand<H> {
         black_box(object)
     }
 
-    /// Takes an object as the heap gives it.
+    /// Allocates an object without touching it.
     #[inline(always)]
     pub(crate) fn take_untouched(&mut self, shape: Shape, content: Content) -> Object {
         // SAFETY: `room-for-a-word`.
         let object = unsafe { self.0.alloc(shape.0, content) };
-        // Nobody is to know that it came from `malloc`: a pair that nothing happens between could
-        // be left out.
+        // The compiler must not know that it came from `malloc`: it could remove a pair with
+        // nothing in between.
         match NonNull::new(black_box(object)) {
             Some(object) => Object(object),
             None => handle_alloc_error(shape.0),
         }
     }
 
-    /// Gives an object back.
+    /// Frees an object.
     ///
     /// # Safety
     /// It was taken from a hand of the same heap with this shape.
@@ -124,7 +124,7 @@ impl<H: HeapHandle> Hand<H> {
         unsafe { self.0.free(object.into_raw(), shape.0) };
     }
 
-    /// Gives back an object by the size that it says it has.
+    /// Frees an object by the size in its first word.
     ///
     /// # Safety
     /// It was taken, and touched, by a hand of the same heap, and its first word was not written
@@ -139,8 +139,8 @@ impl<H: HeapHandle> Hand<H> {
     }
 }
 
-/// A table without entries that has room for so many, all of it resident, so that filling it takes
-/// no memory.
+/// Returns an empty table with room for so many objects, all of it resident, so that filling it
+/// takes no memory.
 pub(crate) fn table(places: usize) -> Vec<Option<Object>> {
     // Written one by one: zeroes from the system would not be resident.
     let mut table: Vec<Option<Object>> = (0..places).map(|_| black_box(None)).collect();

@@ -1,10 +1,10 @@
-//! Our own heaps as contestants: each sets itself up and lets the turn run on it. They stand first
-//! in the table.
+//! Our own heaps as contestants: each sets itself up and runs the turn. They are the first columns
+//! of the table.
 //!
 //! | name | what it is |
 //! |---|---|
-//! | `brickyard` | the process's heap, as `#[global_allocator]`: a row a CPU by restartable sequences |
-//! | `brickyard-pinned` | the library's general sizes as a kernel has them: a thread is a CPU, and stays there |
+//! | `brickyard` | the process's heap, as `#[global_allocator]`: a row per CPU by restartable sequences |
+//! | `brickyard-pinned` | the library's general sizes as a kernel has them: a thread acts as a CPU, always the same one |
 //! | `slqb-2008` | the same, by the design of 2008 |
 
 use core::alloc::Layout;
@@ -21,7 +21,7 @@ use brickyard_slqb::Slqb2008;
 use super::heap::{Content, Global, Heap, HeapHandle};
 use super::turn::{HeapPeer, HeapTaken, HeapTurn};
 
-/// In the order of their columns.
+/// Our heaps, in the order of their columns.
 pub(crate) const HEAPS: &[&dyn HeapPeer] = &[&Process, &DefaultPinned, &Design2008];
 
 struct Process;
@@ -60,11 +60,11 @@ impl HeapPeer for Design2008 {
     }
 }
 
-/// Threads that have queues of their own: more than any workload starts.
+/// The number of threads with queues of their own: more than any workload starts.
 const THREADS: usize = 64;
 
-/// Builds slabs of this design over pages of a span, and lets the turn run on their general sizes.
-/// The turn's process ends after it, so what is built is left to it.
+/// Builds slabs of this design over pages of a span, and runs the turn on their general sizes. The
+/// turn's process ends after it, so the memory is leaked.
 fn on_slabs<D>(turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken>
 where
     D: SlabDesign<'static, Source = &'static Span, Local = Pinned<Threads>>,
@@ -73,7 +73,7 @@ where
     let plan = SlabPlan::new(SIZES.len(), THREADS);
     let memory = Box::leak(Box::new(Mapped::new(Slabs::<D>::bytes(&plan))?));
     let tables = Box::leak(Box::new(Mapped::new(Tables::bytes(span.pages()))?));
-    // SAFETY: a fresh mapping is zero throughout, and nobody has written to this one.
+    // SAFETY: a fresh mapping is all zeroes, and nothing has been written to this one.
     let tables = unsafe { Tables::zeroed(tables.as_uninit()) };
     // SAFETY: each thread has a number of its own, and no interrupts.
     let threads = unsafe { Pinned::new(Threads) };
@@ -89,7 +89,7 @@ where
 /// The general sizes of slabs, as a heap.
 struct OfSlabs<D: SlabDesign<'static>>(General<'static, 'static, D, TaskOnly>);
 
-/// A thread's way to them.
+/// A thread's access to them.
 struct OfSlabsHandle<'h, D: SlabDesign<'static>>(&'h General<'static, 'static, D, TaskOnly>);
 
 impl<D: SlabDesign<'static>> Heap for OfSlabs<D>
@@ -106,14 +106,14 @@ where
     }
 }
 
-// SAFETY: an object of a general size is at least as large as asked, aligned as asked, and its
-// holder's alone; it is zeroed here where that is asked for.
+// SAFETY: an object of a general size is at least as large and as aligned as requested, and its
+// holder's alone; it is zeroed here if requested.
 unsafe impl<D: SlabDesign<'static>> HeapHandle for OfSlabsHandle<'_, D> {
     #[inline(always)]
     unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {
         let object = self.0.alloc(layout).map_or(null_mut(), NonNull::as_ptr);
         if content == Content::Zeroed && !object.is_null() {
-            // SAFETY: the object has so many bytes, and nobody else knows of it.
+            // SAFETY: the object has so many bytes, and there is no other reference to it.
             unsafe { object.write_bytes(0, layout.size()) };
         }
         object
@@ -122,8 +122,8 @@ unsafe impl<D: SlabDesign<'static>> HeapHandle for OfSlabsHandle<'_, D> {
     #[inline(always)]
     unsafe fn free(&mut self, object: *mut u8, layout: Layout) {
         if let Some(object) = NonNull::new(object) {
-            // SAFETY: the caller promises that it came from here with this layout, and is not used
-            // any more.
+            // SAFETY: the caller promises that it was allocated here with this layout, and is not
+            // used any more.
             let freed = unsafe { self.0.free(object, layout) };
             debug_assert!(freed.is_ok(), "an object of its own heap: {freed:?}");
         }

@@ -1,5 +1,5 @@
 //! Libraries with a malloc family of their own that are loaded before the system's (`LD_PRELOAD`):
-//! where they lie, and whether the loader took them.
+//! where they are, and whether the loader has loaded them.
 
 use std::env;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// The names by which libraries are found.
+/// The names of the known libraries.
 pub const KNOWN: [&str; 4] = ["brickyard", "jemalloc", "tcmalloc", "mimalloc"];
 
-/// The files that a library may be in, best first, and how to get it.
+/// Returns the file names of a library, preferred first, and how to install it.
 fn files_of(name: &str) -> (&'static [&'static str], &'static str) {
     match name {
         "brickyard" => (
@@ -30,9 +30,9 @@ fn files_of(name: &str) -> (&'static [&'static str], &'static str) {
     }
 }
 
-/// Where a known library lies, or why it is not there.
+/// Returns the path of a known library, or why it is not found.
 pub fn find(name: &str) -> Result<PathBuf, String> {
-    let (files, way_out) = files_of(name);
+    let (files, fix) = files_of(name);
     let folders = folders();
     let all = files
         .iter()
@@ -41,15 +41,16 @@ pub fn find(name: &str) -> Result<PathBuf, String> {
         .find_map(|path| fs::canonicalize(path).ok())
         .ok_or_else(|| {
             let files = files.join(" or ");
-            format!("there is no {files} here; {way_out}")
+            format!("{files} is not installed; {fix}")
         })
 }
 
-/// Where libraries lie: beside this program, where the user says, and where the system has them.
+/// Returns the folders to search: beside this program, those of `LD_LIBRARY_PATH`, and the
+/// system's.
 fn folders() -> Vec<PathBuf> {
     let beside = env::current_exe().ok();
     let beside = beside.as_deref().and_then(Path::parent).map(Path::to_owned);
-    let said = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let given = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let machine = format!("{}-linux-gnu", env::consts::ARCH);
     let system = [
         format!("/usr/lib/{machine}"),
@@ -57,18 +58,18 @@ fn folders() -> Vec<PathBuf> {
         "/usr/lib".into(),
         "/usr/local/lib".into(),
     ];
-    let said: Vec<PathBuf> = env::split_paths(&said).collect();
+    let given: Vec<PathBuf> = env::split_paths(&given).collect();
     let system = system.into_iter().map(PathBuf::from);
-    beside.into_iter().chain(said).chain(system).collect()
+    beside.into_iter().chain(given).chain(system).collect()
 }
 
-/// The loader goes on without a library that it cannot load. So the process that was to have it
-/// looks.
+/// Fails if this process has not loaded the library. The loader continues without a library that it
+/// cannot load, so the process itself must check.
 pub fn is_loaded(library: &Path) -> anyhow::Result<()> {
-    let maps = fs::read_to_string("/proc/self/maps").context("cannot see what is loaded")?;
+    let maps = fs::read_to_string("/proc/self/maps").context("cannot read /proc/self/maps")?;
     let library = library.display().to_string();
     if !maps.lines().any(|line| line.ends_with(&library)) {
-        bail!("the loader did not take {library}; is it a shared library for this machine?");
+        bail!("the loader did not load {library}; is it a shared library for this machine?");
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! Eight producers and one thread that reclaims. Each producer has a table of live objects of 16 to
-//! 1024 bytes; a step allocates one, puts it into a place chosen at random, and sends what lived
-//! there to the reclaiming thread, which does nothing but free. So no object is freed by whom it
-//! came from, and what a producer gets back comes at another's pace.
+//! 1024 bytes. A step allocates an object, puts it at a random index, and sends the object that was
+//! there to the reclaiming thread, which only frees. So no object is freed by the thread that
+//! allocated it, and a producer's memory is returned at another thread's pace.
 //!
-//! `rate` is objects a second through all of it, in millions: one operation is an allocation and
-//! its free. The most that was resident at any time is read by who started this process.
+//! `rate` is millions of objects per second through all of it: one operation is an allocation and
+//! its free. The parent process reads the peak of resident memory.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use super::turn::HeapTaken;
 use super::work::Work;
 use crate::random::Random;
 
-/// How many produce.
+/// The number of producers.
 const PRODUCERS: usize = 8;
 
 /// The smallest and the largest of the sizes.
@@ -30,7 +30,7 @@ const SIZES: (u32, u32) = (16, 1024);
 /// How often every object is replaced.
 const REPLACED: usize = 24;
 
-/// What a producer works with.
+/// The state of a producer.
 #[derive(Debug)]
 struct Desk<'r> {
     live: Vec<Option<Object>>,
@@ -53,8 +53,8 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
     let steps = (places * REPLACED) as u64;
     let spent = time(PRODUCERS + 1, steps, |thread, pace| {
         let mut hand = Hand::new(heap.handle());
-        // `time` calls twice. Before all threads are there the tables are filled, and nobody
-        // reclaims.
+        // `time` calls twice. The first call, the warm-up, only fills the tables; nothing is
+        // reclaimed.
         let mut calls = 0;
         if let Some(desk) = desks.get(thread) {
             let mut desk = of_this_thread(desk);
@@ -65,7 +65,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
                     fill(&mut hand, &mut desk.live, places, &mut random);
                 } else {
                     produce(&mut hand, &mut desk, steps, &mut random);
-                    // Release pairs with the acquire of `reclaim`: all was sent before.
+                    // Release pairs with the acquire of `reclaim`: all objects were sent before.
                     done.fetch_add(1, Ordering::Release);
                 }
             });
@@ -85,8 +85,8 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
         .iter()
         .map(|desk| core::mem::take(&mut of_this_thread(desk).live));
     for object in tables.flatten().flatten() {
-        // SAFETY: a producer took it from a hand of the same heap and left its first word as it
-        // was.
+        // SAFETY: a producer took it from a hand of the same heap and did not change its first
+        // word.
         unsafe { hand.give_as_it_says(object) };
     }
     let mut taken = HeapTaken::default();
@@ -98,7 +98,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
     Ok(taken)
 }
 
-/// What belongs to one thread alone while it runs, so nobody waits.
+/// Locks what only one thread uses while it runs, so the lock is free.
 fn of_this_thread<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -130,18 +130,18 @@ fn produce<H: HeapHandle>(
     }
 }
 
-/// Frees what comes out of the rings until every producer is done and nothing is left.
+/// Frees what is received from the rings until every producer is done and nothing is left.
 fn reclaim<H: HeapHandle>(hand: &mut Hand<H>, receivers: &mut [Receiver<'_>], done: &AtomicUsize) {
     loop {
-        // Acquire: see the producers. Read before the rings are, so that what was sent until then
-        // is found.
+        // Acquire pairs with the release of the producers. Read before the rings are, so that what
+        // was sent until then is found.
         let last = done.load(Ordering::Acquire) == PRODUCERS;
         let mut found = 0;
         for receiver in &mut *receivers {
             while let Some(object) = receiver.try_receive() {
                 found += 1;
-                // SAFETY: a producer took it from a hand of the same heap and left its first word
-                // as it was.
+                // SAFETY: a producer took it from a hand of the same heap and did not change its
+                // first word.
                 unsafe { hand.give_as_it_says(object) };
             }
         }

@@ -1,9 +1,10 @@
-//! What becomes of memory whose small objects die at random: 488 MiB of them are allocated, nine of
-//! ten freed, chosen at random, and the memory filled again to as much with larger ones. What is
-//! resident then is read by who started this process. A heap that never uses a page for another
-//! size has twice what lives.
+//! What happens to memory whose small objects are freed at random: 488 MiB of them are allocated,
+//! nine of ten freed, chosen at random, and larger objects allocated up to 488 MiB again. The
+//! parent process reads the resident memory. A heap that never uses a page for another size has
+//! twice the live memory.
 //!
-//! Small are 256 to 512 bytes, large are 1024 to 2048, each in steps of 16, all equally often.
+//! Small objects are 256 to 512 bytes, large ones 1024 to 2048, in steps of 16, all equally
+//! probable.
 
 use super::heap::{Content, Heap};
 use super::mark::mark;
@@ -16,7 +17,7 @@ use crate::random::Random;
 const SMALL: (u32, u32) = (256, 512);
 const LARGE: (u32, u32) = (1024, 2048);
 
-/// One object of so many stays.
+/// One of so many objects stays allocated.
 const STAYS: usize = 10;
 
 pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
@@ -36,7 +37,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
     Random::new(2).shuffle(&mut objects);
     let stay = objects.len() / STAYS;
     for object in objects.drain(stay..).flatten() {
-        // SAFETY: it came from this hand, and its first word was not written since.
+        // SAFETY: it was taken from this hand, and its first word not written since.
         unsafe { hand.give_as_it_says(object) };
     }
     let shapes = objects.iter().flatten().map(|object| {

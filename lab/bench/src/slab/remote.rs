@@ -1,6 +1,6 @@
-//! One thread allocates, another frees, through a ring. `object` is the time between one object
-//! that comes out of the ring and the next, both threads running. What the ring itself costs is
-//! what the yardsticks have in this row.
+//! One thread allocates, another frees, through a ring. `object` is the time from one object
+//! received to the next, with both threads running. The yardsticks' figures in this row are the
+//! cost of the ring itself.
 
 use std::sync::{Mutex, PoisonError};
 

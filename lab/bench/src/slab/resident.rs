@@ -1,4 +1,4 @@
-//! What a process has resident, as `/proc` tells.
+//! The resident memory of a process, from `/proc`.
 
 use std::fs;
 
@@ -7,16 +7,16 @@ use anyhow::{Context, bail};
 /// Bytes of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Resident {
-    /// Its own memory now: all but files.
+    /// Its own memory now, without files.
     pub(crate) now: u64,
-    /// All, files too, now.
+    /// All memory now, with files.
     pub(crate) whole: u64,
-    /// The most of all that there ever was.
+    /// The peak of all memory.
     pub(crate) most: u64,
 }
 
 impl Resident {
-    /// What this process has.
+    /// Reads the resident memory of a process by its ID.
     pub(crate) fn of(process: u32) -> anyhow::Result<Self> {
         let path = format!("/proc/{process}/status");
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
@@ -44,7 +44,7 @@ impl Resident {
     }
 }
 
-/// The memory of this machine that can be had, in bytes; none where it does not tell.
+/// Returns the available memory of this machine in bytes; `None` if unknown.
 pub fn available() -> Option<usize> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text

@@ -1,22 +1,22 @@
-//! From what the processes said to the rows of the table.
+//! Makes the rows of the table from the results of the processes.
 
 use brickyard_report::{Host, Results, Row};
 
 use super::contestant::Contestant;
 use super::link::NEAR_NS;
-use super::process::Said;
+use super::process::Output;
 use super::work::{Work, Workload};
 
-/// What came out of one workload in one turn.
+/// The result of one workload in one turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Measured {
-    /// How far apart the threads were; empty where they do not meet.
+    /// How far apart the threads were; empty where they do not exchange objects.
     way: &'static str,
-    /// The workload's metrics, in their order; none where the machine cannot tell.
+    /// The workload's metrics, in their order; `None` where this machine cannot measure one.
     values: Vec<Option<f64>>,
 }
 
-/// The ways that a turn may have gone, in the order of their rows.
+/// The distances of threads in a turn, in the order of their rows.
 const WAYS: [&str; 4] = ["", NEAR, FAR, CHANGING];
 const NEAR: &str = " near";
 const FAR: &str = " far";
@@ -25,8 +25,8 @@ const CHANGING: &str = " changing";
 const MIB: f64 = (1 << 20) as f64;
 
 impl Measured {
-    pub(crate) fn of(workload: Workload, said: &Said) -> Self {
-        let value = |name: &str| said.values.get(name).copied();
+    pub(crate) fn of(workload: Workload, output: &Output) -> Self {
+        let value = |name: &str| output.values.get(name).copied();
         let is_near = |name| value(name).map(|ns| ns < NEAR_NS);
         let way = match (is_near("link-before"), is_near("link-after")) {
             (Some(true), Some(true)) => NEAR,
@@ -36,28 +36,28 @@ impl Measured {
         };
         let metrics = workload.metrics().iter();
         let values = metrics
-            .map(|metric| value(metric.name).or_else(|| seen(workload, metric.name, said)))
+            .map(|metric| value(metric.name).or_else(|| seen(workload, metric.name, output)))
             .collect();
         Self { way, values }
     }
 }
 
-/// A metric that is made of what a process had resident.
-fn seen(workload: Workload, metric: &str, said: &Said) -> Option<f64> {
-    let before = said.looks.get("before")?;
+/// Returns a metric that is computed from the resident memory of a process.
+fn seen(workload: Workload, metric: &str, output: &Output) -> Option<f64> {
+    let before = output.looks.get("before")?;
     let more = |now: u64| now.saturating_sub(before.now) as f64;
     match (workload, metric) {
         (Workload::Producers, "peak") => {
-            let most = said.looks.get("after")?.most;
+            let most = output.looks.get("after")?.most;
             Some(most.saturating_sub(before.whole) as f64 / MIB)
         }
-        (Workload::Refill, _) => Some(more(said.looks.get(metric)?.now) / MIB),
+        (Workload::Refill, _) => Some(more(output.looks.get(metric)?.now) / MIB),
         (Workload::Giveback, _) => {
-            let live = more(said.looks.get("live")?.now);
+            let live = more(output.looks.get("live")?.now);
             let looks = if metric == "at-once" {
-                &said.looks
+                &output.looks
             } else {
-                &said.rested
+                &output.rested
             };
             let freed = more(looks.get("freed")?.now);
             (live > 0.0).then(|| (1.0 - freed / live) * 100.0)
@@ -66,8 +66,8 @@ fn seen(workload: Workload, metric: &str, said: &Said) -> Option<f64> {
     }
 }
 
-/// All rows, of what was measured: for each workload, as far as they came, each contestant's
-/// rounds; none where it takes no part.
+/// Returns all rows. `taken` has, for each workload that was measured, each contestant's rounds;
+/// `None` where it takes no part.
 pub(crate) fn results(
     contestants: &[Contestant],
     works: &[Work],
@@ -109,50 +109,50 @@ mod tests {
         }
     }
 
-    fn said(looks: &[(&str, u64)]) -> Said {
-        let mut said = Said::default();
+    fn output(looks: &[(&str, u64)]) -> Output {
+        let mut output = Output::default();
         for &(name, mib) in looks {
-            said.looks.insert(name.into(), resident(mib));
+            output.looks.insert(name.into(), resident(mib));
         }
-        said
+        output
     }
 
     #[test]
-    fn memory_is_what_came_since_the_beginning() {
-        let said = said(&[
+    fn memory_is_what_was_added_since_the_beginning() {
+        let output = output(&[
             ("before", 5),
             ("killed", 405),
             ("refilled", 605),
             ("after", 196),
         ]);
-        let refill = Measured::of(Workload::Refill, &said);
+        let refill = Measured::of(Workload::Refill, &output);
         assert_eq!(refill.values, [Some(400.0), Some(600.0)]);
         assert_eq!(
-            Measured::of(Workload::Producers, &said).values,
+            Measured::of(Workload::Producers, &output).values,
             [Some(191.0), None]
         );
     }
 
     #[test]
-    fn what_is_given_back_is_a_share_of_what_lived() {
-        let mut said = said(&[("before", 10), ("live", 110), ("freed", 60)]);
-        said.rested.insert("freed".into(), resident(13));
-        let giveback = Measured::of(Workload::Giveback, &said);
+    fn returned_memory_is_a_share_of_live_memory() {
+        let mut output = output(&[("before", 10), ("live", 110), ("freed", 60)]);
+        output.rested.insert("freed".into(), resident(13));
+        let giveback = Measured::of(Workload::Giveback, &output);
         assert_eq!(giveback.values, [Some(50.0), Some(97.0)]);
     }
 
     #[test]
     fn a_row_says_how_far_apart_the_threads_were() {
-        let mut said = Said::default();
-        said.values.insert("object".into(), 12.5);
+        let mut output = Output::default();
+        output.values.insert("object".into(), 12.5);
         for (before, after, way) in [
             (15.0, 16.0, NEAR),
             (105.0, 99.0, FAR),
             (15.0, 105.0, CHANGING),
         ] {
-            said.values.insert("link-before".into(), before);
-            said.values.insert("link-after".into(), after);
-            let measured = Measured::of(Workload::Remote, &said);
+            output.values.insert("link-before".into(), before);
+            output.values.insert("link-after".into(), after);
+            let measured = Measured::of(Workload::Remote, &output);
             assert_eq!((measured.way, measured.values), (way, vec![Some(12.5)]));
         }
     }

@@ -1,6 +1,6 @@
-//! How an object finds its way from one thread to another: a ring of addresses with one sender and
-//! one receiver. A place that is null is empty; the sender fills places, the receiver empties them,
-//! and neither reads where the other is. So what is shared is the ring alone.
+//! A ring of addresses that passes objects from one sender to one receiver. A null entry is empty;
+//! the sender fills entries, the receiver empties them, and neither reads the other's position. So
+//! only the ring itself is shared.
 
 use core::marker::PhantomData;
 use core::ptr::null_mut;
@@ -11,7 +11,7 @@ use brickyard_arena::Threads;
 
 use super::objects::Object;
 
-/// The places: 8 KiB of addresses.
+/// The number of entries: 8 KiB of addresses.
 const PLACES: usize = 1024;
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Ring {
         Self((0..PLACES).map(|_| AtomicPtr::new(null_mut())).collect())
     }
 
-    /// Its two ends. They borrow it exclusively, so there are no others.
+    /// Returns its two ends. They borrow it exclusively, so there are no others.
     pub(crate) fn ends(&mut self) -> (Sender<'_>, Receiver<'_>) {
         let receiver = Receiver {
             places: &self.0,
@@ -39,7 +39,7 @@ impl Ring {
     }
 }
 
-/// Where objects go in.
+/// The sending end.
 #[derive(Debug)]
 pub(crate) struct Sender<'r> {
     places: &'r [AtomicPtr<u8>],
@@ -47,31 +47,31 @@ pub(crate) struct Sender<'r> {
 }
 
 impl Sender<'_> {
-    /// Sends an object, and waits for a place where there is none.
+    /// Sends an object; waits for an empty entry if there is none.
     #[inline(always)]
     pub(crate) fn send(&mut self, object: Object) {
         let place = &self.places[self.next % PLACES];
         self.next += 1;
-        // Acquire pairs with the release of `try_receive`: the place is written after it was read.
+        // Acquire pairs with the release of `try_receive`: the entry is written after it was read.
         while !place.load(Ordering::Acquire).is_null() {
             Threads.relax();
         }
-        // Release pairs with the acquire of `try_receive`: the object comes as it was left.
+        // Release pairs with the acquire of `try_receive`, which publishes the object's contents.
         place.store(object.into_raw(), Ordering::Release);
     }
 }
 
-/// Where objects come out.
+/// The receiving end.
 #[derive(Debug)]
 pub(crate) struct Receiver<'r> {
     places: &'r [AtomicPtr<u8>],
     next: usize,
-    /// It may be sent to another thread, not shared.
+    /// Makes the type `Send` but not `Sync`.
     alone: PhantomData<core::cell::Cell<()>>,
 }
 
 impl Receiver<'_> {
-    /// The next object, if it is there.
+    /// Returns the next object, if there is one.
     #[inline(always)]
     pub(crate) fn try_receive(&mut self) -> Option<Object> {
         let place = &self.places[self.next % PLACES];
@@ -82,12 +82,12 @@ impl Receiver<'_> {
         }
         place.store(null_mut(), Ordering::Release);
         self.next += 1;
-        // SAFETY: `send` put it there as an object, and the place is empty now: nobody else makes
-        // an object of it.
+        // SAFETY: `send` stored it as an object, and the entry is empty now, so it is made an
+        // object only once.
         unsafe { Object::from_raw(object) }
     }
 
-    /// The next object; waits for it.
+    /// Waits for the next object, and returns it.
     #[inline(always)]
     pub(crate) fn receive(&mut self) -> Object {
         loop {

@@ -2,19 +2,18 @@
 //! frees them.
 //!
 //! They have 1216 (the socket itself), 640 (its inode), 256 (its file) and 192 bytes (its directory
-//! entry). The first is zeroed, as the kernel does it; where time goes in his profile, most of it
-//! goes there. Each object's first word is written. They are freed in the opposite order. Threads
-//! share nothing.
+//! entry). The first is zeroed, as in the kernel; this took most of the time in his profile. Each
+//! object's first word is written. They are freed in the opposite order. Threads share nothing.
 //!
-//! `pair` is one allocation and one free: a quarter of a step. Its profile is found by leaving
-//! things out, or putting them in. That changes a pair by a nanosecond or two, so loops with and
-//! without take turns in short blocks (`alternating.rs`):
+//! `pair` is one allocation and one free: a quarter of a step. Its profile is measured by omitting
+//! or adding parts. That changes a pair by a nanosecond or two, so loops with and without the part
+//! take turns in short blocks (`alternating.rs`):
 //!
 //! | | |
 //! |---|---|
-//! | `zeroing` | what less a pair takes where nothing is zeroed |
-//! | `rest` | the pair without it |
-//! | `masking` | what more a pair takes where every call saves and restores the processor's flags; on top of `pair`, since no process masks interrupts |
+//! | `zeroing` | how much shorter a pair is if nothing is zeroed |
+//! | `rest` | the pair without that |
+//! | `masking` | how much longer a pair is if every call saves and restores the processor's flags; not included in `pair`, since a process does not mask interrupts |
 
 use core::time::Duration;
 
@@ -34,18 +33,18 @@ const ENTRY: Shape = Shape::of(192);
 /// Pairs of a step.
 const PAIRS: f64 = 4.0;
 
-/// What a pair takes as a thread sees it, as the turn calls it. Neither this nor [`CPU`] has a row
-/// in the table.
+/// The name of the wall time of a pair in a turn's output. Neither this nor [`CPU`] has a row in
+/// the table.
 pub const SEEN: &str = "seen";
 
-/// The same on a CPU.
+/// The name of the CPU time of a pair.
 pub const CPU: &str = "cpu";
 
 /// The loops of the profile, in this order: the whole step, nothing zeroed, every call masked.
 const LOOPS: usize = 3;
 
-/// How much longer the profile takes than `pair` does: there are more loops, of which only
-/// differences are told.
+/// How much longer the profile is measured than `pair`: it has more loops, and uses only their
+/// differences.
 const TIMES_LONGER: u32 = 2;
 
 pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
@@ -76,8 +75,8 @@ fn pair_of<H: Heap>(heap: &H, threads: usize, least: Duration) -> Step {
     }
 }
 
-/// How much more a pair takes in each loop of the profile than in the first, in ns. Nothing for
-/// masking where there is none.
+/// Returns how much longer a pair takes in each loop of the profile than in the first, in ns. The
+/// value for masking is meaningless where there is none.
 fn differences_of<H: Heap>(heap: &H, work: &Work, pair: &Step) -> [f64; LOOPS] {
     let (least, clock) = work.sample();
     let steps = (BLOCK.as_nanos() as f64 / (pair.cpu * PAIRS)).max(1.0) as u64;
@@ -110,7 +109,7 @@ fn repeat<H: HeapHandle>(hand: &mut Hand<H>, steps: u64, content: Content) {
         let inode = hand.take(INODE, Content::Any);
         let file = hand.take(FILE, Content::Any);
         let entry = hand.take(ENTRY, Content::Any);
-        // SAFETY: each was taken just now, from this hand, with this shape.
+        // SAFETY: each was just taken from this hand, with this shape.
         unsafe {
             hand.give(entry, ENTRY);
             hand.give(file, FILE);

@@ -1,5 +1,6 @@
-//! Objects that threads swap: each step allocates one, exchanges it for what lies in a shared place
-//! chosen at random, and frees that, whoever put it there. `swap` is what such a step costs a CPU.
+//! Objects that threads swap: each step allocates one, exchanges it for the object at a random
+//! index of a shared table, and frees that, whichever thread put it there. `swap` is the cost of
+//! such a step to a CPU.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -12,18 +13,17 @@ use super::turn::HeapTaken;
 use super::work::Work;
 use crate::random::Random;
 
-/// The places that objects are swapped through.
+/// The entries of the shared table.
 const PLACES: usize = 4096;
 
 pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
     let shape = work.shape();
     let places: Vec<AtomicPtr<u8>> = (0..PLACES).map(|_| AtomicPtr::new(null_mut())).collect();
     let swap = |new: *mut u8, place: usize| {
-        // Acquire and release pair with each other: an object comes as the thread that left it had
-        // it.
+        // Acquire and release pair with each other: the thread that stored an object has published
+        // its contents.
         let old = places[place].swap(new, Ordering::AcqRel);
-        // SAFETY: what lies in a place is null or was put there as an object, and is there no
-        // longer.
+        // SAFETY: an entry is null or was stored as an object, and the swap has removed it.
         unsafe { Object::from_raw(old) }
     };
     let mut taken = HeapTaken::default();
@@ -35,7 +35,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
             for _ in 0..steps {
                 let new = hand.take(shape, Content::Any);
                 if let Some(old) = swap(new.into_raw(), random.below(PLACES)) {
-                    // SAFETY: every object in the places was taken from a hand of this heap with
+                    // SAFETY: every object in the table was taken from a hand of this heap with
                     // this shape.
                     unsafe { hand.give(old, shape) };
                 }

@@ -1,10 +1,10 @@
-//! How long the slowest allocations take: objects live in a table, and each step allocates one and
-//! frees another, chosen at random, whose place it takes. Only the allocation is timed, by the time
-//! stamp counter, less what reading that costs (the median). Nothing is written into the object
-//! while the clock runs.
+//! How long the slowest allocations take: a table has live objects, and each step allocates one and
+//! frees another, chosen at random, whose entry it takes. Only the allocation is timed, by the time
+//! stamp counter, minus the cost of reading that (the median). The object is not written while it
+//! is timed.
 //!
-//! A percentile is the median of those of five stretches: the timer interrupt comes about as often
-//! as the last of them leaves out, and other programs more often.
+//! A percentile is the median of those of five parts of the run: timer interrupts are about as
+//! frequent as the allocations beyond the last percentile, and other programs run more often.
 
 use super::heap::{Content, Heap, HeapHandle};
 use super::objects::{Hand, Object, Shape};
@@ -12,17 +12,16 @@ use super::turn::HeapTaken;
 use super::work::Work;
 use crate::random::Random;
 
-/// Objects that live.
+/// The number of live objects.
 const PLACES: usize = 1024;
 
-/// Allocations a millisecond of the time that a sample is given: about as many as can be timed in
-/// it.
+/// Allocations per millisecond of a sample's time: about as many as can be timed in it.
 const STEPS_A_MS: u64 = 25_000;
 
-/// The stretches that the steps are divided into. One more comes first, to warm up.
+/// The parts that the steps are divided into. One more runs first, to warm up.
 const STRETCHES: u64 = 5;
 
-/// What is reported, and which share of the allocations, in parts of a million, took no longer.
+/// The metrics, and which share of the allocations, in parts per million, took no longer.
 const PERCENTILES: [(&str, usize); 4] = [
     ("p50", 500_000),
     ("p99", 990_000),
@@ -63,8 +62,8 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
     taken
 }
 
-/// Allocates an object in the place of one of those that live, and frees that. How many ticks that
-/// took, the clock's own included.
+/// Replaces a random live object with a new one, and frees it. Returns the ticks of the allocation,
+/// the clock's own cost included.
 #[inline(always)]
 fn replace<H: HeapHandle>(
     hand: &mut Hand<H>,
@@ -78,7 +77,7 @@ fn replace<H: HeapHandle>(
     let new = hand.take_untouched(shape, Content::Any);
     let ticks = clock.now().wrapping_sub(before);
     let old = core::mem::replace(place, new);
-    // SAFETY: all in the table was taken from this hand with this shape.
+    // SAFETY: all objects in the table were taken from this hand with this shape.
     unsafe { hand.give(old, shape) };
     u32::try_from(ticks).unwrap_or(u32::MAX)
 }
@@ -86,12 +85,12 @@ fn replace<H: HeapHandle>(
 /// The time stamp counter.
 #[derive(Debug)]
 struct Clock {
-    /// What two readings, one behind the other, differ by: the median of many.
+    /// The difference of two consecutive readings: the median of many.
     cost: u32,
 }
 
 impl Clock {
-    /// None on processors that have none, or none that we know.
+    /// Measures the cost of reading; `None` on processors other than x86-64.
     fn new() -> Option<Self> {
         if !cfg!(target_arch = "x86_64") {
             return None;
@@ -108,7 +107,7 @@ impl Clock {
         Some(clock)
     }
 
-    /// Waits for what was begun before, so that it counts to where it belongs.
+    /// Reads the counter, after all earlier instructions have completed.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn now(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! One turn of one heap: a workload, run on it in a process that does nothing else.
+//! One turn of one heap: a workload, run on it in a process of its own.
 
 use core::fmt;
 
@@ -8,22 +8,22 @@ use super::heap::Heap;
 use super::work::{Work, Workload};
 use super::{giveback, hits, local, producers, refill, remote, socket, swap, tail};
 
-/// Somebody's heap, as a contestant of `bench slab`.
+/// A heap, as a contestant of `bench slab`.
 pub trait HeapPeer: Sync {
-    /// What it is called after `--config`.
+    /// Returns its name for `--config`.
     fn name(&self) -> &'static str;
 
-    /// Sets the heap up and lets `turn` run [on](HeapTurn::on) it.
+    /// Sets the heap up and runs `turn` [on](HeapTurn::on) it.
     ///
     /// # Errors
-    /// Why it cannot be set up, and those of the turn.
+    /// It cannot be set up, and the errors of the turn.
     fn measure(&self, turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken>;
 }
 
-/// A workload that is to be run on whatever is measured.
+/// A workload to run on a heap.
 #[derive(Debug)]
 pub struct HeapTurn<'w> {
-    /// What is done.
+    /// The work to do.
     pub work: &'w Work,
 }
 
@@ -37,7 +37,7 @@ impl HeapTaken {
     }
 }
 
-/// A line a value: its name and the number.
+/// Writes a line per value: its name and the number.
 impl fmt::Display for HeapTaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut values = self.0.iter();
@@ -49,7 +49,7 @@ impl HeapTurn<'_> {
     /// Runs the workload on a heap.
     ///
     /// # Errors
-    /// If the process that started this one cannot be reached.
+    /// The parent process cannot be reached.
     pub fn on<H: Heap>(&self, heap: &H) -> anyhow::Result<HeapTaken> {
         let work = self.work;
         match work.workload {
@@ -60,8 +60,8 @@ impl HeapTurn<'_> {
         }
     }
 
-    /// The same for a heap that has one object of each size, and can serve only what never holds
-    /// two.
+    /// Does the same on a heap that may have a single object of each size, which cannot serve the
+    /// memory workloads.
     pub(crate) fn on_buffers<H: Heap>(&self, heap: &H) -> anyhow::Result<HeapTaken> {
         let work = self.work;
         Ok(match work.workload {

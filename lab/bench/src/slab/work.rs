@@ -1,6 +1,5 @@
-//! The workloads: which there are, what a row is called, what each measures. A [`Work`] is also
-//! what a process is told that runs one: it is written on its command line as it is read from
-//! there.
+//! The workloads, the names of their rows, and their metrics. A [`Work`] is also passed to the
+//! process that runs it, as arguments on the command line.
 
 use core::fmt;
 use core::time::Duration;
@@ -12,49 +11,47 @@ use super::objects::Shape;
 use crate::choice::{Choice, choices};
 
 choices! {
-    /// What is done.
+    /// The workloads.
     pub enum Workload {
-        /// socketallocbench: the four objects of a socket, allocated and freed.
+        /// socketallocbench: the four objects of a socket are allocated and freed.
         Socket = "socket",
-        /// A batch allocated and freed by one thread.
+        /// One thread allocates and frees a batch.
         Local = "local",
         /// One thread allocates, another frees.
         Remote = "remote",
-        /// Threads swap objects through shared places.
+        /// Threads swap objects through a shared table.
         Swap = "swap",
-        /// Eight threads allocate, one frees; the most memory that was resident.
+        /// Eight threads allocate, one frees; the peak of resident memory.
         Producers = "producers",
-        /// Small objects die at random and larger ones follow; what is resident then.
+        /// Small objects are freed at random and larger ones allocated; resident memory after that.
         Refill = "refill",
-        /// What is given back after everything is freed.
+        /// How much memory is returned to the system after everything is freed.
         Giveback = "giveback",
         /// Percentiles of the time of an allocation.
         Tail = "tail",
-        /// Hits alone, for valgrind.
+        /// Hits only, for valgrind.
         Hits = "hits",
     }
 }
 
 impl Workload {
-    /// Those that a user asks for by name.
+    /// Returns the workloads that users can name.
     #[must_use]
-    pub fn asked_for() -> &'static [(Self, &'static str, &'static str)] {
-        Self::ALL
-            .split_last()
-            .map_or(&[], |(_, asked_for)| asked_for)
+    pub fn user_choices() -> &'static [(Self, &'static str, &'static str)] {
+        Self::ALL.split_last().map_or(&[], |(_, choices)| choices)
     }
 
-    /// Is it about memory? Then a heap of fixed buffers has no row.
+    /// Returns true if it measures memory; a heap of fixed buffers has no row then.
     pub const fn is_about_memory(self) -> bool {
         matches!(self, Self::Producers | Self::Refill | Self::Giveback)
     }
 
-    /// Do its threads never wait for each other, so that what they spend on a CPU is what it costs?
+    /// Returns true if its threads never wait for each other, so that their CPU time is its cost.
     const fn can_choose_the_clock(self) -> bool {
         matches!(self, Self::Socket | Self::Local | Self::Swap)
     }
 
-    /// What its rows measure, in their order.
+    /// Returns the metrics of its rows, in their order.
     pub(crate) const fn metrics(self) -> &'static [Metric<'static>] {
         match self {
             Self::Socket => &SOCKET,
@@ -69,7 +66,7 @@ impl Workload {
         }
     }
 
-    /// The memory that lives in it, in bytes, where the user does not say.
+    /// Returns its default amount of live memory, in bytes.
     pub const fn live(self) -> usize {
         match self {
             Self::Producers => 181 << 20,
@@ -102,27 +99,27 @@ const TAIL: [Metric<'static>; 4] = [
 ];
 const CYCLES: &str = "TSC cycles";
 
-/// One workload with all that it depends on.
+/// One workload with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
-    /// What is done.
+    /// The workload.
     pub workload: Workload,
-    /// How many threads do the same.
+    /// How many threads do the same work.
     pub threads: usize,
     /// How many objects are allocated before they are freed.
     pub batch: usize,
-    /// The size of the objects where it is not the workload's own, in bytes.
+    /// The size of the objects in bytes, for workloads without sizes of their own.
     pub size: u32,
-    /// The memory that lives in the workloads about memory.
+    /// How much memory is live in the memory workloads.
     pub live: usize,
-    /// The time that a sample takes about, in microseconds.
+    /// The approximate time of a sample, in microseconds.
     pub sample_us: u64,
-    /// What time is measured, where threads do not wait for each other.
+    /// The clock of workloads whose threads do not wait for each other.
     pub clock: Clock,
 }
 
 impl Work {
-    /// The time that one CPU is given, and the clock that measures it.
+    /// Returns the time of a sample on one CPU, and the clock that measures it.
     pub(crate) const fn sample(&self) -> (Duration, Clock) {
         (Duration::from_micros(self.sample_us), self.clock)
     }
@@ -131,7 +128,7 @@ impl Work {
         Shape::of(self.size)
     }
 
-    /// What a process is told that is to do it.
+    /// Returns the arguments of a process that does the work.
     pub(crate) fn arguments(&self) -> Vec<String> {
         [
             ("--workload", self.workload.name().to_owned()),
@@ -148,7 +145,7 @@ impl Work {
     }
 }
 
-/// The row's name: the workload, and what two rows of it differ by.
+/// Writes the row's name: the workload, and the parameters by which its rows differ.
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.workload.name())?;

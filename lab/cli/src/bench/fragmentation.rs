@@ -1,4 +1,5 @@
-//! `brickyard bench fragmentation`: what random takes and frees leave of the huge blocks.
+//! `brickyard bench fragmentation`: how many huge blocks are left after random allocations and
+//! frees.
 
 use brickyard_bench::fragmentation::Fragmentation as Measurement;
 use brickyard_classics::Configuration;
@@ -18,13 +19,13 @@ pub(crate) struct Fragmentation {
     /// [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     config: Vec<Configuration>,
-    /// The memory of the machine that is allocated from (its metadata only is real).
+    /// The memory of the machine (only its metadata is real).
     #[arg(long, default_value = "1G", value_parser = zone_bytes, value_name = "BYTES")]
     memory: usize,
-    /// How often a tenth of what is held is freed and taken again.
+    /// How many rounds, each of which frees a tenth of the allocated pages and allocates as many.
     #[arg(long, default_value_t = 100, value_name = "N")]
     rounds: usize,
-    /// Where the random numbers begin: sample 1 has this seed, sample 2 the next.
+    /// The random seed of sample 1; sample 2 has the next one.
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
     /// Samples of each row, each with a seed of its own.
@@ -34,7 +35,7 @@ pub(crate) struct Fragmentation {
     output: Output,
 }
 
-/// Below this, half of the free memory of a zone for movable pages would hold no two huge blocks.
+/// Below this, half of the free memory of a zone for movable pages would not be two huge blocks.
 const LEAST_MEMORY: usize = 16 << 20;
 
 impl Fragmentation {

@@ -1,4 +1,4 @@
-//! `brickyard bench locks`: the experiment of 2007, how long to hold the zone lock for a bulk of
+//! `brickyard bench locks`: the experiment of 2007 on how long to hold the zone lock for a bulk of
 //! pages, with real threads of this host.
 
 use brickyard::Order;
@@ -21,48 +21,47 @@ use crate::{interrupt, progress};
 /// The options of `brickyard bench locks`.
 #[derive(Debug, Args)]
 pub(crate) struct Locks {
-    /// The columns, each held against the one before it: hold, release, ticket, ticket+yield,
+    /// The columns, each compared with the one before it: hold, release, ticket, ticket+yield,
     /// ticket+yield+own-line. [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     columns: Vec<Column>,
-    /// The most threads; it is measured with 1, 2, 4 … of them.
-    /// [default: as many as there are CPUs]
+    /// The most threads; measured with 1, 2, 4 … threads. [default: the number of CPUs]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Pages that a per-CPU list fetches and gives back at once. The default is that of the paper's
-    /// machine.
+    /// How many pages a per-CPU list takes from or returns to the zone at once. The default is that
+    /// of the paper's machine.
     #[arg(long, default_value_t = Zone2007::BATCH, value_name = "PAGES")]
     batch: usize,
-    /// Pages at which it gives some back. [default: six batches]
+    /// How many pages a per-CPU list has before it returns a batch. [default: six batches]
     #[arg(long, value_name = "PAGES")]
     high: Option<usize>,
-    /// Single pages of a burst.
+    /// How many single pages a burst allocates.
     #[arg(long, default_value_t = USUAL.pages, value_name = "PAGES")]
     burst: usize,
-    /// The order of the one block that a burst has besides.
+    /// The order of the one block that a burst allocates besides.
     #[arg(long, default_value_t = USUAL.order.get(), value_name = "ORDER", value_parser = clap::value_parser!(u8).range(0..=10))]
     order: u8,
-    /// Multiplications that a thread makes between two bursts, on the average; about a nanosecond
+    /// How many multiplications a thread does between two bursts, on average; about a nanosecond
     /// each.
     #[arg(long, default_value_t = USUAL.compute, value_name = "N")]
     compute: usize,
-    /// Bursts of each thread in a run.
+    /// How many bursts each thread does in a run.
     #[arg(long, default_value_t = USUAL.bursts, value_name = "N")]
     bursts: u64,
-    /// The memory of the zone (its metadata only is real).
+    /// The memory of the zone (only its metadata is real).
     #[arg(long, default_value = "128M", value_parser = zone_bytes, value_name = "BYTES")]
     memory: usize,
-    /// Runs of each column: fewer than six pairs can have no star.
+    /// How many runs of each column; with fewer than six pairs no difference is significant.
     #[arg(long, default_value_t = 15, value_name = "N")]
     samples: usize,
-    /// Where the random numbers begin: round 1 has this seed, round 2 the next.
+    /// The random seed of round 1; round 2 has the next one.
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
     #[command(flatten)]
     output: Output,
 }
 
-/// Longer computing would not come to an end.
+/// The most computing that still ends in reasonable time.
 const MOST_COMPUTE: usize = 1_000_000_000;
 
 impl Locks {
@@ -74,7 +73,7 @@ impl Locks {
         self.output.check()?;
         if most > cpus {
             eprintln!(
-                "brickyard: {most} threads on {cpus} CPUs: waiting for the lock is then also waiting for a CPU; give --threads {cpus} to measure the lock alone"
+                "brickyard: {most} threads on {cpus} CPUs: waiting for the lock then includes waiting for a CPU; give --threads {cpus} to measure the lock alone"
             );
         }
         interrupt::watch()?;
@@ -107,7 +106,7 @@ impl Locks {
         })
     }
 
-    /// Options that each make sense, but not so.
+    /// Fails if the options do not fit together.
     fn validate(&self, threads: usize) -> Result<(), Misuse> {
         no_value_twice([("columns", has_twice(&self.columns))])?;
         at_least_one([
@@ -128,7 +127,7 @@ impl Locks {
                 self.batch
             )));
         }
-        // What all threads hold at once, twice: blocks of higher order are to be had too.
+        // Twice what all threads hold at once, so that blocks of higher order are available too.
         let held = self.burst.saturating_add(self.high());
         let needed = held
             .saturating_add(1 << self.order)
@@ -154,5 +153,5 @@ impl Locks {
     }
 }
 
-/// A zone below this has not one block of the highest order for each of a few threads.
+/// A smaller zone does not have a block of the highest order for each of a few threads.
 const LEAST_MEMORY: usize = 16 << 20;

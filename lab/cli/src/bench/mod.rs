@@ -1,6 +1,5 @@
-//! `brickyard bench`: benchmarks on real threads.
-//! One file a benchmark: its options, and how its results are told. What measures
-//! is `brickyard-bench`.
+//! `brickyard bench`: benchmarks on real threads. There is one file per benchmark: its options, and
+//! how its results are printed. `brickyard-bench` measures.
 
 mod fragmentation;
 mod locks;
@@ -16,26 +15,26 @@ use clap::Subcommand;
 /// The benchmarks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
-    /// The 2013 table: ns per page to allocate and to free, by order and batch.
+    /// The table of 2013: ns per page for an allocation and a free, by order and batch.
     Pagealloc(Box<pagealloc::PageAlloc>),
-    /// The rounds of `pagealloc` that are counted, as it starts them.
+    /// The rounds of `pagealloc --instructions`, in a process that it starts.
     #[command(hide = true)]
     PageallocTurn(pagealloc::PageAllocTurn),
-    /// Requests when memory is all but gone: ns for one that must fail, and for one that must find
-    /// the only free block.
+    /// Requests when memory is nearly exhausted: ns for one that must fail, and for one that must
+    /// find the only free block.
     Scarce(scarce::Scarce),
-    /// How much of the free memory is whole huge blocks after random takes and frees, in percent.
+    /// The share of free memory in whole huge blocks after random allocations and frees.
     Fragmentation(fragmentation::Fragmentation),
-    /// The 2007 experiment: how long to hold the zone lock for a bulk of pages; time, waiting,
+    /// The experiment of 2007: how long to hold the zone lock for a bulk of pages; time, waiting,
     /// holding, fairness.
     Locks(Box<locks::Locks>),
-    /// Page faults a second by the number of threads, as far as the page allocator goes; the memory
+    /// Page faults per second that the page allocator allows, by the number of threads; the memory
     /// is real.
     Pft(pft::Pft),
     /// Heaps for small objects: ours, the system's, preloaded ones and peers; time, memory,
     /// instructions.
     Slab(Box<slab::Slab>),
-    /// One turn of `slab`, as it starts it.
+    /// One turn of `slab`, in a process that it starts.
     #[command(hide = true)]
     SlabTurn(slab::SlabTurn),
 }

@@ -1,5 +1,5 @@
-//! `brickyard bench pagealloc`: the table of the 2013 magazine series, and with `--goals` every row
-//! that the default configuration has a goal for.
+//! `brickyard bench pagealloc`: the table of the magazine patches of 2013, and with `--goals` every
+//! row that the default configuration has a goal for.
 
 use core::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::misuse::{Misuse, has_twice, no_value_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
 
-/// Those compared where the user names none.
+/// What is compared if the user names nothing.
 const CONFIGS: &str =
     "brickyard,list-2007,magazine-2013,vanilla,two-kinds-2005,zone-2007,combined-2007";
 
@@ -34,13 +34,12 @@ pub(crate) struct PageAlloc {
     /// free is nothing, and `array-stack`, a bare stack of frame numbers without a lock.
     #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
     config: Vec<String>,
-    /// Measure what the default configuration has goals for, in place of what the other options
-    /// combine to.
+    /// Measure the rows that the default configuration has goals for, instead of all combinations
+    /// of the other options.
     #[arg(long, conflicts_with_all = ["orders", "max_batch", "threads", "api", "free", "fill", "slots"])]
     goals: bool,
-    /// Count the instructions of an allocation and of a free under valgrind, loop included, at the
-    /// zone and at the node, for single pages in batches of 1, 64 and 16384; nothing else is
-    /// measured.
+    /// Only count the instructions of an allocation and of a free under valgrind, loop included, at
+    /// the zone and at the node, for single pages in batches of 1, 64 and 16384.
     #[arg(long, conflicts_with_all = ["goals", "orders", "threads", "api", "free", "fill", "samples", "sample_us", "lock", "bulk"])]
     instructions: bool,
     /// The orders, such as 0-4,9.
@@ -49,36 +48,36 @@ pub(crate) struct PageAlloc {
     /// The largest batch; batches are 1, 2, 4 … and below 128 MiB.
     #[arg(long, default_value_t = 16384, value_name = "N")]
     max_batch: usize,
-    /// How many threads run at once.
+    /// How many threads run in parallel.
     #[arg(long, value_delimiter = ',', default_value = "1,2", value_name = "N,…")]
     threads: Vec<usize>,
-    /// By which calls a batch is allocated and freed.
+    /// The calls that allocate and free a batch.
     #[arg(long, value_parser = choice(Api::ALL), value_delimiter = ',', default_value = "single")]
     api: Vec<Api>,
     /// How a batch is freed.
     #[arg(long, value_parser = choice(Freed::ALL), value_delimiter = ',', default_value = "same")]
     free: Vec<Freed>,
-    /// How much of the memory is taken beforehand, in percent: all single pages are, and the rest
-    /// of them, chosen at random, freed again.
+    /// How much of the memory is allocated beforehand, in percent: all of it is, page by page, and
+    /// then the rest is freed, chosen at random.
     #[arg(long, value_delimiter = ',', default_value = "0", value_name = "PERCENT,…",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     fill: Vec<u8>,
-    /// At what level requests enter; `zone` with the ticket lock alone.
+    /// The level that requests enter at; `zone` only with the ticket lock.
     #[arg(long, value_parser = choice(Level::ALL), value_delimiter = ',', default_value = "node", default_value_if("instructions", "true", "zone,node"))]
     level: Vec<Level>,
-    /// How a CPU reaches its lists: exclusively, or by a lock that others may try.
+    /// How a CPU accesses its lists: exclusively, or through a lock that other CPUs may try.
     #[arg(long, value_parser = choice(Slots::ALL), value_delimiter = ',', default_value = "exclusive")]
     slots: Vec<Slots>,
-    /// Samples of each row.
+    /// How many samples of each row.
     #[arg(long, default_value_t = 10, value_name = "N")]
     samples: usize,
-    /// The least time that a sample's loop runs, in microseconds.
+    /// The least time of a sample's loop, in microseconds.
     #[arg(long, default_value_t = 1000, value_name = "US")]
     sample_us: u64,
-    /// The memory of the machine that is allocated from (its metadata only is real).
+    /// The memory of the machine (only its metadata is real).
     #[arg(long, default_value = "1G", value_parser = zone_bytes, value_name = "BYTES")]
     memory: usize,
-    /// What the pages are asked for as.
+    /// The mobility of the requests.
     #[arg(long, value_parser = choice(<Mobility as Choice>::ALL), default_value = "unmovable")]
     mobility: Mobility,
     /// The lock of the zones and magazines.
@@ -99,7 +98,7 @@ impl PageAlloc {
         if self.instructions {
             return self.count(&contestants);
         }
-        let (workloads, left_out) = sensible(self.asked_for(), self.memory / FRAME_BYTES);
+        let (workloads, left_out) = sensible(self.requested(), self.memory / FRAME_BYTES);
         self.fits(&workloads, &left_out)?;
         self.output.check()?;
         for reason in left_out {
@@ -120,7 +119,7 @@ impl PageAlloc {
         self.emit(&results)
     }
 
-    /// The same in instructions.
+    /// Counts instructions instead.
     fn count(&self, contestants: &[Contestant]) -> anyhow::Result<()> {
         self.has_room_for(self.max_batch.min(LARGEST_BATCH))?;
         self.output.check()?;
@@ -153,7 +152,7 @@ impl PageAlloc {
         }
     }
 
-    /// Options that each make sense, but not so.
+    /// Fails if the options do not fit together.
     fn validate(&self) -> Result<(), Misuse> {
         no_value_twice([
             ("config", has_twice(&self.config)),
@@ -169,14 +168,14 @@ impl PageAlloc {
             return Err(Misuse::new(why));
         }
         if self.level.contains(&Level::Zone) && self.lock != Lock::Ticket {
-            let why = "--level zone is measured with --lock ticket alone; leave one of the two out";
+            let why = "--level zone works only with --lock ticket; leave one of the two out";
             return Err(Misuse::new(why));
         }
         Ok(())
     }
 
-    /// The workloads that the options name.
-    fn asked_for(&self) -> Vec<Workload> {
+    /// Returns the workloads that the options name.
+    fn requested(&self) -> Vec<Workload> {
         if self.goals {
             return goals(&self.level);
         }
@@ -194,7 +193,7 @@ impl PageAlloc {
         schedule.workloads()
     }
 
-    /// Is there anything to do, and enough memory for it?
+    /// Fails if there is nothing to measure, or too little memory for it.
     fn fits(&self, workloads: &[Workload], left_out: &[String]) -> Result<(), Misuse> {
         if workloads.is_empty() {
             let why = left_out.join("; ");
@@ -205,7 +204,7 @@ impl PageAlloc {
         self.has_room_for(workloads.iter().map(Workload::pages).max().unwrap_or(0))
     }
 
-    /// Is there enough memory for so many pages at once?
+    /// Fails if there is too little memory for so many pages at once.
     fn has_room_for(&self, most: usize) -> Result<(), Misuse> {
         // Twice the largest batch of all threads; a configuration with a zone for movable pages has
         // half of the memory for the others.
@@ -221,7 +220,7 @@ impl PageAlloc {
     }
 }
 
-/// The options of a process of `--instructions`.
+/// The options of a process that `--instructions` starts.
 #[derive(Debug, Args)]
 pub(crate) struct PageAllocTurn {
     #[arg(long)]

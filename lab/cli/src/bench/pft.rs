@@ -1,5 +1,5 @@
-//! `brickyard bench pft`: how many page faults a second a machine could serve, as far as its page
-//! allocator goes, by the number of threads (the page fault test of mmtests).
+//! `brickyard bench pft`: how many page faults per second the page allocator would allow, by the
+//! number of threads (the page fault test of mmtests).
 
 use brickyard_bench::pft::{Column, Pft as Measurement};
 use brickyard_bench::side_by_side::cores;
@@ -12,36 +12,35 @@ use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
 
-/// Those compared where the user names none.
+/// What is compared if the user names nothing.
 const CONFIGS: &str = "vanilla,magazine-2013,brickyard";
 
 /// The options of `brickyard bench pft`.
 #[derive(Debug, Args)]
 pub(crate) struct Pft {
     /// What is compared; the first is the baseline. Configurations (see `brickyard configs`), and
-    /// `array-stack`: a bare stack of pages for each thread, which shows what clearing alone costs.
+    /// `array-stack`: a bare stack of pages for each thread, to show the cost of clearing alone.
     #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
     config: Vec<Column>,
-    /// The most threads; it is measured with 1, 2, 3 … of them.
-    /// [default: as many as there are CPUs]
+    /// The most threads; measured with 1, 2, 3 … threads. [default: the number of CPUs]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// The memory that pages are taken from, all of it real.
-    /// [default: 256M, with more than 16 threads 16M for each]
+    /// The memory that pages are allocated from, all of it real.
+    /// [default: 256M; with more than 16 threads, 16M for each]
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
-    /// How often a sample takes and gives back all pages.
+    /// How often a sample allocates and frees all pages.
     #[arg(long, default_value_t = 4, value_name = "N")]
     passes: usize,
-    /// Samples of each row.
+    /// How many samples of each row.
     #[arg(long, default_value_t = 10, value_name = "N")]
     samples: usize,
     #[command(flatten)]
     output: Output,
 }
 
-/// Memory for each thread: a quarter of it stays free, which is more than what lies in caches that
-/// others cannot reach.
+/// The least memory per thread: a quarter of it stays free, which is more than is in caches that
+/// other threads cannot reach.
 const LEAST_PER_THREAD: usize = 16 << 20;
 
 const LEAST_DEFAULT: usize = 256 << 20;
@@ -58,7 +57,7 @@ impl Pft {
         self.output.check()?;
         if most > cpus {
             eprintln!(
-                "brickyard: {most} threads on {cpus} CPUs: above {cpus}, faults/sec cannot grow"
+                "brickyard: {most} threads on {cpus} CPUs: above {cpus} threads, faults/sec cannot grow"
             );
         }
         interrupt::watch()?;
@@ -75,7 +74,7 @@ impl Pft {
         })
     }
 
-    /// Options that each make sense, but not so.
+    /// Fails if the options do not fit together.
     fn validate(&self, threads: usize, memory: usize) -> Result<(), Misuse> {
         no_value_twice([("config", has_twice(&self.config))])?;
         at_least_one([
@@ -93,7 +92,7 @@ impl Pft {
         }
         match available() {
             Some(available) if memory > available / 2 => Err(Misuse::new(format!(
-                "{} of memory would be touched, and {} MiB are available; give a --memory of at most {}M, or fewer --threads",
+                "{} of memory would be used, but only {} MiB are available; give a --memory of at most {}M, or fewer --threads",
                 bytes_text(memory),
                 available >> 20,
                 (available / 2) >> 20

@@ -1,4 +1,5 @@
-//! `brickyard bench scarce`: requests when memory is all but gone, on machines of several sizes.
+//! `brickyard bench scarce`: requests when memory is nearly exhausted, on machines of several
+//! sizes.
 
 use core::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
 
-/// Those compared where the user names none.
+/// What is compared if the user names nothing.
 const CONFIGS: &str = "brickyard,list-2007";
 
 /// The options of `brickyard bench scarce`.
@@ -25,20 +26,20 @@ pub(crate) struct Scarce {
     /// The configurations to compare; the first is the baseline. See `brickyard configs`.
     #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
     config: Vec<Configuration>,
-    /// The memory of the machines that are allocated from (their metadata only is real: up to 0.3 %
-    /// of it, and 0.2 % to remember what is taken).
+    /// The memory of the machines (only their metadata is real: up to 0.3 % of it, and 0.2 % for a
+    /// list of the allocated blocks).
     #[arg(long, value_delimiter = ',', default_value = "1G,4G,16G,64G", value_parser = zone_bytes, value_name = "BYTES,…")]
     memory: Vec<usize>,
-    /// At what level requests enter.
+    /// The level that requests enter at.
     #[arg(long, value_parser = choice(Level::ALL), value_delimiter = ',', default_value = "node")]
     level: Vec<Level>,
-    /// What the pages are asked for as.
+    /// The mobility of the requests.
     #[arg(long, value_parser = choice(<Mobility as Choice>::ALL), default_value = "unmovable")]
     mobility: Mobility,
-    /// Samples of each row.
+    /// How many samples of each row.
     #[arg(long, default_value_t = 5, value_name = "N")]
     samples: usize,
-    /// The least time that a sample's loop runs, in microseconds.
+    /// The least time of a sample's loop, in microseconds.
     #[arg(long, default_value_t = 1000, value_name = "US")]
     sample_us: u64,
     #[command(flatten)]

@@ -1,10 +1,10 @@
-//! `brickyard compare`: two documents of results, or two configurations, against each other; with
-//! an exit code for whoever builds on it.
+//! `brickyard compare`: compares two result documents, or two configurations; the exit code is for
+//! CI.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `sides.rs` | both sides: read, and their rows matched |
-//! | `notes.rs` | what must be said beside the figures: other hosts, rows without a partner, scatter |
+//! | `sides.rs` | reads both sides and matches their rows |
+//! | `notes.rs` | warnings: different hosts, rows without a counterpart, scatter |
 //! | `text.rs` | the table |
 //! | `record.rs` | the same for programs: CSV, JSON |
 //!
@@ -31,72 +31,74 @@ use crate::{output, progress};
 use notes::plain;
 use sides::Sides;
 
-/// How many rows a message names before it only counts.
+/// How many rows a message names; it counts the rest.
 const NAMED_MAX: usize = 5;
 
 /// The options of `brickyard compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Documents are what other subcommands write with `--format json -o FILE`; of the folder of `brickyard reproduce`, the file results.json.
+Documents are what other subcommands write with `--format json -o FILE`; of a folder written by `brickyard reproduce`, results.json is read.
 
   brickyard compare before.json after.json
   brickyard compare before.json after.json --only order-0 --statistics
   brickyard compare run.json run.json --config-a list-2007 --config-b brickyard
   brickyard compare a1.json b1.json --again-a a2.json --again-a a3.json --again-b b2.json --again-b b3.json
 
-What is simulated, replayed or counted is the same in every run of a build, so any loss greater than --threshold is found, and it is one of the code. What is
-timed differs from run to run of one build, by more than its rounds tell. With one run a side such a row is worse only if it is significantly so and beyond
---timed-threshold, so a smaller loss is not found. With several runs a side (--again-a, --again-b; run A and B in turn) each is one sample, and --threshold
-holds for these rows too.
+Simulated, replayed and counted rows are the same in every run of a build, so any loss greater than --threshold is found, and the code is its cause. Timed \
+rows differ between runs of one build, by more than the scatter of their rounds. With one run per side, a timed row is worse only if the difference is \
+significant and beyond --timed-threshold, so a smaller loss is not found. With several runs per side (--again-a, --again-b; run A and B in turn), each run is \
+one sample, and --threshold applies to these rows too.
 
 Exit code: 0 nothing got worse, 1 something did (named on standard error), 2 the two cannot be compared, or with --complete not in full.")]
 pub(crate) struct Compare {
-    /// The document that is the baseline, or a folder with a results.json.
+    /// The baseline: a document, or a folder with a results.json.
     a: PathBuf,
-    /// The document that is held against it.
+    /// The document or folder that is compared with the baseline.
     b: PathBuf,
-    /// A loss that is proven and greater than this is worse.
+    /// A row is worse if its loss is proven and greater than this.
     #[arg(long, default_value = "2", allow_negative_numbers = true, value_parser = percent, value_name = "PERCENT")]
     threshold: f64,
-    /// A timed row of one run a side is worse or better only if one mean is more than so many
-    /// percent above the other: 100 is twice.
+    /// With one run per side, a timed row is worse or better only if one mean exceeds the other by
+    /// more than this: 100 means twice as much.
     #[arg(long, default_value = "100", allow_negative_numbers = true, value_parser = percent, value_name = "PERCENT")]
     timed_threshold: f64,
-    /// Another run of the baseline's build; several: all of them. A timed row has then one sample a
+    /// Another run of the baseline's build; may be repeated. A timed row then has one sample per
     /// run.
     #[arg(long, value_name = "FILE", requires = "again_b")]
     again_a: Vec<PathBuf>,
-    /// Another run of the other document's build.
+    /// Another run of the other document's build; may be repeated.
     #[arg(long, value_name = "FILE", requires = "again_a")]
     again_b: Vec<PathBuf>,
-    /// The chance to call any row different if none is.
+    /// The probability of calling any row different if none is.
     #[arg(long, default_value = "0.05", allow_negative_numbers = true, value_parser = probability, value_name = "P")]
     alpha: f64,
-    /// Only rows with this text in their name (CONFIG / WORKLOAD / METRIC); several: any of them.
+    /// Only compare rows with this text in their name (CONFIG / WORKLOAD / METRIC); may be
+    /// repeated: rows with any of the texts.
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// Exit with 2 if the baseline has rows that the other document lacks. Those that --only leaves
-    /// out do not count.
+    /// Exit with 2 if the other document lacks rows of the baseline. Rows excluded by --only do not
+    /// count.
     #[arg(long)]
     complete: bool,
-    /// Exit with 1 also if a row changed from 0, or one where neither way is better.
+    /// Exit with 1 also if a row changed from 0, or in a metric of which neither direction is
+    /// better.
     #[arg(long)]
     fail_on_changed: bool,
-    /// Of the baseline only this configuration, against the one of --config-b: rows are matched by
-    /// workload and metric.
+    /// Compare only this configuration of the baseline, with the one of --config-b: rows are
+    /// matched by workload and metric.
     #[arg(long, value_name = "NAME", requires = "config_b")]
     config_a: Option<String>,
-    /// Of the other document only this configuration.
+    /// Compare only this configuration of the other document.
     #[arg(long, value_name = "NAME", requires = "config_a")]
     config_b: Option<String>,
-    /// The table shows the 95 % interval of the ratio, Hedges' g and p as well. CSV and JSON always
-    /// have them.
+    /// Add the 95 % interval of the ratio, Hedges' g and p to the table. CSV and JSON always have
+    /// them.
     #[arg(long)]
     statistics: bool,
-    /// How the comparison is printed.
+    /// The format of the comparison.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
     format: String,
-    /// Write it here instead of to standard output.
+    /// Write the comparison here instead of to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -149,7 +151,7 @@ impl Compare {
         }
     }
 
-    /// What the samples of timed rows are.
+    /// Returns what a sample of a timed row is: a round or a run.
     fn timed(&self) -> Timed {
         if self.again_a.is_empty() {
             let threshold_percent = self.timed_threshold.max(self.threshold);
@@ -159,7 +161,7 @@ impl Compare {
         }
     }
 
-    /// Which rows of the baseline the other document lacks, if none may be lacking.
+    /// With `--complete`, returns a message on the rows that the other document lacks, if any.
     fn lacking(&self, sides: &Sides<'_>) -> Option<String> {
         let lacking: Vec<String> = sides.matched.alone[0]
             .iter()
@@ -175,7 +177,7 @@ impl Compare {
         })
     }
 
-    /// The end of it: an error where rows got worse, or changed where none may.
+    /// Returns an error if rows got worse, or if rows changed and `--fail-on-changed` is given.
     fn verdict(&self, comparison: &Judgements<'_>) -> anyhow::Result<()> {
         let changed = comparison.count(Verdict::Changed);
         worse(comparison)?;
@@ -186,8 +188,7 @@ impl Compare {
         Ok(())
     }
 
-    /// Fails if the comparison could not be written where it is to go, or would take the place of
-    /// what it compares.
+    /// Fails if the output file cannot be written, or is one of the documents.
     fn check_output(&self, sides: &Sides<'_>) -> anyhow::Result<()> {
         let Some(path) = &self.output else {
             return Ok(());
@@ -197,13 +198,14 @@ impl Compare {
         if sides.files().into_iter().flatten().any(same) {
             let path = path.display();
             bail!(Misuse::new(format!(
-                "{path} is one of the documents that are compared: give --output another name"
+                "{path} is one of the compared documents: give --output another name"
             )));
         }
         Ok(())
     }
 
-    /// Writes the text where it is to go. A reader that went away does not change the verdict.
+    /// Writes the text to the output file or to standard output. A closed pipe does not change the
+    /// verdict.
     fn write(&self, text: &str) -> anyhow::Result<()> {
         let Some(path) = &self.output else {
             return Ok(print(text)?);
@@ -219,7 +221,7 @@ impl Compare {
     }
 }
 
-/// An error that names the rows that got worse, if some did.
+/// Returns an error that names the rows that got worse, if there are any.
 fn worse(comparison: &Judgements<'_>) -> anyhow::Result<()> {
     let mut worse: Vec<(f64, String)> = comparison
         .rows
@@ -251,15 +253,15 @@ fn worse(comparison: &Judgements<'_>) -> anyhow::Result<()> {
     )
 }
 
-/// A number of percent that a loss can be held against.
+/// Parses a threshold in percent.
 fn percent(text: &str) -> Result<f64, String> {
     let percent = text.parse::<f64>().ok();
     percent
         .filter(|percent| percent.is_finite() && *percent >= 0.0)
-        .ok_or_else(|| "give a number of percent from 0 on, such as 2".into())
+        .ok_or_else(|| "give a percentage of 0 or more, such as 2".into())
 }
 
-/// A level of significance.
+/// Parses a significance level.
 fn probability(text: &str) -> Result<f64, String> {
     let probability = text.parse::<f64>().ok();
     probability

@@ -1,4 +1,4 @@
-//! What must be said beside the figures, one sentence each.
+//! The notes below the figures, one sentence each.
 
 use brickyard_report::Host;
 use brickyard_report::verdict::{Judged, Judgements, Test, Verdict};
@@ -6,7 +6,7 @@ use brickyard_report::verdict::{Judged, Judgements, Test, Verdict};
 use super::NAMED_MAX;
 use super::sides::Sides;
 
-/// The notes to a comparison.
+/// Returns the notes on a comparison.
 pub(super) fn of(sides: &Sides<'_>, comparison: &Judgements<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let [experiment_a, experiment_b] = sides.experiments();
@@ -29,28 +29,28 @@ pub(super) fn of(sides: &Sides<'_>, comparison: &Judgements<'_>) -> Vec<String> 
     notes
 }
 
-/// A warning if the samples come from two machines.
+/// Returns a warning if the samples come from two machines.
 fn hosts([a, b]: [&Host; 2]) -> Option<String> {
     (a != b).then(|| {
         let (a, b) = (plain(&a.to_string()), plain(&b.to_string()));
         if a == b {
             format!("The hosts differ in memory ({a}, rounded).")
         } else {
-            format!("The hosts differ: {a} in A; {b} in B. What was timed on two machines says more of them than of the code.")
+            format!("The hosts differ: {a} in A; {b} in B. Times of two machines say more about the machines than about the code.")
         }
     })
 }
 
-/// A warning if exact rows are compared in part.
+/// Returns a warning if exact rows are compared in part.
 fn in_part(comparison: &Judgements<'_>) -> Option<String> {
     let count = comparison.rows.iter().filter(|row| row.pair.is_part());
     let (count, rows) = (count.count(), comparison.rows.len());
     (count > 0).then(|| {
-        format!("In {count} of {rows} rows one side has runs that the other lacks: only those that both have are compared.")
+        format!("In {count} of {rows} rows one side has runs that the other lacks: only the runs that both have are compared.")
     })
 }
 
-/// The rows that differ without a percentage that says by how much.
+/// Returns a note on the rows that differ but have no percentage.
 fn changed(comparison: &Judgements<'_>) -> Option<String> {
     let all = comparison.rows.iter();
     let rows = all.filter(|row| row.verdict == Verdict::Changed);
@@ -62,11 +62,11 @@ fn changed(comparison: &Judgements<'_>) -> Option<String> {
     (!named.is_empty()).then(|| {
         let (count, rows) = (named.len(), comparison.rows.len());
         let named = some_of(&named, NAMED_MAX);
-        format!("{count} of {rows} rows changed from 0, or where neither way is better, so no percentage judges them: {named}. With --fail-on-changed that is a failure.")
+        format!("{count} of {rows} rows changed from 0, or in a metric of which neither direction is better, so they have no gain: {named}. With --fail-on-changed that is a failure.")
     })
 }
 
-/// A warning if a difference rests on one sample a side.
+/// Returns a warning if a difference rests on a single sample of a side.
 fn single(comparison: &Judgements<'_>) -> Option<String> {
     let is_single = |row: &&Judged<'_>| {
         let both = [&row.pair.a, &row.pair.b];
@@ -77,11 +77,11 @@ fn single(comparison: &Judgements<'_>) -> Option<String> {
     let count = comparison.rows.iter().filter(is_single).count();
     (count > 0).then(|| {
         let rows = comparison.rows.len();
-        format!("{count} of {rows} rows differ by a single sample of a side, taken for exact as a replay's is; a single timing cannot be told from that. If they are timings, take more samples.")
+        format!("{count} of {rows} rows differ, and one side has a single sample, which is taken as exact, like those of a replay; a single timing looks the same. If they are timings, take more samples.")
     })
 }
 
-/// A warning if rows cannot be judged, the widest first.
+/// Returns a warning if rows cannot be judged, those with the largest possible loss first.
 fn unclear(comparison: &Judgements<'_>) -> Option<String> {
     let all = comparison.rows.iter();
     let mut rows: Vec<_> = all.filter(|row| row.verdict == Verdict::Unclear).collect();
@@ -111,7 +111,7 @@ fn unclear(comparison: &Judgements<'_>) -> Option<String> {
     ))
 }
 
-/// The first of some names, and how many more there are.
+/// Joins the first `most` names, and says how many more there are.
 pub(super) fn some_of(names: &[String], most: usize) -> String {
     match names.len() {
         0 => "none".into(),
@@ -122,8 +122,8 @@ pub(super) fn some_of(names: &[String], most: usize) -> String {
     }
 }
 
-/// A name as it may be printed: what would move a terminal's cursor or ring its bell is written
-/// out.
+/// Returns a name that is safe to print: control characters, which would move a terminal's cursor
+/// or ring its bell, are escaped.
 pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::sides::Sides;
 
-/// A pair of rows. What cannot be said is `null`, or an empty field.
+/// A pair of rows. Unknown values are `null`, or an empty field.
 #[derive(Serialize)]
 struct Record<'a> {
     config_a: &'a str,
@@ -98,7 +98,7 @@ struct Gmean<'a> {
     rows: usize,
 }
 
-/// How many rows were judged so.
+/// The number of rows by verdict.
 #[derive(Serialize)]
 struct Counts {
     better: usize,
@@ -124,7 +124,7 @@ struct Document<'a> {
     notes: &'a [String],
 }
 
-/// The rows as CSV, with a head.
+/// Returns the rows as CSV, with a header line.
 pub(super) fn csv(comparison: &Judgements<'_>) -> anyhow::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in &comparison.rows {
@@ -133,7 +133,7 @@ pub(super) fn csv(comparison: &Judgements<'_>) -> anyhow::Result<String> {
     Ok(String::from_utf8(writer.into_inner()?)?)
 }
 
-/// All of it as JSON.
+/// Returns the whole comparison as JSON.
 pub(super) fn json(
     sides: &Sides<'_>,
     comparison: &Judgements<'_>,

@@ -1,5 +1,5 @@
-//! Both sides of a comparison: the documents, and which row of the one is held against which of the
-//! other.
+//! Both sides of a comparison: the documents, and which row of one is compared with which row of
+//! the other.
 
 use core::fmt::Write as _;
 use std::fs;
@@ -13,15 +13,15 @@ use super::NAMED_MAX;
 use super::notes::{plain, some_of};
 use crate::misuse::Misuse;
 
-/// A document and where it is from.
+/// A document and the files it was read from.
 #[derive(Debug)]
 pub(super) struct Document {
-    /// The files: the first names it, the others are more runs of the same build.
+    /// The files: the first names the document, the others are more runs of the same build.
     paths: Vec<PathBuf>,
     results: Results,
 }
 
-/// Reads a document, and those of more runs of the same build.
+/// Reads a document, and the documents of more runs of the same build.
 pub(super) fn read_all(path: &Path, more: &[PathBuf]) -> anyhow::Result<Document> {
     let mut document = read(path)?;
     let mut others = Vec::new();
@@ -48,7 +48,7 @@ fn is_one_file(one: &Path, other: &Path) -> bool {
     real(one) == real(other)
 }
 
-/// Reads a document; of a folder, its results.json.
+/// Reads a document; for a folder, its results.json.
 fn read(path: &Path) -> anyhow::Result<Document> {
     let path = if path.is_dir() {
         path.join("results.json")
@@ -78,7 +78,7 @@ pub(super) struct Sides<'a> {
 }
 
 impl<'a> Sides<'a> {
-    /// Matches the rows whose name has one of the texts `only`, if there are some.
+    /// Matches the rows whose name has one of the texts `only`; all rows if there are none.
     pub(super) fn of(
         documents: &'a [Document; 2],
         chosen: Chosen<'a>,
@@ -101,30 +101,30 @@ impl<'a> Sides<'a> {
         Ok(sides)
     }
 
-    /// The files that name the sides.
+    /// Returns the first file of each side.
     pub(super) fn paths(&self) -> [&PathBuf; 2] {
         self.files().map(|paths| &paths[0])
     }
 
-    /// All files of each side, at least one.
+    /// Returns all files of each side, at least one.
     pub(super) fn files(&self) -> [&[PathBuf]; 2] {
         let documents = self.documents.each_ref();
         documents.map(|document| document.paths.as_slice())
     }
 
-    /// The experiments' names.
+    /// Returns the names of the experiments.
     pub(super) fn experiments(&self) -> [&str; 2] {
         let documents = self.documents.each_ref();
         documents.map(|document| document.results.experiment())
     }
 
-    /// The machines.
+    /// Returns the machines.
     pub(super) fn hosts(&self) -> [&Host; 2] {
         let documents = self.documents.each_ref();
         documents.map(|document| document.results.host())
     }
 
-    /// The configurations, where one of each side is compared.
+    /// Returns the configurations, where one of each side is compared.
     pub(super) fn configs(&self) -> [Option<&str>; 2] {
         match self.chosen {
             Chosen::All => [None, None],
@@ -132,7 +132,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// Is there anything to compare, and can all of it be?
+    /// Fails if there is nothing to compare, or if a metric has different units on the two sides.
     fn check(&self, only: &[String]) -> anyhow::Result<()> {
         for Pair { name, a, b, .. } in &self.matched.pairs {
             if a.metric() != b.metric() {
@@ -142,7 +142,7 @@ impl<'a> Sides<'a> {
                 };
                 let [path_a, path_b] = self.paths().map(|path| path.display());
                 bail!(Misuse::new(format!(
-                    "{}: {path_a} has it in {}, {path_b} in {}; take both with the same version of the lab, or leave such rows out with --only",
+                    "{}: {path_a} has it in {}, {path_b} in {}; measure both with the same version of the lab, or exclude such rows with --only",
                     plain(name),
                     yardstick(a.metric()),
                     yardstick(b.metric()),
@@ -155,13 +155,13 @@ impl<'a> Sides<'a> {
         Ok(())
     }
 
-    /// Why there is nothing to compare, and what to do.
+    /// Returns why there is nothing to compare, and what to do.
     fn nothing_in_common(&self, only: &[String]) -> String {
         let [path_a, path_b] = self.paths().map(|path| path.display());
-        let mut why = format!("no row of {path_a} is in {path_b} too");
+        let mut why = format!("{path_a} and {path_b} have no row in common");
         if !only.is_empty() {
             let only: Vec<String> = only.iter().map(|text| plain(text)).collect();
-            let _ = write!(why, " and has in its name: {}", only.join(", "));
+            let _ = write!(why, " whose name contains: {}", only.join(", "));
         }
         let names = |document: &Document| {
             let rows = document.results.rows().iter();
@@ -169,7 +169,7 @@ impl<'a> Sides<'a> {
             some_of(&names, 2)
         };
         let [a, b] = self.documents.each_ref().map(names);
-        let _ = write!(why, "; there are {a} in the one, and {b} in the other");
+        let _ = write!(why, "; the first has {a}, the second {b}");
         why += match (only.is_empty(), self.chosen) {
             (false, _) => ": give another text to --only",
             (true, Chosen::All) => {
@@ -181,7 +181,7 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// The rows of a document, or those of one configuration, which `option` asks for.
+/// Returns the rows of a document, or those of the configuration that was given with `option`.
 fn rows<'a>(
     document: &'a Document,
     config: Option<&str>,
@@ -196,7 +196,7 @@ fn rows<'a>(
         let configs: Vec<String> = configs.into_iter().map(plain).collect();
         let (path, config) = (document.paths[0].display(), plain(config));
         bail!(Misuse::new(format!(
-            "{option}: {path} has no configuration `{config}`, but {}",
+            "{option}: {path} has no configuration `{config}`; it has {}",
             some_of(&configs, 4 * NAMED_MAX)
         )));
     }

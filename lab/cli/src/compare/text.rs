@@ -1,4 +1,4 @@
-//! The table: a line a row, in the manner of mmtests.
+//! The table: a line per row, in the style of mmtests.
 
 use core::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use brickyard_report::{BOOTSTRAP_LEAST, Better, Column, Columns, GmeanCell, Samp
 use super::notes::plain;
 use super::sides::Sides;
 
-/// The table with its head and all that stands below it.
+/// Returns the table, with the lines above and below it.
 pub(super) fn table(sides: &Sides<'_>, comparison: &Judgements<'_>, notes: &[String]) -> String {
     let mut text = head(sides);
     let depth = comparison.judge.depth;
@@ -36,7 +36,7 @@ pub(super) fn table(sides: &Sides<'_>, comparison: &Judgements<'_>, notes: &[Str
     text
 }
 
-/// Who is compared.
+/// Returns the lines that say what is compared.
 fn head(sides: &Sides<'_>) -> String {
     let mut head = plain(sides.experiments()[0]) + "\n";
     let who = sides.files().into_iter().zip(sides.configs());
@@ -70,7 +70,7 @@ fn heads(depth: Depth) -> Vec<String> {
     heads
 }
 
-/// The line of a pair.
+/// Returns the line of a pair.
 fn line(row: &Judged<'_>) -> Vec<String> {
     let (a, b) = (row.pair.a.summary().mean(), row.pair.b.summary().mean());
     let scale = a.unwrap_or(0.0).abs().max(b.unwrap_or(0.0).abs());
@@ -113,7 +113,7 @@ fn line(row: &Judged<'_>) -> Vec<String> {
     line
 }
 
-/// The line of the geometric mean.
+/// Returns the line of the geometric mean.
 fn gmean_line(cell: &GmeanCell, depth: Depth) -> Vec<String> {
     let (ratio, gain) = (number(cell.ratio, 10.0), percent(cell.gain_percent));
     let mut line = vec![
@@ -129,18 +129,18 @@ fn gmean_line(cell: &GmeanCell, depth: Depth) -> Vec<String> {
     line
 }
 
-/// How to read it.
+/// Returns the lines that explain the table.
 fn legend(comparison: &Judgements<'_>) -> Vec<String> {
     let counts = Verdict::ALL.map(|verdict| format!("{} {verdict}", comparison.count(verdict)));
     let (rows, judge) = (comparison.rows.len(), comparison.judge);
     let mut legend = vec![
         format!("{rows} rows: {}.", counts.join(", ")),
         format!(
-            "Means; positive gains are better. Stars: they differ: exact rows (the same work on both sides, or nothing varies) at all, others by Welch's test, p < {} after Holm's correction for {} tests.",
+            "Means; positive gains are better. Stars: the sides differ: exact rows (the same work on both sides, or nothing varies) by any amount, others by Welch's test, p < {} after Holm's correction for {} tests.",
             judge.alpha, comparison.tests
         ),
         format!(
-            "worse, better: so, and by more than {threshold} %. unclear: a loss of more than {threshold} % is neither proven nor ruled out.",
+            "worse, better: the difference is proven and more than {threshold} %. unclear: a loss of more than {threshold} % is neither proven nor ruled out.",
             threshold = judge.threshold_percent
         ),
     ];
@@ -148,29 +148,29 @@ fn legend(comparison: &Judgements<'_>) -> Vec<String> {
     if let Some((better, cell)) = &comparison.gmean {
         let inverse = better.opposite();
         legend.push(format!(
-            "Gmean: of {} rows, {better} is better; of a metric where {inverse} is better, A / B.",
+            "Gmean: of {} rows, {better} is better; for metrics where {inverse} is better, A / B is used.",
             cell.lines
         ));
     }
     if judge.depth == Depth::Full {
         legend.push(format!(
-            "B / A: Student's t of the logarithms; from {BOOTSTRAP_LEAST} samples of each side on, BCa bootstrap, 9,999 resamples. g: Hedges' g, positive is better. p: after Holm; exact: nothing to test. p, ranks: of the rank-sum test, not corrected."
+            "B / A: Student's t of the logarithms; with {BOOTSTRAP_LEAST} or more samples per side, BCa bootstrap, 9,999 resamples. g: Hedges' g, positive is better. p: after Holm's correction; exact: nothing to test. p, ranks: rank-sum test, not corrected."
         ));
     }
     legend
 }
 
-/// How timed rows are judged, if there are some.
+/// Returns a line on how timed rows are judged, if there are any.
 fn timed(comparison: &Judgements<'_>) -> Option<String> {
     let rows = comparison.rows.iter();
     let timed = rows.filter(|row| row.pair.kind == Some(SampleKind::Timed));
     let count = timed.count();
     (count > 0).then(|| match comparison.judge.timed {
         Timed::Rounds { threshold_percent } => format!(
-            "Timed rows ({count}): only where one mean is more than {} times the other, for two runs of one build differ by less than that but by much. More runs of both (--again-a, --again-b) show less.",
+            "Timed rows ({count}): worse or better only where one mean is more than {} times the other, since two runs of one build differ by up to that. More runs of both (--again-a, --again-b) find smaller differences.",
             1.0 + threshold_percent / 100.0
         ),
-        Timed::Runs => format!("Timed rows ({count}): a sample is the mean of a run."),
+        Timed::Runs => format!("Timed rows ({count}): each sample is the mean of a run."),
     })
 }
 
@@ -178,8 +178,8 @@ fn nothing() -> String {
     "n/a".into()
 }
 
-/// With two digits after the point, and more where the larger of both is below ten: four that
-/// count. What is too large or too small for that, by its power of ten.
+/// Formats a value with two decimals, or with four significant digits where the larger of both
+/// values is below ten. Very large and very small values are in scientific notation.
 fn number(value: f64, scale: f64) -> String {
     let decimals = if scale == 0.0 || scale >= 10.0 {
         2
@@ -203,7 +203,7 @@ fn two(value: f64) -> String {
     fixed(value, 2)
 }
 
-/// A ratio with four digits after the point.
+/// Formats a ratio with four decimals.
 fn four(value: f64) -> String {
     if value.abs() >= 1e6 || (value != 0.0 && value.abs() < 1e-3) {
         return format!("{value:.3e}");
@@ -211,7 +211,7 @@ fn four(value: f64) -> String {
     format!("{value:.4}")
 }
 
-/// A p: below a thousandth only its power of ten counts.
+/// Formats a p: with three decimals, or with one digit in scientific notation below 0.001.
 fn chance(p: f64) -> String {
     if p > 0.0 && p < 0.001 {
         format!("{p:.0e}")

@@ -1,4 +1,4 @@
-//! `brickyard info`: what a trace tells.
+//! `brickyard info`: a summary of a trace.
 
 mod sections;
 mod tables;
@@ -25,16 +25,16 @@ Examples:
 pub(crate) struct Info {
     /// The trace, from `brickyard record` or `brickyard import`.
     trace: PathBuf,
-    /// How it is printed.
+    /// The format of the summary.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
     format: String,
-    /// Write it here instead of to standard output.
+    /// Write the summary here instead of to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How many processes are named.
+    /// How many processes are listed.
     #[arg(long, default_value_t = 10, value_name = "N")]
     top: usize,
-    /// The number of equal spans for which rates are given.
+    /// How many equal time spans the rates are given for.
     #[arg(long, default_value_t = 40, value_name = "N")]
     spans: usize,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Info {
 impl Info {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         if !(1..=100_000).contains(&self.spans) {
-            return Err(Misuse::new("--spans is a number from 1 to 100000").into());
+            return Err(Misuse::new("--spans must be from 1 to 100000").into());
         }
         let form = match self.format.as_str() {
             "csv" => Form::Csv,

@@ -1,4 +1,4 @@
-//! What is told of a trace, section by section.
+//! The summary of a trace, section by section.
 
 use brickyard::{MigrateType, Order};
 use brickyard_host::buddyinfo::{self, BuddyZone};
@@ -8,7 +8,7 @@ use brickyard_trace::summary::{Kinds, Process, Summary};
 
 use super::tables::{Cell, Section, time};
 
-/// All sections, in the order in which they are printed.
+/// Returns all sections, in the order in which they are printed.
 pub(crate) fn all(trace: &Trace, summary: &Summary) -> Vec<Section> {
     vec![
         host(trace),
@@ -75,11 +75,11 @@ fn host(trace: &Trace) -> Section {
     section
 }
 
-/// Seconds since 1970 as a date of the Gregorian calendar, UTC.
+/// Returns seconds since 1970 as a date of the Gregorian calendar, UTC.
 fn date(seconds: u64) -> String {
     let (days, second) = (seconds / 86400, seconds % 86400);
-    // Days since 0000-03-01, in eras of 400 years: leap days come last in a year that begins in
-    // March.
+    // Days since 0000-03-01, in eras of 400 years: in a year that begins in March, the leap day is
+    // the last day.
     let days = days.saturating_add(719_468);
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -176,7 +176,7 @@ fn requests(trace: &Trace, summary: &Summary) -> Section {
         "p99",
         "max",
     ];
-    let title = "Requests by order and mobility; how long blocks lived that were freed";
+    let title = "Requests by order and mobility, with the lifetimes of freed blocks";
     let mut section = Section::new("requests", title, &columns);
     for class in &summary.classes {
         let lives = &class.lifetimes;
@@ -201,7 +201,7 @@ fn requests(trace: &Trace, summary: &Summary) -> Section {
 
 fn processes(trace: &Trace, summary: &Summary) -> Section {
     let title = format!(
-        "Processes with most frames ({} of {})",
+        "Processes with the most frames ({} of {})",
         summary.processes.len(),
         summary.process_names
     );
@@ -280,10 +280,10 @@ fn rates(summary: &Summary) -> Section {
     section
 }
 
-/// One of the counts.
+/// Selects one of the counts.
 type Measure = fn(&Kinds) -> u64;
 
-/// A bar a span: nothing is a space, the most is full.
+/// Draws a bar per span: none is a space, the most is a full block.
 fn sparkline(counts: &[u64], most: u64) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let bar = |&count: &u64| match count {
@@ -294,7 +294,7 @@ fn sparkline(counts: &[u64], most: u64) -> String {
 }
 
 fn fallbacks(summary: &Summary) -> Section {
-    let title = "Fallbacks: whose blocks were broken into";
+    let title = "Fallbacks: blocks of another mobility that were split";
     let mut section = Section::new("fallbacks", title, &["asked", "from", "claimed", "mixed"]);
     for pair in &summary.fallbacks {
         section.rows.push(vec![
@@ -308,7 +308,7 @@ fn fallbacks(summary: &Summary) -> Section {
 }
 
 fn mixers(summary: &Summary) -> Section {
-    let title = "Who mixed page blocks";
+    let title = "Processes that mixed page blocks";
     let mut section = Section::new("mixers", title, &["process", "mixed", "claimed"]);
     for Process {
         name: process,
@@ -339,39 +339,33 @@ fn lost(trace: &Trace) -> Section {
 
 fn oddities(trace: &Trace, summary: &Summary) -> Section {
     let odd = &summary.oddities;
-    let mut section = Section::new(
-        "oddities",
-        "What does not fit together",
-        &["what", "events"],
-    );
+    let mut section = Section::new("oddities", "Inconsistencies", &["what", "events"]);
     let rows = [
         (
-            "frees of frames taken before the trace (not odd)",
+            "frees of frames allocated before the trace (expected)",
             odd.frees_of_before,
         ),
-        ("frees of a part of a block (not odd)", odd.frees_in_part),
-        ("frees of frames that nobody held", odd.unknown_frees),
-        (
-            "allocations of frames that somebody held",
-            odd.double_allocs,
-        ),
+        ("frees of part of a block (expected)", odd.frees_in_part),
+        ("frees of frames that were not allocated", odd.unknown_frees),
+        ("allocations of frames already allocated", odd.double_allocs),
     ];
     for (what, count) in rows {
         section.rows.push(vec![name(what), Cell::Count(count)]);
     }
     if trace.start.is_empty() {
-        let note = "the trace has no page states: any free of a frame that it has not seen before may be of one taken before it";
+        let note = "the trace has no page states: the first free of any frame may be of one allocated before the trace";
         section.notes.push(note.to_owned());
     } else if odd.unknown_frees + odd.double_allocs > 0 && trace.header.lost.is_empty() {
         section.notes.push(
-            "no event was lost: a page changed hands in a way that the events do not tell"
+            "no event was lost: pages were allocated or freed in a way that emits no event"
                 .to_owned(),
         );
     }
     section
 }
 
-/// The host's zones at the start and the end; a note in the section where a text makes no sense.
+/// Returns the host's zones at the start and the end. Adds a note to the section where a text
+/// cannot be parsed.
 fn buddies(trace: &Trace, section: &mut Section) -> Vec<(&'static str, Vec<BuddyZone>)> {
     let mut sides = Vec::new();
     for (when, texts) in [("start", &trace.header.start), ("end", &trace.header.end)] {
@@ -381,7 +375,7 @@ fn buddies(trace: &Trace, section: &mut Section) -> Vec<(&'static str, Vec<Buddy
         match buddyinfo::parse(&texts.buddyinfo) {
             Ok(zones) if !zones.iter().all(is_possible) => {
                 section.notes.push(format!(
-                    "buddyinfo at the {when} has more memory than there can be"
+                    "buddyinfo at the {when} has an impossible amount of memory"
                 ));
             }
             Ok(zones) => sides.push((when, zones)),
@@ -393,13 +387,14 @@ fn buddies(trace: &Trace, section: &mut Section) -> Vec<(&'static str, Vec<Buddy
     sides
 }
 
-/// Can there be so many free frames? The file may come from anywhere, and the indices multiply.
+/// Returns true if there can be so many free frames. The file may come from anywhere, and the
+/// indices multiply.
 fn is_possible(zone: &BuddyZone) -> bool {
     zone.free.iter().all(|&free| free < 1 << 32)
 }
 
 fn indices(trace: &Trace) -> Section {
-    let title = "Free blocks by order; unusable: the share of free memory in blocks too small; fragmentation: 0 lack of memory, 1 fragmentation, -1 it would succeed";
+    let title = "Free blocks by order; unusable: the share of free memory in smaller blocks; fragmentation: 0 lack of memory, 1 fragmentation, -1 a request would succeed";
     let mut section = Section::new("indices", title, &["zone", "when", "measure"]);
     let sides = buddies(trace, &mut section);
     let zones = sides.iter().flat_map(|(_, zones)| zones);
@@ -464,7 +459,8 @@ fn huge_pages(trace: &Trace) -> Section {
             ]);
         }
     }
-    section.notes.clear(); // said above
+    // The section of indices has the same notes.
+    section.notes.clear();
     section
 }
 

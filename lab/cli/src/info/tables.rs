@@ -1,14 +1,14 @@
 //! Sections of rows, printed as tables for people, or as CSV or JSON for programs.
 //!
-//! CSV has a line a figure: `section,row,column,value`, where `row` is the row's names. JSON has a
-//! list of rows a section. Both have whole numbers of frames and nanoseconds; tables round.
+//! CSV has a line per figure: `section,row,column,value`, where `row` is the row's names. JSON has
+//! a list of rows per section. Both have whole numbers of frames and nanoseconds; tables round.
 
 use std::io::{self, Write};
 
 use brickyard_report::{Column, Columns};
 use serde_json::{Map, Value, json};
 
-/// How it is printed.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Table,
@@ -16,35 +16,35 @@ pub(crate) enum Form {
     Json,
 }
 
-/// What stands in a row.
+/// A field of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cell {
-    /// A name: what the row is about.
+    /// A name that identifies the row.
     Name(String),
-    /// Something said in words.
+    /// A value that is text.
     Words(String),
-    /// How many.
+    /// A count.
     Count(u64),
     /// Nanoseconds.
     Nanos(u64),
     /// A fraction in thousandths.
     Thousandths(i32),
-    /// Nothing.
+    /// No value.
     Nothing,
 }
 
-/// A part of the output.
+/// A section of the output.
 #[derive(Debug)]
 pub(crate) struct Section {
-    /// Its name for programs.
+    /// Its name in CSV and JSON.
     pub(crate) key: &'static str,
-    /// What stands above it.
+    /// The heading of its table.
     pub(crate) title: String,
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<Vec<Cell>>,
-    /// Lines that are printed in a table's place, if there are some.
+    /// Lines printed in place of the table, if there are any.
     pub(crate) instead: Vec<String>,
-    /// What stands below it.
+    /// Lines printed below the table.
     pub(crate) notes: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Section {
     }
 }
 
-/// Prints `sections`.
+/// Writes `sections`.
 pub(crate) fn write(sections: &[Section], form: Form, out: &mut dyn Write) -> io::Result<()> {
     match form {
         Form::Table => sections.iter().try_for_each(|section| table(section, out)),
@@ -110,7 +110,7 @@ fn rows(section: &Section, out: &mut dyn Write) -> io::Result<()> {
 impl Cell {
     fn text(&self) -> String {
         match self {
-            // What a trace says could be meant for the terminal.
+            // Text of a trace may contain terminal escape sequences.
             Self::Name(text) | Self::Words(text) => text.chars().flat_map(visible).collect(),
             Self::Count(count) => count.to_string(),
             Self::Nanos(nanos) => time(*nanos),
@@ -135,7 +135,7 @@ fn visible(character: char) -> impl Iterator<Item = char> {
     escaped.into_iter().flatten().chain(plain)
 }
 
-/// A time in the unit that it has most of.
+/// Returns a time as text in the largest unit of which it has at least one.
 pub(crate) fn time(nanos: u64) -> String {
     let value = nanos as f64;
     match nanos {

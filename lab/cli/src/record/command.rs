@@ -14,8 +14,8 @@ use anyhow::{Context, bail};
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How often a command that should end is looked at.
-const LOOK: Duration = Duration::from_millis(10);
+/// The interval at which a command that should end is polled.
+const POLL: Duration = Duration::from_millis(10);
 
 /// A command, found but not yet started.
 #[derive(Debug)]
@@ -25,14 +25,14 @@ pub(super) struct Command {
 }
 
 impl Command {
-    /// Finds the program as a shell would. `words` has at least one.
+    /// Finds the program as a shell would; `None` if `words` is empty.
     pub(super) fn find(words: &[OsString]) -> anyhow::Result<Option<Self>> {
         let Some(name) = words.first() else {
             return Ok(None);
         };
         let Some(program) = program(name) else {
             bail!(
-                "there is no command {}: nothing was recorded",
+                "command not found: {}; nothing was recorded",
                 name.to_string_lossy()
             );
         };
@@ -42,7 +42,7 @@ impl Command {
         }))
     }
 
-    /// As a user would write it.
+    /// Returns the command line as a user would write it.
     pub(super) fn text(&self) -> String {
         let words: Vec<_> = self.words.iter().map(|word| quoted(word)).collect();
         words.join(" ")
@@ -66,12 +66,12 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// How it ended, if it has.
+    /// Returns the exit status if the command has ended.
     pub(super) fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
         self.child.try_wait().context("cannot wait for the command")
     }
 
-    /// Waits for its end, so long at most, or until `stop` says so.
+    /// Waits until the command ends, `at_most` has passed or `stop` returns true.
     pub(super) fn wait(
         &mut self,
         at_most: Duration,
@@ -83,18 +83,18 @@ impl Running {
             if ended.is_some() || stop() || Instant::now() >= until {
                 return Ok(ended);
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL);
         }
     }
 
     pub(super) fn signal(&mut self, signal: Signal) -> io::Result<()> {
-        // It has not been waited for, so the number is still its own.
+        // The child has not been waited for, so its process ID cannot have been reused.
         kill_process(Pid::from_child(&self.child), signal)?;
         Ok(())
     }
 }
 
-/// How it ended, in words.
+/// Returns how the command ended, in words.
 pub(super) fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(0), _) => "the command succeeded".to_owned(),
@@ -115,7 +115,7 @@ fn program(name: &OsStr) -> Option<PathBuf> {
         .find(runs)
 }
 
-/// A word in quotes where a shell would need them.
+/// Returns a word, quoted where a shell needs it.
 fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%^".contains(c);

@@ -1,5 +1,5 @@
-//! `brickyard record`: what a host asks of its page allocator while a command runs, as a trace
-//! file.
+//! `brickyard record`: records the requests to a host's page allocator while a command runs, in a
+//! trace file.
 
 mod command;
 mod progress;
@@ -25,20 +25,20 @@ use crate::amount::bytes;
 use crate::misuse::Misuse;
 use command::{Command, Running, how};
 use progress::Line;
-use signals::Asked;
+use signals::Received;
 
-/// How often the command, the signals and the disk are looked at.
-const LOOK: Duration = Duration::from_millis(20);
-/// How long a command that the terminal has told to end may take before it is told by us.
-const TOLD: Duration = Duration::from_secs(1);
-/// How long a command may take to end; then it runs on by itself.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The interval at which the command, the signals and the disk are polled.
+const POLL: Duration = Duration::from_millis(20);
+/// How long a command that got the terminal's SIGINT may take to end before it is signalled again.
+const INT_GRACE: Duration = Duration::from_secs(1);
+/// How long a signalled command may take to end before it is left running.
+const END_GRACE: Duration = Duration::from_secs(5);
 
 /// The options of `brickyard record`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Needs root and a kernel with tracefs. The host's own tracing settings are not touched: everything happens in a tracing instance that is \
-removed in the end. Ctrl-C ends the recording and keeps it; a second Ctrl-C throws it away.
+Needs root and a kernel with tracefs. The host's own tracing settings are not changed: the recording uses a tracing instance of its own, \
+which is removed at the end. Ctrl-C ends the recording and keeps it; a second Ctrl-C discards it.
 
 Examples:
   sudo brickyard record -o build.parquet -- make -j8
@@ -47,17 +47,17 @@ pub(crate) struct Record {
     /// The trace file to write.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Record so many seconds; a command that still runs then is told to end (SIGTERM).
+    /// Record for N seconds; a command that still runs then gets SIGTERM.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seconds: Option<f64>,
-    /// The kernel's buffer for each CPU
-    /// [default: 32M, or less where that is more than 1/16 of the memory].
+    /// The size of the kernel's buffer for each CPU.
+    /// [default: 32M, less if all the buffers would take more than 1/16 of memory]
     #[arg(long, value_name = "SIZE")]
     buffer: Option<String>,
-    /// The folder in which events wait until the recording ends [default: that of the trace file].
+    /// The folder for events until the recording ends. [default: the folder of the trace file]
     #[arg(long, value_name = "FOLDER")]
     spool: Option<PathBuf>,
-    /// The command to record, and its arguments.
+    /// The command to run and record, and its arguments.
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -67,11 +67,11 @@ pub(crate) struct Record {
 enum Ended {
     Command(ExitStatus),
     Time,
-    Asked(Signal),
+    Signalled(Signal),
     DiskFull,
 }
 
-/// The host at one of the trace's ends.
+/// The host's state at the start or the end of the trace.
 #[derive(Debug)]
 struct Side {
     texts: HostTexts,
@@ -84,7 +84,7 @@ impl Record {
         let buffer_kib = self.buffer_kib()?;
         let command = Command::find(&self.command)?;
         let mut writer = Writer::create(&self.output)?;
-        let asked = Asked::watch()?;
+        let received = Received::watch()?;
         let host = Host::here();
         let line = Line::new();
 
@@ -95,7 +95,7 @@ impl Record {
                 pagetypeinfo: host.texts().pagetypeinfo,
             })?,
             line,
-            asked,
+            received,
             seconds,
         };
         let start = session.side(&host, "start")?;
@@ -107,7 +107,7 @@ impl Record {
         let Session {
             recorder,
             line,
-            asked,
+            received,
             ..
         } = session;
         let recorded = recorder.stop()?;
@@ -121,20 +121,20 @@ impl Record {
         };
         line.say("writing the trace");
         let states = (&start.states[..], &end.states[..]);
-        let merged = write(writer, &recorded, states, &header, &asked);
+        let merged = write(writer, &recorded, states, &header, &received);
         line.clear();
         let merged = merged.with_context(|| {
             let path = self.output.display();
-            format!("nothing was kept of the recording: cannot write {path}")
+            format!("the recording is lost: cannot write {path}")
         })?;
         summarize(&self.output, &header, &merged, recorded.senseless);
         report(&ended, status);
         if running.is_some() && status.is_none() {
-            eprintln!("the command has not ended, and runs on");
+            eprintln!("the command has not ended; it is left running");
         }
         if let (Ended::DiskFull, Some(mut running)) = (ended, running) {
-            // It was not told to end.
-            running.wait(Duration::MAX / 4, &|| asked.count() > 0)?;
+            // The command was not signalled.
+            running.wait(Duration::MAX / 4, &|| received.count() > 0)?;
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl Record {
         match Duration::try_from_secs_f64(seconds) {
             Ok(seconds) if !seconds.is_zero() => Ok(Some(seconds)),
             _ => Err(Misuse::new(format!(
-                "--seconds {seconds} is no time to record for; write a number above 0"
+                "--seconds {seconds} is not a valid duration; give a number above 0"
             ))
             .into()),
         }
@@ -164,12 +164,14 @@ impl Record {
         };
         let bytes = bytes(text).map_err(|error| Misuse::new(format!("--buffer: {error}")))?;
         match bytes >> 10 {
-            0..8 => Err(Misuse::new(format!("--buffer {text} is too small; at least 8K")).into()),
+            0..8 => {
+                Err(Misuse::new(format!("--buffer {text} is too small; give at least 8K")).into())
+            }
             kib => Ok(Some(kib as u64)),
         }
     }
 
-    /// A hidden file beside the trace, or in the folder that was named.
+    /// Returns the path of a hidden file beside the trace, or in the folder given with `--spool`.
     fn spool_path(&self) -> PathBuf {
         let beside = self.output.parent().unwrap_or(Path::new(""));
         let folder = self.spool.as_deref().unwrap_or(beside);
@@ -179,16 +181,16 @@ impl Record {
     }
 }
 
-/// A recording and those who watch it.
+/// A recording in progress.
 struct Session {
     recorder: Recorder,
     line: Line,
-    asked: Asked,
+    received: Received,
     seconds: Option<Duration>,
 }
 
 impl Session {
-    /// The texts and page states of the host now.
+    /// Reads the host's texts and page states.
     fn side(&self, host: &Host, name: &str) -> anyhow::Result<Side> {
         let clock: Clock = self.recorder.clock();
         let texts = host.texts();
@@ -216,8 +218,8 @@ impl Session {
             {
                 return Ok(Ended::Command(status));
             }
-            if let Some(signal) = self.asked.first() {
-                return Ok(Ended::Asked(signal));
+            if let Some(signal) = self.received.first() {
+                return Ok(Ended::Signalled(signal));
             }
             if self
                 .seconds
@@ -230,11 +232,12 @@ impl Session {
                 return Ok(Ended::DiskFull);
             }
             self.line.show(began.elapsed(), progress);
-            thread::sleep(LOOK);
+            thread::sleep(POLL);
         }
     }
 
-    /// Sees to it that the command ends, and tells how it did.
+    /// Ends the command where the recording ended for another reason; returns its exit status if it
+    /// has ended.
     fn end_command(
         &self,
         running: Option<&mut Running>,
@@ -243,35 +246,35 @@ impl Session {
         let Some(running) = running else {
             return Ok(None);
         };
-        let stop = || self.asked.count() > 1;
+        let stop = || self.received.count() > 1;
         let signal = match *ended {
             Ended::Command(status) => return Ok(Some(status)),
             Ended::DiskFull => return Ok(None),
             Ended::Time => Signal::TERM,
-            Ended::Asked(signal) => signal,
+            Ended::Signalled(signal) => signal,
         };
         if signal == Signal::INT {
-            // The terminal tells all that it runs, the command too. A SIGINT of another origin has
-            // reached us alone.
-            if let Some(status) = running.wait(TOLD, &stop)? {
+            // The terminal sends SIGINT to its whole foreground process group, the command too. A
+            // SIGINT from elsewhere reaches this process only.
+            if let Some(status) = running.wait(INT_GRACE, &stop)? {
                 return Ok(Some(status));
             }
         }
         running.signal(signal).context("cannot end the command")?;
-        let status = running.wait(PATIENCE, &stop)?;
+        let status = running.wait(END_GRACE, &stop)?;
         self.not_twice()?;
         Ok(status)
     }
 
-    /// Gives up if the user asked for the end a second time.
+    /// Fails if the user has interrupted a second time.
     fn not_twice(&self) -> anyhow::Result<()> {
-        not_twice(&self.asked)
+        not_twice(&self.received)
     }
 }
 
-fn not_twice(asked: &Asked) -> anyhow::Result<()> {
-    if asked.count() > 1 {
-        bail!("interrupted twice: the recording is thrown away");
+fn not_twice(received: &Received) -> anyhow::Result<()> {
+    if received.count() > 1 {
+        bail!("interrupted twice: the recording is discarded");
     }
     Ok(())
 }
@@ -282,16 +285,16 @@ fn page_block_order(host: &Host) -> u8 {
     order.or_else(|| host.huge_order()).unwrap_or(0)
 }
 
-/// Writes all but the states at the start, which are written.
+/// Writes everything except the states at the start, which are written already.
 fn write(
     mut writer: Writer,
     recorded: &Recorded,
     (start, end): (&[StateRun], &[StateRun]),
     header: &Header,
-    asked: &Asked,
+    received: &Received,
 ) -> anyhow::Result<Merged> {
     let merged = recorded.merge(start, end, |events, names| -> anyhow::Result<()> {
-        not_twice(asked)?;
+        not_twice(received)?;
         Ok(writer.events(events, names)?)
     })?;
     writer.end(end)?;
@@ -299,7 +302,7 @@ fn write(
     Ok(merged)
 }
 
-/// What was recorded, for people.
+/// Prints what was recorded.
 fn summarize(path: &Path, header: &Header, merged: &Merged, senseless: u64) {
     let seconds = header.duration as f64 / 1e9;
     let bytes = path.metadata().map_or(0, |file| file.len());
@@ -313,12 +316,12 @@ fn summarize(path: &Path, header: &Header, merged: &Merged, senseless: u64) {
     let known = merged.before_start + merged.after_end;
     if known > 0 {
         eprintln!(
-            "left out: {} events that the page states at the start or the end know already",
+            "left out: {} events that the page states at the start or the end already include",
             HumanCount(known)
         );
     }
     if senseless > 0 {
-        eprintln!("left out: {senseless} records that made no sense");
+        eprintln!("left out: {senseless} malformed records");
     }
     for lost in &header.lost {
         eprintln!(
@@ -332,15 +335,15 @@ fn summarize(path: &Path, header: &Header, merged: &Merged, senseless: u64) {
     }
 }
 
-/// Why it ended, and what became of the command.
+/// Prints why the recording ended, and how the command ended if it failed.
 fn report(ended: &Ended, status: Option<ExitStatus>) {
     match ended {
         Ended::DiskFull => {
             eprintln!(
-                "the disk is nearly full: the recording was ended early, the command runs on"
+                "the disk is nearly full: the recording was ended early; the command continues"
             );
         }
-        Ended::Asked(_) => eprintln!("the recording was ended by a signal"),
+        Ended::Signalled(_) => eprintln!("the recording was ended by a signal"),
         Ended::Command(_) | Ended::Time => {}
     }
     if let Some(status) = status.filter(|status| !status.success()) {

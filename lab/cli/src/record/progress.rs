@@ -1,4 +1,5 @@
-//! How far a recording is: on a terminal one line that changes, else a line every ten seconds.
+//! The progress of a recording: on a terminal one line that changes, otherwise a line every ten
+//! seconds.
 
 use core::time::Duration;
 use std::io::IsTerminal;
@@ -7,12 +8,12 @@ use std::time::Instant;
 use brickyard_trace::record::Progress;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
-/// On a terminal.
-const SOON: Duration = Duration::from_millis(500);
-/// In a log.
-const LATE: Duration = Duration::from_secs(10);
+/// The update interval on a terminal.
+const TERMINAL_INTERVAL: Duration = Duration::from_millis(500);
+/// The interval between lines in a log.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The line.
+/// The progress line.
 #[derive(Debug)]
 pub(super) struct Line {
     bar: Option<ProgressBar>,
@@ -36,7 +37,7 @@ impl Line {
         }
     }
 
-    /// Says what is being done before there are events to count.
+    /// Shows the current step, while there are no events to count.
     pub(super) fn say(&self, what: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(what.to_owned());
@@ -44,9 +45,13 @@ impl Line {
         }
     }
 
-    /// Shows `progress`, if it is time to.
+    /// Shows `progress`, if an update is due.
     pub(super) fn show(&mut self, time: Duration, progress: Progress) {
-        let pause = if self.bar.is_some() { SOON } else { LATE };
+        let pause = if self.bar.is_some() {
+            TERMINAL_INTERVAL
+        } else {
+            LOG_INTERVAL
+        };
         let passed = self.shown.elapsed();
         if passed < pause {
             return;
@@ -71,7 +76,7 @@ impl Line {
         }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(super) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP while recording: counted, so that the first ends the recording in
-//! order and the second throws it away, and so that no tracing instance is ever left behind.
+//! Ctrl-C, SIGTERM and SIGHUP while recording: they are counted, so that the first ends the
+//! recording cleanly and the second discards it. Either way the tracing instance is removed.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// What has been asked for by signals.
+/// The signals received.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct Received {
     seen: Arc<AtomicUsize>,
     first: Arc<AtomicUsize>,
 }
 
-impl Asked {
-    /// From now on signals are counted.
+impl Received {
+    /// Starts counting signals.
     pub(super) fn watch() -> anyhow::Result<Self> {
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;
-        let asked = Self {
+        let received = Self {
             seen: Arc::default(),
             first: Arc::default(),
         };
-        let own = asked.clone();
+        let own = received.clone();
         let watch = move || {
             for signal in signals.forever() {
                 // Relaxed for the first: it is published by the count.
@@ -41,16 +41,16 @@ impl Asked {
         };
         let started = thread::Builder::new().name("signals".to_owned());
         started.spawn(watch).context("cannot start a thread")?;
-        Ok(asked)
+        Ok(received)
     }
 
-    /// How often.
+    /// Returns the number of signals received.
     pub(super) fn count(&self) -> usize {
         // Acquire pairs with the release above.
         self.seen.load(Ordering::Acquire)
     }
 
-    /// By which signal the end was asked for first, if it was.
+    /// Returns the first signal received, if any.
     pub(super) fn first(&self) -> Option<Signal> {
         if self.count() == 0 {
             return None;

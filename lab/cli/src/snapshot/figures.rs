@@ -1,4 +1,4 @@
-//! Figures that table, CSV, JSON and the live view share.
+//! Figures shared by the table, CSV, JSON and the live view.
 
 use brickyard_host::blocks::BlockSummary;
 use brickyard_host::look::{Look, ZoneLook};
@@ -6,7 +6,7 @@ use brickyard_host::zoneinfo::ZoneInfo;
 
 use crate::page_kinds::zone_name;
 
-/// Each zone with its name.
+/// Returns the zones with their printed names.
 pub(crate) fn named_zones(look: &Look) -> Vec<(String, &ZoneLook)> {
     let infos: Vec<ZoneInfo> = look.zones.iter().map(|zone| zone.info.clone()).collect();
     let named = look
@@ -16,17 +16,17 @@ pub(crate) fn named_zones(look: &Look) -> Vec<(String, &ZoneLook)> {
     named.collect()
 }
 
-/// The page blocks of one zone; `None` if the frames were not looked at.
+/// Returns the page blocks of one zone; `None` if its frames were not read.
 pub(crate) fn summary(zone: &ZoneLook) -> Option<BlockSummary> {
     (!zone.blocks.is_empty()).then(|| BlockSummary::of(&zone.blocks))
 }
 
-/// Mebibytes of so many frames.
+/// Returns the size of so many frames in MiB.
 pub(crate) fn mib(frames: u64, frame_bytes: u32) -> f64 {
     frames as f64 * f64::from(frame_bytes) / f64::from(1 << 20)
 }
 
-/// The bytes of a block in words: `4 KiB`, `2 MiB`, `1 GiB`.
+/// Returns the size of a block as text: `4 KiB`, `2 MiB`, `1 GiB`.
 pub(crate) fn block_size(order: u8, frame_bytes: u32) -> String {
     let kib = (u128::from(frame_bytes) << order) / 1024;
     match kib {
@@ -36,7 +36,7 @@ pub(crate) fn block_size(order: u8, frame_bytes: u32) -> String {
     }
 }
 
-/// An amount of memory in words, with three or four digits.
+/// Returns an amount of memory as text, with three or four digits.
 pub(crate) fn amount(frames: u64, frame_bytes: u32) -> String {
     let mib = mib(frames, frame_bytes);
     if mib < 1.0 {

@@ -1,4 +1,4 @@
-//! The figures of one look as JSON.
+//! The figures of a snapshot as JSON.
 
 use brickyard::Order;
 use brickyard_host::look::{Look, ZoneLook};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::figures::{named_zones, summary};
 use super::words::{explanation, verdict_word};
 
-/// Everything that is known. What this user may not read is `null`, and why is in `withheld`.
+/// Returns everything known. What this user may not read is `null`; `withheld` has the reasons.
 pub(super) fn document(look: &Look, order: Order) -> Value {
     let zones = named_zones(look);
     let zones: Vec<_> = zones

@@ -1,4 +1,4 @@
-//! The picture of one look: every page a pixel, as PNG or as a page to zoom.
+//! The picture of a snapshot: a pixel per page, as PNG or as an HTML page that can be zoomed.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -13,7 +13,7 @@ use super::figures::{amount, summary};
 use crate::misuse::Misuse;
 use crate::page_kinds::{PageKinds, plan};
 
-/// Where pictures go.
+/// The files to draw.
 #[derive(Debug)]
 pub(super) struct Target {
     png: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// By the end of its name: a picture, a page, or a folder for both.
+    /// Chooses by the extension of `path`: an image, an HTML page, or a folder for both.
     pub(super) fn of(path: &Path) -> anyhow::Result<Self> {
         let end = path.extension().and_then(|end| end.to_str());
         let none = Self {
@@ -43,7 +43,7 @@ impl Target {
             None => Self::folder(path),
             Some(other) => {
                 let what = format!(
-                    "--output: a picture is a .png or .html file, not .{other}; or name a folder"
+                    "--output: cannot draw a .{other} file; give a .png or .html file, or a folder"
                 );
                 return Err(Misuse::new(what).into());
             }
@@ -58,7 +58,7 @@ impl Target {
         }
     }
 
-    /// Draws, and says where to.
+    /// Draws the files, and prints their paths.
     pub(super) fn draw(&self, look: &Look) -> anyhow::Result<()> {
         if look.runs.is_empty() {
             let why = look
@@ -71,7 +71,7 @@ impl Target {
         let film = film(look)?;
         if let Some(folder) = &self.folder {
             fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make {}", folder.display()))?;
+                .with_context(|| format!("cannot create {}", folder.display()))?;
         }
         if let Some(path) = &self.png {
             write(path, |out| Ok(png::write(&film, 0, out)?))?;
@@ -97,7 +97,7 @@ fn write(
     Ok(())
 }
 
-/// A film of one shot.
+/// Returns a film with a single sample.
 fn film(look: &Look) -> anyhow::Result<Film> {
     let zones: Vec<ZoneInfo> = look.zones.iter().map(|zone| zone.info.clone()).collect();
     let max_order = look.zones.iter().map(|zone| zone.max_order).max();
@@ -114,7 +114,7 @@ fn film(look: &Look) -> anyhow::Result<Film> {
     Ok(film)
 }
 
-/// What stands beside the picture.
+/// Returns the figures printed beside the picture.
 fn numbers(look: &Look) -> Vec<(&'static str, String)> {
     let idle = look
         .zones

@@ -1,4 +1,5 @@
-//! The figures of one look as CSV: a line a figure, so that looks can be put one below the other.
+//! The figures of a snapshot as CSV: a line per figure, so that several snapshots can be
+//! concatenated.
 
 use std::io::{self, Write};
 
@@ -9,7 +10,7 @@ use brickyard_trace::PageUse;
 use super::figures::{named_zones, summary};
 use super::words::verdict_word;
 
-/// Writes all figures. `of` is an order or a use, where the figure is one of several.
+/// Writes all figures. Column `of` is the order or use, where a figure has one value for each.
 pub(super) fn write(look: &Look, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "zone,figure,of,value")?;
     for (name, zone) in named_zones(look) {

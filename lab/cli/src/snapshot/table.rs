@@ -1,4 +1,4 @@
-//! The figures of one look as a text for people.
+//! The figures of a snapshot as a text for people.
 
 use std::io::{self, Write};
 
@@ -15,8 +15,8 @@ use super::words::{explanation, request_word, withheld};
 const NAME: usize = 16;
 const COLUMN: usize = 7;
 
-/// Writes everything; `order` is what the explanation and the outlook are for, `command` is what
-/// root is told to run.
+/// Writes everything. `order` is the order that the explanation and the outlook are for; `command`
+/// is the command that the text suggests to run as root.
 pub(super) fn write(
     look: &Look,
     order: Order,
@@ -26,7 +26,7 @@ pub(super) fn write(
     head(look, out)?;
     writeln!(out, "\n{}\n", explanation(look, order))?;
     by_order(look, out)?;
-    to_be_had(look, order, out)?;
+    available(look, order, out)?;
     page_blocks(look, out)?;
     per_cpu(look, out)?;
     uses(look, out)?;
@@ -53,7 +53,7 @@ fn head(look: &Look, out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Three tables with a column for each order.
+/// Writes three tables with a column for each order.
 fn by_order(look: &Look, out: &mut impl Write) -> io::Result<()> {
     let Some(highest) = look.zones.iter().map(|zone| zone.max_order).max() else {
         return Ok(());
@@ -79,7 +79,7 @@ fn by_order(look: &Look, out: &mut impl Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "unusable: the part of free memory that is in smaller blocks. fragmentation: why a request fails, 0 lack of memory, 1 fragmentation; - has a block.\n"
+        "unusable: the share of free memory that is in smaller blocks. fragmentation: why a request fails: 0 lack of memory, 1 fragmentation; - there is a free block.\n"
     )
 }
 
@@ -109,8 +109,8 @@ fn order_table(
     Ok(())
 }
 
-/// How many blocks of the order could be had.
-fn to_be_had(look: &Look, order: Order, out: &mut impl Write) -> io::Result<()> {
+/// Writes how many blocks of the order are available, now and after compaction and reclaim.
+fn available(look: &Look, order: Order, out: &mut impl Write) -> io::Result<()> {
     let size = block_size(order.get(), look.frame_bytes);
     let title = format!("order {order}, {size}");
     line(
@@ -135,11 +135,11 @@ fn to_be_had(look: &Look, order: Order, out: &mut impl Write) -> io::Result<()> 
     }
     writeln!(
         out,
-        "The last three are upper bounds, each with what the one before does: compacted; per-CPU lists drained; page cache dropped.\nkept back: there are free blocks, but this zone keeps its memory for requests that no other zone can serve.\n"
+        "The last three are upper bounds, and each includes the one before: memory compacted; per-CPU lists drained; page cache dropped.\nreserved: there are free blocks, but this zone keeps its memory for requests that no other zone can serve.\n"
     )
 }
 
-/// Page blocks by what lies in them.
+/// Writes how many page blocks have which contents.
 fn page_blocks(look: &Look, out: &mut impl Write) -> io::Result<()> {
     let zones: Option<Vec<_>> = named_zones(look)
         .into_iter()
@@ -187,7 +187,7 @@ fn page_blocks(look: &Look, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "mixed: movable pages beside such as cannot be moved, few in the next column. in doubt: beside single pages without a flag, which may lie in per-CPU lists.\n"
+        "mixed: movable pages next to pages that cannot be moved; the next column counts the blocks with few of those. in doubt: next to single pages without a flag, which may be in per-CPU lists.\n"
     )
 }
 
@@ -224,7 +224,7 @@ fn uses(look: &Look, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// A line's label and its cells.
+/// Writes a line: its label and its cells.
 fn line(out: &mut impl Write, label: &str, cells: &[impl ToString]) -> io::Result<()> {
     let columns = Columns::new([Column::left().wide(NAME + 7), Column::right().wide(12)]);
     let cells = cells.iter().map(ToString::to_string);

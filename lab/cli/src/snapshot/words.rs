@@ -1,5 +1,5 @@
-//! The answer in a sentence: would a request succeed now, and if not, is it lack of memory or
-//! fragmentation?
+//! The verdict in words: whether a request would succeed now, and if not, whether by lack of memory
+//! or by fragmentation.
 
 use brickyard::Order;
 use brickyard_host::look::{Look, ZoneLook};
@@ -8,7 +8,7 @@ use brickyard_host::zoneinfo::{ZoneInfo, counter};
 
 use super::figures::{amount, block_size, named_zones};
 
-/// A verdict as a word.
+/// Returns a verdict as a word.
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Succeeds => "succeeds",
@@ -17,15 +17,15 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What a request meets in one zone, as a word.
+/// Returns what a request would meet in one zone, as a word.
 pub(crate) fn request_word(zone: &ZoneLook, order: Order) -> &'static str {
     match zone.verdict(order) {
-        Verdict::Lack if zone.counts.suitable(order) > 0 => "kept back",
+        Verdict::Lack if zone.counts.suitable(order) > 0 => "reserved",
         verdict => verdict_word(verdict),
     }
 }
 
-/// The whole answer, in two or three sentences.
+/// Returns the whole explanation, in two or three sentences.
 pub(crate) fn explanation(look: &Look, order: Order) -> String {
     let size = block_size(order.get(), look.frame_bytes);
     let request = format!("A request of order {order} ({size})");
@@ -40,7 +40,7 @@ pub(crate) fn explanation(look: &Look, order: Order) -> String {
                 .map(|(name, zone)| format!("{} in {name}", zone.counts.suitable(order)))
                 .collect();
             format!(
-                "{request} would succeed now: such free blocks are {}.",
+                "{request} would succeed now; free blocks of this size: {}.",
                 free.join(", ")
             )
         }
@@ -50,7 +50,7 @@ pub(crate) fn explanation(look: &Look, order: Order) -> String {
             let index = thousandths(zone.counts.fragmentation_index(order));
             let after = after_compaction(look, order);
             format!(
-                "{request} would fail now, by fragmentation: {name} has {free} free, but in smaller blocks (index {index}, where 1 is fragmentation). {after}"
+                "{request} would fail now, because of fragmentation: {name} has {free} free, but in smaller blocks (index {index}, where 1 is fragmentation). {after}"
             )
         }
         Verdict::Lack => {
@@ -60,21 +60,21 @@ pub(crate) fn explanation(look: &Look, order: Order) -> String {
             let kept = amount(zone.info.min.saturating_add(kept), look.frame_bytes);
             let cache = page_cache(look).map_or_else(String::new, |frames| {
                 let cache = amount(frames, look.frame_bytes);
-                format!(" The page cache holds {cache}.")
+                format!(" The page cache has {cache}.")
             });
             format!(
-                "{request} would fail now, by lack of memory: {name}, which has most, has {free} free and keeps {kept} back. Reclaim helps, compaction does not.{cache}"
+                "{request} would fail now, because of lack of memory: {name}, which has the most, has {free} free and reserves {kept}. Reclaim helps, compaction does not.{cache}"
             )
         }
     }
 }
 
-/// What compaction could do about it, or who could tell.
+/// Returns a sentence on what compaction could do, or on how to find out.
 fn after_compaction(look: &Look, order: Order) -> String {
     let of_order = |zone: &ZoneLook| zone.outlook.get(order.index()).copied();
     let outlook: Option<Vec<_>> = look.zones.iter().map(of_order).collect();
     let Some(outlook) = outlook else {
-        return "Root could tell how many compaction could make.".into();
+        return "Run as root to see how many compaction could make.".into();
     };
     let sum =
         |of: fn(&brickyard_host::outlook::Outlook) -> u64| outlook.iter().map(of).sum::<u64>();
@@ -86,17 +86,17 @@ fn after_compaction(look: &Look, order: Order) -> String {
     } else if reclaimed > 0 {
         format!("Compaction alone could make none; with the page cache dropped, up to {reclaimed}.")
     } else {
-        "Neither compaction nor dropping the page cache could make one: in each block something cannot be moved.".into()
+        "Neither compaction nor dropping the page cache could make one: every block has pages that cannot be moved.".into()
     }
 }
 
-/// The zone with the most free memory of those with this verdict. There is one, since the verdict
-/// of the host is that of a zone, and no look is without zones.
+/// Returns the zone with the most free memory of those with this verdict. There is one, since the
+/// verdict of the host is that of a zone, and every snapshot has zones.
 fn largest(look: &Look, order: Order, verdict: Verdict) -> (String, &ZoneLook) {
     let zones = named_zones(look).into_iter();
     let zones = zones.filter(|(_, zone)| zone.verdict(order) == verdict);
     let largest = zones.max_by_key(|(_, zone)| zone.counts.free_frames());
-    largest.expect("the verdict of the host is that of a zone, and no look is without zones")
+    largest.expect("the verdict of the host is that of a zone, and every snapshot has zones")
 }
 
 fn page_cache(look: &Look) -> Option<u64> {
@@ -109,14 +109,14 @@ pub(crate) fn thousandths(value: i32) -> String {
     format!("{:.3}", f64::from(value) / 1000.0)
 }
 
-/// What could not be read, and the command that would.
+/// Returns lines on what could not be read, and the command that can read it.
 pub(crate) fn withheld(look: &Look, command: &str) -> Vec<String> {
     let denied =
         |why: &brickyard_host::HostError| matches!(why, brickyard_host::HostError::Denied { .. });
     let mut lines = Vec::new();
     if look.withheld.iter().any(denied) {
         lines.push(format!(
-            "Root would add every frame: which page blocks are mixed and by what, what compaction could give, the picture: sudo {command}"
+            "Run as root to read every frame: which page blocks are mixed and by what, what compaction could free, the picture: sudo {command}"
         ));
     }
     let others = look.withheld.iter().filter(|why| !denied(why));

@@ -1,4 +1,4 @@
-//! What the live view shows, and what keys do to it. It knows neither terminal nor host.
+//! The state of the live view, and what keys do to it. Independent of terminal and host.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -10,62 +10,62 @@ use brickyard_host::look::Look;
 use super::sampler::Frames;
 use brickyard_trace::record::fallbacks::Tally;
 
-/// So many looks are remembered for the curves.
+/// How many samples the curves keep.
 const REMEMBERED: usize = 600;
 const INTERVALS: [f64; 9] = [0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0];
 
-/// What a curve remembers of one zone at one time.
+/// A sample of one zone, for the curves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Point {
     /// Blocks of the order that are free now.
     pub(super) available: u64,
-    /// The unusable part of free memory, in thousandths.
+    /// The unusable share of free memory, in thousandths.
     pub(super) unusable: u64,
 }
 
-/// Whether time goes on.
+/// Whether the view is updated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
     Running,
     Paused,
 }
 
-/// What is on the screen.
+/// The page on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Page {
     Memory,
     Help,
 }
 
-/// What the loop does next.
+/// What the main loop does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     GoOn,
     Quit,
 }
 
-/// What can be read of fallbacks.
+/// The fallbacks counted so far.
 #[derive(Debug)]
 pub(super) enum Fallbacks {
     Seen(Tally),
-    /// Nothing, and why.
+    /// They cannot be counted, for this reason.
     Unseen(String),
 }
 
-/// Everything that is shown.
+/// The state of the live view.
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) order: Order,
     pub(super) interval: Duration,
     pub(super) pace: Pace,
     pub(super) page: Page,
-    /// The place of the zone whose memory is drawn.
+    /// The index of the zone whose memory is drawn.
     pub(super) selected: usize,
     pub(super) lists: Option<Look>,
     pub(super) frames: Option<Frames>,
-    /// Why frames cannot be looked at.
+    /// Why frames cannot be read.
     pub(super) frames_withheld: Option<String>,
-    /// By zone.
+    /// The samples of each zone.
     pub(super) history: Vec<VecDeque<Point>>,
     pub(super) fallbacks: Fallbacks,
     first_counters: Option<Counters>,
@@ -90,10 +90,10 @@ impl App {
         }
     }
 
-    /// A new look at the lists.
+    /// Takes a new reading of the free lists.
     pub(super) fn lists(&mut self, look: Look) {
         if self.selected >= look.zones.len() {
-            // The largest says most.
+            // The largest zone is the most interesting.
             let largest = look.zones.iter().enumerate();
             let largest = largest.max_by_key(|(_, zone)| zone.info.present);
             self.selected = largest.map_or(0, |(place, _)| place);
@@ -111,30 +111,30 @@ impl App {
         self.lists = Some(look);
     }
 
-    /// There will be no other look, so nothing can be counted.
+    /// Notes that there will be no second reading, so fallbacks cannot be counted.
     pub(super) fn no_other_look(&mut self) {
         self.fallbacks = Fallbacks::Unseen("counted in the live view only".into());
     }
 
-    /// A new look at all frames.
+    /// Takes a new reading of all frames.
     pub(super) fn frames(&mut self, frames: Frames) {
         self.frames_withheld = frames.withheld.clone();
         self.frames = Some(frames).filter(|frames| frames.withheld.is_none());
     }
 
-    /// New numbers of `/proc/vmstat`.
+    /// Takes new counters of `/proc/vmstat`.
     pub(super) fn counters(&mut self, counters: Counters) {
         self.first_counters.get_or_insert_with(|| counters.clone());
         self.last_counters = Some(counters);
     }
 
-    /// How much a number of `/proc/vmstat` has grown since the start; several names are added up.
-    /// `None` where the kernel has none of them.
-    pub(super) fn grown(&self, start_of_name: &str) -> Option<u64> {
+    /// Returns how much the counters of `/proc/vmstat` whose names begin with `prefix` have grown
+    /// since the start, added up. `None` where the kernel has none of them.
+    pub(super) fn grown(&self, prefix: &str) -> Option<u64> {
         let sum = |counters: &Option<Counters>| {
             let named = counters.as_ref()?.0.iter();
             let mut named = named
-                .filter(|(name, _)| name.starts_with(start_of_name))
+                .filter(|(name, _)| name.starts_with(prefix))
                 .peekable();
             named.peek()?;
             Some(named.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value)))
@@ -142,7 +142,7 @@ impl App {
         Some(sum(&self.last_counters)?.saturating_sub(sum(&self.first_counters)?))
     }
 
-    /// A key was pressed.
+    /// Handles a key.
     pub(super) fn key(&mut self, key: char) -> Next {
         match key {
             'q' => return Next::Quit,

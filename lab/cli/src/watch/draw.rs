@@ -1,4 +1,4 @@
-//! The screen: title, zones, memory as cells beside curves and counts, keys. Made for 80 x 24;
+//! The screen: title, zones, memory as cells beside curves and counters, keys. Made for 80 x 24;
 //! larger screens show more.
 
 use core::time::Duration;
@@ -12,40 +12,40 @@ use super::heat::Paint;
 use super::panes;
 use crate::snapshot::figures::block_size;
 
-/// Below this there is no use in drawing.
+/// The smallest screen that is drawn on.
 const LEAST: (u16, u16) = (60, 16);
-/// Rows of the table of zones, its head not counted.
+/// The most rows of the table of zones, without its heading.
 const ZONES_MOST: u16 = 6;
-/// The width of what stands beside the cells.
+/// The width of the pane beside the cells.
 const SIDE: u16 = 34;
 
 const KEYS: &str = "q quit   space pause   z next zone   +/- interval   ? help";
 
 const HELP: &str = "\
-q, Ctrl-C   end                         z, Z   next, previous zone
-space       pause and go on             +, -   longer, shorter interval
+q, Ctrl-C   quit                        z, Z   next, previous zone
+space       pause, resume               +, -   longer, shorter interval
 ?           this page                   any other key leaves it
 
 Zones: free memory; huge: blocks of the order that are free now
-  compacted  at most so many after compaction, per-CPU lists drained (root)
-  unusable   the part of free memory in smaller blocks, 0 to 1
-  request    would one succeed now? fragmentation or lack of memory if not
-  per-CPU    memory idle in per-CPU lists; mixed: page blocks that hold movable
-             pages beside such as cannot be moved (root)
+  compacted  upper bound after compaction, per-CPU lists drained (root)
+  unusable   the share of free memory in smaller blocks, 0 to 1
+  request    whether one would succeed now; if not: fragmentation or lack
+  per-CPU    memory idle in per-CPU lists; mixed: page blocks with movable
+             pages next to pages that cannot be moved (root)
 
 Cells: some page blocks each, in order of address, in the colour of what most of
   their memory is. The more of them are mixed, the more orange. per-CPU? are
   single pages without a flag: idle in a list, or the kernel's own.
 
-Fell back: how often, who, the type it wanted < the type it took (Unmovable,
-  Movable, Reclaimable), the order it wanted < the order it broke (root).";
+Fallbacks: how often, process, requested type < type taken (Unmovable,
+  Movable, Reclaimable), requested order < order of the split block (root).";
 
-/// Draws everything as it is at `now`, counted from the start.
+/// Draws the screen at time `now` since the start.
 pub(super) fn screen(app: &App, now: Duration, paint: Paint, screen: &mut Buffer) {
     let area = screen.area;
     if area.width < LEAST.0 || area.height < LEAST.1 {
         let (width, height) = LEAST;
-        let what = format!("needs {width} x {height}");
+        let what = format!("needs {width} x {height} characters");
         screen.set_stringn(area.x, area.y, what, usize::from(area.width), Style::new());
         return;
     }
@@ -103,17 +103,17 @@ fn title(app: &App, area: Rect, screen: &mut Buffer) {
     );
 }
 
-/// What is not important.
+/// The style of unimportant text.
 pub(super) fn faint() -> Style {
     Style::new().fg(Color::DarkGray)
 }
 
-/// A head.
+/// The style of headings.
 pub(super) fn bold() -> Style {
     Style::new().add_modifier(Modifier::BOLD)
 }
 
-/// What is chosen.
+/// The style of the selected zone and the title.
 pub(super) fn selected() -> Style {
     Style::new().add_modifier(Modifier::REVERSED)
 }
@@ -228,7 +228,7 @@ mod tests {
         text
     }
 
-    /// Compares with a file beside this one; `BRICKYARD_WRITE_GOLDEN=1` writes it anew.
+    /// Compares with a file beside this one; `BRICKYARD_WRITE_GOLDEN=1` rewrites it.
     fn golden(name: &str, shown: &str) {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/watch/").to_owned() + name;
         if std::env::var_os("BRICKYARD_WRITE_GOLDEN").is_some() {
@@ -270,18 +270,18 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_seen_is_said_instead() {
+    fn what_cannot_be_read_is_explained() {
         let mut app = app();
         let mut hidden = look();
         hidden.runs = Vec::new();
         app.frames(Frames::of(hidden, Duration::ZERO, Duration::ZERO));
-        app.frames_withheld = Some("Root would add this: sudo brickyard watch".into());
-        app.fallbacks = Fallbacks::Unseen("root would show who".into());
+        app.frames_withheld = Some("Run as root: sudo brickyard watch".into());
+        app.fallbacks = Fallbacks::Unseen("run as root to count them".into());
         let shown = text(&drawn(&app, (80, 24), Paint::True));
         for part in [
             "free memory by order",
             "sudo brickyard watch",
-            "root would show who",
+            "run as root to count them",
             "root",
         ] {
             assert!(shown.contains(part), "{part} is missing from:\n{shown}");

@@ -1,5 +1,5 @@
-//! Memory as cells: each stands for some page blocks, and shows what dominates them and how many of
-//! them are mixed.
+//! Memory as cells: each represents some page blocks, and shows what most of their memory is and
+//! how many of them are mixed.
 
 use brickyard_host::blocks::{BlockKind, BlockUse};
 use brickyard_report::pagetypes::PageKind;
@@ -11,7 +11,7 @@ use crate::page_kinds::block_kinds;
 
 /// The colour of mixed blocks.
 const MIXED: [u8; 3] = [0xff, 0x7a, 0x00];
-/// The least part of that colour in a cell with a mixed block.
+/// The least share of that colour in a cell with a mixed block.
 const MIXED_LEAST: f64 = 0.45;
 
 /// How cells are shown.
@@ -27,7 +27,7 @@ pub(super) enum Paint {
 }
 
 impl Paint {
-    /// What this terminal can show, as far as its environment says.
+    /// Chooses what this terminal can show, by its environment variables.
     pub(super) fn of_environment() -> Self {
         let is = |name: &str, wanted: &[&str]| {
             std::env::var(name).is_ok_and(|value| wanted.contains(&value.as_str()))
@@ -43,7 +43,7 @@ impl Paint {
         }
     }
 
-    /// The colour, as near as can be.
+    /// Returns the nearest colour that the terminal has.
     pub(super) fn color(self, [r, g, b]: [u8; 3]) -> Color {
         match self {
             Self::True => Color::Rgb(r, g, b),
@@ -94,7 +94,7 @@ impl Cell {
         }
     }
 
-    /// Its kind's colour; the more of the blocks are mixed, the more of theirs.
+    /// Returns the colour of its kind, blended with the colour of mixed blocks by their share.
     fn color(self) -> [u8; 3] {
         let own = self.kind.dark_color();
         if self.mixed == 0 {
@@ -109,14 +109,14 @@ impl Cell {
     }
 }
 
-/// The blocks of a zone as at most `most` cells, and how many blocks a cell stands for.
+/// Groups the blocks of a zone into at most `most` cells; also returns how many blocks a cell has.
 pub(super) fn cells(blocks: &[BlockUse], slabs: PageKind, most: usize) -> (Vec<Cell>, usize) {
     let each = blocks.len().div_ceil(most.max(1)).max(1);
     let cells = blocks.chunks(each).map(|blocks| Cell::of(blocks, slabs));
     (cells.collect(), each)
 }
 
-/// How many cells have room.
+/// Returns how many cells fit.
 pub(super) fn room(area: Rect, paint: Paint) -> usize {
     let rows = match paint {
         Paint::Letters => 1,
@@ -125,8 +125,7 @@ pub(super) fn room(area: Rect, paint: Paint) -> usize {
     usize::from(area.width) * usize::from(area.height) * rows
 }
 
-/// Draws cells in rows from the top, two rows of cells in a row of characters where there are
-/// colours.
+/// Draws cells in rows from the top; with colours, two rows of cells per row of characters.
 pub(super) fn draw(cells: &[Cell], paint: Paint, area: Rect, screen: &mut Buffer) {
     let width = usize::from(area.width);
     let at = |row: usize, column: u16| cells.get(row * width + usize::from(column)).copied();
@@ -151,7 +150,7 @@ pub(super) fn draw(cells: &[Cell], paint: Paint, area: Rect, screen: &mut Buffer
     }
 }
 
-/// What the colours mean: each kind, and mixed blocks.
+/// Returns the legend: letter, name and colour of each kind, and of mixed blocks.
 pub(super) fn legend() -> Vec<(char, &'static str, [u8; 3])> {
     let short = |kind: PageKind| match kind {
         PageKind::Absent => "none",
@@ -170,7 +169,7 @@ pub(super) fn legend() -> Vec<(char, &'static str, [u8; 3])> {
     legend
 }
 
-/// The nearest of the 6 x 6 x 6 colours and 24 greys that terminals of 256 colours have from 16 on.
+/// Returns the nearest of the 6 x 6 x 6 colours and 24 greys of a 256-colour terminal.
 fn nearest_indexed(color: [u8; 3]) -> u8 {
     const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let distance = |other: [u8; 3]| -> u32 {
@@ -242,7 +241,7 @@ mod tests {
         assert_eq!(nearest_indexed([0, 0, 0]), 16);
         assert_eq!(nearest_indexed([8, 8, 8]), 232);
         assert_eq!(nearest_indexed([0x5f, 0xaf, 0x87]), 72);
-        // The kinds stay apart.
+        // The kinds have different colours.
         let mut kinds: Vec<_> = legend()
             .iter()
             .map(|entry| nearest_indexed(entry.2))

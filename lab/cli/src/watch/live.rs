@@ -1,5 +1,5 @@
-//! The terminal, and the loop that looks, draws and listens. The terminal is given back as it was
-//! on every way out: the end, errors, signals, panics.
+//! The terminal, and the loop that reads the host, draws and handles keys. The terminal is restored
+//! on every way out: quitting, errors, signals, panics.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -20,14 +20,14 @@ use super::heat::Paint;
 use super::sampler::Sampler;
 use brickyard_trace::record::fallbacks::{Tally, Tracing};
 
-/// How long a signal or a new look may wait.
+/// The longest delay in handling a signal or a new reading.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The terminal while it is ours.
+/// The terminal while this process draws on it.
 struct Screen(DefaultTerminal);
 
 impl Screen {
-    /// Takes the terminal. A panic gives it back before its message is printed.
+    /// Takes over the terminal. A panic restores it before its message is printed.
     fn take() -> anyhow::Result<Self> {
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore());
         Ok(Self(terminal.context("cannot use this terminal")?))
@@ -40,14 +40,14 @@ impl Drop for Screen {
     }
 }
 
-/// Shows `app` until the user ends it. Times count from `began`.
+/// Shows `app` until the user quits. Times count from `began`.
 pub(super) fn run(mut app: App, host: &Host, began: Instant) -> anyhow::Result<()> {
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let registered = signal_hook::flag::register(signal, Arc::clone(&ended));
         registered.context("cannot watch for signals")?;
     }
-    // Before the screen, so that it goes after it: the terminal comes first whatever happens.
+    // Declared before the screen, so dropped after it: the terminal is restored first.
     let mut tracing = match Tracing::start() {
         Ok(tracing) => {
             app.fallbacks = Fallbacks::Seen(Tally::new(types(host)));
@@ -62,7 +62,7 @@ pub(super) fn run(mut app: App, host: &Host, began: Instant) -> anyhow::Result<(
     let mut screen = Screen::take()?;
     let paint = Paint::of_environment();
     let mut looked = Instant::now();
-    // Relaxed: a flag alone, nothing is published with it.
+    // Relaxed: the flag publishes no other data.
     while !ended.load(Ordering::Relaxed) {
         if app.pace == Pace::Running {
             if let Some(frames) = sampler.next()? {
@@ -92,8 +92,8 @@ pub(super) fn run(mut app: App, host: &Host, began: Instant) -> anyhow::Result<(
     Ok(())
 }
 
-/// The types of page blocks by the kernel's numbers, as pagetypeinfo lists them; none for who may
-/// not read it.
+/// Returns the types of page blocks by the kernel's numbers, as pagetypeinfo lists them; none if
+/// this user may not read it.
 fn types(host: &Host) -> Vec<String> {
     let Ok(types) = host.page_types() else {
         return Vec::new();
@@ -106,16 +106,16 @@ fn types(host: &Host) -> Vec<String> {
     of_first.map(|row| row.kind.clone()).collect()
 }
 
-/// Waits for a tick, and does what keys say meanwhile.
+/// Waits at most a tick for a key, and handles it.
 fn listen(app: &mut App) -> anyhow::Result<Next> {
     match event::poll(TICK) {
         Ok(false) => return Ok(Next::GoOn),
         Ok(true) => {}
-        // A signal came; the loop looks which.
+        // Interrupted by a signal; the loop checks the flag.
         Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(Next::GoOn),
-        Err(error) => return Err(error).context("cannot listen to the keyboard"),
+        Err(error) => return Err(error).context("cannot read the keyboard"),
     }
-    match event::read().context("cannot listen to the keyboard")? {
+    match event::read().context("cannot read the keyboard")? {
         Event::Key(key) if key.kind != KeyEventKind::Release => Ok(pressed(app, key)),
         _ => Ok(Next::GoOn),
     }

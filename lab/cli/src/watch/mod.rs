@@ -1,10 +1,10 @@
 //! `brickyard watch`: this host's memory live in the terminal.
 //!
-//! | file | what it tells |
+//! | file | contents |
 //! |---|---|
-//! | `app` | what is shown, and what keys do |
-//! | `sampler` | the thread that looks at every frame, which takes seconds on a large host |
-//! | `heat` | memory as cells: what dominates, and how mixed it is |
+//! | `app` | the state, and what keys do |
+//! | `sampler` | the thread that reads every frame, which takes seconds on a large host |
+//! | `heat` | memory as cells: what most of it is, and how mixed it is |
 //! | `draw`, `panes` | the screen |
 //! | `live` | the terminal, and the loop |
 
@@ -37,17 +37,16 @@ const ONCE: (u16, u16) = (80, 24);
 /// The options of `brickyard watch`.
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
-    /// Seconds between two looks, 0.2 to 3600. Looks at every frame take as long as they take.
+    /// Seconds between two updates, 0.2 to 3600. Reading every frame may take longer.
     #[arg(long, value_name = "SECONDS", default_value = "2")]
     interval: f64,
-    /// Print one screen as plain text and end.
+    /// Print one screen as plain text and exit.
     #[arg(long)]
     once: bool,
-    /// Show huge pages and indices of this order; that of a huge page if not given.
+    /// Show free blocks and indices of this order. [default: the order of a huge page]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=18))]
     order: Option<u8>,
-    /// With --once: read the files of another host, copied below this folder (DIR/proc/zoneinfo and
-    /// so on).
+    /// With --once: read another host's files, copied to this folder (DIR/proc/zoneinfo and so on).
     #[arg(long, value_name = "DIR", requires = "once")]
     root: Option<PathBuf>,
 }
@@ -57,7 +56,7 @@ impl Watch {
         let interval = self.interval()?;
         let host = host(self.root.as_deref());
         if !self.once && !io::stdout().is_terminal() {
-            let what = "a live view needs a terminal: give --once for one screen as text";
+            let what = "the live view needs a terminal; give --once for one screen as text";
             return Err(Misuse::new(what).into());
         }
         let began = Instant::now();
@@ -86,7 +85,7 @@ impl Watch {
     }
 }
 
-/// One screen, letters instead of colours.
+/// Prints one screen, with letters instead of colours.
 fn print_once(app: &App) -> anyhow::Result<()> {
     let (width, height) = ONCE;
     let mut screen = Buffer::empty(Rect::new(0, 0, width, height));
@@ -98,7 +97,7 @@ fn print_once(app: &App) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// A screen as lines of text.
+/// Returns a screen as lines of text.
 fn lines(screen: &Buffer) -> Vec<String> {
     let area = screen.area;
     let line = |y: u16| {

@@ -15,7 +15,7 @@ use super::heat::{self, Paint};
 use crate::snapshot::figures::{amount, block_size, named_zones, summary};
 use crate::snapshot::words::request_word;
 
-/// The table of zones, with the chosen one in sight.
+/// Draws the table of zones, scrolled so that the selected one is visible.
 pub(super) fn zones(app: &App, area: Rect, screen: &mut Buffer) {
     let Some(look) = &app.lists else { return };
     let head = zone_line(
@@ -96,8 +96,8 @@ fn zone_cells(
     ]
 }
 
-/// The memory of the chosen zone: as cells, or as bars of its free blocks where frames cannot be
-/// seen.
+/// Draws the memory of the selected zone: as cells, or as bars of its free blocks where frames
+/// cannot be read.
 pub(super) fn memory(app: &App, now: Duration, paint: Paint, area: Rect, screen: &mut Buffer) {
     let Some(look) = &app.lists else { return };
     let named = named_zones(look);
@@ -162,7 +162,7 @@ fn legend(paint: Paint, area: Rect, screen: &mut Buffer) {
     }
 }
 
-/// What everyone may see: how much free memory is in blocks of each order.
+/// Draws what any user may read: how much free memory is in blocks of each order.
 fn free_bars(app: &App, look: &Look, name: &str, zone: &ZoneLook, area: Rect, screen: &mut Buffer) {
     put(
         screen,
@@ -182,7 +182,7 @@ fn free_bars(app: &App, look: &Look, name: &str, zone: &ZoneLook, area: Rect, sc
     let why = app
         .frames_withheld
         .as_deref()
-        .unwrap_or("looking at all frames ...");
+        .unwrap_or("reading all frames ...");
     let why = wrapped(why, usize::from(area.width));
     let rows = usize::from(area.height).saturating_sub(2 + why.len());
     let label = 20;
@@ -205,7 +205,7 @@ fn free_bars(app: &App, look: &Look, name: &str, zone: &ZoneLook, area: Rect, sc
     }
 }
 
-/// Curves and counts.
+/// Draws curves and counters.
 pub(super) fn side(app: &App, area: Rect, screen: &mut Buffer) {
     let Some(look) = &app.lists else { return };
     let none = Default::default();
@@ -265,7 +265,7 @@ pub(super) fn side(app: &App, area: Rect, screen: &mut Buffer) {
 fn fallbacks(app: &App, area: Rect, screen: &mut Buffer) {
     match &app.fallbacks {
         Fallbacks::Unseen(why) => {
-            put(screen, area, 0, "fell back", bold());
+            put(screen, area, 0, "fallbacks", bold());
             for (y, line) in (1..).zip(wrapped(why, usize::from(area.width))) {
                 put(screen, area, y, &line, faint());
             }
@@ -280,7 +280,7 @@ fn fallbacks(app: &App, area: Rect, screen: &mut Buffer) {
                 screen,
                 area,
                 0,
-                &format!("fell back: {}{lost}", tally.all),
+                &format!("fallbacks: {}{lost}", tally.all),
                 bold(),
             );
             let lines = tally.lines(usize::from(area.height.saturating_sub(1)));
@@ -310,14 +310,14 @@ fn row(area: Rect, y: u16, height: u16) -> Rect {
     .intersection(area)
 }
 
-/// A line of text in a row of an area; nothing where there is no such row.
+/// Draws a line of text in a row of an area; does nothing if the area has no such row.
 fn put(screen: &mut Buffer, area: Rect, y: u16, text: &str, style: Style) {
     if y < area.height {
         screen.set_stringn(area.x, area.y + y, text, usize::from(area.width), style);
     }
 }
 
-/// A text as lines of at most so many characters, but for longer words.
+/// Wraps a text into lines of at most `width` characters; longer words get a line of their own.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

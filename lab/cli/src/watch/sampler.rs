@@ -1,5 +1,5 @@
-//! The thread that looks at every frame. A host of 1 TiB takes it 20 seconds, so the screen does
-//! not wait for it, and says how old its picture is.
+//! The thread that reads every frame. A host of 1 TiB takes it 20 seconds, so the screen does not
+//! wait for it, and shows the age of the reading.
 
 use core::time::Duration;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -16,22 +16,22 @@ use super::app::Pace;
 use crate::page_kinds::slab_kind;
 use crate::snapshot::words::withheld;
 
-/// After a look it rests at least so many times as long as that took: a view should not take the
-/// host's time.
+/// After a reading the thread sleeps at least this many times as long as the reading took, so that
+/// the view takes little of the host's time.
 const REST: u32 = 3;
 
-/// One look at every frame.
+/// A reading of every frame.
 #[derive(Debug)]
 pub(super) struct Frames {
-    /// What was seen, without the runs.
+    /// The reading, without the runs.
     pub(super) look: Look,
-    /// What slabs count as.
+    /// The kind of slab pages.
     pub(super) slabs: PageKind,
     /// When it ended, since the start.
     pub(super) taken: Duration,
     /// How long it took.
     pub(super) took: Duration,
-    /// Why nothing was seen.
+    /// Why nothing could be read.
     pub(super) withheld: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl Frames {
             let why = withheld(&look, "brickyard watch");
             why.into_iter()
                 .next()
-                .unwrap_or_else(|| "No frames.".into())
+                .unwrap_or_else(|| "No page states.".into())
         });
         look.runs = Vec::new();
         Self {
@@ -55,15 +55,15 @@ impl Frames {
     }
 }
 
-/// What the loop tells the thread.
+/// What the main loop requests of the thread.
 #[derive(Debug, Clone, Copy)]
 struct Wish {
     interval: Duration,
     pace: Pace,
 }
 
-/// The thread, as the loop sees it. It ends by itself once this is dropped; a look under way is not
-/// waited for.
+/// The main loop's handle to the thread. Dropping it ends the thread, without waiting for a reading
+/// in progress.
 #[derive(Debug)]
 pub(super) struct Sampler {
     wishes: Sender<Wish>,
@@ -71,7 +71,7 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Starts looking at once. Times count from `began`.
+    /// Starts the thread, which begins its first reading at once. Times count from `began`.
     pub(super) fn start(host: Host, interval: Duration, began: Instant) -> anyhow::Result<Self> {
         let (wishes, wished) = mpsc::channel();
         let (looked, looks) = mpsc::channel();
@@ -82,26 +82,26 @@ impl Sampler {
         let thread = thread::Builder::new().name("frames".into());
         thread
             .spawn(move || look_on(&host, began, wish, &wished, &looked))
-            .context("cannot start the thread that looks at frames")?;
+            .context("cannot start the thread that reads page states")?;
         Ok(Self { wishes, looks })
     }
 
-    /// From now on so often.
+    /// Changes the interval and the pace.
     pub(super) fn wish(&self, interval: Duration, pace: Pace) {
         // If the thread has ended, `next` says why.
         let _ = self.wishes.send(Wish { interval, pace });
     }
 
-    /// The newest look since the last call.
+    /// Returns the newest reading since the last call.
     ///
     /// # Errors
-    /// A look failed.
+    /// A reading failed.
     pub(super) fn next(&self) -> anyhow::Result<Option<Frames>> {
         self.looks.try_iter().last().transpose()
     }
 }
 
-/// Looks until nobody wants to know any more, or until it may not.
+/// Reads frames until the handle is dropped, a reading fails or page states cannot be read.
 fn look_on(
     host: &Host,
     began: Instant,
@@ -139,7 +139,7 @@ enum After {
     Gone,
 }
 
-/// Waits for the time of the next look, by the newest wish.
+/// Waits for the time of the next reading, by the newest wish.
 fn rest(wish: &mut Wish, wished: &Receiver<Wish>, took: Duration) -> After {
     let start = Instant::now();
     loop {

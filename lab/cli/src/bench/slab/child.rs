@@ -1,9 +1,9 @@
-//! The process of one turn. The lab starts itself again for each: so what is resident is the
-//! contestant's alone, a library can be loaded before the system's, and no turn finds what another
-//! has left.
+//! The process of one turn. The lab starts itself again for each turn, so that the resident memory
+//! is the contestant's alone, a library can be loaded before the system's, and no turn is affected
+//! by the one before.
 //!
-//! It is told its work on the command line, and answers on its standard output: a line `name value`
-//! for each value, and in between the lines of `mark.rs`, at which it waits to be looked at.
+//! The command line says what to do. The process prints a line `name value` for each value, and in
+//! between the lines of `mark.rs`, at which it waits for the parent to measure its memory.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -23,30 +23,30 @@ use crate::choice::choice;
 /// The options of the process of one turn.
 #[derive(Debug, Args)]
 pub(crate) struct SlabTurn {
-    /// Which heap.
+    /// The heap to measure.
     #[arg(long)]
     heap: String,
-    /// A library that must have been loaded.
+    /// A library that must be loaded.
     #[arg(long)]
     library: Option<PathBuf>,
     #[arg(long, value_parser = choice(Workload::ALL))]
     workload: Workload,
-    /// How many threads do the same.
+    /// How many threads do the same work.
     #[arg(long)]
     threads: usize,
     /// How many objects are allocated before they are freed.
     #[arg(long)]
     batch: usize,
-    /// The size of the objects where it is not the workload's own, in bytes.
+    /// The size of the objects in bytes, for workloads without sizes of their own.
     #[arg(long)]
     size: u32,
-    /// The memory that lives in the workloads about memory.
+    /// How much memory is live in the memory workloads.
     #[arg(long, value_parser = bytes)]
     live: usize,
-    /// The time that a sample takes about, in microseconds.
+    /// The approximate time of a sample, in microseconds.
     #[arg(long)]
     sample_us: u64,
-    /// What time is measured, where threads do not wait for each other.
+    /// The clock of workloads whose threads do not wait for each other.
     #[arg(long, value_parser = choice(Clock::ALL))]
     clock: Clock,
 }
@@ -57,7 +57,7 @@ impl SlabTurn {
             preload::is_loaded(library)?;
         }
         let name = &self.heap;
-        let heap = heap(name, peers).with_context(|| format!("nothing is called {name:?}"))?;
+        let heap = heap(name, peers).with_context(|| format!("there is no heap {name:?}"))?;
         let work = Work {
             workload: self.workload,
             threads: self.threads,

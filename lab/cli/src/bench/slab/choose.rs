@@ -1,5 +1,5 @@
-//! Who is compared, as the options say it: heaps by their names, and libraries that are loaded
-//! before the system's.
+//! Chooses what is compared by the options: heaps by name, and libraries that are loaded before the
+//! system's.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,14 +10,15 @@ use brickyard_bench::slab::turn::HeapPeer;
 
 use crate::misuse::Misuse;
 
-/// Who is compared, and why some are not.
+/// What is compared, and why some are skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Chosen {
     pub(crate) contestants: Vec<Contestant>,
     pub(crate) skipped: Vec<String>,
 }
 
-/// Those that the user names, or all there are; then the libraries that the user gives.
+/// Returns the contestants that the user names, or all there are, followed by the libraries that
+/// the user gives.
 pub(super) fn choose(
     names: &[String],
     preload: &[String],
@@ -50,7 +51,7 @@ pub(super) fn choose(
             let mut known: Vec<String> = all.iter().map(|heap| heap.name().into()).collect();
             known.extend(KNOWN.iter().map(|name| format!("{name}.so")));
             return Err(Misuse::new(format!(
-                "--config: nothing is called {name:?}; there are {}",
+                "--config: unknown name {name:?}; known are {}",
                 known.join(", ")
             )));
         }
@@ -62,7 +63,7 @@ pub(super) fn choose(
     names.sort_unstable();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Misuse::new(format!(
-            "{} is there twice; name it once in --config or --preload",
+            "{} is given twice; name it once in --config or --preload",
             pair[0]
         )));
     }
@@ -78,21 +79,21 @@ impl Chosen {
     }
 }
 
-/// A library that the user gives: its name, and where it is or why it is not.
+/// A library that the user gives: its name, and its path or why it cannot be found.
 #[derive(Debug)]
 pub(crate) struct Given {
     pub(crate) name: String,
     pub(crate) library: Result<PathBuf, String>,
 }
 
-/// What the user gives: `NAME=PATH`, or a name that is known. A path that leads nowhere is misuse;
-/// a known library that is not installed is not.
+/// Parses a value of `--preload`: `NAME=PATH`, or a known name. A path that does not exist is wrong
+/// usage; a known library that is not installed is not.
 fn given(text: &str) -> Result<Given, Misuse> {
     if let Some((name, path)) = text.split_once('=') {
         let usable = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == ',');
         if !usable {
             return Err(Misuse::new(format!(
-                "--preload {text}: {name:?} cannot be a column's name; write NAME=PATH"
+                "--preload {text}: {name:?} cannot be the name of a column; write NAME=PATH"
             )));
         }
         let library = fs::canonicalize(path).map_err(|error| {

@@ -1,4 +1,4 @@
-//! `brickyard bench slab`: heaps for small objects, ours and other people's, in one run.
+//! `brickyard bench slab`: heaps for small objects, ours and others, in one run.
 
 mod child;
 mod choose;
@@ -28,26 +28,26 @@ pub(crate) use child::SlabTurn;
 /// The options of `brickyard bench slab`.
 #[derive(Debug, Args)]
 pub(crate) struct Slab {
-    /// What is compared; the first is the baseline. Without it all there is: our heaps, `system`
-    /// (the system's malloc), libraries found on this machine (`jemalloc.so`, `tcmalloc.so`,
-    /// `mimalloc.so`, and `brickyard.so` beside this program), and two yardsticks of fixed buffers:
-    /// `floor`, inlined, and `floor-dynamic`, called as malloc is.
+    /// What is compared; the first is the baseline. By default everything available: our heaps,
+    /// `system` (the system's malloc), libraries found on this machine (`jemalloc.so`,
+    /// `tcmalloc.so`, `mimalloc.so`, and `brickyard.so` beside this program), and two yardsticks of
+    /// fixed buffers: `floor`, inlined, and `floor-dynamic`, called like malloc.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     config: Vec<String>,
-    /// More libraries that are loaded before the system's malloc, as NAME=PATH; the column is
-    /// called NAME.so. A name alone stands for a library that is found. What LD_PRELOAD says in the
-    /// environment is left out.
+    /// More libraries to load before the system's malloc, as NAME=PATH; the column is called
+    /// NAME.so. A name alone is one of the libraries above. LD_PRELOAD of the environment is
+    /// ignored.
     #[arg(long, value_delimiter = ',', value_name = "NAME=PATH,…")]
     preload: Vec<String>,
-    /// What is done.
+    /// The workloads.
     #[arg(
         long,
-        value_parser = choice(Workload::asked_for()),
+        value_parser = choice(Workload::user_choices()),
         value_delimiter = ',',
         default_value = "socket,local,remote,swap,tail"
     )]
     workload: Vec<Workload>,
-    /// How many threads run `socket`, and, where they are two or more, `swap`.
+    /// How many threads run `socket`, and, with two or more, `swap`.
     #[arg(
         long,
         value_delimiter = ',',
@@ -62,12 +62,11 @@ pub(crate) struct Slab {
     #[arg(long, value_delimiter = ',', default_value = "64", value_name = "BYTES,…",
         value_parser = clap::value_parser!(u32).range(i64::from(Shape::LEAST)..=i64::from(MOST_BYTES)))]
     size: Vec<u32>,
-    /// The memory that lives in `producers` (else 181M), and in `refill` and `giveback` (else
-    /// 488M).
+    /// How much memory is live in `producers` (default 181M), and in `refill` and `giveback`
+    /// (default 488M).
     #[arg(long, value_parser = bytes, value_name = "BYTES")]
     live: Option<usize>,
-    /// How long `giveback` waits for memory to come back while nothing of the process runs, in
-    /// seconds.
+    /// How long `giveback` leaves the process idle, for memory to be returned, in seconds.
     #[arg(
         long,
         default_value_t = 10.0,
@@ -75,30 +74,30 @@ pub(crate) struct Slab {
         allow_negative_numbers = true
     )]
     rest: f64,
-    /// Samples of each row.
+    /// How many samples of each row.
     #[arg(long, default_value_t = 5, value_name = "N")]
     samples: usize,
-    /// The time that a sample takes about, in microseconds.
+    /// The approximate time of a sample, in microseconds.
     #[arg(long, default_value_t = 20_000, value_name = "US")]
     sample_us: u64,
-    /// What time `socket`, `local` and `swap` measure: `cpu` is for a machine that others use too.
+    /// The clock of `socket`, `local` and `swap`: `cpu` is for a machine that has other work too.
     #[arg(long, value_parser = choice(Clock::ALL), default_value = "wall")]
     clock: Clock,
-    /// Count the instructions of an allocation and of a free that hit, at 64 and at 1216 bytes,
-    /// under valgrind; nothing else is measured.
+    /// Only count the instructions of an allocation and of a free that hit, at 64 and at 1216
+    /// bytes, under valgrind.
     #[arg(long, conflicts_with_all = ["workload", "threads", "max_batch", "size", "live", "rest", "samples", "sample_us", "clock"])]
     instructions: bool,
     #[command(flatten)]
     output: Output,
 }
 
-/// Fewer bytes hold too few objects for their resident memory to mean anything.
+/// Less memory has too few objects for the resident memory to mean anything.
 const LEAST_LIVE: usize = 1 << 20;
 
-/// A sample does not take longer than this, nor a rest: ten minutes.
+/// The longest sample, and the longest rest: ten minutes.
 const MOST_SECONDS: u64 = 600;
 
-/// A heap may have this many times what lives.
+/// A heap may use this many times the live memory.
 const MOST_TIMES: usize = 3;
 
 impl Slab {
@@ -114,7 +113,7 @@ impl Slab {
             eprintln!("brickyard: {reason}");
         }
         if contestants.is_empty() {
-            bail!("nothing is left to be measured");
+            bail!("nothing is left to measure");
         }
         interrupt::watch()?;
         let progress = progress::Steps::new();
@@ -136,16 +135,16 @@ impl Slab {
 
     fn emit(&self, results: &Results, failed: usize) -> anyhow::Result<()> {
         if results.rows().is_empty() {
-            bail!("none of them has a row of any of these workloads");
+            bail!("none of the contestants has a row in any of these workloads");
         }
         self.output.emit(results, &plain_label)?;
         if failed > 0 {
-            bail!("{failed} of the rows are not there, see above");
+            bail!("{failed} of the rows are missing, see above");
         }
         Ok(())
     }
 
-    /// Options that each make sense, but not so.
+    /// Fails if the options do not fit together.
     fn validate(&self) -> Result<(), Misuse> {
         no_value_twice([
             ("workload", has_twice(&self.workload)),
@@ -166,7 +165,7 @@ impl Slab {
         Ok(())
     }
 
-    /// Every workload with all that it depends on, in the order of the rows.
+    /// Returns every workload with its parameters, in the order of the rows.
     fn works(&self) -> Result<Vec<Work>, Misuse> {
         let mut works = Vec::new();
         for &workload in &self.workload {
@@ -208,7 +207,7 @@ impl Slab {
         Ok(works)
     }
 
-    /// Is there memory for what is to live?
+    /// Fails if there is too little memory for the live memory of the workloads.
     fn fits(&self, works: &[Work]) -> Result<(), Misuse> {
         let about_memory = works.iter().filter(|work| work.workload.is_about_memory());
         let Some(most) = about_memory.map(|work| work.live).max() else {
@@ -216,13 +215,13 @@ impl Slab {
         };
         if most < LEAST_LIVE {
             return Err(Misuse::new(format!(
-                "--live {most} is too little to tell heaps apart; give at least {}",
+                "--live {most} is too little to compare heaps; give at least {}",
                 bytes_text(LEAST_LIVE)
             )));
         }
         match resident::available() {
             Some(available) if available / MOST_TIMES < most => Err(Misuse::new(format!(
-                "a heap may have {MOST_TIMES} times the memory that lives in it, and {} MiB are available; give a --live of at most {}M",
+                "a heap may use {MOST_TIMES} times its live memory, but only {} MiB are available; give a --live of at most {}M",
                 available >> 20,
                 (available / MOST_TIMES) >> 20
             ))),
