@@ -3,6 +3,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom`
 
 #![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod loom_bitmap;
 mod loom_loans;

@@ -20,7 +20,6 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_bitmap -- --nocapture`
 //! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use crate::loom_support;
 

@@ -3,7 +3,6 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_order_0 -- --nocapture`
 #![cfg(loom)]
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;

@@ -2,7 +2,6 @@
 //! move the last frames about, stop with them in hand or are preempted inside a stash, and in every
 //! geometry that a plan can have.
 #![cfg(not(loom))]
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;

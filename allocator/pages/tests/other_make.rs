@@ -1,7 +1,6 @@
 //! A zone of another make that says what cannot be: whatever asks it comes to an end all the same.
 
 #![cfg(not(loom))]
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,6 +1,5 @@
 //! How long one request waits for others in all, and how often it asks: whoever stands still costs
 //! it that once, not at each of its looks.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;

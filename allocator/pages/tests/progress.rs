@@ -5,7 +5,6 @@
 //! of the platform or of a hook, which is where one can be made to; the simulator stops CPUs at any
 //! access (`simulate explore --stop`).
 #![cfg(not(loom))]
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::{Cell, RefCell};
 use core::mem::MaybeUninit;

@@ -1,6 +1,7 @@
 //! The tests of slabs, as one program: what they instantiate is compiled once.
 
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 #[path = "support/adversary.rs"]
 mod adversary;

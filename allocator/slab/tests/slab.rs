@@ -1,7 +1,5 @@
 //! Caches of objects: what every design and every level of checking has to keep.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::ptr::NonNull;
 
 use brickyard::OneCpu;

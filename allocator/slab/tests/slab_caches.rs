@@ -1,8 +1,6 @@
 //! What caches must keep to when CPUs cannot be reached, when interrupts come by, and when caches
 //! come and go.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::alloc::Layout;
 use core::cell::Cell;
 use core::panic::Location;

@@ -1,8 +1,6 @@
 //! Planted bugs: each level of checking finds what it says it finds, and names the object, the
 //! cache and who.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::cell::Cell;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,6 @@
 //! Slabs on two nodes: a CPU whose own node is full takes what is free elsewhere, and takes no more
 //! than it needs.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::ptr::NonNull;
 
 use brickyard_slab::{CacheSpec, FreeFault, Pinned, Sheafed, SlabPlan, TaskOnly};

@@ -2,7 +2,6 @@
 //! behind.
 
 #![cfg(not(loom))]
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;

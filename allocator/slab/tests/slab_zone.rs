@@ -1,8 +1,6 @@
 //! Who may have a zone to themselves: its memory is all there and aligned, and nothing of it is in
 //! use.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 

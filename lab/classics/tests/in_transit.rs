@@ -2,8 +2,6 @@
 //! them, through a zone and through nodes. But the wait is bounded, since the CPU that moves them
 //! may be stalled.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU64, Ordering};

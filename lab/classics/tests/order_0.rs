@@ -2,7 +2,6 @@
 //! designs, while other threads are preempted inside lists, and with frames in transit to a
 //! magazine.
 #![cfg(not(loom))]
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};

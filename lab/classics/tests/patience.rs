@@ -1,6 +1,5 @@
 //! How requests of the older designs wait for each other: for blocks that another gave back from
 //! those set aside, and for visitors of their lists. Also plans of caches that are refused.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;

@@ -1,7 +1,5 @@
 //! The binary as a user runs it: what it prints, in which format, and its exit codes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::io::Read;
 use std::process::{Command, Output, Stdio};
 

@@ -1,7 +1,5 @@
 //! `brickyard compare` as a user and a CI job run it: what it prints, and its exit codes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,8 +1,6 @@
 //! `brickyard compare` of rows that say how their samples were made: exact rows pair by pair, timed
 //! rows with a tolerance for the difference between runs.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::fs;
 use std::process::{Command, Output};
 

@@ -1,6 +1,5 @@
 //! The documents: every link has a target, every page is in the book, the program accepts every
 //! command in them, and every Rust block is compiled and run.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::collections::BTreeSet;
 use std::fs;

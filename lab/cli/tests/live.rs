@@ -1,8 +1,6 @@
 //! From a running kernel to the picture: a trace is recorded on this host, and goes through `info`,
 //! `replay` and the page.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

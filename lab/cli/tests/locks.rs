@@ -1,8 +1,6 @@
 //! `bench locks` as a user runs it: its table, its rows, what the policies imply on any machine,
 //! and its errors.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::process::{Command, Output};
 
 use serde_json::Value;

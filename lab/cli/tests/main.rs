@@ -1,5 +1,7 @@
 //! The tests of the command, as one program: it links once.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
 mod cli;
 mod compare;
 mod compare_kinds;

@@ -1,7 +1,5 @@
 //! `bench pft` as a user runs it: its table, its rows, and its errors.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::process::{Command, Output};
 
 use brickyard_classics::Configuration;

@@ -1,8 +1,6 @@
 //! Published figures are stored in two places: with the subcommands that compare their own tables
 //! with them, and in the documents of the report. Both must agree.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use brickyard_classics::Configuration;
 use brickyard_experiments::document::{Document, Figure, Statistic, number};
 use brickyard_experiments::documents;

@@ -1,8 +1,6 @@
 //! `brickyard record` as a user runs it: what it refuses, what it records where this machine allows
 //! it, and that it does not change the host's tracing settings.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::time::Duration;
 use std::fs;
 use std::path::{Path, PathBuf};

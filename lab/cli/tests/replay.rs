@@ -2,8 +2,6 @@
 //! repository. The expected tables are in `tests/replay/`, without the section of times;
 //! `BRICKYARD_BLESS=1` rewrites them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;

@@ -1,8 +1,6 @@
 //! `brickyard reproduce` as used by a person and by a cluster: cells by name, a run that is
 //! interrupted and resumed, a report whose every number follows from existing rows.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::fs;

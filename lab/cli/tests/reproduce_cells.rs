@@ -2,8 +2,6 @@
 //! as on a cluster: they have the rows that the documents refer to, and an exact cell gives the
 //! same rows each time.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;

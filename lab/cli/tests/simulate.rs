@@ -2,8 +2,6 @@
 //! simulation gives the same on every host, and their errors. The expected tables are in
 //! `tests/simulate/`; `BRICKYARD_BLESS=1` rewrites them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,8 +1,6 @@
 //! `brickyard bench slab` as a user runs it: what it prints, what it leaves out and why, and its
 //! exit codes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::process::{Command, Output};
 
 use serde_json::Value;

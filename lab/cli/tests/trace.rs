@@ -1,8 +1,6 @@
 //! `brickyard import` and `brickyard info` as a user runs them. The expected output is in
 //! `tests/trace/`; `BRICKYARD_BLESS=1` rewrites it.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

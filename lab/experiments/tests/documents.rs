@@ -1,8 +1,6 @@
 //! The five documents as data: well formed, consistent with what was printed, and made of the keys
 //! that the cells' rows have.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 mod keys;
 mod mistakes;
 mod printed;

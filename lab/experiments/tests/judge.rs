@@ -1,6 +1,5 @@
 //! Every statistic of a figure against values computed by hand; intervals, tests and their
 //! correction on made-up rows.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{

@@ -1,8 +1,6 @@
 //! `traceable`: every figure of the page is computed again from the rows that it names, with an
 //! independent implementation of the statistics.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use crate::page_sample;
 
 use std::collections::BTreeSet;

@@ -5,8 +5,6 @@
 //! keys, measures contrasts in both colour schemes and its own width, runs the player's self-test,
 //! and reports the result on the console. Anything else on the console fails the test.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use crate::page_sample;
 
 use core::time::Duration;

@@ -1,6 +1,5 @@
 //! The last recorded full run, which `docs/book/results/reproduce.md` describes and CI compares
 //! quick runs with: it has every row that a document refers to.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::path::Path;
 

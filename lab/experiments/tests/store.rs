@@ -1,6 +1,5 @@
 //! A cell that is written is read back unchanged, and a file that is not a cell's is refused with a
 //! message, never with a panic.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::fs;
 use std::io;

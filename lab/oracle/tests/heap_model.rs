@@ -1,6 +1,5 @@
 //! The process's heap against the model of the malloc family, on one thread and on many.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")

@@ -4,8 +4,6 @@
 //!
 //! `grep -rn 'Invariant `'` lists them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,6 @@
 //! Every configuration against the naive model: random operations, the same results, nothing lost,
 //! every invariant after each step.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::cell::Cell;
 
 use brickyard_classics::Configuration;

@@ -1,8 +1,6 @@
 //! Every design of slabs, at every level of checking, on one and two nodes, against the naive
 //! model: random operations, the same results, every byte checked, nothing lost.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::cell::Cell;
 
 use brickyard_oracle::slab::{LEVELS, SlabCase, SlabDriven, SlabKind};

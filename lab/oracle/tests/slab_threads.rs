@@ -3,7 +3,6 @@
 //!
 //! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 #![cfg(target_os = "linux")]
 
 use core::mem::MaybeUninit;

@@ -5,8 +5,6 @@
 //! names the only configuration to run; `docs/book/results/ownership.md` records runs of 100
 //! million per configuration, and of a billion allocations of the default.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

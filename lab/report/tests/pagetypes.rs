@@ -1,7 +1,5 @@
 //! Pictures show each page at its position, in the colour of its kind, in every format.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::{fs, io::Cursor, process::Command};
 
 use brickyard_report::pagetypes::{

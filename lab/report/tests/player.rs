@@ -4,8 +4,6 @@
 //! zooms and pinches by events like a user's, and reports the outcome on the console. Any other
 //! console message fails the test.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::time::Duration;
 use std::{
     env, fs,

@@ -1,7 +1,5 @@
 //! Plots as well-formed SVG: for any input every curve is drawn, and lies within the view box.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use brickyard_report::plot::{Axis, Curve, Plot, Point, STYLE, Scale};
 use proptest::prelude::*;
 

@@ -2,8 +2,6 @@
 //!
 //! The expected figures are the output of `scipy.py` in this folder; it documents how to run it.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use brickyard_report::{
     Bootstrap, Distribution, EXACT_SMALLER_MAX, Interval, IntervalMethod, PairedT, RankSum, Runs,
     SignedRank, Summary, Welch, cliffs_delta, hedges_g, holm, ratio_interval,

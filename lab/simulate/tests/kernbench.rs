@@ -1,8 +1,6 @@
 //! Jobs as tasks, and builds of them: every step of a job is executed, and what it leaves behind is
 //! reclaimed when memory is short.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use brickyard_machine::Profile;
 use brickyard_simulate::kernbench::{Kernbench, Measured};
 use brickyard_simulate::{Configuration, Setting};

@@ -1,8 +1,6 @@
 //! The experiment of 2007: measuring a lock changes nothing, a run is the same each time, and each
 //! column does what its name says.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use brickyard::FrameRange;
 use brickyard::node::Node;
 use brickyard::sync::{Exclusive, Found, Locked, RawLock, TicketLock, Timed, timed};

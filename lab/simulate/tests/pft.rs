@@ -1,8 +1,6 @@
 //! The page fault test: one CPU's rate follows from the profile, and more CPUs serve more where no
 //! lock limits them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use brickyard_machine::Profile;
 use brickyard_simulate::pft::{Measured, Pft};
 use brickyard_simulate::{Configuration, RunError, Setting};

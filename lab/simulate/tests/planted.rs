@@ -1,8 +1,6 @@
 //! Planted bugs, each found within a stated number of seeds; and the same systems without the bug,
 //! which survive as many.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::mem;
 
 use brickyard::sync::{

@@ -1,7 +1,5 @@
 //! The storm: its counts are right, a seed repeats it, and it distinguishes designs.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use brickyard_machine::Profile;
 use brickyard_simulate::storm::{Latency, Measured, Shape, Storm};
 use brickyard_simulate::{Configuration, RunError, Setting};

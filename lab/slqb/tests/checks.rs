@@ -1,7 +1,5 @@
 //! `slqb-2008`: detection of programs that write where they must not, or free what they must not.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::cell::RefCell;
 use core::ptr::NonNull;
 

@@ -2,7 +2,6 @@
 //! able to break, nodes, general sizes.
 
 #![cfg(not(loom))]
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

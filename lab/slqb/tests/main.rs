@@ -1,6 +1,7 @@
 //! The tests of SLQB, as one program: what they instantiate is compiled once.
 
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 #[path = "../../../allocator/slab/tests/support/adversary.rs"]
 mod adversary;

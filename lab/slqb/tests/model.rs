@@ -1,8 +1,6 @@
 //! `slqb-2008` against a model: random work on several CPUs and nodes, one after the other and
 //! concurrently. Every byte of an object in use keeps its owner's mark.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::ptr::NonNull;
 use std::collections::HashMap;
 use std::sync::{Arc, Barrier, Mutex};

@@ -1,7 +1,5 @@
 //! `slqb-2008`: each rule of the design, with its numbers.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::ptr::NonNull;
 
 use brickyard_slab::{Everywhere, PageSource, SlabDesign, SlabPlan, TaskOnly};

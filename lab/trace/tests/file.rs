@@ -1,7 +1,5 @@
 //! The trace file: what is written is read back, and everything else is refused.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use crate::common;
 
 use std::fs;

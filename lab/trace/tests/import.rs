@@ -1,8 +1,6 @@
 //! Importing text: real text of every tool (`tests/data/`, recorded on Linux 6.18), older forms,
 //! and text that is not a trace.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::ops::ControlFlow;
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! The recorder: formats as kernels write them, sub-buffers made by hand and from random bytes,
 //! records through the spool, and a live recording where this machine permits one.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;

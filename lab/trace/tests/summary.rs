@@ -1,7 +1,5 @@
 //! Summaries of small traces whose figures are known.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use crate::common;
 
 use brickyard::{MigrateType, Order};

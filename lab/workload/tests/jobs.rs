@@ -1,8 +1,6 @@
 //! Traces cut into jobs: the events that are used, the time between them, and that only pages that
 //! were taken are given back.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use crate::support;
 
 use std::path::{Path, PathBuf};

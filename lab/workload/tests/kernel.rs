@@ -2,8 +2,6 @@
 //! the shrinker frees, and where pages are after they moved; and its records: splits, LRU lists,
 //! mixed page blocks.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::collections::{BTreeMap, VecDeque};
 
 use brickyard::node::{Node, Nodes};

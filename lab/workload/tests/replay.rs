@@ -1,8 +1,6 @@
 //! The counts of a replay: through every configuration, on the recorded host and on others, they
 //! agree with a naive reference without an allocator, and everything reclaimed is counted.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use crate::support;
 
 use std::collections::BTreeMap;

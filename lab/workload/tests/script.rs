@@ -1,8 +1,6 @@
 //! Preparing a trace: steps with their roles, the blocks in use at the start, and traces that
 //! cannot be replayed.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use crate::support;
 
 use brickyard::{Context, MigrateType, Mobility, Order, ZoneKind};
