@@ -139,7 +139,8 @@ impl fmt::Display for PlanError {
         match *self {
             Self::TooLittleMemory { supplied, needed } => write!(
                 f,
-                "the zone's metadata needs {needed} bytes, {supplied} were supplied"
+                "the zone's metadata needs {needed} bytes, {supplied} were supplied: \
+                 `Zone::bytes(&plan)` is the size"
             ),
             Self::TooManyFrames { frames, most } => write!(
                 f,

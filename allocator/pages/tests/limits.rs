@@ -93,7 +93,7 @@ fn errors_name_the_limit_and_what_to_do() {
     let (supplied, needed) = (1, 2);
     assert_eq!(
         PlanError::TooLittleMemory { supplied, needed }.to_string(),
-        "the zone's metadata needs 2 bytes, 1 were supplied"
+        "the zone's metadata needs 2 bytes, 1 were supplied: `Zone::bytes(&plan)` is the size"
     );
 }
 
