@@ -32,10 +32,14 @@ impl Pictures {
         self.html.is_some() || self.png.is_some() || self.gif.is_some() || self.mp4.is_some()
     }
 
-    /// Fails if the files cannot be written; called before any long work.
+    /// Fails if the files cannot be written, or a video is requested and `ffmpeg` is not installed;
+    /// called before any long work.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         if let Some(path) = &self.html {
             output::check(path)?;
+        }
+        if self.mp4.is_some() {
+            video::check()?;
         }
         for folder in [&self.png, &self.gif, &self.mp4].into_iter().flatten() {
             fs::create_dir_all(folder)

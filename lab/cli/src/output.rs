@@ -1,6 +1,6 @@
 //! How every subcommand prints its results: as a table, CSV or JSON, to standard output or a file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -51,12 +51,18 @@ impl SheetOutput {
     }
 }
 
-/// Fails if the file cannot be opened for writing; creates it if it does not exist.
+/// Fails if the file cannot be opened for writing. Changes nothing, so that a run that fails leaves
+/// no empty file.
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     // Opening for append leaves existing contents as they are.
-    let opened = OpenOptions::new().append(true).create(true).open(path);
-    opened.with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(())
+    let opened = match OpenOptions::new().append(true).create_new(true).open(path) {
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            OpenOptions::new().append(true).open(path).map(drop)
+        }
+        Err(error) => Err(error),
+    };
+    opened.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The options that every measuring subcommand has.

@@ -214,6 +214,28 @@ fn csv_and_json_have_the_same_figures_as_the_table() {
 }
 
 #[test]
+fn a_run_that_cannot_begin_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (html, out, mp4) = (path("page.html"), path("out.csv"), path("mp4"));
+    let absent = path("absent.parquet");
+    let error = refused(&["replay", &absent, "--html", &html, "-o", &out], 1);
+    assert!(error.contains("absent.parquet"), "{error}");
+    let without_ffmpeg = command(&["replay", DD, "--memory", "64M", "--mp4", &mp4])
+        .env("PATH", "")
+        .output()
+        .unwrap();
+    let error = text(&without_ffmpeg.stderr);
+    assert_eq!(without_ffmpeg.status.code(), Some(1), "{error}");
+    assert!(error.contains("install it"), "{error}");
+    assert!(
+        !error.contains("events"),
+        "nothing was replayed before: {error}"
+    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn pictures_are_written_to_the_given_paths() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

@@ -70,6 +70,31 @@ fn encode(film: &Film, path: &Path) -> Result<(), PictureError> {
     sent.map_err(|error| PictureError::Ffmpeg(error.to_string()))
 }
 
+/// Checks that `ffmpeg` can be started, so that a long run need not fail at its end.
+///
+/// # Errors
+/// [`PictureError::NoFfmpeg`] if it is not installed; [`PictureError::Ffmpeg`] if it fails.
+pub fn check() -> Result<(), PictureError> {
+    let mut command = Command::new("ffmpeg");
+    command.arg("-version");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let status = command.status().map_err(not_started)?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(PictureError::Ffmpeg(status.to_string())),
+    }
+}
+
+fn not_started(error: io::Error) -> PictureError {
+    match error.kind() {
+        io::ErrorKind::NotFound => PictureError::NoFfmpeg,
+        _ => PictureError::Ffmpeg(error.to_string()),
+    }
+}
+
 fn start(artist: &Artist<'_>, path: &Path) -> Result<Child, PictureError> {
     let mut command = Command::new("ffmpeg");
     command.args([
@@ -104,10 +129,7 @@ fn start(artist: &Artist<'_>, path: &Path) -> Result<Child, PictureError> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => PictureError::NoFfmpeg,
-        _ => PictureError::Ffmpeg(error.to_string()),
-    })
+    command.spawn().map_err(not_started)
 }
 
 fn send(artist: &Artist<'_>, child: &mut Child) -> io::Result<()> {
