@@ -44,7 +44,8 @@ pub struct CacheSpec {
 }
 
 impl CacheSpec {
-    /// Describes objects of `size` bytes, aligned to a word, that stay until they are freed.
+    /// Describes objects of `size` bytes, aligned to a word, that stay until they are freed. The
+    /// default design places objects at multiples of 16 bytes: one of 200 bytes takes 208.
     pub const fn new(name: &'static str, size: usize) -> Self {
         Self {
             name,
