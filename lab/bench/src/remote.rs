@@ -62,12 +62,14 @@ fn sample_of_pair<S: Subject>(
     let (full, filled) = channel();
     let (empty, emptied) = channel();
     thread::scope(|scope| {
-        let taker = scope.spawn(move || {
+        // Boxed: starting a thread is much code, and would be compiled for each kind of subject.
+        let take_all: Box<dyn FnOnce() -> f64 + Send + '_> = Box::new(move || {
             let mut batch = Batch::new(subject.handle(workload.order), workload);
             let spent = take(&mut batch, &filled, &empty);
             batch.handle.settle();
             spent
         });
+        let taker = scope.spawn(take_all);
         let mut batch = Batch::new(subject.handle(workload.order), workload);
         let given = give(&mut batch, full, &emptied, least);
         // All pages are freed once the taker ends.

@@ -47,6 +47,16 @@ pub fn run<T: Send>(
     threads: Option<usize>,
     work: impl Fn(usize, Follow<'_>) -> T + Sync,
 ) -> Vec<T> {
+    run_all(progress, runs, threads, &work)
+}
+
+// Not generic in the work: starting threads is much code, and would be compiled for each of them.
+fn run_all<T: Send>(
+    progress: &dyn Progress,
+    runs: usize,
+    threads: Option<usize>,
+    work: &(dyn Fn(usize, Follow<'_>) -> T + Sync),
+) -> Vec<T> {
     let threads = threads.unwrap_or_else(cores).min(runs).max(1);
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());

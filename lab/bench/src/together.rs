@@ -9,7 +9,11 @@ use std::thread;
 /// Each thread is joined: the scope may end slightly before the threads' numbers, and with them
 /// their caches, are free again.
 pub(crate) fn together<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    let work = &work;
+    on_threads(threads, &work)
+}
+
+// Not generic in the work: starting threads is much code, and would be compiled for each of them.
+fn on_threads<R: Send>(threads: usize, work: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..threads)
             .map(|number| scope.spawn(move || work(number)))

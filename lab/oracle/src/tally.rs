@@ -8,7 +8,14 @@ pub(crate) fn on_threads<T: Add<Output = T> + Default + Send>(
     numbers: Range<u32>,
     work: impl Fn(u32) -> T + Sync,
 ) -> T {
-    let work = &work;
+    sum_over(numbers, &work)
+}
+
+// Not generic in the work: starting threads is much code, and would be compiled for each of them.
+fn sum_over<T: Add<Output = T> + Default + Send>(
+    numbers: Range<u32>,
+    work: &(dyn Fn(u32) -> T + Sync),
+) -> T {
     thread::scope(|scope| {
         let threads: Vec<_> = numbers
             .map(|number| scope.spawn(move || work(number)))
