@@ -13,6 +13,9 @@ pub enum AllocError {
     Exhausted {
         /// The frames free there, reserves included.
         free: usize,
+        /// The frames in caches of CPUs that this request could not drain. A hint. A request that
+        /// may sleep, on a platform with [`run_on`](crate::Platform::run_on), drains them all.
+        cached: usize,
     },
     /// Enough memory is free, but in pieces that are too small.
     Fragmented {
@@ -42,11 +45,15 @@ pub enum AllocError {
 impl fmt::Display for AllocError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Exhausted { free } => {
+            Self::Exhausted { free, cached } => {
                 write!(
                     f,
                     "memory is exhausted: {free} frames free, reserves included"
-                )
+                )?;
+                match cached {
+                    0 => Ok(()),
+                    _ => write!(f, ", and {cached} in caches that could not be drained"),
+                }
             }
             Self::Fragmented { order, free, index } => {
                 write!(

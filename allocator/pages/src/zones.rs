@@ -187,6 +187,11 @@ pub trait AnyZone: Sync {
         self.free_frames()
     }
 
+    /// Returns the number of frames free in caches in front of the store. Also a hint.
+    fn cached_frames(&self) -> usize {
+        0
+    }
+
     /// Returns the number of managed frames: all that were added, less those reserved.
     fn managed_frames(&self) -> usize;
 

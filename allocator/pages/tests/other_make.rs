@@ -94,7 +94,7 @@ impl AnyZone for Odd {
     }
 
     fn why_not(&self, _: &Request) -> AllocError {
-        AllocError::Exhausted { free: 0 }
+        AllocError::Exhausted { free: 0, cached: 0 }
     }
 
     fn free(&self, _: Frame, _: Order) -> Result<(), FreeError> {

@@ -35,9 +35,6 @@ pub trait LabZone: AnyZone {
     /// no types, or if the block is wholly free or kept for atomic requests.
     fn dedicate(&self, frame: Frame, mobility: Mobility);
 
-    /// Returns how many free frames are in caches. A hint while others use the zone.
-    fn cached_frames(&self) -> usize;
-
     /// Returns how many frames came back from caches although they were free: double frees found
     /// late.
     fn refused_late(&self) -> usize;
@@ -80,10 +77,6 @@ impl<P: Platform, A: SlotAccess> LabZone for Zone<'_, P, A> {
 
     fn dedicate(&self, frame: Frame, mobility: Mobility) {
         Zone::dedicate(self, frame, mobility);
-    }
-
-    fn cached_frames(&self) -> usize {
-        Zone::cached_frames(self)
     }
 
     fn refused_late(&self) -> usize {

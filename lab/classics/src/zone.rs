@@ -291,7 +291,8 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
             let index = Some(index as u16);
             return AllocError::Fragmented { order, free, index };
         }
-        AllocError::Exhausted { free }
+        let cached = self.cached_frames();
+        AllocError::Exhausted { free, cached }
     }
 
     /// Frees a block. With lists and magazines, a double free by two CPUs at the same moment may go
@@ -395,6 +396,10 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
         self.unlocked().free_frames()
     }
 
+    fn cached_frames(&self) -> usize {
+        self.front.cached(&self.backing)
+    }
+
     fn free_frames_for(&self, request: &Request) -> usize {
         free_for(
             request,
@@ -472,10 +477,6 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> LabZone for Zone<'
 
     fn dedicate(&self, frame: Frame, mobility: Mobility) {
         self.lock().dedicate(frame, mobility);
-    }
-
-    fn cached_frames(&self) -> usize {
-        self.front.cached(&self.backing)
     }
 
     fn refused_late(&self) -> usize {

@@ -13,7 +13,7 @@ use brickyard::sync::PATIENCE;
 use brickyard::{
     AnyZone, Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind,
 };
-use brickyard_classics::{LabPlan, LabZone, Magazine2013, Planned};
+use brickyard_classics::{LabPlan, Magazine2013, Planned};
 
 use crate::stopping;
 

@@ -516,7 +516,7 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
             "reserved after {after:?}"
         );
         let free: usize = self.nodes.zones().map(AnyZone::free_frames).sum();
-        let cached: usize = self.nodes.zones().map(LabZone::cached_frames).sum();
+        let cached: usize = self.nodes.zones().map(AnyZone::cached_frames).sum();
         assert_eq!(
             (free, cached),
             (census.free, census.cached),

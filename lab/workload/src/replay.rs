@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::compact::compact_all;
-use brickyard::{Frame, Mobility, Order, Request};
+use brickyard::{AnyZone, Frame, Mobility, Order, Request};
 use brickyard_classics::Configuration;
 use brickyard_classics::LabZone;
 
@@ -313,7 +313,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         outcome.alloc_ns = self.kernel.stopwatch().allocs.quantiles();
         outcome.free_ns = self.kernel.stopwatch().frees.quantiles();
         outcome.free = free_counts(self.plain);
-        outcome.idle = self.plain.zones().map(LabZone::cached_frames).sum();
+        outcome.idle = self.plain.zones().map(AnyZone::cached_frames).sum();
         outcome.huge = measure_huge(self.plain, self.kernel, self.huge);
         outcome.in_use = self.kernel.look(Pages::in_use);
         outcome.census = self

@@ -175,7 +175,7 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
         let Some(max) = zones.clone().map(AnyZone::max_order).max() else {
             return match request.limit {
                 Some(limit) => AllocError::LimitUnsatisfiable { limit },
-                None => AllocError::Exhausted { free: 0 },
+                None => AllocError::Exhausted { free: 0, cached: 0 },
             };
         };
         let order = request.order;
@@ -188,11 +188,13 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
         {
             return AllocError::LimitUnsatisfiable { limit };
         }
-        let free = zones.clone().map(AnyZone::free_frames).sum();
-        let fullest = zones.max_by_key(|zone| zone.free_frames());
+        let fullest = zones.clone().max_by_key(|zone| zone.free_frames());
         match fullest.map(|zone| zone.why_not(request)) {
             Some(why @ AllocError::Fragmented { .. }) => why,
-            _ => AllocError::Exhausted { free },
+            _ => AllocError::Exhausted {
+                free: zones.clone().map(AnyZone::free_frames).sum(),
+                cached: zones.map(AnyZone::cached_frames).sum(),
+            },
         }
     }
 }

@@ -5,7 +5,8 @@ use brickyard_sync::SlotAccess;
 use super::cpu::{CpuStash, HUGE, SINGLES, place_of};
 use super::stack::Stack;
 use super::{Backing, Stash};
-use crate::{Frame, MigrateType, Mobility, Platform, Request};
+use crate::bitmap::Bitmap;
+use crate::{Frame, Mobility, Platform, Request};
 
 /// The limit that an array of single frames starts with.
 const FIRST_LIMIT: u32 = 64;
@@ -25,7 +26,13 @@ impl<A: SlotAccess> Stash<'_, A> {
         stack.limit.set((limit * 2).min(self.sizes.singles as u32));
     }
 
-    /// As [`Stash::refill`], if the store may be asked.
+    /// Returns the most frames that leave the store at a time.
+    pub(crate) fn most_fetched(&self, store: &Bitmap<'_>) -> usize {
+        let blocks = (self.sizes.huge / 2).max(1) * store.page_block_order().frames();
+        blocks.max(FETCH_MOST)
+    }
+
+    /// As [`Stash::refill`], if the store has `room` for a frame.
     #[cold]
     #[inline(never)]
     pub(super) fn refill_if<P: Platform>(
@@ -33,22 +40,24 @@ impl<A: SlotAccess> Stash<'_, A> {
         backing: &Backing<'_, P>,
         own: &CpuStash,
         request: &Request,
-        admitted: impl Fn() -> bool,
+        room: impl Fn() -> usize,
     ) -> Option<Frame> {
-        if !admitted() {
+        let room = room();
+        if room == 0 {
             return None;
         }
-        let entry = self.refill(backing, own, request)?;
+        let entry = self.refill(backing, own, request, room)?;
         Some(backing.store.frame_at(entry as usize))
     }
 
     /// Fills an empty array of single frames to half of its limit, or by as much as is fetched at a
-    /// time. Takes one frame.
-    pub(super) fn refill<P: Platform>(
+    /// time, or as the store has `room` for. Takes one frame.
+    fn refill<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         own: &CpuStash,
         request: &Request,
+        room: usize,
     ) -> Option<u32> {
         let kind = request.mobility.into();
         let place = place_of(kind);
@@ -56,7 +65,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         debug_assert_eq!(stack.len(), 0, "`cached-once`: filled from the start");
         let store = &backing.store;
         let half = (stack.limit(self.first_limit()) / 2).max(1) as usize;
-        let wanted = half.min(FETCH_MOST);
+        let wanted = half.min(FETCH_MOST).min(room);
         self.grow(stack);
         // The frames leave the store before they arrive in the stash.
         let _transit = backing.moves.begin(backing.platform.cpu());
@@ -133,24 +142,28 @@ impl<A: SlotAccess> Stash<'_, A> {
         stack.shift(leaving);
     }
 
-    /// Fetches page blocks into an empty array, half as many as there is room for, and takes one.
+    /// Fetches page blocks into an empty array, half as many as it holds, or as the store has `room`
+    /// for. Takes one.
     pub(super) fn refill_huge<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         stack: &Stack<HUGE>,
-        kind: MigrateType,
+        request: &Request,
+        room: usize,
     ) -> Option<u32> {
-        let wanted = self.sizes.huge / 2;
+        let wanted = (self.sizes.huge / 2).min(room / request.order.frames());
         if wanted == 0 {
             return None;
         }
         // The blocks leave the store before they arrive in the stash.
         let _transit = backing.moves.begin(backing.platform.cpu());
         let mut len = 0;
-        backing.store.take_page_blocks(kind, wanted, |offset| {
-            stack.entry(len).set(offset as u32);
-            len += 1;
-        });
+        backing
+            .store
+            .take_page_blocks(request.mobility.into(), wanted, |offset| {
+                stack.entry(len).set(offset as u32);
+                len += 1;
+            });
         stack.set_len(len);
         stack.pop()
     }

@@ -74,6 +74,16 @@ pub(crate) struct Backing<'m, P> {
     pub(crate) moves: Moves,
 }
 
+impl<P: Platform> Backing<'_, P> {
+    /// Takes a block for `request` from the store, if that has `room` for so many frames.
+    pub(crate) fn take_within(&self, request: &Request, room: usize) -> Option<Frame> {
+        match room >= request.order.frames() {
+            true => self.store.take(request),
+            false => None,
+        }
+    }
+}
+
 /// The outcome of offering a freed block to a stash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Returned {
@@ -157,17 +167,17 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     /// Takes a block for `request`: one that lies here, else one fetched from the store. A block of
     /// an order that is not fetched is taken from the store directly.
     ///
-    /// A block that lies here passed the watermark when it was fetched. `admitted` says whether the
-    /// store may be asked. Returns `None` if it may not, or has nothing.
+    /// A block that lies here passed the watermark when it was fetched. `room` says how many frames
+    /// may leave the store now. Returns `None` if they are too few, or if the store has nothing.
     #[inline(always)]
     pub(crate) fn take<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         request: &Request,
-        admitted: impl Fn() -> bool + Copy,
+        room: impl Fn() -> usize + Copy,
     ) -> Option<Frame> {
         if request.order != Order::ZERO {
-            return self.take_block(backing, request, admitted);
+            return self.take_block(backing, request, room);
         }
         let platform = &backing.platform;
         if request.context != Context::Interrupt && !platform.in_interrupt() {
@@ -177,11 +187,11 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 let popped = own.singles[request.mobility as usize].pop();
                 return match popped {
                     Some(entry) => Some(backing.store.frame_at(entry as usize)),
-                    None => self.refill_if(backing, &own, request, admitted),
+                    None => self.refill_if(backing, &own, request, room),
                 };
             }
         }
-        self.take_elsewhere(backing, request, admitted)
+        self.take_elsewhere(backing, request, room)
     }
 
     /// As [`Stash::take`], for a caller that is in no stash: from its own stash after a visitor has
@@ -192,21 +202,21 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         &self,
         backing: &Backing<'_, P>,
         request: &Request,
-        admitted: impl Fn() -> bool + Copy,
+        room: impl Fn() -> usize + Copy,
     ) -> Option<Frame> {
         if request.context != Context::Interrupt {
             // In an interrupt, the interrupted task may be in the middle of the stash.
             let here = self.with_own(&backing.platform, |own| {
                 match own.singles[place_of(request.mobility.into())].pop() {
                     Some(entry) => Some(backing.store.frame_at(entry as usize)),
-                    None => self.refill_if(backing, own, request, admitted),
+                    None => self.refill_if(backing, own, request, room),
                 }
             });
             if let Some(taken) = here {
                 return taken;
             }
         }
-        admitted().then(|| backing.store.take(request)).flatten()
+        backing.take_within(request, room())
     }
 
     /// As [`Stash::take`], above order 0.
@@ -215,7 +225,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         &self,
         backing: &Backing<'_, P>,
         request: &Request,
-        admitted: impl Fn() -> bool,
+        room: impl Fn() -> usize,
     ) -> Option<Frame> {
         let place = place_of(request.mobility.into());
         let class = match request.context {
@@ -230,10 +240,10 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             Class::Huge => {
                 let pop = |own: &CpuStash| {
                     let stack = &own.huge[place];
-                    let fetched = || self.refill_huge(backing, stack, request.mobility.into());
                     // Fetched in the visit that finds none: before another visit, another task of
                     // this CPU may have freed some.
-                    stack.pop().or_else(|| admitted().then(fetched).flatten())
+                    let fetched = || self.refill_huge(backing, stack, request, room());
+                    stack.pop().or_else(fetched)
                 };
                 self.with_own(&backing.platform, pop).flatten()
             }
@@ -241,17 +251,19 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         };
         match here {
             Some(entry) => Some(backing.store.frame_at(entry as usize)),
-            None => admitted().then(|| backing.store.take(request)).flatten(),
+            None => backing.take_within(request, room()),
         }
     }
 
-    /// Takes single frames into `out`, as many as are available. Returns the number taken. Returns
-    /// `None` if the caller has no stash here, or if so many frames should come from the store.
+    /// Takes single frames into `out`, as many as are available and the store has `room` for.
+    /// Returns the number taken. Returns `None` if the caller has no stash here, or if so many frames
+    /// should come from the store.
     pub(crate) fn take_many<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         request: &Request,
         out: &mut [Frame],
+        room: impl Fn() -> usize,
     ) -> Option<usize> {
         if out.len() >= BULK || request.context == Context::Interrupt {
             return None;
@@ -264,10 +276,10 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 let wanted = &mut out[taken..];
                 let at_hand = (stack.len() as usize).min(wanted.len());
                 if at_hand == 0 {
-                    let Some(entry) = self.refill(backing, own, request) else {
+                    let Some(frame) = self.refill_if(backing, own, request, &room) else {
                         break;
                     };
-                    wanted[0] = store.frame_at(entry as usize);
+                    wanted[0] = frame;
                     taken += 1;
                     continue;
                 }

@@ -85,7 +85,7 @@ use crate::platform::MaskGuard;
 use crate::pressure::compact;
 use crate::stash::{Backing, Returned, Stash};
 use crate::transit::Moves;
-use crate::watermark::{Mark, Watermarks, above_mark};
+use crate::watermark::{Mark, Watermarks};
 use crate::zones::{AnyZone, Shape};
 use crate::{
     AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, Platform,
@@ -155,7 +155,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// caches may have been drained.
     #[inline]
     pub fn alloc(&self, request: &Request) -> Result<Frame, AllocError> {
-        match self.take(request, || true) {
+        match self.take(request, || usize::MAX) {
             Some(frame) => Ok(frame),
             None => self.alloc_at_last(request),
         }
@@ -168,24 +168,24 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             .ok_or_else(|| self.why_not(request))
     }
 
-    /// Takes a block from this CPU's stash, or from the store if `admitted` returns true.
+    /// Takes a block from this CPU's stash, or from the store if that has `room` for it.
     #[inline(always)]
-    fn take(&self, request: &Request, admitted: impl Fn() -> bool + Copy) -> Option<Frame> {
+    fn take(&self, request: &Request, room: impl Fn() -> usize + Copy) -> Option<Frame> {
         if request.limit.is_some() {
-            return self.take_below(request, admitted);
+            return self.take_below(request, room);
         }
-        self.stash.take(&self.backing, request, admitted)
+        self.stash.take(&self.backing, request, room)
     }
 
     /// As [`Zone::take`], for a request with an address limit: stashes do not know how low their
     /// blocks lie.
     #[cold]
     #[inline(never)]
-    fn take_below(&self, request: &Request, admitted: impl Fn() -> bool + Copy) -> Option<Frame> {
+    fn take_below(&self, request: &Request, room: impl Fn() -> usize + Copy) -> Option<Frame> {
         if self.is_limited(request) {
-            return admitted().then(|| self.store().take(request)).flatten();
+            return self.backing.take_within(request, room());
         }
-        self.stash.take(&self.backing, request, admitted)
+        self.stash.take(&self.backing, request, room)
     }
 
     /// Returns true if the request's limit cuts into this zone.
@@ -196,12 +196,29 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     /// Returns true if the zone would stay above the mark.
     fn admits(&self, request: &Request, mark: Mark) -> bool {
+        self.room(request, mark) >= request.order.frames()
+    }
+
+    /// Returns how many frames may leave the store while the zone stays above the mark: what is
+    /// free there, less the floor for `request` ([`Watermarks::floor`]).
+    fn room(&self, request: &Request, mark: Mark) -> usize {
         let floor = self.watermarks.floor(request, mark);
-        // If nothing is held back, all that is free is available, and the store knows better than
-        // any sum of its counts. Otherwise the quick count is usually far above the floor.
-        floor == 0
-            || above_mark(self.store().free_frames_at_least(), request, floor)
-            || above_mark(self.store().free_frames(), request, floor)
+        if floor == 0 {
+            // If nothing is held back, all that is free is available, and the store knows better
+            // than any sum of its counts.
+            return usize::MAX;
+        }
+        // The quick count is usually far above the floor: enough for the request, and for all that
+        // it may fetch.
+        let quick = self.store().free_frames_at_least().saturating_sub(floor);
+        let enough = self
+            .stash
+            .most_fetched(self.store())
+            .max(request.order.frames());
+        match quick >= enough {
+            true => quick,
+            false => self.store().free_frames().saturating_sub(floor),
+        }
     }
 
     /// Drains and tries again, see [`look_everywhere`].
@@ -285,7 +302,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// The reason why none was available.
     pub fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
         let request = &request.single();
-        let mut taken = self.take_many(request, out);
+        let mut taken = self.take_many(request, out, || usize::MAX);
         while let Some(slot) = out.get_mut(taken) {
             match self.alloc(request) {
                 Ok(frame) => *slot = frame,
@@ -297,13 +314,20 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         Ok(taken)
     }
 
-    /// Takes as many single frames as are at hand.
-    fn take_many(&self, request: &Request, out: &mut [Frame]) -> usize {
-        if self.is_limited(request) {
-            return self.store().take_frames(request, out);
+    /// Takes as many single frames as are at hand, and as the store has `room` for.
+    fn take_many(
+        &self,
+        request: &Request,
+        out: &mut [Frame],
+        room: impl Fn() -> usize + Copy,
+    ) -> usize {
+        if !self.is_limited(request)
+            && let Some(taken) = self.stash.take_many(&self.backing, request, out, room)
+        {
+            return taken;
         }
-        let from_stash = self.stash.take_many(&self.backing, request, out);
-        from_stash.unwrap_or_else(|| self.store().take_frames(request, out))
+        let most = out.len().min(room());
+        self.store().take_frames(request, &mut out[..most])
     }
 
     /// Takes exactly the block of `request`'s order that starts at `frame`. If it lies in a cache,
@@ -542,9 +566,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         if mark != Mark::First && !self.admits(request, mark) {
             return None;
         }
-        self.take(request, move || {
-            mark != Mark::First || self.admits(request, mark)
-        })
+        self.take(request, move || self.room(request, mark))
     }
 
     fn alloc_drained(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
@@ -558,7 +580,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     fn alloc_batch(&self, request: &Request, out: &mut [Frame]) -> usize {
         let floor = self.watermarks.floor(request, Mark::Low);
         match self.free_frames() > floor.saturating_add(out.len()) {
-            true => self.take_many(request, out),
+            true => self.take_many(request, out, || self.room(request, Mark::Low)),
             false => 0,
         }
     }
@@ -580,15 +602,12 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         // Counting all free blocks would cost a look at each. That enough is free, yet no block is
         // available, can be said at once.
         let free = self.free_frames();
-        match order {
-            Order::ZERO => AllocError::Exhausted { free },
-            _ if free < order.frames() => AllocError::Exhausted { free },
-            _ => AllocError::Fragmented {
-                order,
-                free,
-                index: None,
-            },
+        if order > Order::ZERO && free >= order.frames() {
+            let index = None;
+            return AllocError::Fragmented { order, free, index };
         }
+        let cached = self.cached_frames();
+        AllocError::Exhausted { free, cached }
     }
 
     #[inline]
@@ -655,6 +674,10 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
 
     fn free_frames(&self) -> usize {
         Zone::free_frames(self)
+    }
+
+    fn cached_frames(&self) -> usize {
+        Zone::cached_frames(self)
     }
 
     fn managed_frames(&self) -> usize {

@@ -18,6 +18,9 @@ fn last_frame_in_a_stash<A: SlotAccess + 'static>(
     (zone, held[500])
 }
 
+/// What a request is told that may not drain the stash with the last frame.
+const OUT_OF_REACH: AllocError = AllocError::Exhausted { free: 0, cached: 1 };
+
 #[test]
 fn the_last_frame_is_found_in_another_cpus_stash_by_visiting_it() {
     for mobility in Mobility::ALL {
@@ -110,7 +113,7 @@ fn an_interrupt_does_not_get_what_lies_in_stashes() {
             cpus.switch_to(cpu);
             for page in [MOVABLE, MOVABLE.in_context(Context::Interrupt)] {
                 let refused = in_interrupt(cpus, || zone.alloc(&page));
-                assert_eq!(refused, Err(exhausted(0)));
+                assert_eq!(refused, Err(OUT_OF_REACH));
             }
             assert_eq!(zone.cached_frames(), 1);
             assert_eq!((cpus.interruptions(), cpus.waits()), (0, 0));
@@ -126,7 +129,7 @@ fn an_atomic_request_interrupts_no_other_cpu() {
     let cpus = Cpus::new();
     let (zone, last): (Own, _) = last_frame_in_a_stash(cpus, Mobility::Movable);
     cpus.switch_to(0);
-    assert_eq!(zone.alloc(&MOVABLE.atomic()), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&MOVABLE.atomic()), Err(OUT_OF_REACH));
     assert_eq!((cpus.interruptions(), zone.cached_frames()), (0, 1));
     assert_eq!(zone.alloc(&MOVABLE), Ok(last));
 }
@@ -137,7 +140,7 @@ fn what_runs_on_the_owner_in_an_interrupt_does_not_touch_its_stash() {
     let (zone, last): (Own, _) = last_frame_in_a_stash(cpus, Mobility::Movable);
     cpus.switch_to(0);
     cpus.reach_others_by_interrupt();
-    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&MOVABLE), Err(OUT_OF_REACH));
     assert_eq!(zone.drain(), 0);
     assert_eq!(zone.cached_frames(), 1);
     assert!(cpus.interruptions() > 0);
@@ -152,7 +155,7 @@ fn a_cpu_out_of_reach_keeps_what_it_has() {
     let (zone, last): (Own, _) = last_frame_in_a_stash(cpus, Mobility::Movable);
     cpus.put_others_out_of_reach();
     cpus.switch_to(0);
-    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&MOVABLE), Err(OUT_OF_REACH));
     cpus.switch_to(1);
     assert_eq!(zone.alloc(&MOVABLE), Ok(last));
 }
@@ -249,7 +252,7 @@ fn cached_frames_are_served_below_the_mark_and_frames_of_the_store_are_not() {
         assert_eq!(zones[0].cached_frames(), left);
     }
     assert_eq!(zones[0].free_frames(), free_before);
-    let refused = Err(AllocError::Exhausted { free: free_before });
+    let refused = Err(exhausted(free_before));
     assert_eq!(nodes.alloc(0, &MOVABLE), refused);
     assert_eq!(nodes.alloc(0, &UNMOVABLE), refused);
     assert!(nodes.alloc(0, &request(1, Mobility::Movable)).is_err());
@@ -258,6 +261,86 @@ fn cached_frames_are_served_below_the_mark_and_frames_of_the_store_are_not() {
     assert_eq!(nodes.alloc(0, &MOVABLE), Ok(first));
     assert_eq!(zones[0].free_frames(), free_before);
     assert!(nodes.check().is_ok());
+}
+
+/// Takes blocks of an order from a zone of eight page blocks until no more are to be had. Returns
+/// how many came, and the least that was free in the store.
+fn take_down_to<A: SlotAccess + 'static>(marks: Marks, request: &Request) -> (usize, usize) {
+    let zones = [zone_on::<A>(8 * 512, Cpus::new())];
+    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let (mut taken, mut least) = (0, usize::MAX);
+    while nodes.alloc(0, request).is_ok() {
+        taken += 1;
+        least = least.min(zones[0].free_frames());
+    }
+    (taken, least)
+}
+
+#[test]
+fn a_refill_stops_at_the_mark_however_small_that_is() {
+    fn holds<A: SlotAccess + 'static>() {
+        for (min, low) in [(1, 2), (40, 50), (100, 300), (1024, 1500)] {
+            let high = low + 10;
+            let marks = Marks { min, low, high };
+            assert_eq!(take_down_to::<A>(marks, &MOVABLE), (4096 - min, min));
+            // Whole page blocks: as many as leave the mark alone.
+            let blocks = (4096 - min) / 512;
+            let huge = request(9, Mobility::Movable);
+            let (taken, least) = take_down_to::<A>(marks, &huge);
+            assert_eq!((taken, least), (blocks, 4096 - blocks * 512));
+        }
+    }
+    holds::<Exclusive>();
+    holds::<Shared>();
+}
+
+#[test]
+fn a_block_of_any_order_is_served_down_to_the_mark() {
+    // However far the quick count of free frames may be off.
+    let frames = 1 << 17;
+    for order in 0..=16 {
+        let plan = ZonePlan {
+            max_order: Order::new(16),
+            cpus: 4,
+            ..linux(frames)
+        };
+        let zones: [Bricks<Exclusive>; 1] = [full(&plan, Cpus::new())];
+        let mark = frames - (1 << order);
+        let (min, low, high) = (mark, mark, mark);
+        let marks = Marks { min, low, high };
+        zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
+        let node = [Node::new(0, &zones)];
+        let nodes = Nodes::new(&node);
+        let block = request(order, Mobility::Movable);
+        assert!(nodes.alloc(0, &block).is_ok(), "order {order}");
+        assert!(nodes.alloc(0, &MOVABLE).is_err(), "order {order}");
+    }
+}
+
+#[test]
+fn a_batch_stops_at_the_mark_however_small_that_is() {
+    // Through the stash, and straight from the store.
+    for batch in [7, 100, 300, 5000] {
+        let zones = [zone_on::<Exclusive>(4096, Cpus::new())];
+        let (min, low, high) = (30, 40, 50);
+        let marks = Marks { min, low, high };
+        zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
+        let node = [Node::new(0, &zones)];
+        let nodes = Nodes::new(&node);
+        let mut out = vec![Frame::new(0); batch];
+        let mut taken = 0;
+        while let Ok(more) = nodes.alloc_bulk(0, &MOVABLE, &mut out) {
+            taken += more;
+            assert!(zones[0].free_frames() >= min, "batches of {batch}");
+        }
+        assert_eq!(
+            (taken, zones[0].free_frames()),
+            (4096 - min, min),
+            "batches of {batch}"
+        );
+    }
 }
 
 /// Nothing can be moved.

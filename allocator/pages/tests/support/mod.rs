@@ -202,18 +202,6 @@ pub(crate) fn full<A: SlotAccess>(plan: &ZonePlan, cpus: &'static Cpus) -> Brick
     zone
 }
 
-/// A zone whose caches are counted.
-pub(crate) trait Caches: AnyZone {
-    /// Frames free in caches.
-    fn cached(&self) -> usize;
-}
-
-impl<P: Platform, A: SlotAccess> Caches for Zone<'_, P, A> {
-    fn cached(&self) -> usize {
-        self.cached_frames()
-    }
-}
-
 // ---- chance ----
 
 /// Numbers that look random, the same in every run.
@@ -373,9 +361,9 @@ pub(crate) fn blocks_of<Z: AnyZone>(zone: &Z, kind: MigrateType) -> usize {
 pub(crate) type Seen = (ZoneSnapshot, Census, usize, usize);
 
 /// All that can be seen of a zone, after a test of every invariant.
-pub(crate) fn seen<Z: Caches>(zone: &Z) -> Seen {
+pub(crate) fn seen<Z: AnyZone>(zone: &Z) -> Seen {
     let census = sound(zone);
-    let (free, cached) = (zone.free_frames(), zone.cached());
+    let (free, cached) = (zone.free_frames(), zone.cached_frames());
     assert_eq!((free, cached), (census.free, census.cached));
     (zone.snapshot(0), census, free, cached)
 }
@@ -387,7 +375,7 @@ pub(crate) fn sound<Z: AnyZone>(zone: &Z) -> Census {
     census.expect("every invariant")
 }
 
-/// Memory was lacking, and so much was free.
+/// Memory was lacking: so much was free, and nothing in caches.
 pub(crate) const fn exhausted(free: usize) -> AllocError {
-    AllocError::Exhausted { free }
+    AllocError::Exhausted { free, cached: 0 }
 }

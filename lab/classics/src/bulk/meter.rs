@@ -5,7 +5,7 @@
 //! here are what these need. All words are guarded by the zone lock itself, so measuring shares no
 //! further cache lines.
 
-use brickyard::sync::GuardedU64;
+use brickyard::sync::{GuardedU32, GuardedU64};
 
 use crate::store::{Claimed, Fallback};
 use brickyard::Order;
@@ -67,14 +67,29 @@ fn square_root(x: f64) -> f64 {
     if x == 0.0 { 0.0 } else { root }
 }
 
+/// A bucket for each number of bits that a value can have. The last also has those of 64 bits.
+const BUCKETS: usize = u64::BITS as usize;
+
+/// Returns the bucket of a value.
+fn bucket_of(value: u64) -> usize {
+    let bits = u64::BITS - value.leading_zeros();
+    (bits as usize).min(BUCKETS - 1)
+}
+
 /// Number of values by power of two: bucket 0 counts zeros, bucket n values of 2^(n-1) up to 2^n -
 /// 1, the last also all above.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Histogram(pub [u64; 32]);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Histogram(pub [u64; BUCKETS]);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self([0; BUCKETS])
+    }
+}
 
 impl Histogram {
-    /// Returns an upper bound of the percentile (at most twice too high; in the last bucket
-    /// possibly too low), or 0 if there are no values.
+    /// Returns an upper bound of the percentile, or 0 if there are no values. It is at most twice too
+    /// high; in the last bucket, four times.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> u64 {
         let all: u64 = self.0.iter().sum();
@@ -83,7 +98,10 @@ impl Histogram {
         for (bucket, &n) in self.0.iter().enumerate() {
             seen += n;
             if n > 0 && seen as f64 >= wanted {
-                return (1_u64 << bucket) - 1;
+                return match bucket == BUCKETS - 1 {
+                    true => u64::MAX,
+                    false => (1 << bucket) - 1,
+                };
             }
         }
         0
@@ -92,6 +110,7 @@ impl Histogram {
 
 /// Bulk operations in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct BulkReading {
     /// Blocks moved by each.
     pub count: Moments,
@@ -101,6 +120,7 @@ pub struct BulkReading {
 
 /// Wait or hold times at the lock, in ticks of the platform's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct LockReading {
     /// Their sums.
     pub moments: Moments,
@@ -110,6 +130,7 @@ pub struct LockReading {
 
 /// The measurements of a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct MeterReading {
     /// Bulk operations out of the store.
     pub taken: BulkReading,
@@ -176,23 +197,34 @@ impl BulkSums {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Times {
     sums: Sums,
-    buckets: [GuardedU64; 32],
+    // Half as wide as other sums, so that they take no more of the zone than 32 wide
+    // ones: simulated results depend on where the words of a zone lie.
+    buckets: [GuardedU32; BUCKETS],
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            sums: Sums::default(),
+            buckets: core::array::from_fn(|_| GuardedU32::default()),
+        }
+    }
 }
 
 impl Times {
     fn add(&self, ticks: u64) {
         self.sums.add(ticks);
-        let bucket = &self.buckets[(64 - ticks.leading_zeros()).min(31) as usize];
-        bucket.set(bucket.get() + 1);
+        let bucket = &self.buckets[bucket_of(ticks)];
+        bucket.set(bucket.get().saturating_add(1));
     }
 
     fn reading(&self) -> LockReading {
         let mut histogram = Histogram::default();
         for (to, from) in histogram.0.iter_mut().zip(&self.buckets) {
-            *to = from.get();
+            *to = u64::from(from.get());
         }
         LockReading {
             moments: self.sums.reading(),
@@ -255,5 +287,45 @@ impl Meter {
             mixing: self.mixing.get(),
             claims: self.claims.get(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the median of a histogram of this one value.
+    fn median_of(value: u64) -> u64 {
+        let times = Times::default();
+        times.add(value);
+        times.reading().histogram.percentile(50.0)
+    }
+
+    #[test]
+    fn a_percentile_is_an_upper_bound_at_every_size() {
+        assert_eq!(Histogram::default().percentile(50.0), 0);
+        assert_eq!(median_of(0), 0);
+        assert_eq!(median_of(1), 1);
+        for bits in 1..62 {
+            let first_above = 1 << bits;
+            assert_eq!(median_of(first_above - 1), first_above - 1);
+            assert_eq!(median_of(first_above), 2 * first_above - 1);
+        }
+        assert_eq!(median_of((1 << 62) - 1), (1 << 62) - 1);
+        for value in [1 << 62, 1 << 63, u64::MAX] {
+            assert_eq!(median_of(value), u64::MAX);
+        }
+    }
+
+    #[test]
+    fn a_percentile_counts_all_values() {
+        let times = Times::default();
+        for value in [1, 3, u64::from(u32::MAX), 1 << 40] {
+            times.add(value);
+        }
+        let histogram = times.reading().histogram;
+        assert_eq!(histogram.percentile(50.0), 3);
+        assert_eq!(histogram.percentile(75.0), u64::from(u32::MAX));
+        assert_eq!(histogram.percentile(100.0), (1 << 41) - 1);
     }
 }

@@ -10,11 +10,11 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use any_zone::*;
+use brickyard::AnyZone;
 use brickyard::sync::RawLock;
-use brickyard::{AnyZone, Platform};
 use brickyard_classics::front::{Front, Magazines, PerCpuLists};
 use brickyard_classics::store::grouping::{Grouping, PageBlocks};
-use brickyard_classics::{LabPlan, LabZone, Placed, Planned, Zone};
+use brickyard_classics::{LabPlan, Placed, Planned, Zone};
 
 // ---- the lock ----
 
@@ -203,10 +203,4 @@ where
     let zone = empty(plan, cpus);
     assert_eq!(zone.add(plan.span), Ok(plan.span.len()));
     zone
-}
-
-impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Caches for Zone<'_, G, F, L, P> {
-    fn cached(&self) -> usize {
-        self.cached_frames()
-    }
 }
