@@ -61,6 +61,15 @@ pub struct SharedPages {
 }
 
 impl SharedPages {
+    /// The pages of `memory`, which begins at a page's boundary.
+    #[must_use]
+    pub fn of(memory: &[MaybeUninit<u8>]) -> Self {
+        Self {
+            first: memory.as_ptr().cast(),
+            bytes: memory.len(),
+        }
+    }
+
     /// A machine with all of `shared` mapped, in this order.
     pub(crate) fn machine<'a>(setup: Setup, shared: &[Self]) -> Machine<'a> {
         let mut machine = Machine::new(setup);
@@ -132,10 +141,7 @@ impl Blueprint {
         let mut memory = vec![MaybeUninit::uninit(); bytes + PAGE];
         let skip = memory.as_ptr().align_offset(PAGE);
         let memory = &mut memory[skip..skip + bytes];
-        let metadata = SharedPages {
-            first: memory.as_ptr().cast(),
-            bytes,
-        };
+        let metadata = SharedPages::of(memory);
         self.configuration.choose::<A, L, Simulated, _>(Build {
             zones: self.plan.zones(self.configuration),
             memory,

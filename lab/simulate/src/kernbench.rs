@@ -31,6 +31,7 @@ pub struct Kernbench<'j> {
 
 /// The result of a build, in seconds of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Measured {
     /// User time, of all CPUs.
     pub user: f64,

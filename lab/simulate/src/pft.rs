@@ -44,6 +44,7 @@ pub struct Half {
 
 /// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Measured {
     /// Pages faulted in, and freed.
     pub pages: u64,

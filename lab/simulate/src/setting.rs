@@ -48,12 +48,13 @@ pub struct Setting {
 
 /// Why an experiment has no result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// Too few or too many CPUs.
     #[error("a simulated machine has 1 to {MOST_CPUS} CPUs, not {0}")]
     Cpus(usize),
     /// The experiment would run out of memory.
-    #[error("{cpus} CPUs need {} MiB of memory for this, but there are only {} MiB", mib(*.needed), mib(*.frames))]
+    #[error("with CPUs: {cpus}, this needs {} MiB of memory, but there are only {} MiB", mib(*.needed), mib(*.frames))]
     Memory {
         /// CPUs.
         cpus: usize,
@@ -63,7 +64,7 @@ pub enum RunError {
         needed: usize,
     },
     /// The run failed.
-    #[error("{configuration} with {cpus} CPUs, seed {seed}: {failure}")]
+    #[error("{configuration}, CPUs: {cpus}, seed {seed}: {failure}")]
     Failed {
         /// Which allocator.
         configuration: &'static str,

@@ -92,6 +92,7 @@ pub struct Storm {
 
 /// The latency of requests, in cycles, over all CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Latency {
     /// The median.
     pub p50: u64,
@@ -126,6 +127,7 @@ impl Latency {
 
 /// The result of a storm.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Measured {
     /// Pages allocated and freed.
     pub pages: u64,

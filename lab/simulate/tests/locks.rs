@@ -1,16 +1,19 @@
 //! The experiment of 2007: measuring a lock changes nothing, a run is the same each time, and each
 //! column does what its name says.
 
-use brickyard::FrameRange;
+use core::mem::MaybeUninit;
+
 use brickyard::node::Node;
 use brickyard::sync::{Exclusive, Found, Locked, RawLock, TicketLock, Timed, timed};
-use brickyard_classics::LabZone;
-use brickyard_classics::MachinePlan;
+use brickyard::{AnyZone, FrameRange};
+use brickyard_classics::{LabZone, MachinePlan, Planned, Vanilla};
 use brickyard_machine::{Affinity, Ended, Machine, Profile, Setup, here};
 use brickyard_simulate::locks::{Cell, Column, Load, Measured, Part, Plan, lists_of};
 use brickyard_simulate::tasks::Runner;
-use brickyard_simulate::{Blueprint, Configuration, Job, SharedPages, Simulated};
+use brickyard_simulate::{Configuration, Job, OwnPages, SharedPages, Simulated};
 use brickyard_workload::jobs::{self, Cut, Instances, Step, Urgency, Waits, Workload};
+
+const PAGE: usize = 4096;
 
 fn profile() -> &'static Profile {
     Profile::by_name("metatm-2007").unwrap()
@@ -93,9 +96,21 @@ impl Job for Few {
 
 #[test]
 fn measuring_a_lock_changes_nothing() {
-    fn of<L: RawLock>() -> Ended {
-        let plan = MachinePlan::new(FrameRange::new(0, 16384), 4);
-        Blueprint::new(Configuration::Vanilla, plan).with::<Exclusive, L, _>(Few)
+    // Built here rather than by `Blueprint`, which would compile the work for every design.
+    fn of<L: RawLock + 'static>() -> Ended {
+        let (plan, _) =
+            MachinePlan::new(FrameRange::new(0, 16384), 4).zones(Configuration::Vanilla);
+        let bytes = Vanilla::<Simulated, Exclusive, L>::checked_bytes_for(&plan).unwrap();
+        let bytes = bytes.next_multiple_of(PAGE);
+        let memory = vec![MaybeUninit::uninit(); bytes + PAGE].leak();
+        let skip = memory.as_ptr().align_offset(PAGE);
+        let memory = &mut memory[skip..][..bytes];
+        let metadata = SharedPages::of(memory);
+        let zone = Vanilla::<Simulated, Exclusive, L>::by(&plan, Simulated, memory).unwrap();
+        zone.add(plan.span).unwrap();
+        let zones = OwnPages::new([zone]);
+        let node = Node::new(0, core::slice::from_ref(&zones[0]));
+        Few.run(&node, &[metadata, zones.shared_pages()])
     }
     let plain = of::<TicketLock>();
     assert!(plain.accesses > 10_000);

@@ -38,6 +38,7 @@ fn every_configuration_allocates_and_frees_each_page() {
                     p99,
                     p999,
                     max,
+                    ..
                 } in [alloc, free]
                 {
                     assert!(0 < p50 && p50 <= p90 && p90 <= p99);
@@ -106,7 +107,7 @@ fn impossible_machines_are_refused() {
     }
     let refused = storm.run(&setting(Configuration::Brickyard, 64));
     let text = refused.unwrap_err().to_string();
-    assert!(text.contains("64 CPUs need 1012 MiB"), "{text}");
+    assert!(text.contains("CPUs: 64, this needs 1012 MiB"), "{text}");
 }
 
 #[test]
@@ -118,6 +119,7 @@ fn percentiles_are_measured_values() {
         p99,
         p999,
         max,
+        ..
     } = thousand;
     assert_eq!((p50, p90, p99, p999, max), (500, 900, 990, 999, 1000));
     assert_eq!(Latency::of(vec![7]).p50, 7);

@@ -19,7 +19,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::misuse::Misuse;
-use crate::{interrupt, progress};
+use crate::{interrupt, output, progress};
 
 /// The options of `brickyard simulate explore`.
 ///
@@ -129,6 +129,9 @@ fn one_of<V: Copy + Sync, T: 'static>(
 impl Explore {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         self.validate()?;
+        if let Some(path) = &self.output {
+            output::check(path)?;
+        }
         silence_simulated_panics();
         if let Some(seed) = self.replay {
             return self.replay(seed);
@@ -168,6 +171,10 @@ impl Explore {
             ("tasks", self.tasks),
             ("operations", self.operations),
             ("jobs", self.jobs),
+            (
+                "seeds",
+                Some(usize::try_from(self.seeds).unwrap_or(usize::MAX)),
+            ),
         ] {
             if value == Some(0) {
                 return Err(Misuse::new(format!("--{option} takes 1 or more")));

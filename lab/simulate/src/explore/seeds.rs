@@ -55,6 +55,7 @@ impl core::fmt::Debug for Plan<'_> {
 
 /// The result of an exploration.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Explored {
     /// Cases run.
     pub runs: u64,
@@ -66,6 +67,7 @@ pub struct Explored {
 
 /// A case that fails, and a smaller one that fails in the same way.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Failed {
     /// The case as it was found.
     pub case: Case,

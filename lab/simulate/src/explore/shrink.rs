@@ -12,9 +12,10 @@ use super::system::{Fault, System};
 /// Seeds that a smaller case is tried with.
 const SEEDS: u64 = 12;
 
-/// The most runs in all; and the most where each takes long because it does not end.
-const RUNS_MOST: usize = 400;
-const LONG_RUNS_MOST: usize = 60;
+/// The most runs in all. One that reaches its limit takes much longer, and counts as `LONG_RUN` of
+/// them.
+const RUNS_MOST: usize = 420;
+const LONG_RUN: usize = 7;
 
 /// A smaller case may not end although the one that was found has another fault. So the limit on a
 /// run's accesses is divided by this while shrinking, and the result is run once with the full
@@ -23,6 +24,7 @@ const LIMIT_DIVISOR: u64 = 20;
 
 /// A case that was shrunk.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Shrunk {
     /// The case; the same as the one found if nothing smaller failed.
     pub case: Case,
@@ -43,11 +45,11 @@ pub fn shrink(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Shrunk {
     let (mut best, mut why, mut runs) = (*case, fault.clone(), 0);
-    let (runs_most, limit_divisor) = match fault {
-        Fault::Run(Failure::NoEnd { .. }) => (LONG_RUNS_MOST, LIMIT_DIVISOR),
-        Fault::Run(Failure::TooLong { .. }) => (LONG_RUNS_MOST, 1),
-        _ => (RUNS_MOST, LIMIT_DIVISOR),
+    let limit_divisor = match fault {
+        Fault::Run(Failure::TooLong { .. }) => 1,
+        _ => LIMIT_DIVISOR,
     };
+    let mut left = RUNS_MOST;
     let mut shrunk = true;
     while shrunk {
         shrunk = false;
@@ -57,15 +59,25 @@ pub fn shrink(
                 limit_divisor,
                 ..smaller
             });
-            let found = tries.take_while(|_| {
+            let mut found = None;
+            for case in tries {
+                if left == 0 || stop() {
+                    break;
+                }
                 runs += 1;
-                runs <= runs_most && !stop()
-            });
-            let mut found = found.filter_map(|case| {
-                let fault = system.run(&case, &Log::new()).err()?;
-                fault.is_like(&why).then_some((case, fault))
-            });
-            if let Some((case, fault)) = found.next() {
+                let ended = system.run(&case, &Log::new());
+                left = left.saturating_sub(match ended {
+                    Err(Fault::Run(Failure::NoEnd { .. } | Failure::TooLong { .. })) => LONG_RUN,
+                    _ => 1,
+                });
+                if let Err(fault) = ended
+                    && fault.is_like(&why)
+                {
+                    found = Some((case, fault));
+                    break;
+                }
+            }
+            if let Some((case, fault)) = found {
                 (best, why) = (case, fault);
                 shrunk = true;
                 break;
@@ -93,7 +105,7 @@ pub fn shrink(
         case: best,
         fault: why,
         log: log.lines(),
-        runs: runs.min(runs_most),
+        runs,
     }
 }
 
@@ -130,4 +142,44 @@ fn smaller_than(case: &Case) -> Vec<Case> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::super::Covered;
+    use super::*;
+
+    /// Fails in one case only; every smaller one reaches its limit.
+    struct Stalls {
+        case: Case,
+        runs: AtomicUsize,
+    }
+
+    impl System for Stalls {
+        fn run(&self, case: &Case, _: &Log) -> Result<Covered, Fault> {
+            self.runs.fetch_add(1, Ordering::Relaxed);
+            if *case == self.case {
+                return Err(Fault::After("found".into()));
+            }
+            Err(Fault::Run(Failure::NoEnd {
+                accesses: 1,
+                what: String::new(),
+            }))
+        }
+    }
+
+    #[test]
+    fn few_runs_reach_their_limit() {
+        let case = Case::of(1);
+        let system = Stalls {
+            case,
+            runs: AtomicUsize::new(0),
+        };
+        let shrunk = shrink(&system, &case, &Fault::After("found".into()), &|| false);
+        assert_eq!(shrunk.case, case);
+        assert_eq!(shrunk.runs, RUNS_MOST / LONG_RUN);
+        assert_eq!(system.runs.into_inner(), shrunk.runs + 1);
+    }
 }

@@ -40,6 +40,7 @@ impl Times {
 
 /// Bulk operations in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Bulks {
     /// Mean blocks per bulk operation. A single block that a request or a free moves past the lists
     /// counts as an operation of one.
@@ -54,6 +55,7 @@ pub struct Bulks {
 
 /// The result of one run.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Measured {
     /// From the machine's beginning to the last task's end, in seconds of its own time.
     pub seconds: f64,
