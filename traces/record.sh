@@ -31,11 +31,19 @@ calm() {
     echo 1 >/proc/sys/vm/compact_memory
 }
 
+# Runs a recorder whose trace is $1. It ends with the command's exit status, and a command may fail: `timeout` ends some, and `grep` may find nothing. Without a trace, this script fails.
+recorded() {
+    trace=$1
+    shift
+    rm -f "$trace"
+    "$@" || [ -s "$trace" ] || { echo "record.sh: no $trace was recorded" >&2; exit 1; }
+}
+
 # Records the trace $1 while the command in the other arguments runs, at high priority.
 record() {
     name=$1
     shift
-    nice -n -19 "$brickyard" record -o "$here/$name.parquet" -- "$@"
+    recorded "$here/$name.parquet" nice -n -19 "$brickyard" record -o "$here/$name.parquet" -- "$@"
 }
 
 # Configures the C project; `part` is a part of it that builds in a few seconds.
@@ -63,7 +71,7 @@ configure() {
 
 walk() {
     calm
-    record walk grep -rlsw --include='*.h' undefined /usr/include >/dev/null || true
+    record walk grep -rlsw --include='*.h' undefined /usr/include >/dev/null
 }
 
 archive() {
@@ -122,7 +130,7 @@ record_task() {
     name=$1
     shift
     [ -x "$trim" ] || { echo "record.sh: build it first: cargo build --release -p brickyard-workload --example trim" >&2; exit 1; }
-    chrt -f 1 "$brickyard" record -o "$work/$name.parquet" -- "$@"
+    recorded "$work/$name.parquet" chrt -f 1 "$brickyard" record -o "$work/$name.parquet" -- "$@"
     "$trim" "$work/$name.parquet" "$here/$name.parquet"
     rm "$work/$name.parquet"
 }
