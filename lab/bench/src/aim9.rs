@@ -64,6 +64,7 @@ pub struct Aim9 {
 
 /// What was done, and in what time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Done {
     /// Moves of the break.
     pub operations: u64,

@@ -15,6 +15,7 @@ use super::together::together;
 
 /// The three numbers of a sample, in ns per page.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Sample {
     /// The allocation.
     pub alloc: f64,

@@ -47,6 +47,7 @@ pub const USUAL: Load = Load {
 
 /// The result of a run.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Got {
     /// From the first thread's start to the last one's end.
     pub wall: Duration,

@@ -74,6 +74,7 @@ impl Spent {
 
 /// The error of fewer free pages than the threads' shares.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct TooFew;
 
 impl fmt::Display for TooFew {

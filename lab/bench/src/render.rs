@@ -57,6 +57,7 @@ pub struct Render;
 
 /// The times of a rendering, as the mean of ten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Spent {
     /// From its start to its end.
     pub real: Duration,

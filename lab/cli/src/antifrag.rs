@@ -7,9 +7,9 @@ use anyhow::Context;
 use brickyard_bench::stop;
 use brickyard_classics::Configuration;
 use brickyard_experiments::antifrag::{AntifragRun, Filmed, Load, Settings};
-use brickyard_report::Better;
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
+use brickyard_report::{Better, counted};
 use brickyard_trace::file;
 use brickyard_workload::Script;
 use brickyard_workload::antifrag::{self, Known, Profile, Reclaim, published, published_2005};
@@ -257,7 +257,7 @@ impl Antifrag {
         }
         for profile in profiles {
             sheet.note(format!(
-                "{}: {}, {} ({}), {} CPUs, huge pages of order {}",
+                "{}: {}, {} ({}), {}, huge pages of order {}",
                 profile.name,
                 profile.architecture,
                 bytes_text(profile.memory as usize),
@@ -265,7 +265,7 @@ impl Antifrag {
                     Known::Published => "published",
                     Known::Assumed => "assumed",
                 },
-                profile.cpus,
+                counted(profile.cpus, "CPU", "CPUs"),
                 profile.huge,
             ));
         }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use brickyard_bench::stop;
+use brickyard_report::noun;
 use brickyard_trace::file::{Writer, write_to};
 use brickyard_trace::import::{ImportError, Imported, Options, Progress, import};
 use brickyard_trace::{Flags, What};
@@ -145,7 +146,12 @@ fn bar(bytes: Option<u64>) -> ProgressBar {
 
 fn show(bar: &ProgressBar, progress: Progress) {
     bar.set_position(progress.bytes);
-    bar.set_message(format!("{} events", HumanCount(progress.events)));
+    bar.set_message(many(progress.events, "event", "events"));
+}
+
+/// Returns a number of things, with separators.
+fn many(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", HumanCount(count), noun(count, one, many))
 }
 
 /// Prints a summary to standard error.
@@ -153,31 +159,43 @@ fn report(imported: &Imported, path: &Path) {
     let trace = &imported.trace;
     let count = |wanted: fn(&What) -> bool| {
         let events = trace.events.iter().filter(|event| wanted(&event.what));
-        HumanCount(events.count() as u64)
+        events.count() as u64
     };
     let size = fs::metadata(path).map_or(0, |about| about.len());
     eprintln!(
-        "{}: {} events in {:.3} s ({} allocations, {} frees, {} failures, {} fallbacks), {}",
+        "{}: {} in {:.3} s ({}, {}, {}, {}), {}",
         path.display(),
-        HumanCount(trace.events.len() as u64),
+        many(trace.events.len() as u64, "event", "events"),
         trace.header.duration as f64 / 1e9,
-        count(|what| matches!(what, What::Alloc { .. })),
-        count(|what| matches!(what, What::Free)),
-        count(|what| matches!(what, What::Failure { .. })),
-        count(|what| matches!(what, What::Fallback { .. })),
+        many(
+            count(|what| matches!(what, What::Alloc { .. })),
+            "allocation",
+            "allocations"
+        ),
+        many(count(|what| matches!(what, What::Free)), "free", "frees"),
+        many(
+            count(|what| matches!(what, What::Failure { .. })),
+            "failure",
+            "failures"
+        ),
+        many(
+            count(|what| matches!(what, What::Fallback { .. })),
+            "fallback",
+            "fallbacks"
+        ),
         HumanBytes(size),
     );
     let lost: u64 = trace.header.lost.iter().map(|lost| lost.events).sum();
     if lost > 0 {
         eprintln!(
-            "warning: the tracer lost {} events; larger buffers lose fewer",
-            HumanCount(lost)
+            "warning: the tracer lost {}; larger buffers lose fewer",
+            many(lost, "event", "events")
         );
     }
     if imported.out_of_order > 0 {
         eprintln!(
-            "note: {} events were out of order and have been sorted",
-            HumanCount(imported.out_of_order)
+            "note: {} out of order; the trace is sorted",
+            many(imported.out_of_order, "event was", "events were")
         );
     }
     if !imported.unknown_flags.is_empty() {
@@ -188,8 +206,12 @@ fn report(imported: &Imported, path: &Path) {
     }
     if imported.bad_lines > 0 {
         eprintln!(
-            "warning: {} lines look like events but cannot be parsed:",
-            HumanCount(imported.bad_lines)
+            "warning: {} but cannot be parsed:",
+            many(
+                imported.bad_lines,
+                "line looks like an event",
+                "lines look like events"
+            )
         );
         for bad in &imported.first_bad {
             eprintln!("  line {}: {}: {}", bad.line, bad.why, bad.text);

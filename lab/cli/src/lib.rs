@@ -6,8 +6,8 @@
 //! [`Peer`]s and [`HeapPeer`]s, so that they are in the same table, measured in the same rounds
 //! by the same loop.
 //!
-//! Exit codes: 0 success, 1 failure, 2 wrong usage. A closed pipe on standard output is not a
-//! failure.
+//! Exit codes: 0 success, 1 failure, 2 wrong usage; `record` passes on that of the command it ran. A
+//! closed pipe on standard output is not a failure.
 
 #![forbid(unsafe_code)]
 
@@ -108,7 +108,7 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Command::Antifrag(antifrag) => antifrag.run(),
         Command::Compare(compare) => compare.run(),
         Command::Configs(configs) => configs.run(),
-        Command::Record(record) => record.run(),
+        Command::Record(record) => return exit_code(record.run()),
         Command::Import(import) => import.run(),
         Command::Info(info) => info.run(),
         Command::Snapshot(snapshot) => snapshot.run(),
@@ -116,8 +116,12 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Command::Completions(completions) => completions.run(),
         Command::Man(page) => page.run(),
     };
+    exit_code(done.map(|()| 0))
+}
+
+fn exit_code(done: anyhow::Result<u8>) -> ExitCode {
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => ExitCode::from(code),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // If standard error is closed too, only the exit code reports the failure.

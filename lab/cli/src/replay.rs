@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use brickyard::Order;
+use brickyard_bench::side_by_side::cores;
+use brickyard_bench::slab::resident::available;
 use brickyard_classics::Configuration;
 use brickyard_experiments::filming::{Camera, film};
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
-use brickyard_report::{Better, SampleKind};
+use brickyard_report::{Better, SampleKind, counted};
 use brickyard_trace::Trace;
 use brickyard_trace::file;
 use brickyard_workload::outcome::{Mixer, OfOrder, Sample};
@@ -26,6 +28,10 @@ use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::SheetOutput;
 use crate::sheet::{Cell, Line, Sheet, Shown};
 use crate::{interrupt, progress};
+
+/// Bytes of this host's memory for each frame of a machine that is replayed on: the record that the
+/// model kernel has of it, and the metadata of the design that has most.
+const BYTES_PER_FRAME: usize = 28;
 
 /// The options of `brickyard replay`.
 #[derive(Debug, Args)]
@@ -72,6 +78,7 @@ impl Replay {
         let script = Script::new(&trace)?;
         let (machine, start) = self.machine(&trace)?;
         let configs = or_all(&self.config, &Configuration::ALL);
+        self.fits(&machine, configs.len())?;
         let runs = self.replay_all(configs, &machine, start, &script)?;
         if runs.is_empty() {
             anyhow::bail!("interrupted before the first configuration was finished");
@@ -92,6 +99,13 @@ impl Replay {
         }
         no_value_twice([("config", has_twice(&self.config))])?;
         at_least_one([("jobs", self.jobs)])
+    }
+
+    /// Fails if this host has too little memory for so many configurations.
+    fn fits(&self, machine: &Machine, configs: usize) -> Result<(), Misuse> {
+        let at_once = self.jobs.unwrap_or_else(cores).min(configs);
+        let available = available().unwrap_or(usize::MAX);
+        has_room_for(machine.frames(), at_once, available)
     }
 
     /// Returns the machine to replay on, and the state its memory starts in.
@@ -157,9 +171,9 @@ impl Replay {
             format!("Linux {}", trace.header.kernel)
         };
         sheet.head(format!(
-            "{}: {} steps in {:.1} s, recorded on {host}",
+            "{}: {} in {:.1} s, recorded on {host}",
             self.trace.display(),
-            script.steps().len(),
+            counted(script.steps().len(), "step", "steps"),
             script.duration() as f64 / 1e9,
         ));
         let memory = machine.frames() * machine.frame_bytes;
@@ -168,10 +182,10 @@ impl Replay {
             Some(_) => "a machine of another size, empty at first",
         };
         sheet.head(format!(
-            "replayed on {whose}: {} ({} frames), {} CPUs",
+            "replayed on {whose}: {} ({} frames), {}",
             bytes_text(memory >> 20 << 20),
             machine.frames(),
-            machine.cpus,
+            counted(machine.cpus, "CPU", "CPUs"),
         ));
         requests(&mut sheet, runs);
         frees(&mut sheet, runs);
@@ -182,14 +196,15 @@ impl Replay {
         pressure(&mut sheet, runs);
         time(&mut sheet, runs);
         sheet.note(format!(
-            "On the recorded host: {} fallbacks, {} failed requests (repeated here, and freed at once if they succeed).",
-            script.host_fallbacks(),
-            script.host_failures(),
+            "On the recorded host: {}, {} (repeated here, and freed at once if they succeed).",
+            counted(script.host_fallbacks(), "fallback", "fallbacks"),
+            counted(script.host_failures(), "failed request", "failed requests"),
         ));
         let lost: u64 = trace.header.lost.iter().map(|lost| lost.events).sum();
         if lost > 0 {
             sheet.note(format!(
-                "{lost} events were lost during the recording: the figures on frees may be off by as many."
+                "{} lost during the recording: the figures on frees may be off by as many.",
+                counted(lost, "event was", "events were")
             ));
         }
         if runs.iter().any(|run| run.config.has_movable_zone()) {
@@ -201,12 +216,30 @@ impl Replay {
             sheet.note("Requests failed while pages of processes could not be written to swap; --swap allows it.");
         }
         if runs.iter().any(|run| run.outcome.interrupted) {
-            let done = |run: &Replayed| format!("{} after {} steps", run.config, run.outcome.steps);
+            let done = |run: &Replayed| {
+                let steps = counted(run.outcome.steps, "step", "steps");
+                format!("{} after {steps}", run.config)
+            };
             let done: Vec<String> = runs.iter().map(done).collect();
             sheet.note(format!("Interrupted: {}.", done.join(", ")));
         }
         sheet
     }
+}
+
+/// Fails if replays on so many frames, `at_once` in parallel, need more than the available memory.
+fn has_room_for(frames: usize, at_once: usize, available: usize) -> Result<(), Misuse> {
+    let each = frames.saturating_mul(BYTES_PER_FRAME);
+    let needed = each.saturating_mul(at_once);
+    if needed <= available {
+        return Ok(());
+    }
+    let fewer = if each <= available { " or --jobs" } else { "" };
+    Err(Misuse::new(format!(
+        "the replay would use about {} MiB of memory, and {} MiB are available; give a smaller --memory{fewer}",
+        needed >> 20,
+        available >> 20
+    )))
 }
 
 /// The result of one configuration.
@@ -357,8 +390,10 @@ fn pressure(sheet: &mut Sheet, runs: &[Replayed]) {
 }
 
 fn time(sheet: &mut Sheet, runs: &[Replayed]) {
-    let mut line = |label: &str, unit, better, decimals, value: fn(&Outcome) -> f64| {
-        let cells = runs.iter().map(|run| Cell::of(value(&run.outcome)));
+    let mut line = |label: &str, unit, better, decimals, value: fn(&Outcome) -> Option<f64>| {
+        let cells = runs
+            .iter()
+            .map(|run| value(&run.outcome).map_or_else(Cell::default, Cell::of));
         sheet.push(Line {
             kind: SampleKind::Timed,
             decimals,
@@ -366,11 +401,36 @@ fn time(sheet: &mut Sheet, runs: &[Replayed]) {
         });
     };
     let lower = Better::Lower;
-    line("an allocation, median", "ns", lower, 0, |o| o.alloc_ns.0);
-    line("an allocation, 99 in 100", "ns", lower, 0, |o| o.alloc_ns.1);
-    line("a free, median", "ns", lower, 0, |o| o.free_ns.0);
-    line("a free, 99 in 100", "ns", lower, 0, |o| o.free_ns.1);
-    line("replay", "million steps a second", Better::Higher, 1, |o| {
-        o.steps as f64 / o.seconds.max(1e-9) / 1e6
+    line("an allocation, median", "ns", lower, 0, |o| {
+        Some(o.alloc_ns?.0)
     });
+    line("an allocation, 99 in 100", "ns", lower, 0, |o| {
+        Some(o.alloc_ns?.1)
+    });
+    line("a free, median", "ns", lower, 0, |o| Some(o.free_ns?.0));
+    line("a free, 99 in 100", "ns", lower, 0, |o| Some(o.free_ns?.1));
+    line("replay", "million steps a second", Better::Higher, 1, |o| {
+        Some(o.steps as f64 / o.seconds.max(1e-9) / 1e6)
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replay_that_needs_more_memory_than_there_is_does_not_begin() {
+        let frames = 1 << 20;
+        let each = frames * BYTES_PER_FRAME;
+        assert!(has_room_for(frames, 2, 2 * each).is_ok());
+        let why = |at_once, available| {
+            let refused = has_room_for(frames, at_once, available);
+            refused.map_err(|why| why.to_string()).unwrap_err()
+        };
+        let two = why(2, 2 * each - 1);
+        assert!(two.contains("a smaller --memory or --jobs"), "{two}");
+        let one = why(2, each - 1);
+        assert!(one.ends_with("a smaller --memory"), "{one}");
+        assert!(has_room_for(usize::MAX, 2, 1 << 40).is_err());
+    }
 }

@@ -219,14 +219,40 @@ impl Line {
         let Some(cell) = self.cells.get(column) else {
             return "-".into();
         };
-        let decimals = self.decimals;
         let value = match cell.samples.last() {
-            Some(value) => format!("{value:.decimals$}"),
+            Some(&value) => self.value(value),
             None => "-".into(),
         };
         match cell.published {
             Some(published) => format!("{value} ({published:.0})"),
             None => value,
         }
+    }
+
+    /// Formats a value. Of one that was timed, 0 says only that it is less than can be shown.
+    fn value(&self, value: f64) -> String {
+        let decimals = self.decimals;
+        let least = 0.1_f64.powi(decimals as i32);
+        if self.kind == SampleKind::Timed && (0.0..least / 2.0).contains(&value) {
+            return format!("< {least:.decimals$}");
+        }
+        format!("{value:.decimals$}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_below_the_resolution_is_not_printed_as_0() {
+        let cells = [0.0, 0.4, 0.6, 12.0].map(Cell::of);
+        let mut line = Line::new("time", "a free", "ns", Better::Lower, cells);
+        let texts = |line: &Line| [0, 1, 2, 3, 4].map(|column| line.text(column));
+        assert_eq!(texts(&line), ["0", "0", "1", "12", "-"], "exact counts");
+        line.kind = SampleKind::Timed;
+        assert_eq!(texts(&line), ["< 1", "< 1", "1", "12", "-"]);
+        line.decimals = 1;
+        assert_eq!(texts(&line), ["< 0.1", "0.4", "0.6", "12.0", "-"]);
     }
 }

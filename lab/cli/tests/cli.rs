@@ -764,9 +764,10 @@ fn instructions_of_a_page_are_counted() {
         let line = line.unwrap_or_else(|| panic!("no {of} in:\n{csv}"));
         line.split(',').nth(6).unwrap().parse().unwrap()
     };
-    // The yardstick's allocation is a few instructions, its free about none; ours is more.
+    // The yardstick's allocation is a few instructions, some hundred if they are not optimised;
+    // ours is more.
     let yardstick = mean("fetch-add,order-0 batch-64 level-zone,alloc,instructions,lower,1,");
-    assert!((1.0..=60.0).contains(&yardstick), "{csv}");
+    assert!((1.0..=200.0).contains(&yardstick), "{csv}");
     assert!(
         mean("brickyard,order-0 batch-64 level-zone,alloc,") > yardstick,
         "{csv}"

@@ -178,6 +178,7 @@ fn recordings_are_whole_and_leave_nothing_behind() {
     a_command_is_recorded();
     a_time_is_recorded();
     a_failed_command_is_a_good_recording();
+    a_full_disk_ends_the_recording_and_not_the_command();
     for signal in [Signal::INT, Signal::TERM] {
         a_signal_keeps_the_recording(signal);
     }
@@ -264,7 +265,7 @@ fn a_failed_command_is_a_good_recording() {
     let folder = Folder::new("failed");
     let file = folder.file();
     let run = brickyard(&["-o", &file, "--", "sh", "-c", "exit 3"]);
-    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    assert_eq!(run.status.code(), Some(3), "{run:?}");
     assert!(
         text(&run.stderr).contains("failed with exit code 3"),
         "{run:?}"
@@ -272,6 +273,53 @@ fn a_failed_command_is_a_good_recording() {
     let trace = file::read(Path::new(&file)).unwrap();
     assert_eq!(trace.header.command, "sh -c 'exit 3'");
     assert!(has_name(&trace, "sh"));
+
+    // One that a signal ended has the exit code that a shell gives it.
+    let run = brickyard(&["-o", &file, "--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(run.status.code(), Some(128 + 9), "{run:?}");
+    assert!(text(&run.stderr).contains("ended by signal 9"), "{run:?}");
+    let trace = file::read(Path::new(&file)).unwrap();
+    assert_eq!(trace.header.command, "sh -c 'kill -9 $$'");
+}
+
+fn a_full_disk_ends_the_recording_and_not_the_command() {
+    let folder = Folder::new("full");
+    let small = folder.0.join("small");
+    fs::create_dir(&small).unwrap();
+    let file = folder.file();
+    // A file system smaller than the room that a recording leaves free.
+    let record = |arguments: &[&str]| {
+        let script = "mount -t tmpfs -o size=1M tmpfs \"$0\" || exit 77; exec \"$@\"";
+        Command::new("unshare")
+            .args(["--mount", "sh", "-c", script])
+            .arg(&small)
+            .arg(env!("CARGO_BIN_EXE_brickyard"))
+            .args(["record", "-o", &file, "--spool"])
+            .arg(&small)
+            .args(arguments)
+            .output()
+    };
+    let script = "sleep 2; exit 3";
+    let run = match record(&["--", "sh", "-c", script]) {
+        Ok(run) if text(&run.stderr).contains("recorded ") => run,
+        other => {
+            println!("skipped: no small file system can be mounted: {other:?}");
+            return;
+        }
+    };
+    let said = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(3), "{said}");
+    assert!(said.contains("the command continues"), "{said}");
+    assert!(said.contains("failed with exit code 3"), "{said}");
+
+    // The command has no more time than it was given.
+    for seconds in ["0.000001", "0.5"] {
+        let run = record(&["--seconds", seconds, "sleep", "600"]).unwrap();
+        let said = text(&run.stderr);
+        assert_eq!(run.status.code(), Some(0), "{said}");
+        assert!(said.contains("the disk is nearly full"), "{said}");
+        assert!(said.contains("ended by signal 15"), "{said}");
+    }
 }
 
 /// Starts a recording of a long command, and waits until the command runs.

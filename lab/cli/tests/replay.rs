@@ -278,7 +278,10 @@ fn wrong_traces_and_options_are_refused() {
     let error = refused(&["replay", "traces/README.md"], 1);
     assert!(error.contains("traces/README.md"), "{error}");
     let error = refused(&["replay", DD, "--memory", "1K"], 1);
-    assert!(error.contains("1024 bytes"), "{error}");
+    assert!(
+        error.contains("1024 bytes") && error.contains("at least 8388608"),
+        "{error}"
+    );
     for (wrong, says) in [
         (&["--config", "nonsense"][..], "nonsense"),
         (&["--config", "vanilla,vanilla"], "twice"),

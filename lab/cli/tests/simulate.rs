@@ -200,6 +200,12 @@ fn explore_has_modes_and_a_replay_names_its_mode() {
     for option in ["--mode", "--memory", "--sizes"] {
         assert!(help.contains(option), "{option}:\n{help}");
     }
+    let none = simulate(&["explore", "--seeds", "0"]);
+    assert_eq!(none.status.code(), Some(2));
+    // Refused before any work: so many seeds would never end.
+    let endless = u64::MAX.to_string();
+    let nowhere = simulate(&["explore", "--seeds", &endless, "-o", "/no/such/folder/x"]);
+    assert_eq!(nowhere.status.code(), Some(1));
     let wrong = simulate(&["explore", "--mode", "calm"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(text(&wrong.stderr).contains("the values are mixed, stop, starve"));

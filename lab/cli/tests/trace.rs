@@ -147,6 +147,27 @@ fn info_in_every_format() {
 }
 
 #[test]
+fn one_thing_is_not_a_plural() {
+    let (_folder, path) = written(&trace());
+    let printed = |spans| {
+        let output = brickyard(&["info", path.to_str().unwrap(), "--spans", spans]);
+        text(&output.stdout)
+    };
+    assert!(printed("1").contains("1 span of "), "{}", printed("1"));
+    assert!(printed("2").contains("2 spans of "), "{}", printed("2"));
+
+    let folder = tempfile::tempdir().unwrap();
+    let [from, to] = ["text", "trace"].map(|name| folder.path().join(name));
+    fs::write(&from, "bash-1 [000] 1.5: mm_page_free: pfn=0x1 order=0\n").unwrap();
+    let output = brickyard(&["import", from.to_str().unwrap(), "-o", to.to_str().unwrap()]);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains(": 1 event in ") && said.contains("(0 allocations, 1 free, 0 failures"),
+        "{said}"
+    );
+}
+
+#[test]
 fn escape_sequences_in_a_trace_are_not_printed() {
     let (_folder, path) = written(&trace());
     let output = brickyard(&["info", path.to_str().unwrap()]);
@@ -272,7 +293,7 @@ fn text_is_imported_from_a_file_and_from_a_pipe() {
     let told = text(&done.stderr);
     assert!(done.status.success(), "{told}");
     assert!(
-        told.contains("2 events in 0.000 s (1 allocations, 1 frees"),
+        told.contains("2 events in 0.000 s (1 allocation, 1 free,"),
         "{told}"
     );
     assert!(told.contains("the tracer lost 5 events"), "{told}");

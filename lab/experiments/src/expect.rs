@@ -41,6 +41,7 @@ pub struct Expected {
 
 /// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Differences {
     /// Simulated and replayed figures. Those that are not of the same runs are skipped.
     pub exact: Tally,
@@ -53,6 +54,7 @@ pub struct Differences {
 
 /// How many figures of a kind both runs have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Tally {
     /// Those that were compared.
     pub compared: usize,

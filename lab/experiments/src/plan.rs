@@ -124,10 +124,7 @@ fn is_full(cell: &Cell) -> bool {
 /// Returns a number of cells in words.
 #[must_use]
 pub fn counted(count: usize) -> String {
-    match count {
-        1 => "1 cell".to_owned(),
-        _ => format!("{count} cells"),
-    }
+    brickyard_report::counted(count, "cell", "cells")
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 /// What is wrong with the request, and what to give instead.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Refusal {
     /// No cell has this name, or it is named twice.
     #[error(

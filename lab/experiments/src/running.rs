@@ -37,6 +37,7 @@ pub struct Running<'a> {
 
 /// The cells that were not completed.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Ended {
     /// Those that failed, with the error.
     pub failed: Vec<(String, anyhow::Error)>,

@@ -129,6 +129,7 @@ fn add(block: &mut BlockUse, run: &StateRun, movability: Movability, frames: u32
 
 /// How many blocks there are of each kind, and the frames of the mixed ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct BlockSummary {
     /// Blocks without memory.
     pub absent: u64,

@@ -8,6 +8,7 @@ use crate::lines::{Lines, node_and_zone};
 
 /// The free blocks of one zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BuddyZone {
     /// Its node.
     pub node: u32,

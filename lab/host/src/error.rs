@@ -8,6 +8,7 @@ use thiserror::Error;
 /// A text that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{file}, line {line}: {what}")]
+#[non_exhaustive]
 pub struct ParseError {
     /// The file, such as `zoneinfo`.
     pub file: &'static str,
@@ -36,6 +37,14 @@ pub enum HostError {
         path: PathBuf,
         /// What to do about it.
         fix: &'static str,
+    },
+    /// The folder that should have the files of a host is none.
+    #[error("{} {fault}: give a folder with a host's files in it, such as {}", root.display(), root.join("proc/zoneinfo").display())]
+    Root {
+        /// The folder.
+        root: PathBuf,
+        /// What is wrong with it.
+        fault: &'static str,
     },
     /// The file exists but has no data.
     #[error("{} has no data: a container may hide it; run the command on the host itself", path.display())]

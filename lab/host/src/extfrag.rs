@@ -9,6 +9,7 @@ use crate::lines::{Lines, node_and_zone};
 
 /// The indices of one zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IndexZone {
     /// Its node.
     pub node: u32,

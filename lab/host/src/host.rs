@@ -21,6 +21,8 @@ const WORD: usize = size_of::<u64>();
 
 /// Every Linux has these.
 const PROC: &str = "is /proc mounted, and is this Linux?";
+/// What to do about a file of `PROC` in a folder of copies.
+const COPY: &str = "copy it there from the host";
 const PAGE_MONITOR: &str = "the kernel needs CONFIG_PROC_PAGE_MONITOR=y";
 const PAGE_TYPES: &str = "the kernel needs CONFIG_PROC_FS=y and Linux 2.6.24 or later";
 const EXTFRAG: &str = "the kernel needs CONFIG_DEBUG_FS=y and CONFIG_COMPACTION=y, and debugfs must be mounted: sudo mount -t debugfs none /sys/kernel/debug";
@@ -186,7 +188,7 @@ impl Host {
         mut progress: impl FnMut(u64, u64),
     ) -> Result<Vec<StateRun>, HostError> {
         let path = self.root.join("proc/kpageflags");
-        let failed = |source| explained(&path, PAGE_MONITOR, source);
+        let failed = |source| self.explained(&path, PAGE_MONITOR, source);
         let mut file = File::open(&path).map_err(failed)?;
         let all = self.zones().unwrap_or_default();
         let all = all.iter().map(ZoneInfo::end_pfn).max().unwrap_or(0);
@@ -231,11 +233,32 @@ impl Host {
         parse: impl Fn(&str) -> Result<T, ParseError>,
     ) -> Result<T, HostError> {
         let path = self.root.join(path);
-        let bytes = fs::read(&path).map_err(|source| explained(&path, fix, source))?;
+        let bytes = fs::read(&path).map_err(|source| self.explained(&path, fix, source))?;
         // Names may be any bytes in principle: those that are not UTF-8 are replaced, and the
         // parser accepts or refuses the result.
         let text = String::from_utf8_lossy(&bytes);
         parse(&text).map_err(|source| HostError::Text { path, source })
+    }
+
+    /// Converts a system error on `path`; `fix` is the advice for a missing file.
+    fn explained(&self, path: &Path, fix: &'static str, source: io::Error) -> HostError {
+        let fault = match fs::metadata(&self.root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Some("does not exist"),
+            Ok(found) if !found.is_dir() => Some("is not a folder"),
+            _ => None,
+        };
+        if let Some(fault) = fault {
+            let root = self.root.clone();
+            return HostError::Root { root, fault };
+        }
+        let is_copy = self.root != Path::new("/");
+        let fix = if is_copy && fix == PROC { COPY } else { fix };
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => HostError::Denied { path, source },
+            io::ErrorKind::NotFound => HostError::Absent { path, fix },
+            _ => HostError::Io { path, source },
+        }
     }
 }
 
@@ -260,14 +283,4 @@ fn read_chunk(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(length)
-}
-
-/// Converts a system error on `path`; `fix` is the advice for a missing file.
-fn explained(path: &Path, fix: &'static str, source: io::Error) -> HostError {
-    let path = path.to_owned();
-    match source.kind() {
-        io::ErrorKind::PermissionDenied => HostError::Denied { path, source },
-        io::ErrorKind::NotFound => HostError::Absent { path, fix },
-        _ => HostError::Io { path, source },
-    }
 }

@@ -30,6 +30,7 @@ impl Counted {
 
 /// The free blocks of one type in one zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FreeOfType {
     /// The zone's node.
     pub node: u32,
@@ -43,6 +44,7 @@ pub struct FreeOfType {
 
 /// The page blocks of one zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BlocksOfZone {
     /// The zone's node.
     pub node: u32,
@@ -54,6 +56,7 @@ pub struct BlocksOfZone {
 
 /// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct PageTypes {
     /// The order of a page block; 0 if the text does not have it.
     pub page_block_order: u8,

@@ -89,6 +89,7 @@ impl Setup {
 
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ended {
     /// When the last task ended.
     pub cycles: u64,

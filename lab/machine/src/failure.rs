@@ -3,6 +3,7 @@
 /// When something happened, on which CPU, and in which task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("at {cycles} cycles, CPU {cpu}, {task}")]
+#[non_exhaustive]
 pub struct Moment {
     /// The CPU's clock.
     pub cycles: u64,
@@ -14,6 +15,7 @@ pub struct Moment {
 
 /// Why a run did not complete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Failure {
     /// A task panicked.
     #[error("{at} panicked: {message}")]

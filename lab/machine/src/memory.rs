@@ -102,6 +102,7 @@ impl Traffic {
 
 /// An invariant that does not hold: a bug in this file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Incoherent {
     /// `owner-alone`.
     #[error("line {line} has an owner that is not its only holder")]

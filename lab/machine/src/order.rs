@@ -34,6 +34,7 @@ pub enum Conflict {
 
 /// Two accesses to a guarded word that nothing ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Race {
     /// The CPU that makes the later access.
     pub cpu: usize,

@@ -358,6 +358,7 @@ impl Profile {
 /// There is no profile of this name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("no machine is called `{name}`; there are {}", names())]
+#[non_exhaustive]
 pub struct UnknownProfile {
     /// The name that was requested.
     pub name: String,

@@ -18,6 +18,7 @@ pub enum Affinity {
 
 /// When a task ran, in cycles.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct TaskTimes {
     /// Its name.
     pub name: String,
@@ -33,6 +34,7 @@ pub struct TaskTimes {
 
 /// What a CPU did, in cycles; the four add up to the length of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct CpuTimes {
     /// Computing.
     pub user: u64,

@@ -27,6 +27,7 @@ const ROUNDING: f64 = 1e-9;
 
 /// An interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Interval {
     /// The lower end.
     pub low: f64,

@@ -44,6 +44,7 @@ impl fmt::Display for Format {
 /// The error for a name that no format has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no format `{name}`: it is one of table, csv, json")]
+#[non_exhaustive]
 pub struct UnknownFormat {
     /// The name.
     pub name: String,

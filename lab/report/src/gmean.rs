@@ -11,6 +11,7 @@ use crate::{Better, Comparison};
 
 /// The geometric means of all configurations of a comparison.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Gmean {
     /// The better direction of the ratios: that of the first line that has one.
     pub better: Better,
@@ -20,6 +21,7 @@ pub struct Gmean {
 
 /// One configuration's geometric mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct GmeanCell {
     /// The geometric mean of the ratios to the baseline; 1 is no difference.
     pub ratio: f64,

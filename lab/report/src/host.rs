@@ -10,6 +10,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::counted;
+
 /// The value of a text that could not be determined.
 const UNKNOWN: &str = "unknown";
 
@@ -75,10 +77,8 @@ impl fmt::Display for Host {
     /// Writes one line, with the memory in GiB.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "kernel {}, CPU {}", self.kernel, self.cpu)?;
-        match self.cpus {
-            Some(1) => write!(f, ", 1 CPU")?,
-            Some(cpus) => write!(f, ", {cpus} CPUs")?,
-            None => {}
+        if let Some(cpus) = self.cpus {
+            write!(f, ", {}", counted(cpus, "CPU", "CPUs"))?;
         }
         match self.memory_bytes {
             Some(bytes) => write!(f, ", {:.1} GiB", bytes as f64 / (1_u64 << 30) as f64),

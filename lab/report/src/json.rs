@@ -14,6 +14,7 @@ use crate::{Host, Results, Row, Steps};
 
 /// Why a file of results cannot be read: `Display` names the file, `source` what is wrong with it.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The file cannot be opened, or is not UTF-8.
     #[error("cannot read {}", path.display())]

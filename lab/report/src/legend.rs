@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use crate::{Better, Cell, Comparison, Gmean, Host, Significance};
+use crate::{Better, Cell, Comparison, Gmean, Host, Significance, counted};
 
 /// Writes the legend of a table.
 pub(crate) fn write_legend(
@@ -93,8 +93,7 @@ fn units<'a>(comparison: &Comparison<'a>) -> Vec<(&'a str, Better, Vec<&'a str>)
 pub(crate) fn samples_text(counts: &[usize]) -> String {
     let (least, most) = (counts.iter().min(), counts.iter().max());
     match (least.copied().unwrap_or(0), most.copied().unwrap_or(0)) {
-        (1, 1) => "n = 1 sample".into(),
-        (least, most) if least == most => format!("n = {least} samples"),
+        (least, most) if least == most => format!("n = {}", counted(least, "sample", "samples")),
         (least, most) => format!("n = {least} to {most} samples"),
     }
 }

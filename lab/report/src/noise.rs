@@ -14,6 +14,7 @@ const NAMED_ROWS_MAX: usize = 3;
 
 /// A row whose samples vary too much.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Noisy<'a> {
     /// The row.
     pub row: &'a Row,

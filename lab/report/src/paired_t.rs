@@ -9,6 +9,7 @@ use crate::welch::two_sided;
 
 /// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PairedT {
     /// The mean difference in standard errors: positive where the first is larger.
     pub t: f64,

@@ -24,6 +24,7 @@ pub const EXACT_LARGER_MAX: usize = 10_000;
 
 /// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct RankSum {
     /// The pairs in which the first side's sample is larger, equal ones counted half.
     pub u: f64,

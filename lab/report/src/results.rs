@@ -23,6 +23,7 @@ pub struct Results {
 
 /// Why a row cannot be added to a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ResultsError {
     /// Invariant `one-cell`.
     #[error("{row}: this row exists already; put all its samples into one row")]

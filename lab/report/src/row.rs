@@ -37,6 +37,7 @@ pub struct Row {
 
 /// Why a row cannot be made, or cannot be read back.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RowError {
     /// A sample is infinite or not a number.
     #[error("{row}: {sample}")]

@@ -33,6 +33,7 @@ pub enum Distribution {
 
 /// Why samples cannot be tested in pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unpaired {
     /// A sample has no partner.
     #[error("{before} and {after} samples do not form pairs; take the same number of both")]
@@ -52,6 +53,7 @@ pub enum Unpaired {
 
 /// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SignedRank {
     /// The number of pairs that differ.
     pub pairs: usize,

@@ -24,6 +24,7 @@ pub const SIGNIFICANT_P: f64 = 0.05;
 
 /// A configuration against the one before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Step {
     /// The ratio of the means: above 1 is better, whichever direction of the metric is better.
     /// `None` where a mean is missing or zero, and where neither direction is better.
@@ -41,6 +42,7 @@ impl Step {
 
 /// One configuration's cell of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StepCell {
     /// The number of samples.
     pub n: usize,

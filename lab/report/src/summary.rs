@@ -23,6 +23,7 @@ const BEST_PERCENT: usize = 95;
 /// The error for a sample that is infinite or not a number.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("samples[{index}] is {value}, not a finite number")]
+#[non_exhaustive]
 pub struct NotFinite {
     /// Its index among the samples, from 0.
     pub index: usize,

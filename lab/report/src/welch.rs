@@ -12,6 +12,7 @@ use crate::{Interval, Summary};
 
 /// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Welch {
     /// The difference of the means in standard errors: positive where the first is larger.
     pub t: f64,

@@ -315,6 +315,18 @@ fn bad_plans_and_shots_are_refused() {
         refused(plan(vec![zone("Normal", u64::MAX, 2)])),
         PlanError::TooHigh("Normal".into())
     );
+    // The sum is too large: that is not the fault of whichever zone comes last.
+    let many = || vec![zone("Normal", 0, 1 << 48), zone("Movable", 0, 1)];
+    for zones in [many(), many().into_iter().rev().collect()] {
+        let error = refused(plan(zones));
+        let largest = "Normal".into();
+        assert_eq!(error, PlanError::TooMany { largest });
+    }
+    // One zone that ends too high is named wherever it is.
+    assert_eq!(
+        refused(plan(vec![zone("High", 1 << 48, 1), zone("Low", 0, 1)])),
+        PlanError::TooHigh("High".into())
+    );
     let good = plan(vec![zone("Normal", 0, 2)]);
     assert_eq!(
         refused(Plan {

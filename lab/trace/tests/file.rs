@@ -155,6 +155,43 @@ fn devices_are_not_replaced_and_directories_not_written() {
     ));
 }
 
+/// An error and its causes, as the command prints them.
+fn whole(error: &dyn core::error::Error) -> String {
+    let cause = error.source().map(|cause| format!(": {}", whole(cause)));
+    error.to_string() + &cause.unwrap_or_default()
+}
+
+#[test]
+fn what_cannot_be_written_has_its_reason_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = |path: &Path| {
+        let error = Writer::create(path).unwrap_err();
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let message = whole(&error);
+        let start = format!("cannot write {}: ", path.display());
+        let why = message.strip_prefix(&start).map(str::to_owned);
+        why.unwrap_or_else(|| panic!("{message}"))
+    };
+    assert_eq!(
+        message(folder.path()),
+        "it is a directory: name a file in it"
+    );
+    let missing = folder.path().join("no");
+    assert_eq!(
+        message(&missing.join("file")),
+        format!("there is no folder {}", missing.display())
+    );
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert_eq!(
+        message(&file.join("file")),
+        format!("there is no folder {}", file.display())
+    );
+    // Not even root can create a file there, and the temporary name is not mentioned.
+    let other = message(Path::new("/proc/file"));
+    assert!(!other.contains("unfinished"), "{other}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_link_stays_a_link() {

@@ -24,6 +24,7 @@ pub trait Job {
 
 /// Why the allocator could not be built.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// A zone refused its own memory: zones overlap, or a span is too wide.
     #[error(

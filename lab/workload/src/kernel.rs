@@ -74,6 +74,7 @@ impl Default for Rules {
 
 /// Counts of reclaim and compaction, in frames unless noted otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Pressure {
     /// The number of calls of direct reclaim.
     pub direct_calls: u64,

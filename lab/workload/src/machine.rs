@@ -45,6 +45,7 @@ pub struct Machine {
 
 /// Why a machine cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MachineError {
     /// The trace does not record its host's memory.
     #[error("the trace does not record its host's memory: give a size, `--memory 1G`")]
@@ -53,8 +54,15 @@ pub enum MachineError {
     #[error("the trace's zoneinfo cannot be read ({0}): give a size, `--memory 1G`")]
     Zoneinfo(String),
     /// The memory is too small for a page block.
-    #[error("{0} bytes are less than four page blocks: give a larger size")]
-    TooSmall(u64),
+    #[error(
+        "a machine of {bytes} bytes is too small: give at least {least}, which is four page blocks"
+    )]
+    TooSmall {
+        /// The bytes requested.
+        bytes: u64,
+        /// The least bytes of a machine.
+        least: u64,
+    },
     /// The memory is larger than one zone can be.
     #[error("{bytes} bytes are more than a zone's maximum of {most} frames: give a smaller size")]
     TooLarge {
@@ -75,8 +83,10 @@ impl Machine {
     pub fn sized(bytes: u64, cpus: usize, frame_bytes: usize) -> Result<Self, MachineError> {
         let block = Order::DEFAULT_MAX.frames();
         let frames = (bytes / frame_bytes as u64) as usize / block * block;
-        if frames < 4 * Order::HUGE.frames() {
-            return Err(MachineError::TooSmall(bytes));
+        let least = 4 * Order::HUGE.frames();
+        if frames < least {
+            let least = (least * frame_bytes) as u64;
+            return Err(MachineError::TooSmall { bytes, least });
         }
         if frames > FRAMES_MOST {
             let most = FRAMES_MOST;

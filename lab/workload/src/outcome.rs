@@ -10,6 +10,7 @@ use crate::kernel::Pressure;
 
 /// Requests of one order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct OfOrder {
     /// The number of requests.
     pub asked: u64,
@@ -19,6 +20,7 @@ pub struct OfOrder {
 
 /// Frees, by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Frees {
     /// Of a block as it was taken.
     pub whole: u64,
@@ -43,6 +45,7 @@ impl Frees {
 
 /// Memory at one moment of the replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sample {
     /// Nanoseconds since the trace began.
     pub time: u64,
@@ -60,6 +63,7 @@ pub struct Sample {
 
 /// A source of mixed page blocks.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Mixer {
     /// The task's name.
     pub name: String,
@@ -71,6 +75,7 @@ pub struct Mixer {
 
 /// Free huge pages at the end, after each of several steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct HugePages {
     /// At the end of the replay.
     pub now: usize,
@@ -91,6 +96,7 @@ pub struct HugePages {
 
 /// The results of replaying a trace with one configuration.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Outcome {
     /// Requests, by order.
     pub requests: Vec<OfOrder>,
@@ -126,10 +132,11 @@ pub struct Outcome {
     pub census: Census,
     /// Frames that the model kernel has in use at the end; the same as the census's.
     pub in_use: u64,
-    /// Nanoseconds of an allocation, from every 64th: median and 99th percentile.
-    pub alloc_ns: (f64, f64),
+    /// Nanoseconds of an allocation, from every 64th: median and 99th percentile. `None` if there
+    /// were fewer.
+    pub alloc_ns: Option<(f64, f64)>,
     /// The same of a free.
-    pub free_ns: (f64, f64),
+    pub free_ns: Option<(f64, f64)>,
     /// The number of steps replayed.
     pub steps: u64,
     /// Seconds of the steps alone, without samples and the measurements at the end.

@@ -71,6 +71,7 @@ pub struct InitialBlock {
 
 /// Why a trace cannot be replayed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScriptError {
     /// It has no allocations.
     #[error(

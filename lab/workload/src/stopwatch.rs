@@ -39,19 +39,14 @@ impl Calls {
         result
     }
 
-    /// Returns median and 99th percentile of a call, its hooks included, in nanoseconds. Zeros if
-    /// no call was timed.
+    /// Returns median and 99th percentile of a call, its hooks included, in nanoseconds; 0 is less
+    /// than the clock resolves. `None` if no call was timed.
     #[must_use]
-    pub fn quantiles(&self) -> (f64, f64) {
+    pub fn quantiles(&self) -> Option<(f64, f64)> {
         let mut timed = self.timed.borrow().clone();
         timed.sort_unstable();
-        let at = |percent: usize| {
-            let index = timed.len() * percent / 100;
-            timed
-                .get(index)
-                .map_or(0.0, |&nanoseconds| f64::from(nanoseconds))
-        };
-        (at(50), at(99))
+        let at = |percent: usize| timed.get(timed.len() * percent / 100).copied();
+        Some((f64::from(at(50)?), f64::from(at(99)?)))
     }
 }
 
@@ -84,5 +79,22 @@ impl Stopwatch {
 impl Default for Stopwatch {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_no_quantiles_of_no_calls() {
+        let calls = Calls::default();
+        assert_eq!(calls.quantiles(), None);
+        for _ in 1..ONE_IN {
+            calls.time(|| ());
+        }
+        assert_eq!(calls.quantiles(), None);
+        calls.time(|| ());
+        assert!(calls.quantiles().is_some());
     }
 }

@@ -3,7 +3,7 @@
 use brickyard::block::Use;
 use brickyard::node::Nodes;
 use brickyard::stats::FreeCounts;
-use brickyard::{Frame, Order};
+use brickyard::{AnyZone, Frame, Order};
 use brickyard_classics::LabZone;
 
 use crate::kernel::Kernel;
@@ -74,7 +74,7 @@ impl<'a, 'z, Z: LabZone> View<'a, 'z, Z> {
     /// The number of free frames in caches.
     #[must_use]
     pub fn cached(&self) -> usize {
-        self.nodes.zones().map(LabZone::cached_frames).sum()
+        self.nodes.zones().map(AnyZone::cached_frames).sum()
     }
 
     /// Calls `each` with the length and the use of every run of frames, zone by zone. O(blocks in

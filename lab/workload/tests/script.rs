@@ -457,7 +457,10 @@ fn pages_in_a_cpus_cache_at_the_start_are_no_initial_blocks() {
 fn a_machine_needs_memory_and_a_trace_that_records_it() {
     assert_eq!(
         Machine::sized(1024, 1, 4096),
-        Err(MachineError::TooSmall(1024))
+        Err(MachineError::TooSmall {
+            bytes: 1024,
+            least: 8 << 20
+        })
     );
     assert!(Machine::sized((8 << 20) - 1, 1, 4096).is_err());
     assert_eq!(Machine::sized(8 << 20, 0, 4096).unwrap().cpus, 1);

@@ -8,7 +8,7 @@ use brickyard_bench::machine::FRAME_BYTES;
 use brickyard_bench::side_by_side::cores;
 use brickyard_bench::zone2007::Zone2007;
 use brickyard_classics::front::ListSizes;
-use brickyard_report::bytes_text;
+use brickyard_report::{bytes_text, counted};
 use brickyard_simulate::locks::Column;
 use clap::Args;
 
@@ -73,7 +73,8 @@ impl Locks {
         self.output.check()?;
         if most > cpus {
             eprintln!(
-                "brickyard: {most} threads on {cpus} CPUs: waiting for the lock then includes waiting for a CPU; give --threads {cpus} to measure the lock alone"
+                "brickyard: {most} threads on {}: waiting for the lock then includes waiting for a CPU; give --threads {cpus} to measure the lock alone",
+                counted(cpus, "CPU", "CPUs")
             );
         }
         interrupt::watch()?;
@@ -137,8 +138,9 @@ impl Locks {
             .unwrap_or(usize::MAX);
         if self.memory < needed.max(LEAST_MEMORY) {
             return Err(Misuse::new(format!(
-                "--memory {} is too small for {threads} threads with such bursts; give at least {}, or a smaller --burst",
+                "--memory {} is too small for {} with such bursts; give at least {}, or a smaller --burst",
                 bytes_text(self.memory),
+                counted(threads, "thread", "threads"),
                 bytes_text(needed.max(LEAST_MEMORY))
             )));
         }

@@ -13,7 +13,7 @@ use brickyard_bench::machine::{Bulk, FRAME_BYTES, Level, Lock, Slots};
 use brickyard_bench::pagealloc::PageAlloc as Measurement;
 use brickyard_bench::peer::Peer;
 use brickyard_bench::schedule::{Api, Freed, Orders, Schedule, Workload, goals, sensible};
-use brickyard_report::Results;
+use brickyard_report::{Results, bytes_text};
 use clap::Args;
 
 use crate::amount::zone_bytes;
@@ -208,11 +208,11 @@ impl PageAlloc {
     fn has_room_for(&self, most: usize) -> Result<(), Misuse> {
         // Twice the largest batch of all threads; a configuration with a zone for movable pages has
         // half of the memory for the others.
-        let needed = most * 4 * FRAME_BYTES;
+        let needed = most.saturating_mul(4 * FRAME_BYTES);
         if self.memory < needed {
             return Err(Misuse::new(format!(
                 "--memory {} is too small for these batches; give at least {}M, or a lower --max-batch",
-                self.memory,
+                bytes_text(self.memory),
                 needed.div_ceil(1 << 20)
             )));
         }

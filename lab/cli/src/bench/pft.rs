@@ -4,7 +4,7 @@
 use brickyard_bench::pft::{Column, Pft as Measurement};
 use brickyard_bench::side_by_side::cores;
 use brickyard_bench::slab::resident::available;
-use brickyard_report::bytes_text;
+use brickyard_report::{bytes_text, counted};
 use clap::Args;
 
 use crate::amount::zone_bytes;
@@ -57,7 +57,9 @@ impl Pft {
         self.output.check()?;
         if most > cpus {
             eprintln!(
-                "brickyard: {most} threads on {cpus} CPUs: above {cpus} threads, faults/sec cannot grow"
+                "brickyard: {most} threads on {}: above {}, faults/sec cannot grow",
+                counted(cpus, "CPU", "CPUs"),
+                counted(cpus, "thread", "threads")
             );
         }
         interrupt::watch()?;
@@ -85,8 +87,9 @@ impl Pft {
         let least = threads.saturating_mul(LEAST_PER_THREAD);
         if memory < least {
             return Err(Misuse::new(format!(
-                "--memory {} is too small for {threads} threads; give at least {}",
+                "--memory {} is too small for {}; give at least {}",
                 bytes_text(memory),
+                counted(threads, "thread", "threads"),
                 bytes_text(least)
             )));
         }

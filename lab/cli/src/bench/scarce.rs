@@ -7,6 +7,7 @@ use brickyard::Mobility;
 use brickyard_bench::choice::Choice;
 use brickyard_bench::machine::Level;
 use brickyard_bench::scarce::Scarce as Measurement;
+use brickyard_bench::slab::resident::available;
 use brickyard_classics::Configuration;
 use brickyard_report::bytes_text;
 use clap::Args;
@@ -49,6 +50,9 @@ pub(crate) struct Scarce {
 /// Below this, half of a zone for movable pages would have no two huge blocks.
 const LEAST_MEMORY: usize = 16 << 20;
 
+/// One byte in so many of a machine's memory is real: metadata, and the list of allocated blocks.
+const ONE_IN_REAL: usize = 200;
+
 impl Scarce {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         self.validate()?;
@@ -73,12 +77,42 @@ impl Scarce {
             ("level", has_twice(&self.level)),
         ])?;
         at_least_one([("samples", Some(self.samples))])?;
-        match self.memory.iter().find(|&&memory| memory < LEAST_MEMORY) {
-            None => Ok(()),
-            Some(memory) => Err(Misuse::new(format!(
+        if let Some(memory) = self.memory.iter().find(|&&memory| memory < LEAST_MEMORY) {
+            return Err(Misuse::new(format!(
                 "--memory {memory} has too few huge blocks; give at least {}",
                 bytes_text(LEAST_MEMORY)
-            ))),
+            )));
         }
+        let most = self.memory.iter().max().copied().unwrap_or(0);
+        has_room_for(most, available().unwrap_or(usize::MAX))
+    }
+}
+
+/// Fails if what is real of a machine's memory is more than this host's available memory.
+fn has_room_for(memory: usize, available: usize) -> Result<(), Misuse> {
+    let needed = memory / ONE_IN_REAL;
+    if needed <= available {
+        return Ok(());
+    }
+    Err(Misuse::new(format!(
+        "--memory {} would use {} MiB of this host's memory, and {} MiB are available; give at most {}M",
+        bytes_text(memory),
+        needed >> 20,
+        available >> 20,
+        available.saturating_mul(ONE_IN_REAL) >> 20
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_whose_metadata_this_host_cannot_hold_is_refused() {
+        assert!(has_room_for(200 << 30, 1 << 30).is_ok());
+        let refused = has_room_for(10 << 40, 1 << 30);
+        let why = refused.map_err(|why| why.to_string()).unwrap_err();
+        assert!(why.contains("at most 204800M"), "{why}");
+        assert!(has_room_for(204_800 << 20, 1 << 30).is_ok());
     }
 }

@@ -3,7 +3,9 @@
 use core::fmt::Write as _;
 
 use brickyard_report::verdict::{Depth, Judged, Judgements, Test, Timed, Verdict};
-use brickyard_report::{BOOTSTRAP_LEAST, Better, Column, Columns, GmeanCell, SampleKind, fixed};
+use brickyard_report::{
+    BOOTSTRAP_LEAST, Better, Column, Columns, GmeanCell, SampleKind, counted, fixed,
+};
 
 use super::notes::plain;
 use super::sides::Sides;
@@ -134,7 +136,7 @@ fn legend(comparison: &Judgements<'_>) -> Vec<String> {
     let counts = Verdict::ALL.map(|verdict| format!("{} {verdict}", comparison.count(verdict)));
     let (rows, judge) = (comparison.rows.len(), comparison.judge);
     let mut legend = vec![
-        format!("{rows} rows: {}.", counts.join(", ")),
+        format!("{}: {}.", counted(rows, "row", "rows"), counts.join(", ")),
         format!(
             "Means; positive gains are better. Stars: the sides differ: exact rows (the same work on both sides, or nothing varies) by any amount, others by Welch's test, p < {} after Holm's correction for {} tests.",
             judge.alpha, comparison.tests

@@ -3,6 +3,7 @@
 use brickyard::{MigrateType, Order};
 use brickyard_host::buddyinfo::{self, BuddyZone};
 use brickyard_host::zoneinfo;
+use brickyard_report::counted;
 use brickyard_trace::Trace;
 use brickyard_trace::summary::{Kinds, Process, Summary};
 
@@ -235,7 +236,11 @@ fn rates(summary: &Summary) -> Section {
         let begin = u128::from(summary.duration) * u128::from(span) / u128::from(spans.max(1));
         u64::try_from(begin).unwrap_or(u64::MAX)
     };
-    let title = format!("Rates over time, {} spans of {}", spans, time(begin(1)));
+    let title = format!(
+        "Rates over time, {} of {}",
+        counted(spans, "span", "spans"),
+        time(begin(1))
+    );
     let columns = [
         "span",
         "from_ns",

@@ -3,7 +3,6 @@
 use core::time::Duration;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -77,21 +76,42 @@ impl Running {
         at_most: Duration,
         stop: &dyn Fn() -> bool,
     ) -> anyhow::Result<Option<ExitStatus>> {
-        let until = Instant::now() + at_most;
+        let began = Instant::now();
         loop {
             let ended = self.ended()?;
-            if ended.is_some() || stop() || Instant::now() >= until {
+            if ended.is_some() || stop() || began.elapsed() >= at_most {
                 return Ok(ended);
             }
             thread::sleep(POLL);
         }
     }
 
-    pub(super) fn signal(&mut self, signal: Signal) -> io::Result<()> {
+    /// Sends the command a signal, unless it has ended, and waits as [`Running::wait`].
+    pub(super) fn end(
+        &mut self,
+        signal: Signal,
+        at_most: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> anyhow::Result<Option<ExitStatus>> {
+        let ended = self.ended()?;
+        if ended.is_some() {
+            return Ok(ended);
+        }
         // The child has not been waited for, so its process ID cannot have been reused.
-        kill_process(Pid::from_child(&self.child), signal)?;
-        Ok(())
+        kill_process(Pid::from_child(&self.child), signal).context("cannot end the command")?;
+        self.wait(at_most, stop)
     }
+}
+
+/// A shell's exit code of a command that signal 0 would have ended.
+pub(super) const SIGNAL_CODE: i32 = 128;
+
+/// Returns the exit code that a shell has for a command that ended so: its own, or 128 and the
+/// signal that ended it.
+pub(super) fn exit_code(status: ExitStatus) -> u8 {
+    let signal = status.signal().map(|signal| SIGNAL_CODE + signal);
+    let code = status.code().or(signal).unwrap_or(1);
+    u8::try_from(code).unwrap_or(u8::MAX)
 }
 
 /// Returns how the command ended, in words.
@@ -137,6 +157,25 @@ mod tests {
         assert_eq!(text("a b"), "'a b'");
         assert_eq!(text("it's"), "'it'\\''s'");
         assert_eq!(text(""), "''");
+    }
+
+    #[test]
+    fn the_exit_code_is_a_shells() {
+        assert_eq!(exit_code(ExitStatus::from_raw(0)), 0);
+        assert_eq!(exit_code(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(exit_code(ExitStatus::from_raw(255 << 8)), 255);
+        assert_eq!(exit_code(ExitStatus::from_raw(15)), 143);
+    }
+
+    #[test]
+    fn a_command_that_has_ended_is_not_signalled() {
+        let words = ["sh", "-c", "exit 3"].map(OsString::from);
+        let command = Command::find(&words).unwrap().unwrap();
+        let mut running = command.start().unwrap();
+        let status = running.wait(Duration::MAX, &|| false).unwrap();
+        let again = running.end(Signal::KILL, Duration::ZERO, &|| false);
+        assert_eq!(again.unwrap(), status);
+        assert_eq!(status.map(exit_code), Some(3));
     }
 
     #[test]

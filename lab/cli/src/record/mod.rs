@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use brickyard_host::Host;
+use brickyard_report::noun;
 use brickyard_trace::file::Writer;
 use brickyard_trace::record::{Clock, Disk, Merged, Plan, Recorded, Recorder};
 use brickyard_trace::{Header, HostTexts, StateRun};
@@ -23,7 +24,7 @@ use rustix::process::Signal;
 
 use crate::amount::bytes;
 use crate::misuse::Misuse;
-use command::{Command, Running, how};
+use command::{Command, Running, SIGNAL_CODE, exit_code, how};
 use progress::Line;
 use signals::Received;
 
@@ -39,6 +40,9 @@ const END_GRACE: Duration = Duration::from_secs(5);
 #[command(after_help = "\
 Needs root and a kernel with tracefs. The host's own tracing settings are not changed: the recording uses a tracing instance of its own, \
 which is removed at the end. Ctrl-C ends the recording and keeps it; a second Ctrl-C discards it.
+
+Exit status: that of the command if it ended by itself (128+N if signal N ended it); 0 if --seconds or Ctrl-C ended it and the recording was kept; 1 if nothing was kept; \
+2 for wrong usage.
 
 Examples:
   sudo brickyard record -o build.parquet -- make -j8
@@ -63,12 +67,53 @@ pub(crate) struct Record {
 }
 
 /// Why a recording ended.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Command(ExitStatus),
     Time,
     Signalled(Signal),
     DiskFull,
+}
+
+/// What a poll found.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    command: Option<ExitStatus>,
+    signal: Option<Signal>,
+    disk: Disk,
+    time_is_over: bool,
+}
+
+impl Ended {
+    /// Returns the reason to end a recording, if a poll found one.
+    fn by(found: &Found) -> Option<Self> {
+        // The terminal sends SIGINT to the command too, so after Ctrl-C both may be found.
+        if let Some(signal) = found.signal {
+            return Some(Self::Signalled(signal));
+        }
+        if let Some(status) = found.command {
+            return Some(Self::Command(status));
+        }
+        // Before the time, so that a full disk is always reported.
+        match (found.disk, found.time_is_over) {
+            (Disk::Full, _) => Some(Self::DiskFull),
+            (Disk::HasRoom, true) => Some(Self::Time),
+            (Disk::HasRoom, false) => None,
+        }
+    }
+
+    /// Corrects the reason by the first signal that was received until now: one that also ended the
+    /// command may have been noticed after the command's end.
+    fn corrected(self, received: Option<Signal>) -> Self {
+        match (self, received) {
+            (Self::Command(status), Some(signal))
+                if i32::from(exit_code(status)) == SIGNAL_CODE + signal.as_raw() =>
+            {
+                Self::Signalled(signal)
+            }
+            _ => self,
+        }
+    }
 }
 
 /// The host's state at the start or the end of the trace.
@@ -79,7 +124,8 @@ struct Side {
 }
 
 impl Record {
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    /// Records. Returns the exit code: that of the command if it ended by itself.
+    pub(crate) fn run(self) -> anyhow::Result<u8> {
         let seconds = self.seconds()?;
         let buffer_kib = self.buffer_kib()?;
         let command = Command::find(&self.command)?;
@@ -96,21 +142,21 @@ impl Record {
             })?,
             line,
             received,
-            seconds,
         };
         let start = session.side(&host, "start")?;
         writer.start(&start.states)?;
         let mut running = command.as_ref().map(Command::start).transpose()?;
-        let ended = session.watch(running.as_mut())?;
-        let status = session.end_command(running.as_mut(), &ended)?;
+        let deadline = Deadline::after(seconds);
+        let ended = session.watch(running.as_mut(), deadline)?;
+        let mut status = session.end_command(running.as_mut(), ended)?;
         let end = session.side(&host, "end")?;
         let Session {
             recorder,
             line,
             received,
-            ..
         } = session;
         let recorded = recorder.stop()?;
+        let ended = ended.corrected(received.first());
         let order = page_block_order(&host);
         let header = Header {
             command: command.as_ref().map_or_else(String::new, Command::text),
@@ -123,20 +169,28 @@ impl Record {
         let states = (&start.states[..], &end.states[..]);
         let merged = write(writer, &recorded, states, &header, &received);
         line.clear();
-        let merged = merged.with_context(|| {
-            let path = self.output.display();
-            format!("the recording is lost: cannot write {path}")
-        })?;
+        let merged = merged.context("the recording is lost")?;
         summarize(&self.output, &header, &merged, recorded.senseless);
-        report(&ended, status);
-        if running.is_some() && status.is_none() {
-            eprintln!("the command has not ended; it is left running");
+        if let Some(why) = why_ended(ended, recorded.disk, running.is_some()) {
+            eprintln!("{why}");
         }
-        if let (Ended::DiskFull, Some(mut running)) = (ended, running) {
-            // The command was not signalled.
-            running.wait(Duration::MAX / 4, &|| received.count() > 0)?;
+        let mut by_itself = matches!(ended, Ended::Command(_));
+        if let (Ended::DiskFull, Some(running)) = (ended, &mut running) {
+            // The command was not signalled, and may take the time that it was given.
+            status = running.wait(deadline.left(), &|| received.count() > 0)?;
+            by_itself = status.is_some();
+            if !by_itself && deadline.is_over() {
+                status = running.end(Signal::TERM, END_GRACE, &|| received.count() > 0)?;
+            }
         }
-        Ok(())
+        match status {
+            Some(status) if !status.success() => eprintln!("{}", how(status)),
+            None if running.is_some() => {
+                eprintln!("the command has not ended; it is left running");
+            }
+            _ => {}
+        }
+        Ok(status.filter(|_| by_itself).map_or(0, exit_code))
     }
 
     fn seconds(&self) -> anyhow::Result<Option<Duration>> {
@@ -152,7 +206,7 @@ impl Record {
         match Duration::try_from_secs_f64(seconds) {
             Ok(seconds) if !seconds.is_zero() => Ok(Some(seconds)),
             _ => Err(Misuse::new(format!(
-                "--seconds {seconds} is not a valid duration; give a number above 0"
+                "--seconds {seconds} is not a valid duration; give a number above 0, such as 60"
             ))
             .into()),
         }
@@ -186,7 +240,31 @@ struct Session {
     recorder: Recorder,
     line: Line,
     received: Received,
-    seconds: Option<Duration>,
+}
+
+/// When the time that was given to a recording is over; never if none was given.
+#[derive(Debug, Clone, Copy)]
+struct Deadline {
+    began: Instant,
+    seconds: Duration,
+}
+
+impl Deadline {
+    /// Returns the deadline of a recording that begins now.
+    fn after(seconds: Option<Duration>) -> Self {
+        Self {
+            began: Instant::now(),
+            seconds: seconds.unwrap_or(Duration::MAX),
+        }
+    }
+
+    fn left(self) -> Duration {
+        self.seconds.saturating_sub(self.began.elapsed())
+    }
+
+    fn is_over(self) -> bool {
+        self.left().is_zero()
+    }
 }
 
 impl Session {
@@ -210,28 +288,24 @@ impl Session {
     }
 
     /// Waits until something ends the recording.
-    fn watch(&mut self, mut running: Option<&mut Running>) -> anyhow::Result<Ended> {
-        let began = Instant::now();
+    fn watch(
+        &mut self,
+        mut running: Option<&mut Running>,
+        deadline: Deadline,
+    ) -> anyhow::Result<Ended> {
         loop {
-            if let Some(running) = running.as_deref_mut()
-                && let Some(status) = running.ended()?
-            {
-                return Ok(Ended::Command(status));
-            }
-            if let Some(signal) = self.received.first() {
-                return Ok(Ended::Signalled(signal));
-            }
-            if self
-                .seconds
-                .is_some_and(|seconds| began.elapsed() >= seconds)
-            {
-                return Ok(Ended::Time);
-            }
+            let command = running.as_deref_mut().map(Running::ended).transpose()?;
             let progress = self.recorder.progress();
-            if progress.disk == Disk::Full {
-                return Ok(Ended::DiskFull);
+            let found = Found {
+                command: command.flatten(),
+                signal: self.received.first(),
+                disk: progress.disk,
+                time_is_over: deadline.is_over(),
+            };
+            if let Some(ended) = Ended::by(&found) {
+                return Ok(ended);
             }
-            self.line.show(began.elapsed(), progress);
+            self.line.show(deadline.began.elapsed(), progress);
             thread::sleep(POLL);
         }
     }
@@ -241,13 +315,13 @@ impl Session {
     fn end_command(
         &self,
         running: Option<&mut Running>,
-        ended: &Ended,
+        ended: Ended,
     ) -> anyhow::Result<Option<ExitStatus>> {
         let Some(running) = running else {
             return Ok(None);
         };
         let stop = || self.received.count() > 1;
-        let signal = match *ended {
+        let signal = match ended {
             Ended::Command(status) => return Ok(Some(status)),
             Ended::DiskFull => return Ok(None),
             Ended::Time => Signal::TERM,
@@ -260,8 +334,7 @@ impl Session {
                 return Ok(Some(status));
             }
         }
-        running.signal(signal).context("cannot end the command")?;
-        let status = running.wait(END_GRACE, &stop)?;
+        let status = running.end(signal, END_GRACE, &stop)?;
         self.not_twice()?;
         Ok(status)
     }
@@ -307,8 +380,9 @@ fn summarize(path: &Path, header: &Header, merged: &Merged, senseless: u64) {
     let seconds = header.duration as f64 / 1e9;
     let bytes = path.metadata().map_or(0, |file| file.len());
     eprintln!(
-        "recorded {} events in {seconds:.1} s ({}/s) into {}: {}",
+        "recorded {} {} in {seconds:.1} s ({}/s) into {}: {}",
         HumanCount(merged.events),
+        noun(merged.events, "event", "events"),
         HumanCount((merged.events as f64 / seconds.max(1e-9)) as u64),
         path.display(),
         HumanBytes(bytes),
@@ -316,17 +390,20 @@ fn summarize(path: &Path, header: &Header, merged: &Merged, senseless: u64) {
     let known = merged.before_start + merged.after_end;
     if known > 0 {
         eprintln!(
-            "left out: {} events that the page states at the start or the end already include",
-            HumanCount(known)
+            "left out: {} {} that the page states at the start or the end already include",
+            HumanCount(known),
+            noun(known, "event", "events")
         );
     }
     if senseless > 0 {
-        eprintln!("left out: {senseless} malformed records");
+        let records = noun(senseless, "record", "records");
+        eprintln!("left out: {senseless} malformed {records}");
     }
     for lost in &header.lost {
         eprintln!(
-            "lost: {} events of CPU {}; a larger --buffer may keep them",
+            "lost: {} {} of CPU {}; a larger --buffer may keep all",
             HumanCount(lost.events),
+            noun(lost.events, "event", "events"),
             lost.cpu
         );
     }
@@ -335,18 +412,88 @@ fn summarize(path: &Path, header: &Header, merged: &Merged, senseless: u64) {
     }
 }
 
-/// Prints why the recording ended, and how the command ended if it failed.
-fn report(ended: &Ended, status: Option<ExitStatus>) {
-    match ended {
-        Ended::DiskFull => {
-            eprintln!(
-                "the disk is nearly full: the recording was ended early; the command continues"
-            );
+/// Returns what to print on why the recording ended, if it was not as planned, or on the disk of the
+/// spool.
+fn why_ended(ended: Ended, disk: Disk, has_command: bool) -> Option<&'static str> {
+    match (ended, disk) {
+        (Ended::DiskFull, _) if has_command => {
+            Some("the disk is nearly full: the recording was ended early; the command continues")
         }
-        Ended::Signalled(_) => eprintln!("the recording was ended by a signal"),
-        Ended::Command(_) | Ended::Time => {}
+        (Ended::DiskFull, _) => Some("the disk is nearly full: the recording was ended early"),
+        (Ended::Signalled(_), Disk::HasRoom) => Some("the recording was ended by a signal"),
+        (Ended::Signalled(_), Disk::Full) => {
+            Some("the recording was ended by a signal; the disk is nearly full")
+        }
+        (Ended::Command(_) | Ended::Time, Disk::Full) => Some(
+            "the disk is nearly full: a longer recording needs more room, here or in another folder (--spool)",
+        ),
+        (Ended::Command(_) | Ended::Time, Disk::HasRoom) => None,
     }
-    if let Some(status) = status.filter(|status| !status.success()) {
-        eprintln!("{}", how(status));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    const NOTHING: Found = Found {
+        command: None,
+        signal: None,
+        disk: Disk::HasRoom,
+        time_is_over: false,
+    };
+
+    /// The status of a command that ended with this exit code.
+    fn code(code: i32) -> ExitStatus {
+        ExitStatus::from_raw(code << 8)
+    }
+
+    #[test]
+    fn a_full_disk_is_reported_also_when_the_time_is_over() {
+        assert_eq!(Ended::by(&NOTHING), None);
+        let over = Found {
+            time_is_over: true,
+            ..NOTHING
+        };
+        assert_eq!(Ended::by(&over), Some(Ended::Time));
+        let full = Found {
+            disk: Disk::Full,
+            ..over
+        };
+        assert_eq!(Ended::by(&full), Some(Ended::DiskFull));
+        // Found full only at the end: it is reported whatever ended the recording.
+        for ended in [
+            Ended::Time,
+            Ended::Command(code(0)),
+            Ended::Signalled(Signal::INT),
+            Ended::DiskFull,
+        ] {
+            for has_command in [false, true] {
+                let why = why_ended(ended, Disk::Full, has_command).unwrap_or_default();
+                assert!(why.contains("the disk is nearly full"), "{ended:?}: {why}");
+            }
+        }
+        assert_eq!(why_ended(Ended::Time, Disk::HasRoom, true), None);
+    }
+
+    #[test]
+    fn a_signal_to_both_is_not_the_end_of_the_command_by_itself() {
+        let both = Found {
+            command: Some(ExitStatus::from_raw(2)),
+            signal: Some(Signal::INT),
+            ..NOTHING
+        };
+        assert_eq!(Ended::by(&both), Some(Ended::Signalled(Signal::INT)));
+        // The signal is noticed later. The command may pass it on, or exit with a shell's code.
+        for status in [ExitStatus::from_raw(2), code(130)] {
+            let ended = Ended::Command(status);
+            assert_eq!(
+                ended.corrected(Some(Signal::INT)),
+                Ended::Signalled(Signal::INT)
+            );
+            assert_eq!(ended.corrected(Some(Signal::TERM)), ended);
+            assert_eq!(ended.corrected(None), ended);
+        }
     }
 }

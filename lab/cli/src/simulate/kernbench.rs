@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use brickyard_machine::Profile;
-use brickyard_report::{Metric, Results, Row};
+use brickyard_report::{Metric, Results, Row, counted};
 use brickyard_simulate::kernbench::{Kernbench as Experiment, Measured};
 use brickyard_trace::file;
 use brickyard_workload::jobs::{Cut, Job, Workload, cut};
@@ -169,6 +169,9 @@ fn warn_of_failures(samples: &[Samples<Measured>]) {
     let runs = samples.iter().flatten().flatten();
     let failed: u64 = runs.map(|run| run.counts.failed).sum();
     if failed > 0 {
-        eprintln!("brickyard: {failed} requests failed for lack of memory; give more --memory");
+        eprintln!(
+            "brickyard: {} failed for lack of memory; give more --memory",
+            counted(failed, "request", "requests")
+        );
     }
 }

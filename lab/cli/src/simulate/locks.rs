@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use brickyard_machine::{Failure, Profile};
+use brickyard_report::counted;
 use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::{Cell, Column, ListSizes, Load, Part, Plan, lists_of, usual_plan};
 use brickyard_trace::file;
@@ -238,6 +239,6 @@ impl Locks {
 /// Returns the message for a run that failed.
 fn failed(cell: &Cell<'_>, failure: &Failure) -> String {
     let (name, column) = (cell.load.name(), cell.column.name());
-    let (cpus, seed) = (cell.cpus, cell.seed);
-    format!("{name} with {cpus} CPUs, {column}, seed {seed}: {failure}")
+    let (cpus, seed) = (counted(cell.cpus, "CPU", "CPUs"), cell.seed);
+    format!("{name} with {cpus}, {column}, seed {seed}: {failure}")
 }

@@ -3,7 +3,7 @@
 
 use brickyard_bench::pft::{FAULTS_CPU, FAULTS_SEC, FREES_CPU};
 use brickyard_machine::Profile;
-use brickyard_report::{Metric, Results, Row};
+use brickyard_report::{Metric, Results, Row, counted};
 use brickyard_simulate::pft::{Measured, Pft as Experiment};
 use brickyard_simulate::setting::FRAME_BYTES;
 use clap::Args;
@@ -72,7 +72,8 @@ impl Pft {
         if pages < least {
             let kib = least.saturating_mul(FRAME_BYTES) >> 10;
             return Err(Misuse::new(format!(
-                "--touched is too little for {most} CPUs; give at least {kib}K"
+                "--touched is too little for {}; give at least {kib}K",
+                counted(most, "CPU", "CPUs")
             )));
         }
         Ok(Experiment { pages })

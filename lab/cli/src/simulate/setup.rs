@@ -4,8 +4,8 @@
 use brickyard::FRAMES_MOST;
 use brickyard_bench::stop;
 use brickyard_machine::{MOST_CPUS, Profile, UnknownProfile};
-use brickyard_report::Host;
 use brickyard_report::bytes_text;
+use brickyard_report::{Host, counted};
 use brickyard_simulate::setting::{FRAME_BYTES, MEMORY, usual_frames, whole_mib};
 use brickyard_simulate::{Configuration, RunError, Setting, runs};
 use clap::Args;
@@ -120,15 +120,17 @@ impl Setup {
         };
         match self.memory {
             None if usual_frames(needed) > FRAMES_MOST => Err(Misuse::new(format!(
-                "{cpus} CPUs would need {} frames, but one zone has at most {FRAMES_MOST}; use \
+                "{} would need {} frames, but one zone has at most {FRAMES_MOST}; use \
                  fewer CPUs or pages",
+                counted(cpus, "CPU", "CPUs"),
                 usual_frames(needed)
             ))),
             None => Ok(usual_frames(needed).saturating_mul(FRAME_BYTES)),
             Some(memory) if memory >= needed.saturating_mul(FRAME_BYTES) => Ok(memory),
             Some(memory) => Err(Misuse::new(format!(
-                "--memory {} is too small for {cpus} CPUs; give at least {}",
+                "--memory {} is too small for {}; give at least {}",
                 bytes_text(memory),
+                counted(cpus, "CPU", "CPUs"),
                 bytes_text(whole_mib(needed))
             ))),
         }

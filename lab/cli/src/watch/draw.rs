@@ -228,10 +228,10 @@ mod tests {
         text
     }
 
-    /// Compares with a file beside this one; `BRICKYARD_WRITE_GOLDEN=1` rewrites it.
+    /// Compares with a file beside this one; `BRICKYARD_BLESS=1` rewrites it.
     fn golden(name: &str, shown: &str) {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/watch/").to_owned() + name;
-        if std::env::var_os("BRICKYARD_WRITE_GOLDEN").is_some() {
+        if std::env::var_os("BRICKYARD_BLESS").is_some() {
             std::fs::write(&path, shown).expect("a file beside this one");
         }
         assert_eq!(

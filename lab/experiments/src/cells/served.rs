@@ -1,6 +1,7 @@
 //! The check without which the times of a simulated run mean nothing.
 
 use anyhow::ensure;
+use brickyard_report::counted;
 use brickyard_simulate::tasks::Counts;
 
 /// Checks that every allocation was served and every free accepted. A request that fails would make
@@ -14,9 +15,14 @@ pub(super) fn all_served(counts: &Counts) -> anyhow::Result<()> {
     } = counts;
     ensure!(
         *failed == 0,
-        "{failed} allocations failed for lack of memory"
+        "{} failed for lack of memory",
+        counted(*failed, "allocation", "allocations")
     );
-    ensure!(*refused == 0, "{refused} frees were refused");
+    ensure!(
+        *refused == 0,
+        "{} refused",
+        counted(*refused, "free was", "frees were")
+    );
     Ok(())
 }
 
@@ -37,6 +43,6 @@ mod tests {
             "2 allocations failed for lack of memory"
         );
         let refused = all_served(&Counts { refused: 1, ..all }).unwrap_err();
-        assert_eq!(refused.to_string(), "1 frees were refused");
+        assert_eq!(refused.to_string(), "1 free was refused");
     }
 }

@@ -29,11 +29,6 @@ impl Display for Prose<'_> {
     }
 }
 
-/// Returns a number of things, in words: `1 line has`, `2 lines have`.
-pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
-
 /// Returns prose without its backticks, for attributes and titles.
 pub(super) fn plain(text: &str) -> String {
     text.replace('`', "")

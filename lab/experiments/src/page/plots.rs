@@ -2,11 +2,12 @@
 
 use core::fmt::Write as _;
 
+use brickyard_report::counted;
 use brickyard_report::plot::{self, Axis, Scale};
 
 use super::Report;
 use super::figure;
-use super::markup::{Escaped, Prose, counted, plain};
+use super::markup::{Escaped, Prose, plain};
 use crate::document::{Curve, Figure, Plot, Points, Statistic};
 use crate::judge::Judgement;
 use crate::shown::four_digits;

@@ -1,11 +1,12 @@
 //! The first screen: the questions, who wins by how much, where the sources are wrong, and links to
 //! the sections.
 
+use brickyard_report::counted;
 use core::fmt::Write as _;
 
 use super::Report;
 use super::finding::{self, Length, write_counts};
-use super::markup::{Escaped, Prose, counted, opening, question};
+use super::markup::{Escaped, Prose, opening, question};
 use crate::directions::Directions;
 use crate::document::{Among, Document, ShownIn};
 

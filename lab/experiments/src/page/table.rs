@@ -1,10 +1,11 @@
 //! A table: in each cell what was published, what was measured, and how the directions compare.
 
+use brickyard_report::counted;
 use core::fmt::Write as _;
 
 use super::Report;
 use super::figure;
-use super::markup::{Escaped, Prose, counted, plain};
+use super::markup::{Escaped, Prose, plain};
 use crate::data::Key;
 use crate::document::{Figure, Line, Statistic, Table};
 use crate::shown;

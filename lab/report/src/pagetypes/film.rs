@@ -15,6 +15,7 @@ pub type KindCounts = [u64; PageKind::COUNT];
 
 /// One moment of a [`Film`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Shot {
     /// The time in nanoseconds, on the clock of the film.
     pub time_ns: u64,

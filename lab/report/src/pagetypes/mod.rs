@@ -46,6 +46,7 @@ pub use plan::{Plan, PlanError, ZoneSpan};
 
 /// Why a film or a picture cannot be made or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PictureError {
     /// The memory to show is invalid.
     #[error(transparent)]

@@ -3,6 +3,9 @@
 /// The largest order of a box: 2^20 pages of 4 KiB are 4 GiB.
 const BOX_ORDER_MAX: u8 = 20;
 
+/// The largest number of frames, and the first frame number that no zone has.
+const FRAMES_MAX: u64 = 1 << 48;
+
 /// The frames that a zone spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneSpan {
@@ -29,6 +32,7 @@ pub struct Plan {
 
 /// What is wrong with a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// There are no zones.
     #[error("there is no memory to show: give at least one zone with at least one frame")]
@@ -36,9 +40,17 @@ pub enum PlanError {
     /// A zone without frames.
     #[error("zone {0:?} spans no frames: leave it out")]
     EmptyZone(String),
-    /// A zone ends above 2^48, or all zones together have more frames.
+    /// A zone ends above 2^48.
     #[error("zone {0:?} ends beyond the largest frame number, 2^48")]
     TooHigh(String),
+    /// All zones together have more than 2^48 frames. The largest of them is named.
+    #[error(
+        "the zones together have more than 2^48 frames, and zone {largest:?} has the most: leave zones out"
+    )]
+    TooMany {
+        /// The zone with the most frames.
+        largest: String,
+    },
     /// Boxes too large to draw.
     #[error("a box of order {0} is too large: the largest order is {max}", max = BOX_ORDER_MAX)]
     BoxOrder(u8),
@@ -79,19 +91,21 @@ impl Plan {
         if !self.frame_bytes.is_power_of_two() {
             return Err(PlanError::FrameBytes(self.frame_bytes));
         }
-        let mut all: u64 = 0;
         for zone in &self.zones {
             if zone.frames == 0 {
                 return Err(PlanError::EmptyZone(zone.name.clone()));
             }
-            let end = zone
-                .start
-                .checked_add(zone.frames)
-                .filter(|&end| end <= 1 << 48);
-            let sum = end
-                .and_then(|_| all.checked_add(zone.frames))
-                .filter(|&sum| sum <= 1 << 48);
-            all = sum.ok_or_else(|| PlanError::TooHigh(zone.name.clone()))?;
+            let end = zone.start.checked_add(zone.frames);
+            if end.is_none_or(|end| end > FRAMES_MAX) {
+                return Err(PlanError::TooHigh(zone.name.clone()));
+            }
+        }
+        let mut frames = self.zones.iter().map(|zone| zone.frames);
+        let all = frames.try_fold(0_u64, |all, more| all.checked_add(more));
+        if all.is_none_or(|all| all > FRAMES_MAX) {
+            let largest = self.zones.iter().max_by_key(|zone| zone.frames);
+            let largest = largest.map_or_else(String::new, |zone| zone.name.clone());
+            return Err(PlanError::TooMany { largest });
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::tested::Test;
 
 /// The figures that only [`Depth::Full`](super::Depth::Full) has.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Full {
     /// The 95 % interval of B / A.
     pub ratio: Option<RatioInterval>,

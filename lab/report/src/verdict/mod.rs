@@ -35,6 +35,7 @@ use tested::{does_not_vary, tests};
 
 /// Why rows cannot be put side by side.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum VerdictError {
     /// A row cannot be made of its samples.
     #[error(transparent)]
@@ -125,6 +126,7 @@ impl fmt::Display for Verdict {
 
 /// A pair and its verdict.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Judged<'a> {
     /// The rows.
     pub pair: &'a Pair,
@@ -146,6 +148,7 @@ pub struct Judged<'a> {
 
 /// The verdicts on all pairs.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Judgements<'a> {
     /// The rules.
     pub judge: Judge,

@@ -23,6 +23,7 @@ pub enum Chosen<'a> {
 
 /// The rows of two sides, matched.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Matched {
     /// The pairs, in the order of the baseline.
     pub pairs: Vec<Pair>,

@@ -67,7 +67,7 @@ pub enum ReadError {
 #[non_exhaustive]
 pub enum WriteError {
     /// The operating system refused.
-    #[error("cannot write {path}: {source}")]
+    #[error("cannot write {path}")]
     Io {
         /// The file to be written.
         path: String,

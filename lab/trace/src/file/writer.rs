@@ -37,6 +37,10 @@ impl Sink {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
+        if !folder.is_dir() {
+            let why = format!("there is no folder {}", folder.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, why));
+        }
         let mut builder = Builder::new();
         builder.prefix(".brickyard-").suffix(".unfinished");
         #[cfg(unix)]
@@ -44,7 +48,10 @@ impl Sink {
             use std::os::unix::fs::PermissionsExt as _;
             builder.permissions(Permissions::from_mode(0o666)); // less the umask
         }
-        Ok(Self::Temporary(builder.tempfile_in(folder)?))
+        // The error without the temporary name, which says nothing to the user.
+        let file = builder.tempfile_in(folder);
+        let file = file.map_err(|error| io::Error::from(error.kind()))?;
+        Ok(Self::Temporary(file))
     }
 }
 

@@ -42,6 +42,7 @@ pub struct Options {
 
 /// The progress of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Bytes of the input read, before decompression.
     pub bytes: u64,
@@ -51,6 +52,7 @@ pub struct Progress {
 
 /// A line that has the name of an event but cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BadLine {
     /// Its number, from 1.
     pub line: u64,
@@ -62,6 +64,7 @@ pub struct BadLine {
 
 /// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Imported {
     /// The trace.
     pub trace: Trace,
@@ -106,7 +109,7 @@ pub enum ImportError {
     },
     /// There is no event in it.
     #[error(
-        "no event of the page allocator in {lines} lines: expected lines such as\n  bash-1234 [001] ..... 12.345678: mm_page_alloc: page=0x12 pfn=0x12 order=0 migratetype=1 gfp_flags=GFP_KERNEL\nwhich ftrace (the events kmem/mm_page_alloc and kmem/mm_page_free), `perf script` and `trace-cmd report` print{bad}"
+        "no event of the page allocator in this text (lines read: {lines}): expected lines such as\n  bash-1234 [001] ..... 12.345678: mm_page_alloc: page=0x12 pfn=0x12 order=0 migratetype=1 gfp_flags=GFP_KERNEL\nwhich ftrace (the events kmem/mm_page_alloc and kmem/mm_page_free), `perf script` and `trace-cmd report` print{bad}"
     )]
     NoEvents {
         /// Lines that were read.

@@ -34,6 +34,7 @@ pub enum Content {
 
 /// A field of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Field {
     /// Its name.
     pub name: String,

@@ -19,6 +19,7 @@ const BATCH: usize = 1 << 16;
 
 /// How many events went into a trace, and how many were left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Merged {
     /// Passed on.
     pub events: u64,

@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 
 use super::decode::Decoder;
 use super::page::{Layout, Missed};
+use super::recorder::Disk;
 use super::row::Body;
 use super::spool::Spool;
 
@@ -29,6 +30,16 @@ pub(super) struct Counters {
     pub(super) spooled: AtomicU64,
     pub(super) missed: AtomicU64,
     pub(super) full: AtomicBool,
+}
+
+impl Counters {
+    /// Returns whether the spool's disk had room when it was last looked at.
+    pub(super) fn disk(&self) -> Disk {
+        match self.full.load(Relaxed) {
+            true => Disk::Full,
+            false => Disk::HasRoom,
+        }
+    }
 }
 
 /// One CPU's buffer.

@@ -65,6 +65,7 @@ fn monotonic() -> u64 {
 
 /// The progress of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Events read so far.
     pub events: u64,
@@ -181,11 +182,7 @@ impl Recorder {
             events: self.counters.events.load(Relaxed),
             spooled: self.counters.spooled.load(Relaxed),
             lost: self.counters.missed.load(Relaxed),
-            disk: if self.counters.full.load(Relaxed) {
-                Disk::Full
-            } else {
-                Disk::HasRoom
-            },
+            disk: self.counters.disk(),
         }
     }
 
@@ -225,6 +222,7 @@ impl Recorder {
         header.lost = lost.filter(|lost| lost.events > 0).collect();
         Ok(Recorded {
             header,
+            disk: self.counters.disk(),
             senseless: emptied.senseless,
             spool: emptied.spool,
             cpus,
@@ -245,10 +243,13 @@ impl Drop for Recorder {
 
 /// What was recorded, still in the spool.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Recorded {
     /// The part of the trace's header that the recorder fills in: source, kernel, machine, start,
     /// duration, CPUs, frame size, flags, formats, losses.
     pub header: Header,
+    /// Whether the spool's disk had room after the last records were read.
+    pub disk: Disk,
     /// Records that were inconsistent, and were left out.
     pub senseless: u64,
     spool: Spool,

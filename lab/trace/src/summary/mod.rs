@@ -37,6 +37,7 @@ impl Default for Options {
 
 /// Events by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Kinds {
     /// Blocks handed out.
     pub allocs: u64,
@@ -58,6 +59,7 @@ impl Kinds {
 
 /// Requests of one order and mobility.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Class {
     /// The order.
     pub order: Order,
@@ -83,6 +85,7 @@ impl Class {
 
 /// Counts for all tasks of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Process {
     /// The name.
     pub name: String,
@@ -104,6 +107,7 @@ pub struct Process {
 
 /// Fallbacks from one type's memory for another's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fallbacks {
     /// The requested type.
     pub mobility: MigrateType,
@@ -131,6 +135,7 @@ pub struct Oddities {
 
 /// Frames by use at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Usage {
     /// The use.
     pub usage: PageUse,
@@ -142,6 +147,7 @@ pub struct Usage {
 
 /// The main figures of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Summary {
     /// Nanoseconds from the start to the end.
     pub duration: u64,

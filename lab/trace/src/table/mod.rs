@@ -31,6 +31,7 @@ pub use pages::check_claims;
 
 /// Why a table could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// The table lacks something that ours have.
     #[error("it has no `{0}`")]

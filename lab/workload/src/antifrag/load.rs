@@ -19,6 +19,7 @@ const PAGES_PER_SLAB: u64 = 16;
 
 /// A trace that runs as part of the load.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Program<'s> {
     /// The trace.
     pub script: &'s Script,
@@ -48,6 +49,7 @@ struct Running<'s> {
 
 /// Counts of the load's requests and steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Served {
     /// Requests made.
     pub asked: u64,

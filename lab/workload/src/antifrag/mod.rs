@@ -78,6 +78,7 @@ pub struct Protocol<'s> {
 
 /// The result of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Pass {
     /// The number of tries.
     pub tries: usize,
@@ -87,6 +88,7 @@ pub struct Pass {
 
 /// The results of the protocol.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Result {
     /// The number of huge pages in all of memory.
     pub all: usize,

@@ -90,6 +90,7 @@ pub struct Job {
 
 /// Totals of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Totals {
     /// Nanoseconds of computing, on the host that was recorded.
     pub compute_ns: u64,

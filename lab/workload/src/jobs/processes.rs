@@ -28,6 +28,7 @@ pub enum Processes {
 
 /// Why a trace cannot be cut into jobs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum JobsError {
     /// The trace names no command.
     #[error(

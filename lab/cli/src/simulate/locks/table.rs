@@ -1,7 +1,9 @@
 //! The table of `brickyard simulate locks`: the figures of a run, and the comparison with what was
 //! published.
 
-use brickyard_report::{Better, Column as Place, Columns, Host, Metric, Results, Row, SignedRank};
+use brickyard_report::{
+    Better, Column as Place, Columns, Host, Metric, Results, Row, SignedRank, counted,
+};
 use brickyard_simulate::locks::published::Difference;
 use brickyard_simulate::locks::{Column, Load, Measured, Part, Plan};
 
@@ -131,8 +133,8 @@ impl Table {
     pub(super) fn finish(self) -> anyhow::Result<()> {
         if self.short > 0 {
             eprintln!(
-                "brickyard: requests failed for lack of memory in {} runs; give more --memory",
-                self.short
+                "brickyard: requests failed for lack of memory in {}; give more --memory",
+                counted(self.short, "run", "runs")
             );
         }
         match self.failed {
