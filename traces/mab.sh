@@ -3,8 +3,9 @@
 #
 # An Andrew-like benchmark without the compile: mab.sh SOURCE TARGET
 #
-# 1. creates TARGET with the directories of SOURCE, 2. copies every file, one command each, 3. reads the status of every file, 4. reads every byte of every file, twice.
-# TARGET must not exist yet, and is not removed.
+# 1. creates TARGET with the directories of SOURCE, 2. copies every file, one command each, 3. reads
+# the status of every file, 4. reads every byte of every file, twice. TARGET must not exist yet, and
+# is not removed.
 set -eu
 
 [ $# = 2 ] && [ -d "$1" ] && [ ! -e "$2" ] || {

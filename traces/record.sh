@@ -1,12 +1,16 @@
 #!/bin/sh
 # Records the traces of this directory again, all or those named: traces/record.sh [NAME]...
 #
-# Whole hosts, to replay: compile configure walk archive dd pressure. Commands, to run as tasks of a simulated multiprocessor (dd is one too):
-# find pmake dpunish bonnie mab config objdump kernel extract.
+# Whole hosts, to replay: compile configure walk archive dd pressure. Commands, to run as tasks of a
+# simulated multiprocessor (dd is one too): find pmake dpunish bonnie mab config objdump kernel
+# extract.
 #
-# Needs root, gcc, make, dpkg-dev, and a deb-src line among apt's sources for the C project (flac); `find`, `kernel` and `extract` need Debian's linux-source-6.1, flex and bison, `bonnie`
-# needs bonnie++. BRICKYARD is the path of the binary, TRIM that of the example `trim`, WORK a directory on a real disk with 4 GB free. Before each recording of a host, caches are dropped
-# and memory is compacted, so that the page states at the start are simple and the files small; `pressure` then leaves only 3.5 GB available. Do not run it on a machine in production.
+# Needs root, gcc, make, dpkg-dev, and a deb-src line among apt's sources for the C project (flac);
+# `find`, `kernel` and `extract` need Debian's linux-source-6.1, flex and bison, `bonnie` needs
+# bonnie++. BRICKYARD is the path of the binary, TRIM that of the example `trim`, WORK a directory
+# on a real disk with 4 GB free. Before each recording of a host, caches are dropped and memory is
+# compacted, so that the page states at the start are simple and the files small; `pressure` then
+# leaves only 3.5 GB available. Do not run it on a machine in production.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -31,7 +35,8 @@ calm() {
     echo 1 >/proc/sys/vm/compact_memory
 }
 
-# Runs a recorder whose trace is $1. It ends with the command's exit status, and a command may fail: `timeout` ends some, and `grep` may find nothing. Without a trace, this script fails.
+# Runs a recorder whose trace is $1. It ends with the command's exit status, and a command may fail:
+# `timeout` ends some, and `grep` may find nothing. Without a trace, this script fails.
 recorded() {
     trace=$1
     shift
@@ -86,8 +91,9 @@ dd() {
     record dd sh -c 'dd if=/dev/zero of=zeros bs=16k count=2048 2>/dev/null && rm zeros'
 }
 
-# Real memory pressure: all but 3.5 GB is anonymous memory, the rest full of cached files, so that kswapd runs during the build and a stream of reads. The
-# program that holds the memory is the first that the kernel would kill.
+# Real memory pressure: all but 3.5 GB is anonymous memory, the rest full of cached files, so that
+# kswapd runs during the build and a stream of reads. The program that holds the memory is the first
+# that the kernel would kill.
 pressure() {
     prepare
     [ -f stream ] || command dd if=/dev/urandom of=stream bs=1M count=4096 status=none
@@ -124,8 +130,10 @@ C
     trap - EXIT INT TERM
 }
 
-# Records the trace $1 while the command in the other arguments runs, and keeps only that command's events. The time between them becomes computing time, so it runs at real-time priority.
-# A process's parent is determined from its first name, and two that start at once can be confused. So scripts are run by `dash`, by name, which no other process on the machine does.
+# Records the trace $1 while the command in the other arguments runs, and keeps only that command's
+# events. The time between them becomes computing time, so it runs at real-time priority. A
+# process's parent is determined from its first name, and two that start at once can be confused. So
+# scripts are run by `dash`, by name, which no other process on the machine does.
 record_task() {
     name=$1
     shift
@@ -150,7 +158,8 @@ find() {
     record_task find find linux-source-6.1/drivers/staging/media/atomisp -type f -exec grep -l 'this text is not there' {} +
 }
 
-# Compiles the 27 files without those for PowerPC and Ogg. The code with vector intrinsics is disabled, since its headers alone are longer than these files.
+# Compiles the 27 files without those for PowerPC and Ogg. The code with vector intrinsics is
+# disabled, since its headers alone are longer than these files.
 pmake() {
     [ -f flac/config.h ] || prepare
     objects=
@@ -234,7 +243,8 @@ kernel() {
     cd ..
 }
 
-# Extracts 868 files in 38 directories, 20 MB, from an archive in memory. It is extracted once before, so that the parent directories and the journal are cached.
+# Extracts 868 files in 38 directories, 20 MB, from an archive in memory. It is extracted once
+# before, so that the parent directories and the journal are cached.
 extract() {
     unpack_linux
     [ -f tree-part.tar.gz ] || tar -czf tree-part.tar.gz -C linux-source-6.1 kernel mm block init ipc

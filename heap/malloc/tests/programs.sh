@@ -3,14 +3,15 @@
 #
 #     heap/malloc/tests/programs.sh target/release/libbrickyard_malloc.so [PROGRAM...]
 #
-# Each program runs twice in an empty directory of the same name: without and with the library preloaded. Its output must
-# be identical, and it must exit with 0. Times and peak memory (of the largest process) are printed but not checked.
-# Before that, the dynamic loader's bindings of each program's malloc family are checked: all of them must go to the
-# preloaded library. Otherwise the check would prove nothing, and one allocator's blocks would reach the other's free.
+# Each program runs twice in an empty directory of the same name: without and with the library
+# preloaded. Its output must be identical, and it must exit with 0. Times and peak memory (of the
+# largest process) are printed but not checked. Before that, the dynamic loader's bindings of each
+# program's malloc family are checked: all of them must go to the preloaded library. Otherwise the
+# check would prove nothing, and one allocator's blocks would reach the other's free.
 #
-# Of the environment only variables BRICKYARD_* are passed to the programs. Missing programs are installed when this runs
-# as root and apt-get exists; those that cannot be installed are skipped, with the reason. Exit codes: 0 all passed, 1 a
-# program failed, 2 wrong usage.
+# Of the environment only variables BRICKYARD_* are passed to the programs. Missing programs are
+# installed when this runs as root and apt-get exists; those that cannot be installed are skipped,
+# with the reason. Exit codes: 0 all passed, 1 a program failed, 2 wrong usage.
 set -euo pipefail
 export LC_ALL=C PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH" # the system's programs first
 unset LD_PRELOAD
@@ -76,9 +77,9 @@ install_missing() {
     done
 }
 
-# astray EXECUTABLE: prints which of its malloc family is not bound to the library, from the loader's log.
-# An executable that is not position independent has its own PLT entry as the address of a function; that is accepted
-# if the entry itself is bound to the library.
+# astray EXECUTABLE: prints which of its malloc family is not bound to the library, from the
+# loader's log. An executable that is not position independent has its own PLT entry as the address
+# of a function; that is accepted if the entry itself is bound to the library.
 astray() {
     { grep -hsE "symbol .($family)'" "$scratch"/bindings.* || true; } | awk -v library="$library" -v executable="$1" '
         {
@@ -101,7 +102,8 @@ astray() {
         }'
 }
 
-# bound PROGRAM: fails unless each of its executables has its whole malloc family from the library; prints what has not.
+# bound PROGRAM: fails unless each of its executables has its whole malloc family from the library;
+# prints what has not.
 bound() {
     local executable strays failed=0
     while read -r executable; do
@@ -116,7 +118,8 @@ bound() {
     return $failed
 }
 
-# perform HOW PROGRAM [VARIABLE...]: runs it in an empty directory; leaves HOW.out, HOW.microseconds and HOW.peak (KiB).
+# perform HOW PROGRAM [VARIABLE...]: runs it in an empty directory; leaves HOW.out, HOW.microseconds
+# and HOW.peak (KiB).
 perform() {
     local how=$1 run begun=${EPOCHREALTIME/./} status=0 measured=()
     command_line "$2"
@@ -125,7 +128,8 @@ perform() {
     mkdir "$scratch/work"
     echo 0 >"$scratch/$how.peak"
     ! type -P time >/dev/null || measured=("$(type -P time)" --quiet -f %M -o "$scratch/$how.peak")
-    # In the background, so that this script handles a signal at once; `timeout` forwards it to the whole group.
+    # In the background, so that this script handles a signal at once; `timeout` forwards it to the
+    # whole group.
     (cd "$scratch/work" && exec timeout -k 5 "$limit" "${measured[@]}" \
         env -i PATH="$PATH" HOME="$scratch/work" LC_ALL=C TZ=UTC "${settings[@]}" "$@" "${run[@]}") \
         </dev/null >"$scratch/$how.out" 2>&1 &
@@ -185,7 +189,8 @@ trap cleaned EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# A copy: LD_PRELOAD splits at blanks and colons, and a build may replace the file while programs run.
+# A copy: LD_PRELOAD splits at blanks and colons, and a build may replace the file while programs
+# run.
 library=$scratch/$(basename "$1" | tr -c '[:alnum:]._\n-' _)
 cp -L "$1" "$library"
 readonly scratch library

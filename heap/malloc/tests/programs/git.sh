@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# git under the allocator: 300 commits on two branches, merges, an aggressive repack, a check, a clone, blame. Authors and
-# times are fixed, so the commit ids are the same on every run. Runs in an empty directory.
+# git under the allocator: 300 commits on two branches, merges, an aggressive repack, a check, a
+# clone, blame. Authors and times are fixed, so the commit ids are the same on every run. Runs in an
+# empty directory.
 set -euo pipefail
 
 export HOME=$PWD GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null LC_ALL=C TZ=UTC

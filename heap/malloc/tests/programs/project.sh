@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# A C compiler building a project under the allocator, with make and two jobs: 30 generated C files, a library of them and
-# a program, the program again with link-time optimisation, and a C++ program with templates. Runs the programs; prints
-# their output, and the digest of every file that compiler, assembler, ar and linker wrote. Runs in an empty directory.
+# A C compiler building a project under the allocator, with make and two jobs: 30 generated C files,
+# a library of them and a program, the program again with link-time optimisation, and a C++ program
+# with templates. Runs the programs; prints their output, and the digest of every file that
+# compiler, assembler, ar and linker wrote. Runs in an empty directory.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 export LC_ALL=C

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# redis-server under the allocator: redis-benchmark with pipelining, known keys, a snapshot by fork while clients write,
-# a rewritten log, and the same data after a reload and after a restart. Prints only what is the same on every run; the
-# server's log is server.log. Runs in an empty directory.
+# redis-server under the allocator: redis-benchmark with pipelining, known keys, a snapshot by fork
+# while clients write, a rewritten log, and the same data after a reload and after a restart. Prints
+# only what is the same on every run; the server's log is server.log. Runs in an empty directory.
 #
-# Debian links redis-server with libjemalloc.so.2 and calls `malloc`, `free` and `malloc_usable_size` by these names, so a
-# preloaded library does replace them. It does not replace `mallctl`, from which redis reads statistics: redis always
-# reports jemalloc as its allocator (mem_allocator), with the statistics of a jemalloc that serves nothing.
+# Debian links redis-server with libjemalloc.so.2 and calls `malloc`, `free` and
+# `malloc_usable_size` by these names, so a preloaded library does replace them. It does not replace
+# `mallctl`, from which redis reads statistics: redis always reports jemalloc as its allocator
+# (mem_allocator), with the statistics of a jemalloc that serves nothing.
 set -euo pipefail
 
 ask() { redis-cli -s redis.sock "$@"; }
@@ -44,7 +45,8 @@ until_done() { # until_done NAME STATUS: waits for the forked child, and prints 
     echo "$1: $(field persistence "$2")"
 }
 
-# Checks that the library replaced jemalloc: jemalloc then has almost nothing of what redis allocated.
+# Checks that the library replaced jemalloc: jemalloc then has almost nothing of what redis
+# allocated.
 replaced() {
     [ -n "${LD_PRELOAD:-}" ] || return 0
     local used by_jemalloc
