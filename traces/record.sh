@@ -40,8 +40,14 @@ calm() {
 recorded() {
     trace=$1
     shift
-    rm -f "$trace"
-    "$@" || [ -s "$trace" ] || { echo "record.sh: no $trace was recorded" >&2; exit 1; }
+    old=$trace.old
+    [ ! -e "$trace" ] || mv "$trace" "$old"
+    "$@" || [ -s "$trace" ] || {
+        [ ! -e "$old" ] || mv "$old" "$trace"
+        echo "record.sh: no $trace was recorded" >&2
+        exit 1
+    }
+    rm -f "$old"
 }
 
 # Records the trace $1 while the command in the other arguments runs, at high priority.

@@ -14,7 +14,8 @@ pub enum AllocError {
         /// The frames free there, reserves included.
         free: usize,
         /// The frames in caches of CPUs that this request could not drain. A hint. A request that
-        /// may sleep, on a platform with [`run_on`](crate::Platform::run_on), drains them all.
+        /// may sleep drains the caches of all CPUs that
+        /// [`run_on`](crate::Platform::run_on) reaches.
         cached: usize,
     },
     /// Enough memory is free, but in pieces that are too small.

@@ -160,7 +160,7 @@ fn requests_go_from_the_last_zone_of_a_kind_to_the_first_and_on_to_lower_kinds()
         }
     }
     assert_eq!(order, [Some(192), Some(64), Some(0)]);
-    assert_eq!(nodes.alloc(0, &UNMOVABLE), Err(exhausted(0)));
+    assert_eq!(nodes.alloc(0, &UNMOVABLE), Err(exhausted(0, 0)));
     assert_eq!(zones[3].free_frames(), 64);
 }
 

@@ -567,7 +567,7 @@ fn nothing_is_set_aside_for_other_requests() {
     let held = take_all(&zone, Mobility::Movable);
     assert!(!held.is_empty());
     let failed = zone.alloc(&request(1, Mobility::Unmovable).atomic());
-    assert_eq!(failed, Err(exhausted(0)));
+    assert_eq!(failed, Err(exhausted(0, 0)));
     assert_eq!(set_aside(&zone), 0);
 }
 

@@ -198,7 +198,7 @@ fn an_interrupt_locks_no_magazine_even_when_the_store_is_empty() {
     zone.platform().set_interrupt(true);
     let inside = MOVABLE.in_context(Context::Interrupt);
     let (_, magazine_holds, refused) = holds(|| zone.alloc(&inside));
-    assert_eq!((magazine_holds, refused), (0, Err(exhausted(0))));
+    assert_eq!((magazine_holds, refused), (0, Err(exhausted(0, 1))));
     assert_eq!(zone.cached_frames(), 1);
 }
 
@@ -439,7 +439,7 @@ fn order_0_succeeds_though_the_last_frame_is_of_another_type_and_in_another_maga
     zone.platform().switch_to(0);
     assert_eq!((zone.free_frames(), zone.cached_frames()), (0, 1));
     assert_eq!(zone.alloc(&UNMOVABLE), Ok(held[7]));
-    assert_eq!(zone.alloc(&UNMOVABLE), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&UNMOVABLE), Err(exhausted(0, 0)));
     assert_eq!(zone.platform().interruptions(), 0);
     sound(&zone);
 }

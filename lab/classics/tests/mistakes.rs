@@ -60,7 +60,7 @@ where
     // The zone can be locked, and still works.
     let rest = take_all(&zone, Mobility::Movable);
     assert_eq!(rest.len(), 9);
-    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0, 0)));
     sound(&zone);
     for held in rest {
         free(&zone, held, 0);
@@ -107,7 +107,7 @@ fn the_zone_lock_is_released_when_a_refill_finds_nothing_at_all() {
             ..small(10)
         };
         let zone: Parts<NoGrouping, Lists<Exclusive>> = support::empty(&plan, Cpus::new());
-        assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+        assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0, 0)));
         assert_no_lock_held();
         assert_eq!(zone.add(plan.span), Ok(10));
         assert!(zone.alloc(&MOVABLE).is_ok());
@@ -410,9 +410,9 @@ fn a_failed_request_changes_nothing<Z: LabZone>(zone: &Z) {
     let before = seen(zone);
     for mobility in Mobility::ALL {
         for order in [0, 1, 4] {
-            assert_eq!(zone.alloc(&request(order, mobility)), Err(exhausted(0)));
+            assert_eq!(zone.alloc(&request(order, mobility)), Err(exhausted(0, 0)));
             let atomic = request(order, mobility).atomic();
-            assert_eq!(zone.alloc(&atomic), Err(exhausted(0)));
+            assert_eq!(zone.alloc(&atomic), Err(exhausted(0, 0)));
             assert_eq!(seen(zone), before);
         }
     }

@@ -421,7 +421,7 @@ fn min_free_kbytes_of_any_size_is_taken() {
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::new(&node);
     nodes.set_min_free_kbytes(usize::MAX, 4096);
-    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(256)));
+    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(256, 0)));
 }
 
 // ---- the reserves of lower zones ----
@@ -539,7 +539,7 @@ fn what_is_set_aside_is_given_back_when_no_node_has_anything_else() {
         assert!(nodes.alloc(0, &MOVABLE).is_ok());
         assert_eq!(blocks_of(&near[0], MigrateType::HighAtomic), 0);
     }
-    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(0)));
+    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(0, 0)));
 }
 
 /// Every second frame of the block set aside is in use, so that it has no larger free block; all
@@ -659,7 +659,10 @@ fn a_batch_that_no_zone_can_serve_comes_one_by_one() {
     assert_eq!(distinct.len(), 150);
     // As many as there are, and then the error.
     assert_eq!(nodes.alloc_bulk(0, &MOVABLE, &mut out), Ok(42));
-    assert_eq!(nodes.alloc_bulk(0, &MOVABLE, &mut out), Err(exhausted(0)));
+    assert_eq!(
+        nodes.alloc_bulk(0, &MOVABLE, &mut out),
+        Err(exhausted(0, 0))
+    );
     assert_eq!(nodes.alloc_bulk(0, &MOVABLE, &mut []), Ok(0));
 }
 
@@ -694,7 +697,7 @@ fn full_memory_is_exhausted_whatever_the_order() {
     while nodes.alloc(0, &MOVABLE).is_ok() {}
     for order in 0..=7 {
         let asked = request(order, Mobility::Unmovable);
-        assert_eq!(nodes.alloc(0, &asked), Err(exhausted(0)));
+        assert_eq!(nodes.alloc(0, &asked), Err(exhausted(0, 0)));
     }
 }
 
@@ -704,7 +707,7 @@ fn memory_behind_a_mark_is_exhausted_and_counted() {
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::new(&node);
     while nodes.alloc(0, &MOVABLE).is_ok() {}
-    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(16)));
+    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(16, 0)));
 }
 
 /// Frees every second frame in use.
@@ -752,7 +755,7 @@ fn too_few_frames_in_few_pieces_are_exhausted() {
     free(&zones[0], frame(80), 0);
     let node = [Node::new(0, &zones)];
     let why = Nodes::new(&node).alloc(0, &request(6, Mobility::Unmovable));
-    assert_eq!(why, Err(exhausted(2)));
+    assert_eq!(why, Err(exhausted(2, 0)));
 }
 
 #[test]
@@ -840,7 +843,7 @@ fn the_highest_order_is_that_of_the_zones_that_may_serve() {
 fn a_request_that_no_zone_may_serve_is_exhausted() {
     let zones = [zone(ZoneKind::Movable, 0, 64)];
     let node = [Node::new(0, &zones)];
-    assert_eq!(Nodes::new(&node).alloc(0, &UNMOVABLE), Err(exhausted(0)));
+    assert_eq!(Nodes::new(&node).alloc(0, &UNMOVABLE), Err(exhausted(0, 0)));
     assert_eq!(zones[0].free_frames(), 64);
 }
 

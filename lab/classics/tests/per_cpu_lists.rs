@@ -354,7 +354,7 @@ fn order_0_succeeds_though_the_last_frame_is_in_another_cpus_list() {
     let zone: Plain = last_frame_elsewhere(cpus);
     assert!(zone.alloc(&UNMOVABLE).is_ok());
     assert_eq!(cpus.interruptions(), 1);
-    assert_eq!(zone.alloc(&UNMOVABLE), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&UNMOVABLE), Err(exhausted(0, 0)));
     sound(&zone);
 }
 
@@ -372,7 +372,7 @@ fn order_0_fails_only_where_the_platform_cannot_reach_the_frame() {
     let cpus = Cpus::new();
     let zone: Plain = last_frame_elsewhere(cpus);
     cpus.put_others_out_of_reach();
-    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0, 1)));
     assert_eq!(zone.cached_frames(), 1);
     cpus.switch_to(3);
     assert!(zone.alloc(&MOVABLE).is_ok());
@@ -398,7 +398,7 @@ fn a_request_in_an_interrupt_enters_no_other_cpus_slot() {
     let zone: SharedSlots = last_frame_elsewhere(cpus);
     cpus.set_interrupt(true);
     let inside = MOVABLE.in_context(Context::Interrupt);
-    assert_eq!(zone.alloc(&inside), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&inside), Err(exhausted(0, 1)));
     assert_eq!(zone.cached_frames(), 1);
 }
 
@@ -421,7 +421,7 @@ fn an_atomic_request_interrupts_no_cpu() {
     // It may hold a lock that the other CPU waits for with interrupts masked.
     let cpus = Cpus::new();
     let zone: Plain = last_frame_elsewhere(cpus);
-    assert_eq!(zone.alloc(&MOVABLE.atomic()), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&MOVABLE.atomic()), Err(exhausted(0, 1)));
     assert_eq!(cpus.interruptions(), 0);
     // It may lock a shared slot.
     let zone: SharedSlots = last_frame_elsewhere(cpus);

@@ -623,7 +623,7 @@ fn a_front_keeps_the_frames_that_a_bad_free_named() {
     held.sort();
     held.dedup();
     assert_eq!(held.len(), 64);
-    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0, 0)));
 }
 
 #[test]

@@ -233,7 +233,7 @@ impl Line {
     fn value(&self, value: f64) -> String {
         let decimals = self.decimals;
         let least = 0.1_f64.powi(decimals as i32);
-        if self.kind == SampleKind::Timed && (0.0..least / 2.0).contains(&value) {
+        if self.kind == SampleKind::Timed && (0.0..=least / 2.0).contains(&value) {
             return format!("< {least:.decimals$}");
         }
         format!("{value:.decimals$}")

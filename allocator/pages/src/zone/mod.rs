@@ -196,12 +196,13 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     /// Returns true if the zone would stay above the mark.
     fn admits(&self, request: &Request, mark: Mark) -> bool {
-        self.room(request, mark) >= request.order.frames()
+        self.room(request, mark, 0) >= request.order.frames()
     }
 
     /// Returns how many frames may leave the store while the zone stays above the mark: what is
-    /// free there, less the floor for `request` ([`Watermarks::floor`]).
-    fn room(&self, request: &Request, mark: Mark) -> usize {
+    /// free there, less the floor for `request` ([`Watermarks::floor`]). It is exact if it is less
+    /// than `wanted`, or than the request may fetch.
+    fn room(&self, request: &Request, mark: Mark, wanted: usize) -> usize {
         let floor = self.watermarks.floor(request, mark);
         if floor == 0 {
             // If nothing is held back, all that is free is available, and the store knows better
@@ -214,7 +215,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         let enough = self
             .stash
             .most_fetched(self.store())
-            .max(request.order.frames());
+            .max(request.order.frames())
+            .max(wanted);
         match quick >= enough {
             true => quick,
             false => self.store().free_frames().saturating_sub(floor),
@@ -566,7 +568,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         if mark != Mark::First && !self.admits(request, mark) {
             return None;
         }
-        self.take(request, move || self.room(request, mark))
+        self.take(request, move || self.room(request, mark, 0))
     }
 
     fn alloc_drained(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
@@ -579,8 +581,9 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
 
     fn alloc_batch(&self, request: &Request, out: &mut [Frame]) -> usize {
         let floor = self.watermarks.floor(request, Mark::Low);
-        match self.free_frames() > floor.saturating_add(out.len()) {
-            true => self.take_many(request, out, || self.room(request, Mark::Low)),
+        let wanted = out.len();
+        match self.free_frames() > floor.saturating_add(wanted) {
+            true => self.take_many(request, out, || self.room(request, Mark::Low, wanted)),
             false => 0,
         }
     }

@@ -78,7 +78,7 @@ fn the_only_free_group_is_found_wherever_it_is() {
             for mobility in Mobility::ALL {
                 assert_eq!(zone.alloc(&request(order, mobility)), Ok(at), "{order}");
                 let more = zone.alloc(&request(order, mobility));
-                assert_eq!(more, Err(exhausted(0)));
+                assert_eq!(more, Err(exhausted(0, 0)));
                 free(&zone, at, order);
             }
             assert_eq!(zone.alloc(&request(order, Mobility::Movable)), Ok(at));
@@ -268,7 +268,7 @@ fn a_limit_behind_the_zone_is_none() {
         let at = zone.alloc(&wanted).unwrap();
         assert_eq!(at.number() / BLOCK, 7);
         take_all(&zone, Mobility::Movable);
-        assert_eq!(zone.alloc(&wanted), Err(exhausted(0)));
+        assert_eq!(zone.alloc(&wanted), Err(exhausted(0, 0)));
     }
 }
 

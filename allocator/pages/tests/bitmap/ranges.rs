@@ -153,7 +153,7 @@ fn a_range_of_odd_alignment_becomes_the_fewest_aligned_blocks() {
     sound(&zone);
     assert_eq!(zone.remove(plan.span), Ok(1000));
     assert_eq!(zone.managed_frames(), 0);
-    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0, 0)));
     sound(&zone);
 }
 

@@ -180,7 +180,7 @@ fn the_only_free_frame_is_found_wherever_it_is_and_whatever_its_block_is_for() {
             free(&zone, frame(at), 0);
             for wanted in Mobility::ALL {
                 assert_eq!(zone.alloc(&Request::page(wanted)), Ok(frame(at)));
-                assert_eq!(zone.alloc(&Request::page(wanted)), Err(exhausted(0)));
+                assert_eq!(zone.alloc(&Request::page(wanted)), Err(exhausted(0, 0)));
                 free(&zone, frame(at), 0);
             }
             assert_eq!(zone.alloc(&MOVABLE), Ok(frame(at)));
@@ -205,7 +205,7 @@ fn the_only_run_is_found_among_single_frames_all_over_memory() {
             index: None,
         };
         let expected = if Order::new(order).frames() > free_now {
-            exhausted(free_now)
+            exhausted(free_now, 0)
         } else {
             fragmented
         };

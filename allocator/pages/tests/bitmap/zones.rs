@@ -248,7 +248,7 @@ fn a_failure_tells_full_from_fragmented() {
     assert_eq!(refused(1), fragmented(1));
     assert_eq!(refused(8), fragmented(8));
     // 512 frames cannot be had of 300 in any arrangement.
-    assert_eq!(refused(9), Err(exhausted(300)));
+    assert_eq!(refused(9), Err(exhausted(300, 0)));
     // All in single frames: 1000 - (1000 + 300000 / 256) / 300 = 993.
     assert_eq!(zone.free_counts().fragmentation_index(Order::new(8)), 993);
 }
@@ -289,7 +289,7 @@ fn a_node_keeps_a_zone_of_this_store_above_its_marks() {
         ordinary += 1;
     }
     assert_eq!((ordinary, zones[0].free_frames()), (2048 - 100, 100));
-    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(100)));
+    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(100, 0)));
     assert!(nodes.alloc(0, &MOVABLE.atomic()).is_ok());
     assert!(nodes.check().is_ok());
 }

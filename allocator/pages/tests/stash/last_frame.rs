@@ -31,7 +31,7 @@ fn the_last_frame_is_found_in_another_cpus_stash_by_visiting_it() {
                 cpus.switch_to(0);
                 assert_eq!(zone.alloc(&page), Ok(last));
                 assert_eq!(cpus.interruptions(), 0);
-                assert_eq!(zone.alloc(&page), Err(exhausted(0)));
+                assert_eq!(zone.alloc(&page), Err(exhausted(0, 0)));
                 sound(&zone);
             }
         }
@@ -48,7 +48,7 @@ fn the_last_frame_is_found_in_another_cpus_stash_by_running_there() {
             assert_eq!(zone.alloc(&Request::page(wanted)), Ok(last));
             assert_eq!(cpus.interruptions(), 1);
             // A CPU that holds nothing is left in peace.
-            assert_eq!(zone.alloc(&Request::page(wanted)), Err(exhausted(0)));
+            assert_eq!(zone.alloc(&Request::page(wanted)), Err(exhausted(0, 0)));
             assert_eq!(cpus.interruptions(), 1);
             sound(&zone);
         }
@@ -252,7 +252,7 @@ fn cached_frames_are_served_below_the_mark_and_frames_of_the_store_are_not() {
         assert_eq!(zones[0].cached_frames(), left);
     }
     assert_eq!(zones[0].free_frames(), free_before);
-    let refused = Err(exhausted(free_before));
+    let refused = Err(exhausted(free_before, 0));
     assert_eq!(nodes.alloc(0, &MOVABLE), refused);
     assert_eq!(nodes.alloc(0, &UNMOVABLE), refused);
     assert!(nodes.alloc(0, &request(1, Mobility::Movable)).is_err());
@@ -341,6 +341,20 @@ fn a_batch_stops_at_the_mark_however_small_that_is() {
             "batches of {batch}"
         );
     }
+}
+
+/// The count that is read without a walk may be tens of thousands of frames too low.
+#[test]
+fn a_batch_that_passes_the_mark_comes_at_once() {
+    let zone = zone_on::<Exclusive>(1 << 18, Cpus::new());
+    let (min, low, high) = (178_000, 178_000, 178_000);
+    let marks = Marks { min, low, high };
+    zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
+    let mut out = vec![Frame::new(0); 60_000];
+    assert_eq!(zone.alloc_batch(&MOVABLE, &mut out), 60_000);
+    // Of the rest, no whole batch passes the mark.
+    assert_eq!(zone.alloc_batch(&MOVABLE, &mut out), 0);
+    assert_eq!(zone.free_frames(), (1 << 18) - 60_000);
 }
 
 /// Nothing can be moved.

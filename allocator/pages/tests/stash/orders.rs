@@ -95,7 +95,7 @@ fn the_last_page_blocks_of_a_zone_are_all_to_be_had() {
         let huge = request(9, Mobility::Movable);
         let held: Vec<_> = core::iter::from_fn(|| zone.alloc(&huge).ok()).collect();
         assert_eq!(held.len(), blocks);
-        assert_eq!(zone.alloc(&huge), Err(exhausted(0)));
+        assert_eq!(zone.alloc(&huge), Err(exhausted(0, 0)));
         for at in held {
             free(&zone, at, 9);
         }
@@ -196,7 +196,7 @@ fn a_batch_gets_what_lies_in_every_stash_too() {
     cpus.switch_to(0);
     let mut frames = vec![Frame::new(0); 2048];
     assert_eq!(zone.alloc_bulk(&MOVABLE, &mut frames), Ok(there));
-    assert_eq!(zone.alloc_bulk(&MOVABLE, &mut frames), Err(exhausted(0)));
+    assert_eq!(zone.alloc_bulk(&MOVABLE, &mut frames), Err(exhausted(0, 0)));
     sound(&zone);
 }
 

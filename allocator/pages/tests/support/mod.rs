@@ -375,7 +375,7 @@ pub(crate) fn sound<Z: AnyZone>(zone: &Z) -> Census {
     census.expect("every invariant")
 }
 
-/// Memory was lacking: so much was free, and nothing in caches.
-pub(crate) const fn exhausted(free: usize) -> AllocError {
-    AllocError::Exhausted { free, cached: 0 }
+/// Memory was lacking: so much was free, and so much in caches.
+pub(crate) const fn exhausted(free: usize, cached: usize) -> AllocError {
+    AllocError::Exhausted { free, cached }
 }

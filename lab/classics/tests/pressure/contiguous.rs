@@ -255,6 +255,6 @@ fn offline_reaches_frames_in_caches() {
     assert!(zone.cached_frames() > 0);
     assert_eq!(offline(&zone, range(0, 512), &NoHooks), Ok(512));
     assert_eq!((zone.managed_frames(), zone.free_frames()), (0, 0));
-    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0, 0)));
     sound(&zone);
 }

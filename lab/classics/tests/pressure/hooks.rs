@@ -239,13 +239,13 @@ fn reclaimed_for(order: u8, freed: usize, really: usize) -> (Result<Frame, Alloc
 
 #[test]
 fn reclaim_that_frees_nothing_is_called_once() {
-    assert_eq!(reclaimed_for(0, 0, 0), (Err(exhausted(0)), 1));
+    assert_eq!(reclaimed_for(0, 0, 0), (Err(exhausted(0, 0)), 1));
 }
 
 #[test]
 fn reclaim_that_only_reports_freed_pages_is_called_16_times() {
-    assert_eq!(reclaimed_for(0, 1, 0), (Err(exhausted(0)), 16));
-    assert_eq!(reclaimed_for(3, 1, 0), (Err(exhausted(0)), 16));
+    assert_eq!(reclaimed_for(0, 1, 0), (Err(exhausted(0, 0)), 16));
+    assert_eq!(reclaimed_for(3, 1, 0), (Err(exhausted(0, 0)), 16));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn reclaim_is_called_until_the_request_is_served_and_no_more() {
     assert_eq!(reclaimed_for(3, 1, 1), (Ok(frame(0)), 8));
     // A block of 32 would need 32 calls.
     let (answer, calls) = reclaimed_for(5, 1, 1);
-    assert_eq!(answer, Err(exhausted(16)));
+    assert_eq!(answer, Err(exhausted(16, 0)));
     assert_eq!(calls, 16);
 }
 
