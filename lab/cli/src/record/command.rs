@@ -58,7 +58,7 @@ impl Command {
     }
 }
 
-/// A command that was started.
+/// A command that was started. It may be dropped while it runs, on errors too, and then says so.
 #[derive(Debug)]
 pub(super) struct Running {
     child: Child,
@@ -100,6 +100,14 @@ impl Running {
         // The child has not been waited for, so its process ID cannot have been reused.
         kill_process(Pid::from_child(&self.child), signal).context("cannot end the command")?;
         self.wait(at_most, stop)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            eprintln!("the command has not ended; it is left running");
+        }
     }
 }
 

@@ -145,7 +145,10 @@ impl Record {
         };
         let start = session.side(&host, "start")?;
         writer.start(&start.states)?;
-        let mut running = command.as_ref().map(Command::start).transpose()?;
+        let mut running = match &command {
+            Some(command) if session.received.count() == 0 => Some(command.start()?),
+            _ => None,
+        };
         let deadline = Deadline::after(seconds);
         let ended = session.watch(running.as_mut(), deadline)?;
         let mut status = session.end_command(running.as_mut(), ended)?;
@@ -178,17 +181,16 @@ impl Record {
         if let (Ended::DiskFull, Some(running)) = (ended, &mut running) {
             // The command was not signalled, and may take the time that it was given.
             status = running.wait(deadline.left(), &|| received.count() > 0)?;
-            by_itself = status.is_some();
-            if !by_itself && deadline.is_over() {
+            by_itself = status.is_some() && received.count() == 0;
+            if status.is_none() && received.count() > 0 {
+                // The terminal sent the signal to the command too.
+                status = running.wait(INT_GRACE, &|| received.count() > 1)?;
+            } else if status.is_none() && deadline.is_over() {
                 status = running.end(Signal::TERM, END_GRACE, &|| received.count() > 0)?;
             }
         }
-        match status {
-            Some(status) if !status.success() => eprintln!("{}", how(status)),
-            None if running.is_some() => {
-                eprintln!("the command has not ended; it is left running");
-            }
-            _ => {}
+        if let Some(status) = status.filter(|status| !status.success()) {
+            eprintln!("{}", how(status));
         }
         Ok(status.filter(|_| by_itself).map_or(0, exit_code))
     }
