@@ -192,6 +192,18 @@ fn what_cannot_be_written_has_its_reason_once() {
     assert!(!other.contains("unfinished"), "{other}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_as_the_system_tells_it() {
+    let mut writer = Writer::create(Path::new("/dev/full")).unwrap();
+    writer.events(&[], &[]).unwrap();
+    let error = writer.finish(&Header::default()).unwrap_err();
+    assert_eq!(
+        whole(&error),
+        "cannot write /dev/full: No space left on device (os error 28)"
+    );
+}
+
 #[cfg(unix)]
 #[test]
 fn a_link_stays_a_link() {

@@ -58,14 +58,15 @@ impl Sink {
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Temporary(file) => file.write(bytes),
+            // Not through `NamedTempFile`, whose errors show the temporary name.
+            Self::Temporary(file) => file.as_file_mut().write(bytes),
             Self::Direct(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Temporary(file) => file.flush(),
+            Self::Temporary(file) => file.as_file_mut().flush(),
             Self::Direct(file) => file.flush(),
         }
     }
@@ -139,10 +140,10 @@ impl Writer {
             return Err(io_error(&path, source));
         }
         let sink = Sink::open(&path).map_err(|source| io_error(&path, source))?;
-        let properties = properties().map_err(|why| parquet_error(&path, &why))?;
-        let schema = schema().map_err(|why| parquet_error(&path, &why))?;
+        let properties = properties().map_err(|why| parquet_error(&path, why))?;
+        let schema = schema().map_err(|why| parquet_error(&path, why))?;
         let out = SerializedFileWriter::new(BufWriter::new(sink), schema, Arc::new(properties))
-            .map_err(|why| parquet_error(&path, &why))?;
+            .map_err(|why| parquet_error(&path, why))?;
         Ok(Self {
             path,
             out,
@@ -229,7 +230,7 @@ impl Writer {
         for pair in metadata::to_pairs(header) {
             out.append_key_value_metadata(pair);
         }
-        let sink = out.into_inner().map_err(|why| parquet_error(&path, &why))?;
+        let sink = out.into_inner().map_err(|why| parquet_error(&path, why))?;
         let sink = sink
             .into_inner()
             .map_err(|error| io_error(&path, error.into_error()))?;
@@ -267,7 +268,7 @@ impl Writer {
             return Ok(());
         }
         write_group(&mut self.out, &self.rows, &self.names)
-            .map_err(|why| parquet_error(&self.path, &why))?;
+            .map_err(|why| parquet_error(&self.path, why))?;
         match &mut self.rows {
             Rows::Runs(_, runs) => runs.clear(),
             Rows::Events(events) => events.clear(),
@@ -289,8 +290,14 @@ fn io_error(path: &Path, source: io::Error) -> WriteError {
     WriteError::Io { path, source }
 }
 
-fn parquet_error(path: &Path, why: &ParquetError) -> WriteError {
+fn parquet_error(path: &Path, why: ParquetError) -> WriteError {
+    let why = match why {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(source) => return io_error(path, *source),
+            Err(inner) => inner.to_string(),
+        },
+        other => other.to_string(),
+    };
     let path = path.display().to_string();
-    let why = why.to_string();
     WriteError::Parquet { path, why }
 }
