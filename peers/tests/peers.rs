@@ -76,3 +76,31 @@ fn the_error_of_an_unknown_name_lists_the_known_ones() {
         assert!(said.contains(known), "{said}");
     }
 }
+
+#[test]
+fn each_row_names_its_best_peer() {
+    let out = Command::new(env!("CARGO_BIN_EXE_brickyard-peers"))
+        .args(["bench", "pagealloc", "--peers", "--samples", "1"])
+        .args(["--sample-us", "20", "--memory", "64M", "--max-batch", "2"])
+        .args(["--orders", "0,9", "--threads", "1"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    let text = String::from_utf8(out.stdout).unwrap();
+    let (table, best) = text
+        .split_once("\nThe best peer of each row, and its time divided by that of brickyard:\n")
+        .unwrap_or_else(|| panic!("{text}"));
+    for peer in PEERS {
+        assert!(table.contains(peer), "{table}");
+    }
+    let rows: Vec<&str> = best.lines().collect();
+    assert_eq!(rows.len(), 12 + 1, "{best}");
+    for row in &rows[..12] {
+        assert!(PEERS.iter().any(|peer| row.contains(peer)), "{row}");
+    }
+    assert!(
+        rows[12].contains("of 12 rows; the least ratio is"),
+        "{best}"
+    );
+}

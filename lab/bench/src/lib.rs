@@ -8,6 +8,7 @@
 //! | [`subject`] | what the measured loops allocate from, as two traits |
 //! | `design.rs`, [`yardstick`], [`peer`] | the implementations: our designs, two yardsticks, other people's crates |
 //! | [`contestant`] | any of these by its name |
+//! | [`best_peer`] | the best peer of each row |
 //! | [`conditions`] | what `pagealloc` builds for a contestant, and its turn there |
 //! | [`zone2007`] | what `locks` builds for a column |
 //! | [`machine`], [`choice`] | the machine that a configuration is built on, and its options by name |
@@ -26,6 +27,7 @@
 
 pub mod aim9;
 pub mod batch;
+pub mod best_peer;
 pub mod bursts;
 mod callgrind;
 pub mod choice;

@@ -81,6 +81,16 @@ impl Output {
         self.to.check()
     }
 
+    /// As [`Output::emit`], with `more` below a table. Other formats do not have it.
+    pub(crate) fn emit_with(
+        &self,
+        results: &Results,
+        label: &dyn Fn(&str, &str) -> String,
+        more: &str,
+    ) -> anyhow::Result<()> {
+        self.emit_against(Against::First, results, label, more)
+    }
+
     /// Prints `results`, each column compared with the first. `label` makes a line's label from its
     /// workload and metric. If the file cannot be written, the results are printed instead, so that
     /// nothing measured is lost.
@@ -89,7 +99,7 @@ impl Output {
         results: &Results,
         label: &dyn Fn(&str, &str) -> String,
     ) -> anyhow::Result<()> {
-        self.emit_against(Against::First, results, label)
+        self.emit_with(results, label, "")
     }
 
     /// Does the same, each column compared with the one before it.
@@ -98,7 +108,7 @@ impl Output {
         results: &Results,
         label: &dyn Fn(&str, &str) -> String,
     ) -> anyhow::Result<()> {
-        self.emit_against(Against::Before, results, label)
+        self.emit_against(Against::Before, results, label, "")
     }
 
     fn emit_against(
@@ -106,6 +116,7 @@ impl Output {
         against: Against,
         results: &Results,
         label: &dyn Fn(&str, &str) -> String,
+        more: &str,
     ) -> anyhow::Result<()> {
         let format: Format = self.to.format.parse()?;
         let options = TableOptions {
@@ -120,7 +131,13 @@ impl Output {
             label,
             ..TableOptions::default()
         };
-        let failed = self.to.put(&|out| write(results, format, &options, out))?;
+        let failed = self.to.put(&|out| {
+            write(results, format, &options, &mut *out)?;
+            match format {
+                Format::Table => out.write_all(more.as_bytes()),
+                _ => Ok(()),
+            }
+        })?;
         if let Some(warning) = noise_warning(results) {
             eprintln!("{warning}");
         }

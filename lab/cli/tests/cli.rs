@@ -98,7 +98,7 @@ fn help_lists_every_command_and_option() {
 
 #[test]
 fn wrong_usage_ends_with_2_and_names_the_fix() {
-    let cases: [(&[&str], &str); 18] = [
+    let cases: [(&[&str], &str); 19] = [
         (&["bench", "pagealloc", "--config", "nonesuch"], "vanilla"),
         (
             &["bench", "pagealloc", "--config", "nonesuch"],
@@ -112,6 +112,7 @@ fn wrong_usage_ends_with_2_and_names_the_fix() {
             &["bench", "pagealloc", "--goals", "--orders", "0"],
             "cannot be used with",
         ),
+        (&["bench", "pagealloc", "--peers"], "in the folder `peers`"),
         (&["bench", "scarce", "--config", "nonesuch"], "vanilla"),
         (&["bench", "scarce", "--memory", "1M"], "give at least 16M"),
         (&["bench", "scarce", "--memory", "1G,1024M"], "twice"),

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use anyhow::bail;
 use brickyard::Mobility;
+use brickyard_bench::best_peer::{best_peers, text};
 use brickyard_bench::choice::Choice;
 use brickyard_bench::conditions::Conditions;
 use brickyard_bench::contestant::Contestant;
@@ -32,8 +33,14 @@ pub(crate) struct PageAlloc {
     /// What is compared; the first is the baseline. Configurations (see `brickyard configs`), and
     /// two yardsticks: `fetch-add`, whose allocation is one uncontended atomic fetch-add and whose
     /// free is nothing, and `array-stack`, a bare stack of frame numbers without a lock.
-    #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
+    #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES",
+        default_value_if("peers", "true", "brickyard"))]
     config: Vec<String>,
+    /// Also measure every peer, another project's allocator. Below the table, each row then has the
+    /// best of them and how it compares with the baseline. Only `brickyard-peers` has peers, see
+    /// the folder `peers`.
+    #[arg(long)]
+    peers: bool,
     /// Measure the rows that the default configuration has goals for, instead of all combinations
     /// of the other options.
     #[arg(long, conflicts_with_all = ["orders", "max_batch", "threads", "api", "free", "fill", "slots"])]
@@ -92,7 +99,7 @@ pub(crate) struct PageAlloc {
 
 impl PageAlloc {
     pub(crate) fn run(&self, peers: &[&'static dyn Peer]) -> anyhow::Result<()> {
-        let contestants = Contestant::named(&self.config, peers)
+        let contestants = Contestant::named(&self.columns(peers)?, peers)
             .map_err(|why| Misuse::new(format!("--config: {why}")))?;
         self.validate()?;
         if self.instructions {
@@ -116,7 +123,25 @@ impl PageAlloc {
         if results.rows().is_empty() {
             bail!("no batch could be allocated; give more --memory, less --fill or lower --orders");
         }
-        self.emit(&results)
+        self.emit(&results, peers)
+    }
+
+    /// Returns the names of all columns.
+    fn columns(&self, peers: &[&'static dyn Peer]) -> Result<Vec<String>, Misuse> {
+        let mut names = self.config.clone();
+        if self.peers {
+            if peers.is_empty() {
+                let why = "--peers: this program has none; run `cargo run --release -- bench \
+                           pagealloc --peers` in the folder `peers`";
+                return Err(Misuse::new(why));
+            }
+            for peer in peers {
+                if !names.iter().any(|name| name == peer.name()) {
+                    names.push(peer.name().to_owned());
+                }
+            }
+        }
+        Ok(names)
     }
 
     /// Counts instructions instead.
@@ -132,15 +157,20 @@ impl PageAlloc {
             conditions: self.conditions(),
         };
         match measurement.count(&progress::Steps::new())? {
-            Some(results) => self.emit(&results),
+            Some(results) => self.emit(&results, &[]),
             None => Ok(()),
         }
     }
 
-    fn emit(&self, results: &Results) -> anyhow::Result<()> {
-        self.output.emit(results, &|workload, metric| {
-            workload.replacen("batch", metric, 1)
-        })
+    fn emit(&self, results: &Results, peers: &[&'static dyn Peer]) -> anyhow::Result<()> {
+        let peers: Vec<&str> = peers.iter().map(|peer| peer.name()).collect();
+        let first = self.config[0].as_str();
+        let label = |workload: &str, metric: &str| workload.replacen("batch", metric, 1);
+        let best = match peers.contains(&first) {
+            true => String::new(),
+            false => text(first, &best_peers(results, first, &peers, &label)),
+        };
+        self.output.emit_with(results, &label, &best)
     }
 
     const fn conditions(&self) -> Conditions {
