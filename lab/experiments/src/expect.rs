@@ -5,15 +5,16 @@
 //! [`EXACT_PERCENT`] allows for a change that only moves accesses, not for one that does other
 //! work: **when an allocator, a lock policy or a workload is changed on purpose, the record is made
 //! anew**, in the same commit. A cell with missing rows is reported, and one whose series have too
-//! many or too few points. Timed values differ from host to host: there the speedup over the
-//! table's baseline is compared, and may differ by [`TIMED_TIMES`]; if the samples of either run
+//! many or too few points. Timed values differ from host to host, and even their ratios from
+//! one model of CPU to another. So they are compared only if both runs were timed on one model: the
+//! speedup over the table's baseline may differ by [`TIMED_TIMES`]. If the samples of either run
 //! scatter so much that the interval of the speedup spans more than [`SCATTER_TIMES`], the figure
 //! is skipped.
 //!
 //! A comparison that compares nothing is a difference too, so that it cannot pass by mistake.
 
 use core::fmt;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use crate::data::{Data, Key};
@@ -45,7 +46,8 @@ pub struct Expected {
 pub struct Differences {
     /// Simulated and replayed figures. Those that are not of the same runs are skipped.
     pub exact: Tally,
-    /// Speedups of timed figures. Those whose samples scatter too much are skipped.
+    /// Speedups of timed figures. Those whose samples scatter too much are skipped, and all if the
+    /// runs were timed on other models of CPU.
     pub timed: Tally,
     /// One line for each figure that is off and each cell with missing rows, or why nothing was
     /// compared.
@@ -102,6 +104,7 @@ impl Expected {
     #[must_use]
     pub fn differences(&self, found: &Data) -> Differences {
         let common = Common::of(self.data.cells(), found.cells());
+        let same_cpu = timed_on(self.data.cells()) == timed_on(found.cells());
         let mut differences = Differences {
             lines: common.lines(),
             ..Differences::default()
@@ -111,18 +114,27 @@ impl Expected {
         for document in &documents::all() {
             for (place, figure) in figures(document) {
                 let outcome = outcome(figure, (&expected, &old), (&found, &new));
-                if let Some((kind, outcome)) = outcome {
+                if let Some((kind, mut outcome)) = outcome {
+                    if kind == Method::Timed && !same_cpu {
+                        outcome = Outcome::Skipped;
+                    }
                     differences.count(kind, &place, outcome);
                 }
             }
         }
         if differences.compared() == 0 && differences.lines.is_empty() {
             differences.lines.push(
-                "no figure could be compared: the run and the record have no cell in common with usable samples; run some cells that the record has".to_owned(),
+                "no figure could be compared: the run and the record have no cell in common with usable samples, and timed ones need the record's model of CPU; run some cells that the record has, simulated or replayed".to_owned(),
             );
         }
         differences
     }
+}
+
+/// Returns the models of CPU that the timed cells were run on.
+fn timed_on(cells: &[CellRows]) -> BTreeSet<&str> {
+    let timed = cells.iter().filter(|cell| cell.kind == Method::Timed);
+    timed.map(|cell| cell.host.cpu.as_str()).collect()
 }
 
 /// The exact cells that both runs have, by name.
@@ -440,6 +452,35 @@ mod tests {
             assert_eq!((found.compared(), found.lines.len()), (0, 1));
             assert!(found.lines[0].starts_with("no figure could be compared"));
         }
+    }
+
+    #[test]
+    fn timed_figures_of_another_cpu_are_skipped() {
+        let on_another = |cells: &mut Vec<CellRows>| {
+            for cell in &mut *cells {
+                cell.host.cpu = "another".to_owned();
+            }
+            each_value(cells, |raw| {
+                if raw.config != "vanilla" {
+                    raw.value *= 5.0;
+                }
+            });
+        };
+        let found = differences(Method::Timed, on_another);
+        assert_eq!((found.compared(), found.lines.len()), (0, 1));
+        assert!(found.timed.skipped > 100, "{}", found.timed.skipped);
+        let line = &found.lines[0];
+        assert!(line.contains("the record's model of CPU"), "{line}");
+        // On the record's own model they count, and so do exact ones anywhere.
+        let here = differences(Method::Timed, |cells| {
+            on_another(cells);
+            for cell in cells {
+                cell.host = Host::unknown();
+            }
+        });
+        assert!(here.timed.compared > 100 && !here.lines.is_empty());
+        let exact = differences(Method::Replayed, on_another);
+        assert!(exact.exact.compared > 100 && !exact.lines.is_empty());
     }
 
     #[test]

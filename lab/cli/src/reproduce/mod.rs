@@ -81,8 +81,8 @@ pub(crate) struct Reproduce {
     cell: Vec<String>,
     /// Compare the tables with these rows of an earlier run (its rows.parquet), and fail if they
     /// differ by more than is allowed: simulated and replayed figures by 1 percent, ratios of timed
-    /// ones by a factor of three. Timed figures that scatter too much are skipped. Prints how many
-    /// were compared.
+    /// ones by a factor of three. Timed figures that scatter too much, or were timed on another
+    /// model of CPU, are skipped. Prints how many were compared.
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 }
@@ -329,7 +329,7 @@ fn compare(expected: &Expected, data: &Data) -> anyhow::Result<()> {
     differences.lines.iter().for_each(tell);
     let (exact, timed) = (differences.exact, differences.timed);
     tell(format_args!(
-        "compared: {} simulated and replayed figures, {} timed ones; not compared: {} of other runs, {} timed ones that scatter too much",
+        "compared: {} simulated and replayed figures, {} timed ones; not compared: {} of other runs, {} timed ones that scatter too much or are of another CPU",
         exact.compared, timed.compared, exact.skipped, timed.skipped
     ));
     if differences.lines.is_empty() {
