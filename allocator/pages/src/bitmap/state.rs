@@ -88,11 +88,10 @@ impl BlockState {
         const MOVABLE: usize = MigrateType::Movable.index();
         // Of the numbers 0, 1 and 2, the middle one is movable.
         const { assert!(MOVABLE == 1) };
-        let mixed = (self.0 & MIXED) >> MIXED_SHIFT;
-        if mixed == 0 || mixed != 0xff && mixed >> eighth & 1 == 0 {
+        if self.0 >> MIXED_SHIFT >> eighth & 1 == 0 {
             return MOVABLE;
         }
-        ((self.0 & KIND) >> KIND_SHIFT) as usize & !MOVABLE
+        (self.0 >> KIND_SHIFT) as usize & (3 & !MOVABLE)
     }
 
     #[inline]

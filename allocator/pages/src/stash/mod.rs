@@ -37,7 +37,7 @@ use crate::bitmap::Bitmap;
 use crate::check::Violation;
 use crate::platform::PinGuard;
 use crate::transit::Moves;
-use crate::{Context, Frame, Order, Platform, Request};
+use crate::{Context, Frame, Mobility, Order, Platform, Request};
 pub use cpu::CpuStash;
 use cpu::{HUGE, SINGLES, SMALL, SMALL_ORDERS, place_of};
 use stack::Stack;
@@ -164,52 +164,44 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         Some(with(&own))
     }
 
+    /// Takes a single frame that lies in the caller's stash. Returns `None` if there is none, in an
+    /// interrupt, on a CPU without a slot, and while a visitor is inside.
+    #[inline(always)]
+    pub(crate) fn pop<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        mobility: Mobility,
+    ) -> Option<Frame> {
+        let platform = &backing.platform;
+        if platform.in_interrupt() {
+            return None;
+        }
+        let pinned = PinGuard::new(platform);
+        let own = self.slots.get(pinned.cpu)?.try_enter()?;
+        let entry = own.singles[mobility as usize].pop()?;
+        Some(backing.store.frame_at(entry as usize))
+    }
+
     /// Takes a block for `request`: one that lies here, else one fetched from the store. A block of
     /// an order that is not fetched is taken from the store directly.
     ///
     /// A block that lies here passed the watermark when it was fetched. `room` says how many frames
     /// may leave the store now. Returns `None` if they are too few, or if the store has nothing.
-    #[inline(always)]
     pub(crate) fn take<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         request: &Request,
-        room: impl Fn() -> usize + Copy,
+        room: impl Fn() -> usize,
     ) -> Option<Frame> {
         if request.order != Order::ZERO {
             return self.take_block(backing, request, room);
         }
-        let platform = &backing.platform;
-        if request.context != Context::Interrupt && !platform.in_interrupt() {
-            let pinned = PinGuard::new(platform);
-            // At once or not at all: only the slow path waits for a visitor.
-            if let Some(own) = self.slots.get(pinned.cpu).and_then(Slot::try_enter) {
-                let popped = own.singles[request.mobility as usize].pop();
-                return match popped {
-                    Some(entry) => Some(backing.store.frame_at(entry as usize)),
-                    None => self.refill_if(backing, &own, request, room),
-                };
-            }
-        }
-        self.take_elsewhere(backing, request, room)
-    }
-
-    /// As [`Stash::take`], for a caller that is in no stash: from its own stash after a visitor has
-    /// left, else from the store.
-    #[cold]
-    #[inline(never)]
-    fn take_elsewhere<P: Platform>(
-        &self,
-        backing: &Backing<'_, P>,
-        request: &Request,
-        room: impl Fn() -> usize + Copy,
-    ) -> Option<Frame> {
         if request.context != Context::Interrupt {
             // In an interrupt, the interrupted task may be in the middle of the stash.
             let here = self.with_own(&backing.platform, |own| {
                 match own.singles[place_of(request.mobility.into())].pop() {
                     Some(entry) => Some(backing.store.frame_at(entry as usize)),
-                    None => self.refill_if(backing, own, request, room),
+                    None => self.refill_if(backing, own, request, &room),
                 }
             });
             if let Some(taken) = here {
@@ -220,7 +212,6 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     }
 
     /// As [`Stash::take`], above order 0.
-    #[inline(never)]
     fn take_block<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -294,9 +285,28 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         })
     }
 
+    /// Keeps a freed single frame in the caller's stash, if that takes no more than to add it.
+    /// Returns true if it was kept. Any frame may be offered, even one outside the span.
+    #[inline(always)]
+    pub(crate) fn push<P: Platform>(&self, backing: &Backing<'_, P>, frame: Frame) -> bool {
+        let (store, platform) = (&backing.store, &backing.platform);
+        if platform.in_interrupt() {
+            return false;
+        }
+        let pinned = PinGuard::new(platform);
+        let Some(own) = self.slots.get(pinned.cpu).and_then(Slot::try_enter) else {
+            return false;
+        };
+        // Inside the slot: what is isolated before a drain is not kept after it.
+        let offset = store.offset(frame);
+        match store.mobility_of_plain_single(offset) {
+            Some(place) => own.singles[place].push_new(offset as u32),
+            None => false,
+        }
+    }
+
     /// Offers a freed block to the caller's stash. Any frame may be offered, even one outside the
     /// span.
-    #[inline(always)]
     pub(crate) fn put<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -306,32 +316,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         if order != Order::ZERO {
             return self.put_block(backing, frame, order);
         }
-        let (store, platform) = (&backing.store, &backing.platform);
-        let offset = store.offset(frame);
-        if !platform.in_interrupt() {
-            let pinned = PinGuard::new(platform);
-            if let Some(own) = self.slots.get(pinned.cpu).and_then(Slot::try_enter) {
-                let plain = store.mobility_of_plain_single(offset);
-                if let Some(stack) = plain.and_then(|place| own.singles.get(place)) {
-                    let len = stack.len();
-                    // If the stack is empty, the entry compared is not one of its own. The longer
-                    // way finds that out.
-                    let last = stack.entry(len.wrapping_sub(1)).get();
-                    if len < stack.limit.get() && last != offset as u32 {
-                        stack.push(offset as u32);
-                        return Returned::Kept;
-                    }
-                }
-                return self.put_single(backing, &own, offset);
-            }
-        }
-        self.put_elsewhere(backing, offset)
-    }
-
-    /// Offers a single frame when the caller could not enter its stash at once.
-    #[cold]
-    #[inline(never)]
-    fn put_elsewhere<P: Platform>(&self, backing: &Backing<'_, P>, offset: usize) -> Returned {
+        let offset = backing.store.offset(frame);
         self.with_own(&backing.platform, |own| {
             self.put_single(backing, own, offset)
         })
@@ -339,7 +324,6 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     }
 
     /// Keeps a freed single frame, after a flush if necessary.
-    #[inline(never)]
     fn put_single<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -362,7 +346,6 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     }
 
     /// Keeps a freed block of another order, if it is a block and there is room.
-    #[inline(never)]
     fn put_block<P: Platform>(
         &self,
         backing: &Backing<'_, P>,

@@ -155,33 +155,43 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// caches may have been drained.
     #[inline]
     pub fn alloc(&self, request: &Request) -> Result<Frame, AllocError> {
-        match self.take(request, || usize::MAX) {
+        match self.at_hand(request) {
             Some(frame) => Ok(frame),
-            None => self.alloc_at_last(request),
+            None => self.alloc_missed(request),
         }
     }
 
-    #[cold]
+    /// Takes a single frame that lies in this CPU's stash. All else is for the slow paths, which
+    /// begin anew: so a caller that inlines this has no register to save.
+    #[inline(always)]
+    fn at_hand(&self, request: &Request) -> Option<Frame> {
+        let single = request.order == Order::ZERO;
+        if !single || request.limit.is_some() || request.context == Context::Interrupt {
+            return None;
+        }
+        self.stash.pop(&self.backing, request.mobility)
+    }
+
+    /// As [`Zone::alloc`], if no frame was at hand.
     #[inline(never)]
-    fn alloc_at_last(&self, request: &Request) -> Result<Frame, AllocError> {
-        self.take_drained(request, &Patience::new(), || true)
+    fn alloc_missed(&self, request: &Request) -> Result<Frame, AllocError> {
+        self.take(request, || usize::MAX)
+            .or_else(|| self.take_drained(request, &Patience::new(), || true))
             .ok_or_else(|| self.why_not(request))
     }
 
-    /// Takes a block from this CPU's stash, or from the store if that has `room` for it.
-    #[inline(always)]
-    fn take(&self, request: &Request, room: impl Fn() -> usize + Copy) -> Option<Frame> {
-        if request.limit.is_some() {
-            return self.take_below(request, room);
+    /// As [`AnyZone::alloc_above`], if no frame was at hand or the mark comes first.
+    #[inline(never)]
+    fn alloc_above_missed(&self, request: &Request, mark: Mark) -> Option<Frame> {
+        if mark != Mark::First && !self.admits(request, mark) {
+            return None;
         }
-        self.stash.take(&self.backing, request, room)
+        self.take(request, || self.room(request, mark, 0))
     }
 
-    /// As [`Zone::take`], for a request with an address limit: stashes do not know how low their
-    /// blocks lie.
-    #[cold]
-    #[inline(never)]
-    fn take_below(&self, request: &Request, room: impl Fn() -> usize + Copy) -> Option<Frame> {
+    /// Takes a block from this CPU's stash, or from the store if that has `room` for it. Stashes do
+    /// not know how low their blocks lie, so a limit in this zone sends a request to the store.
+    fn take(&self, request: &Request, room: impl Fn() -> usize) -> Option<Frame> {
         if self.is_limited(request) {
             return self.backing.take_within(request, room());
         }
@@ -358,6 +368,15 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// unnoticed, unless that frame is the one freed last.
     #[inline]
     pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        if order == Order::ZERO && self.stash.push(&self.backing, frame) {
+            return Ok(());
+        }
+        self.free_missed(frame, order)
+    }
+
+    /// As [`Zone::free`], for what cannot simply be added to this CPU's stash.
+    #[inline(never)]
+    fn free_missed(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         match self.stash.put(&self.backing, frame, order) {
             Returned::Kept => Ok(()),
             Returned::FreeAlready => Err(FreeError::DoubleFree),
@@ -565,10 +584,12 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
 
     #[inline]
     fn alloc_above(&self, request: &Request, mark: Mark) -> Option<Frame> {
-        if mark != Mark::First && !self.admits(request, mark) {
-            return None;
+        if mark == Mark::First
+            && let Some(frame) = self.at_hand(request)
+        {
+            return Some(frame);
         }
-        self.take(request, move || self.room(request, mark, 0))
+        self.alloc_above_missed(request, mark)
     }
 
     fn alloc_drained(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
