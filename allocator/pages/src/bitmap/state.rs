@@ -141,6 +141,14 @@ impl BlockState {
         self.0 & (MODE | JOINED | SOLID | ISOLATED) == SOLID
     }
 
+    /// Returns true if all of the block is in use by one owner, it continues no other block, and
+    /// nothing is isolated.
+    #[inline]
+    pub(super) const fn is_head(self) -> bool {
+        const HUGE: u64 = (Mode::Huge as u64) << MODE_SHIFT;
+        self.0 & (MODE | TAIL | ISOLATED) == HUGE
+    }
+
     /// Returns true if other than movable frames may lie in this eighth.
     #[cfg(test)]
     pub(super) const fn is_mixed(self, eighth: usize) -> bool {
@@ -255,6 +263,21 @@ mod tests {
             let state = BlockState::default().with_kind(kind).with_mixed(0b10);
             assert_eq!(state.mobility_in(0), Movable.index());
             assert_eq!(state.mobility_in(1), mixed.index());
+        }
+    }
+
+    #[test]
+    fn a_head_is_huge_and_continues_nothing() {
+        let head = BlockState::default().with_mode(Mode::Huge);
+        assert!(head.is_head() && head.with_solid(true).is_head());
+        for other in [
+            BlockState::default(),
+            head.with_tail(true),
+            head.with_isolated(true),
+            head.with_mode(Mode::Free),
+            head.with_mode(Mode::Changing),
+        ] {
+            assert!(!other.is_head());
         }
     }
 

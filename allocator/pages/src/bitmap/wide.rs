@@ -256,20 +256,25 @@ impl Bitmap<'_> {
     pub(crate) fn give_page_blocks(&self, offsets: impl ExactSizeIterator<Item = usize>) {
         let frames = self.block_frames();
         let (mut leaf, mut back) = (0, 0_u64);
+        let (mut near, mut refused) = (None, 0);
+        let count = offsets.len();
         for offset in offsets {
             let block = self.block_at(offset);
+            if near.is_none() {
+                // Before any of them is free.
+                self.totals.free.add(block, count * frames);
+                near = Some(block);
+            }
             let state = self.state(block);
             if state.mode() != Mode::Huge || state.is_tail() {
-                self.refuse_late(frames);
+                refused += frames;
                 continue;
             }
-            self.totals.free.add(block, frames);
             self.count_isolated(FrameRange::at(self.frame_at(offset), frames));
             if !self.replace(block, state, self.free_as_a_whole(state)) {
                 // It is being isolated, for example, or it came back twice.
                 if !self.free_whole(block) {
-                    self.totals.free.remove(block, frames);
-                    self.refuse_late(frames);
+                    refused += frames;
                 }
                 continue;
             }
@@ -281,6 +286,12 @@ impl Bitmap<'_> {
             back |= 1 << (position % LEAF);
         }
         self.put_bits_into_whole(leaf, back);
+        if let Some(near) = near
+            && refused > 0
+        {
+            self.totals.free.remove(near, refused);
+            self.refuse_late(refused);
+        }
     }
 
     fn put_bits_into_whole(&self, leaf: usize, bits: u64) {
@@ -327,6 +338,31 @@ impl Bitmap<'_> {
             (state.mode() == Mode::Huge).then_some(full)
         });
         freed.is_some()
+    }
+
+    /// Returns the number of the mobility of the page block at `offset`, if that is a block in use
+    /// of exactly that size and nothing in it is isolated. `None` for a position outside all blocks.
+    #[inline(always)]
+    pub(crate) fn mobility_of_page_block(&self, offset: usize) -> Option<usize> {
+        let block = self.block_at(offset);
+        // Relaxed, twice: the caller claims to own the block. If it does, neither changes.
+        let state = self.states.get(block)?.load(Ordering::Relaxed);
+        let state = BlockState::from_bits(state);
+        if !state.is_head() || offset & (self.block_frames() - 1) != 0 {
+            return None;
+        }
+        // A larger group that begins here also has the other block of this pair.
+        let after = self.states.get(block + 1).filter(|_| self.is_even(block));
+        if after.is_some_and(|after| BlockState::from_bits(after.load(Ordering::Relaxed)).is_tail())
+        {
+            return None;
+        }
+        Some(state.kind().index())
+    }
+
+    /// Returns true if the block is the first of an aligned pair.
+    const fn is_even(&self, block: usize) -> bool {
+        (block + self.phase) & 1 == 0
     }
 
     /// Returns the group that a huge block belongs to: its first block, and its order in blocks.

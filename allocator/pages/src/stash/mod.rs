@@ -182,6 +182,23 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         Some(backing.store.frame_at(entry as usize))
     }
 
+    /// As [`Stash::pop`], for a page block.
+    #[inline(always)]
+    pub(crate) fn pop_page_block<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        mobility: Mobility,
+    ) -> Option<Frame> {
+        let platform = &backing.platform;
+        if platform.in_interrupt() {
+            return None;
+        }
+        let pinned = PinGuard::new(platform);
+        let own = self.slots.get(pinned.cpu)?.try_enter()?;
+        let entry = own.huge[mobility as usize].pop()?;
+        Some(backing.store.frame_at(entry as usize))
+    }
+
     /// Takes a block for `request`: one that lies here, else one fetched from the store. A block of
     /// an order that is not fetched is taken from the store directly.
     ///
@@ -300,7 +317,34 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         // Inside the slot: what is isolated before a drain is not kept after it.
         let offset = store.offset(frame);
         match store.mobility_of_plain_single(offset) {
-            Some(place) => own.singles[place].push_new(offset as u32),
+            Some(place) => {
+                let stack = &own.singles[place];
+                stack.push_within(stack.limit.get(), offset as u32)
+            }
+            None => false,
+        }
+    }
+
+    /// As [`Stash::push`], for a page block.
+    #[inline(always)]
+    pub(crate) fn push_page_block<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        frame: Frame,
+    ) -> bool {
+        let (store, platform) = (&backing.store, &backing.platform);
+        if platform.in_interrupt() {
+            return false;
+        }
+        let pinned = PinGuard::new(platform);
+        let Some(own) = self.slots.get(pinned.cpu).and_then(Slot::try_enter) else {
+            return false;
+        };
+        // Inside the slot: as in `push`.
+        let offset = store.offset(frame);
+        let place = store.mobility_of_page_block(offset);
+        match place.and_then(|place| own.huge.get(place)) {
+            Some(stack) => stack.push_within(self.sizes.huge as u32, offset as u32),
             None => false,
         }
     }

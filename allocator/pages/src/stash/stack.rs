@@ -81,15 +81,15 @@ impl<const N: usize> Stack<N> {
         self.set_word(word.wrapping_add(FREED));
     }
 
-    /// Adds a freed entry at the end, if there is room and it is not the one at the end already.
-    /// Returns true if it was added. It may refuse an entry although it could be added.
+    /// Adds a freed entry at the end, if there are fewer than `limit` and it is not the one at the
+    /// end already. Returns true if it was added. It may refuse an entry that could be added.
     #[inline(always)]
-    pub(super) fn push_new(&self, entry: u32) -> bool {
+    pub(super) fn push_within(&self, limit: u32, entry: u32) -> bool {
         let word = self.word();
         let len = word as u32;
         // If the stack is empty, the entry compared is not one of its own.
         let last = self.entry(len.wrapping_sub(1)).get();
-        if len >= self.limit.get() || last == entry {
+        if len >= limit || last == entry {
             return false;
         }
         self.entry(len).set(entry);

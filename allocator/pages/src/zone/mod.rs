@@ -172,17 +172,45 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.stash.pop(&self.backing, request.mobility)
     }
 
-    /// As [`Zone::alloc`], if no frame was at hand.
+    /// Takes a page block that lies in this CPU's stash.
+    #[inline(always)]
+    fn page_block_at_hand(&self, request: &Request) -> Option<Frame> {
+        let wide = request.order == self.store().page_block_order();
+        if !wide || request.limit.is_some() || request.context == Context::Interrupt {
+            return None;
+        }
+        self.stash.pop_page_block(&self.backing, request.mobility)
+    }
+
+    /// As [`Zone::alloc`], if no single frame was at hand.
     #[inline(never)]
     fn alloc_missed(&self, request: &Request) -> Result<Frame, AllocError> {
+        match self.page_block_at_hand(request) {
+            Some(frame) => Ok(frame),
+            None => self.alloc_slowly(request),
+        }
+    }
+
+    #[inline(never)]
+    fn alloc_slowly(&self, request: &Request) -> Result<Frame, AllocError> {
         self.take(request, || usize::MAX)
             .or_else(|| self.take_drained(request, &Patience::new(), || true))
             .ok_or_else(|| self.why_not(request))
     }
 
-    /// As [`AnyZone::alloc_above`], if no frame was at hand or the mark comes first.
+    /// As [`AnyZone::alloc_above`], if no single frame was at hand or the mark comes first.
     #[inline(never)]
     fn alloc_above_missed(&self, request: &Request, mark: Mark) -> Option<Frame> {
+        if mark == Mark::First
+            && let Some(frame) = self.page_block_at_hand(request)
+        {
+            return Some(frame);
+        }
+        self.alloc_above_slowly(request, mark)
+    }
+
+    #[inline(never)]
+    fn alloc_above_slowly(&self, request: &Request, mark: Mark) -> Option<Frame> {
         if mark != Mark::First && !self.admits(request, mark) {
             return None;
         }
@@ -374,9 +402,18 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.free_missed(frame, order)
     }
 
-    /// As [`Zone::free`], for what cannot simply be added to this CPU's stash.
+    /// As [`Zone::free`], for what is no single frame that this CPU's stash keeps as it is.
     #[inline(never)]
     fn free_missed(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        let wide = order == self.store().page_block_order();
+        if wide && self.stash.push_page_block(&self.backing, frame) {
+            return Ok(());
+        }
+        self.free_slowly(frame, order)
+    }
+
+    #[inline(never)]
+    fn free_slowly(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         match self.stash.put(&self.backing, frame, order) {
             Returned::Kept => Ok(()),
             Returned::FreeAlready => Err(FreeError::DoubleFree),
