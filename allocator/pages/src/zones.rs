@@ -101,6 +101,15 @@ pub trait AnyZone: Sync {
     /// A free of anything else is refused and changes nothing.
     fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError>;
 
+    /// Takes back a single frame, if it certainly is a frame of this zone in use and that takes no
+    /// more than to add it to a cache of this CPU. Returns true if it was taken back; else nothing
+    /// has changed, and [`AnyZone::free`] is to be called. Any frame may be offered, also one of
+    /// another zone. By default none is taken back.
+    #[inline]
+    fn free_at_hand(&self, _frame: Frame) -> bool {
+        false
+    }
+
     /// As [`AnyZone::free`], without using the caches.
     ///
     /// # Errors

@@ -278,6 +278,16 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// A bad free is refused and changes nothing.
     #[inline]
     pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        let mut zones = self.nodes.iter().flat_map(|node| node.zones.iter().rev());
+        if order == Order::ZERO && zones.any(|zone| zone.free_at_hand(frame)) {
+            return Ok(());
+        }
+        self.free_missed(frame, order)
+    }
+
+    /// As [`Nodes::free`], for what is no single frame that a cache keeps as it is.
+    #[inline(never)]
+    fn free_missed(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         self.zone_of(frame)
             .ok_or(FreeError::NotOwned)?
             .free(frame, order)

@@ -676,6 +676,12 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         Zone::free(self, frame, order)
     }
 
+    #[inline]
+    fn free_at_hand(&self, frame: Frame) -> bool {
+        // A stash keeps only frames of page blocks that are memory of this zone as a whole.
+        self.store().is_near(frame) && self.stash.push(&self.backing, frame)
+    }
+
     fn free_uncached(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         self.store().give(frame, order)
     }
