@@ -67,6 +67,24 @@ fn a_seed_gives_the_same_storm() {
     }
 }
 
+/// The shared words that a page of the default costs: what a kernel pays in cache lines.
+#[test]
+fn a_page_of_the_default_accesses_few_words() {
+    let setting = setting(Configuration::Brickyard, 1);
+    // A hit takes three to allocate: the stack's word, the entry, the word again. It takes seven to
+    // free: the state of the page block, the frame's own bit, and of the stack the word, the entry
+    // freed last, the limit, the new entry, and the word again.
+    let hot = storm(Shape::Hot, &setting);
+    assert_eq!(hot.accesses, (3 + 7) * hot.pages);
+    // What is fetched and flushed in batches adds less than four words to a page.
+    let deep = storm(Shape::Deep, &setting);
+    assert!(
+        deep.accesses < (3 + 7 + 4) * deep.pages,
+        "{}",
+        deep.accesses
+    );
+}
+
 #[test]
 fn one_cpu_never_waits() {
     for configuration in Configuration::ALL {
