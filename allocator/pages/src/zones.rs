@@ -60,6 +60,14 @@ pub trait AnyZone: Sync {
     /// [`Mark`].
     fn alloc_above(&self, request: &Request, mark: Mark) -> Option<Frame>;
 
+    /// Takes a single frame that lies in a cache of this CPU and may serve `request`, if that takes
+    /// no more than to remove it there. `None` says nothing: [`AnyZone::alloc_above`] is to be
+    /// called. By default nothing is taken.
+    #[inline]
+    fn alloc_at_hand(&self, _request: &Request) -> Option<Frame> {
+        None
+    }
+
     /// As [`AnyZone::alloc_above`], after a look everywhere. Caches are drained, and frames in
     /// transit are waited for as long as there is `patience`. One `patience` serves all zones and
     /// tries of a request.

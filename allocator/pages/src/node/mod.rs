@@ -165,9 +165,15 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
 
     #[inline]
     fn may_serve(zone: &Z, request: &Request) -> bool {
-        zone.kind() <= request.highest
-            && (zone.kind() != ZoneKind::Movable || request.mobility == Mobility::Movable)
-            && request.limit.is_none_or(|limit| zone.span().start < limit)
+        Self::is_for(zone, request) && request.limit.is_none_or(|limit| zone.span().start < limit)
+    }
+
+    /// Returns true if the zone's kind may serve `request`.
+    #[inline]
+    fn is_for(zone: &Z, request: &Request) -> bool {
+        let kind = zone.kind();
+        let movable = kind != ZoneKind::Movable || request.mobility == Mobility::Movable;
+        kind <= request.highest && movable
     }
 
     /// Returns the first zone of the zonelist, if it is the last zone of node `from`.
@@ -188,6 +194,27 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// memory. No frame has changed hands then, except those that the hooks freed and moved.
     #[inline]
     pub fn alloc(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
+        match self.at_hand(from, request) {
+            Some(frame) => Ok(frame),
+            None => self.alloc_missed(from, request),
+        }
+    }
+
+    /// Takes a single frame that a cache of this CPU has for the last zone of node `from`, if that
+    /// is the first of the zonelist.
+    #[inline(always)]
+    fn at_hand(&self, from: usize, request: &Request) -> Option<Frame> {
+        let last = self.nodes.get(from)?.zones.last()?;
+        // A request with a limit gets nothing this way: a cache does not know how low its frames lie.
+        match Self::is_for(last, request) {
+            true => last.alloc_at_hand(request),
+            false => None,
+        }
+    }
+
+    /// As [`Nodes::alloc`], if no single frame was at hand.
+    #[inline(never)]
+    fn alloc_missed(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
         let first = self.first(from, request);
         match first.and_then(|zone| zone.alloc_above(request, Mark::First)) {
             Some(frame) => Ok(frame),

@@ -629,6 +629,11 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         self.alloc_above_missed(request, mark)
     }
 
+    #[inline]
+    fn alloc_at_hand(&self, request: &Request) -> Option<Frame> {
+        self.at_hand(request)
+    }
+
     fn alloc_drained(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
         self.take_drained(request, patience, || self.admits(request, mark))
     }
