@@ -418,3 +418,48 @@ fn a_lower_kind_behind_two_of_a_kind_is_told() {
     let found = Nodes::new(&node).check().expect_err("a lower kind last");
     assert!(found.to_string().contains("kinds-in-order"), "{found}");
 }
+
+/// Two nodes whose memory alternates, with page blocks that both have a part of.
+#[test]
+fn a_free_reaches_the_zone_that_owns_the_frame_where_spans_interleave() {
+    const OWNED: [[(usize, usize); 2]; 2] =
+        [[(0, 1100), (2048, 3000)], [(1100, 2048), (3000, 4096)]];
+    let zones = OWNED.map(|parts| {
+        let plan = ZonePlan {
+            cpus: 1,
+            page_block_order: Order::HUGE,
+            max_order: Order::DEFAULT_MAX,
+            ..plan_of(Normal, (parts[0].0, parts[1].1))
+        };
+        let zone: Plain = empty(&plan, Cpus::new());
+        for (start, end) in parts {
+            let part = FrameRange::new(start, end);
+            assert_eq!(zone.add(part), Ok(part.len()));
+        }
+        zone
+    });
+    let nodes = [Node::new(0, &zones[..1]), Node::new(1, &zones[1..])];
+    let nodes = Nodes::new(&nodes);
+    for round in 0..3 {
+        let mut held: Vec<Frame> =
+            core::iter::from_fn(|| nodes.alloc(round % 2, &MOVABLE).ok()).collect();
+        assert_eq!(held.len(), 4096, "all of both");
+        // Neighbours in memory are freed far from each other.
+        held.sort_by_key(|frame| frame.number() * (2 * round + 1) * 1031 % 4093);
+        for at in held {
+            assert_eq!(nodes.free(at, Order::ZERO), Ok(()));
+            assert!(
+                nodes.free(at, Order::ZERO).is_err(),
+                "{at:?} was freed last"
+            );
+        }
+        for (zone, parts) in zones.iter().zip(OWNED) {
+            let owned: usize = parts.iter().map(|(start, end)| end - start).sum();
+            assert_eq!(zone.free_frames() + zone.cached_frames(), owned);
+            let census = zone.check().expect("sound");
+            assert_eq!((census.free + census.cached, census.allocated), (owned, 0));
+        }
+    }
+    assert!(nodes.free(frame(4096), Order::ZERO).is_err());
+    assert!(nodes.free(frame(usize::MAX), Order::ZERO).is_err());
+}
