@@ -50,12 +50,14 @@ impl MigrateType {
     pub const COUNT: usize = Self::ALL.len();
 
     /// Returns the type as an index.
+    #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
     /// Returns the type with this number.
+    #[inline]
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         match bits {

@@ -305,11 +305,23 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// A bad free is refused and changes nothing.
     #[inline]
     pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        let mut zones = self.nodes.iter().flat_map(|node| node.zones.iter().rev());
-        if order == Order::ZERO && zones.any(|zone| zone.free_at_hand(frame)) {
-            return Ok(());
+        match order == Order::ZERO && self.free_at_hand(frame) {
+            true => Ok(()),
+            false => self.free_missed(frame, order),
         }
-        self.free_missed(frame, order)
+    }
+
+    /// Takes back a single frame, if a cache of this CPU keeps it as it is.
+    #[inline(always)]
+    fn free_at_hand(&self, frame: Frame) -> bool {
+        for node in self.nodes {
+            for zone in node.zones.iter().rev() {
+                if zone.free_at_hand(frame) {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// As [`Nodes::free`], for what is no single frame that a cache keeps as it is.
