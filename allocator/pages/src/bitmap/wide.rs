@@ -345,7 +345,8 @@ impl Bitmap<'_> {
     #[inline(always)]
     pub(crate) fn mobility_of_page_block(&self, offset: usize) -> Option<usize> {
         let block = self.block_at(offset);
-        // Relaxed, twice: the caller claims to own the block. If it does, neither changes.
+        // Relaxed, twice: the caller claims to own the block. If it does, the parts of both states
+        // that are read here do not change.
         let state = self.states.get(block)?.load(Ordering::Relaxed);
         let state = BlockState::from_bits(state);
         if !state.is_head() || offset & (self.block_frames() - 1) != 0 {

@@ -68,6 +68,7 @@
 //! waited for without success is not waited for, or asked to run anything, again. In addition, the
 //! request waits up to `PATIENCE` calls for its own CPU's cache, each time it asks that cache.
 
+mod any;
 mod layout;
 
 pub use layout::ZonePlan;
@@ -77,7 +78,7 @@ use core::fmt;
 use brickyard_sync::{Exclusive, Locked, SlotAccess, TicketLock};
 
 use crate::bitmap::Bitmap;
-use crate::block::{Census, FreeTable, State};
+use crate::block::Census;
 use crate::check::Violation;
 use crate::error::BulkFreeError;
 use crate::patience::{Look, Patience, Reach, look_everywhere};
@@ -86,10 +87,10 @@ use crate::pressure::compact;
 use crate::stash::{Backing, Returned, Stash};
 use crate::transit::Moves;
 use crate::watermark::{Mark, Watermarks};
-use crate::zones::{AnyZone, Shape};
+use crate::zones::AnyZone;
 use crate::{
-    AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, Platform,
-    RangeError, Request, ZoneKind,
+    AllocError, Context, Frame, FrameRange, FreeError, Mobility, Order, Platform, RangeError,
+    Request, ZoneKind,
 };
 
 /// A zone of memory on platform `P`, with stashes accessed through `A`.
@@ -570,206 +571,6 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         census.cached = self.stash.check(self.store())?;
         census.allocated = census.allocated.saturating_sub(census.cached);
         Ok(census)
-    }
-}
-
-impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
-    type Platform = P;
-
-    #[inline]
-    fn platform(&self) -> &P {
-        &self.backing.platform
-    }
-
-    #[inline]
-    fn shape(&self) -> Shape {
-        Shape {
-            kind: self.kind,
-            span: self.store().span(),
-            max_order: self.store().max_order(),
-            page_block_order: self.store().page_block_order(),
-        }
-    }
-
-    #[inline]
-    fn kind(&self) -> ZoneKind {
-        self.kind
-    }
-
-    #[inline]
-    fn span(&self) -> FrameRange {
-        self.store().span()
-    }
-
-    #[inline]
-    fn max_order(&self) -> Order {
-        self.store().max_order()
-    }
-
-    fn watermarks(&self) -> &Watermarks {
-        &self.watermarks
-    }
-
-    fn compaction(&self) -> &compact::Memory {
-        &self.compaction
-    }
-
-    #[inline]
-    fn alloc(&self, request: &Request) -> Result<Frame, AllocError> {
-        Zone::alloc(self, request)
-    }
-
-    #[inline]
-    fn alloc_above(&self, request: &Request, mark: Mark) -> Option<Frame> {
-        if mark == Mark::First
-            && let Some(frame) = self.at_hand(request)
-        {
-            return Some(frame);
-        }
-        self.alloc_above_missed(request, mark)
-    }
-
-    #[inline]
-    fn alloc_at_hand(&self, request: &Request) -> Option<Frame> {
-        self.at_hand(request)
-    }
-
-    fn alloc_drained(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
-        self.take_drained(request, patience, || self.admits(request, mark))
-    }
-
-    fn alloc_uncached(&self, request: &Request) -> Option<Frame> {
-        self.store().take(request)
-    }
-
-    fn alloc_batch(&self, request: &Request, out: &mut [Frame]) -> usize {
-        let floor = self.watermarks.floor(request, Mark::Low);
-        let wanted = out.len();
-        match self.free_frames() > floor.saturating_add(wanted) {
-            true => self.take_many(request, out, || self.room(request, Mark::Low, wanted)),
-            false => 0,
-        }
-    }
-
-    fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
-        self.store().take_at(frame, request)
-    }
-
-    fn why_not(&self, request: &Request) -> AllocError {
-        let (order, max) = (request.order, self.store().max_order());
-        if order > max {
-            return AllocError::OrderTooLarge { order, max };
-        }
-        if let Some(limit) = request.limit
-            && self.is_limited(request)
-        {
-            return AllocError::LimitUnsatisfiable { limit };
-        }
-        // Counting all free blocks would cost a look at each. That enough is free, yet no block is
-        // available, can be said at once.
-        let free = self.free_frames();
-        if order > Order::ZERO && free >= order.frames() {
-            let index = None;
-            return AllocError::Fragmented { order, free, index };
-        }
-        let cached = self.cached_frames();
-        AllocError::Exhausted { free, cached }
-    }
-
-    #[inline]
-    fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        Zone::free(self, frame, order)
-    }
-
-    #[inline]
-    fn free_at_hand(&self, frame: Frame) -> bool {
-        // A stash keeps only frames of page blocks that are memory of this zone as a whole.
-        self.store().is_near(frame) && self.stash.push(&self.backing, frame)
-    }
-
-    fn free_uncached(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        self.store().give(frame, order)
-    }
-
-    fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
-        Zone::free_bulk(self, frames)
-    }
-
-    fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
-        Zone::free_range(self, range)
-    }
-
-    fn drain(&self) -> usize {
-        Zone::drain(self)
-    }
-
-    fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
-        self.administer(|store| store.isolate(range))
-    }
-
-    fn unisolate(&self, range: FrameRange) {
-        self.administer(|store| store.unisolate(range));
-    }
-
-    fn take_isolated(&self, range: FrameRange, mobility: Mobility) -> Result<(), RangeError> {
-        self.administer(|store| store.take_isolated(range, mobility.into()))
-    }
-
-    fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
-        Zone::add(self, range)
-    }
-
-    fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        Zone::reserve(self, range)
-    }
-
-    fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        Zone::unreserve(self, range)
-    }
-
-    fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
-        Zone::remove(self, range)
-    }
-
-    fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {
-        self.store().block_of(frame)
-    }
-
-    fn block_type(&self, frame: Frame) -> Option<MigrateType> {
-        self.store().block_type(frame)
-    }
-
-    fn knows_to_move(&self, _state: State) -> Option<bool> {
-        // The bitmap knows mobilities only roughly, by location.
-        None
-    }
-
-    fn free_frames(&self) -> usize {
-        Zone::free_frames(self)
-    }
-
-    fn cached_frames(&self) -> usize {
-        Zone::cached_frames(self)
-    }
-
-    fn managed_frames(&self) -> usize {
-        self.store().managed_frames()
-    }
-
-    fn can_serve(&self, request: &Request) -> bool {
-        self.store().can_serve(request)
-    }
-
-    fn free_table(&self) -> FreeTable {
-        self.store().free_table()
-    }
-
-    fn quick_index(&self, _order: Order) -> Option<i32> {
-        None
-    }
-
-    fn check(&self) -> Result<Census, Violation> {
-        Zone::check(self)
     }
 }
 
