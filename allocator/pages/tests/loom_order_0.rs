@@ -181,6 +181,7 @@ fn stashed(frames: &[usize]) -> &'static Stashed {
     plan.stash.singles = 2;
     plan.stash.small = 1;
     plan.stash.huge = 1;
+    plan.stash.percent = 100;
     let bytes = Stashed::bytes(&plan);
     let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
     let zone = Stashed::new(&plan, Modelled, memory).unwrap();

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Instant;
 
 use brickyard::pressure::{Migrate, Migration, offline};
+use brickyard::stash::StashSizes;
 use brickyard::sync::{Exclusive, PATIENCE, Shared, SlotAccess};
 use brickyard::{
     Context, Frame, FrameRange, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
@@ -263,6 +264,7 @@ fn geometry(dice: &mut Dice) -> Geometry {
     plan.stash.singles = dice.one_of(&[0, 1, 2, 5, 64, 1024]);
     plan.stash.small = dice.one_of(&[0, 1, 16]);
     plan.stash.huge = dice.one_of(&[0, 1, 2, 3, 8]);
+    plan.stash.percent = dice.one_of(&[1, 2, 10, 100]);
     Geometry {
         plan,
         cpus: plan.cpus + dice.below(2) + usize::from(plan.cpus == 0),
@@ -752,7 +754,8 @@ impl Platform for Patient {
 /// All that is free lies in the stash of a CPU that is inside it a little longer than one look
 /// waits: preempted, say. A request looks up to [`LOOKS_MOST`] times, so the second look finds it.
 fn beside_an_owner_inside(inside_until: u32) -> (bool, u32) {
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 2);
+    let mut plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 2);
+    plan.stash = StashSizes::LARGEST;
     let zone = planned::<_, Slow>(&plan, Patient);
     zone.add(plan.span).unwrap();
     CPU.set(0);

@@ -4,11 +4,13 @@
 
 #![cfg(not(loom))]
 
+mod at_hand;
 mod hits;
 mod interrupts;
 mod last_frame;
 mod orders;
 mod refused;
+mod share;
 use crate::support;
 
 use core::cell::RefCell;
@@ -25,8 +27,8 @@ use brickyard::{
 };
 
 use support::{
-    Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, UNMOVABLE, count_free, exhausted, frame, free,
-    full, give, linux, request, seen, sound, take, take_all, usage,
+    Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, UNMOVABLE, count_free, empty, exhausted,
+    frame, free, full, give, linux, request, seen, sound, take, take_all, usage,
 };
 
 /// Slots that only their owner reaches.

@@ -52,6 +52,7 @@ impl Case {
             singles: 8,
             small: 2,
             huge: 1,
+            ..StashSizes::LARGEST
         };
         if configuration == Configuration::Brickyard {
             whole.span = FrameRange::new(5, 1205);

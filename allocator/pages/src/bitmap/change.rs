@@ -2,7 +2,7 @@
 
 use brickyard_sync::Ordering;
 
-use super::index::Set;
+use super::index::{Index, Set};
 use super::state::BlockState;
 use super::word::{self, WORD_ORDER};
 use super::{Bitmap, Borrower, Kept, Masks, Raised};
@@ -132,16 +132,19 @@ impl Bitmap<'_> {
 
     /// Returns the order of the largest run of an open block that has free frames.
     pub(super) fn largest_run(&self, block: usize, free_bits: impl Fn(usize) -> u64) -> u8 {
-        let whole = self.whole_words(block, &free_bits);
-        if whole != 0 {
-            return self.run_of_words(whole);
-        }
         let first = self.first_word(block);
-        let words = first..first + self.block_words();
-        let run = words.fold(0, |run, word| word::largest(free_bits(word), run));
-        // Bits that were set between the two looks may have made a block of one word look free as a
-        // whole.
-        run.min(self.block_order - 1)
+        let (mut whole, mut run) = (0_u64, 0);
+        for i in 0..self.block_words() {
+            match free_bits(first + i) {
+                0 => {}
+                u64::MAX => whole |= 1 << i,
+                bits => run = word::largest(bits, run),
+            }
+        }
+        match whole {
+            0 => run,
+            _ => self.run_of_words(whole),
+        }
     }
 
     /// As [`Bitmap::largest_run`], if it was `known` until the bits in the words of `masks` were
@@ -218,8 +221,13 @@ impl Bitmap<'_> {
         }
     }
 
+    #[inline]
     pub(super) fn belongs(&self, set: Set, block: usize) -> bool {
-        self.index.sets_of(self.state(block)).contains(&Some(set))
+        let state = self.state(block);
+        match set == Index::WHOLE {
+            true => state.is_whole(self.block_frames()),
+            false => self.index.sets_of(state).contains(&Some(set)),
+        }
     }
 
     pub(super) fn put_into(&self, set: Set, block: usize) {

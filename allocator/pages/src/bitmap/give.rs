@@ -4,7 +4,7 @@ use brickyard_sync::Ordering;
 
 use super::state::{BlockState, Mode};
 use super::word::WORD_FRAMES;
-use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, Raised, TRIES};
+use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, Raised, TRIES, frames_in};
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order};
 
 /// The number of frames sorted by block at a time.
@@ -15,6 +15,14 @@ const IN_A_ROW: u32 = 16;
 
 /// The number of chains that frames are sorted into, by the number of their block.
 const CHAINS: usize = 64;
+
+/// Frames of a block that come back from a cache.
+#[derive(Debug, Clone, Copy, Default)]
+struct Came {
+    frames: usize,
+    /// How many of them had come before.
+    twice: usize,
+}
 
 /// The outcome of a free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,26 +118,38 @@ impl Bitmap<'_> {
         for word in first..first + words {
             masks[word - self.first_word(block)] = bits;
         }
-        match self.give_masks(block, &masks, Borrower::Nobody).refused {
+        let frames = order.frames();
+        match self
+            .give_masks(block, &masks, frames, Borrower::Nobody)
+            .refused
+        {
             0 => Ok(()),
             // Another CPU frees the same frames at this moment.
             _ => Err(FreeError::DoubleFree),
         }
     }
 
-    /// Frees single frames of an open block. Returns how many were already free, which are left as
-    /// they are, and whether this call put the block on loan.
-    pub(super) fn give_masks(&self, block: usize, all: &Masks, borrower: Borrower) -> Given {
+    /// Frees single frames of an open block: those of `all`, which are so many. Returns how many
+    /// were already free, which are left as they are, and whether this call put the block on loan.
+    pub(super) fn give_masks(
+        &self,
+        block: usize,
+        all: &Masks,
+        frames: usize,
+        borrower: Borrower,
+    ) -> Given {
         let first = self.first_word(block);
         let masks = &all[..self.block_words()];
-        let frames: usize = masks.iter().map(|mask| mask.count_ones() as usize).sum();
+        debug_assert_eq!(frames, frames_in(all), "`counted`: no more and no less");
         self.totals.free.add(block, frames);
         let mut refused = 0;
         for (i, &mask) in masks.iter().enumerate() {
             if mask != 0 {
                 // Release: pairs with the acquire of the next taker.
-                let before = self.free[first + i].fetch_or(mask, Ordering::AcqRel);
-                refused += (before & mask).count_ones() as usize;
+                let twice = mask & self.free[first + i].fetch_or(mask, Ordering::AcqRel);
+                if twice != 0 {
+                    refused += twice.count_ones() as usize;
+                }
             }
         }
         if refused > 0 {
@@ -303,7 +323,8 @@ impl Bitmap<'_> {
             if i < count && i - given < IN_A_ROW {
                 break;
             }
-            self.give_back_singles(block, &mut masks, twice, borrows);
+            let frames = (i - given) as usize;
+            self.give_back_singles(block, &mut masks, Came { frames, twice }, borrows);
             given = i;
         }
         given
@@ -333,7 +354,7 @@ impl Bitmap<'_> {
             while first != END {
                 let block = block_of(first);
                 let mut masks = [0; MOST_WORDS];
-                let mut twice = 0;
+                let mut came = Came::default();
                 let mut others = END;
                 let mut i = first;
                 while i != END {
@@ -343,7 +364,8 @@ impl Bitmap<'_> {
                         let in_block = offset & (self.block_frames() - 1);
                         let mask = &mut masks[in_block / WORD_FRAMES];
                         let bit = 1 << (in_block % WORD_FRAMES);
-                        twice += usize::from(*mask & bit != 0);
+                        came.frames += 1;
+                        came.twice += usize::from(*mask & bit != 0);
                         *mask |= bit;
                     } else {
                         next[i as usize] = others;
@@ -351,22 +373,22 @@ impl Bitmap<'_> {
                     }
                     i = after;
                 }
-                self.give_back_singles(block, &mut masks, twice, borrows);
+                self.give_back_singles(block, &mut masks, came, borrows);
                 first = others;
             }
         }
     }
 
     /// Frees those frames of `masks` that are single frames in use, and counts the others, plus
-    /// those that came `twice`.
+    /// those that came twice.
     fn give_back_singles(
         &self,
         block: usize,
         masks: &mut Masks,
-        twice: usize,
+        came: Came,
         borrows: &mut impl Borrows,
     ) {
-        let mut refused = twice;
+        let mut refused = came.twice;
         if !self.state(block).is_plain() {
             // A bad free may have gone through a cache.
             for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
@@ -382,7 +404,8 @@ impl Bitmap<'_> {
                 }
             }
         }
-        let given = self.give_masks(block, masks, borrows.borrower());
+        let good = came.frames - refused;
+        let given = self.give_masks(block, masks, good, borrows.borrower());
         if given.lent {
             borrows.lent(block);
         }
@@ -448,7 +471,9 @@ impl Bitmap<'_> {
             return 0;
         }
         // Frames counted as refused here are being freed by another CPU at this moment.
-        let refused = self.give_masks(block, &masks, Borrower::Nobody).refused;
+        let refused = self
+            .give_masks(block, &masks, run, Borrower::Nobody)
+            .refused;
         if refused > 0 {
             self.refuse_late(refused);
         }

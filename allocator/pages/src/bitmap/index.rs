@@ -16,7 +16,7 @@
 
 use brickyard_sync::{AtomicU64, Ordering};
 
-use super::state::{BlockState, Mode};
+use super::state::BlockState;
 use crate::{MigrateType, Mobility};
 
 /// The end from which blocks are searched.
@@ -42,25 +42,34 @@ const LEVELS: usize = 4;
 const FANOUT: usize = 64;
 const FANOUT_SHIFT: u32 = 6;
 
-/// Where each level of a tree begins among its words. An absent level has no words.
+/// Where each level begins among the words. The words of one level lie together, set by set, so the
+/// roots of all sets are neighbours: a request sees in a few cache lines which sets have anything.
+/// An absent level has no words.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     starts: [usize; LEVELS + 1],
+    widths: [usize; LEVELS],
     levels: usize,
 }
 
 impl Shape {
-    const fn new(positions: usize) -> Self {
+    const fn new(positions: usize, sets: usize) -> Self {
         let mut starts = [0; LEVELS + 1];
+        let mut widths = [0; LEVELS];
         let mut levels = 0;
         let mut width = positions;
         while levels == 0 || width > 1 {
             assert!(levels < LEVELS, "a zone has at most 2^24 page blocks");
             width = width.div_ceil(FANOUT);
-            starts[levels + 1] = starts[levels] + width;
+            widths[levels] = width;
+            starts[levels + 1] = starts[levels] + sets * width;
             levels += 1;
         }
-        Self { starts, levels }
+        Self {
+            starts,
+            widths,
+            levels,
+        }
     }
 
     const fn words(&self) -> usize {
@@ -73,6 +82,8 @@ impl Shape {
 pub(super) struct Index<'m> {
     words: &'m [AtomicU64],
     shape: Shape,
+    // The position of the first set's root.
+    roots: usize,
     // The order of a page block.
     block_order: u8,
 }
@@ -88,14 +99,16 @@ impl<'m> Index<'m> {
 
     /// Returns the number of words that the sets of `positions` positions need.
     pub(super) const fn words_for(positions: usize, block_order: u8) -> usize {
-        Self::sets(block_order) * Shape::new(positions).words()
+        Shape::new(positions, Self::sets(block_order)).words()
     }
 
     /// Returns empty sets over words that are all zero.
     pub(super) const fn new(positions: usize, block_order: u8, words: &'m [AtomicU64]) -> Self {
+        let shape = Shape::new(positions, Self::sets(block_order));
         Self {
             words,
-            shape: Shape::new(positions),
+            shape,
+            roots: shape.starts[shape.levels - 1],
             block_order,
         }
     }
@@ -113,48 +126,39 @@ impl<'m> Index<'m> {
         Set((graded + kind.index() * runs + order as usize - 1) as u16)
     }
 
+    #[inline]
     const fn grade(&self, count: usize) -> usize {
         let full = 1 << self.block_order;
-        let limits = [full >> 7, full >> 5, full >> 3, full / 16 * 5, full / 8 * 5];
-        let mut grade = 0;
-        while grade < limits.len() && count > limits[grade] {
-            grade += 1;
-        }
-        grade
+        // Added up: branches would be mispredicted.
+        (count > full >> 7) as usize
+            + (count > full >> 5) as usize
+            + (count > full >> 3) as usize
+            + (count > full / 16 * 5) as usize
+            + (count > full / 8 * 5) as usize
     }
 
     /// Returns the sets that a block in this state belongs to.
+    #[inline]
     pub(super) const fn sets_of(&self, state: BlockState) -> [Option<Set>; 2] {
-        let whole = state.count() == 1 << self.block_order;
-        if state.is_isolated() {
+        if state.is_whole(1 << self.block_order) {
+            return [Some(Self::WHOLE), None];
+        }
+        if !state.is_open() || state.is_isolated() || state.is_lent() || state.count() == 0 {
             return [None, None];
         }
-        match state.mode() {
-            Mode::Huge | Mode::Changing => [None, None],
-            Mode::Free => [Some(Self::WHOLE), None],
-            Mode::Open if state.is_lent() => [None, None],
-            Mode::Open if whole => [Some(Self::WHOLE), None],
-            Mode::Open if state.count() == 0 => [None, None],
-            Mode::Open => {
-                let kind = state.kind();
-                let graded = self.of_grade(kind, self.grade(state.count()));
-                let run = match state.run() {
-                    0 => None,
-                    order => Some(self.of_run(kind, order)),
-                };
-                [Some(graded), run]
-            }
-        }
+        let kind = state.kind();
+        let graded = self.of_grade(kind, self.grade(state.count()));
+        let run = match state.run() {
+            0 => None,
+            order => Some(self.of_run(kind, order)),
+        };
+        [Some(graded), run]
     }
 
     #[inline]
     fn word(&self, set: Set, level: usize, place: usize) -> &AtomicU64 {
-        let tree = set.0 as usize * self.shape.words();
-        &self.words[tree + self.shape.starts[level] + place]
-    }
-
-    fn width(&self, level: usize) -> usize {
-        self.shape.starts[level + 1] - self.shape.starts[level]
+        let first = self.shape.starts[level] + set.0 as usize * self.shape.widths[level];
+        &self.words[first + place]
     }
 
     pub(super) fn insert(&self, set: Set, position: usize) {
@@ -216,11 +220,13 @@ impl<'m> Index<'m> {
         }
     }
 
-    /// Returns true if the set is empty. A hint.
+    /// Returns true if a search of the set would find nothing. The roots of all sets are neighbours,
+    /// so a request asks this before it searches.
+    #[inline(always)]
     pub(super) fn is_empty(&self, set: Set) -> bool {
-        let root = self.word(set, self.shape.levels - 1, 0);
-        // Relaxed: a hint.
-        root.load(Ordering::Relaxed) == 0
+        let root = &self.words[self.roots + set.0 as usize];
+        // Acquire: as in `find_from`, which would read this word last.
+        root.load(Ordering::Acquire) == 0
     }
 
     pub(super) fn contains(&self, set: Set, position: usize) -> bool {
@@ -256,7 +262,7 @@ impl<'m> Index<'m> {
         let (mut level, mut place) = (lowest, place);
         loop {
             let (word, bit) = (place / FANOUT, place % FANOUT);
-            if word >= self.width(level) {
+            if word >= self.shape.widths[level] {
                 return None;
             }
             // Acquire: pairs with `insert_from`.
@@ -299,6 +305,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::vec::Vec;
 
+    use super::super::state::Mode;
     use super::*;
 
     fn zeros(count: usize) -> Vec<AtomicU64> {

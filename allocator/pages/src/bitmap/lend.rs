@@ -17,7 +17,7 @@ use brickyard_sync::Ordering;
 use super::index::Index;
 use super::state::BlockState;
 use super::take::Wanted;
-use super::{Attempt, Bitmap};
+use super::{Attempt, Bitmap, Luck};
 use crate::MigrateType;
 
 /// The number of page blocks whose states share a cache line.
@@ -148,19 +148,19 @@ impl Bitmap<'_> {
         let Loan::Near(block) = loan else {
             return self.take_best(0, wanted, attempt);
         };
-        let mut lost = false;
+        let mut luck = Luck::default();
         for set in self.graded_sets(wanted.kind) {
-            if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut lost) {
+            if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut luck) {
                 return Some(got);
             }
         }
         let near = self.neighbour_of(block).or_else(|| self.fresh_neighbours());
-        if let Some(near) = near
-            && let Attempt::Got(got) = attempt(near)
-        {
-            return Some(got);
+        match near.map(&mut attempt) {
+            Some(Attempt::Got(got)) => Some(got),
+            Some(Attempt::More) => None,
+            _ if luck.more => None,
+            _ => self.take_best(0, wanted, attempt),
         }
-        self.take_best(0, wanted, attempt)
     }
 
     /// Returns a block that is free as a whole and whose state shares the cache line of `block`'s.

@@ -104,6 +104,11 @@ const MOST_WORDS: usize = 1 << (Bitmap::BLOCK_ORDERS.1.get() - WORD_ORDER);
 /// Some of the frames of a block, as a mask for each of its words.
 type Masks = [u64; MOST_WORDS];
 
+/// Returns the number of frames in masks.
+fn frames_in(masks: &Masks) -> usize {
+    masks.iter().map(|mask| mask.count_ones() as usize).sum()
+}
+
 /// A lock-free store over caller-supplied words.
 ///
 /// Metadata: three bits per frame, 8 bytes per page block, and the summary, 43 bits per block of
@@ -187,10 +192,21 @@ enum Raised {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempt<T> {
     Got(T),
+    /// The block gave all that it had, and more is wanted.
+    More,
     /// Another CPU was faster.
     Lost,
     /// The block lacks what is wanted.
     Nothing,
+}
+
+/// What happened to the attempts of a search that have not got all that is wanted.
+#[derive(Debug, Clone, Copy, Default)]
+struct Luck {
+    /// Something was got.
+    more: bool,
+    /// Something was lost to another CPU.
+    lost: bool,
 }
 
 impl<'m> Bitmap<'m> {
@@ -426,6 +442,12 @@ impl Bitmap<'_> {
         Order::new(self.block_order)
     }
 
+    /// Returns true if blocks of this order are page blocks.
+    #[inline]
+    pub(crate) const fn is_page_block(&self, order: Order) -> bool {
+        order.get() == self.block_order
+    }
+
     /// Returns the number of frames that are free and available. A hint.
     #[must_use]
     pub fn free_frames(&self) -> usize {
@@ -531,7 +553,9 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Fills `out` with as many single frames as are available. Returns the number of frames taken.
+    /// Fills `out` with as many single frames as are available without taking from blocks of other
+    /// mobilities, or else with some of those. Returns the number of frames taken; 0 if there are
+    /// none.
     pub fn take_frames(&self, request: &Request, out: &mut [Frame]) -> usize {
         let mut taken = 0;
         self.take_singles(request, out.len(), Loan::None, |offset, mut bits| {

@@ -7,7 +7,7 @@
 use brickyard_sync::Ordering;
 
 use super::state::Mode;
-use super::{Bitmap, Borrower, MOST_WORDS, Masks};
+use super::{Bitmap, Borrower, MOST_WORDS, Masks, frames_in};
 use crate::block::Use;
 use crate::{FrameRange, MigrateType, RangeError};
 
@@ -18,10 +18,6 @@ enum Leaves {
     Absent,
     /// They become reserved.
     Reserved,
-}
-
-fn frames_in(masks: &Masks) -> usize {
-    masks.iter().map(|mask| mask.count_ones() as usize).sum()
 }
 
 impl Bitmap<'_> {
@@ -130,7 +126,9 @@ impl Bitmap<'_> {
             };
             Some(new.with_solid(solid))
         });
-        let refused = self.give_masks(block, masks, Borrower::Nobody).refused;
+        let refused = self
+            .give_masks(block, masks, frames, Borrower::Nobody)
+            .refused;
         debug_assert_eq!(refused, 0, "one-owner");
     }
 
@@ -178,7 +176,7 @@ impl Bitmap<'_> {
             }
             for taken in self.blocks_of(range).take_while(|&taken| taken < block) {
                 let masks = self.only_memory(taken, &self.masks_of(taken, range));
-                self.give_masks(taken, &masks, Borrower::Nobody);
+                self.give_masks(taken, &masks, frames_in(&masks), Borrower::Nobody);
             }
             let clipped = FrameRange::at(self.frame_at(block << self.block_order), 1);
             let frame = clipped.start.max(range.start);

@@ -80,6 +80,12 @@ impl BlockState {
         MigrateType::from_bits(((self.0 & KIND) >> KIND_SHIFT) as u32)
     }
 
+    /// Returns the number of the mobility that the block is for, as [`MigrateType::index`] does.
+    #[inline]
+    pub(super) const fn kind_number(self) -> usize {
+        ((self.0 & KIND) >> KIND_SHIFT) as usize
+    }
+
     /// Returns the number of the mobility of single frames in use in an eighth of the block. This
     /// is movable if no other mobility may be near. Otherwise it is the block's own mobility, or
     /// unmovable in a movable block.
@@ -147,6 +153,16 @@ impl BlockState {
     pub(super) const fn is_head(self) -> bool {
         const HUGE: u64 = (Mode::Huge as u64) << MODE_SHIFT;
         self.0 & (MODE | TAIL | ISOLATED) == HUGE
+    }
+
+    /// Returns true if all of the block, which has so many frames, is free, and it is neither
+    /// isolated, nor lent, nor changing.
+    #[inline]
+    pub(super) const fn is_whole(self, frames: usize) -> bool {
+        // Of the modes, those above `Free` have this bit.
+        const TAKEN: u64 = (Mode::Huge as u64) << MODE_SHIFT;
+        const { assert!(TAKEN == (Mode::Huge as u64 & Mode::Changing as u64) << MODE_SHIFT) };
+        self.0 & (COUNT | TAKEN | ISOLATED | LENT) == frames as u64
     }
 
     /// Returns true if other than movable frames may lie in this eighth.
@@ -278,6 +294,22 @@ mod tests {
             head.with_mode(Mode::Changing),
         ] {
             assert!(!other.is_head());
+        }
+    }
+
+    #[test]
+    fn whole_is_free_and_nobodys() {
+        let open = BlockState::default().with_free(512, 9);
+        let free = open.with_mode(Mode::Free).with_solid(true);
+        assert!(open.is_whole(512) && free.is_whole(512) && free.next_version().is_whole(512));
+        for other in [
+            open.with_free(511, 8),
+            open.with_lent(true),
+            free.with_isolated(true),
+            free.with_mode(Mode::Huge),
+            free.with_mode(Mode::Changing),
+        ] {
+            assert!(!other.is_whole(512));
         }
     }
 

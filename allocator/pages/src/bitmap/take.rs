@@ -6,7 +6,7 @@ use super::index::{End, GRADES, Index, Set};
 use super::state::{BlockState, Mode};
 use super::wide::Isolated;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
-use super::{Attempt, Bitmap, CALL_INS, Claimed, Kept, Loan, MOST_WORDS, TRIES};
+use super::{Attempt, Bitmap, CALL_INS, Claimed, Kept, Loan, Luck, MOST_WORDS, TRIES};
 use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
 /// What is wanted of a block.
@@ -40,7 +40,9 @@ impl Bitmap<'_> {
     }
 
     /// Takes up to `most` single frames. Hands them to `each`, as the position of a word and bits
-    /// of that word. Returns the number taken: all that were wanted, or all that are available.
+    /// of that word. Returns the number taken. They are fewer if the blocks of the request's own
+    /// mobility, and those that are free as a whole, have no more: other mobilities are fallen back
+    /// on only for a request that gets nothing else.
     pub(crate) fn take_singles(
         &self,
         request: &Request,
@@ -50,13 +52,19 @@ impl Bitmap<'_> {
     ) -> usize {
         let wanted = self.wanted(request);
         let mut taken = 0;
-        while taken < most {
-            let attempt = |block| self.take_bits(block, most - taken, wanted, loan, &mut each);
-            let more = self.take_near(loan, wanted, attempt);
-            let Some(frames) = more else {
-                break;
+        let attempt = |block| {
+            let got = self.take_bits(block, most - taken, wanted, loan, &mut each);
+            let Attempt::Got(frames) = got else {
+                return got;
             };
             taken += frames;
+            match taken < most {
+                true => Attempt::More,
+                false => got,
+            }
+        };
+        if most > 0 {
+            self.take_near(loan, wanted, attempt);
         }
         taken
     }
@@ -80,14 +88,15 @@ impl Bitmap<'_> {
         let wanted = Wanted { kind, limit: None };
         match self.take_bits(block, most, wanted, Loan::None, &mut each) {
             Attempt::Got(frames) => frames,
-            Attempt::Lost | Attempt::Nothing => 0,
+            Attempt::More | Attempt::Lost | Attempt::Nothing => 0,
         }
     }
 
     // ---- which block ----
 
     /// Tries blocks, best first, until one serves. Returns `None` if none does, or if other CPUs
-    /// were faster in each of [`TRIES`] passes.
+    /// were faster in each of [`TRIES`] passes. Also returns `None` if more is wanted, but something
+    /// was got, and the search would go on to other mobilities.
     pub(super) fn take_best<T>(
         &self,
         order: u8,
@@ -99,22 +108,28 @@ impl Bitmap<'_> {
             if self.totals.free.is_nothing() {
                 return None;
             }
-            let mut lost = false;
+            let mut luck = Luck::default();
             for set in self.own_sets(order, wanted.kind) {
-                if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut lost) {
+                if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut luck) {
                     return Some(got);
                 }
+            }
+            if luck.more {
+                return None;
             }
             if call_ins > 0 && self.call_in_loans() {
                 call_ins -= 1;
                 continue;
             }
             for set in self.foreign_sets(order, wanted.kind) {
-                if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut lost) {
+                if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut luck) {
                     return Some(got);
                 }
+                if luck.more {
+                    return None;
+                }
             }
-            if !lost {
+            if !luck.lost {
                 break;
             }
         }
@@ -125,8 +140,11 @@ impl Bitmap<'_> {
     /// mobility, by fullness or by the smallest run that suffices; then blocks that are free as a
     /// whole.
     fn own_sets(&self, order: u8, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
-        let own = (0..self.steps(order)).map(move |step| self.step(order, kind, step));
-        own.chain([Index::WHOLE])
+        let steps = self.steps(order);
+        (0..=steps).map(move |step| match step == steps {
+            true => Index::WHOLE,
+            false => self.step(order, kind, step),
+        })
     }
 
     /// Returns the sets for single frames of a mobility, the fullest blocks first.
@@ -144,12 +162,12 @@ impl Bitmap<'_> {
             _ => [MigrateType::Reclaimable, MigrateType::Movable],
         };
         let steps = self.steps(order);
-        (0..steps).flat_map(move |step| {
+        (0..2 * steps).map(move |i| {
             let step = match kind {
-                MigrateType::Movable => step,
-                _ => steps - 1 - step,
+                MigrateType::Movable => i / 2,
+                _ => steps - 1 - i / 2,
             };
-            others.map(|other| self.step(order, other, step))
+            self.step(order, others[i % 2], step)
         })
     }
 
@@ -179,12 +197,28 @@ impl Bitmap<'_> {
     }
 
     /// Tries the blocks of one set.
+    #[inline]
     pub(super) fn try_set<T>(
         &self,
         set: Set,
         wanted: Wanted,
         attempt: &mut impl FnMut(usize) -> Attempt<T>,
-        lost: &mut bool,
+        luck: &mut Luck,
+    ) -> Option<T> {
+        match self.index.is_empty(set) {
+            true => None,
+            false => self.search_set(set, wanted, attempt, luck),
+        }
+    }
+
+    /// As [`Bitmap::try_set`], if the set is not empty.
+    #[inline(never)]
+    fn search_set<T>(
+        &self,
+        set: Set,
+        wanted: Wanted,
+        attempt: &mut impl FnMut(usize) -> Attempt<T>,
+        luck: &mut Luck,
     ) -> Option<T> {
         let end = Self::end_for(wanted);
         let last = self.states.len() + self.phase - 1;
@@ -202,7 +236,8 @@ impl Bitmap<'_> {
             }
             match attempt(block) {
                 Attempt::Got(got) => return Some(got),
-                Attempt::Lost => *lost = true,
+                Attempt::More => luck.more = true,
+                Attempt::Lost => luck.lost = true,
                 Attempt::Nothing if !self.belongs(set, block) => self.take_out_of(set, block),
                 Attempt::Nothing => self.correct_run(block),
             }
@@ -237,7 +272,7 @@ impl Bitmap<'_> {
     ) -> Option<T> {
         let mut taken = |block| match attempt(block) {
             Attempt::Got(got) => Some(got),
-            Attempt::Lost | Attempt::Nothing => None,
+            Attempt::More | Attempt::Lost | Attempt::Nothing => None,
         };
         let mut below = self.blocks_below(wanted);
         if order == 0 || self.isolation.any() {
@@ -256,9 +291,16 @@ impl Bitmap<'_> {
 
     // ---- which frames ----
 
-    /// Returns the free frames of a word that the request may have.
-    fn visible(&self, word: usize, wanted: Wanted) -> u64 {
-        self.free_bits(word) & self.eligible(word, wanted)
+    /// Returns the free frames of a word, in a block in this state, that the request may have.
+    #[inline(always)]
+    fn visible(&self, word: usize, state: BlockState, wanted: Wanted) -> u64 {
+        let bits = self.free_bits(word);
+        // If a part of the block is isolated after its state was read, the promise that is about to
+        // be made fails.
+        match wanted.limit.is_none() && !state.is_isolated() {
+            true => bits,
+            false => bits & self.eligible(word, wanted),
+        }
     }
 
     /// Returns the frames of a word that the request may have if they are free.
@@ -360,7 +402,7 @@ impl Bitmap<'_> {
             Ok(state) => state,
             Err(attempt) => return attempt,
         };
-        let Some(offset) = self.find_run(block, order, wanted) else {
+        let Some(offset) = self.find_run(block, old, order, wanted) else {
             return Attempt::Nothing;
         };
         let (first, words, bits) = Self::bits_of(offset, order);
@@ -412,13 +454,18 @@ impl Bitmap<'_> {
         };
         let first = self.first_word(block);
         let mut masks = [0_u64; MOST_WORDS];
-        let mut left = most.min(old.count()) as u32;
+        let masks = &mut masks[..self.block_words()];
+        let most = most.min(old.count()) as u32;
+        let mut left = most;
         let mut mixed = 0;
-        for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
+        for (i, mask) in masks.iter_mut().enumerate() {
             if left == 0 {
                 break;
             }
-            let bits = self.visible(first + i, wanted);
+            let bits = self.visible(first + i, old, wanted);
+            if bits == 0 {
+                continue;
+            }
             let there = bits.count_ones();
             *mask = if there <= left {
                 bits
@@ -426,11 +473,9 @@ impl Bitmap<'_> {
                 word::lowest(bits, left)
             };
             left -= there.min(left);
-            if *mask != 0 {
-                mixed |= self.eighths(first + i);
-            }
+            mixed |= self.eighths(first + i);
         }
-        let promised = most.min(old.count()) - left as usize;
+        let promised = (most - left) as usize;
         if promised == 0 {
             return Attempt::Nothing;
         }
@@ -449,13 +494,16 @@ impl Bitmap<'_> {
         if !self.change_once(block, old, new) {
             return Attempt::Lost;
         }
-        let mut taken = 0;
-        for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
+        let mut taken = promised;
+        for (i, mask) in masks.iter_mut().enumerate() {
             if *mask != 0 {
                 // Acquire: pairs with the release of the CPU that freed them. Release: a CPU that
                 // sees them gone sees what was written before, see `Moves`.
-                *mask &= self.free[first + i].fetch_and(!*mask, Ordering::AcqRel);
-                taken += mask.count_ones() as usize;
+                let lost = *mask & !self.free[first + i].fetch_and(!*mask, Ordering::AcqRel);
+                if lost != 0 {
+                    *mask &= !lost;
+                    taken -= lost.count_ones() as usize;
+                }
             }
         }
         if taken < promised {
@@ -467,7 +515,7 @@ impl Bitmap<'_> {
         }
         self.totals.free.remove(block, taken);
         // After the last atomic instruction, which would wait for all that is written here.
-        for (i, &mask) in masks[..self.block_words()].iter().enumerate() {
+        for (i, &mask) in masks.iter().enumerate() {
             if mask != 0 {
                 each((first + i) * WORD_FRAMES, mask);
             }
@@ -482,11 +530,17 @@ impl Bitmap<'_> {
     /// Finds a run of `order` in an open block. Prefers the first word that is partly free and has
     /// such a run, and there the smallest run that is large enough. Among wholly free words, it
     /// prefers the one whose neighbours are worth least.
-    fn find_run(&self, block: usize, order: u8, wanted: Wanted) -> Option<usize> {
+    fn find_run(
+        &self,
+        block: usize,
+        state: BlockState,
+        order: u8,
+        wanted: Wanted,
+    ) -> Option<usize> {
         let first = self.first_word(block);
         let mut whole = 0_u64;
         for i in 0..self.block_words() {
-            let bits = self.visible(first + i, wanted);
+            let bits = self.visible(first + i, state, wanted);
             if bits == !0 {
                 whole |= 1 << i;
             } else if order < WORD_ORDER
@@ -638,10 +692,11 @@ impl Bitmap<'_> {
         let something = self.blocks_below(wanted).any(|block| {
             let first = self.first_word(block);
             let mut words = first..first + self.block_words();
-            match self.state(block).mode() {
+            let state = self.state(block);
+            match state.mode() {
                 Mode::Huge => false,
                 Mode::Free | Mode::Changing => words.any(|word| self.eligible(word, wanted) != 0),
-                Mode::Open => words.any(|word| self.visible(word, wanted) != 0),
+                Mode::Open => words.any(|word| self.visible(word, state, wanted) != 0),
             }
         });
         !something && self.states_below(wanted) == before
@@ -734,17 +789,17 @@ impl Bitmap<'_> {
             let below = wanted.limit.unwrap_or(usize::MAX);
             let fits = whole && (block << self.block_order) + request.order.frames() <= below;
             let open = state.is_open() && state.count() >= request.order.frames();
-            if fits || open && self.find_run(block, order, wanted).is_some() {
+            if fits || open && self.find_run(block, state, order, wanted).is_some() {
                 Attempt::Got(())
             } else {
                 Attempt::Nothing
             }
         };
-        let mut lost = false;
+        let mut luck = Luck::default();
         let own = self.own_sets(order, wanted.kind);
         let mut sets = own.chain(self.foreign_sets(order, wanted.kind));
         sets.any(|set| {
-            self.try_set(set, wanted, &mut { look }, &mut lost)
+            self.try_set(set, wanted, &mut { look }, &mut luck)
                 .is_some()
         }) || self
             .lent_blocks()

@@ -159,8 +159,17 @@ impl Total {
         Reading {
             frames: shared + parts,
             // The parts as they were while the shared counter was read, if none has changed since.
-            of_one_moment: self.words() == before,
+            of_one_moment: self.still(&before),
         }
+    }
+
+    /// Returns true if no part has changed since its word was as in `before`.
+    fn still(&self, before: &[u64; PARTS]) -> bool {
+        // Acquire: as in `words`. Without an early exit, so that several are compared at once.
+        let differ = |all: u64, (part, before): (&Part, &u64)| {
+            all | (part.0.load(Ordering::Acquire) ^ before)
+        };
+        self.parts.iter().zip(before).fold(0, differ) == 0
     }
 
     fn words(&self) -> [u64; PARTS] {

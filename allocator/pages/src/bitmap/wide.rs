@@ -10,7 +10,7 @@ use super::index::{End, Index};
 use super::state::{BlockState, Mode};
 use super::take::Wanted;
 use super::word;
-use super::{Attempt, Bitmap, CALL_INS, TRIES};
+use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order, Request};
 
 /// The number of page blocks whose bits share a word of the index.
@@ -60,7 +60,8 @@ impl Bitmap<'_> {
                 // stand still before it says so there.
                 false => Attempt::Nothing,
             };
-        let mut from_set = || self.try_set(Index::WHOLE, wanted, &mut attempt, &mut false);
+        let mut from_set =
+            || self.try_set(Index::WHOLE, wanted, &mut attempt, &mut Luck::default());
         let block = from_set().or_else(|| self.call_in_loans().then(&mut from_set).flatten());
         let block = block.or_else(|| {
             // It may be on loan again by now.
@@ -358,7 +359,7 @@ impl Bitmap<'_> {
         {
             return None;
         }
-        Some(state.kind().index())
+        Some(state.kind_number())
     }
 
     /// Returns true if the block is the first of an aligned pair.

@@ -87,8 +87,10 @@ impl Blocks {
     /// Ends all loans.
     pub(super) fn let_go(&self, store: &Bitmap<'_>) {
         for entry in &self.0 {
-            store.end_loan(entry.get() as usize);
-            entry.set(NONE);
+            if entry.get() != NONE {
+                store.end_loan(entry.get() as usize);
+                entry.set(NONE);
+            }
         }
     }
 

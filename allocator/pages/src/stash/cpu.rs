@@ -37,27 +37,36 @@ impl CpuStash {
         }
     }
 
-    /// Returns the number of blocks ever freed to the stash, modulo 2^32.
+    /// Returns the number of blocks ever freed to the stash, modulo 2^32. It is unchanged if no block
+    /// was freed meanwhile.
     pub(super) fn freed(&self) -> u32 {
-        let singles = self.singles.iter().map(|stack| stack.peek().1);
-        let small = self.small.iter().flatten().map(|stack| stack.peek().1);
-        let huge = self.huge.iter().map(|stack| stack.peek().1);
-        singles.chain(small).chain(huge).fold(0, u32::wrapping_add)
+        let mut freed = 0_u32;
+        self.each_peek(|(_, ever_freed), _| freed = freed.wrapping_add(ever_freed));
+        freed
     }
 
     /// Returns the number of frames in the stash. A hint.
     pub(super) fn frames(&self, huge: Order) -> usize {
-        let singles = self.singles.iter().map(|stack| stack.peek().0 as usize);
-        let small = self.small.iter().zip(1..).flat_map(|(stacks, order)| {
-            stacks
-                .iter()
-                .map(move |stack| (stack.peek().0 as usize) << order)
-        });
-        let huge = self
-            .huge
-            .iter()
-            .map(|stack| (stack.peek().0 as usize) << huge.get());
-        singles.chain(small).chain(huge).sum()
+        let mut frames = 0;
+        self.each_peek(|(len, _), order| frames += (len as usize) << order.unwrap_or(huge.get()));
+        frames
+    }
+
+    /// Peeks into each array. Passes what it says, and the order of its blocks, which is `None` for
+    /// page blocks. Plain loops: this is a part of each request that finds nothing at once.
+    #[inline(always)]
+    fn each_peek(&self, mut see: impl FnMut((u32, u32), Option<u8>)) {
+        for stack in &self.singles {
+            see(stack.peek(), Some(0));
+        }
+        for (stacks, order) in self.small.iter().zip(1..) {
+            for stack in stacks {
+                see(stack.peek(), Some(order));
+            }
+        }
+        for stack in &self.huge {
+            see(stack.peek(), None);
+        }
     }
 
     /// Returns every block in the stash, with its order.

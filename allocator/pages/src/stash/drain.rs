@@ -2,10 +2,22 @@
 
 use brickyard_sync::{Inside, Slot, SlotAccess};
 
+use super::cpu::SMALL;
+use super::stack::Stack;
 use super::{Backing, CpuStash, Stash};
+use crate::bitmap::Bitmap;
 use crate::patience::{Drained, Patience, Reach};
 use crate::platform::PinGuard;
 use crate::{Order, Platform};
+
+/// Gives back every block of an array of small blocks, and counts those that may not be freed.
+pub(super) fn give_small(store: &Bitmap<'_>, stack: &Stack<SMALL>, order: Order) {
+    for entry in stack.entries() {
+        if store.give(store.frame_at(entry as usize), order).is_err() {
+            store.refuse_late(order.frames());
+        }
+    }
+}
 
 impl<A: SlotAccess> Stash<'_, A> {
     /// Returns every frame within `reach` to the store. Waits for other CPUs while there is
@@ -39,25 +51,17 @@ impl<A: SlotAccess> Stash<'_, A> {
         let _transit = backing.moves.begin(backing.platform.cpu());
         for stack in &inside.singles {
             store.give_cached(stack.len(), |place| stack.entry(place).get(), &mut ());
-            stack.set_len(0);
-            stack.limit.set(self.first_limit());
+            stack.reset();
         }
-        let give = |entry: u32, order: Order| {
-            if store.give(store.frame_at(entry as usize), order).is_err() {
-                store.refuse_late(order.frames());
-            }
-        };
         for (stacks, order) in inside.small.iter().zip(1..) {
             for stack in stacks {
-                stack
-                    .entries()
-                    .for_each(|entry| give(entry, Order::new(order)));
-                stack.set_len(0);
+                give_small(store, stack, Order::new(order));
+                stack.reset();
             }
         }
         for stack in &inside.huge {
             store.give_page_blocks(stack.entries().map(|entry| entry as usize));
-            stack.set_len(0);
+            stack.reset();
         }
         frames
     }

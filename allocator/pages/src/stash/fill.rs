@@ -2,30 +2,16 @@
 
 use brickyard_sync::SlotAccess;
 
-use super::cpu::{CpuStash, HUGE, SINGLES, place_of};
+use super::cpu::{CpuStash, HUGE, place_of};
 use super::stack::Stack;
 use super::{Backing, Stash};
 use crate::bitmap::Bitmap;
-use crate::{Frame, Mobility, Platform, Request};
-
-/// The limit that an array of single frames starts with.
-const FIRST_LIMIT: u32 = 64;
+use crate::{Frame, Mobility, Order, Platform, Request};
 
 /// The most single frames fetched at a time: what the slowest requests wait for.
 const FETCH_MOST: usize = 320;
 
 impl<A: SlotAccess> Stash<'_, A> {
-    /// Returns the limit that an array of single frames starts with, within the stash's sizes.
-    pub(super) fn first_limit(&self) -> u32 {
-        FIRST_LIMIT.min(self.sizes.singles as u32)
-    }
-
-    /// Doubles the limit, as far as there is room.
-    fn grow(&self, stack: &Stack<SINGLES>) {
-        let limit = stack.limit(self.first_limit());
-        stack.limit.set((limit * 2).min(self.sizes.singles as u32));
-    }
-
     /// Returns the most frames that leave the store at a time.
     pub(crate) fn most_fetched(&self, store: &Bitmap<'_>) -> usize {
         let blocks = (self.sizes.huge / 2).max(1) * store.page_block_order().frames();
@@ -64,9 +50,12 @@ impl<A: SlotAccess> Stash<'_, A> {
         let stack = &own.singles[place];
         debug_assert_eq!(stack.len(), 0, "`cached-once`: filled from the start");
         let store = &backing.store;
-        let half = (stack.limit(self.first_limit()) / 2).max(1) as usize;
+        if stack.limit.get() == 0 {
+            self.grow(backing, own, stack);
+        }
+        let half = (stack.limit.get() / 2).max(1) as usize;
         let wanted = half.min(FETCH_MOST).min(room);
-        self.grow(stack);
+        self.grow(backing, own, stack);
         // The frames leave the store before they arrive in the stash.
         let _transit = backing.moves.begin(backing.platform.cpu());
         let blocks = &own.blocks[place];
@@ -100,8 +89,13 @@ impl<A: SlotAccess> Stash<'_, A> {
         }
         if taken < wanted {
             let loan = blocks.loan(store, kind, self.slots.len());
+            let mut adopted = None;
             store.take_singles(request, wanted - taken, loan, |offset, bits| {
-                blocks.adopt(store, kind, store.block_at(offset));
+                let block = store.block_at(offset);
+                if adopted != Some(block) {
+                    blocks.adopt(store, kind, block);
+                    adopted = Some(block);
+                }
                 keep(offset, bits);
             });
         }
@@ -120,18 +114,22 @@ impl<A: SlotAccess> Stash<'_, A> {
         place: usize,
     ) {
         let stack = &own.singles[place];
-        let most = self.sizes.singles as u32;
-        if stack.limit.get() == 0 {
-            stack.limit.set(self.first_limit());
+        self.grow(backing, own, stack);
+        if !stack.is_full() {
             return;
         }
-        if stack.limit.get() < most {
-            self.grow(stack);
-            if stack.len() < stack.limit.get() {
-                return;
-            }
-        }
-        let leaving = (stack.len() * 3 / 4).max(1);
+        self.give_coldest(backing, own, place, (stack.len() * 3 / 4).max(1));
+    }
+
+    /// Gives back the first `leaving` single frames of an array.
+    pub(super) fn give_coldest<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        place: usize,
+        leaving: u32,
+    ) {
+        let stack = &own.singles[place];
         // The frames leave the stash before they are in the store.
         let _transit = backing.moves.begin(backing.platform.cpu());
         let entry_at = |place| stack.entry(place).get();
@@ -142,35 +140,56 @@ impl<A: SlotAccess> Stash<'_, A> {
         stack.shift(leaving);
     }
 
-    /// Fetches page blocks into an empty array, half as many as it holds, or as the store has `room`
-    /// for. Takes one.
+    /// Fetches page blocks into an empty array: half of what it may hold, or as many as the store
+    /// has `room` for. Takes one.
     pub(super) fn refill_huge<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
-        stack: &Stack<HUGE>,
+        own: &CpuStash,
         request: &Request,
         room: usize,
     ) -> Option<u32> {
-        let wanted = (self.sizes.huge / 2).min(room / request.order.frames());
-        if wanted == 0 {
+        let kind = request.mobility.into();
+        let stack = &own.huge[place_of(kind)];
+        self.raise(backing, own, stack, request.order, self.sizes.huge);
+        let limit = stack.limit.get() as usize;
+        let wanted = (limit / 2).max(1).min(room / request.order.frames());
+        if limit == 0 || wanted == 0 {
             return None;
         }
         // The blocks leave the store before they arrive in the stash.
         let _transit = backing.moves.begin(backing.platform.cpu());
         let mut len = 0;
-        backing
-            .store
-            .take_page_blocks(request.mobility.into(), wanted, |offset| {
-                stack.entry(len).set(offset as u32);
-                len += 1;
-            });
+        backing.store.take_page_blocks(kind, wanted, |offset| {
+            stack.entry(len).set(offset as u32);
+            len += 1;
+        });
         stack.set_len(len);
         stack.pop()
     }
 
-    /// Gives back half of the page blocks of a full array.
-    pub(super) fn flush_huge<P: Platform>(&self, backing: &Backing<'_, P>, stack: &Stack<HUGE>) {
-        let leaving = stack.len().div_ceil(2);
+    /// Makes room in a full array of page blocks: it may hold more from now on, or gives back the
+    /// colder half. There is none if it may hold nothing.
+    pub(super) fn make_room_for_huge<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        stack: &Stack<HUGE>,
+        order: Order,
+    ) {
+        self.raise(backing, own, stack, order, self.sizes.huge);
+        if stack.is_full() && stack.len() > 0 {
+            self.give_coldest_blocks(backing, stack, stack.len().div_ceil(2));
+        }
+    }
+
+    /// Gives back the first `leaving` page blocks of an array.
+    pub(super) fn give_coldest_blocks<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        stack: &Stack<HUGE>,
+        leaving: u32,
+    ) {
         // The blocks leave the stash before they are in the store.
         let _transit = backing.moves.begin(backing.platform.cpu());
         let cold = stack.entries().take(leaving as usize);

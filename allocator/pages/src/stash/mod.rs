@@ -10,8 +10,9 @@
 //! mobility. A freed frame goes to the array of the mobility that its neighbourhood shows. So
 //! memory that cannot be moved is handed out again where it does no harm. An empty array of single
 //! frames is filled by words of the store. A full one gives back its colder three quarters, sorted
-//! by block. An array of single frames starts small, doubles whenever it runs empty or full, and is
-//! small again after a drain.
+//! by block. An array starts small, doubles whenever it runs empty or full, and is small again after
+//! a drain. All arrays of a CPU together stay within its share of the zone's memory
+//! ([`StashSizes::percent`]).
 //!
 //! **What a free checks.** To the store, a block in a stash is in use. A free of something that is
 //! free in the store, was never allocated, or is larger than the block is refused at once. So is a
@@ -29,6 +30,7 @@ mod blocks;
 mod cpu;
 mod drain;
 mod fill;
+mod share;
 mod stack;
 
 use brickyard_sync::{Slot, SlotAccess};
@@ -45,23 +47,34 @@ use stack::Stack;
 /// Batches of at least this many single frames go straight to the store.
 const BULK: usize = 256;
 
-/// The most that a CPU's stash holds, for each mobility.
+/// The most that stashes hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StashSizes {
-    /// Single frames, at most 1024.
+    /// Single frames of a CPU, for each mobility: at most 1024.
     pub singles: usize,
-    /// Blocks of each of the orders 1, 2 and 3, at most 16.
+    /// Blocks of a CPU of each of the orders 1, 2 and 3, for each mobility: at most 16.
     pub small: usize,
-    /// Page blocks, at most 8.
+    /// Page blocks of a CPU, for each mobility: at most 8.
     pub huge: usize,
+    /// Percent of the memory that the zone manages, in the stashes of all CPUs together. Each CPU
+    /// has an equal share of it, but room for one single frame of each mobility at least. 100 and
+    /// above: only the other sizes count.
+    pub percent: usize,
 }
 
 impl StashSizes {
-    /// The largest sizes: 4 MiB in single frames of 4 KiB, 16 MiB in page blocks.
-    pub const DEFAULT: Self = Self {
+    /// The largest sizes: 4 MiB in single frames of 4 KiB, 16 MiB in page blocks, however small the
+    /// memory is.
+    pub const LARGEST: Self = Self {
         singles: SINGLES,
         small: SMALL,
         huge: HUGE,
+        percent: 100,
+    };
+    /// As [`LARGEST`](Self::LARGEST), but at most 2 percent of the memory.
+    pub const DEFAULT: Self = Self {
+        percent: 2,
+        ..Self::LARGEST
     };
 }
 
@@ -127,6 +140,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 singles: at_most(size_or_one(sizes.singles), SINGLES),
                 small: at_most(sizes.small, SMALL),
                 huge: at_most(sizes.huge, HUGE),
+                percent: sizes.percent,
             },
         }
     }
@@ -164,21 +178,30 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         Some(with(&own))
     }
 
-    /// Takes a single frame that lies in the caller's stash. Returns `None` if there is none, in an
-    /// interrupt, on a CPU without a slot, and while a visitor is inside.
+    /// As [`Stash::with_own`], at once or not at all: `None` also while a visitor is inside.
+    #[inline(always)]
+    fn at_once<P: Platform, R>(
+        &self,
+        platform: &P,
+        with: impl FnOnce(&CpuStash) -> Option<R>,
+    ) -> Option<R> {
+        if platform.in_interrupt() {
+            return None;
+        }
+        let pinned = PinGuard::new(platform);
+        let own = self.slots.get(pinned.cpu)?.try_enter()?;
+        with(&own)
+    }
+
+    /// Takes a single frame that lies in the caller's stash, if it can be entered at once.
     #[inline(always)]
     pub(crate) fn pop<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         mobility: Mobility,
     ) -> Option<Frame> {
-        let platform = &backing.platform;
-        if platform.in_interrupt() {
-            return None;
-        }
-        let pinned = PinGuard::new(platform);
-        let own = self.slots.get(pinned.cpu)?.try_enter()?;
-        let entry = own.singles[mobility as usize].pop()?;
+        let pop = |own: &CpuStash| own.singles[mobility as usize].pop();
+        let entry = self.at_once(&backing.platform, pop)?;
         Some(backing.store.frame_at(entry as usize))
     }
 
@@ -189,13 +212,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         backing: &Backing<'_, P>,
         mobility: Mobility,
     ) -> Option<Frame> {
-        let platform = &backing.platform;
-        if platform.in_interrupt() {
-            return None;
-        }
-        let pinned = PinGuard::new(platform);
-        let own = self.slots.get(pinned.cpu)?.try_enter()?;
-        let entry = own.huge[mobility as usize].pop()?;
+        let pop = |own: &CpuStash| own.huge[mobility as usize].pop();
+        let entry = self.at_once(&backing.platform, pop)?;
         Some(backing.store.frame_at(entry as usize))
     }
 
@@ -247,11 +265,10 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             }
             Class::Huge => {
                 let pop = |own: &CpuStash| {
-                    let stack = &own.huge[place];
                     // Fetched in the visit that finds none: before another visit, another task of
                     // this CPU may have freed some.
-                    let fetched = || self.refill_huge(backing, stack, request, room());
-                    stack.pop().or_else(fetched)
+                    let fetched = || self.refill_huge(backing, own, request, room());
+                    own.huge[place].pop().or_else(fetched)
                 };
                 self.with_own(&backing.platform, pop).flatten()
             }
@@ -306,23 +323,14 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     /// Returns true if it was kept. Any frame may be offered, even one outside the span.
     #[inline(always)]
     pub(crate) fn push<P: Platform>(&self, backing: &Backing<'_, P>, frame: Frame) -> bool {
-        let (store, platform) = (&backing.store, &backing.platform);
-        if platform.in_interrupt() {
-            return false;
-        }
-        let pinned = PinGuard::new(platform);
-        let Some(own) = self.slots.get(pinned.cpu).and_then(Slot::try_enter) else {
-            return false;
-        };
-        // Inside the slot: what is isolated before a drain is not kept after it.
-        let offset = store.offset(frame);
-        match store.mobility_of_plain_single(offset) {
-            Some(place) => {
-                let stack = &own.singles[place];
-                stack.push_within(stack.limit.get(), offset as u32)
-            }
-            None => false,
-        }
+        let offset = backing.store.offset(frame);
+        let kept = self.at_once(&backing.platform, |own| {
+            // Inside the slot: what is isolated before a drain is not kept after it.
+            let place = backing.store.mobility_of_plain_single(offset)?;
+            let stack = &own.singles[place];
+            stack.push_within(stack.limit.get(), offset as u32)
+        });
+        kept.is_some()
     }
 
     /// As [`Stash::push`], for a page block.
@@ -332,21 +340,14 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         backing: &Backing<'_, P>,
         frame: Frame,
     ) -> bool {
-        let (store, platform) = (&backing.store, &backing.platform);
-        if platform.in_interrupt() {
-            return false;
-        }
-        let pinned = PinGuard::new(platform);
-        let Some(own) = self.slots.get(pinned.cpu).and_then(Slot::try_enter) else {
-            return false;
-        };
-        // Inside the slot: as in `push`.
-        let offset = store.offset(frame);
-        let place = store.mobility_of_page_block(offset);
-        match place.and_then(|place| own.huge.get(place)) {
-            Some(stack) => stack.push_within(self.sizes.huge as u32, offset as u32),
-            None => false,
-        }
+        let offset = backing.store.offset(frame);
+        let kept = self.at_once(&backing.platform, |own| {
+            // Inside the slot: as in `push`.
+            let place = backing.store.mobility_of_page_block(offset)?;
+            let stack = own.huge.get(place)?;
+            stack.push_within(stack.limit.get(), offset as u32)
+        });
+        kept.is_some()
     }
 
     /// Offers a freed block to the caller's stash. Any frame may be offered, even one outside the
@@ -382,7 +383,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         if stack.ends_with(offset as u32) {
             return Returned::FreeAlready;
         }
-        if stack.len() >= stack.limit.get() {
+        if stack.is_full() {
             self.flush(backing, own, place);
         }
         stack.push(offset as u32);
@@ -408,13 +409,19 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             }
             let place = place_of(store.mobility_of(offset));
             match class {
-                Class::Small(small) => keep(&own.small[small][place], offset, self.sizes.small),
+                Class::Small(small) => {
+                    let stack = &own.small[small][place];
+                    if stack.is_full() {
+                        self.raise(backing, own, stack, order, self.sizes.small);
+                    }
+                    keep(stack, offset)
+                }
                 Class::Huge => {
                     let stack = &own.huge[place];
-                    if stack.len() as usize == self.sizes.huge && !stack.ends_with(offset as u32) {
-                        self.flush_huge(backing, stack);
+                    if stack.is_full() && !stack.ends_with(offset as u32) {
+                        self.make_room_for_huge(backing, own, stack, order);
                     }
-                    keep(stack, offset, self.sizes.huge)
+                    keep(stack, offset)
                 }
                 Class::Single | Class::None => Returned::ToStore,
             }
@@ -507,12 +514,12 @@ const fn size_or_one(size: usize) -> usize {
     if size == 0 { 1 } else { size }
 }
 
-/// Adds a block to an array of at most `most` blocks, if there is room.
-fn keep<const N: usize>(stack: &Stack<N>, offset: usize, most: usize) -> Returned {
+/// Adds a block to an array, if there is room.
+fn keep<const N: usize>(stack: &Stack<N>, offset: usize) -> Returned {
     if stack.ends_with(offset as u32) {
         return Returned::FreeAlready;
     }
-    if stack.len() as usize >= most {
+    if stack.is_full() {
         return Returned::ToStore;
     }
     stack.push(offset as u32);

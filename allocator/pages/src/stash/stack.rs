@@ -9,7 +9,7 @@ pub(super) struct Stack<const N: usize> {
     // share one word, so that a free writes only one. The CPU that is inside writes it; others
     // peek.
     word: AtomicU64,
-    // The number of entries that it may hold now.
+    // The number of entries that it may hold now, see `share.rs`. 0 until it is first used.
     pub(super) limit: GuardedU32,
     entries: [GuardedU32; N],
 }
@@ -82,19 +82,19 @@ impl<const N: usize> Stack<N> {
     }
 
     /// Adds a freed entry at the end, if there are fewer than `limit` and it is not the one at the
-    /// end already. Returns true if it was added. It may refuse an entry that could be added.
+    /// end already; `None` if it was not added. It may refuse an entry that could be added.
     #[inline(always)]
-    pub(super) fn push_within(&self, limit: u32, entry: u32) -> bool {
+    pub(super) fn push_within(&self, limit: u32, entry: u32) -> Option<()> {
         let word = self.word();
         let len = word as u32;
         // If the stack is empty, the entry compared is not one of its own.
         let last = self.entry(len.wrapping_sub(1)).get();
         if len >= limit || last == entry {
-            return false;
+            return None;
         }
         self.entry(len).set(entry);
         self.set_word(word.wrapping_add(FREED));
-        true
+        Some(())
     }
 
     /// Adds freed entries at the end. There must be room for all of them.
@@ -115,9 +115,16 @@ impl<const N: usize> Stack<N> {
         len > 0 && self.entry(len - 1).get() == entry
     }
 
-    /// Returns the limit, or `least` if none has been set yet.
-    pub(super) fn limit(&self, least: u32) -> u32 {
-        self.limit.get().max(least)
+    /// Returns true if it may hold no more entries.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.len() >= self.limit.get()
+    }
+
+    /// Forgets all entries, and has to be given a limit anew.
+    pub(super) fn reset(&self) {
+        self.set_len(0);
+        self.limit.set(0);
     }
 
     pub(super) fn entries(&self) -> impl ExactSizeIterator<Item = u32> + '_ {

@@ -176,7 +176,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Takes a page block that lies in this CPU's stash.
     #[inline(always)]
     fn page_block_at_hand(&self, request: &Request) -> Option<Frame> {
-        let wide = request.order == self.store().page_block_order();
+        let wide = self.store().is_page_block(request.order);
         if !wide || request.limit.is_some() || request.context == Context::Interrupt {
             return None;
         }
@@ -368,7 +368,16 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             return taken;
         }
         let most = out.len().min(room());
-        self.store().take_frames(request, &mut out[..most])
+        let mut taken = 0;
+        while taken < most {
+            // One call falls back on other mobilities only if it gets nothing else.
+            let more = self.store().take_frames(request, &mut out[taken..most]);
+            if more == 0 {
+                break;
+            }
+            taken += more;
+        }
+        taken
     }
 
     /// Takes exactly the block of `request`'s order that starts at `frame`. If it lies in a cache,
@@ -406,7 +415,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// As [`Zone::free`], for what is no single frame that this CPU's stash keeps as it is.
     #[inline(never)]
     fn free_missed(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        let wide = order == self.store().page_block_order();
+        let wide = self.store().is_page_block(order);
         if wide && self.stash.push_page_block(&self.backing, frame) {
             return Ok(());
         }

@@ -88,6 +88,7 @@ impl Setting {
             singles: 2,
             small: 1,
             huge: self.huge,
+            ..StashSizes::LARGEST
         };
         plan
     }

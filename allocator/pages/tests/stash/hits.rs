@@ -194,6 +194,7 @@ fn sizes_can_be_chosen_and_are_kept() {
         singles: 10,
         small: 3,
         huge: 2,
+        ..StashSizes::LARGEST
     };
     let zone: Own = sized(64 * 512, stash);
     let held = take(&zone, 500, Mobility::Movable);
@@ -223,6 +224,7 @@ fn a_stash_of_size_zero_keeps_nothing_but_a_frame() {
         singles: 0,
         small: 0,
         huge: 0,
+        ..StashSizes::LARGEST
     };
     let zone: Own = sized(8192, stash);
     for order in [0, 1, 2, 3, 9] {
@@ -243,6 +245,7 @@ fn sizes_above_what_there_is_room_for_are_cut() {
         singles: usize::MAX,
         small: usize::MAX,
         huge: usize::MAX,
+        ..StashSizes::LARGEST
     };
     let zone: Own = sized(64 * 512, stash);
     let held = take(&zone, 2 * MOST, Mobility::Movable);

@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use brickyard::block::{Census, State, Use};
 use brickyard::check::Violation;
+use brickyard::stash::StashSizes;
 use brickyard::stats::ZoneSnapshot;
 use brickyard::sync::SlotAccess;
 use brickyard::{
@@ -179,9 +180,12 @@ pub(crate) const fn small(frames: usize) -> ZonePlan {
     }
 }
 
-/// The orders and page blocks of Linux.
+/// The orders and page blocks of Linux; stashes that may hold more than their share of so little.
 pub(crate) const fn linux(frames: usize) -> ZonePlan {
-    ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, frames), 2)
+    ZonePlan {
+        stash: StashSizes::LARGEST,
+        ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, frames), 2)
+    }
 }
 
 /// So much memory as lives as long as the test process.

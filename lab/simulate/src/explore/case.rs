@@ -344,10 +344,13 @@ impl Case {
     fn small(&self, slots: usize, dice: &mut Dice) -> MachinePlan {
         let mut plan = MachinePlan::small(slots);
         let whole = &mut plan.whole;
+        let singles = 1 + dice.below(16) as usize;
         whole.stash = StashSizes {
-            singles: 1 + dice.below(16) as usize,
+            singles,
             small: dice.below(4) as usize,
             huge: dice.below(9) as usize,
+            // In half of the cases the arrays of a CPU compete for its share.
+            percent: if singles % 2 == 0 { 100 } else { singles },
         };
         if self.configuration == Configuration::Brickyard {
             whole.span = FrameRange::new(5, 1205);

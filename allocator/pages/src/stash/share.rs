@@ -1,0 +1,161 @@
+//! How much the arrays of a CPU may hold: together, no more than its share of the zone's memory.
+//!
+//! Invariant `within-share`: the limits of a CPU's arrays, in frames, add up to no more than its
+//! share, as that was when the last of them was raised; and no array holds more than its limit.
+//! An array of single frames may always hold one, since a free pushes after it has made room.
+//!
+//! A limit is raised when its array has run empty or full, as far as there is room: that of single
+//! frames by doubling it, since most CPUs need few; all others at once to the most. An array that may hold next to nothing, because others have it all, gets half of what the
+//! largest may hold. So the arrays that are used share what there is, in a bounded number of steps,
+//! and what is not used is small again after the next drain.
+
+use brickyard_sync::SlotAccess;
+
+use super::cpu::{CpuStash, KINDS, SINGLES, SMALL_ORDERS};
+use super::drain::give_small;
+use super::stack::Stack;
+use super::{Backing, Stash};
+use crate::bitmap::Bitmap;
+use crate::{Order, Platform};
+
+/// The limit that an array of single frames starts with.
+const FIRST_LIMIT: usize = 64;
+
+/// An array of a CPU's stash.
+#[derive(Debug, Clone, Copy)]
+enum Array {
+    Singles(usize),
+    /// The order, less one, and the mobility.
+    Small(usize, usize),
+    Huge(usize),
+}
+
+impl<A: SlotAccess> Stash<'_, A> {
+    /// Returns how many frames the stash of one CPU may hold now.
+    fn share(&self, store: &Bitmap<'_>) -> usize {
+        if self.sizes.percent >= 100 {
+            return usize::MAX;
+        }
+        let percent = self.sizes.percent as u64;
+        let all = store.managed_frames() as u64 * percent / 100;
+        all as usize / self.slots.len().max(1)
+    }
+
+    /// Doubles the limit of an array of single frames, as far as there is room.
+    pub(super) fn grow<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        stack: &Stack<SINGLES>,
+    ) {
+        self.raise(backing, own, stack, Order::ZERO, self.sizes.singles);
+        if stack.limit.get() == 0 {
+            stack.limit.set(1);
+        }
+    }
+
+    /// Raises the limit of an array of blocks of `order`, up to `most`, as far as there is room.
+    pub(super) fn raise<P: Platform, const N: usize>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        stack: &Stack<N>,
+        order: Order,
+        most: usize,
+    ) {
+        let limit = stack.limit.get() as usize;
+        if limit >= most {
+            return;
+        }
+        let wanted = match order {
+            Order::ZERO => (limit * 2).max(FIRST_LIMIT).min(most),
+            _ => most,
+        };
+        let share = self.share(&backing.store);
+        let raised = |own: &CpuStash| {
+            let others = own.frames_at_most(backing.store.page_block_order());
+            let room = share.saturating_sub(others) >> order.get();
+            wanted.min(limit + room)
+        };
+        let mut to = raised(own);
+        // An array has next to nothing with less than a fair part of all, and than it starts with.
+        if to < FIRST_LIMIT.min(most).min((share / 4) >> order.get()) {
+            self.halve_largest(backing, own, share);
+            to = raised(own);
+        }
+        stack.limit.set(to as u32);
+    }
+
+    /// Halves the limit of the array that may hold most, if that is more than a quarter of the
+    /// share. Gives back what it then holds too much.
+    fn halve_largest<P: Platform>(&self, backing: &Backing<'_, P>, own: &CpuStash, share: usize) {
+        let store = &backing.store;
+        let (largest, frames) = own.largest(store.page_block_order());
+        if frames <= share / 4 {
+            return;
+        }
+        match largest {
+            Array::Singles(place) => {
+                let stack = &own.singles[place];
+                let surplus = halve(stack);
+                if surplus > 0 {
+                    self.give_coldest(backing, own, place, surplus);
+                }
+            }
+            Array::Small(small, place) => {
+                // Few: all of them go.
+                let stack = &own.small[small][place];
+                let _transit = backing.moves.begin(backing.platform.cpu());
+                give_small(store, stack, Order::new(small as u8 + 1));
+                stack.reset();
+            }
+            Array::Huge(place) => {
+                let stack = &own.huge[place];
+                let surplus = halve(stack);
+                if surplus > 0 {
+                    self.give_coldest_blocks(backing, stack, surplus);
+                }
+            }
+        }
+    }
+}
+
+/// Halves an array's limit. Returns how many entries it holds too much then.
+fn halve<const N: usize>(stack: &Stack<N>) -> u32 {
+    let limit = stack.limit.get() / 2;
+    stack.limit.set(limit);
+    stack.len().saturating_sub(limit)
+}
+
+impl CpuStash {
+    /// Calls `see` with each array, how many blocks it may hold, and their order.
+    fn each_limit(&self, huge: Order, mut see: impl FnMut(Array, u32, u8)) {
+        for place in 0..KINDS {
+            see(Array::Singles(place), self.singles[place].limit.get(), 0);
+            for small in 0..SMALL_ORDERS {
+                let limit = self.small[small][place].limit.get();
+                see(Array::Small(small, place), limit, small as u8 + 1);
+            }
+            see(Array::Huge(place), self.huge[place].limit.get(), huge.get());
+        }
+    }
+
+    /// Returns how many frames all arrays together may hold.
+    pub(super) fn frames_at_most(&self, huge: Order) -> usize {
+        let mut frames = 0;
+        self.each_limit(huge, |_, limit, order| frames += (limit as usize) << order);
+        frames
+    }
+
+    /// Returns the array that may hold most frames, and how many.
+    fn largest(&self, huge: Order) -> (Array, usize) {
+        let mut largest = (Array::Singles(0), 0);
+        self.each_limit(huge, |array, limit, order| {
+            let frames = (limit as usize) << order;
+            if frames > largest.1 {
+                largest = (array, frames);
+            }
+        });
+        largest
+    }
+}

@@ -1,0 +1,150 @@
+//! Hits of the fast paths: what they must leave to the slower ones.
+
+use super::*;
+
+/// A page block is freed at its first frame, not at another.
+#[test]
+fn a_page_block_is_not_taken_back_from_its_middle() {
+    for block_order in [6, 9, 11] {
+        let plan = ZonePlan {
+            page_block_order: Order::new(block_order),
+            max_order: Order::new(block_order + 2),
+            ..linux(16 << block_order)
+        };
+        let zone: Own = full(&plan, Cpus::new());
+        let at = zone
+            .alloc(&request(block_order, Mobility::Movable))
+            .unwrap();
+        let cached = zone.cached_frames();
+        for inside in [1, 8, (1 << block_order) - 1] {
+            let wrong = FreeError::WrongOrder {
+                allocated: Order::new(block_order),
+            };
+            let refused = zone.free(at.plus(inside), Order::new(block_order));
+            assert_eq!(refused, Err(wrong), "{inside} of order {block_order}");
+            assert_eq!(zone.cached_frames(), cached);
+        }
+        free(&zone, at, block_order);
+        sound(&zone);
+    }
+}
+
+/// The first page block of a larger group goes to the store, wherever the span begins.
+#[test]
+fn the_first_of_a_group_goes_to_the_store_wherever_the_span_begins() {
+    for block_order in [6, 9] {
+        for (phase, inside) in [(0, 0), (1, 0), (3, 5), (7, 1), (6, 33)] {
+            for group in 1..=3 {
+                let start = (phase << block_order) + inside;
+                let plan = ZonePlan {
+                    span: range(start, start + (32 << block_order)),
+                    page_block_order: Order::new(block_order),
+                    max_order: Order::new(18),
+                    ..linux(0)
+                };
+                let zone: Own = full(&plan, Cpus::new());
+                let wide = request(block_order + group, Mobility::Movable);
+                let at = zone.alloc(&wide).unwrap();
+                free(&zone, at, block_order);
+                assert_eq!(zone.cached_frames(), 0, "phase {phase}, group {group}");
+                sound(&zone);
+                let size = 1 << block_order;
+                let rest = range(at.number() + size, at.number() + (size << group));
+                assert_eq!(zone.free_range(rest), Ok(()));
+                sound(&zone);
+            }
+        }
+    }
+}
+
+/// What an interrupt or a request with a limit gets as a page block comes from the store.
+#[test]
+fn a_page_block_with_a_limit_or_in_an_interrupt_comes_from_the_store() {
+    let zone: Own = zone(64 * 512);
+    let huge = request(9, Mobility::Movable);
+    // A movable request takes from the high end, so what is cached lies above the limit.
+    let at = zone.alloc(&huge).unwrap();
+    free(&zone, at, 9);
+    let cached = zone.cached_frames();
+    assert!(cached > 0);
+    let low = zone.alloc(&huge.below(frame(1024))).unwrap();
+    assert!(low.number() + 512 <= 1024, "{low}");
+    assert_eq!(zone.cached_frames(), cached);
+    let urgent = zone.alloc(&huge.in_context(Context::Interrupt)).unwrap();
+    assert_eq!(zone.cached_frames(), cached, "a stash is left alone");
+    for at in [low, urgent] {
+        free(&zone, at, 9);
+    }
+    sound(&zone);
+}
+
+/// Only the first zone of a request hands out what is cached whatever its mark.
+#[test]
+fn what_is_cached_below_a_mark_is_for_the_first_zone_only() {
+    use brickyard::watermark::Mark;
+    let zone: Own = zone(16 * 512);
+    for order in [0, 9] {
+        let wanted = request(order, Mobility::Movable);
+        let at = zone.alloc(&wanted).unwrap();
+        free(&zone, at, order);
+    }
+    let all = zone.span().len();
+    zone.watermarks().set(
+        Marks {
+            min: all,
+            low: all,
+            high: all,
+        },
+        [0; ZoneKind::COUNT],
+    );
+    for order in [0, 9] {
+        let wanted = request(order, Mobility::Movable);
+        for mark in [Mark::Low, Mark::Min] {
+            assert_eq!(
+                zone.alloc_above(&wanted, mark),
+                None,
+                "order {order}, {mark:?}"
+            );
+        }
+        assert!(
+            zone.alloc_above(&wanted, Mark::First).is_some(),
+            "order {order}"
+        );
+    }
+}
+
+/// What a CPU has at hand of a zone is for requests that may use a zone of that kind.
+#[test]
+fn what_is_at_hand_of_a_kind_that_a_request_may_not_use_is_left_alone() {
+    let cpus = Cpus::new();
+    let parts = [(ZoneKind::Normal, 0, 4096), (ZoneKind::Movable, 4096, 8192)];
+    let zones: [Own; 2] = parts.map(|(kind, start, end)| {
+        let span = range(start, end);
+        full(
+            &ZonePlan {
+                kind,
+                span,
+                ..linux(0)
+            },
+            cpus,
+        )
+    });
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let movable = nodes.alloc(0, &MOVABLE).unwrap();
+    assert!(zones[1].span().contains(movable));
+    for mobility in Mobility::ALL {
+        // The zone itself serves anybody, so each of its arrays holds something.
+        let at = zones[1].alloc(&Request::page(mobility)).unwrap();
+        free(&zones[1], at, 0);
+    }
+    for request in [
+        MOVABLE.from_zones_up_to(ZoneKind::Normal),
+        UNMOVABLE,
+        RECLAIMABLE,
+        RECLAIMABLE.from_zones_up_to(ZoneKind::HighMem),
+    ] {
+        let at = nodes.alloc(0, &request).unwrap();
+        assert!(zones[0].span().contains(at), "{request:?} got {at}");
+    }
+}
