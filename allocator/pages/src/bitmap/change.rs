@@ -199,24 +199,45 @@ impl Bitmap<'_> {
 
     // ---- the summary ----
 
+    /// Moves a block, whose state has just been changed from `old` to `new`, to the sets that it now
+    /// belongs to.
     #[inline]
     pub(super) fn moved(&self, block: usize, old: BlockState, new: BlockState) {
-        let (was, is) = (self.index.sets_of(old), self.index.sets_of(new));
-        if was != is {
-            self.move_between(block, was, is);
+        let [graded, run] = self.index.sets_of(old);
+        let [graded_now, run_now] = self.index.sets_of(new);
+        if graded != graded_now || run != run_now {
+            self.move_between(block, [(graded, graded_now), (run, run_now)], new);
         }
     }
 
-    pub(super) fn move_between(&self, block: usize, was: [Option<Set>; 2], is: [Option<Set>; 2]) {
-        for (was, is) in was.into_iter().zip(is) {
+    /// Moves a block out of some sets and into others.
+    fn move_between(
+        &self,
+        block: usize,
+        moves: [(Option<Set>, Option<Set>); 2],
+        new: BlockState,
+    ) {
+        let position = block + self.phase;
+        for (was, is) in moves {
             if was == is {
                 continue;
             }
             if let Some(set) = is {
-                self.put_into(set, block);
+                self.index.insert(set, position);
             }
             if let Some(set) = was {
-                self.take_out_of(set, block);
+                self.index.remove(set, position);
+            }
+        }
+        if self.state(block) == new.next_version() {
+            return;
+        }
+        // The block has moved on meanwhile. The CPU that moved it may have changed these sets before
+        // they were changed here.
+        for set in moves.into_iter().flat_map(|(was, is)| [was, is]).flatten() {
+            match self.belongs(set, block) {
+                true => self.put_into(set, block),
+                false => self.take_out_of(set, block),
             }
         }
     }
