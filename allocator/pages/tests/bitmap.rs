@@ -26,7 +26,7 @@ use brickyard::pressure::{
     ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
 };
 use brickyard::stats::{BuddyInfo, UnusableText};
-use brickyard::sync::{AtomicU64, Exclusive};
+use brickyard::sync::{AtomicU8, AtomicU64, Exclusive};
 use brickyard::{
     AllocError, AnyZone, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility,
     OneCpu, Order, RangeError, Request, Zone, ZoneKind, ZonePlan,
@@ -131,5 +131,7 @@ fn leaked_words(words: usize) -> &'static [AtomicU64] {
 fn bitmap(span: FrameRange, max_order: u8, block_order: u8) -> Bitmap<'static> {
     let (max, block) = (Order::new(max_order), Order::new(block_order));
     let words = leaked_words(Bitmap::words(span, max, block));
-    Bitmap::new(span, max, block, words)
+    let classes = (0..Bitmap::classes(span, block)).map(|_| AtomicU8::new(0));
+    let classes = classes.collect::<Vec<_>>().leak();
+    Bitmap::new(span, max, block, words, classes)
 }

@@ -114,7 +114,7 @@ fn words_of_too_many_blocks_panic_by_name() {
 #[should_panic(expected = "a zone spans at most 2^32 - 2 frames")]
 fn a_bitmap_of_too_many_frames_panics_by_name() {
     let span = FrameRange::new(0, FRAMES_MOST + 1);
-    let _ = Bitmap::new(span, Order::DEFAULT_MAX, Order::HUGE, &[]);
+    let _ = Bitmap::new(span, Order::DEFAULT_MAX, Order::HUGE, &[], &[]);
 }
 
 // ---- several zones of one kind ----

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
 use brickyard::bitmap::Bitmap;
-use brickyard::sync::{AtomicU32, AtomicU64, Ordering, SlotAccess, place};
+use brickyard::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, SlotAccess, place};
 use brickyard::{Frame, FrameRange, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan};
 use loom::thread;
 
@@ -46,10 +46,12 @@ fn store(blocks: usize) -> &'static Bitmap<'static> {
     let span = FrameRange::new(0, blocks * 64);
     let max = Order::new(6);
     let words = Bitmap::words(span, max, WORD);
-    let memory = vec![MaybeUninit::<u8>::uninit(); words * size_of::<AtomicU64>() + 64];
-    let memory = Box::leak(memory.into_boxed_slice());
-    let (words, _) = place(memory, words, || AtomicU64::new(0)).unwrap();
-    let store = Box::leak(Box::new(Bitmap::new(span, max, WORD, words)));
+    let classes = Bitmap::classes(span, WORD);
+    let bytes = words * size_of::<AtomicU64>() + classes * size_of::<AtomicU8>() + 128;
+    let memory = Box::leak(vec![MaybeUninit::<u8>::uninit(); bytes].into_boxed_slice());
+    let (words, rest) = place(memory, words, || AtomicU64::new(0)).unwrap();
+    let (classes, _) = place(rest, classes, || AtomicU8::new(0)).unwrap();
+    let store = Box::leak(Box::new(Bitmap::new(span, max, WORD, words, classes)));
     store.add(span).unwrap();
     touch(store);
     store

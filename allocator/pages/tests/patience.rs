@@ -10,7 +10,7 @@ use brickyard::node::{Node, Nodes, SlowPath};
 use brickyard::patience::WAITS_MOST;
 use brickyard::pressure::{ContiguousRequest, Migrate, Migration, Need, Reclaim, alloc_contiguous};
 use brickyard::stash::{CpuStash, Stash, StashSizes};
-use brickyard::sync::{AtomicU64 as Word, Exclusive, PATIENCE, Shared, Slot, SlotAccess};
+use brickyard::sync::{AtomicU8, AtomicU64 as Word, Exclusive, PATIENCE, Shared, Slot, SlotAccess};
 use brickyard::watermark::Marks;
 use brickyard::{
     AnyZone, Frame, FrameRange, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
@@ -127,11 +127,13 @@ fn who_stands_still_is_waited_for_once() {
     const SPAN: FrameRange = FrameRange::new(0, 1024);
     let words = Bitmap::words(SPAN, Order::DEFAULT_MAX, Order::HUGE);
     let words: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();
+    let classes = 0..Bitmap::classes(SPAN, Order::HUGE);
+    let classes: Vec<_> = classes.map(|_| AtomicU8::new(0)).collect();
     let slots: Vec<Slot<Shared, CpuStash>> = (0..2).map(|_| Slot::new(CpuStash::new())).collect();
     let zones = [Zone::<Here, Shared>::of(
         ZoneKind::Normal,
         Here,
-        Bitmap::new(SPAN, Order::DEFAULT_MAX, Order::HUGE, &words),
+        Bitmap::new(SPAN, Order::DEFAULT_MAX, Order::HUGE, &words, &classes),
         Stash::new(&slots, StashSizes::DEFAULT),
     )];
     let zone = &zones[0];

@@ -459,15 +459,17 @@ thread_local! {
 fn a_slot_that_somebody_stands_still_in_is_done_without() {
     use brickyard::bitmap::Bitmap;
     use brickyard::stash::{CpuStash, Stash, StashSizes};
-    use brickyard::sync::AtomicU64 as Word;
+    use brickyard::sync::{AtomicU8, AtomicU64 as Word};
     const SPAN: FrameRange = FrameRange::new(0, 1024);
     let words = Bitmap::words(SPAN, Order::DEFAULT_MAX, Order::HUGE);
     let words: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();
+    let classes = 0..Bitmap::classes(SPAN, Order::HUGE);
+    let classes: Vec<_> = classes.map(|_| AtomicU8::new(0)).collect();
     let slots: Vec<Slot<Stuck, CpuStash>> = (0..2).map(|_| Slot::new(CpuStash::new())).collect();
     let zone = Zone::<Numbered, Stuck>::of(
         ZoneKind::Normal,
         Numbered,
-        Bitmap::new(SPAN, Order::DEFAULT_MAX, Order::HUGE, &words),
+        Bitmap::new(SPAN, Order::DEFAULT_MAX, Order::HUGE, &words, &classes),
         Stash::new(&slots, StashSizes::DEFAULT),
     );
     zone.add(SPAN).unwrap();

@@ -7,7 +7,7 @@ use crate::support;
 
 use brickyard::bitmap::Bitmap;
 use brickyard::block::{FreeTable, State, Use};
-use brickyard::sync::AtomicU64;
+use brickyard::sync::{AtomicU8, AtomicU64};
 use brickyard::{Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request};
 use brickyard_classics::store::buddy::Buddy;
 use brickyard_classics::store::frames::{FrameRecord, FrameTable};
@@ -25,7 +25,9 @@ fn bitmap(span: FrameRange, max_order: u8, block_order: u8) -> Bitmap<'static> {
     let (max, block) = (Order::new(max_order), Order::new(block_order));
     let words = 0..Bitmap::words(span, max, block);
     let words: Vec<_> = words.map(|_| AtomicU64::new(0)).collect();
-    Bitmap::new(span, max, block, words.leak())
+    let classes = 0..Bitmap::classes(span, block);
+    let classes: Vec<_> = classes.map(|_| AtomicU8::new(0)).collect();
+    Bitmap::new(span, max, block, words.leak(), classes.leak())
 }
 
 /// Makes the store that it is compared with.

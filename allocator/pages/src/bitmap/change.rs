@@ -211,12 +211,7 @@ impl Bitmap<'_> {
     }
 
     /// Moves a block out of some sets and into others.
-    fn move_between(
-        &self,
-        block: usize,
-        moves: [(Option<Set>, Option<Set>); 2],
-        new: BlockState,
-    ) {
+    fn move_between(&self, block: usize, moves: [(Option<Set>, Option<Set>); 2], new: BlockState) {
         let position = block + self.phase;
         for (was, is) in moves {
             if was == is {

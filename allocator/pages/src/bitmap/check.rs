@@ -80,6 +80,11 @@ impl Bitmap<'_> {
         if state.is_tail() {
             return Err(at("an open block in a group"));
         }
+        let plain = joined == 0 && solid && !state.is_isolated();
+        if self.class_at(first * WORD_FRAMES).is_some() && !plain {
+            let found = "a class of single frames where there may be others";
+            return Err(Violation::at("class-known", found, self.start_of(block)));
+        }
         Ok(())
     }
 
@@ -94,6 +99,9 @@ impl Bitmap<'_> {
             if self.memory_bits(place) != !0 {
                 return at("a whole block with a hole");
             }
+        }
+        if self.class_at(first * WORD_FRAMES).is_some() {
+            return at("a class of single frames in a whole block");
         }
         let expected = match state.mode() {
             Mode::Free => self.block_frames(),

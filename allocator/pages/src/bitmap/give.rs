@@ -182,25 +182,20 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, in a
-    /// plain block. This is what can be seen without owning the frame; a front checks it before it
-    /// keeps the frame. Returns `None` for a position outside all blocks.
+    /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, and the
+    /// class of its page block says so. This is what can be seen without owning the frame; a front
+    /// checks it before it keeps the frame. Returns `None` for a position outside all blocks.
     #[inline(always)]
     pub(crate) fn mobility_of_plain_single(&self, offset: usize) -> Option<usize> {
-        // Relaxed, twice: the caller claims to own the frame. If it does, the parts of the state
-        // and the bit that are read here do not change.
-        let state = self.states.get(self.block_at(offset))?;
-        let state = BlockState::from_bits(state.load(Ordering::Relaxed));
+        let mobility = self.class_at(offset)?;
         let word = self.free.get(offset / WORD_FRAMES)?;
+        // Relaxed: the caller claims to own the frame. If it does, the bit does not change.
         let free = word.load(Ordering::Relaxed) >> (offset % WORD_FRAMES) & 1 != 0;
-        if free || !state.is_plain() {
-            return None;
-        }
-        Some(state.mobility_in(self.eighth(offset)))
+        (!free).then_some(mobility)
     }
 
-    /// Returns how many frames from the first on lie in one word of a plain block, each once, and
-    /// are single frames in use. Also returns the number of their mobility.
+    /// Returns how many frames from the first on lie in one word, each once, and are single frames in
+    /// use as the class of their page block says. Also returns the number of their mobility.
     pub(crate) fn run_of_plain_singles(&self, frames: &[Frame]) -> (usize, usize) {
         let first = frames.first().map(|&first| self.offset(first));
         let Some((offset, mobility)) =
@@ -232,10 +227,29 @@ impl Bitmap<'_> {
         if let Some(mobility) = self.mobility_of_plain_single(offset) {
             return Some(mobility);
         }
+        if let Some(mobility) = self.mobility_by_state(offset) {
+            return Some(mobility);
+        }
         let frame = Frame::new(self.base.wrapping_add(offset));
         let inside = self.span.contains(frame);
         let single = inside && self.is_single_in_use(offset) && !self.is_isolated_near(offset);
         single.then(|| self.mobility_of(offset).index())
+    }
+
+    /// As [`Bitmap::mobility_of_plain_single`], by the state of the page block and the word of the
+    /// frame. `None` also where blocks of several frames lie in that word.
+    fn mobility_by_state(&self, offset: usize) -> Option<usize> {
+        // Relaxed, three times: the caller claims to own the frame. If it does, the parts of the
+        // state that are read here do not change, nor do the bits of the frame.
+        let state = self.states.get(self.block_at(offset))?;
+        let state = BlockState::from_bits(state.load(Ordering::Relaxed));
+        let place = offset / WORD_FRAMES;
+        let free = self.free[place].load(Ordering::Relaxed) >> (offset % WORD_FRAMES) & 1 != 0;
+        let joined = || self.inner[place].load(Ordering::Relaxed) != 0;
+        if free || !state.is_all_memory() || state.is_joined() && joined() {
+            return None;
+        }
+        Some(state.mobility_in(self.eighth(offset)))
     }
 
     /// Returns true if the frame is a block of order 0 in use.

@@ -17,6 +17,9 @@
 //! to the other by one compare-and-swap. While a CPU writes its words on the way to or from open,
 //! the block is *changing*: nothing can be taken from it, and what is freed into it is refused.
 //!
+//! **Classes.** A page block also has a byte that says what a free of a single frame must know
+//! (`class.rs`).
+//!
 //! **Promises.** A CPU that wants frames first lowers the block's count by their number. Only then
 //! does it take them out of its words. A CPU that frees first puts them into the words, and then
 //! raises the count. So a count that says "all" means that all bits are there and no CPU has a
@@ -76,6 +79,7 @@
 
 mod change;
 mod check;
+mod class;
 mod give;
 mod index;
 mod lend;
@@ -87,7 +91,7 @@ mod totals;
 mod wide;
 mod word;
 
-use brickyard_sync::{AtomicU64, AtomicUsize, Ordering};
+use brickyard_sync::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use crate::isolation::Isolation;
 use crate::{
@@ -111,8 +115,8 @@ fn frames_in(masks: &Masks) -> usize {
 
 /// A lock-free store over caller-supplied words.
 ///
-/// Metadata: three bits per frame, 8 bytes per page block, and the summary, 43 bits per block of
-/// 512 frames. That is 0.0098 % of memory in frames of 4 KiB.
+/// Metadata: three bits per frame, 9 bytes per page block, and the summary, 43 bits per block of 512
+/// frames. That is 0.0098 % of memory in frames of 4 KiB.
 #[derive(Debug)]
 pub struct Bitmap<'m> {
     span: FrameRange,
@@ -128,8 +132,9 @@ pub struct Bitmap<'m> {
     free: &'m [AtomicU64],
     inner: &'m [AtomicU64],
     memory: &'m [AtomicU64],
-    // Per block: a `BlockState`.
+    // Per block: a `BlockState`, and what a free must know.
     states: &'m [AtomicU64],
+    classes: &'m [AtomicU8],
     index: Index<'m>,
     isolation: Isolation,
     totals: Totals,
@@ -287,22 +292,35 @@ impl<'m> Bitmap<'m> {
             + Index::words_for(positions, block_order))
     }
 
-    /// Returns an empty store over `words`, all of which must be zero. Nothing is memory yet, see
-    /// [`Bitmap::add`]. Page blocks have the [order nearest](Bitmap::block_order) to
-    /// `page_block_order`.
+    /// Returns the number of classes that [`Bitmap::new`] needs for a span: a byte for each page
+    /// block.
+    #[must_use]
+    pub const fn classes(span: FrameRange, page_block_order: Order) -> usize {
+        Self::blocks_in(span, Self::block_order(page_block_order).get())
+    }
+
+    /// Returns an empty store over `words` and `classes`, all of which must be zero. Nothing is
+    /// memory yet, see [`Bitmap::add`]. Page blocks have the [order nearest](Bitmap::block_order)
+    /// to `page_block_order`. The words should begin at the start of a cache line.
     ///
     /// # Panics
-    /// Panics if there are fewer words than [`Bitmap::words`] says, and if that panics.
+    /// Panics if there are fewer words than [`Bitmap::words`] says, or fewer classes than
+    /// [`Bitmap::classes`] says, and if `words` panics.
     #[must_use]
     pub const fn new(
         span: FrameRange,
         max_order: Order,
         page_block_order: Order,
         words: &'m [AtomicU64],
+        classes: &'m [AtomicU8],
     ) -> Self {
         assert!(
             words.len() >= Self::words(span, max_order, page_block_order),
             "as many words as `Bitmap::words` says"
+        );
+        assert!(
+            classes.len() >= Self::classes(span, page_block_order),
+            "as many classes as `Bitmap::classes` says"
         );
         let block_order = Self::block_order(page_block_order).get();
         let base = (span.start.number() >> block_order) << block_order;
@@ -323,6 +341,7 @@ impl<'m> Bitmap<'m> {
             inner,
             memory,
             states,
+            classes: classes.split_at(blocks).0,
             index: Index::new(blocks + phase, block_order, rest),
             isolation: Isolation::new(base),
             totals: Totals {

@@ -202,6 +202,7 @@ impl Bitmap<'_> {
             }
             if frames_in(&memory) > 0 {
                 self.change(block, |state| Some(state.with_solid(false)));
+                self.end_class(block);
             }
             let first = self.first_word(block);
             for i in 0..self.block_words() {
@@ -234,6 +235,7 @@ impl Bitmap<'_> {
         self.isolation.begin(range)?;
         for block in self.blocks_of(range) {
             self.change(block, |state| Some(state.with_isolated(true)));
+            self.end_class(block);
         }
         self.recount_isolated();
         Ok(())

@@ -140,11 +140,16 @@ impl BlockState {
         self.0 & LENT != 0
     }
 
-    /// Returns true if the block is open, all of it is memory, nothing is isolated, and every block
-    /// in use in it is a single frame.
+    /// Returns true if the block is open, all of it is memory, and nothing is isolated.
+    #[inline]
+    pub(super) const fn is_all_memory(self) -> bool {
+        self.0 & (MODE | SOLID | ISOLATED) == SOLID
+    }
+
+    /// As [`BlockState::is_all_memory`], and every block in use in it is a single frame.
     #[inline]
     pub(super) const fn is_plain(self) -> bool {
-        self.0 & (MODE | JOINED | SOLID | ISOLATED) == SOLID
+        self.is_all_memory() && !self.is_joined()
     }
 
     /// Returns true if all of the block is in use by one owner, it continues no other block, and
@@ -325,6 +330,7 @@ mod tests {
             plain.with_mode(Mode::Huge),
         ] {
             assert!(!other.is_plain());
+            assert_eq!(other.is_all_memory(), other == plain.with_joined(true));
         }
     }
 }

@@ -330,9 +330,10 @@ impl Bitmap<'_> {
         })
     }
 
-    /// Opens a block that is free as a whole. Returns false if another CPU was faster.
-    pub(super) fn open(&self, block: usize, old: BlockState) -> bool {
-        debug_assert_eq!(old.mode(), Mode::Free);
+    /// Opens a block that is free as a whole, or opens an open one anew, for single frames of `kind`.
+    /// Returns false if another CPU was faster.
+    pub(super) fn open(&self, block: usize, old: BlockState, kind: MigrateType) -> bool {
+        debug_assert_eq!(old.count(), self.block_frames(), "all of it is free");
         // Until its words are written nothing can be taken from the block, and a free of anything
         // in it is a double free. The sets follow when it is open.
         let emptied = old.with_mode(Mode::Changing).with_free(0, 0).unmixed();
@@ -346,6 +347,7 @@ impl Bitmap<'_> {
             self.inner[word].store(0, Ordering::Relaxed);
             self.free[word].store(!0, Ordering::Relaxed);
         }
+        self.begin_class(block, kind);
         let opened = self.change(block, |state| {
             debug_assert_eq!(state.mode(), Mode::Changing, "one-owner");
             Some(
@@ -358,16 +360,24 @@ impl Bitmap<'_> {
         // meanwhile, it no longer belongs there, and the CPU that isolated it saw it in no set.
         if opened.is_some_and(|(_, new)| new.is_isolated()) {
             self.take_out_of(Index::WHOLE, block);
+            self.end_class(block);
         }
         true
     }
 
-    /// Returns the state from which a request is served, after opening the block if necessary; or
-    /// the reason why it cannot be.
-    fn opened<T>(&self, block: usize, frames: usize) -> Result<BlockState, Attempt<T>> {
+    /// Returns the state from which a request for `kind` is served, after opening the block if
+    /// necessary; or the reason why it cannot be.
+    fn opened<T>(
+        &self,
+        block: usize,
+        frames: usize,
+        kind: MigrateType,
+    ) -> Result<BlockState, Attempt<T>> {
         let mut state = self.state(block);
-        if state.mode() == Mode::Free {
-            if !self.open(block, state) {
+        if state.count() == self.block_frames() {
+            // If nothing in an open block is in use, its class may be one of past use.
+            let ready = state.is_open() && self.has_class(block, kind);
+            if !ready && !self.open(block, state, kind) {
                 return Err(Attempt::Lost);
             }
             state = self.state(block);
@@ -398,7 +408,7 @@ impl Bitmap<'_> {
     /// position.
     pub(super) fn take_run(&self, block: usize, order: u8, wanted: Wanted) -> Attempt<usize> {
         let frames = 1 << order;
-        let old = match self.opened(block, frames) {
+        let old = match self.opened(block, frames, wanted.kind) {
             Ok(state) => state,
             Err(attempt) => return attempt,
         };
@@ -433,7 +443,7 @@ impl Bitmap<'_> {
             self.return_promise(block, frames, freed);
             return Attempt::Lost;
         }
-        self.join(offset, order);
+        self.mark_in_use(block, offset, order, wanted.kind);
         self.totals.free.remove(block, frames);
         self.count_fallback(fallback);
         Attempt::Got(offset)
@@ -448,7 +458,7 @@ impl Bitmap<'_> {
         loan: Loan,
         each: &mut impl FnMut(usize, u64),
     ) -> Attempt<usize> {
-        let old = match self.opened(block, 1) {
+        let old = match self.opened(block, 1, wanted.kind) {
             Ok(state) => state,
             Err(attempt) => return attempt,
         };
@@ -506,6 +516,7 @@ impl Bitmap<'_> {
                 }
             }
         }
+        self.keep_class(block, wanted.kind);
         if taken < promised {
             // Other CPUs took a part of what was seen. If they took all, the caller will not learn
             // of this block, so that no CPU would have a loan made above.
@@ -614,11 +625,19 @@ impl Bitmap<'_> {
         false
     }
 
-    /// Makes the frames at `offset`, which must be the caller's, one block of `order`.
-    pub(super) fn join(&self, offset: usize, order: u8) {
-        if order == 0 {
-            return;
+    /// Makes the frames at `offset`, which must be the caller's, one block of `order` and `kind`.
+    fn mark_in_use(&self, block: usize, offset: usize, order: u8, kind: MigrateType) {
+        match order {
+            0 => self.keep_class(block, kind),
+            _ => {
+                self.end_class(block);
+                self.join(offset, order);
+            }
         }
+    }
+
+    /// Joins the frames at `offset`, which must be the caller's, to one block of `order`, 1 or more.
+    fn join(&self, offset: usize, order: u8) {
         let (first, words, bits) = Self::bits_of(offset, order);
         for word in first..first + words {
             let head = if word == first {
@@ -639,7 +658,7 @@ impl Bitmap<'_> {
         let first = self.first_word(block);
         let frames: usize = masks.iter().map(|mask| mask.count_ones() as usize).sum();
         let promised = (0..TRIES).find_map(|_| {
-            let old = match self.opened::<()>(block, frames) {
+            let old = match self.opened::<()>(block, frames, MigrateType::Movable) {
                 Ok(state) => state,
                 Err(Attempt::Lost) => return None,
                 Err(_) => return Some(false),
@@ -770,7 +789,7 @@ impl Bitmap<'_> {
             }
             (new != state).then_some(new)
         });
-        self.join(offset, order);
+        self.mark_in_use(block, offset, order, kind);
     }
 
     /// Returns true if a free block of this order can serve the request, of whatever mobility.

@@ -329,6 +329,7 @@ impl Bitmap<'_> {
             self.free[word].store(0, Ordering::Release);
             self.inner[word].store(!head, Ordering::Release);
         }
+        self.end_class(block);
     }
 
     /// Frees a huge block, which must be the caller's. Returns false if the block is not huge.

@@ -6,7 +6,7 @@ use crate::MigrateType;
 use crate::bitmap::{Bitmap, Borrower, Borrows, Loan};
 
 /// The number of page blocks. With page blocks of 2 MiB, they are 32 MiB for each mobility.
-const MOST: usize = 16;
+const MOST: usize = 8;
 
 /// No page block.
 const NONE: u32 = u32::MAX;

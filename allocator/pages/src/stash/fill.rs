@@ -50,10 +50,10 @@ impl<A: SlotAccess> Stash<'_, A> {
         let stack = &own.singles[place];
         debug_assert_eq!(stack.len(), 0, "`cached-once`: filled from the start");
         let store = &backing.store;
-        if stack.limit.get() == 0 {
+        if stack.limit() == 0 {
             self.grow(backing, own, stack);
         }
-        let half = (stack.limit.get() / 2).max(1) as usize;
+        let half = (stack.limit() / 2).max(1) as usize;
         let wanted = half.min(FETCH_MOST).min(room);
         self.grow(backing, own, stack);
         // The frames leave the store before they arrive in the stash.
@@ -152,7 +152,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         let kind = request.mobility.into();
         let stack = &own.huge[place_of(kind)];
         self.raise(backing, own, stack, request.order, self.sizes.huge);
-        let limit = stack.limit.get() as usize;
+        let limit = stack.limit() as usize;
         let wanted = (limit / 2).max(1).min(room / request.order.frames());
         if limit == 0 || wanted == 0 {
             return None;

@@ -327,8 +327,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let kept = self.at_once(&backing.platform, |own| {
             // Inside the slot: what is isolated before a drain is not kept after it.
             let place = backing.store.mobility_of_plain_single(offset)?;
-            let stack = &own.singles[place];
-            stack.push_within(stack.limit.get(), offset as u32)
+            own.singles[place].push_if(offset as u32)
         });
         kept.is_some()
     }
@@ -344,8 +343,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let kept = self.at_once(&backing.platform, |own| {
             // Inside the slot: as in `push`.
             let place = backing.store.mobility_of_page_block(offset)?;
-            let stack = own.huge.get(place)?;
-            stack.push_within(stack.limit.get(), offset as u32)
+            own.huge.get(place)?.push_if(offset as u32)
         });
         kept.is_some()
     }
@@ -446,8 +444,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             while let Some(&first) = frames.get(kept) {
                 let (run, mobility) = store.run_of_plain_singles(&frames[kept..]);
                 let stack = &own.singles[mobility];
-                let room = stack.limit.get().saturating_sub(stack.len()) as usize;
-                let run = run.min(room);
+                let run = run.min(stack.room() as usize);
                 let offset = store.offset(first);
                 if run == 0 || stack.ends_with(offset as u32) {
                     match self.put_single(backing, own, offset) {

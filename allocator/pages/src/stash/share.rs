@@ -49,8 +49,8 @@ impl<A: SlotAccess> Stash<'_, A> {
         stack: &Stack<SINGLES>,
     ) {
         self.raise(backing, own, stack, Order::ZERO, self.sizes.singles);
-        if stack.limit.get() == 0 {
-            stack.limit.set(1);
+        if stack.limit() == 0 {
+            stack.set_limit(1);
         }
     }
 
@@ -63,7 +63,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         order: Order,
         most: usize,
     ) {
-        let limit = stack.limit.get() as usize;
+        let limit = stack.limit() as usize;
         if limit >= most {
             return;
         }
@@ -83,7 +83,7 @@ impl<A: SlotAccess> Stash<'_, A> {
             self.halve_largest(backing, own, share);
             to = raised(own);
         }
-        stack.limit.set(to as u32);
+        stack.set_limit(to as u32);
     }
 
     /// Halves the limit of the array that may hold most, if that is more than a quarter of the
@@ -97,10 +97,11 @@ impl<A: SlotAccess> Stash<'_, A> {
         match largest {
             Array::Singles(place) => {
                 let stack = &own.singles[place];
-                let surplus = halve(stack);
-                if surplus > 0 {
-                    self.give_coldest(backing, own, place, surplus);
+                let half = stack.limit() / 2;
+                if stack.len() > half {
+                    self.give_coldest(backing, own, place, stack.len() - half);
                 }
+                stack.set_limit(half);
             }
             Array::Small(small, place) => {
                 // Few: all of them go.
@@ -111,32 +112,26 @@ impl<A: SlotAccess> Stash<'_, A> {
             }
             Array::Huge(place) => {
                 let stack = &own.huge[place];
-                let surplus = halve(stack);
-                if surplus > 0 {
-                    self.give_coldest_blocks(backing, stack, surplus);
+                let half = stack.limit() / 2;
+                if stack.len() > half {
+                    self.give_coldest_blocks(backing, stack, stack.len() - half);
                 }
+                stack.set_limit(half);
             }
         }
     }
-}
-
-/// Halves an array's limit. Returns how many entries it holds too much then.
-fn halve<const N: usize>(stack: &Stack<N>) -> u32 {
-    let limit = stack.limit.get() / 2;
-    stack.limit.set(limit);
-    stack.len().saturating_sub(limit)
 }
 
 impl CpuStash {
     /// Calls `see` with each array, how many blocks it may hold, and their order.
     fn each_limit(&self, huge: Order, mut see: impl FnMut(Array, u32, u8)) {
         for place in 0..KINDS {
-            see(Array::Singles(place), self.singles[place].limit.get(), 0);
+            see(Array::Singles(place), self.singles[place].limit(), 0);
             for small in 0..SMALL_ORDERS {
-                let limit = self.small[small][place].limit.get();
+                let limit = self.small[small][place].limit();
                 see(Array::Small(small, place), limit, small as u8 + 1);
             }
-            see(Array::Huge(place), self.huge[place].limit.get(), huge.get());
+            see(Array::Huge(place), self.huge[place].limit(), huge.get());
         }
     }
 

@@ -5,24 +5,26 @@ use brickyard_sync::{AtomicU64, GuardedU32, Ordering};
 /// An array with a limit, pushed and popped at its end.
 #[derive(Debug)]
 pub(super) struct Stack<const N: usize> {
-    // Low half: the number of entries. High half: the number ever freed to it, modulo 2^32. They
-    // share one word, so that a free writes only one. The CPU that is inside writes it; others
-    // peek.
+    // In bits 0..16 the number of entries; in 16..32 how many more it may hold now, see `share.rs`;
+    // in 32..64 the number ever freed to it, modulo 2^32. They share one word, so that a hit reads
+    // and writes only one. The CPU that is inside writes it; others peek.
     word: AtomicU64,
-    // The number of entries that it may hold now, see `share.rs`. 0 until it is first used.
-    pub(super) limit: GuardedU32,
     entries: [GuardedU32; N],
 }
 
-/// One more entry, added by a free.
-const FREED: u64 = 1 << 32 | 1;
+/// One entry, and room for one.
+const ENTRY: u64 = 1;
+const ROOM: u64 = 1 << 16;
+const ENTRIES: u64 = ROOM - 1;
+
+/// One entry that was freed.
+const FREED: u64 = 1 << 32;
 
 impl<const N: usize> Stack<N> {
     pub(super) const fn new() -> Self {
-        assert!(N.is_power_of_two());
+        assert!(N.is_power_of_two() && N < ROOM as usize);
         Self {
             word: AtomicU64::new(0),
-            limit: GuardedU32::new(0),
             entries: [const { GuardedU32::new(0) }; N],
         }
     }
@@ -35,7 +37,25 @@ impl<const N: usize> Stack<N> {
 
     #[inline(always)]
     pub(super) fn len(&self) -> u32 {
-        self.word() as u32
+        (self.word() & ENTRIES) as u32
+    }
+
+    /// Returns how many more entries it may hold.
+    #[inline(always)]
+    pub(super) fn room(&self) -> u32 {
+        (self.word() / ROOM & ENTRIES) as u32
+    }
+
+    /// Returns how many entries it may hold; 0 until it is first used.
+    pub(super) fn limit(&self) -> u32 {
+        self.len() + self.room()
+    }
+
+    /// Sets how many entries it may hold, which is no less than it holds.
+    pub(super) fn set_limit(&self, limit: u32) {
+        debug_assert!(self.len() <= limit && limit as usize <= N, "`within-share`");
+        let room = u64::from(limit.saturating_sub(self.len()));
+        self.set_word(self.word() & !(ENTRIES * ROOM) | room * ROOM);
     }
 
     /// Returns the number of entries, for a drainer that goes in only if there are any. Also
@@ -44,7 +64,7 @@ impl<const N: usize> Stack<N> {
         // Acquire: pairs with the release in `set_word`. A CPU that sees that frames have left sees
         // that their move has begun. A CPU that sees that one was freed sees that frame.
         let word = self.word.load(Ordering::Acquire);
-        (word as u32, (word >> 32) as u32)
+        ((word & ENTRIES) as u32, (word / FREED) as u32)
     }
 
     #[inline(always)]
@@ -53,8 +73,12 @@ impl<const N: usize> Stack<N> {
         self.word.store(word, Ordering::Release);
     }
 
+    /// Sets the number of entries, which is no more than it may hold.
     pub(super) fn set_len(&self, len: u32) {
-        self.set_word(self.word() >> 32 << 32 | u64::from(len));
+        let limit = self.limit();
+        debug_assert!(len <= limit, "`within-share`");
+        let room = u64::from(limit.saturating_sub(len));
+        self.set_word(self.word() / FREED * FREED | room * ROOM | u64::from(len));
     }
 
     #[inline(always)]
@@ -66,9 +90,11 @@ impl<const N: usize> Stack<N> {
     #[inline(always)]
     pub(super) fn pop(&self) -> Option<u32> {
         let word = self.word();
-        let left = (word as u32).checked_sub(1)?;
-        let entry = self.entry(left).get();
-        self.set_word(word - 1);
+        if word & ENTRIES == 0 {
+            return None;
+        }
+        let entry = self.entry(word as u32 - 1).get();
+        self.set_word(word + ROOM - ENTRY);
         Some(entry)
     }
 
@@ -76,24 +102,23 @@ impl<const N: usize> Stack<N> {
     #[inline(always)]
     pub(super) fn push(&self, entry: u32) {
         let word = self.word();
-        debug_assert!((word as u32 as usize) < N, "a full stack is emptied before");
+        debug_assert!(word / ROOM & ENTRIES > 0, "a full stack is emptied before");
         self.entry(word as u32).set(entry);
-        self.set_word(word.wrapping_add(FREED));
+        self.set_word(word.wrapping_add(FREED + ENTRY - ROOM));
     }
 
-    /// Adds a freed entry at the end, if there are fewer than `limit` and it is not the one at the
-    /// end already; `None` if it was not added. It may refuse an entry that could be added.
+    /// Adds a freed entry at the end, if there is room and it is not the one at the end already;
+    /// `None` if it was not added. It may refuse an entry that could be added.
     #[inline(always)]
-    pub(super) fn push_within(&self, limit: u32, entry: u32) -> Option<()> {
+    pub(super) fn push_if(&self, entry: u32) -> Option<()> {
         let word = self.word();
-        let len = word as u32;
         // If the stack is empty, the entry compared is not one of its own.
-        let last = self.entry(len.wrapping_sub(1)).get();
-        if len >= limit || last == entry {
+        let last = self.entry((word as u32).wrapping_sub(1)).get();
+        if word & (ENTRIES * ROOM) == 0 || last == entry {
             return None;
         }
-        self.entry(len).set(entry);
-        self.set_word(word.wrapping_add(FREED));
+        self.entry(word as u32).set(entry);
+        self.set_word(word.wrapping_add(FREED + ENTRY - ROOM));
         Some(())
     }
 
@@ -101,10 +126,10 @@ impl<const N: usize> Stack<N> {
     pub(super) fn push_all(&self, entries: impl Iterator<Item = usize>) {
         let mut word = self.word();
         for entry in entries {
+            debug_assert!(word / ROOM & ENTRIES > 0, "a full stack is emptied before");
             self.entry(word as u32).set(entry as u32);
-            word = word.wrapping_add(FREED);
+            word = word.wrapping_add(FREED + ENTRY - ROOM);
         }
-        debug_assert!(word as u32 as usize <= N, "a full stack is emptied before");
         self.set_word(word);
     }
 
@@ -118,13 +143,12 @@ impl<const N: usize> Stack<N> {
     /// Returns true if it may hold no more entries.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.len() >= self.limit.get()
+        self.room() == 0
     }
 
     /// Forgets all entries, and has to be given a limit anew.
     pub(super) fn reset(&self) {
-        self.set_len(0);
-        self.limit.set(0);
+        self.set_word(self.word() / FREED * FREED);
     }
 
     pub(super) fn entries(&self) -> impl ExactSizeIterator<Item = u32> + '_ {

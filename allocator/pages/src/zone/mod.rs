@@ -8,18 +8,20 @@
 //! ```
 //! use brickyard::bitmap::Bitmap;
 //! use brickyard::stash::{CpuStash, Stash, StashSizes};
-//! use brickyard::sync::{AtomicU64, Shared, Slot};
+//! use brickyard::sync::{AtomicU8, AtomicU64, Shared, Slot};
 //! use brickyard::{FrameRange, Mobility, OneCpu, Order, Request, Zone, ZoneKind};
 //!
 //! const SPAN: FrameRange = FrameRange::new(0, 8192);
 //! const MAX: Order = Order::DEFAULT_MAX;
 //! const COUNT: usize = Bitmap::words(SPAN, MAX, Order::HUGE);
+//! const CLASSES: usize = Bitmap::classes(SPAN, Order::HUGE);
 //! static WORDS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
+//! static BYTES: [AtomicU8; CLASSES] = [const { AtomicU8::new(0) }; CLASSES];
 //! static SLOTS: [Slot<Shared, CpuStash>; 4] = [const { Slot::new(CpuStash::new()) }; 4];
 //! static ZONE: Zone<OneCpu, Shared> = Zone::of(
 //!     ZoneKind::Normal,
 //!     OneCpu,
-//!     Bitmap::new(SPAN, MAX, Order::HUGE, &WORDS),
+//!     Bitmap::new(SPAN, MAX, Order::HUGE, &WORDS, &BYTES),
 //!     Stash::new(&SLOTS, StashSizes::DEFAULT),
 //! );
 //!
