@@ -237,6 +237,26 @@ impl BlockState {
         Self(self.0 & !(MIXED | JOINED))
     }
 
+    /// Returns the state of a block that has just been taken as a whole: nothing in it is free,
+    /// mixed, joined or lent.
+    #[inline]
+    #[must_use]
+    pub(super) const fn taken_whole(self, kind: MigrateType, tail: bool) -> Self {
+        const KEPT: u64 = !(COUNT | RUN | KIND | MODE | TAIL | JOINED | MIXED | LENT);
+        let huge = (kind as u64) << KIND_SHIFT | (Mode::Huge as u64) << MODE_SHIFT;
+        Self(self.0 & KEPT | huge | if tail { TAIL } else { 0 })
+    }
+
+    /// Returns the state of a block of `frames` frames, all of which are free as one run of order
+    /// `run`: nothing in it is mixed, joined or lent.
+    #[inline]
+    #[must_use]
+    pub(super) const fn freed_whole(self, frames: usize, run: u8) -> Self {
+        const KEPT: u64 = !(COUNT | RUN | MODE | TAIL | JOINED | MIXED | LENT);
+        let free = frames as u64 | (run as u64) << RUN_SHIFT | (Mode::Free as u64) << MODE_SHIFT;
+        Self(self.0 & KEPT | free)
+    }
+
     /// Returns this state with the next version, as stored by a change.
     #[inline]
     #[must_use]
@@ -299,6 +319,24 @@ mod tests {
             head.with_mode(Mode::Changing),
         ] {
             assert!(!other.is_head());
+        }
+    }
+
+    #[test]
+    fn a_whole_block_forgets_what_was_in_it() {
+        use MigrateType::Reclaimable;
+        let used = BlockState::default()
+            .with_free(7, 2)
+            .with_solid(true)
+            .with_joined(true)
+            .with_lent(true)
+            .with_mixed(0xff);
+        for tail in [false, true] {
+            let huge = used.with_mode(Mode::Huge).with_free(0, 0).with_tail(tail);
+            let huge = huge.with_kind(Reclaimable).with_lent(false).unmixed();
+            assert_eq!(used.taken_whole(Reclaimable, tail), huge);
+            let free = huge.with_mode(Mode::Free).with_free(512, 9).with_tail(false);
+            assert_eq!(huge.freed_whole(512, 9), free);
         }
     }
 

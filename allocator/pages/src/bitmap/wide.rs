@@ -163,10 +163,7 @@ impl Bitmap<'_> {
         tail: bool,
         isolated: Isolated,
     ) -> Option<(BlockState, BlockState)> {
-        let huge = |state: BlockState| {
-            let huge = state.with_mode(Mode::Huge).with_free(0, 0).with_kind(kind);
-            huge.with_tail(tail).with_lent(false).unmixed()
-        };
+        let huge = |state: BlockState| state.taken_whole(kind, tail);
         for _ in 0..TRIES {
             let old = self.state(block);
             let spared = old.is_isolated() && isolated == Isolated::Not;
@@ -221,8 +218,8 @@ impl Bitmap<'_> {
             return 0;
         };
         let mut there = self.index.leaf(Index::WHOLE, leaf);
-        let mut gone = 0_u64;
-        while there != 0 && (gone.count_ones() as usize) < most {
+        let (mut gone, mut taken) = (0_u64, 0);
+        while there != 0 && taken < most {
             let bit = match end {
                 End::Low => there.trailing_zeros(),
                 End::High => there.ilog2(),
@@ -234,6 +231,7 @@ impl Bitmap<'_> {
                 .is_some()
             {
                 gone |= 1 << bit;
+                taken += 1;
                 each(block << self.block_order);
             }
         }
@@ -246,7 +244,6 @@ impl Bitmap<'_> {
                 }
             });
         }
-        let taken = gone.count_ones() as usize;
         let near = (leaf * LEAF).saturating_sub(self.phase);
         self.totals.free.remove(near, taken << self.block_order);
         taken
@@ -463,11 +460,6 @@ impl Bitmap<'_> {
 
     /// Returns the state of a block that has just become free as a whole.
     pub(super) const fn free_as_a_whole(&self, state: BlockState) -> BlockState {
-        state
-            .with_mode(Mode::Free)
-            .with_free(self.block_frames(), self.block_order)
-            .with_tail(false)
-            .with_lent(false)
-            .unmixed()
+        state.freed_whole(self.block_frames(), self.block_order)
     }
 }

@@ -6,6 +6,7 @@ use anyhow::Context;
 use brickyard_machine::Profile;
 use brickyard_report::{Metric, Results, Row, counted};
 use brickyard_simulate::kernbench::{Kernbench as Experiment, Measured};
+use brickyard_simulate::setting::usual_frames;
 use brickyard_trace::file;
 use brickyard_workload::jobs::{Cut, Job, Workload, cut};
 use clap::Args;
@@ -79,9 +80,13 @@ impl Kernbench {
         self.output.check()?;
         let recorded = self.recorded()?;
         let builds: Vec<Experiment<'_>> = self.builds(&recorded).collect();
-        let line = |(&cpus, build): (&usize, &Experiment<'_>)| Line {
-            cpus,
-            needed: build.frames_needed(cpus),
+        let line = |(&cpus, build): (&usize, &Experiment<'_>)| {
+            let needed = build.frames_needed(cpus);
+            Line {
+                cpus,
+                needed,
+                usual: usual_frames(needed),
+            }
         };
         let lines: Vec<Line> = self.setup.cpus().iter().zip(&builds).map(line).collect();
         let run = |place: usize, setting: &_| builds[place].run(setting);

@@ -5,7 +5,7 @@ use brickyard_bench::pft::{FAULTS_CPU, FAULTS_SEC, FREES_CPU};
 use brickyard_machine::Profile;
 use brickyard_report::{Metric, Results, Row, counted};
 use brickyard_simulate::pft::{Measured, Pft as Experiment};
-use brickyard_simulate::setting::FRAME_BYTES;
+use brickyard_simulate::setting::{FRAME_BYTES, usual_frames};
 use clap::Args;
 
 use super::setup::{Line, Samples, Setup, profile, simulated};
@@ -51,9 +51,13 @@ impl Pft {
         self.setup.validate()?;
         let experiment = self.experiment()?;
         self.output.check()?;
-        let line = |&cpus: &usize| Line {
-            cpus,
-            needed: experiment.frames_needed(cpus),
+        let line = |&cpus: &usize| {
+            let needed = experiment.frames_needed(cpus);
+            Line {
+                cpus,
+                needed,
+                usual: usual_frames(needed),
+            }
         };
         let lines: Vec<Line> = self.setup.cpus().iter().map(line).collect();
         let run = |_: usize, setting: &_| experiment.run(setting);

@@ -6,7 +6,7 @@ use brickyard_bench::stop;
 use brickyard_machine::{MOST_CPUS, Profile, UnknownProfile};
 use brickyard_report::bytes_text;
 use brickyard_report::{Host, counted};
-use brickyard_simulate::setting::{FRAME_BYTES, MEMORY, usual_frames, whole_mib};
+use brickyard_simulate::setting::{FRAME_BYTES, MEMORY, whole_mib};
 use brickyard_simulate::{Configuration, RunError, Setting, runs};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -41,7 +41,7 @@ pub(crate) struct Setup {
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
     /// Memory of the machine; only its metadata is taken from the host.
-    /// [default: 1G, more where the CPUs need it]
+    /// [default: 1G, more where the CPUs need it; in a storm at least 256M a CPU]
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
     /// How many runs at once. [default: one per core]
@@ -55,6 +55,8 @@ pub(crate) struct Line {
     pub(crate) cpus: usize,
     /// Frames that it needs.
     pub(crate) needed: usize,
+    /// Frames that it has if the user does not say otherwise.
+    pub(crate) usual: usize,
 }
 
 /// The results of one line's runs, by configuration, in the order of seeds.
@@ -115,17 +117,18 @@ impl Setup {
     /// Where the user has given less than one of them needs.
     fn memory(&self, lines: &[Line]) -> Result<usize, Misuse> {
         let least = lines.iter().max_by_key(|line| line.needed);
-        let Some(&Line { cpus, needed }) = least else {
+        let Some(&Line { cpus, needed, .. }) = least else {
             return Ok(self.memory.unwrap_or(MEMORY));
         };
+        let usual = lines.iter().map(|line| line.usual).max().unwrap_or(needed);
         match self.memory {
-            None if usual_frames(needed) > FRAMES_MOST => Err(Misuse::new(format!(
+            None if usual > FRAMES_MOST => Err(Misuse::new(format!(
                 "{} would need {} frames, but one zone has at most {FRAMES_MOST}; use \
                  fewer CPUs or pages",
                 counted(cpus, "CPU", "CPUs"),
-                usual_frames(needed)
+                usual
             ))),
-            None => Ok(usual_frames(needed).saturating_mul(FRAME_BYTES)),
+            None => Ok(usual.saturating_mul(FRAME_BYTES)),
             Some(memory) if memory >= needed.saturating_mul(FRAME_BYTES) => Ok(memory),
             Some(memory) => Err(Misuse::new(format!(
                 "--memory {} is too small for {}; give at least {}",

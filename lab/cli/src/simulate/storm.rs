@@ -3,6 +3,7 @@
 
 use brickyard_machine::Profile;
 use brickyard_report::{Metric, Results, Row};
+use brickyard_simulate::setting::usual_frames;
 use brickyard_simulate::storm::{Latency, Measured, Shape, Storm as Experiment};
 use clap::{Args, ValueEnum};
 
@@ -81,14 +82,22 @@ const PERCENTILES: [Percentile; 4] = [
     ("max", |latency| latency.max),
 ];
 
+/// The frames of a machine for each of its CPUs: 256 MiB, little for machines of so many CPUs. With
+/// less, a design whose caches are a share of the memory is measured at the size of that share.
+const FRAMES_A_CPU: usize = 1 << 16;
+
 impl Storm {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         self.validate()?;
         self.output.check()?;
         let cases: Vec<Case> = self.cases().collect();
-        let line = |case: &Case| Line {
-            cpus: case.cpus,
-            needed: case.storm.frames_needed(case.cpus),
+        let line = |case: &Case| {
+            let needed = case.storm.frames_needed(case.cpus);
+            Line {
+                cpus: case.cpus,
+                needed,
+                usual: usual_frames(needed).max(case.cpus.saturating_mul(FRAMES_A_CPU)),
+            }
         };
         let lines: Vec<Line> = cases.iter().map(line).collect();
         let run = |place: usize, setting: &_| cases[place].storm.run(setting);
