@@ -15,7 +15,7 @@ mod serving;
 use crate::support;
 mod zones;
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use brickyard::bitmap::Bitmap;

@@ -370,12 +370,6 @@ impl<'m> Bitmap<'m> {
         Frame::new(self.base + offset)
     }
 
-    /// Returns true if the frame lies in a page block of the span.
-    #[inline]
-    pub(crate) const fn is_near(&self, frame: Frame) -> bool {
-        self.block_at(self.offset(frame)) < self.states.len()
-    }
-
     #[inline]
     pub(crate) const fn block_at(&self, offset: usize) -> usize {
         offset >> self.block_order

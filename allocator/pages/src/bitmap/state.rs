@@ -335,7 +335,10 @@ mod tests {
             let huge = used.with_mode(Mode::Huge).with_free(0, 0).with_tail(tail);
             let huge = huge.with_kind(Reclaimable).with_lent(false).unmixed();
             assert_eq!(used.taken_whole(Reclaimable, tail), huge);
-            let free = huge.with_mode(Mode::Free).with_free(512, 9).with_tail(false);
+            let free = huge
+                .with_mode(Mode::Free)
+                .with_free(512, 9)
+                .with_tail(false);
             assert_eq!(huge.freed_whole(512, 9), free);
         }
     }

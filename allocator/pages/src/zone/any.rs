@@ -1,5 +1,7 @@
 //! The zone as nodes, pressure and statistics use it: through [`AnyZone`].
 
+use core::cell::Cell;
+
 use brickyard_sync::SlotAccess;
 
 use super::Zone;
@@ -7,7 +9,7 @@ use crate::block::{Census, FreeTable, State};
 use crate::check::Violation;
 use crate::error::BulkFreeError;
 use crate::patience::Patience;
-use crate::pressure::compact;
+use crate::pressure::{Compacted, Migrate, compact, compact_for};
 use crate::watermark::{Mark, Watermarks};
 use crate::zones::{AnyZone, Shape};
 use crate::{
@@ -126,7 +128,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     #[inline]
     fn free_at_hand(&self, frame: Frame) -> bool {
         // A stash keeps only frames of page blocks that are memory of this zone as a whole.
-        self.store().is_near(frame) && self.stash.push(&self.backing, frame)
+        self.stash.push(&self.backing, frame)
     }
 
     fn free_uncached(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
@@ -200,6 +202,21 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
 
     fn can_serve(&self, request: &Request) -> bool {
         self.store().can_serve(request)
+    }
+
+    /// Compacts for `request`, and takes a block for it as soon as there is one: after each block
+    /// that is moved, so that no other request takes what was gathered for this one.
+    fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted {
+        let caught = Cell::new(None);
+        let catch = || {
+            if caught.get().is_none() && self.admits(request, Mark::Min) {
+                caught.set(self.store().take(request));
+            }
+            caught.get().is_some()
+        };
+        let mut result = compact_for(self, request, hooks, catch);
+        result.caught = caught.get();
+        result
     }
 
     fn free_table(&self) -> FreeTable {

@@ -179,6 +179,47 @@ fn compaction_and_the_slow_path_bring_huge_blocks_together() {
     nodes.hooks().has_what_it_has(&zones[0]);
 }
 
+/// Another CPU, which wants the same while a page is being moved.
+struct Rival<'z> {
+    owner: Owner,
+    zone: &'z Plain,
+    got: Cell<usize>,
+}
+
+impl Migrate for Rival<'_> {
+    fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
+        if self.zone.alloc(&request(9, Mobility::Movable)).is_ok() {
+            self.got.set(self.got.get() + 1);
+        }
+        self.owner.migrate(from, order, to)
+    }
+}
+
+impl Reclaim for Rival<'_> {
+    fn reclaim(&self, _: &Need) -> usize {
+        0
+    }
+}
+
+#[test]
+fn what_compaction_has_gathered_goes_to_the_request_that_it_was_gathered_for() {
+    for seed in 6..12 {
+        let (zone, owner) = scattered(8, seed);
+        let zones = [zone];
+        let rival = Rival {
+            owner,
+            zone: &zones[0],
+            got: Cell::new(0),
+        };
+        let node = [Node::new(0, &zones)];
+        let nodes = Nodes::with_hooks(&node, rival, SlowPath::MODERN);
+        let huge = nodes.alloc(0, &request(9, Mobility::Movable));
+        assert!(huge.is_ok(), "seed {seed}: {huge:?}");
+        assert_eq!(nodes.hooks().got.get(), 0, "seed {seed}");
+        sound(&zones[0]);
+    }
+}
+
 #[test]
 fn a_range_from_the_middle_of_one_block_to_the_middle_of_another_is_freed() {
     let zone = blocks(4);
