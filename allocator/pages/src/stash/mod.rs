@@ -325,7 +325,9 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     pub(crate) fn push<P: Platform>(&self, backing: &Backing<'_, P>, frame: Frame) -> bool {
         let offset = backing.store.offset(frame);
         let kept = self.at_once(&backing.platform, |own| {
-            // Inside the slot: what is isolated before a drain is not kept after it.
+            // Inside the slot: what is isolated before a visit is not kept after it. A stash that
+            // looks empty is not visited, and may then get such a frame; the next drain brings it
+            // back.
             let place = backing.store.mobility_of_plain_single(offset)?;
             own.singles[place].push_if(offset as u32)
         });
