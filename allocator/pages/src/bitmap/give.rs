@@ -3,7 +3,7 @@
 use brickyard_sync::Ordering;
 
 use super::state::{BlockState, Mode};
-use super::word::WORD_FRAMES;
+use super::word::{self, WORD_FRAMES, WORD_ORDER};
 use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, Raised, TRIES, frames_in};
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order};
 
@@ -268,9 +268,19 @@ impl Bitmap<'_> {
             }
             Mode::Open => {
                 let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
-                self.is_memory(offset)
-                    && self.free_bits(place) >> bit & 1 == 0
-                    && self.block_around(offset) == (offset, order.get())
+                let memory = self.memory_bits(place);
+                if memory >> bit & 1 == 0 || self.free_bits(place) >> bit & 1 != 0 {
+                    return false;
+                }
+                if order.get() >= WORD_ORDER {
+                    return self.block_around(offset) == (offset, order.get());
+                }
+                // The block begins here, continues to its end, and the frame after it is no part
+                // of it. A block that ends with the word begins at no multiple of a larger order.
+                let inner = (self.inner_bits(place) & memory) >> bit;
+                let rest = word::run(order.get()) & !1;
+                let after = 1_u64 << order.frames();
+                bit.is_multiple_of(order.frames()) && inner & (rest | 1 | after) == rest
             }
         }
     }
@@ -512,7 +522,7 @@ impl Bitmap<'_> {
         }
     }
 
-    fn clear_inner(&self, offset: usize, bits: u64) {
+    pub(super) fn clear_inner(&self, offset: usize, bits: u64) {
         // Release: pairs with the acquire in `inner_bits` of a CPU that frees another part of the
         // block at this moment.
         self.inner[offset / WORD_FRAMES].fetch_and(!bits, Ordering::Release);

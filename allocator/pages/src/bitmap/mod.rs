@@ -85,6 +85,7 @@ mod index;
 mod lend;
 mod look;
 mod ranges;
+mod runs;
 mod state;
 mod take;
 mod totals;

@@ -293,7 +293,7 @@ impl Bitmap<'_> {
 
     /// Returns the free frames of a word, in a block in this state, that the request may have.
     #[inline(always)]
-    fn visible(&self, word: usize, state: BlockState, wanted: Wanted) -> u64 {
+    pub(super) fn visible(&self, word: usize, state: BlockState, wanted: Wanted) -> u64 {
         let bits = self.free_bits(word);
         // If a part of the block is isolated after its state was read, the promise that is about to
         // be made fails.
@@ -367,7 +367,7 @@ impl Bitmap<'_> {
 
     /// Returns the state from which a request for `kind` is served, after opening the block if
     /// necessary; or the reason why it cannot be.
-    fn opened<T>(
+    pub(super) fn opened<T>(
         &self,
         block: usize,
         frames: usize,
@@ -391,7 +391,7 @@ impl Bitmap<'_> {
     /// Returns the block's state after it has served `wanted`, and whether the block was claimed. A
     /// request that cannot be moved claims a movable block: its frames spoil the block for huge
     /// pages, and the next such request should not spoil another.
-    fn claim(&self, old: BlockState, wanted: Wanted) -> (BlockState, Option<Claimed>) {
+    pub(super) fn claim(&self, old: BlockState, wanted: Wanted) -> (BlockState, Option<Claimed>) {
         let whole = old.count() == self.block_frames();
         if whole || old.kind() == wanted.kind {
             return (old.with_kind(wanted.kind), None);
@@ -589,14 +589,14 @@ impl Bitmap<'_> {
 
     /// Puts back bits that the caller has taken. The caller owns all of them, so only a bad free by
     /// another CPU can have set one. Returns how many were set.
-    fn put_bits_back(&self, word: usize, bits: u64) -> usize {
+    pub(super) fn put_bits_back(&self, word: usize, bits: u64) -> usize {
         // Release: as a free.
         let before = self.free[word].fetch_or(bits, Ordering::Release);
         (before & bits).count_ones() as usize
     }
 
     /// Takes a promise back, of which a bad free has already counted `freed` frames.
-    fn return_promise(&self, block: usize, frames: usize, freed: usize) {
+    pub(super) fn return_promise(&self, block: usize, frames: usize, freed: usize) {
         if freed > 0 {
             self.totals.free.remove(block, freed);
         }

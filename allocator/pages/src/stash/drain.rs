@@ -2,22 +2,10 @@
 
 use brickyard_sync::{Inside, Slot, SlotAccess};
 
-use super::cpu::SMALL;
-use super::stack::Stack;
 use super::{Backing, CpuStash, Stash};
-use crate::bitmap::Bitmap;
 use crate::patience::{Drained, Patience, Reach};
 use crate::platform::PinGuard;
 use crate::{Order, Platform};
-
-/// Gives back every block of an array of small blocks, and counts those that may not be freed.
-pub(super) fn give_small(store: &Bitmap<'_>, stack: &Stack<SMALL>, order: Order) {
-    for entry in stack.entries() {
-        if store.give(store.frame_at(entry as usize), order).is_err() {
-            store.refuse_late(order.frames());
-        }
-    }
-}
 
 impl<A: SlotAccess> Stash<'_, A> {
     /// Returns every frame within `reach` to the store. Waits for other CPUs while there is
@@ -55,7 +43,8 @@ impl<A: SlotAccess> Stash<'_, A> {
         }
         for (stacks, order) in inside.small.iter().zip(1..) {
             for stack in stacks {
-                give_small(store, stack, Order::new(order));
+                let blocks = stack.entries().map(|entry| entry as usize);
+                store.give_runs(Order::new(order), blocks);
                 stack.reset();
             }
         }

@@ -2,7 +2,7 @@
 
 use brickyard_sync::SlotAccess;
 
-use super::cpu::{CpuStash, HUGE, place_of};
+use super::cpu::{CpuStash, HUGE, SMALL, place_of};
 use super::stack::Stack;
 use super::{Backing, Stash};
 use crate::bitmap::Bitmap;
@@ -166,6 +166,64 @@ impl<A: SlotAccess> Stash<'_, A> {
         });
         stack.set_len(len);
         stack.pop()
+    }
+
+    /// Fetches blocks into an empty array of small blocks: half of what it may hold, or as many as
+    /// the store has `room` for. Takes one; `Some(None)` if there is none in the store. `None` if
+    /// nothing was fetched, since the array may hold nothing, or there is no room.
+    pub(super) fn refill_small<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        stack: &Stack<SMALL>,
+        request: &Request,
+        room: usize,
+    ) -> Option<Option<u32>> {
+        self.raise(backing, own, stack, request.order, self.sizes.small);
+        let limit = stack.limit() as usize;
+        let wanted = (limit / 2).max(1).min(room >> request.order.get());
+        if limit == 0 || wanted == 0 {
+            return None;
+        }
+        // The blocks leave the store before they arrive in the stash.
+        let _transit = backing.moves.begin(backing.platform.cpu());
+        let mut len = 0;
+        backing.store.take_runs(request, wanted, |offset| {
+            stack.entry(len).set(offset as u32);
+            len += 1;
+        });
+        stack.set_len(len);
+        Some(stack.pop())
+    }
+
+    /// Makes room in a full array of small blocks, as [`Stash::make_room_for_huge`] does.
+    pub(super) fn make_room_for_small<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        stack: &Stack<SMALL>,
+        order: Order,
+    ) {
+        self.raise(backing, own, stack, order, self.sizes.small);
+        if stack.is_full() && stack.len() > 0 {
+            self.give_coldest_small(backing, stack, order, stack.len().div_ceil(2));
+        }
+    }
+
+    /// Gives back the first `leaving` blocks of an array of small blocks.
+    pub(super) fn give_coldest_small<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        stack: &Stack<SMALL>,
+        order: Order,
+        leaving: u32,
+    ) {
+        // The blocks leave the stash before they are in the store.
+        let _transit = backing.moves.begin(backing.platform.cpu());
+        let cold = stack.entries().take(leaving as usize);
+        let store = &backing.store;
+        store.give_runs(order, cold.map(|entry| entry as usize));
+        stack.shift(leaving);
     }
 
     /// Makes room in a full array of page blocks: it may hold more from now on, or gives back the

@@ -258,24 +258,24 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             Context::Interrupt => Class::None,
             _ => Self::class(request.order, &backing.store),
         };
+        // Fetched in the visit that finds none: before another visit, another task of this CPU may
+        // have freed some.
         let here = match class {
-            Class::Small(small) => {
-                let pop = |own: &CpuStash| own.small[small][place].pop();
-                self.with_own(&backing.platform, pop).flatten()
-            }
-            Class::Huge => {
-                let pop = |own: &CpuStash| {
-                    // Fetched in the visit that finds none: before another visit, another task of
-                    // this CPU may have freed some.
-                    let fetched = || self.refill_huge(backing, own, request, room());
-                    own.huge[place].pop().or_else(fetched)
-                };
-                self.with_own(&backing.platform, pop).flatten()
-            }
+            Class::Small(small) => self.with_own(&backing.platform, |own| {
+                let stack = &own.small[small][place];
+                match stack.pop() {
+                    Some(entry) => Some(Some(entry)),
+                    None => self.refill_small(backing, own, stack, request, room()),
+                }
+            }),
+            Class::Huge => self.with_own(&backing.platform, |own| {
+                let fetched = || self.refill_huge(backing, own, request, room());
+                own.huge[place].pop().or_else(fetched).map(Some)
+            }),
             Class::Single | Class::None => None,
         };
-        match here {
-            Some(entry) => Some(backing.store.frame_at(entry as usize)),
+        match here.flatten() {
+            Some(found) => found.map(|entry| backing.store.frame_at(entry as usize)),
             None => backing.take_within(request, room()),
         }
     }
@@ -411,8 +411,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             match class {
                 Class::Small(small) => {
                     let stack = &own.small[small][place];
-                    if stack.is_full() {
-                        self.raise(backing, own, stack, order, self.sizes.small);
+                    if stack.is_full() && !stack.ends_with(offset as u32) {
+                        self.make_room_for_small(backing, own, stack, order);
                     }
                     keep(stack, offset)
                 }

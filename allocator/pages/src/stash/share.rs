@@ -12,7 +12,6 @@
 use brickyard_sync::SlotAccess;
 
 use super::cpu::{CpuStash, KINDS, SINGLES, SMALL_ORDERS};
-use super::drain::give_small;
 use super::stack::Stack;
 use super::{Backing, Stash};
 use crate::bitmap::Bitmap;
@@ -104,11 +103,12 @@ impl<A: SlotAccess> Stash<'_, A> {
                 stack.set_limit(half);
             }
             Array::Small(small, place) => {
-                // Few: all of them go.
-                let stack = &own.small[small][place];
-                let _transit = backing.moves.begin(backing.platform.cpu());
-                give_small(store, stack, Order::new(small as u8 + 1));
-                stack.reset();
+                let (stack, order) = (&own.small[small][place], Order::new(small as u8 + 1));
+                let half = stack.limit() / 2;
+                if stack.len() > half {
+                    self.give_coldest_small(backing, stack, order, stack.len() - half);
+                }
+                stack.set_limit(half);
             }
             Array::Huge(place) => {
                 let stack = &own.huge[place];

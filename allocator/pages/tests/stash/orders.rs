@@ -5,22 +5,34 @@ use super::*;
 // ---- other orders ----
 
 #[test]
-fn small_orders_are_kept_up_to_16_and_the_last_comes_first() {
+fn small_orders_are_fetched_8_at_a_time_and_kept_up_to_16() {
     for order in 1..=3 {
         let zone: Own = zone(8192);
         let take = || zone.alloc(&request(order, Mobility::Movable)).unwrap();
         let held: Vec<_> = (0..17).map(|_| take()).collect();
-        for (i, &at) in held.iter().enumerate() {
-            free(&zone, at, order);
-            let kept = (i + 1).min(16);
-            assert_eq!(zone.cached_frames(), kept << order);
+        // They come from one word, in rising order.
+        for pair in held[..8].windows(2) {
+            assert_eq!(pair[1], pair[0].plus(1 << order), "order {order}");
         }
-        assert_eq!(usage(&zone, held[16]), Use::Free);
-        sound(&zone);
-        let again: Vec<_> = (0..16).map(|_| take()).collect();
-        assert!(again.iter().eq(held[..16].iter().rev()));
-        assert_eq!(zone.cached_frames(), 0);
-        sound(&zone);
+        let mut kept = 3 * 8 - 17;
+        assert_eq!(zone.cached_frames(), kept << order);
+        for &at in &held {
+            // A full array gives back its colder half.
+            kept = if kept == 16 { 9 } else { kept + 1 };
+            free(&zone, at, order);
+            assert_eq!(zone.cached_frames(), kept << order);
+            sound(&zone);
+        }
+        assert_eq!(usage(&zone, held[0]), Use::Free);
+        // The last comes first.
+        let again: Vec<_> = (0..8).map(|_| take()).collect();
+        assert!(again.iter().eq(held[9..].iter().rev()));
+        zone.drain();
+        for at in again.into_iter().rev() {
+            free(&zone, at, order);
+        }
+        zone.drain();
+        assert_eq!(sound(&zone).free, 8192);
     }
 }
 
@@ -34,14 +46,79 @@ fn each_small_order_and_mobility_has_an_array_of_its_own() {
             held.push((at, order, mobility));
         }
     }
+    // Each array was fetched for by itself, and the arrays keep what is left.
+    let left = zone.cached_frames();
     for &(at, order, _) in &held {
         free(&zone, at, order);
     }
-    assert_eq!(zone.cached_frames(), 3 * (2 + 4 + 8));
+    assert_eq!(zone.cached_frames(), left + 3 * (2 + 4 + 8));
     for &(at, order, mobility) in &held {
         assert_eq!(zone.alloc(&request(order, mobility)), Ok(at));
     }
-    assert_eq!(zone.cached_frames(), 0);
+    assert_eq!(zone.cached_frames(), left);
+}
+
+/// Small blocks that are fetched among frames in use are those that are free, each once, and whole
+/// words remain whole.
+#[test]
+fn what_is_fetched_of_a_small_order_is_free_and_nobody_elses() {
+    for order in 1..=3 {
+        for seed in 0..20 {
+            let zone: Own = zone(8 * 512);
+            let mut dice = Dice::new(seed);
+            let mut owned = Owned::none_of(zone.span());
+            let all = take_all(&zone, Mobility::Movable);
+            for place in dice.shuffled(all.len()).into_iter().take(3000) {
+                free(&zone, all[place], 0);
+            }
+            zone.drain();
+            for &at in &all {
+                if usage(&zone, at) == Use::Allocated {
+                    owned.take(at, 0);
+                }
+            }
+            let runs = zone.free_counts().suitable(Order::new(order));
+            let mut held = Vec::new();
+            while let Ok(at) = zone.alloc(&request(order, Mobility::Movable)) {
+                owned.take(at, order);
+                held.push(at);
+            }
+            assert_eq!(held.len(), runs, "order {order}, seed {seed}");
+            sound(&zone);
+            for place in dice.shuffled(held.len()) {
+                owned.give(held[place], order);
+                free(&zone, held[place], order);
+                sound(&zone);
+            }
+            zone.drain();
+            assert_eq!(zone.free_counts().suitable(Order::new(order)), runs);
+        }
+    }
+}
+
+/// A second free of a small block in a stash is refused when it comes to the store, once.
+#[test]
+fn a_small_block_that_was_freed_twice_is_counted_late() {
+    for order in 1..=3_u8 {
+        let zone: Own = zone(8192);
+        let take = || zone.alloc(&request(order, Mobility::Movable)).unwrap();
+        let held: Vec<_> = (0..8).map(|_| take()).collect();
+        for at in [held[0], held[1], held[0]] {
+            assert_eq!(zone.free(at, Order::new(order)), Ok(()));
+        }
+        zone.drain();
+        assert_eq!(zone.refused_late(), 1 << order);
+        // Nor does one that was freed in parts meanwhile come back twice.
+        free(&zone, held[2], order);
+        zone.free(held[2], Order::ZERO).unwrap();
+        zone.drain();
+        assert!(zone.refused_late() > 1 << order);
+        for &at in &held[3..] {
+            free(&zone, at, order);
+        }
+        zone.drain();
+        assert!(zone.free_frames() <= 8192);
+    }
 }
 
 #[test]
