@@ -12,7 +12,7 @@
 //! | `vanilla` | 282.6 | 33.0 | 8.6 | 856.9 | 106.8 | 8.0 |
 //! | `list-2007` | 329.6 | 36.0 | 9.2 | 964.3 | 113.3 | 8.5 |
 //! | `magazine-2013` | 366.7 | 45.0 | 8.1 | 611.0 | 76.0 | 8.0 |
-//! | `brickyard` | 84.8 | 10.0 | 8.5 | 124.5 | 12.4 | 10.0 |
+//! | `brickyard` | 73.5 | 9.0 | 8.2 | 111.8 | 11.4 | 9.8 |
 //!
 //! Rounded to whole numbers that is 8 to 10. A configuration that is not listed has the figure of
 //! the one whose code it shares. To repeat the measurement (subtract `bare`, which is the cost of

@@ -71,15 +71,15 @@ fn a_seed_gives_the_same_storm() {
 #[test]
 fn a_page_of_the_default_accesses_few_words() {
     let setting = setting(Configuration::Brickyard, 1);
-    // A hit takes three to allocate: the stack's word, the entry, the word again. It takes seven to
-    // free: the state of the page block, the frame's own bit, and of the stack the word, the entry
-    // freed last, the limit, the new entry, and the word again.
+    // A hit takes three to allocate: the stack's word, the entry, the word again. It takes six to
+    // free: the class of the page block, the frame's own bit, and of the stack the word, the entry
+    // freed last, the new entry, and the word again.
     let hot = storm(Shape::Hot, &setting);
-    assert_eq!(hot.accesses, (3 + 7) * hot.pages);
+    assert_eq!(hot.accesses, (3 + 6) * hot.pages);
     // What is fetched and flushed in batches adds less than four words to a page.
     let deep = storm(Shape::Deep, &setting);
     assert!(
-        deep.accesses < (3 + 7 + 4) * deep.pages,
+        deep.accesses < (3 + 6 + 4) * deep.pages,
         "{}",
         deep.accesses
     );

@@ -99,7 +99,11 @@ impl Bitmap<'_> {
         if self.free_bits(place) >> bit & 1 != 0 {
             return Err(FreeError::DoubleFree);
         }
-        let (head, joined) = self.block_around(offset);
+        // Most frees are of a whole block, which is quicker to see.
+        let (head, joined) = match self.is_block_in_use(offset, order) {
+            true => (offset, order.get()),
+            false => self.block_around(offset),
+        };
         let allocated = Order::new(joined);
         if order > allocated || !self.frame_at(offset).is_aligned(order) {
             return Err(FreeError::WrongOrder { allocated });
