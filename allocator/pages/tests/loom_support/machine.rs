@@ -4,7 +4,7 @@ use core::mem::{MaybeUninit, align_of, size_of};
 
 use brickyard::bitmap::Bitmap;
 use brickyard::block::Census;
-use brickyard::sync::{AtomicU64, Exclusive, SlotAccess, place};
+use brickyard::sync::{AtomicU8, AtomicU64, Exclusive, SlotAccess, place};
 use brickyard::{
     Frame, FrameRange, FreeError, Mobility, Order, Platform, RangeError, Request, Zone, ZonePlan,
 };
@@ -69,13 +69,18 @@ pub(crate) const fn request(order: u8) -> Request {
 impl Machine for Bare {
     fn bytes(plan: &ZonePlan) -> usize {
         let words = Self::words(plan.span, plan.max_order, plan.page_block_order);
-        words * size_of::<AtomicU64>() + align_of::<AtomicU64>() - 1
+        let classes = Self::classes(plan.span, plan.page_block_order);
+        let bytes = words * size_of::<AtomicU64>() + classes * size_of::<AtomicU8>();
+        bytes + align_of::<AtomicU64>() - 1 + align_of::<AtomicU8>() - 1
     }
 
     fn build(plan: &ZonePlan, memory: &'static mut [MaybeUninit<u8>]) -> Self {
         let words = Self::words(plan.span, plan.max_order, plan.page_block_order);
-        let (words, _) = place(memory, words, || AtomicU64::new(0)).unwrap();
-        Self::new(plan.span, plan.max_order, plan.page_block_order, words)
+        let (words, rest) = place(memory, words, || AtomicU64::new(0)).unwrap();
+        let classes = Self::classes(plan.span, plan.page_block_order);
+        let (classes, _) = place(rest, classes, || AtomicU8::new(0)).unwrap();
+        let (max_order, block_order) = (plan.max_order, plan.page_block_order);
+        Self::new(plan.span, max_order, block_order, words, classes)
     }
 
     fn add(&self, range: FrameRange) {
