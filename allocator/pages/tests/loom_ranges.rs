@@ -11,7 +11,7 @@
 use crate::loom_support;
 
 use brickyard::pressure::{ContiguousRequest, NoHooks, alloc_contiguous, offline};
-use brickyard::{Frame, FrameRange, Mobility, Zone};
+use brickyard::{Frame, FrameRange, Mobility, Order, Zone};
 use loom_support::*;
 
 const TWO: Setting = Setting {
@@ -151,8 +151,11 @@ fn a_frame_far_from_what_is_isolated_is_found() {
     explore::<Bricks>("a frame far from what is isolated", 2, ONE, move |world| {
         // Touches all words of isolation.
         for_a_while(world);
-        let ((), taken) = both(move || for_a_while(world), || world.take(0));
+        // The second request finds nothing, and looks at the other block too.
+        let twice = || (world.take(0), world.take(0));
+        let ((), (taken, more)) = both(move || for_a_while(world), twice);
         assert!(taken.is_some(), "order-0-succeeds");
+        assert_eq!(more, None);
     });
 }
 
@@ -290,4 +293,37 @@ fn a_refill_ends_where_its_block_is_isolated() {
             Zone::add(&world.machine, rest).unwrap();
         }
     });
+}
+
+/// An open page block, all of it free and isolated: whoever isolated it can take it, whatever
+/// requests look for meanwhile, since none of them may have anything of it.
+#[test]
+fn what_is_isolated_is_its_owners_whatever_others_look_for() {
+    const ONE: Setting = Setting {
+        max_order: 6,
+        looks: Looks::Cut(0),
+        ..Setting::blocks(1, Free::All)
+    };
+    for order in [0, 1] {
+        let name = format!("isolated, open, and looked for, order {order}");
+        explore::<Bare>(&name, 2, ONE, move |world| {
+            let range = FrameRange::new(0, 64);
+            // It is open.
+            world.use_one(0);
+            world.machine.isolate(range).unwrap();
+            let taken = move || {
+                let all = world.machine.take_isolated(range, Mobility::Movable.into());
+                if all.is_ok() {
+                    world.own_range(range);
+                }
+                all.is_ok()
+            };
+            let (isolated, other) = both(taken, move || world.take(order));
+            assert_eq!(other, None);
+            assert!(isolated, "nobody else may have any of it");
+            world.disown_range(range);
+            world.machine.give(Frame::new(0), Order::new(6)).unwrap();
+            world.machine.unisolate(range);
+        });
+    }
 }

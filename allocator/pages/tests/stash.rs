@@ -5,6 +5,7 @@
 #![cfg(not(loom))]
 
 mod at_hand;
+mod class;
 mod hits;
 mod interrupts;
 mod last_frame;

@@ -55,6 +55,13 @@ impl Bitmap<'_> {
         self.classes[block].store(UNKNOWN, Ordering::Relaxed);
     }
 
+    /// As [`Bitmap::end_class`], for whoever has frames of the page block already, and before
+    /// anything that the caller reads next: a drain after isolation looks which stashes are empty.
+    pub(super) fn end_class_for_all(&self, block: usize) {
+        // AcqRel: an exchange, so that it comes before the loads that follow it.
+        self.classes[block].swap(UNKNOWN, Ordering::AcqRel);
+    }
+
     /// Returns true if the class of a page block is that of single frames of `kind`.
     pub(super) fn has_class(&self, block: usize, kind: MigrateType) -> bool {
         // Relaxed: as in `class_at`.

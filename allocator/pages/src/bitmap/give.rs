@@ -191,10 +191,11 @@ impl Bitmap<'_> {
     /// checks it before it keeps the frame. Returns `None` for a position outside all blocks.
     #[inline(always)]
     pub(crate) fn mobility_of_plain_single(&self, offset: usize) -> Option<usize> {
-        let mobility = self.class_at(offset)?;
         let word = self.free.get(offset / WORD_FRAMES)?;
-        // Relaxed: the caller claims to own the frame. If it does, the bit does not change.
-        let free = word.load(Ordering::Relaxed) >> (offset % WORD_FRAMES) & 1 != 0;
+        // Acquire: pairs with the release in `write_as_one`, for a bad free; the class is read
+        // after it. The bit of a frame that the caller owns does not change.
+        let free = word.load(Ordering::Acquire) >> (offset % WORD_FRAMES) & 1 != 0;
+        let mobility = self.class_at(offset)?;
         (!free).then_some(mobility)
     }
 

@@ -213,6 +213,8 @@ struct Luck {
     more: bool,
     /// Something was lost to another CPU.
     lost: bool,
+    /// Whatever is got is enough.
+    content: bool,
 }
 
 impl<'m> Bitmap<'m> {

@@ -235,7 +235,7 @@ impl Bitmap<'_> {
         self.isolation.begin(range)?;
         for block in self.blocks_of(range) {
             self.change(block, |state| Some(state.with_isolated(true)));
-            self.end_class(block);
+            self.end_class_for_all(block);
         }
         self.recount_isolated();
         Ok(())

@@ -53,15 +53,23 @@ impl Bitmap<'_> {
         let wanted = self.wanted(request);
         let mut taken = 0;
         let attempt = |block| {
-            let got = self.take_bits(block, most - taken, wanted, loan, &mut each);
-            let Attempt::Got(frames) = got else {
-                return got;
-            };
-            taken += frames;
-            match taken < most {
-                true => Attempt::More,
-                false => got,
+            let before = taken;
+            for _ in 0..TRIES {
+                match self.take_bits(block, most - taken, wanted, loan, &mut each) {
+                    Attempt::Got(frames) => taken += frames,
+                    Attempt::Lost if taken > before => {}
+                    Attempt::Nothing if taken > before => break,
+                    nothing => return nothing,
+                }
+                if taken == most {
+                    return Attempt::Got(taken);
+                }
+                // What others got of a promise made here is in the block's count again.
+                if self.state(block).count() == 0 {
+                    break;
+                }
             }
+            Attempt::More
         };
         if most > 0 {
             self.take_near(loan, wanted, attempt);
@@ -121,6 +129,7 @@ impl Bitmap<'_> {
                 call_ins -= 1;
                 continue;
             }
+            luck.content = true;
             for set in self.foreign_sets(order, wanted.kind) {
                 if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut luck) {
                     return Some(got);
@@ -236,7 +245,12 @@ impl Bitmap<'_> {
             }
             match attempt(block) {
                 Attempt::Got(got) => return Some(got),
-                Attempt::More => luck.more = true,
+                Attempt::More => {
+                    luck.more = true;
+                    if luck.content {
+                        return None;
+                    }
+                }
                 Attempt::Lost => luck.lost = true,
                 Attempt::Nothing if !self.belongs(set, block) => self.take_out_of(set, block),
                 Attempt::Nothing => self.correct_run(block),
@@ -350,6 +364,10 @@ impl Bitmap<'_> {
         self.begin_class(block, kind);
         let opened = self.change(block, |state| {
             debug_assert_eq!(state.mode(), Mode::Changing, "one-owner");
+            if state.is_isolated() {
+                // Before the block is open, and anybody can own a frame of it.
+                self.end_class(block);
+            }
             Some(
                 state
                     .with_mode(Mode::Open)
@@ -360,7 +378,6 @@ impl Bitmap<'_> {
         // meanwhile, it no longer belongs there, and the CPU that isolated it saw it in no set.
         if opened.is_some_and(|(_, new)| new.is_isolated()) {
             self.take_out_of(Index::WHOLE, block);
-            self.end_class(block);
         }
         true
     }
@@ -375,8 +392,9 @@ impl Bitmap<'_> {
     ) -> Result<BlockState, Attempt<T>> {
         let mut state = self.state(block);
         if state.count() == self.block_frames() {
-            // If nothing in an open block is in use, its class may be one of past use.
-            let ready = state.is_open() && self.has_class(block, kind);
+            // If nothing in an open block is in use, its class may be one of past use. An isolated
+            // block has no class, and is its owner's.
+            let ready = state.is_open() && (state.is_isolated() || self.has_class(block, kind));
             if !ready && !self.open(block, state, kind) {
                 return Err(Attempt::Lost);
             }

@@ -317,6 +317,8 @@ impl Bitmap<'_> {
 
     /// Writes the words of a block, which must be the caller's, as those of one block in use.
     pub(super) fn write_as_one(&self, block: usize) {
+        // Before the words: a CPU that reads them for a bad free, and then the class, finds none.
+        self.end_class(block);
         let first = self.first_word(block);
         for word in first..first + self.block_words() {
             let head = u64::from(word == first);
@@ -326,7 +328,6 @@ impl Bitmap<'_> {
             self.free[word].store(0, Ordering::Release);
             self.inner[word].store(!head, Ordering::Release);
         }
-        self.end_class(block);
     }
 
     /// Frees a huge block, which must be the caller's. Returns false if the block is not huge.

@@ -34,6 +34,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         inside.blocks.iter().for_each(|blocks| blocks.let_go(store));
         let frames = inside.frames(huge);
         if frames == 0 {
+            inside.make_small();
             return 0;
         }
         let _transit = backing.moves.begin(backing.platform.cpu());

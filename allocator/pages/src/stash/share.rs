@@ -5,9 +5,10 @@
 //! An array of single frames may always hold one, since a free pushes after it has made room.
 //!
 //! A limit is raised when its array has run empty or full, as far as there is room: that of single
-//! frames by doubling it, since most CPUs need few; all others at once to the most. An array that may hold next to nothing, because others have it all, gets half of what the
-//! largest may hold. So the arrays that are used share what there is, in a bounded number of steps,
-//! and what is not used is small again after the next drain.
+//! frames by doubling it, since most CPUs need few; all others at once to the most. If others leave
+//! it less than a fair part, a fifteenth, the largest of them is halved until there is room. So
+//! every array that is used gets its part (if that is a block at all), in a bounded number of steps.
+//! A drain of the stash makes all of its arrays small again.
 
 use brickyard_sync::SlotAccess;
 
@@ -19,6 +20,9 @@ use crate::{Order, Platform};
 
 /// The limit that an array of single frames starts with.
 const FIRST_LIMIT: usize = 64;
+
+/// The number of arrays of a CPU.
+const ARRAYS: usize = KINDS * (2 + SMALL_ORDERS);
 
 /// An array of a CPU's stash.
 #[derive(Debug, Clone, Copy)]
@@ -77,21 +81,27 @@ impl<A: SlotAccess> Stash<'_, A> {
             wanted.min(limit + room)
         };
         let mut to = raised(own);
-        // An array has next to nothing with less than a fair part of all, and than it starts with.
-        if to < FIRST_LIMIT.min(most).min((share / 4) >> order.get()) {
-            self.halve_largest(backing, own, share);
+        // While this array has less than a fair part, the largest has more, and can be halved.
+        while to < FIRST_LIMIT.min(most).min((share / ARRAYS) >> order.get())
+            && self.halve_largest(backing, own, share)
+        {
             to = raised(own);
         }
         stack.set_limit(to as u32);
     }
 
-    /// Halves the limit of the array that may hold most, if that is more than a quarter of the
-    /// share. Gives back what it then holds too much.
-    fn halve_largest<P: Platform>(&self, backing: &Backing<'_, P>, own: &CpuStash, share: usize) {
+    /// Halves the limit of the array that may hold most, if that is more than a fair part of the
+    /// share. Gives back what it then holds too much. Returns true if it was halved.
+    fn halve_largest<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        share: usize,
+    ) -> bool {
         let store = &backing.store;
         let (largest, frames) = own.largest(store.page_block_order());
-        if frames <= share / 4 {
-            return;
+        if frames <= share / ARRAYS {
+            return false;
         }
         match largest {
             Array::Singles(place) => {
@@ -119,10 +129,18 @@ impl<A: SlotAccess> Stash<'_, A> {
                 stack.set_limit(half);
             }
         }
+        true
     }
 }
 
 impl CpuStash {
+    /// Makes all arrays, which are empty, small again.
+    pub(super) fn make_small(&self) {
+        self.singles.iter().for_each(Stack::reset);
+        self.small.iter().flatten().for_each(Stack::reset);
+        self.huge.iter().for_each(Stack::reset);
+    }
+
     /// Calls `see` with each array, how many blocks it may hold, and their order.
     fn each_limit(&self, huge: Order, mut see: impl FnMut(Array, u32, u8)) {
         for place in 0..KINDS {

@@ -124,3 +124,53 @@ fn memory_that_is_added_raises_the_share() {
     zone.add(range(8192, 1 << 18)).unwrap();
     assert_eq!(cached_most(), MOST);
 }
+
+/// Whether a batch of single frames is served by the stash alone, in most of some rounds.
+fn hits(zone: &Own, batch: usize, mobility: Mobility) -> usize {
+    let round = |_: &i32| {
+        let before = zone.free_frames();
+        let held = take(zone, batch, mobility);
+        let hit = zone.free_frames() == before;
+        give(zone, &held);
+        hit
+    };
+    (0..100).filter(round).count()
+}
+
+/// Arrays that were used once, and never again, leave room for those that are used.
+#[test]
+fn idle_small_arrays_do_not_starve_single_frames() {
+    for (frames, cpus) in [
+        (16 * 1024, 1),
+        (24 * 1024, 1),
+        (32 * 1024, 1),
+        (64 * 1024, 2),
+    ] {
+        let (zone, _) = machine(frames, cpus);
+        for order in [3, 2, 1] {
+            for mobility in Mobility::ALL {
+                let at = zone.alloc(&request(order, mobility)).unwrap();
+                free(&zone, at, order);
+            }
+        }
+        let hits = hits(&zone, 8, Mobility::Movable);
+        assert!(hits > 90, "{frames} on {cpus}: {hits} of 100");
+        sound(&zone);
+    }
+}
+
+/// A drain makes arrays small also where they hold nothing.
+#[test]
+fn a_drain_makes_empty_arrays_small() {
+    let (zone, _) = machine(32 * 1024, 1);
+    for order in [3, 2, 1] {
+        for mobility in Mobility::ALL {
+            // All that is fetched is held, so the array is empty, and never used again.
+            while zone.alloc(&request(order, mobility)).is_ok() && zone.cached_frames() > 0 {}
+        }
+    }
+    assert_eq!(zone.cached_frames(), 0);
+    zone.drain();
+    give(&zone, &take(&zone, 200, Mobility::Movable));
+    assert!(zone.cached_frames() > 30, "{}", zone.cached_frames());
+}
