@@ -12,13 +12,18 @@ pub(super) struct Stack<const N: usize> {
     entries: [GuardedU32; N],
 }
 
-/// One entry, and room for one.
+/// One entry, room for one, and one entry ever freed.
 const ENTRY: u64 = 1;
 const ROOM: u64 = 1 << 16;
-const ENTRIES: u64 = ROOM - 1;
-
-/// One entry that was freed.
 const FREED: u64 = 1 << 32;
+
+const fn entries_of(word: u64) -> u32 {
+    word as u16 as u32
+}
+
+const fn room_of(word: u64) -> u32 {
+    (word >> 16) as u16 as u32
+}
 
 impl<const N: usize> Stack<N> {
     pub(super) const fn new() -> Self {
@@ -37,13 +42,13 @@ impl<const N: usize> Stack<N> {
 
     #[inline(always)]
     pub(super) fn len(&self) -> u32 {
-        (self.word() & ENTRIES) as u32
+        entries_of(self.word())
     }
 
     /// Returns how many more entries it may hold.
     #[inline(always)]
     pub(super) fn room(&self) -> u32 {
-        (self.word() / ROOM & ENTRIES) as u32
+        room_of(self.word())
     }
 
     /// Returns how many entries it may hold; 0 until it is first used.
@@ -54,8 +59,9 @@ impl<const N: usize> Stack<N> {
     /// Sets how many entries it may hold, which is no less than it holds.
     pub(super) fn set_limit(&self, limit: u32) {
         debug_assert!(self.len() <= limit && limit as usize <= N, "`within-share`");
-        let room = u64::from(limit.saturating_sub(self.len()));
-        self.set_word(self.word() & !(ENTRIES * ROOM) | room * ROOM);
+        let word = self.word();
+        let room = limit.saturating_sub(entries_of(word));
+        self.set_word(word - u64::from(room_of(word)) * ROOM + u64::from(room) * ROOM);
     }
 
     /// Returns the number of entries, for a drainer that goes in only if there are any. Also
@@ -64,7 +70,7 @@ impl<const N: usize> Stack<N> {
         // Acquire: pairs with the release in `set_word`. A CPU that sees that frames have left sees
         // that their move has begun. A CPU that sees that one was freed sees that frame.
         let word = self.word.load(Ordering::Acquire);
-        ((word & ENTRIES) as u32, (word / FREED) as u32)
+        (entries_of(word), (word >> 32) as u32)
     }
 
     #[inline(always)]
@@ -77,8 +83,9 @@ impl<const N: usize> Stack<N> {
     pub(super) fn set_len(&self, len: u32) {
         let limit = self.limit();
         debug_assert!(len <= limit, "`within-share`");
-        let room = u64::from(limit.saturating_sub(len));
-        self.set_word(self.word() / FREED * FREED | room * ROOM | u64::from(len));
+        let room = limit.saturating_sub(len);
+        let freed = self.word() >> 32 << 32;
+        self.set_word(freed + u64::from(room) * ROOM + u64::from(len) * ENTRY);
     }
 
     #[inline(always)]
@@ -90,7 +97,7 @@ impl<const N: usize> Stack<N> {
     #[inline(always)]
     pub(super) fn pop(&self) -> Option<u32> {
         let word = self.word();
-        if word & ENTRIES == 0 {
+        if entries_of(word) == 0 {
             return None;
         }
         let entry = self.entry(word as u32 - 1).get();
@@ -102,7 +109,7 @@ impl<const N: usize> Stack<N> {
     #[inline(always)]
     pub(super) fn push(&self, entry: u32) {
         let word = self.word();
-        debug_assert!(word / ROOM & ENTRIES > 0, "a full stack is emptied before");
+        debug_assert!(room_of(word) > 0, "a full stack is emptied before");
         self.entry(word as u32).set(entry);
         self.set_word(word.wrapping_add(FREED + ENTRY - ROOM));
     }
@@ -114,7 +121,7 @@ impl<const N: usize> Stack<N> {
         let word = self.word();
         // If the stack is empty, the entry compared is not one of its own.
         let last = self.entry((word as u32).wrapping_sub(1)).get();
-        if word & (ENTRIES * ROOM) == 0 || last == entry {
+        if room_of(word) == 0 || last == entry {
             return None;
         }
         self.entry(word as u32).set(entry);
@@ -126,7 +133,7 @@ impl<const N: usize> Stack<N> {
     pub(super) fn push_all(&self, entries: impl Iterator<Item = usize>) {
         let mut word = self.word();
         for entry in entries {
-            debug_assert!(word / ROOM & ENTRIES > 0, "a full stack is emptied before");
+            debug_assert!(room_of(word) > 0, "a full stack is emptied before");
             self.entry(word as u32).set(entry as u32);
             word = word.wrapping_add(FREED + ENTRY - ROOM);
         }
@@ -148,7 +155,7 @@ impl<const N: usize> Stack<N> {
 
     /// Forgets all entries, and has to be given a limit anew.
     pub(super) fn reset(&self) {
-        self.set_word(self.word() / FREED * FREED);
+        self.set_word(self.word() >> 32 << 32);
     }
 
     pub(super) fn entries(&self) -> impl ExactSizeIterator<Item = u32> + '_ {

@@ -83,7 +83,8 @@ fn whoever_comes_last_gets_a_part() {
             held.into_iter().for_each(|at| free(&zone, at, 0));
             hits
         };
-        assert!((0..4).map(|_| batch()).last().unwrap(), "{mobility:?}");
+        let hits = [batch(), batch(), batch(), batch()];
+        assert!(hits[3], "{mobility:?}: {hits:?}");
     }
     sound(&zone);
 }

@@ -350,7 +350,11 @@ impl Case {
             small: dice.below(4) as usize,
             huge: dice.below(9) as usize,
             // In half of the cases the arrays of a CPU compete for its share.
-            percent: if singles % 2 == 0 { 100 } else { singles },
+            percent: if singles.is_multiple_of(2) {
+                100
+            } else {
+                singles
+            },
         };
         if self.configuration == Configuration::Brickyard {
             whole.span = FrameRange::new(5, 1205);
