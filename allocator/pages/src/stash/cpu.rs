@@ -1,6 +1,8 @@
 //! The stash of one CPU: its arrays, by order and mobility, and the page blocks that it fetches
 //! from.
 
+use brickyard_sync::GuardedU32;
+
 use super::blocks::Blocks;
 use super::stack::Stack;
 use crate::{MigrateType, Mobility, Order};
@@ -18,6 +20,8 @@ pub(super) const KINDS: usize = Mobility::ALL.len();
 /// The stash of one CPU: 13 KiB.
 #[derive(Debug)]
 pub struct CpuStash {
+    // How many CPUs shared the memory when the arrays were last held against their share.
+    pub(super) users: GuardedU32,
     // For each mobility, the page blocks that single frames are fetched from first.
     pub(super) blocks: [Blocks; KINDS],
     pub(super) singles: [Stack<SINGLES>; KINDS],
@@ -30,6 +34,7 @@ impl CpuStash {
     #[must_use]
     pub const fn new() -> Self {
         Self {
+            users: GuardedU32::new(0),
             blocks: [const { Blocks::new() }; KINDS],
             singles: [const { Stack::new() }; KINDS],
             small: [const { [const { Stack::new() }; KINDS] }; SMALL_ORDERS],

@@ -33,26 +33,26 @@ impl<A: SlotAccess> Stash<'_, A> {
         let huge = store.page_block_order();
         inside.blocks.iter().for_each(|blocks| blocks.let_go(store));
         let frames = inside.frames(huge);
-        if frames == 0 {
-            inside.make_small();
-            return 0;
-        }
-        let _transit = backing.moves.begin(backing.platform.cpu());
-        for stack in &inside.singles {
-            store.give_cached(stack.len(), |place| stack.entry(place).get(), &mut ());
-            stack.reset();
-        }
-        for (stacks, order) in inside.small.iter().zip(1..) {
-            for stack in stacks {
-                let blocks = stack.entries().map(|entry| entry as usize);
-                store.give_runs(Order::new(order), blocks);
-                stack.reset();
+        // Empty arrays become small, too.
+        self.counted(backing, inside, |_| {
+            if frames == 0 {
+                return inside.make_small();
             }
-        }
-        for stack in &inside.huge {
-            store.give_page_blocks(stack.entries().map(|entry| entry as usize));
-            stack.reset();
-        }
+            let _transit = backing.moves.begin(backing.platform.cpu());
+            for stack in &inside.singles {
+                store.give_cached(stack.len(), |place| stack.entry(place).get(), &mut ());
+            }
+            for (stacks, order) in inside.small.iter().zip(1..) {
+                for stack in stacks {
+                    let blocks = stack.entries().map(|entry| entry as usize);
+                    store.give_runs(Order::new(order), blocks);
+                }
+            }
+            for stack in &inside.huge {
+                store.give_page_blocks(stack.entries().map(|entry| entry as usize));
+            }
+            inside.make_small();
+        });
         frames
     }
 

@@ -53,9 +53,10 @@ impl<A: SlotAccess> Stash<'_, A> {
         if stack.limit() == 0 {
             self.grow(backing, own, stack);
         }
-        let half = (stack.limit() / 2).max(1) as usize;
-        let wanted = half.min(FETCH_MOST).min(room);
+        let half = (stack.limit() / 2).max(1);
         self.grow(backing, own, stack);
+        let wanted = half.min(stack.limit()) as usize;
+        let wanted = wanted.min(FETCH_MOST).min(room);
         // The frames leave the store before they arrive in the stash.
         let _transit = backing.moves.begin(backing.platform.cpu());
         let blocks = &own.blocks[place];

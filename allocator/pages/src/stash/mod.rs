@@ -33,7 +33,7 @@ mod fill;
 mod share;
 mod stack;
 
-use brickyard_sync::{Slot, SlotAccess};
+use brickyard_sync::{AtomicUsize, Slot, SlotAccess};
 
 use crate::bitmap::Bitmap;
 use crate::check::Violation;
@@ -57,8 +57,9 @@ pub struct StashSizes {
     /// Page blocks of a CPU, for each mobility: at most 8.
     pub huge: usize,
     /// Percent of the memory that the zone manages, in the stashes of all CPUs together. Each CPU
-    /// has an equal share of it, but room for one single frame of each mobility at least. 100 and
-    /// above: only the other sizes count.
+    /// that uses its stash has an equal share of it, but room for one single frame of each mobility
+    /// at least. A CPU that was alone, and has been idle since, keeps more until it is drained. 100
+    /// and above: only the other sizes count.
     pub percent: usize,
 }
 
@@ -125,6 +126,8 @@ enum Class {
 pub struct Stash<'m, A> {
     slots: &'m [Slot<A, CpuStash>],
     sizes: StashSizes,
+    // The number of CPUs whose arrays may hold something, see `share.rs`.
+    users: AtomicUsize,
 }
 
 impl<'m, A: SlotAccess> Stash<'m, A> {
@@ -136,6 +139,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         }
         Self {
             slots,
+            users: AtomicUsize::new(0),
             sizes: StashSizes {
                 singles: at_most(size_or_one(sizes.singles), SINGLES),
                 small: at_most(sizes.small, SMALL),

@@ -1,5 +1,8 @@
 //! How much the arrays of a CPU may hold: together, no more than its share of the zone's memory.
 //!
+//! All CPUs that use their stashes have equal shares. (There may be slots for many more: for all
+//! threads that a process may ever have, say.)
+//!
 //! Invariant `within-share`: the limits of a CPU's arrays, in frames, add up to no more than its
 //! share, as that was when the last of them was raised; and no array holds more than its limit.
 //! An array of single frames may always hold one, since a free pushes after it has made room.
@@ -10,7 +13,7 @@
 //! every array that is used gets its part (if that is a block at all), in a bounded number of steps.
 //! A drain of the stash makes all of its arrays small again.
 
-use brickyard_sync::SlotAccess;
+use brickyard_sync::{Ordering, SlotAccess};
 
 use super::cpu::{CpuStash, KINDS, SINGLES, SMALL_ORDERS};
 use super::stack::Stack;
@@ -34,14 +37,14 @@ enum Array {
 }
 
 impl<A: SlotAccess> Stash<'_, A> {
-    /// Returns how many frames the stash of one CPU may hold now.
-    fn share(&self, store: &Bitmap<'_>) -> usize {
+    /// Returns how many frames the stash of one CPU may hold now, if so many use theirs.
+    fn share(&self, store: &Bitmap<'_>, users: usize) -> usize {
         if self.sizes.percent >= 100 {
             return usize::MAX;
         }
         let percent = self.sizes.percent as u64;
         let all = store.managed_frames() as u64 * percent / 100;
-        all as usize / self.slots.len().max(1)
+        all as usize / users.max(1)
     }
 
     /// Doubles the limit of an array of single frames, as far as there is room.
@@ -51,10 +54,18 @@ impl<A: SlotAccess> Stash<'_, A> {
         own: &CpuStash,
         stack: &Stack<SINGLES>,
     ) {
-        self.raise(backing, own, stack, Order::ZERO, self.sizes.singles);
-        if stack.limit() == 0 {
-            stack.set_limit(1);
-        }
+        self.counted(backing, own, |users| {
+            self.raise_to(
+                backing,
+                own,
+                stack,
+                (Order::ZERO, self.sizes.singles),
+                users,
+            );
+            if stack.limit() == 0 {
+                stack.set_limit(1);
+            }
+        });
     }
 
     /// Raises the limit of an array of blocks of `order`, up to `most`, as far as there is room.
@@ -66,6 +77,49 @@ impl<A: SlotAccess> Stash<'_, A> {
         order: Order,
         most: usize,
     ) {
+        self.counted(backing, own, |users| {
+            self.raise_to(backing, own, stack, (order, most), users);
+        });
+    }
+
+    /// Changes limits by `change`, which is told how many CPUs use their stashes, and counts this
+    /// CPU among them if its arrays may hold something afterwards.
+    pub(super) fn counted<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        change: impl FnOnce(usize),
+    ) {
+        if self.sizes.percent >= 100 {
+            return change(0);
+        }
+        let huge = backing.store.page_block_order();
+        let before = own.frames_at_most(huge) > 0;
+        // Relaxed, as below: a hint of how to share.
+        let users = self.users.load(Ordering::Relaxed) + usize::from(!before);
+        change(users);
+        match (before, own.frames_at_most(huge) > 0) {
+            (false, true) => self.users.fetch_add(1, Ordering::Relaxed),
+            (true, false) => self.users.fetch_sub(1, Ordering::Relaxed),
+            _ => 0,
+        };
+    }
+
+    fn raise_to<P: Platform, const N: usize>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        stack: &Stack<N>,
+        (order, most): (Order, usize),
+        users: usize,
+    ) {
+        let huge = backing.store.page_block_order();
+        let share = self.share(&backing.store, users);
+        if own.users.get() != users as u32 {
+            // Others have come since, for example, and there is less for each.
+            own.users.set(users as u32);
+            while own.frames_at_most(huge) > share && self.halve_largest(backing, own, share) {}
+        }
         let limit = stack.limit() as usize;
         if limit >= most {
             return;
@@ -74,11 +128,9 @@ impl<A: SlotAccess> Stash<'_, A> {
             Order::ZERO => (limit * 2).max(FIRST_LIMIT).min(most),
             _ => most,
         };
-        let share = self.share(&backing.store);
         let raised = |own: &CpuStash| {
-            let others = own.frames_at_most(backing.store.page_block_order());
-            let room = share.saturating_sub(others) >> order.get();
-            wanted.min(limit + room)
+            let room = share.saturating_sub(own.frames_at_most(huge)) >> order.get();
+            wanted.min(stack.limit() as usize + room)
         };
         let mut to = raised(own);
         // While this array has less than a fair part, the largest has more, and can be halved.
@@ -134,7 +186,7 @@ impl<A: SlotAccess> Stash<'_, A> {
 }
 
 impl CpuStash {
-    /// Makes all arrays, which are empty, small again.
+    /// Forgets what the arrays hold, and makes them small again.
     pub(super) fn make_small(&self) {
         self.singles.iter().for_each(Stack::reset);
         self.small.iter().flatten().for_each(Stack::reset);
