@@ -20,7 +20,8 @@ pub(super) const KINDS: usize = Mobility::ALL.len();
 /// The stash of one CPU: 13 KiB.
 #[derive(Debug)]
 pub struct CpuStash {
-    // How many CPUs shared the memory when the arrays were last held against their share.
+    // How many CPUs used their stashes when the arrays were last held against their share; 0 if
+    // this CPU does not count as one of them.
     pub(super) users: GuardedU32,
     // For each mobility, the page blocks that single frames are fetched from first.
     pub(super) blocks: [Blocks; KINDS],

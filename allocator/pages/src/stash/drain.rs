@@ -33,11 +33,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         let huge = store.page_block_order();
         inside.blocks.iter().for_each(|blocks| blocks.let_go(store));
         let frames = inside.frames(huge);
-        // Empty arrays become small, too.
-        self.counted(backing, inside, |_| {
-            if frames == 0 {
-                return inside.make_small();
-            }
+        if frames > 0 {
             let _transit = backing.moves.begin(backing.platform.cpu());
             for stack in &inside.singles {
                 store.give_cached(stack.len(), |place| stack.entry(place).get(), &mut ());
@@ -51,9 +47,12 @@ impl<A: SlotAccess> Stash<'_, A> {
             for stack in &inside.huge {
                 store.give_page_blocks(stack.entries().map(|entry| entry as usize));
             }
-            inside.make_small();
-        });
-        frames
+            self.make_small(inside);
+            return frames;
+        }
+        // Empty arrays become small, too.
+        self.make_small(inside);
+        0
     }
 
     /// Empties the slot of `cpu` from any CPU, if it is within the caller's reach.

@@ -54,18 +54,10 @@ impl<A: SlotAccess> Stash<'_, A> {
         own: &CpuStash,
         stack: &Stack<SINGLES>,
     ) {
-        self.counted(backing, own, |users| {
-            self.raise_to(
-                backing,
-                own,
-                stack,
-                (Order::ZERO, self.sizes.singles),
-                users,
-            );
-            if stack.limit() == 0 {
-                stack.set_limit(1);
-            }
-        });
+        self.raise(backing, own, stack, Order::ZERO, self.sizes.singles);
+        if stack.limit() == 0 {
+            stack.set_limit(1);
+        }
     }
 
     /// Raises the limit of an array of blocks of `order`, up to `most`, as far as there is room.
@@ -77,47 +69,16 @@ impl<A: SlotAccess> Stash<'_, A> {
         order: Order,
         most: usize,
     ) {
-        self.counted(backing, own, |users| {
-            self.raise_to(backing, own, stack, (order, most), users);
-        });
-    }
-
-    /// Changes limits by `change`, which is told how many CPUs use their stashes, and counts this
-    /// CPU among them if its arrays may hold something afterwards.
-    pub(super) fn counted<P: Platform>(
-        &self,
-        backing: &Backing<'_, P>,
-        own: &CpuStash,
-        change: impl FnOnce(usize),
-    ) {
-        if self.sizes.percent >= 100 {
-            return change(0);
+        let huge = backing.store.page_block_order();
+        let users = self.users_with(own);
+        let more_or_fewer = own.users.get() != users as u32;
+        if stack.limit() as usize >= most && !more_or_fewer {
+            return;
         }
-        let huge = backing.store.page_block_order();
-        let before = own.frames_at_most(huge) > 0;
-        // Relaxed, as below: a hint of how to share.
-        let users = self.users.load(Ordering::Relaxed) + usize::from(!before);
-        change(users);
-        match (before, own.frames_at_most(huge) > 0) {
-            (false, true) => self.users.fetch_add(1, Ordering::Relaxed),
-            (true, false) => self.users.fetch_sub(1, Ordering::Relaxed),
-            _ => 0,
-        };
-    }
-
-    fn raise_to<P: Platform, const N: usize>(
-        &self,
-        backing: &Backing<'_, P>,
-        own: &CpuStash,
-        stack: &Stack<N>,
-        (order, most): (Order, usize),
-        users: usize,
-    ) {
-        let huge = backing.store.page_block_order();
         let share = self.share(&backing.store, users);
-        if own.users.get() != users as u32 {
-            // Others have come since, for example, and there is less for each.
+        if more_or_fewer {
             own.users.set(users as u32);
+            // There may be less for each.
             while own.frames_at_most(huge) > share && self.halve_largest(backing, own, share) {}
         }
         let limit = stack.limit() as usize;
@@ -140,6 +101,31 @@ impl<A: SlotAccess> Stash<'_, A> {
             to = raised(own);
         }
         stack.set_limit(to as u32);
+    }
+
+    /// Returns how many CPUs use their stashes, with this one, which is counted from now on.
+    fn users_with(&self, own: &CpuStash) -> usize {
+        if self.sizes.percent >= 100 {
+            return 0;
+        }
+        // Relaxed, twice: a hint of how to share.
+        match own.users.get() {
+            0 => self.users.fetch_add(1, Ordering::Relaxed) + 1,
+            _ => self.users.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Forgets what a stash holds, and makes its arrays small again. Its CPU no longer counts as
+    /// one that uses it.
+    pub(super) fn make_small(&self, own: &CpuStash) {
+        own.singles.iter().for_each(Stack::reset);
+        own.small.iter().flatten().for_each(Stack::reset);
+        own.huge.iter().for_each(Stack::reset);
+        if own.users.get() > 0 {
+            own.users.set(0);
+            // Relaxed: as in `users_with`.
+            self.users.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Halves the limit of the array that may hold most, if that is more than a fair part of the
@@ -186,13 +172,6 @@ impl<A: SlotAccess> Stash<'_, A> {
 }
 
 impl CpuStash {
-    /// Forgets what the arrays hold, and makes them small again.
-    pub(super) fn make_small(&self) {
-        self.singles.iter().for_each(Stack::reset);
-        self.small.iter().flatten().for_each(Stack::reset);
-        self.huge.iter().for_each(Stack::reset);
-    }
-
     /// Calls `see` with each array, how many blocks it may hold, and their order.
     fn each_limit(&self, huge: Order, mut see: impl FnMut(Array, u32, u8)) {
         for place in 0..KINDS {
