@@ -10,8 +10,9 @@
 //! mobility. A freed frame goes to the array of the mobility that its neighbourhood shows. So
 //! memory that cannot be moved is handed out again where it does no harm. An empty array of single
 //! frames is filled by words of the store. A full one gives back its colder three quarters, sorted
-//! by block. An array starts small, doubles whenever it runs empty or full, and is small again after
-//! a drain. All arrays of a CPU together stay within its share of the zone's memory
+//! by block. It starts small, doubles whenever it runs empty or full, and is small again after a
+//! drain. An empty array of larger blocks is filled by half, and a full one gives back its colder
+//! half. All arrays of a CPU together stay within its share of the zone's memory
 //! ([`StashSizes::percent`]).
 //!
 //! **What a free checks.** To the store, a block in a stash is in use. A free of something that is
