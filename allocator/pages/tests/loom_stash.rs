@@ -320,3 +320,48 @@ fn batches_go_by_the_stash_or_past_it() {
         assert_eq!([ours.len(), theirs.len()], [2; 2], "order-0-succeeds");
     });
 }
+
+// ---- what lies in a stash beside frames that are being reserved ----
+
+fn set_aside(world: &World<Stashed>, range: FrameRange) {
+    if world.machine.reserve(range).is_ok() {
+        world.own_range(range);
+        world.disown_range(range);
+        world.machine.unreserve(range).unwrap();
+    }
+}
+
+/// A single frame, or a pair, in a stash is drained while the frame after it is reserved: it is a
+/// block in use of its order all the while, and comes back.
+#[test]
+fn what_lies_beside_a_reserved_frame_comes_back() {
+    const SINGLE: Setting = Setting::word(&[one(6), one(40)]);
+    explore::<Stashed>(
+        "a single drained, its neighbour reserved",
+        1,
+        SINGLE,
+        |world| {
+            world.give_at(5, 0);
+            assert_eq!(world.machine.cached_frames(), 1);
+            both(|| world.machine.drain(), || set_aside(world, one(6)));
+            assert_eq!(world.machine.refused_late(), 0, "a good free was refused");
+        },
+    );
+    const PAIR: Setting = Setting::word(&[FrameRange::new(4, 7), one(40)]);
+    explore::<Stashed>("a pair drained, its neighbour reserved", 1, PAIR, |world| {
+        assert!(world.use_one(1));
+        assert_eq!(world.machine.cached_frames(), 2);
+        both(|| world.machine.drain(), || set_aside(world, one(6)));
+        assert_eq!(world.machine.refused_late(), 0, "a good free was refused");
+    });
+}
+
+/// Several pairs are fetched at once while single frames of the same word are taken and freed.
+#[test]
+fn small_blocks_are_fetched_beside_single_frames() {
+    const PAIRS: Setting = Setting::word(&[FrameRange::new(4, 8)]);
+    explore::<Stashed>("pairs and a single", 1, PAIRS, |world| {
+        let (_, single) = both(|| world.use_one(1), || world.use_one(0));
+        assert!(single, "order-0-succeeds");
+    });
+}

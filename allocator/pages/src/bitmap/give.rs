@@ -262,6 +262,22 @@ impl Bitmap<'_> {
         self.is_block_in_use(offset, Order::ZERO)
     }
 
+    /// As [`Bitmap::is_block_in_use`], for a block that would be lost if the answer were wrongly no:
+    /// looks again if the page block has changed meanwhile.
+    pub(super) fn is_surely_block_in_use(&self, offset: usize, order: Order) -> bool {
+        let block = self.block_at(offset);
+        for _ in 0..TRIES {
+            let before = self.state(block);
+            if self.is_block_in_use(offset, order) {
+                return true;
+            }
+            if self.state(block) == before {
+                break;
+            }
+        }
+        false
+    }
+
     /// Returns true if the frame is the first of a block of exactly `order` in use.
     pub(crate) fn is_block_in_use(&self, offset: usize, order: Order) -> bool {
         let state = self.state(self.block_at(offset));
@@ -273,8 +289,7 @@ impl Bitmap<'_> {
             }
             Mode::Open => {
                 let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
-                let memory = self.memory_bits(place);
-                if memory >> bit & 1 == 0 || self.free_bits(place) >> bit & 1 != 0 {
+                if !self.is_memory(offset) || self.free_bits(place) >> bit & 1 != 0 {
                     return false;
                 }
                 if order.get() >= WORD_ORDER {
@@ -282,7 +297,7 @@ impl Bitmap<'_> {
                 }
                 // The block begins here, continues to its end, and the frame after it is no part
                 // of it. A block that ends with the word begins at no multiple of a larger order.
-                let inner = (self.inner_bits(place) & memory) >> bit;
+                let inner = self.inner_memory(place) >> bit;
                 let rest = word::run(order.get()) & !1;
                 let after = 1_u64 << order.frames();
                 bit.is_multiple_of(order.frames()) && inner & (rest | 1 | after) == rest
@@ -426,7 +441,7 @@ impl Bitmap<'_> {
                     let bit = rest.trailing_zeros() as usize;
                     rest &= rest - 1;
                     let offset = (self.first_word(block) + i) * WORD_FRAMES + bit;
-                    if !self.is_single_in_use(offset) {
+                    if !self.is_surely_block_in_use(offset, Order::ZERO) {
                         *mask &= !(1 << bit);
                         refused += 1;
                     }

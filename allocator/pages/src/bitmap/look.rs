@@ -17,8 +17,19 @@ impl Bitmap<'_> {
     }
 
     pub(super) fn memory_bits(&self, word: usize) -> u64 {
-        // Relaxed: changed by administration alone, for frames that no caller has.
-        self.memory[word].load(Ordering::Relaxed)
+        // Acquire: pairs with the release by which frames become memory, see `inner_memory`.
+        self.memory[word].load(Ordering::Acquire)
+    }
+
+    /// Returns the frames of a word that continue the block before them. Frames that are not memory
+    /// do not, whatever their bit says: it says that they are reserved.
+    ///
+    /// Frames leave memory before they are marked as reserved, and are unmarked before they come
+    /// back. So if one of them is read as marked, it was no memory before that, or is none after it.
+    pub(super) fn inner_memory(&self, word: usize) -> u64 {
+        let before = self.memory_bits(word);
+        let inner = self.inner_bits(word);
+        before & inner & self.memory_bits(word)
     }
 
     pub(super) fn is_memory(&self, offset: usize) -> bool {
@@ -28,9 +39,7 @@ impl Bitmap<'_> {
     /// Returns true if the frame at `offset` continues the block before it. Frames that are not
     /// memory do not.
     fn is_inner(&self, offset: usize) -> bool {
-        let place = offset / WORD_FRAMES;
-        let bits = self.inner_bits(place) & self.memory_bits(place);
-        bits >> (offset % WORD_FRAMES) & 1 != 0
+        self.inner_memory(offset / WORD_FRAMES) >> (offset % WORD_FRAMES) & 1 != 0
     }
 
     /// Returns the start and the order of the block in use that a frame of an open block lies in.

@@ -99,9 +99,10 @@ impl Bitmap<'_> {
         let words = self.first_word(block)..self.first_word(block) + self.block_words();
         let nothing_yet = words.clone().all(|word| self.memory_bits(word) == 0);
         for (word, mask) in words.clone().zip(masks) {
-            // Relaxed: no caller has these frames; what makes them free publishes these.
+            // Relaxed: no caller has these frames; what makes them free publishes this. Release:
+            // pairs with the acquire in `memory_bits`, for `inner_memory`.
             self.inner[word].fetch_and(!mask, Ordering::Relaxed);
-            self.memory[word].fetch_or(*mask, Ordering::Relaxed);
+            self.memory[word].fetch_or(*mask, Ordering::Release);
         }
         let solid = words.clone().all(|word| self.memory_bits(word) == !0);
         if frames == self.block_frames() {
@@ -214,7 +215,8 @@ impl Bitmap<'_> {
                         self.inner[first + i].fetch_and(!gone, Ordering::Relaxed);
                     }
                     Leaves::Reserved => {
-                        self.inner[first + i].fetch_or(memory[i], Ordering::Relaxed);
+                        // Release: pairs with the acquire in `inner_bits`, for `inner_memory`.
+                        self.inner[first + i].fetch_or(memory[i], Ordering::Release);
                     }
                 }
             }

@@ -117,13 +117,13 @@ impl Bitmap<'_> {
             match free_bits(first + i) {
                 0 => {}
                 u64::MAX => whole |= 1 << i,
-                bits => chosen.take(i, word::starts(bits, order), order, most),
+                bits => chosen.take(i, bits, order, most),
             }
         }
         if chosen.blocks == 0
             && let Some(word) = word::best_fit(whole, 0)
         {
-            chosen.take(word as usize, word::starts(!0, order), order, most);
+            chosen.take(word as usize, !0, order, most);
         }
         chosen
     }
@@ -168,7 +168,7 @@ impl Bitmap<'_> {
             while let Some(offset) = offsets.next_if(|&next| self.block_at(next) == block) {
                 let (_, _, bits) = Self::bits_of(offset, order.get());
                 let mask = &mut masks[offset / WORD_FRAMES - first];
-                if *mask & bits != 0 || !self.is_block_in_use(offset, order) {
+                if *mask & bits != 0 || !self.is_surely_block_in_use(offset, order) {
                     refused += frames;
                     continue;
                 }
@@ -193,12 +193,12 @@ impl Bitmap<'_> {
 }
 
 impl Chosen {
-    /// Adds the runs of `order` at these bits of a word, while there are fewer than `most`.
-    fn take(&mut self, word: usize, starts: u64, order: u8, most: usize) {
-        let mut rest = starts;
-        while rest != 0 && self.blocks < most {
-            let bit = rest.trailing_zeros();
-            rest &= rest - 1;
+    /// Adds runs of `order` of a word's free frames, while there are fewer than `most`: the smallest
+    /// first, so that larger ones stay whole.
+    fn take(&mut self, word: usize, free: u64, order: u8, most: usize) {
+        while self.blocks < most
+            && let Some(bit) = word::best_fit(free & !self.masks[word], order)
+        {
             self.masks[word] |= word::run(order) << bit;
             self.blocks += 1;
         }

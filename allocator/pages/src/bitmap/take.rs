@@ -810,6 +810,20 @@ impl Bitmap<'_> {
         self.mark_in_use(block, offset, order, kind);
     }
 
+    /// Returns true if a set has a page block for the request, up to the order of page blocks. Looks
+    /// at the roots of the sets only.
+    pub(crate) fn may_have(&self, request: &Request) -> bool {
+        let order = request.order.get();
+        if order >= self.block_order {
+            return order == self.block_order && !self.index.is_empty(Index::WHOLE);
+        }
+        let kind = request.mobility.into();
+        let mut sets = self
+            .own_sets(order, kind)
+            .chain(self.foreign_sets(order, kind));
+        sets.any(|set| !self.index.is_empty(set))
+    }
+
     /// Returns true if a free block of this order can serve the request, of whatever mobility.
     pub fn can_serve(&self, request: &Request) -> bool {
         if request.order > self.max_order {

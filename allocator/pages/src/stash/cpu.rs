@@ -1,7 +1,7 @@
 //! The stash of one CPU: its arrays, by order and mobility, and the page blocks that it fetches
 //! from.
 
-use brickyard_sync::GuardedU32;
+use brickyard_sync::{AtomicU32, Ordering};
 
 use super::blocks::Blocks;
 use super::stack::Stack;
@@ -22,7 +22,8 @@ pub(super) const KINDS: usize = Mobility::ALL.len();
 pub struct CpuStash {
     // How many CPUs used their stashes when the arrays were last held against their share; 0 if
     // this CPU does not count as one of them.
-    pub(super) users: GuardedU32,
+    // Written by the CPU that is inside; a hint for others.
+    pub(super) users: AtomicU32,
     // For each mobility, the page blocks that single frames are fetched from first.
     pub(super) blocks: [Blocks; KINDS],
     pub(super) singles: [Stack<SINGLES>; KINDS],
@@ -35,7 +36,7 @@ impl CpuStash {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            users: GuardedU32::new(0),
+            users: AtomicU32::new(0),
             blocks: [const { Blocks::new() }; KINDS],
             singles: [const { Stack::new() }; KINDS],
             small: [const { [const { Stack::new() }; KINDS] }; SMALL_ORDERS],
@@ -49,6 +50,11 @@ impl CpuStash {
         let mut freed = 0_u32;
         self.each_peek(|(_, ever_freed), _| freed = freed.wrapping_add(ever_freed));
         freed
+    }
+
+    /// Returns true if the stash counts as one that is used, see `share.rs`. A hint.
+    pub(super) fn counts(&self) -> bool {
+        self.users.load(Ordering::Relaxed) > 0
     }
 
     /// Returns the number of frames in the stash. A hint.

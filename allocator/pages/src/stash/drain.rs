@@ -70,7 +70,11 @@ impl<A: SlotAccess> Stash<'_, A> {
         }
         let platform = &backing.platform;
         let huge = backing.store.page_block_order();
-        let holds_nothing = || slot.outside().frames(huge) == 0;
+        let holds_nothing = || {
+            let stash = slot.outside();
+            // A stash that can be visited also ceases to count as one that is used.
+            stash.frames(huge) == 0 && !(A::LENDS && stash.counts())
+        };
         let empty = |inside: Option<Inside<'_, A, CpuStash>>| match inside {
             Some(inside) => Drained::of(self.drain_inside(backing, &inside)),
             None if holds_nothing() => Drained::default(),

@@ -59,8 +59,8 @@ pub struct StashSizes {
     pub huge: usize,
     /// Percent of the memory that the zone manages, in the stashes of all CPUs together. Each CPU
     /// that uses its stash has an equal share of it, but room for one single frame of each mobility
-    /// at least. A CPU that was alone, and has been idle since, keeps more until it is drained. 100
-    /// and above: only the other sizes count.
+    /// at least. A CPU that came when there were fewer keeps more until it next fetches or gives
+    /// back, or is drained. 100 and above: only the other sizes count.
     pub percent: usize,
 }
 

@@ -11,7 +11,12 @@
 //! frames by doubling it, since most CPUs need few; all others at once to the most. If others leave
 //! it less than a fair part, a fifteenth, the largest of them is halved until there is room. So
 //! every array that is used gets its part (if that is a block at all), in a bounded number of steps.
-//! A drain of the stash makes all of its arrays small again.
+//! A drain of the stash makes all of its arrays small again. (A stash that only its owner can enter
+//! is left alone if it holds nothing.)
+//!
+//! A CPU that came when few used their stashes has more than its share until it next fetches or
+//! gives back. So all together may hold more than the percentage, by a factor of 1 + 1/2 + ... + 1/n
+//! at most, with n users.
 
 use brickyard_sync::{Ordering, SlotAccess};
 
@@ -71,13 +76,13 @@ impl<A: SlotAccess> Stash<'_, A> {
     ) {
         let huge = backing.store.page_block_order();
         let users = self.users_with(own);
-        let more_or_fewer = own.users.get() != users as u32;
+        let more_or_fewer = own.users.load(Ordering::Relaxed) != users as u32;
         if stack.limit() as usize >= most && !more_or_fewer {
             return;
         }
         let share = self.share(&backing.store, users);
         if more_or_fewer {
-            own.users.set(users as u32);
+            own.users.store(users as u32, Ordering::Relaxed);
             // There may be less for each.
             while own.frames_at_most(huge) > share && self.halve_largest(backing, own, share) {}
         }
@@ -109,7 +114,7 @@ impl<A: SlotAccess> Stash<'_, A> {
             return 0;
         }
         // Relaxed, twice: a hint of how to share.
-        match own.users.get() {
+        match own.users.load(Ordering::Relaxed) {
             0 => self.users.fetch_add(1, Ordering::Relaxed) + 1,
             _ => self.users.load(Ordering::Relaxed),
         }
@@ -121,8 +126,8 @@ impl<A: SlotAccess> Stash<'_, A> {
         own.singles.iter().for_each(Stack::reset);
         own.small.iter().flatten().for_each(Stack::reset);
         own.huge.iter().for_each(Stack::reset);
-        if own.users.get() > 0 {
-            own.users.set(0);
+        if own.users.load(Ordering::Relaxed) > 0 {
+            own.users.store(0, Ordering::Relaxed);
             // Relaxed: as in `users_with`.
             self.users.fetch_sub(1, Ordering::Relaxed);
         }

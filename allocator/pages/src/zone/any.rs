@@ -204,12 +204,13 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         self.store().can_serve(request)
     }
 
-    /// Compacts for `request`, and takes a block for it as soon as there is one: after each block
-    /// that is moved, so that no other request takes what was gathered for this one.
+    /// Compacts for `request`, and takes a block for it as soon as the sets have one: after each
+    /// block that is moved, so that no other request takes what was gathered for this one.
     fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted {
         let caught = Cell::new(None);
         let catch = || {
-            if caught.get().is_none() && self.admits(request, Mark::Min) {
+            let is_there = caught.get().is_none() && self.store().may_have(request);
+            if is_there && self.admits(request, Mark::Min) {
                 caught.set(self.store().take(request));
             }
             caught.get().is_some()

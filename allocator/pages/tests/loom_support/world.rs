@@ -86,7 +86,7 @@ impl Setting {
         plan.page_block_order = Order::new(self.block_order);
         plan.stash = StashSizes {
             singles: 2,
-            small: 1,
+            small: 4,
             huge: self.huge,
             ..StashSizes::LARGEST
         };

@@ -162,6 +162,32 @@ fn who_uses_a_stash_shares_with_those_who_do() {
     sound(&zone);
 }
 
+/// CPUs that have used their stashes, and hold nothing now, take no share after a drain.
+#[test]
+fn a_drain_ends_the_use_of_empty_stashes() {
+    let platform = Cpus::new();
+    let plan = ZonePlan {
+        cpus: 64,
+        stash: StashSizes::DEFAULT,
+        ..linux(16 * 1024)
+    };
+    let zone: Lent = full(&plan, platform);
+    let most = zone.managed_frames() * 2 / 100;
+    for cpu in 1..64 {
+        platform.switch_to(cpu);
+        let mut held = vec![zone.alloc(&MOVABLE).unwrap()];
+        while zone.cached_frames() > 0 {
+            held.push(zone.alloc(&MOVABLE).unwrap());
+        }
+        in_interrupt(platform, || give(&zone, &held));
+    }
+    platform.switch_to(0);
+    zone.drain();
+    give(&zone, &take(&zone, 3 * most, Mobility::Movable));
+    let cached = zone.cached_frames();
+    assert!(cached > most / 2, "{cached} of {most}");
+}
+
 /// Whether a batch of single frames is served by the stash alone, in most of some rounds.
 fn hits(zone: &Own, batch: usize, mobility: Mobility) -> usize {
     let round = |_: &i32| {
