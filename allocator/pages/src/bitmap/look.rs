@@ -25,11 +25,11 @@ impl Bitmap<'_> {
     /// do not, whatever their bit says: it says that they are reserved.
     ///
     /// Frames leave memory before they are marked as reserved, and are unmarked before they come
-    /// back. So if one of them is read as marked, it was no memory before that, or is none after it.
+    /// back. So of two readings of each, in turn, one tells that a frame is no memory or not marked,
+    /// unless it leaves a second time in between; and then the state of its page block has changed.
     pub(super) fn inner_memory(&self, word: usize) -> u64 {
-        let before = self.memory_bits(word);
-        let inner = self.inner_bits(word);
-        before & inner & self.memory_bits(word)
+        let first = self.memory_bits(word) & self.inner_bits(word);
+        first & self.memory_bits(word) & self.inner_bits(word)
     }
 
     pub(super) fn is_memory(&self, offset: usize) -> bool {
