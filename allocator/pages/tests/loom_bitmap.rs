@@ -23,7 +23,7 @@
 
 use crate::loom_support;
 
-use brickyard::{AnyZone, Frame, FrameRange, FreeError, MigrateType, Mobility, Request};
+use brickyard::{AnyZone, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, Request};
 use loom::thread;
 use loom_support::*;
 
@@ -727,6 +727,30 @@ fn a_page_written_after_its_free_is_found() {
                 world.write_to(Frame::new(9));
             },
             || world.take(0),
+        );
+    });
+}
+
+/// A group of page blocks comes back while its first block is taken again: whoever has that block
+/// has no more, whatever the rest of the group still says.
+#[test]
+fn a_page_block_of_a_group_that_comes_back_is_no_group() {
+    const GROUP: Setting = Setting {
+        max_order: 7,
+        looks: Looks::Cut(0),
+        ..Setting::blocks(2, Free::All)
+    };
+    explore::<Bare>("a group comes back", 2, GROUP, |world| {
+        let group = world.take(7).unwrap();
+        both(
+            move || world.give(group, 7),
+            || {
+                if let Some(at) = world.take(6) {
+                    let all = world.machine.give(at, Order::new(7));
+                    assert!(all.is_err(), "more was freed than was taken");
+                    world.give(at, 6);
+                }
+            },
         );
     });
 }

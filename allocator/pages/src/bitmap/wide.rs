@@ -2,7 +2,8 @@
 //!
 //! A block of several page blocks is in use as a *group*: all of them are huge, and all but the
 //! first are tails. As with the `inner` bits of frames, tails are only ever cleared while the group
-//! is in use. So several CPUs can free parts of it at once.
+//! is in use. So several CPUs can free parts of it at once. A part is freed from its last block to
+//! its first, so that a block never lies before tails that are not its own.
 
 use brickyard_sync::Ordering;
 
@@ -134,8 +135,8 @@ impl Bitmap<'_> {
             if !self.belongs(Index::WHOLE, block) {
                 self.take_out_of(Index::WHOLE, block);
             }
-            // These blocks are this caller's.
-            for taken in first..block {
+            // These blocks are this caller's. From the last to the first, as in `give_wide`.
+            for taken in (first..block).rev() {
                 self.free_whole(taken);
             }
             return false;
@@ -427,10 +428,11 @@ impl Bitmap<'_> {
             self.frame_at(offset),
             blocks << self.block_order,
         ));
-        for freed in 0..blocks {
-            if !self.free_whole(block + freed) {
+        // From the last to the first: whoever takes the first must not find the others behind it.
+        for left in (0..blocks).rev() {
+            if !self.free_whole(block + left) {
                 // Another CPU frees the same block at this moment.
-                let rest = (blocks - freed) << self.block_order;
+                let rest = (left + 1) << self.block_order;
                 self.totals.free.remove(block, rest);
                 return Err(FreeError::DoubleFree);
             }
