@@ -49,9 +49,10 @@
 //! meets requests as they meet each other.
 //!
 //! **Bounds.** A search makes at most `TRIES` (64) passes over its sets, and tries each of their
-//! blocks once per pass. It makes another pass only because other CPUs were faster. It calls loans
-//! in at most `CALL_INS` (2) times, and then looks at the lent blocks themselves. Taking bits out
-//! of a word is also retried at most `TRIES` times.
+//! blocks once per pass. (One for several single frames tries a block up to `TRIES` times, while
+//! other CPUs take what was promised to it.) It makes another pass only because other CPUs were
+//! faster. It calls loans in at most `CALL_INS` (2) times, and then looks at the lent blocks
+//! themselves. Taking bits out of a word is also retried at most `TRIES` times.
 //!
 //! Some work must not be left undone: a free, a promise taken back, a set that has to follow its
 //! block. Each of these is a change of one word, retried until no other CPU changes the word
