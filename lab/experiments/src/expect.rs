@@ -7,7 +7,9 @@
 //! anew**, in the same commit. A cell with missing rows is reported, and one whose series have too
 //! many or too few points. Timed values differ from host to host, and even their ratios from
 //! one model of CPU to another. So they are compared only if both runs were timed on one model: the
-//! speedup over the table's baseline may differ by [`TIMED_TIMES`]. If the samples of either run
+//! speedup over the table's baseline may differ by [`TIMED_TIMES`], and one that differs by more is
+//! a [note](Differences::notes), not a failure: on a shared machine a few samples that follow on one
+//! another can all be off together, which their scatter does not show. If the samples of either run
 //! scatter so much that the interval of the speedup spans more than [`SCATTER_TIMES`], the figure
 //! is skipped.
 //!
@@ -27,7 +29,7 @@ use crate::store::{ReadError, read_rows};
 /// How far a simulated or replayed figure may be off, in percent of the expected one.
 pub const EXACT_PERCENT: f64 = 1.0;
 
-/// The largest factor by which a timed speedup may be off.
+/// A timed speedup that is off by more than this factor is noted.
 pub const TIMED_TIMES: f64 = 3.0;
 
 /// A timed speedup is compared if, in both runs, the upper end of its interval is at most this many
@@ -49,9 +51,11 @@ pub struct Differences {
     /// Speedups of timed figures. Those whose samples scatter too much are skipped, and all if the
     /// runs were timed on other models of CPU.
     pub timed: Tally,
-    /// One line for each figure that is off and each cell with missing rows, or why nothing was
-    /// compared.
+    /// One line for each exact figure that is off and each cell with missing rows, or why nothing
+    /// was compared. If there is one, the run is not as expected.
     pub lines: Vec<String>,
+    /// One line for each timed figure that is off. It is for people to look at.
+    pub notes: Vec<String>,
 }
 
 /// How many figures of a kind both runs have.
@@ -72,17 +76,17 @@ impl Differences {
     }
 
     fn count(&mut self, kind: Method, place: &str, outcome: Outcome) {
-        let tally = if kind.is_exact() {
-            &mut self.exact
+        let (tally, lines) = if kind.is_exact() {
+            (&mut self.exact, &mut self.lines)
         } else {
-            &mut self.timed
+            (&mut self.timed, &mut self.notes)
         };
         match outcome {
             Outcome::Skipped => tally.skipped += 1,
             Outcome::AsExpected => tally.compared += 1,
             Outcome::Differs(why) => {
                 tally.compared += 1;
-                self.lines.push(format!("{place}: {why}"));
+                lines.push(format!("{place}: {why}"));
             }
         }
     }
@@ -346,7 +350,7 @@ fn timed(old: Option<Judgement>, new: Option<Judgement>) -> Option<Outcome> {
         Outcome::AsExpected
     } else {
         Outcome::Differs(format!(
-            "{is:.3} times as good as its baseline, where {was:.3} is expected; {TIMED_TIMES} times more or less is allowed"
+            "{is:.3} times as good as its baseline, where {was:.3} is expected; up to {TIMED_TIMES} times more or less is usual"
         ))
     })
 }
@@ -441,7 +445,7 @@ mod tests {
         for kind in Method::ALL {
             let found = differences(kind, |_| {});
             assert!(found.compared() > 100, "{}", found.compared());
-            assert_eq!(found.lines, [""; 0]);
+            assert_eq!((found.lines, found.notes), (Vec::new(), Vec::new()));
         }
     }
 
@@ -478,7 +482,8 @@ mod tests {
                 cell.host = Host::unknown();
             }
         });
-        assert!(here.timed.compared > 100 && !here.lines.is_empty());
+        assert!(here.timed.compared > 100 && !here.notes.is_empty());
+        assert_eq!(here.lines, [""; 0]);
         let exact = differences(Method::Replayed, on_another);
         assert!(exact.exact.compared > 100 && !exact.lines.is_empty());
     }
@@ -574,14 +579,15 @@ mod tests {
     }
 
     #[test]
-    fn timed_figures_may_all_be_slower_but_not_one_configuration_alone() {
+    fn timed_figures_may_all_be_slower_and_one_configuration_alone_is_noted() {
         let found = differences(Method::Timed, |cells| {
             each_value(cells, |raw| raw.value *= 10.0);
         });
-        assert_eq!(found.lines, [""; 0]);
+        assert_eq!((found.lines, found.notes), (Vec::new(), Vec::new()));
         let found = differences(Method::Timed, |cells| {
             each_value(&mut cells[..1], |raw| raw.value *= 10.0);
         });
-        assert!(!found.lines.is_empty());
+        assert!(!found.notes.is_empty());
+        assert_eq!(found.lines, [""; 0]);
     }
 }

@@ -80,9 +80,10 @@ pub(crate) struct Reproduce {
     #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with_all = ["quick", "full", "only", "resume", "expect"])]
     cell: Vec<String>,
     /// Compare the tables with these rows of an earlier run (its rows.parquet), and fail if they
-    /// differ by more than is allowed: simulated and replayed figures by 1 percent, ratios of timed
-    /// ones by a factor of three. Timed figures that scatter too much, or were timed on another
-    /// model of CPU, are skipped. Prints how many were compared.
+    /// differ by more than is allowed: simulated and replayed figures by 1 percent. Ratios of timed
+    /// ones that are off by more than a factor of three are named, but are no failure. Timed figures
+    /// that scatter too much, or were timed on another model of CPU, are skipped. Prints how many
+    /// were compared.
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 }
@@ -326,22 +327,30 @@ fn compare(expected: &Expected, data: &Data) -> anyhow::Result<()> {
     if differences.compared() == 0 {
         bail!("{}", differences.lines.join("; "));
     }
-    differences.lines.iter().for_each(tell);
+    let told = differences.lines.iter().chain(&differences.notes);
+    told.for_each(tell);
     let (exact, timed) = (differences.exact, differences.timed);
     tell(format_args!(
         "compared: {} simulated and replayed figures, {} timed ones; not compared: {} of other runs, {} timed ones that scatter too much or are of another CPU",
         exact.compared, timed.compared, exact.skipped, timed.skipped
     ));
+    let noted = differences.notes.len();
+    if noted > 0 {
+        tell(format_args!(
+            "{noted} of {} timed figures are further off than usual; on a shared machine that alone is no failure: run again with more samples to see whether it stays",
+            timed.compared
+        ));
+    }
     if differences.lines.is_empty() {
         tell(format_args!(
             "{} figures are as expected",
-            differences.compared()
+            differences.compared() - noted
         ));
         return Ok(());
     }
     bail!(
         "{} of {} figures differ from the expected ones by more than is allowed",
         differences.lines.len(),
-        differences.compared()
+        exact.compared
     )
 }
