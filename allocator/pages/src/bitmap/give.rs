@@ -1,6 +1,6 @@
 //! Frees: which are refused, and how frames become free.
 
-use brickyard_sync::Ordering;
+use brickyard_sync::{GuardedU32, Ordering};
 
 use super::state::{BlockState, Mode};
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
@@ -11,7 +11,7 @@ use crate::{Frame, FrameRange, FreeError, MigrateType, Order};
 const CHUNK: usize = 768;
 
 /// Runs of fewer frames in one block are worth sorting.
-const IN_A_ROW: u32 = 16;
+const IN_A_ROW: usize = 16;
 
 /// The number of chains that frames are sorted into, by the number of their block.
 const CHAINS: usize = 64;
@@ -44,25 +44,30 @@ fn is_word(frames: &[Frame]) -> bool {
     frames.iter().enumerate().fold(0, wrong) == 0
 }
 
-/// Returns the bits of the positions from the `i`th of `count` on that lie in one word with it, and
-/// where the next word begins.
-fn word_of(i: u32, count: u32, offset_of: impl Fn(u32) -> u32) -> (u64, u32) {
-    let first = offset_of(i);
-    let place = first / u64::BITS;
-    if first.is_multiple_of(u64::BITS) && count - i >= u64::BITS {
+/// Returns the bits of the first positions that lie in one word, and how many they are.
+fn word_of(positions: &[GuardedU32]) -> (u64, usize) {
+    let first = positions[0].get();
+    if first.is_multiple_of(u64::BITS)
+        && let Some(positions) = positions.first_chunk::<WORD_FRAMES>()
+    {
         // Tests for a whole word in rising order, as it was handed out. There is no early exit,
         // which would cost more than it saves.
-        let wrong = |wrong: u32, bit: u32| wrong | (offset_of(i + bit) ^ (first + bit));
-        if (0..u64::BITS).fold(0, wrong) == 0 {
-            return (!0, i + u64::BITS);
+        let wrong = |wrong: u32, (at, bit): (&GuardedU32, u32)| wrong | (at.get() ^ (first + bit));
+        if positions.iter().zip(0..).fold(0, wrong) == 0 {
+            return (!0, WORD_FRAMES);
         }
     }
-    let (mut bits, mut next) = (0, i);
-    while next < count && offset_of(next) / u64::BITS == place {
-        bits |= 1 << (offset_of(next) % u64::BITS);
-        next += 1;
+    let (mut bits, mut count) = (0, 0);
+    for position in positions {
+        // Less than a word from its start, else outside it.
+        let bit = position.get().wrapping_sub(first & !(u64::BITS - 1));
+        if bit >= u64::BITS {
+            break;
+        }
+        bits |= 1 << bit;
+        count += 1;
     }
-    (bits, next)
+    (bits, count)
 }
 
 impl Bitmap<'_> {
@@ -320,7 +325,7 @@ impl Bitmap<'_> {
         self.state(self.block_at(offset)).is_isolated()
     }
 
-    /// Takes back `count` single frames that a front held, by their positions. Frames that turn out
+    /// Takes back single frames that a front held, by their positions. Frames that turn out
     /// to be already free are left alone, and counted.
     ///
     /// As long as many frames in a row lie in one block, this is one change of each of its words
@@ -328,48 +333,39 @@ impl Bitmap<'_> {
     ///
     /// Before each block, `borrows` is asked whether the CPU has room for one more block to fetch
     /// from. It is told each block that is lent to the CPU.
-    pub(crate) fn give_cached(
-        &self,
-        count: u32,
-        offset_of: impl Fn(u32) -> u32,
-        borrows: &mut impl Borrows,
-    ) {
-        let mut from = self.give_in_order(count, &offset_of, borrows);
-        while from < count {
-            let chunk = (count - from).min(CHUNK as u32);
-            self.give_chunk(chunk as u16, |i| offset_of(from + u32::from(i)), borrows);
-            from += chunk;
+    pub(crate) fn give_cached(&self, positions: &[GuardedU32], borrows: &mut impl Borrows) {
+        let given = self.give_in_order(positions, borrows);
+        for chunk in positions[given..].chunks(CHUNK) {
+            self.give_chunk(chunk, borrows);
         }
     }
 
     /// Frees frames from the first on, block by block, until only few in a row lie in one block.
     /// Returns the number freed.
-    fn give_in_order(
-        &self,
-        count: u32,
-        offset_of: impl Fn(u32) -> u32,
-        borrows: &mut impl Borrows,
-    ) -> u32 {
+    fn give_in_order(&self, positions: &[GuardedU32], borrows: &mut impl Borrows) -> usize {
         let mut given = 0;
-        while given < count {
-            let block = self.block_at(offset_of(given) as usize);
+        while let Some(first) = positions.get(given) {
+            let block = self.block_at(first.get() as usize);
             let mut masks = [0; MOST_WORDS];
-            let (mut i, mut twice) = (given, 0);
-            while i < count && self.block_at(offset_of(i) as usize) == block {
-                let offset = offset_of(i) as usize;
-                let mask = &mut masks[(offset / WORD_FRAMES) & (self.block_words() - 1)];
-                let (bits, next) = word_of(i, count, &offset_of);
+            let mut came = Came::default();
+            let mut rest = &positions[given..];
+            while let Some(next) = rest.first()
+                && self.block_at(next.get() as usize) == block
+            {
+                let word = next.get() as usize / WORD_FRAMES;
+                let mask = &mut masks[word & (self.block_words() - 1)];
+                let (bits, count) = word_of(rest);
                 let new = (bits & !*mask).count_ones() as usize;
-                twice += (next - i) as usize - new;
+                came.frames += count;
+                came.twice += count - new;
                 *mask |= bits;
-                i = next;
+                rest = &rest[count..];
             }
-            if i < count && i - given < IN_A_ROW {
+            if !rest.is_empty() && came.frames < IN_A_ROW {
                 break;
             }
-            let frames = (i - given) as usize;
-            self.give_back_singles(block, &mut masks, Came { frames, twice }, borrows);
-            given = i;
+            self.give_back_singles(block, &mut masks, came, borrows);
+            given += came.frames;
         }
         given
     }
@@ -383,12 +379,13 @@ impl Bitmap<'_> {
     }
 
     /// Sorts frames by block and frees them block by block: one change of each word and each state.
-    fn give_chunk(&self, count: u16, offset_of: impl Fn(u16) -> u32, borrows: &mut impl Borrows) {
+    fn give_chunk(&self, positions: &[GuardedU32], borrows: &mut impl Borrows) {
         const END: u16 = u16::MAX;
         let mut heads = [END; CHAINS];
         let mut next = [END; CHUNK];
-        let block_of = |i: u16| self.block_at(offset_of(i) as usize);
-        for i in (0..count).rev() {
+        let offset_of = |i: u16| positions[i as usize].get() as usize;
+        let block_of = |i: u16| self.block_at(offset_of(i));
+        for i in (0..positions.len() as u16).rev() {
             let chain = block_of(i) % CHAINS;
             next[i as usize] = heads[chain];
             heads[chain] = i;
@@ -403,7 +400,7 @@ impl Bitmap<'_> {
                 let mut i = first;
                 while i != END {
                     let after = next[i as usize];
-                    let offset = offset_of(i) as usize;
+                    let offset = offset_of(i);
                     if self.block_at(offset) == block {
                         let in_block = offset & (self.block_frames() - 1);
                         let mask = &mut masks[in_block / WORD_FRAMES];

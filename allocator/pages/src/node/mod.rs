@@ -33,6 +33,8 @@ use crate::{
 pub struct Node<'z, Z> {
     id: u32,
     zones: &'z [Z],
+    // The last zone, which most requests and frees concern.
+    last: Option<&'z Z>,
 }
 
 impl<'z, Z: AnyZone> Node<'z, Z> {
@@ -41,7 +43,11 @@ impl<'z, Z: AnyZone> Node<'z, Z> {
     /// cannot see them.
     #[must_use]
     pub const fn new(id: u32, zones: &'z [Z]) -> Self {
-        Self { id, zones }
+        Self {
+            id,
+            zones,
+            last: zones.last(),
+        }
     }
 
     /// Returns the node's number.
@@ -179,7 +185,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// Returns the first zone of the zonelist, if it is the last zone of node `from`.
     #[inline]
     fn first(&self, from: usize, request: &Request) -> Option<&'z Z> {
-        let last = self.nodes.get(from)?.zones.last()?;
+        let last = self.nodes.get(from)?.last?;
         Self::may_serve(last, request).then_some(last)
     }
 
@@ -204,7 +210,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// is the first of the zonelist.
     #[inline(always)]
     fn at_hand(&self, from: usize, request: &Request) -> Option<Frame> {
-        let last = self.nodes.get(from)?.zones.last()?;
+        let last = self.nodes.get(from)?.last?;
         // A request with a limit gets nothing this way: a cache does not know how low its frames lie.
         match Self::is_for(last, request) {
             true => last.alloc_at_hand(request),
@@ -311,22 +317,35 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         }
     }
 
-    /// Takes back a single frame, if a cache of this CPU keeps it as it is.
+    /// Takes back a single frame of the last zone of a node, if a cache of this CPU keeps it as it
+    /// is. (Plain loops here and below: in a build without link-time optimisation, those of
+    /// iterators are not inlined.)
     #[inline(always)]
     fn free_at_hand(&self, frame: Frame) -> bool {
         for node in self.nodes {
-            for zone in node.zones.iter().rev() {
-                if zone.free_at_hand(frame) {
-                    return true;
-                }
+            if let Some(last) = node.last
+                && last.free_at_hand(frame)
+            {
+                return true;
             }
         }
         false
     }
 
-    /// As [`Nodes::free`], for what is no single frame that a cache keeps as it is.
+    /// As [`Nodes::free`], for what is no single frame of a node's last zone that a cache keeps as
+    /// it is.
     #[inline(never)]
     fn free_missed(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        if order == Order::ZERO {
+            for node in self.nodes {
+                // The last zone has been asked.
+                for zone in node.zones.iter().rev().skip(1) {
+                    if zone.free_at_hand(frame) {
+                        return Ok(());
+                    }
+                }
+            }
+        }
         self.zone_of(frame)
             .ok_or(FreeError::NotOwned)?
             .free(frame, order)

@@ -61,22 +61,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         let _transit = backing.moves.begin(backing.platform.cpu());
         let blocks = &own.blocks[place];
         let mut len = 0;
-        let mut keep = |offset: usize, mut bits: u64| {
-            // From the top down, so that they are handed out in rising order.
-            if bits == !0 {
-                for bit in (0..u64::BITS).rev() {
-                    stack.entry(len).set(offset as u32 + bit);
-                    len += 1;
-                }
-                return;
-            }
-            while bits != 0 {
-                let bit = bits.ilog2();
-                stack.entry(len).set(offset as u32 + bit);
-                len += 1;
-                bits &= !(1 << bit);
-            }
-        };
+        let mut keep = |offset: usize, bits| len = stack.write_word(len, offset as u32, bits);
         let mut taken = 0;
         while taken < wanted
             && let Some(block) = blocks.fullest(store, kind)
@@ -133,11 +118,10 @@ impl<A: SlotAccess> Stash<'_, A> {
         let stack = &own.singles[place];
         // The frames leave the stash before they are in the store.
         let _transit = backing.moves.begin(backing.platform.cpu());
-        let entry_at = |place| stack.entry(place).get();
         let store = &backing.store;
         let kind = Mobility::ALL[place].into();
         let mut borrowing = own.blocks[place].borrowing(store, kind);
-        store.give_cached(leaving, entry_at, &mut borrowing);
+        store.give_cached(stack.first(leaving), &mut borrowing);
         stack.shift(leaving);
     }
 

@@ -5,8 +5,8 @@ use brickyard_sync::{AtomicU64, GuardedU32, Ordering};
 /// An array with a limit, pushed and popped at its end.
 #[derive(Debug)]
 pub(super) struct Stack<const N: usize> {
-    // In bits 0..16 the number of entries; in 16..32 how many more it may hold now, see `share.rs`;
-    // in 32..64 the number ever freed to it, modulo 2^32. They share one word, so that a hit reads
+    // In bits 0..16 the number of entries; in 16..28 how many more it may hold now, see `share.rs`;
+    // in 28..64 the number ever freed to it, modulo 2^36. They share one word, so that a hit reads
     // and writes only one. The CPU that is inside writes it; others peek.
     word: AtomicU64,
     entries: [GuardedU32; N],
@@ -15,19 +15,29 @@ pub(super) struct Stack<const N: usize> {
 /// One entry, room for one, and one entry ever freed.
 const ENTRY: u64 = 1;
 const ROOM: u64 = 1 << 16;
-const FREED: u64 = 1 << 32;
+const FREED: u64 = 1 << 28;
+
+/// All room.
+const ROOMS: u64 = FREED - ROOM;
+
+/// What a free adds to the word: few enough bits for an operand of one instruction.
+const PUSHED: u64 = FREED + ENTRY - ROOM;
 
 const fn entries_of(word: u64) -> u32 {
     word as u16 as u32
 }
 
 const fn room_of(word: u64) -> u32 {
-    (word >> 16) as u16 as u32
+    ((word & ROOMS) >> ROOM.trailing_zeros()) as u32
+}
+
+const fn freed_of(word: u64) -> u32 {
+    (word >> FREED.trailing_zeros()) as u32
 }
 
 impl<const N: usize> Stack<N> {
     pub(super) const fn new() -> Self {
-        assert!(N.is_power_of_two() && N < ROOM as usize);
+        assert!(N.is_power_of_two() && N as u64 <= ROOMS / ROOM);
         Self {
             word: AtomicU64::new(0),
             entries: [const { GuardedU32::new(0) }; N],
@@ -70,7 +80,7 @@ impl<const N: usize> Stack<N> {
         // Acquire: pairs with the release in `set_word`. A CPU that sees that frames have left sees
         // that their move has begun. A CPU that sees that one was freed sees that frame.
         let word = self.word.load(Ordering::Acquire);
-        (entries_of(word), (word >> 32) as u32)
+        (entries_of(word), freed_of(word))
     }
 
     #[inline(always)]
@@ -84,7 +94,7 @@ impl<const N: usize> Stack<N> {
         let limit = self.limit();
         debug_assert!(len <= limit, "`within-share`");
         let room = limit.saturating_sub(len);
-        let freed = self.word() >> 32 << 32;
+        let freed = self.word() & !(FREED - 1);
         self.set_word(freed + u64::from(room) * ROOM + u64::from(len) * ENTRY);
     }
 
@@ -111,7 +121,7 @@ impl<const N: usize> Stack<N> {
         let word = self.word();
         debug_assert!(room_of(word) > 0, "a full stack is emptied before");
         self.entry(word as u32).set(entry);
-        self.set_word(word.wrapping_add(FREED + ENTRY - ROOM));
+        self.set_word(word.wrapping_add(PUSHED));
     }
 
     /// Adds a freed entry at the end, if there is room and it is not the one at the end already;
@@ -121,11 +131,11 @@ impl<const N: usize> Stack<N> {
         let word = self.word();
         // If the stack is empty, the entry compared is not one of its own.
         let last = self.entry((word as u32).wrapping_sub(1)).get();
-        if room_of(word) == 0 || last == entry {
+        if word & ROOMS == 0 || last == entry {
             return None;
         }
         self.entry(word as u32).set(entry);
-        self.set_word(word.wrapping_add(FREED + ENTRY - ROOM));
+        self.set_word(word.wrapping_add(PUSHED));
         Some(())
     }
 
@@ -135,7 +145,7 @@ impl<const N: usize> Stack<N> {
         for entry in entries {
             debug_assert!(room_of(word) > 0, "a full stack is emptied before");
             self.entry(word as u32).set(entry as u32);
-            word = word.wrapping_add(FREED + ENTRY - ROOM);
+            word = word.wrapping_add(PUSHED);
         }
         self.set_word(word);
     }
@@ -155,11 +165,40 @@ impl<const N: usize> Stack<N> {
 
     /// Forgets all entries, and has to be given a limit anew.
     pub(super) fn reset(&self) {
-        self.set_word(self.word() >> 32 << 32);
+        self.set_word(self.word() & !(FREED - 1));
+    }
+
+    /// Returns the first `count` entries, no more than there are.
+    pub(super) fn first(&self, count: u32) -> &[GuardedU32] {
+        // The minimum only tells the compiler that it is in range.
+        &self.entries[..(count as usize).min(N)]
     }
 
     pub(super) fn entries(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
-        (0..self.len()).map(|place| self.entry(place).get())
+        self.first(self.len()).iter().map(GuardedU32::get)
+    }
+
+    /// Writes an entry for each bit of a word behind the first `len` entries: `offset` plus the
+    /// number of the bit, the highest first, so that they are popped in rising order. Returns the
+    /// new length, which the caller sets.
+    pub(super) fn write_word(&self, len: u32, offset: u32, mut bits: u64) -> u32 {
+        if bits == !0
+            && let Some(places) = self.entries.get(len as usize..)
+            && let Some(places) = places.first_chunk::<{ u64::BITS as usize }>()
+        {
+            for (place, bit) in places.iter().rev().zip(0..) {
+                place.set(offset + bit);
+            }
+            return len + u64::BITS;
+        }
+        let mut len = len;
+        while bits != 0 {
+            let bit = bits.ilog2();
+            self.entry(len).set(offset + bit);
+            len += 1;
+            bits &= !(1 << bit);
+        }
+        len
     }
 
     /// Removes the first `gone` entries.
