@@ -13,11 +13,17 @@ use brickyard_slab::sheaf::closed;
 use super::build::{Background, Heap, INSTANCE, ROW_WORDS, built};
 use crate::background::{self, Tick};
 
-/// Called when the heap has just been built.
-pub(super) fn begin() {
+/// Registers the handlers when the program or library is loaded, before anybody can fork. A fork
+/// that has begun calls no handler that is registered meanwhile: if the heap registered them when it
+/// is first used, its locks could be held at the moment of such a fork.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = register;
+
+extern "C" fn register() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
-    // A child that was forked while its parent built the heap builds it again; it has inherited its
-    // parent's handlers. Relaxed: one thread builds.
+    // Relaxed: one thread loads a library, and one builds the heap. A child has inherited its
+    // parent's handlers.
     if REGISTERED.swap(true, Ordering::Relaxed) {
         return;
     }
@@ -25,6 +31,12 @@ pub(super) fn begin() {
     // not be unloaded.) If registering fails for lack of memory, a child of a multithreaded process
     // may find a lock held, as with allocators that register no handlers.
     let _ = unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
+}
+
+/// Called when the heap has just been built. Another library may have used it before this one's
+/// turn to begin came.
+pub(super) fn begin() {
+    register();
 }
 
 unsafe extern "C" fn before_fork() {
