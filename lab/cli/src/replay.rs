@@ -12,8 +12,7 @@ use brickyard_experiments::filming::{Camera, film};
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, SampleKind, counted};
-use brickyard_trace::Trace;
-use brickyard_trace::file;
+use brickyard_trace::{Trace, What, file};
 use brickyard_workload::outcome::{Mixer, OfOrder, Sample};
 use brickyard_workload::{
     Machine, Options, Outcome, Rules, Script, Start, Swap, replay as replayed,
@@ -52,6 +51,9 @@ pub(crate) struct Replay {
     /// Allow pages of processes to be written to swap.
     #[arg(long)]
     swap: bool,
+    /// Leave out the trace's requests above this order. [default: none is left out]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=i64::from(Order::MAX.get())), value_name = "ORDER")]
+    max_order: Option<u8>,
     /// Seconds of the trace between two samples.
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     every: f64,
@@ -67,14 +69,26 @@ pub(crate) struct Replay {
     output: SheetOutput,
 }
 
+/// Removes the requests above an order. The frees of what they took are dropped by the replay, as
+/// those of any block that it does not know. Returns how many were removed.
+fn leave_out(trace: &mut Trace, max: u8) -> usize {
+    let all = trace.events.len();
+    let is_request = |what: &What| matches!(what, What::Alloc { .. });
+    trace
+        .events
+        .retain(|event| event.order.get() <= max || !is_request(&event.what));
+    all - trace.events.len()
+}
+
 impl Replay {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         self.validate()?;
         self.output.check()?;
         self.pictures.check()?;
         interrupt::watch()?;
-        let trace = file::read(&self.trace)
+        let mut trace = file::read(&self.trace)
             .with_context(|| format!("cannot replay {}", self.trace.display()))?;
+        let left_out = self.max_order.map_or(0, |max| leave_out(&mut trace, max));
         let script = Script::new(&trace)?;
         let (machine, start) = self.machine(&trace)?;
         let configs = or_all(&self.config, &Configuration::ALL);
@@ -84,7 +98,7 @@ impl Replay {
             anyhow::bail!("interrupted before the first configuration was finished");
         }
         let films: Vec<Film> = runs.iter().filter_map(|run| run.film.clone()).collect();
-        self.sheet(&trace, &script, &machine, &runs)
+        self.sheet(&trace, left_out, &script, &machine, &runs)
             .emit(&self.output)?;
         if self.pictures.any() {
             let title = format!("{} replayed", self.trace.display());
@@ -159,7 +173,14 @@ impl Replay {
         runs.into_iter().collect()
     }
 
-    fn sheet(&self, trace: &Trace, script: &Script, machine: &Machine, runs: &[Replayed]) -> Sheet {
+    fn sheet(
+        &self,
+        trace: &Trace,
+        left_out: usize,
+        script: &Script,
+        machine: &Machine,
+        runs: &[Replayed],
+    ) -> Sheet {
         let columns = runs
             .iter()
             .map(|run| run.config.name().to_owned())
@@ -187,6 +208,12 @@ impl Replay {
             machine.frames(),
             counted(machine.cpus, "CPU", "CPUs"),
         ));
+        if let Some(max) = self.max_order {
+            sheet.head(format!(
+                "left out: {} above order {max}",
+                counted(left_out, "request", "requests")
+            ));
+        }
         requests(&mut sheet, runs);
         frees(&mut sheet, runs);
         mixing(&mut sheet, runs, self.mixers);

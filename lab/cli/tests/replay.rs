@@ -107,6 +107,36 @@ fn a_smaller_machine_has_to_reclaim() {
     }
 }
 
+/// Every design fails an equal number of single pages if only those are asked for: what a design
+/// with more order-2 blocks in use lacks at order 0 is what those hold.
+#[test]
+fn without_larger_blocks_order_0_fails_as_often_as_with_lists() {
+    let failed = |options: &[&str]| {
+        let sides = [
+            "replay",
+            WALK,
+            "--memory",
+            "128M",
+            "--config",
+            "brickyard,list-2007",
+        ];
+        let table = printed(&[&sides[..], options].concat());
+        let line = table.lines().find(|line| line.contains("order 0 failed"));
+        let numbers = line.unwrap().split_whitespace().skip(3);
+        (
+            numbers
+                .map(|text| text.parse::<u64>().unwrap())
+                .collect::<Vec<_>>(),
+            table,
+        )
+    };
+    let (all, _) = failed(&[]);
+    assert_ne!(all[0], all[1]);
+    let (single, table) = failed(&["--max-order", "0"]);
+    assert!(table.contains("requests above order 0"), "{table}");
+    assert!(single[0] > 1000 && single[0] == single[1], "{single:?}");
+}
+
 /// Figures by configuration, section and label: the number of samples, their mean, and the last one
 /// where it is known. Without times, which differ from run to run.
 type Figures = BTreeMap<(String, String, String), (u64, f64, Option<f64>)>;
@@ -289,6 +319,7 @@ fn wrong_traces_and_options_are_refused() {
         (&["--every", "nan"], "--every"),
         (&["--every", "-1"], "-1"),
         (&["--jobs", "0"], "--jobs"),
+        (&["--max-order", "99"], "--max-order"),
         (&["--memory", "much"], "512M"),
         (&["--slow-path", "magic"], "magic"),
         (&["--format", "xml"], "xml"),
