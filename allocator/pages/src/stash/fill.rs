@@ -125,8 +125,8 @@ impl<A: SlotAccess> Stash<'_, A> {
         stack.shift(leaving);
     }
 
-    /// Fetches page blocks into an empty array: half of what it may hold, or as many as the store
-    /// has `room` for. Takes one.
+    /// Fetches page blocks into an empty array: all that it may hold, or as many as the store has
+    /// `room` for. Takes one.
     pub(super) fn refill_huge<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -138,8 +138,8 @@ impl<A: SlotAccess> Stash<'_, A> {
         let stack = &own.huge[place_of(kind)];
         self.raise(backing, own, stack, request.order, self.sizes.huge);
         let limit = stack.limit() as usize;
-        let wanted = (limit / 2).max(1).min(room / request.order.frames());
-        if limit == 0 || wanted == 0 {
+        let wanted = limit.min(room / request.order.frames());
+        if wanted == 0 {
             return None;
         }
         // The blocks leave the store before they arrive in the stash.
@@ -153,8 +153,8 @@ impl<A: SlotAccess> Stash<'_, A> {
         stack.pop()
     }
 
-    /// Fetches blocks into an empty array of small blocks: half of what it may hold, or as many as
-    /// the store has `room` for. Takes one; `Some(None)` if there is none in the store. `None` if
+    /// Fetches blocks into an empty array of small blocks: all that it may hold, or as many as the
+    /// store has `room` for. Takes one; `Some(None)` if there is none in the store. `None` if
     /// nothing was fetched, since the array may hold nothing, or there is no room.
     pub(super) fn refill_small<P: Platform>(
         &self,
@@ -166,8 +166,8 @@ impl<A: SlotAccess> Stash<'_, A> {
     ) -> Option<Option<u32>> {
         self.raise(backing, own, stack, request.order, self.sizes.small);
         let limit = stack.limit() as usize;
-        let wanted = (limit / 2).max(1).min(room >> request.order.get());
-        if limit == 0 || wanted == 0 {
+        let wanted = limit.min(room >> request.order.get());
+        if wanted == 0 {
             return None;
         }
         // The blocks leave the store before they arrive in the stash.
@@ -191,7 +191,7 @@ impl<A: SlotAccess> Stash<'_, A> {
     ) {
         self.raise(backing, own, stack, order, self.sizes.small);
         if stack.is_full() && stack.len() > 0 {
-            self.give_coldest_small(backing, stack, order, stack.len().div_ceil(2));
+            self.give_coldest_small(backing, stack, order, (stack.len() * 3).div_ceil(4));
         }
     }
 
@@ -212,7 +212,7 @@ impl<A: SlotAccess> Stash<'_, A> {
     }
 
     /// Makes room in a full array of page blocks: it may hold more from now on, or gives back the
-    /// colder half. There is none if it may hold nothing.
+    /// colder three quarters. There is none if it may hold nothing.
     pub(super) fn make_room_for_huge<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -222,7 +222,7 @@ impl<A: SlotAccess> Stash<'_, A> {
     ) {
         self.raise(backing, own, stack, order, self.sizes.huge);
         if stack.is_full() && stack.len() > 0 {
-            self.give_coldest_blocks(backing, stack, stack.len().div_ceil(2));
+            self.give_coldest_blocks(backing, stack, (stack.len() * 3).div_ceil(4));
         }
     }
 

@@ -9,10 +9,11 @@
 //! There is an array for each order class (single frames, orders 1 to 3, whole page blocks) and
 //! mobility. A freed frame goes to the array of the mobility that its neighbourhood shows. So
 //! memory that cannot be moved is handed out again where it does no harm. An empty array of single
-//! frames is filled by words of the store. A full one gives back its colder three quarters, sorted
-//! by block. It starts small, doubles whenever it runs empty or full, and is small again after a
-//! drain. An empty array of larger blocks is filled by half, and a full one gives back its colder
-//! half. All arrays of a CPU together stay within its share of the zone's memory
+//! frames is filled by half, by words of the store, and one of larger blocks wholly. (Of orders 1
+//! to 3 it gets no more than one page block has beside its whole words, or one such word.) A full
+//! array gives back its colder three quarters, single frames sorted by block. An array of single
+//! frames starts small, doubles whenever it runs empty or full, and is small again after a drain.
+//! All arrays of a CPU together stay within its share of the zone's memory
 //! ([`StashSizes::percent`]).
 //!
 //! **What a free checks.** To the store, a block in a stash is in use. A free of something that is
