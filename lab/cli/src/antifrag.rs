@@ -138,6 +138,9 @@ impl Antifrag {
             self.pictures
                 .write(&films, "huge pages under load and at rest")?;
         }
+        if stop::asked() {
+            anyhow::bail!("interrupted: the figures are of what was done until then");
+        }
         Ok(())
     }
 
@@ -270,7 +273,7 @@ impl Antifrag {
             ));
         }
         if stop::asked() {
-            sheet.note("Interrupted: what is missing was not run.");
+            sheet.interrupted("Interrupted: what is missing was not run.");
         }
         sheet
     }

@@ -104,6 +104,9 @@ impl Replay {
             let title = format!("{} replayed", self.trace.display());
             self.pictures.write(&films, &title)?;
         }
+        if runs.iter().any(|run| run.outcome.interrupted) {
+            anyhow::bail!("interrupted: the figures are of what was done until then");
+        }
         Ok(())
     }
 
@@ -248,7 +251,7 @@ impl Replay {
                 format!("{} after {steps}", run.config)
             };
             let done: Vec<String> = runs.iter().map(done).collect();
-            sheet.note(format!("Interrupted: {}.", done.join(", ")));
+            sheet.interrupted(format!("Interrupted: {}.", done.join(", ")));
         }
         sheet
     }

@@ -58,6 +58,8 @@ pub(crate) struct Sheet {
     lines: Vec<Line>,
     // Lines below the table.
     notes: Vec<String>,
+    // Whether the figures are those of a part of what was asked for.
+    interrupted: bool,
 }
 
 impl Sheet {
@@ -68,6 +70,7 @@ impl Sheet {
             columns,
             lines: Vec::new(),
             notes: Vec::new(),
+            interrupted: false,
         }
     }
 
@@ -77,6 +80,12 @@ impl Sheet {
 
     pub(crate) fn note(&mut self, line: impl Into<String>) {
         self.notes.push(line.into());
+    }
+
+    /// Says that only a part of the run was done, and how far it came.
+    pub(crate) fn interrupted(&mut self, how_far: impl Into<String>) {
+        self.interrupted = true;
+        self.note(how_far);
     }
 
     pub(crate) fn push(&mut self, line: Line) {
@@ -160,6 +169,11 @@ impl Sheet {
 
     fn results(&self) -> anyhow::Result<Results> {
         let mut results = Results::new(self.experiment, Host::read());
+        self.head.iter().for_each(|line| results.about_line(line));
+        self.notes.iter().for_each(|line| results.note(line));
+        if self.interrupted {
+            results.mark_interrupted();
+        }
         for line in &self.lines {
             for (column, cell) in self.columns.iter().zip(&line.cells) {
                 if cell.samples.is_empty() {

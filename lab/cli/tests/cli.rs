@@ -272,9 +272,9 @@ fn workloads_say_what_is_special_about_them() {
     ]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let csv = text(&out.stdout);
-    assert!(
-        csv.starts_with("config,workload,metric,unit,better,n,mean,stddev,ci95,median,min,max\n")
-    );
+    assert!(csv.starts_with(
+        "config,workload,metric,unit,better,n,mean,stddev,ci95,median,min,max,last\n"
+    ));
     assert!(csv.contains(
         "vanilla,order-0 batch-4 threads-2 shared random-free mobility-movable \
          lock-test-and-set-own-line bulk-yield,total,ns/page,lower,2,"

@@ -194,7 +194,7 @@ fn columns_are_the_named_ones_in_their_order() {
 fn csv_has_the_steps_in_columns() {
     let csv = text(&locks(&["--threads", "1", "--format", "csv"]).stdout);
     assert!(csv.starts_with(
-        "config,workload,metric,unit,better,n,mean,stddev,ci95,median,min,max,interval95,before,speedup,p,pairs,significant\n"
+        "config,workload,metric,unit,better,n,mean,stddev,ci95,median,min,max,last,interval95,before,speedup,p,pairs,significant\n"
     ));
     assert!(csv.contains("\nrelease,bursts-128 threads-1,time,us/burst,lower,2,"));
     assert_eq!(csv.lines().count(), 1 + 17 * 5);

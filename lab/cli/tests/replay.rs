@@ -159,16 +159,16 @@ fn of_json(text: &str) -> Figures {
 }
 
 fn of_csv(text: &str) -> Figures {
-    let mut lines = text.lines();
+    let mut lines = text.lines().filter(|line| !line.starts_with("# "));
     let head: Vec<&str> = lines.next().unwrap().split(',').collect();
     let column = |name: &str| head.iter().position(|&other| other == name).unwrap();
-    let names = ["config", "workload", "metric", "n", "mean"].map(column);
+    let names = ["config", "workload", "metric", "n", "mean", "last"].map(column);
     let mut figures = Figures::new();
     for line in lines {
         let fields = fields(line);
         assert_eq!(fields.len(), head.len(), "{line}");
-        let [config, workload, metric, n, mean] = names.map(|place| fields[place].clone());
-        let figure = (n.parse().unwrap(), mean.parse().unwrap(), None);
+        let [config, workload, metric, n, mean, last] = names.map(|place| fields[place].clone());
+        let figure = (n.parse().unwrap(), mean.parse().unwrap(), last.parse().ok());
         figures.insert((config, workload, metric), figure);
     }
     figures.retain(|(_, section, _), _| section != "time");
@@ -205,9 +205,9 @@ fn csv_and_json_have_the_same_figures_as_the_table() {
     let (json, csv) = (of_json(&form("json")), of_csv(&form("csv")));
     assert!(json.len() > 100, "{}", json.len());
     assert!(json.keys().eq(csv.keys()));
-    for (key, (n, mean, _)) in &json {
-        let (other_n, other_mean, _) = csv[key];
-        assert_eq!(*n, other_n, "{key:?}");
+    for (key, (n, mean, last)) in &json {
+        let (other_n, other_mean, other_last) = csv[key];
+        assert_eq!((*n, *last), (other_n, other_last), "{key:?}");
         let near = (mean - other_mean).abs() <= mean.abs() * 1e-3;
         assert!(near, "{key:?}: {mean} and {other_mean}");
     }
@@ -241,6 +241,76 @@ fn csv_and_json_have_the_same_figures_as_the_table() {
         lines += 1;
     }
     assert!(lines > 15, "{lines}");
+}
+
+#[test]
+fn csv_and_json_say_what_the_table_says_around_its_figures() {
+    let run = ["replay", WALK, "--memory", "64M", "--config", "brickyard"];
+    let form = |form| printed(&[&run[..], &["--format", form]].concat());
+    let (table, json, csv) = (form("table"), form("json"), form("csv"));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let lines = |name: &str| {
+        let lines = json[name].as_array().unwrap().iter();
+        lines
+            .map(|line| line.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (about, notes) = (lines("about"), lines("notes"));
+    assert!(about[0].starts_with(WALK) && !notes.is_empty(), "{json}");
+    for line in about.iter().chain(&notes) {
+        assert!(table.lines().any(|other| other == line), "{line}");
+        assert!(
+            csv.lines().any(|other| other == format!("# {line}")),
+            "{line}"
+        );
+    }
+    assert_eq!(json.get("interrupted"), None);
+}
+
+#[test]
+fn an_interrupted_replay_says_so_and_keeps_what_was_done() {
+    let run = [
+        "replay",
+        "traces/archive.parquet",
+        "--memory",
+        "64M",
+        "--jobs",
+        "1",
+    ];
+    let mut child = command(&[&run[..], &["--format", "json"]].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(core::time::Duration::from_millis(1500));
+    let id = child.id().to_string();
+    let killed = Command::new("kill").args(["-INT", &id]).status();
+    assert!(killed.unwrap().success());
+    let (mut out, mut error) = (String::new(), String::new());
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut out)
+        .unwrap();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut error)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{error}");
+    assert!(error.contains("interrupted"), "{error}");
+    if !out.is_empty() {
+        let json: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(json["interrupted"], true);
+        let notes = json["notes"].as_array().unwrap();
+        assert!(
+            notes
+                .iter()
+                .any(|note| note.as_str().unwrap().starts_with("Interrupted: "))
+        );
+    }
 }
 
 #[test]

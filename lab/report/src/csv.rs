@@ -1,7 +1,8 @@
 //! The document as CSV: one line a row, for spreadsheets and data frames.
 //!
 //! A statistic that the samples do not define is an empty field. Quoting follows RFC 4180; numbers
-//! are the shortest that read back as the same. The samples themselves are in the JSON only.
+//! are the shortest that read back as the same. Of the samples, CSV has only the last; JSON has all.
+//! What is to be known of the figures stands above the header, in lines that begin with `# `.
 
 use std::io::{self, Write};
 
@@ -10,9 +11,9 @@ use ::csv::Writer;
 use crate::{Results, Row, StepCell, Steps};
 
 /// The columns, in order.
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 13] = [
     "config", "workload", "metric", "unit", "better", "n", "mean", "stddev", "ci95", "median",
-    "min", "max",
+    "min", "max", "last",
 ];
 
 /// The columns added where each configuration is compared with the one before.
@@ -26,11 +27,13 @@ const STEP_COLUMNS: [&str; 6] = [
 ];
 
 /// Writes `results` as CSV: a header, then one line per row in the order of the rows. Values are in
-/// the row's unit; `ci95` is half the width of the mean's 95 % confidence interval.
+/// the row's unit; `ci95` is half the width of the mean's 95 % confidence interval; `last` is the
+/// last sample, which is the state at the end if the samples follow a run.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_csv(results: &Results, out: impl Write) -> io::Result<()> {
+pub fn write_csv(results: &Results, mut out: impl Write) -> io::Result<()> {
+    write_comments(results, &mut out)?;
     let mut writer = Writer::from_writer(out);
     writer.write_record(COLUMNS)?;
     for row in results.rows() {
@@ -46,7 +49,8 @@ pub fn write_csv(results: &Results, out: impl Write) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_steps_csv(results: &Results, out: impl Write) -> io::Result<()> {
+pub fn write_steps_csv(results: &Results, mut out: impl Write) -> io::Result<()> {
+    write_comments(results, &mut out)?;
     let steps = Steps::new(results);
     let mut writer = Writer::from_writer(out);
     writer.write_record(COLUMNS.iter().chain(&STEP_COLUMNS))?;
@@ -56,6 +60,20 @@ pub fn write_steps_csv(results: &Results, out: impl Write) -> io::Result<()> {
         writer.write_record(fields.chain(step_fields(before, cell)))?;
     }
     writer.flush()
+}
+
+/// Writes what is to be known of the figures.
+fn write_comments(results: &Results, out: &mut impl Write) -> io::Result<()> {
+    let interrupted = results
+        .is_interrupted()
+        .then_some("interrupted: the figures are of what was done until then");
+    let lines = results.about().iter().chain(results.notes());
+    for text in lines.map(String::as_str).chain(interrupted) {
+        for line in text.lines() {
+            writeln!(out, "# {line}")?;
+        }
+    }
+    Ok(())
 }
 
 /// Formats a cell's step, in the order of the columns.
@@ -79,7 +97,7 @@ fn number(value: Option<f64>) -> String {
 }
 
 /// Formats a row's fields, in the order of the columns.
-fn fields(row: &Row) -> [String; 12] {
+fn fields(row: &Row) -> [String; 13] {
     let (metric, summary) = (row.metric(), row.summary());
     [
         row.config().into(),
@@ -94,5 +112,6 @@ fn fields(row: &Row) -> [String; 12] {
         number(summary.median()),
         number(summary.min()),
         number(summary.max()),
+        number(row.samples().last().copied()),
     ]
 }

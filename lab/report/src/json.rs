@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::{Host, Results, Row, Steps};
+use crate::{Results, Row, Steps};
 
 /// Why a file of results cannot be read: `Display` names the file, `source` what is wrong with it.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +52,7 @@ pub fn write_steps_json(results: &Results, mut out: impl Write) -> io::Result<()
     let steps = Steps::new(results);
     let written = results.rows().iter().filter_map(|row| step(&steps, row));
     let document = WithSteps {
-        experiment: results.experiment(),
-        host: results.host(),
-        rows: results.rows(),
+        results,
         steps: written.collect(),
     };
     serde_json::to_writer_pretty(&mut out, &document)?;
@@ -64,9 +62,8 @@ pub fn write_steps_json(results: &Results, mut out: impl Write) -> io::Result<()
 /// The document with its steps.
 #[derive(Serialize)]
 struct WithSteps<'a> {
-    experiment: &'a str,
-    host: &'a Host,
-    rows: &'a [Row],
+    #[serde(flatten)]
+    results: &'a Results,
     steps: Vec<WrittenStep<'a>>,
 }
 

@@ -18,7 +18,19 @@ use crate::{Better, Host, Row};
 pub struct Results {
     experiment: String,
     host: Host,
+    // What people read above the figures and below them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    about: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    interrupted: bool,
     rows: Vec<Row>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Why a row cannot be added to a document.
@@ -57,8 +69,41 @@ impl Results {
         Self {
             experiment: experiment.into(),
             host,
+            about: Vec::new(),
+            notes: Vec::new(),
+            interrupted: false,
             rows: Vec::new(),
         }
+    }
+
+    /// Adds a line about what was run: where the input is from, on what it ran.
+    pub fn about_line(&mut self, line: impl Into<String>) {
+        self.about.push(line.into());
+    }
+
+    /// Adds a line on how far the figures can be trusted: what was lost, left out or assumed.
+    pub fn note(&mut self, line: impl Into<String>) {
+        self.notes.push(line.into());
+    }
+
+    /// Says that the run was interrupted: the rows are of what was done until then.
+    pub fn mark_interrupted(&mut self) {
+        self.interrupted = true;
+    }
+
+    /// The lines about what was run.
+    pub fn about(&self) -> &[String] {
+        &self.about
+    }
+
+    /// The lines on how far the figures can be trusted.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Whether the run was interrupted.
+    pub const fn is_interrupted(&self) -> bool {
+        self.interrupted
     }
 
     /// Adds a row. Linear in the rows of the document.
@@ -126,6 +171,12 @@ fn yardstick(row: &Row, other: &Row) -> ResultsError {
 struct Written {
     experiment: String,
     host: Host,
+    #[serde(default)]
+    about: Vec<String>,
+    #[serde(default)]
+    notes: Vec<String>,
+    #[serde(default)]
+    interrupted: bool,
     rows: Vec<Row>,
 }
 
@@ -134,6 +185,9 @@ impl TryFrom<Written> for Results {
 
     fn try_from(written: Written) -> Result<Self, ResultsError> {
         let mut results = Self::new(written.experiment, written.host);
+        results.about = written.about;
+        results.notes = written.notes;
+        results.interrupted = written.interrupted;
         for row in written.rows {
             results.push(row)?;
         }
