@@ -179,6 +179,7 @@ fn recordings_are_whole_and_leave_nothing_behind() {
     a_time_is_recorded();
     a_failed_command_is_a_good_recording();
     a_full_disk_ends_the_recording_and_not_the_command();
+    a_full_destination_leaves_the_trace_beside_the_spool();
     for signal in [Signal::INT, Signal::TERM] {
         a_signal_keeps_the_recording(signal);
     }
@@ -320,6 +321,40 @@ fn a_full_disk_ends_the_recording_and_not_the_command() {
         assert!(said.contains("the disk is nearly full"), "{said}");
         assert!(said.contains("ended by signal 15"), "{said}");
     }
+}
+
+fn a_full_destination_leaves_the_trace_beside_the_spool() {
+    let folder = Folder::new("destination");
+    let small = folder.0.join("small");
+    fs::create_dir(&small).unwrap();
+    let file = small.join("trace.parquet");
+    // The command fills the file system of the destination.
+    let script = "mount -t tmpfs -o size=1M tmpfs \"$0\" || exit 77; exec \"$@\"";
+    let fill = format!("cat /dev/zero > {}/zeros; sleep 1", small.display());
+    let run = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script])
+        .arg(&small)
+        .arg(env!("CARGO_BIN_EXE_brickyard"))
+        .args(["record", "-o"])
+        .arg(&file)
+        .arg("--spool")
+        .arg(&folder.0)
+        .args(["--", "sh", "-c", &fill])
+        .output();
+    let run = match run {
+        Ok(run) if text(&run.stderr).contains("brickyard: ") => run,
+        other => {
+            println!("skipped: no small file system can be mounted: {other:?}");
+            return;
+        }
+    };
+    let said = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{said}");
+    assert!(said.contains("No space left"), "{said}");
+    let kept = folder.0.join("trace.parquet");
+    let told = format!("the trace is in {} instead", kept.display());
+    assert!(said.contains(&told), "{said}");
+    assert!(file::read(&kept).unwrap().events.len() > 100, "{said}");
 }
 
 /// Starts a recording of a long command, and waits until the command runs.

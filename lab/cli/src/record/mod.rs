@@ -171,9 +171,19 @@ impl Record {
         line.say("writing the trace");
         let states = (&start.states[..], &end.states[..]);
         let merged = write(writer, &recorded, states, &header, &received);
+        let (merged, elsewhere) = match merged {
+            Ok(merged) => (merged, None),
+            Err(why) => {
+                line.clear();
+                eprintln!("{why:#}");
+                let kept = self.keep_beside_spool(&recorded, states, &header, &received);
+                let (path, merged) = kept.ok_or(why).context("the recording is lost")?;
+                (merged, Some(path))
+            }
+        };
         line.clear();
-        let merged = merged.context("the recording is lost")?;
-        summarize(&self.output, &header, &merged, recorded.senseless);
+        let path = elsewhere.as_deref().unwrap_or(&self.output);
+        summarize(path, &header, &merged, recorded.senseless);
         if let Some(why) = why_ended(ended, recorded.disk, running.is_some()) {
             eprintln!("{why}");
         }
@@ -191,6 +201,13 @@ impl Record {
         }
         if let Some(status) = status.filter(|status| !status.success()) {
             eprintln!("{}", how(status));
+        }
+        if let Some(path) = elsewhere {
+            bail!(
+                "{} cannot be written; the trace is in {} instead",
+                self.output.display(),
+                path.display()
+            );
         }
         Ok(status.filter(|_| by_itself).map_or(0, exit_code))
     }
@@ -224,6 +241,36 @@ impl Record {
                 Err(Misuse::new(format!("--buffer {text} is too small; give at least 8K")).into())
             }
             kib => Ok(Some(kib as u64)),
+        }
+    }
+
+    /// Writes the trace into the folder given with `--spool`, after it could not be written where it
+    /// should be. Returns its path; `None` if no such folder was given, if the user has interrupted
+    /// twice, or if it cannot be written there either.
+    fn keep_beside_spool(
+        &self,
+        recorded: &Recorded,
+        states: (&[StateRun], &[StateRun]),
+        header: &Header,
+        received: &Received,
+    ) -> Option<(PathBuf, Merged)> {
+        let (folder, name) = (self.spool.as_deref()?, self.output.file_name()?);
+        let mut path = folder.join(name);
+        if path.exists() {
+            let other = format!("{}-{}", std::process::id(), name.to_string_lossy());
+            path = folder.join(other);
+        }
+        let kept = || -> anyhow::Result<Merged> {
+            let mut writer = Writer::create(&path)?;
+            writer.start(states.0)?;
+            write(writer, recorded, states, header, received)
+        };
+        match kept() {
+            Ok(merged) => Some((path, merged)),
+            Err(why) => {
+                eprintln!("{why:#}");
+                None
+            }
         }
     }
 

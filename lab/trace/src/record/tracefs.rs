@@ -1,10 +1,19 @@
 //! Finds the kernel's tracing files; mounts tracefs for the recording if it is not mounted.
+//!
+//! The mount is attached to no directory: only this process sees it, and it goes with the process,
+//! however that ends. Kernels before 5.2 cannot do this; there tracefs is mounted at its own mount
+//! point.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, UnmountFlags, fsconfig_create, fsmount,
+    fsopen, mount, unmount,
+};
 
 use super::error::RecordError;
 
@@ -18,15 +27,17 @@ pub(super) struct Tracefs {
     mounted_by: MountedBy,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum MountedBy {
     Others,
-    Us,
+    /// Attached to no directory; it lasts as long as this is open.
+    Us(#[allow(dead_code, reason = "kept open")] OwnedFd),
+    /// At its own mount point.
+    UsInPlace,
 }
 
 impl Tracefs {
-    /// Finds tracefs. If it is not mounted, it is mounted at its own mount point, and unmounted
-    /// when this is dropped.
+    /// Finds tracefs. If it is not mounted, it is mounted until this is dropped.
     ///
     /// # Errors
     ///
@@ -50,22 +61,28 @@ impl Tracefs {
     }
 
     fn mount(place: &Path) -> Result<Self, RecordError> {
-        if !place.is_dir() {
-            return Err(RecordError::NoTracefs);
-        }
-        let none = None::<&core::ffi::CStr>;
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        match mount("tracefs", place, "tracefs", flags, none) {
-            Ok(()) => Ok(Self {
-                path: place.to_owned(),
-                mounted_by: MountedBy::Us,
-            }),
-            Err(rustix::io::Errno::PERM | rustix::io::Errno::ACCESS) => {
-                let denied = io::Error::from(io::ErrorKind::PermissionDenied);
-                Err(RecordError::tracing(place, denied))
+        let mounted = detached().map(|mounted| Self {
+            path: format!("/proc/self/fd/{}", mounted.as_raw_fd()).into(),
+            mounted_by: MountedBy::Us(mounted),
+        });
+        let mounted = match mounted {
+            Err(Errno::NOSYS) if place.is_dir() => {
+                let none = None::<&core::ffi::CStr>;
+                let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+                mount("tracefs", place, "tracefs", flags, none).map(|()| Self {
+                    path: place.to_owned(),
+                    mounted_by: MountedBy::UsInPlace,
+                })
             }
-            Err(_) => Err(RecordError::NoTracefs),
-        }
+            mounted => mounted,
+        };
+        mounted.map_err(|error| match error {
+            Errno::PERM | Errno::ACCESS => {
+                let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+                RecordError::tracing(place, denied)
+            }
+            _ => RecordError::NoTracefs,
+        })
     }
 
     /// Returns the directory.
@@ -77,9 +94,19 @@ impl Tracefs {
 
 impl Drop for Tracefs {
     fn drop(&mut self) {
-        if self.mounted_by == MountedBy::Us {
+        if matches!(self.mounted_by, MountedBy::UsInPlace) {
             // If another process uses it by now, it stays mounted.
             let _ = unmount(&self.path, UnmountFlags::empty());
         }
     }
+}
+
+/// Mounts tracefs without attaching it to a directory.
+fn detached() -> rustix::io::Result<OwnedFd> {
+    let opened = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&opened)?;
+    let safe = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(&opened, FsMountFlags::FSMOUNT_CLOEXEC, safe)
 }
