@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use brickyard_trace::record::Tracefs;
 use rustix::process::geteuid;
 
 fn brickyard(arguments: &[&str]) -> Output {
@@ -26,7 +27,9 @@ fn done(arguments: &[&str]) -> String {
 fn a_trace_of_this_host_is_recorded_summarized_and_replayed() {
     let missing = if !geteuid().is_root() {
         Some("recording needs root")
-    } else if !Path::new("/sys/kernel/tracing/events/kmem/mm_page_alloc").exists() {
+    } else if !Tracefs::find()
+        .is_ok_and(|found| found.path().join("events/kmem/mm_page_alloc").exists())
+    {
         Some("this kernel has no tracefs with kmem events")
     } else if !Path::new("/proc/kpageflags").exists() {
         Some("this kernel has no /proc/kpageflags")

@@ -5,13 +5,19 @@ use core::time::Duration;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::thread;
 use std::time::Instant;
 
+use brickyard_trace::record::Tracefs;
 use brickyard_trace::{Trace, What, file};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-const TRACEFS: &str = "/sys/kernel/tracing";
+/// The kernel's tracing files, if there are any.
+fn tracefs() -> Option<&'static Path> {
+    static FOUND: LazyLock<Option<Tracefs>> = LazyLock::new(|| Tracefs::find().ok());
+    FOUND.as_ref().map(Tracefs::path)
+}
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
@@ -31,10 +37,7 @@ fn text(bytes: &[u8]) -> String {
 fn cannot_record() -> bool {
     let missing = if !geteuid().is_root() {
         "recording needs root"
-    } else if !Path::new(TRACEFS)
-        .join("events/kmem/mm_page_alloc")
-        .exists()
-    {
+    } else if !tracefs().is_some_and(|path| path.join("events/kmem/mm_page_alloc").exists()) {
         "this kernel has no tracefs with kmem events"
     } else if !Path::new("/proc/kpageflags").exists() {
         "this kernel has no /proc/kpageflags"
@@ -57,7 +60,7 @@ fn settings() -> Vec<(PathBuf, String)> {
         "events/kmem/enable",
         "events/task/enable",
     ];
-    let files = files.map(|file| Path::new(TRACEFS).join(file));
+    let files = files.map(|file| tracefs().unwrap().join(file));
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).unwrap_or_default();
         (path, text)
@@ -68,7 +71,7 @@ fn settings() -> Vec<(PathBuf, String)> {
 /// The tracing instances of a process.
 fn instances(pid: u32) -> Vec<String> {
     let own = format!("brickyard-{pid}");
-    let entries = fs::read_dir(Path::new(TRACEFS).join("instances")).unwrap();
+    let entries = fs::read_dir(tracefs().unwrap().join("instances")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| *name == own).collect()
 }

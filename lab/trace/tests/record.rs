@@ -11,7 +11,7 @@ use brickyard_trace::record::format::{Content, Format, FormatError};
 use brickyard_trace::record::page::{Layout, Missed, PageError};
 use brickyard_trace::record::row::{Body, Codec, Record};
 use brickyard_trace::record::spool::Spool;
-use brickyard_trace::record::{Plan, RecordError, Recorder};
+use brickyard_trace::record::{Plan, RecordError, Recorder, Tracefs};
 use brickyard_trace::{Event, PageState, PageUse, StateRun, What};
 use proptest::prelude::*;
 
@@ -627,9 +627,8 @@ fn recorder(name: &str) -> Option<(Recorder, PathBuf)> {
 
 fn instances() -> Vec<String> {
     let own = format!("brickyard-{}", std::process::id());
-    let entries = fs::read_dir("/sys/kernel/tracing/instances")
-        .into_iter()
-        .flatten();
+    let tracefs = Tracefs::find().unwrap();
+    let entries = fs::read_dir(tracefs.path().join("instances")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.starts_with(&own)).collect()
 }

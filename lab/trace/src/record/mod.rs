@@ -43,3 +43,4 @@ mod tracefs;
 pub use error::RecordError;
 pub use merge::Merged;
 pub use recorder::{Clock, Disk, Plan, Progress, Recorded, Recorder};
+pub use tracefs::Tracefs;

@@ -22,7 +22,7 @@ const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// The kernel's tracing files.
 #[derive(Debug)]
-pub(super) struct Tracefs {
+pub struct Tracefs {
     path: PathBuf,
     mounted_by: MountedBy,
 }
@@ -42,7 +42,7 @@ impl Tracefs {
     /// # Errors
     ///
     /// If there is no tracefs, or this user may not use it.
-    pub(super) fn find() -> Result<Self, RecordError> {
+    pub fn find() -> Result<Self, RecordError> {
         for place in PLACES.map(Path::new) {
             match fs::metadata(place.join("events")) {
                 Ok(_) => {
@@ -85,9 +85,9 @@ impl Tracefs {
         })
     }
 
-    /// Returns the directory.
+    /// Returns the directory, for this process: others may not see it.
     #[must_use]
-    pub(super) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
