@@ -284,6 +284,25 @@ fn a_bit_above_stays_as_long_as_one_below() {
     });
 }
 
+/// One block of a pair comes back while the other goes, and both go and come back: afterwards the
+/// index says of the pair what is so (`check`), and a pair that is there is found.
+#[test]
+fn a_pair_is_known_while_its_blocks_come_and_go() {
+    const PAIR: Setting = Setting::blocks(2, Free::All);
+    explore::<Bare>("one half comes, the other goes", 3, PAIR, |world| {
+        world.take_at(0, 6).unwrap();
+        both(|| world.give_at(0, 6), || world.take_at(64, 6));
+    });
+    explore::<Bare>("both halves go and come back", 2, PAIR, |world| {
+        both(
+            || world.take_at(0, 6).map(|half| world.give(half, 6)),
+            || world.take_at(64, 6).map(|half| world.give(half, 6)),
+        );
+        let pair = world.take(7).expect("both are back");
+        world.give(pair, 7);
+    });
+}
+
 // ---- partial frees ----
 
 /// What two parts of one block are, and who frees which.

@@ -8,3 +8,4 @@ mod locks;
 mod pft;
 mod planted;
 mod storm;
+mod words;

@@ -5,6 +5,7 @@ use brickyard_sync::Ordering;
 use super::Bitmap;
 use super::index::{End, GRADES, Index, Set};
 use super::state::{BlockState, Mode};
+use super::trees::FANOUT;
 use super::word::WORD_FRAMES;
 use crate::block::{Census, Use};
 use crate::check::Violation;
@@ -148,6 +149,10 @@ impl Bitmap<'_> {
         let wrong = |set| self.index.contains(set, position) != belongs.contains(&Some(set));
         if self.sets().any(wrong) {
             let found = "a block in a wrong set";
+            return Err(Violation::at("indexed", found, self.start_of(block)));
+        }
+        if !self.index.is_grouped(position / FANOUT) {
+            let found = "groups that the index does not know of, or that are not there";
             return Err(Violation::at("indexed", found, self.start_of(block)));
         }
         Ok(())

@@ -7,83 +7,46 @@
 //! it takes a look at the roots, and one step down per level. With 64 branches per node, four
 //! levels hold 16 TiB of 4 KiB frames.
 //!
-//! A set is changed after the block's state, by atomic instructions on one word at a time, so it
-//! may lag for a moment. A CPU that has taken a block out of a set looks at the state again, and
-//! puts the block back if it belongs there. A CPU that has put one in does the reverse (see
-//! `Bitmap::moved`). A CPU that has emptied a word clears its bit above, looks again, and sets the
-//! bit again if the word has filled meanwhile. So every set is exact while no CPU is at work
-//! (`indexed`).
+//! A set is changed after the block's state, by atomic instructions on one word at a time
+//! (`trees.rs`), so it may lag for a moment. A CPU that has taken a block out of a set looks at the
+//! state again, and puts the block back if it belongs there. A CPU that has put one in does the
+//! reverse (see `Bitmap::moved`). So every set is exact while no CPU is at work (`indexed`).
+//!
+//! **Groups.** A request for an aligned group of page blocks is not to read the set of whole blocks
+//! word by word. So for each order of groups there is one more tree: a bit for each word (*leaf*)
+//! of that set, which says that the leaf has such a group. That is a 64th of a bit for a page block
+//! and order. A CPU that changes a leaf so that it has a group for the first time, or no longer,
+//! makes the bit follow; most changes do neither, and write nothing here. Above 64 page blocks, a
+//! group is a row of leaves that are full, and these are the bits of the largest order.
+//!
+//! A search for a group of up to 64 page blocks goes up such a tree and down again, and reads one
+//! leaf: at most 6 words in all, 4 up to 512 GiB, 2 up to 8 GiB; where there is no group, at most
+//! 3. It reads up to 6 more for each page block that another CPU is moving to or from the set at
+//! that moment, and for each bit that such a CPU has left over, at most one for 4096 page blocks. A
+//! search for a larger group reads at most 2 words for each 4096 page blocks.
 
-use brickyard_sync::{AtomicU64, Ordering};
+use brickyard_sync::AtomicU64;
 
 use super::state::BlockState;
+pub(super) use super::trees::{End, Set};
+use super::trees::{FANOUT, Trees};
+use super::word;
 use crate::{MigrateType, Mobility};
-
-/// The end from which blocks are searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
-    /// The low end: for unmovable and reclaimable requests.
-    Low,
-    /// The high end: for movable requests.
-    High,
-}
-
-/// A set, by number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Set(u16);
 
 /// The number of grades of fullness.
 pub(super) const GRADES: usize = 6;
 
-/// The most levels of a tree.
-const LEVELS: usize = 4;
-
-/// The branches of a node, and the logarithm of that number.
-const FANOUT: usize = 64;
-const FANOUT_SHIFT: u32 = 6;
-
-/// Where each level begins among the words. The words of one level lie together, set by set, so the
-/// roots of all sets are neighbours: a request sees in a few cache lines which sets have anything.
-/// An absent level has no words.
-#[derive(Debug, Clone, Copy)]
-struct Shape {
-    starts: [usize; LEVELS + 1],
-    widths: [usize; LEVELS],
-    levels: usize,
-}
-
-impl Shape {
-    const fn new(positions: usize, sets: usize) -> Self {
-        let mut starts = [0; LEVELS + 1];
-        let mut widths = [0; LEVELS];
-        let mut levels = 0;
-        let mut width = positions;
-        while levels == 0 || width > 1 {
-            assert!(levels < LEVELS, "a zone has at most 2^24 page blocks");
-            width = width.div_ceil(FANOUT);
-            widths[levels] = width;
-            starts[levels + 1] = starts[levels] + sets * width;
-            levels += 1;
-        }
-        Self {
-            starts,
-            widths,
-            levels,
-        }
-    }
-
-    const fn words(&self) -> usize {
-        self.starts[self.levels]
-    }
-}
+/// The largest group that one leaf can have: all of it.
+const LEAF_GROUP: u8 = 6;
 
 /// All sets.
 #[derive(Debug)]
 pub(super) struct Index<'m> {
-    words: &'m [AtomicU64],
-    shape: Shape,
-    // The position of the first set's root.
-    roots: usize,
+    sets: Trees<'m>,
+    // Of the leaves of `WHOLE`: for each order of groups, those that have one.
+    leaves: Trees<'m>,
+    // The largest group that is looked for in a leaf.
+    largest: u8,
     // The order of a page block.
     block_order: u8,
 }
@@ -97,18 +60,41 @@ impl<'m> Index<'m> {
         1 + Mobility::ALL.len() * (GRADES + block_order as usize - 1)
     }
 
-    /// Returns the number of words that the sets of `positions` positions need.
-    pub(super) const fn words_for(positions: usize, block_order: u8) -> usize {
-        Shape::new(positions, Self::sets(block_order)).words()
+    /// Returns the largest group that is looked for in a leaf, if there are groups of up to
+    /// 2^`groups` page blocks.
+    const fn largest(groups: u8) -> u8 {
+        if groups < LEAF_GROUP {
+            groups
+        } else {
+            LEAF_GROUP
+        }
+    }
+
+    /// Returns the number of words for the sets of `positions` positions of page blocks, and for
+    /// groups of up to 2^`groups` of them.
+    pub(super) const fn words_for(positions: usize, block_order: u8, groups: u8) -> usize {
+        let leaves = positions.div_ceil(FANOUT);
+        Trees::words_for(positions, Self::sets(block_order))
+            + match Self::largest(groups) {
+                0 => 0,
+                largest => Trees::words_for(leaves, largest as usize),
+            }
     }
 
     /// Returns empty sets over words that are all zero.
-    pub(super) const fn new(positions: usize, block_order: u8, words: &'m [AtomicU64]) -> Self {
-        let shape = Shape::new(positions, Self::sets(block_order));
+    pub(super) const fn new(
+        positions: usize,
+        block_order: u8,
+        groups: u8,
+        words: &'m [AtomicU64],
+    ) -> Self {
+        let sets = Self::sets(block_order);
+        let largest = Self::largest(groups);
+        let (words, leaves) = words.split_at(Trees::words_for(positions, sets));
         Self {
-            words,
-            shape,
-            roots: shape.starts[shape.levels - 1],
+            sets: Trees::new(positions, sets, words),
+            leaves: Trees::new(positions.div_ceil(FANOUT), largest as usize, leaves),
+            largest,
             block_order,
         }
     }
@@ -155,38 +141,15 @@ impl<'m> Index<'m> {
         [Some(graded), run]
     }
 
-    #[inline]
-    fn word(&self, set: Set, level: usize, place: usize) -> &AtomicU64 {
-        let first = self.shape.starts[level] + set.0 as usize * self.shape.widths[level];
-        &self.words[first + place]
-    }
-
     pub(super) fn insert(&self, set: Set, position: usize) {
         self.insert_bits(set, position / FANOUT, 1 << (position % FANOUT));
     }
 
     /// Inserts the positions of `bits`, of those from `64 * leaf` on.
     pub(super) fn insert_bits(&self, set: Set, leaf: usize, bits: u64) {
-        // AcqRel: as in `insert_from`.
-        let before = self.word(set, 0, leaf).fetch_or(bits, Ordering::AcqRel);
-        if before == 0 {
-            self.insert_from(set, 1, leaf);
-        }
-    }
-
-    /// Sets the bit of `place` at `level`, and the bits above it as far as they may be missing.
-    fn insert_from(&self, set: Set, level: usize, place: usize) {
-        let mut place = place;
-        for level in level..self.shape.levels {
-            let bit = 1 << (place % FANOUT);
-            place /= FANOUT;
-            // AcqRel: a CPU that finds the bit sees the state for which it was set; also see
-            // `remove`.
-            let before = self.word(set, level, place).fetch_or(bit, Ordering::AcqRel);
-            if before != 0 {
-                // The CPU that set the first bit of this word sets the one above.
-                return;
-            }
+        let before = self.sets.insert_bits(set, leaf, bits);
+        if set == Self::WHOLE {
+            self.regroup(leaf, before, before | bits);
         }
     }
 
@@ -196,27 +159,9 @@ impl<'m> Index<'m> {
 
     /// Removes the positions of `bits`, of those from `64 * leaf` on.
     pub(super) fn remove_bits(&self, set: Set, leaf: usize, bits: u64) {
-        let (mut place, mut bits) = (leaf, bits);
-        for level in 0..self.shape.levels {
-            // AcqRel: pairs with the `fetch_or` in `insert_bits` and `insert_from`. If bits of one
-            // word are set and cleared, the later change sees the other.
-            let before = self
-                .word(set, level, place)
-                .fetch_and(!bits, Ordering::AcqRel);
-            if level > 0 {
-                let child = (place << FANOUT_SHIFT) + bits.trailing_zeros() as usize;
-                // Acquire: as above, for the word below, which may have filled since it was seen
-                // empty.
-                if self.word(set, level - 1, child).load(Ordering::Acquire) != 0 {
-                    self.insert_from(set, level, child);
-                    return;
-                }
-            }
-            if before & !bits != 0 || before == 0 {
-                return;
-            }
-            bits = 1 << (place % FANOUT);
-            place /= FANOUT;
+        let before = self.sets.remove_bits(set, leaf, bits);
+        if set == Self::WHOLE {
+            self.regroup(leaf, before, before & !bits);
         }
     }
 
@@ -224,79 +169,100 @@ impl<'m> Index<'m> {
     /// so a request asks this before it searches.
     #[inline(always)]
     pub(super) fn is_empty(&self, set: Set) -> bool {
-        let root = &self.words[self.roots + set.0 as usize];
-        // Acquire: as in `find_from`, which would read this word last.
-        root.load(Ordering::Acquire) == 0
+        self.sets.is_empty(set)
     }
 
     pub(super) fn contains(&self, set: Set, position: usize) -> bool {
-        let word = self.word(set, 0, position / FANOUT);
-        // Acquire: pairs with `insert_from`.
-        word.load(Ordering::Acquire) >> (position % FANOUT) & 1 != 0
+        self.sets.contains(set, position)
     }
 
     /// Returns the word of level 0 that holds the bits of 64 positions from `64 * place` on.
     pub(super) fn leaf(&self, set: Set, place: usize) -> u64 {
-        // Acquire: pairs with `insert_from`.
-        self.word(set, 0, place).load(Ordering::Acquire)
+        self.sets.leaf(set, place)
     }
 
     /// Returns the first word of level 0 with a bit set, at or after `place` in the direction of
     /// search.
     pub(super) fn next_leaf(&self, set: Set, place: usize, end: End) -> Option<usize> {
-        if self.shape.levels == 1 {
-            return (place == 0 && self.leaf(set, 0) != 0).then_some(0);
-        }
-        self.find_from(set, 1, place, end)
+        self.sets.next_leaf(set, place, end)
     }
 
     /// Returns the first position of `set`, at or after `position` in the direction of search.
     #[inline]
     pub(super) fn find(&self, set: Set, position: usize, end: End) -> Option<usize> {
-        self.find_from(set, 0, position, end)
+        self.sets.find(set, position, end)
     }
 
-    /// Returns the first bit at `level`, at or after that of `place`. Goes up while there is
-    /// nothing, then down. If a bit led to an empty word, starts again from there.
-    fn find_from(&self, set: Set, lowest: usize, place: usize, end: End) -> Option<usize> {
-        let (mut level, mut place) = (lowest, place);
-        loop {
-            let (word, bit) = (place / FANOUT, place % FANOUT);
-            if word >= self.shape.widths[level] {
-                return None;
+    // ---- groups ----
+
+    /// Returns the set of leaves that have a group of 2^`group` whole blocks, 1 and up.
+    const fn of_group(group: u8) -> Set {
+        Set(group as u16 - 1)
+    }
+
+    /// Makes the sets of leaves follow a change of a leaf by this CPU, from `before` to `after`.
+    #[inline]
+    fn regroup(&self, leaf: usize, before: u64, after: u64) {
+        let (mut had, mut has) = (before, after);
+        for group in 1..=self.largest {
+            (had, has) = (word::doubled(had, group - 1), word::doubled(has, group - 1));
+            if had | has == 0 {
+                // Nor any larger group.
+                return;
             }
-            // Acquire: pairs with `insert_from`.
-            let bits = self.word(set, level, word).load(Ordering::Acquire);
-            let ahead = match end {
-                End::Low => bits & (!0 << bit),
-                End::High => bits & (!0 >> (FANOUT - 1 - bit)),
+            if (had == 0) != (has == 0) {
+                self.leaves.follow(Self::of_group(group), leaf, || {
+                    word::starts(self.leaf(Self::WHOLE, leaf), group) != 0
+                });
+            }
+        }
+    }
+
+    /// Returns true if the sets say of a leaf what it has.
+    pub(super) fn is_grouped(&self, leaf: usize) -> bool {
+        (1..=self.largest).all(|group| {
+            let has = word::starts(self.leaf(Self::WHOLE, leaf), group) != 0;
+            self.leaves.contains(Self::of_group(group), leaf) == has
+        })
+    }
+
+    /// Returns the first position of the first aligned group of 2^`group` whole blocks, 1 and up,
+    /// from this end. For the words that it reads, see the [module](self).
+    pub(super) fn find_group(&self, group: u8, end: End) -> Option<usize> {
+        // A group larger than a leaf is a row of full leaves.
+        let rows = group > LEAF_GROUP;
+        let set = Self::of_group(group.min(LEAF_GROUP));
+        let (order, size, last) = match rows {
+            false => (group, FANOUT, self.sets.last_leaf()),
+            true => (group - LEAF_GROUP, FANOUT * FANOUT, self.leaves.last_leaf()),
+        };
+        let next = |from: usize| match rows {
+            false => self.leaves.find(set, from, end),
+            true => self.leaves.next_leaf(set, from, end),
+        };
+        let mut from = if end == End::Low { 0 } else { last };
+        while let Some(place) = next(from) {
+            let bits = match rows {
+                false => self.leaf(Self::WHOLE, place),
+                true => self.leaves.leaf(set, place),
             };
-            if ahead == 0 {
-                level += 1;
-                if level >= self.shape.levels {
-                    return None;
-                }
-                // Past the word just seen.
-                place = match end {
-                    End::Low => word + 1,
-                    End::High => word.checked_sub(1)?,
-                };
-                continue;
-            }
-            let found = match end {
-                End::Low => ahead.trailing_zeros(),
-                End::High => ahead.ilog2(),
+            let starts = word::starts(bits, order);
+            let bit = match end {
+                _ if starts == 0 => None,
+                End::Low => Some(starts.trailing_zeros()),
+                End::High => Some(starts.ilog2()),
             };
-            place = (word << FANOUT_SHIFT) + found as usize;
-            if level == lowest {
-                return Some(place);
+            if let Some(bit) = bit {
+                return Some(place * size + ((bit as usize) << (group - order)));
             }
-            level -= 1;
-            place = match end {
-                End::Low => place << FANOUT_SHIFT,
-                End::High => (place << FANOUT_SHIFT) + FANOUT - 1,
+            // There are only full leaves that are not in a row, or another CPU has just changed the
+            // leaf.
+            from = match end {
+                End::Low => place + 1,
+                End::High => place.checked_sub(1)?,
             };
         }
+        None
     }
 }
 
@@ -315,8 +281,8 @@ mod tests {
     #[test]
     fn finds_what_a_sorted_set_finds() {
         for positions in [1, 63, 64, 65, 4096, 4097, 300_000] {
-            let words = zeros(Index::words_for(positions, 9));
-            let index = Index::new(positions, 9, &words);
+            let words = zeros(Index::words_for(positions, 9, 1));
+            let index = Index::new(positions, 9, 1, &words);
             let set = index.of_grade(MigrateType::Movable, 3);
             let mut model = BTreeSet::new();
             let mut dice = 7_u64;
@@ -351,20 +317,23 @@ mod tests {
 
     #[test]
     fn a_bit_that_leads_nowhere_is_passed() {
-        let words = zeros(Index::words_for(10_000, 9));
-        let index = Index::new(10_000, 9, &words);
+        let words = zeros(Index::words_for(10_000, 9, 1));
+        let index = Index::new(10_000, 9, 1, &words);
         index.insert(Index::WHOLE, 130);
         index.insert(Index::WHOLE, 9000);
         // As if the CPU that removed the last bit had stopped before it went up.
-        index.word(Index::WHOLE, 0, 2).store(0, Ordering::Relaxed);
+        index
+            .sets
+            .word(Index::WHOLE, 0, 2)
+            .store(0, brickyard_sync::Ordering::Relaxed);
         assert_eq!(index.find(Index::WHOLE, 0, End::Low), Some(9000));
         assert_eq!(index.find(Index::WHOLE, 8999, End::High), None);
     }
 
     #[test]
     fn every_state_has_its_sets() {
-        let words = zeros(Index::words_for(1, 9));
-        let index = Index::new(1, 9, &words);
+        let words = zeros(Index::words_for(1, 9, 1));
+        let index = Index::new(1, 9, 1, &words);
         let open = BlockState::default().with_kind(MigrateType::Movable);
         let grades = [1, 4, 5, 16, 17, 64, 65, 160, 161, 320, 321, 511].map(|n| index.grade(n));
         assert_eq!(grades, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);

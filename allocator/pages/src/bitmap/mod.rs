@@ -29,7 +29,9 @@
 //!
 //! **The summary.** Sets of blocks (`index.rs`) by mobility and fullness, and by mobility and
 //! largest run. They let a request find the fullest block that serves it in a bounded number of
-//! steps. Every change of a state is followed by the changes of sets that it requires.
+//! steps. So do bits for each 64 blocks that say whether they have an aligned group of blocks that
+//! are free as a whole. Every change of a state is followed by the changes of sets that it
+//! requires.
 //!
 //! **Loans** (`lend.rs`). A block that a CPU's stash fetches from is in no set meanwhile. So the
 //! CPU's own traffic with it writes no word that other CPUs write. The block is not private: a CPU
@@ -52,7 +54,9 @@
 //! blocks once per pass. (One for several single frames tries a block up to `TRIES` times, while
 //! other CPUs take what was promised to it.) It makes another pass only because other CPUs were
 //! faster. It calls loans in at most `CALL_INS` (2) times, and then looks at the lent blocks
-//! themselves. Taking bits out of a word is also retried at most `TRIES` times.
+//! themselves. Taking bits out of a word is also retried at most `TRIES` times. A group of page
+//! blocks is found, or found to be missing, in 6 words of the summary, however large the memory is
+//! (`index.rs`).
 //!
 //! Some work must not be left undone: a free, a promise taken back, a set that has to follow its
 //! block. Each of these is a change of one word, retried until no other CPU changes the word
@@ -90,6 +94,7 @@ mod runs;
 mod state;
 mod take;
 mod totals;
+mod trees;
 mod wide;
 mod word;
 
@@ -243,9 +248,14 @@ impl<'m> Bitmap<'m> {
         ((span.end.number() - 1) >> block_order) - (span.start.number() >> block_order) + 1
     }
 
+    /// Returns the order, in page blocks, of the largest group of page blocks.
+    const fn groups_of(max_order: Order, block_order: u8) -> u8 {
+        max_order.get().saturating_sub(block_order)
+    }
+
     /// Returns the position of the span's first block among those of the largest order.
     const fn phase_of(span: FrameRange, max_order: Order, block_order: u8) -> usize {
-        let groups = max_order.get().saturating_sub(block_order);
+        let groups = Self::groups_of(max_order, block_order);
         (span.start.number() >> block_order) & ((1 << groups) - 1)
     }
 
@@ -293,7 +303,11 @@ impl<'m> Bitmap<'m> {
         }
         Ok(3 * (blocks << (block_order - WORD_ORDER))
             + blocks
-            + Index::words_for(positions, block_order))
+            + Index::words_for(
+                positions,
+                block_order,
+                Self::groups_of(max_order, block_order),
+            ))
     }
 
     /// Returns the number of classes that [`Bitmap::new`] needs for a span: a byte for each page
@@ -346,7 +360,12 @@ impl<'m> Bitmap<'m> {
             memory,
             states,
             classes: classes.split_at(blocks).0,
-            index: Index::new(blocks + phase, block_order, rest),
+            index: Index::new(
+                blocks + phase,
+                block_order,
+                Self::groups_of(max_order, block_order),
+                rest,
+            ),
             isolation: Isolation::new(base),
             totals: Totals {
                 free: Total::new(span.len()),

@@ -1,4 +1,5 @@
-//! Blocks of the size of a page block and up, managed only by the states of page blocks.
+//! Blocks of the size of a page block and up, managed only by the states of page blocks. Where they
+//! are is found by the summary (`index.rs`), in a number of steps that does not grow with memory.
 //!
 //! A block of several page blocks is in use as a *group*: all of them are huge, and all but the
 //! first are tails. As with the `inner` bits of frames, tails are only ever cleared while the group
@@ -10,7 +11,6 @@ use brickyard_sync::Ordering;
 use super::index::{End, Index};
 use super::state::{BlockState, Mode};
 use super::take::Wanted;
-use super::word;
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order, Request};
 
@@ -73,51 +73,23 @@ impl Bitmap<'_> {
         Some(self.frame_at(block << self.block_order))
     }
 
-    /// Finds an aligned group of blocks that are free as a whole and lie below the limit.
+    /// Finds an aligned group of blocks that are free as a whole and lie below the limit, or one
+    /// such block. For the words that it reads, see [`Index::find_group`].
     pub(super) fn find_blocks(&self, order: u8, wanted: Wanted) -> Option<usize> {
         let group = order - self.block_order;
         let end = Self::end_for(wanted);
-        let limit = wanted.limit.unwrap_or(usize::MAX);
-        let below = |position: usize| {
-            let after = (position - self.phase + (1 << group)) << self.block_order;
-            (after <= limit).then_some(position - self.phase)
-        };
-        let mut leaf = match end {
-            End::Low => self.index.next_leaf(Index::WHOLE, 0, end),
-            End::High => {
-                let last = (self.states.len() + self.phase - 1) / LEAF;
-                self.index.next_leaf(Index::WHOLE, last, end)
+        let position = match (group, end) {
+            (0, End::Low) => self.index.find(Index::WHOLE, 0, end),
+            (0, End::High) => {
+                let last = self.states.len() + self.phase - 1;
+                self.index.find(Index::WHOLE, last, end)
             }
-        };
-        // The number of leaves that make up one group.
-        let leaves = (1_usize << group).div_ceil(LEAF);
-        while let Some(place) = leaf {
-            let found = if leaves == 1 {
-                let starts = word::starts(self.index.leaf(Index::WHOLE, place), group);
-                let bit = match end {
-                    _ if starts == 0 => None,
-                    End::Low => Some(starts.trailing_zeros()),
-                    End::High => Some(starts.ilog2()),
-                };
-                bit.map(|bit| place * LEAF + bit as usize)
-            } else {
-                let first = place / leaves * leaves;
-                let inside = (first + leaves) * LEAF <= self.states.len() + self.phase;
-                let whole = |place: usize| self.index.leaf(Index::WHOLE, place) == !0;
-                (inside && (first..first + leaves).all(whole)).then_some(first * LEAF)
-            };
-            if let Some(position) = found {
-                // With a limit the search goes upwards, so there is nothing below the limit after
-                // this.
-                return below(position);
-            }
-            let step = match end {
-                End::Low => (place / leaves + 1).checked_mul(leaves),
-                End::High => (place / leaves * leaves).checked_sub(1),
-            };
-            leaf = step.and_then(|next| self.index.next_leaf(Index::WHOLE, next, end));
-        }
-        None
+            _ => self.index.find_group(group, end),
+        }?;
+        let first = position - self.phase;
+        // With a limit the search goes upwards, so there is nothing below the limit after this.
+        let end = (first + (1 << group)) << self.block_order;
+        (end <= wanted.limit.unwrap_or(usize::MAX)).then_some(first)
     }
 
     /// Takes adjacent blocks, all of them or none.

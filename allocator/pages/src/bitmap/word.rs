@@ -32,6 +32,13 @@ pub(super) const fn starts(free: u64, order: u8) -> u64 {
     runs & ALIGNED[order as usize]
 }
 
+/// Returns the bits at which a run of `order` + 1 starts, if those of `order` start at `runs`.
+/// `order` is at most 5.
+#[inline]
+pub(super) const fn doubled(runs: u64, order: u8) -> u64 {
+    runs & (runs >> (1_u32 << order)) & ALIGNED[order as usize + 1]
+}
+
 /// Returns 2^order set bits, from bit 0 on. `order` is at most 6.
 #[inline]
 pub(super) const fn run(order: u8) -> u64 {
@@ -59,7 +66,7 @@ pub(super) const fn best_fit(free: u64, order: u8) -> Option<u32> {
     let mut size = order;
     while size < WORD_ORDER {
         let half = 1_u32 << size;
-        let larger = runs & (runs >> half) & ALIGNED[size as usize + 1];
+        let larger = doubled(runs, size);
         let alone = runs & !(larger | larger << half);
         if alone != 0 {
             return Some(alone.trailing_zeros());

@@ -18,9 +18,9 @@ fn metadata_is_at_most_a_ten_thousandth_of_memory() {
     // summary.
     let told = (1 << 24) * 3 / 8 + (1 << 15) * 8 + (1 << 15) * 43 / 8;
     assert!(words * 8 - told < told / 100, "{} told {told}", words * 8);
-    // With orders up to 1 GiB it is no more.
+    // With orders up to 1 GiB it is less than half a KiB more, to find groups of page blocks by.
     let gigabytes = Bitmap::words(LARGE.span, Order::MAX, Order::HUGE);
-    assert_eq!(gigabytes, words);
+    assert!(gigabytes > words && (gigabytes - words) * 8 < 512);
 }
 
 #[test]

@@ -1,0 +1,116 @@
+//! How many words the bitmap store reads to find a group of page blocks: the machine counts every
+//! access to a shared word. A bound that is stated holds for small and for large memory.
+
+use brickyard::bitmap::Bitmap;
+use brickyard::sync::{AtomicU8, AtomicU64};
+use brickyard::{Frame, FrameRange, Mobility, Order, Request};
+use brickyard_machine::{Affinity, Machine, Profile, Setup};
+
+/// Frames of 4 KiB.
+const GIB: usize = 1 << 18;
+/// Frames of a page block.
+const BLOCK: usize = 512;
+
+/// The words of a store, kept while it is in use.
+struct Memory {
+    words: Vec<AtomicU64>,
+    classes: Vec<AtomicU8>,
+    frames: usize,
+}
+
+impl Memory {
+    fn new(frames: usize) -> Self {
+        let span = FrameRange::new(0, frames);
+        let words = Bitmap::words(span, Order::MAX, Order::HUGE);
+        let classes = Bitmap::classes(span, Order::HUGE);
+        Self {
+            words: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            classes: (0..classes).map(|_| AtomicU8::new(0)).collect(),
+            frames,
+        }
+    }
+
+    /// A store whose page blocks are memory as `memory` says of their numbers.
+    fn store(&self, memory: impl Fn(usize) -> bool) -> Bitmap<'_> {
+        let span = FrameRange::new(0, self.frames);
+        let store = Bitmap::new(span, Order::MAX, Order::HUGE, &self.words, &self.classes);
+        for block in (0..self.frames / BLOCK).filter(|&block| memory(block)) {
+            let block = FrameRange::at(Frame::new(block * BLOCK), BLOCK);
+            store.add(block).unwrap();
+        }
+        store
+    }
+}
+
+/// The result of some work on a store, and its accesses to the words of the store.
+fn accesses<R: Copy>(work: impl Fn() -> R) -> (R, u64) {
+    let profile = Profile::by_name("metatm-2007").unwrap();
+    let mut machine = Machine::new(Setup::new(profile, 1, 1));
+    let result = core::cell::Cell::new(None);
+    machine.task("works", Affinity::Any, || result.set(Some(work())));
+    let ended = machine.run().unwrap();
+    (result.get().unwrap(), ended.accesses)
+}
+
+const fn request(order: u8, mobility: Mobility) -> Request {
+    Request::new(Order::new(order), mobility)
+}
+
+/// Both ends of the search.
+const BOTH: [Mobility; 2] = [Mobility::Unmovable, Mobility::Movable];
+
+/// From 8 GiB to 1 TiB.
+const SIZES: [usize; 3] = [8, 64, 1024];
+
+/// Up to one root, and the number of loans.
+const MISS: u64 = 3 + 1;
+
+/// Up to the root, down again, and a leaf.
+const FOUND: u64 = 6;
+
+#[test]
+fn a_group_is_missed_in_few_words_though_every_other_page_block_is_free() {
+    for gib in SIZES {
+        let memory = Memory::new(gib * GIB);
+        let store = memory.store(|block| block % 2 == 1);
+        for mobility in BOTH {
+            for order in 10..=18 {
+                let (found, words) = accesses(|| store.take(&request(order, mobility)));
+                assert_eq!(found, None);
+                assert!(words <= MISS, "{gib} GiB, order {order}: {words}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_only_group_is_found_in_few_words_at_either_end() {
+    for gib in SIZES {
+        for group in [1, 2, 6, 7, 9] {
+            let memory = Memory::new(gib * GIB);
+            let (blocks, size) = (memory.frames / BLOCK, 1 << group);
+            let order = 9 + group as u8;
+            let first = if group % 2 == 0 { 0 } else { blocks - size };
+            let inside = move |block: usize| (first..first + size).contains(&block);
+            // Besides the group, one half of every other.
+            let odd_half = |block: usize| block / (size / 2) % 2 == 1;
+            let store = memory.store(|block| inside(block) || odd_half(block));
+            // A group of full leaves is looked for in one word for each 64 of them.
+            let rows = if group > 6 {
+                2 * blocks.div_ceil(4096)
+            } else {
+                0
+            };
+            let most = FOUND + rows as u64;
+            for mobility in BOTH {
+                let (found, words) = accesses(|| store.can_serve(&request(order, mobility)));
+                assert!(found && words <= most, "{gib} GiB, order {order}: {words}");
+                let at = store.take(&request(order, mobility)).unwrap();
+                assert_eq!(at, Frame::new(first * BLOCK));
+                let (found, words) = accesses(|| store.can_serve(&request(order, mobility)));
+                assert!(!found && words <= most, "{gib} GiB, order {order}: {words}");
+                store.give(at, Order::new(order)).unwrap();
+            }
+        }
+    }
+}
