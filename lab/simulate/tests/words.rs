@@ -2,8 +2,11 @@
 //! access to a shared word. A bound that is stated holds for small and for large memory.
 
 use brickyard::bitmap::Bitmap;
+use brickyard::sync::Exclusive;
 use brickyard::sync::{AtomicU8, AtomicU64};
-use brickyard::{Frame, FrameRange, Mobility, Order, Request};
+use brickyard::{
+    AnyZone, Frame, FrameRange, Mobility, OneCpu, Order, Request, Zone, ZoneKind, ZonePlan,
+};
 use brickyard_machine::{Affinity, Machine, Profile, Setup};
 
 /// Frames of 4 KiB.
@@ -112,5 +115,32 @@ fn the_only_group_is_found_in_few_words_at_either_end() {
                 store.give(at, Order::new(order)).unwrap();
             }
         }
+    }
+}
+
+/// What a request reads and writes to call in a loan: 8 states and their bits, the sets that the
+/// block goes back to, and the groups once more.
+const CALLED_IN: u64 = 80;
+
+#[test]
+fn loans_are_called_in_without_a_look_at_every_page_block() {
+    for gib in SIZES {
+        let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, gib * GIB), 1);
+        let bytes = Zone::<OneCpu, Exclusive>::bytes(&plan);
+        let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
+        let zone = Zone::<OneCpu, Exclusive>::new(&plan, OneCpu, &mut memory).unwrap();
+        for block in (1..gib * GIB / BLOCK).step_by(2) {
+            let block = FrameRange::at(Frame::new(block * BLOCK), BLOCK);
+            zone.add(block).unwrap();
+        }
+        // The stash has a page block on loan from now on.
+        zone.alloc(&request(0, Mobility::Movable)).unwrap();
+        let pair = request(10, Mobility::Movable);
+        let (found, words) = accesses(|| zone.alloc_uncached(&pair));
+        assert_eq!(found, None);
+        assert!(MISS < words && words <= CALLED_IN, "{gib} GiB: {words}");
+        let (found, words) = accesses(|| zone.alloc_uncached(&pair));
+        assert_eq!(found, None);
+        assert!(words <= MISS, "{gib} GiB, no loans: {words}");
     }
 }

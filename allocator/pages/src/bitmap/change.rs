@@ -29,7 +29,7 @@ impl Bitmap<'_> {
         );
         if changed.is_err() {
             // The exchange failed, so the block was not lent.
-            self.count_end_of_loan(new, old);
+            self.uncount_loan(old, new);
         }
         changed.is_ok()
     }
@@ -39,7 +39,7 @@ impl Bitmap<'_> {
         let changed = self.replace(block, old, new);
         if changed {
             self.moved(block, old, new);
-            self.count_end_of_loan(old, new);
+            self.loan_changed(block, old, new);
         }
         changed
     }

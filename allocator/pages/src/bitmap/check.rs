@@ -31,10 +31,13 @@ impl Bitmap<'_> {
             self.check_indexed(block, state)?;
             self.count(block, state, &mut census);
         }
-        let lent = self.lent_blocks().count();
+        let lent = (0..self.states.len()).filter(|&block| self.state(block).is_lent());
+        let lent = lent.count();
         // Relaxed: no other CPU is at work.
         let counted = self.totals.lent.load(Ordering::Relaxed);
         Violation::unless_equal("counted", "blocks that are lent", lent, counted)?;
+        let known = self.lent_blocks().count();
+        Violation::unless_equal("indexed", "blocks known as lent", lent, known)?;
         self.check_found()?;
         self.check_blocks()?;
         let free = self.totals.free.frames();
@@ -149,6 +152,10 @@ impl Bitmap<'_> {
         let wrong = |set| self.index.contains(set, position) != belongs.contains(&Some(set));
         if self.sets().any(wrong) {
             let found = "a block in a wrong set";
+            return Err(Violation::at("indexed", found, self.start_of(block)));
+        }
+        if !self.is_known_as_lent(block) {
+            let found = "a loan that is not known, or is over";
             return Err(Violation::at("indexed", found, self.start_of(block)));
         }
         if !self.index.is_grouped(position / FANOUT) {

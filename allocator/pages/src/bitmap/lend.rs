@@ -10,18 +10,24 @@
 //! there is no shortage then.
 //!
 //! A CPU opens blocks next to those that it already has, since the states of eight neighbours share
-//! one cache line.
+//! one cache line. One bit for each such line says that a block of it is lent. So whoever calls
+//! loans in, or looks at lent blocks, reads 8 states for each line with a loan, and at most 7 words
+//! of these bits (`trees.rs`), however large the memory is. A CPU that stands still between a loan
+//! and its bit keeps this block from others until it goes on, above order 0.
 
 use brickyard_sync::Ordering;
 
-use super::index::Index;
+use super::index::{End, Index, Set};
 use super::state::BlockState;
 use super::take::Wanted;
 use super::{Attempt, Bitmap, Luck};
 use crate::MigrateType;
 
 /// The number of page blocks whose states share a cache line.
-const NEIGHBOURS: usize = 8;
+pub(super) const NEIGHBOURS: usize = 8;
+
+/// The set of lines with loans, which is the only one.
+const LENT: Set = Set(0);
 
 /// The most words of a set that are searched for neighbours that are all free.
 const LEAVES_MOST: usize = 16;
@@ -114,12 +120,28 @@ impl Bitmap<'_> {
     pub(crate) fn lent_blocks(&self) -> impl Iterator<Item = usize> + use<'_> {
         // Acquire: pairs with `count_loan`. A CPU that lends a block has counted it before.
         let any = self.totals.lent.load(Ordering::Acquire) > 0;
-        let all = if any { self.states.len() } else { 0 };
-        (0..all).filter(|&block| self.state(block).is_lent())
+        let after = |line: usize| self.lent.find(LENT, line, End::Low);
+        let first = if any { after(0) } else { None };
+        let lines = core::iter::successors(first, move |&line| after(line + 1));
+        lines.flat_map(|line| self.lent_in(line))
+    }
+
+    /// Returns the blocks on loan of a line.
+    fn lent_in(&self, line: usize) -> impl Iterator<Item = usize> + use<'_> {
+        let first = line * NEIGHBOURS;
+        let all = first..(first + NEIGHBOURS).min(self.states.len());
+        all.filter(|&block| self.state(block).is_lent())
+    }
+
+    /// Returns true if the bit of the block's line says what its states say. No other CPU may be at
+    /// work.
+    pub(super) fn is_known_as_lent(&self, block: usize) -> bool {
+        let line = block / NEIGHBOURS;
+        self.lent.contains(LENT, line) == self.lent_in(line).next().is_some()
     }
 
     /// Counts a loan, if a change of a block's state from `old` to `new` begins one. Called before
-    /// the change, so that a CPU that stops in between hides no loan.
+    /// the change, so that a CPU that stops in between hides no other CPU's loan.
     pub(super) fn count_loan(&self, old: BlockState, new: BlockState) {
         if new.is_lent() && !old.is_lent() {
             // Release: pairs with the acquire in `lent_blocks`.
@@ -127,14 +149,43 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Uncounts a loan, if a change of a block's state from `old` to `new` has ended one, after the
-    /// block is back in its sets. Called with the two exchanged, it undoes the count of a change
-    /// that failed.
-    pub(super) fn count_end_of_loan(&self, old: BlockState, new: BlockState) {
-        if old.is_lent() && !new.is_lent() {
+    /// Undoes the count of a loan, if a change that would have begun one has failed.
+    pub(super) fn uncount_loan(&self, old: BlockState, new: BlockState) {
+        if new.is_lent() && !old.is_lent() {
             // Release: as above.
             self.totals.lent.fetch_sub(1, Ordering::Release);
         }
+    }
+
+    /// Follows a change of a block's state from `old` to `new`, if it has begun or ended a loan. At
+    /// the end, the block is back in its sets.
+    #[inline]
+    pub(super) fn loan_changed(&self, block: usize, old: BlockState, new: BlockState) {
+        match (old.is_lent(), new.is_lent()) {
+            (false, true) => self.loan_begun(block),
+            (true, false) => self.loan_ended(block),
+            _ => {}
+        }
+    }
+
+    fn loan_begun(&self, block: usize) {
+        let line = block / NEIGHBOURS;
+        self.lent.insert(LENT, line);
+        if !self.state(block).is_lent() {
+            // The CPU that ended the loan may have cleared the bit before it was set here.
+            self.follow_loans(line);
+        }
+    }
+
+    fn loan_ended(&self, block: usize) {
+        // Release: pairs with the acquire in `lent_blocks`.
+        self.totals.lent.fetch_sub(1, Ordering::Release);
+        self.follow_loans(block / NEIGHBOURS);
+    }
+
+    fn follow_loans(&self, line: usize) {
+        let any = || self.lent_in(line).next().is_some();
+        self.lent.follow(LENT, line, any);
     }
 
     /// Takes single frames from the best block. If that would open a block that is free as a whole,

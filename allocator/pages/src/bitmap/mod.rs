@@ -105,8 +105,10 @@ use crate::{
     FRAMES_MOST, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, PlanError, Request,
 };
 use index::Index;
+use lend::NEIGHBOURS;
 pub(crate) use lend::{Borrower, Borrows, Loan};
 use totals::Total;
+use trees::Trees;
 use word::{WORD_FRAMES, WORD_ORDER};
 
 /// The most words that a block has.
@@ -143,6 +145,8 @@ pub struct Bitmap<'m> {
     states: &'m [AtomicU64],
     classes: &'m [AtomicU8],
     index: Index<'m>,
+    // The cache lines of states in which a block is on loan.
+    lent: Trees<'m>,
     isolation: Isolation,
     totals: Totals,
 }
@@ -169,7 +173,7 @@ struct Totals {
 /// much bad luck it goes on to the next step.
 const TRIES: usize = 64;
 
-/// How often a search calls all loans in. Each time costs a look at every page block.
+/// How often a search calls all loans in. Each time costs a look at eight page blocks for each loan.
 const CALL_INS: usize = 2;
 
 /// Whether a request that fell back on a page block of another mobility claimed it.
@@ -301,13 +305,11 @@ impl<'m> Bitmap<'m> {
                 most: Self::BLOCKS_MOST,
             });
         }
+        let groups = Self::groups_of(max_order, block_order);
         Ok(3 * (blocks << (block_order - WORD_ORDER))
             + blocks
-            + Index::words_for(
-                positions,
-                block_order,
-                Self::groups_of(max_order, block_order),
-            ))
+            + Index::words_for(positions, block_order, groups)
+            + Trees::words_for(blocks.div_ceil(NEIGHBOURS), 1))
     }
 
     /// Returns the number of classes that [`Bitmap::new`] needs for a span: a byte for each page
@@ -349,6 +351,8 @@ impl<'m> Bitmap<'m> {
         let (inner, rest) = rest.split_at(plane);
         let (memory, rest) = rest.split_at(plane);
         let (states, rest) = rest.split_at(blocks);
+        let (positions, groups) = (blocks + phase, Self::groups_of(max_order, block_order));
+        let (sets, lent) = rest.split_at(Index::words_for(positions, block_order, groups));
         Self {
             span,
             max_order,
@@ -360,12 +364,8 @@ impl<'m> Bitmap<'m> {
             memory,
             states,
             classes: classes.split_at(blocks).0,
-            index: Index::new(
-                blocks + phase,
-                block_order,
-                Self::groups_of(max_order, block_order),
-                rest,
-            ),
+            index: Index::new(positions, block_order, groups, sets),
+            lent: Trees::new(blocks.div_ceil(NEIGHBOURS), 1, lent),
             isolation: Isolation::new(base),
             totals: Totals {
                 free: Total::new(span.len()),

@@ -169,7 +169,7 @@ impl Bitmap<'_> {
             let old = self.state(block);
             let new = next(old);
             if self.replace(block, old, new) {
-                self.count_end_of_loan(old, new);
+                self.loan_changed(block, old, new);
                 return Some(new);
             }
         }
