@@ -92,11 +92,14 @@ impl Background {
     pub(crate) fn tell(&self) {
         // SeqCst: as in `call`.
         fence(Ordering::SeqCst);
-        // SeqCst: pairs with the swap in `run`. If it fails, the thread has been told already, or
-        // there is none.
-        let _ = self
-            .state
-            .compare_exchange(THERE, CALLED, Ordering::SeqCst, Ordering::Relaxed);
+        // Relaxed: behind the fence. Where the thread has been told already, or there is none, the
+        // state's cache line stays with all CPUs that read it.
+        if self.state.load(Ordering::Relaxed) == THERE {
+            // SeqCst: pairs with the swap in `run`. If it fails, the same is true by now.
+            let _ = self
+                .state
+                .compare_exchange(THERE, CALLED, Ordering::SeqCst, Ordering::Relaxed);
+        }
     }
 
     #[cold]
