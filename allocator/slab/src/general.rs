@@ -3,6 +3,7 @@
 use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
+use core::panic::Location;
 use core::ptr::NonNull;
 
 use crate::cache_info::CacheSpec;
@@ -153,6 +154,51 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         let handle = self.slabs.queues.handle(cache);
         // SAFETY: passed on.
         unsafe { self.slabs.give::<C>(cache, handle, memory) }
+    }
+
+    /// Allocates an object of one of these caches, by number, by the slow path. For callers with a
+    /// fast path of their own. These caches are never destroyed, so unlike
+    /// [`Slabs::alloc_slow`] it holds no lease, whose count would move from CPU to CPU.
+    ///
+    /// # Errors
+    /// [`SlabError`]. [`SlabError::Exhausted`] too if it is none of these caches.
+    pub fn alloc_slow(
+        &self,
+        cache: CacheId,
+        caller: &'static Location<'static>,
+    ) -> Result<NonNull<u8>, SlabError> {
+        if !self.serves(cache) {
+            return Err(SlabError::Exhausted);
+        }
+        if !self.slabs.backend.admits::<C>() {
+            return Err(SlabError::TaskOnly);
+        }
+        self.slabs.alloc_missed::<C>(cache, caller)
+    }
+
+    /// Takes an object back to one of these caches, by number, by the slow path, as
+    /// [`Slabs::free_slow`], but without a lease.
+    ///
+    /// # Safety
+    /// As [`Slabs::free_slow`].
+    ///
+    /// # Errors
+    /// [`FreeFault`]; nothing has changed. [`FreeFault::NotASlab`] too if it is none of these
+    /// caches.
+    pub unsafe fn free_slow(
+        &self,
+        cache: CacheId,
+        object: NonNull<u8>,
+        caller: &'static Location<'static>,
+    ) -> Result<(), FreeFault> {
+        if !self.serves(cache) {
+            return Err(FreeFault::NotASlab);
+        }
+        if !self.slabs.backend.admits::<C>() {
+            return Err(FreeFault::TaskOnly);
+        }
+        // SAFETY: passed on.
+        unsafe { self.slabs.free_missed::<C>(cache, object, caller) }
     }
 
     /// Returns the usable bytes of memory that was given for some layout; 0 if it was not.

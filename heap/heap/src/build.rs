@@ -33,14 +33,17 @@ use brickyard_arena::rows::{Cpus, ROW_SHIFT};
 use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
 use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
-use brickyard_slab::{PageSource, Parts, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
+use brickyard_slab::{
+    General, PageSource, Parts, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly,
+};
 
 use crate::gate::{Gate, Thread};
 use crate::large::LargeBlocks;
 use crate::span::{SPAN_BYTES, Span};
 use crate::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};
 
-pub(super) type HeapSlabs = Slabs<'static, Sheafed<'static, &'static Span, Cpus>>;
+type Design = Sheafed<'static, &'static Span, Cpus>;
+type HeapSlabs = Slabs<'static, Design>;
 
 /// The words of a row that are in use: two per cache.
 pub(super) const ROW_WORDS: usize = (SIZES.len() + FIRST_GENERAL as usize) * 2;
@@ -48,7 +51,8 @@ pub(super) const ROW_WORDS: usize = (SIZES.len() + FIRST_GENERAL as usize) * 2;
 /// All that a heap consists of, once it is built.
 pub(super) struct Heap {
     pub(super) span: &'static Span,
-    pub(super) slabs: HeapSlabs,
+    pub(super) slabs: &'static HeapSlabs,
+    pub(super) general: General<'static, 'static, Design, TaskOnly>,
     pub(super) cpus: Cpus,
     pub(super) background: Background,
 }
@@ -64,6 +68,7 @@ pub(super) enum Background {
 pub(super) struct Instance {
     state: AtomicU32,
     span: UnsafeCell<MaybeUninit<Span>>,
+    slabs: UnsafeCell<MaybeUninit<HeapSlabs>>,
     heap: UnsafeCell<MaybeUninit<Heap>>,
     pub(super) gate: Gate,
     pub(super) large: LargeBlocks,
@@ -84,6 +89,7 @@ unsafe impl Sync for Instance {}
 pub(super) static INSTANCE: Instance = Instance {
     state: AtomicU32::new(NEW),
     span: UnsafeCell::new(MaybeUninit::uninit()),
+    slabs: UnsafeCell::new(MaybeUninit::uninit()),
     heap: UnsafeCell::new(MaybeUninit::uninit()),
     gate: Gate::new(),
     large: LargeBlocks::new(),
@@ -200,6 +206,11 @@ fn build() -> Result<(), HeapError> {
         _ => Cpus::registered(),
     };
     let slabs = build_slabs(span, cpus, tables)?;
+    // SAFETY: `built-once`.
+    let slabs: &'static HeapSlabs = unsafe { (*INSTANCE.slabs.get()).write(slabs) };
+    let general = slabs.general::<TaskOnly>();
+    let general = general.expect("as many caches are planned as there are sizes");
+    assert_eq!(general.first(), FIRST_GENERAL, "they are the first caches");
     let background = match variable(c"BRICKYARD_BACKGROUND") {
         Some(b"0") => Background::Off,
         _ => Background::Wanted,
@@ -210,6 +221,7 @@ fn build() -> Result<(), HeapError> {
     let heap = Heap {
         span,
         slabs,
+        general,
         cpus,
         background,
     };
@@ -281,15 +293,8 @@ fn build_slabs(
         rows: Some(rows),
         tables: Some(tables),
     };
-    let slabs = HeapSlabs::in_parts(plan, span, cpus, parts)
-        .expect("the plan was asked for the bytes, and slabs can number a span's pages");
-    let first = slabs.general::<TaskOnly>().map(|general| general.first());
-    assert_eq!(
-        first,
-        Ok(FIRST_GENERAL),
-        "as many caches are planned as there are sizes"
-    );
-    Ok(slabs)
+    Ok(HeapSlabs::in_parts(plan, span, cpus, parts)
+        .expect("the plan was asked for the bytes, and slabs can number a span's pages"))
 }
 
 /// Reads what is to be checked. A text that makes no sense is reported, and nothing is checked.

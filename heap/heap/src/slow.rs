@@ -5,7 +5,6 @@ use core::panic::Location;
 use core::ptr::{NonNull, null_mut};
 
 use brickyard::Platform;
-use brickyard_slab::TaskOnly;
 use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
 use super::build::{Heap, INSTANCE, built, heap};
@@ -61,7 +60,7 @@ fn from(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
 
 fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
     if let Some(cache) = cache_of(layout) {
-        let object = heap.slabs.alloc_slow::<TaskOnly>(cache, caller());
+        let object = heap.general.alloc_slow(cache, caller());
         return Some((object.ok()?, Contents::Anything));
     }
     let (bytes, align) = (layout.size().max(1), layout.align());
@@ -147,7 +146,7 @@ unsafe fn take_back(memory: *mut u8, may: MayStart) {
     let cache = heap.slabs.pages().cache_of(memory);
     if cache >= FIRST_GENERAL {
         // SAFETY: passed on.
-        let freed = unsafe { heap.slabs.free_slow::<TaskOnly>(cache, memory, caller()) };
+        let freed = unsafe { heap.general.free_slow(cache, memory, caller()) };
         if freed.is_err() {
             life::complain("bad free: freed twice, or no object begins there", memory);
         }
