@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use brickyard::sync::{RawLock, TicketLock};
 use brickyard::{OneCpu, Order, Platform};
 use brickyard_slab::{
-    CacheError, CacheSpec, Checks, Everywhere, FreeFault, PageAsk, PageSource, Pinned, RawCache,
-    Remains, Sheafed, SlabDesign, SlabError, SlabPlan, Slabs, TaskOnly,
+    CacheError, CacheNumbers, CacheSpec, Checks, Everywhere, FreeFault, PageAsk, PageSource,
+    Pinned, RawCache, Remains, Sheafed, SlabDesign, SlabError, SlabPlan, Slabs, TaskOnly,
 };
 
 use crate::lasting;
@@ -401,6 +401,55 @@ fn what_was_freed_last_is_known_after_a_trim() {
     assert_eq!(again, Err(FreeFault::DoubleFree));
     give(&cache, &[kept]);
     cache.destroy().unwrap();
+}
+
+#[test]
+fn a_double_free_leaves_full_sheaves_where_they_are() {
+    let slabs = sheafed(SlabPlan::new(4, 1), OneCpu);
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    let objects: Vec<_> = (0..2 * 125 + 3).map(|_| cache.alloc().unwrap()).collect();
+    let [object, kept, last] = [objects[0], objects[1], objects[2]];
+    give(&cache, &[object]);
+    slabs.drain();
+    // Both sheaves of the CPU are full now.
+    give(&cache, &objects[3..]);
+    let before = cache.numbers();
+    assert_eq!(before.queued, 2 * 125);
+    // SAFETY: refused.
+    let again = unsafe { cache.free(object) };
+    assert_eq!(again, Err(FreeFault::DoubleFree));
+    let after = cache.numbers();
+    let state = |numbers: &CacheNumbers| (numbers.queued, numbers.stored, numbers.free_misses);
+    assert_eq!(state(&after), state(&before));
+    give(&cache, &[last]);
+    let exchanged = cache.numbers();
+    assert_eq!(exchanged.queued, 2 * 125 + 1);
+    assert_eq!(exchanged.stored, before.stored + 1);
+    give(&cache, &[kept]);
+    cache.destroy().unwrap();
+}
+
+#[test]
+fn general_sizes_are_served_by_number_without_a_lease() {
+    let slabs = sheafed(SlabPlan::new(60, 2), ByInterrupt);
+    let general = slabs.general::<TaskOnly>().unwrap();
+    let other = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    let (here, id) = (Location::caller(), general.first());
+    assert_eq!(
+        general.alloc_slow(other.id(), here),
+        Err(SlabError::Exhausted)
+    );
+    let interrupt = in_interrupt(|| general.alloc_slow(id, here));
+    assert_eq!(interrupt, Err(SlabError::TaskOnly));
+    let object = general.alloc_slow(id, here).unwrap();
+    // SAFETY: refused, but for the last, and then not used any more.
+    unsafe {
+        let wrong = general.free_slow(other.id(), object, here);
+        assert_eq!(wrong, Err(FreeFault::NotASlab));
+        let interrupt = in_interrupt(|| general.free_slow(id, object, here));
+        assert_eq!(interrupt, Err(FreeFault::TaskOnly));
+        general.free_slow(id, object, here).unwrap();
+    }
 }
 
 #[test]

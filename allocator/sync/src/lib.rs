@@ -8,7 +8,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `backend/` | atomic words, guarded words, the spin hint |
+//! | `backend/` | atomic words, guarded words, the spin hint, cache lines fetched in advance |
 //! | `lock.rs` | [`RawLock`], [`TicketLock`], [`TestAndSetLock`], [`OwnLine`], and [`Locked`], data with its lock |
 //! | `slot.rs` | [`Slot`]: how a CPU accesses its own slot, and whether other CPUs can |
 //! | `once.rs` | [`OnceSlot`]: a place for a value that is put in while other CPUs look |
@@ -29,7 +29,10 @@ mod once;
 mod place;
 mod slot;
 
-pub use backend::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, GuardedU32, GuardedU64, spin_hint};
+pub use backend::{
+    AtomicU8, AtomicU32, AtomicU64, AtomicUsize, GuardedU32, GuardedU64, prefetch,
+    prefetch_to_write, spin_hint,
+};
 pub use core::sync::atomic::Ordering;
 #[cfg(feature = "lock_api")]
 pub use lock::LockApi;

@@ -156,6 +156,14 @@ guarded!(
     GuardedU64, AtomicU64, u64
 );
 
+/// Does nothing: the machine executes one access after the other, so none can begin early.
+#[inline]
+pub fn prefetch(_address: usize) {}
+
+/// Does nothing, as [`prefetch`].
+#[inline]
+pub fn prefetch_to_write(_address: usize) {}
+
 /// Reports to the machine that the caller waits for another CPU.
 #[inline]
 pub fn spin_hint() {

@@ -16,7 +16,10 @@ mod place;
 mod slot;
 mod timed;
 
-pub use backend::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, GuardedU32, GuardedU64, spin_hint};
+pub use backend::{
+    AtomicU8, AtomicU32, AtomicU64, AtomicUsize, GuardedU32, GuardedU64, prefetch,
+    prefetch_to_write, spin_hint,
+};
 pub use core::sync::atomic::Ordering;
 #[cfg(feature = "lock_api")]
 pub use lock::LockApi;

@@ -1,6 +1,6 @@
 //! The barn: full and empty sheaves that wait for any CPU. All of it is behind the depot's lock.
 
-use brickyard_sync::{GuardedU32, GuardedU64};
+use brickyard_sync::{GuardedU32, GuardedU64, prefetch_to_write};
 
 use super::words::Sheaf;
 use crate::cache_info::CacheInfo;
@@ -16,12 +16,21 @@ const FEW: u32 = 4;
 const EMPTIES: u32 = 8;
 
 /// The state behind a depot's lock.
+///
+/// All that a CPU changes when it exchanges a sheaf is in the cache line of the lock, which lies
+/// before this. Where one CPU allocates and another frees, that line moves once for each sheaf, and
+/// no other line of the depot moves at all.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Depot {
-    full: List,
+    full: GuardedU64,
+    empty: GuardedU64,
+    fulls: GuardedU32,
+    empties: GuardedU32,
     /// Objects that the full sheaves hold less than they could.
     lacking: GuardedU64,
-    empty: List,
+    pub(super) exchanges: Exchanges,
+    // From here on only what is needed for slabs.
     /// Slabs of which no object was ever taken. Another CPU's frees served the caller that made
     /// them.
     pub(super) untouched: GuardedU32,
@@ -30,18 +39,23 @@ pub(super) struct Depot {
 }
 
 counts! {
-    /// Events so far.
-    Counts for CacheNumbers {
+    /// Events so far that need no slab. (Those in which a full sheaf was put into the barn are not
+    /// counted: there are as many as claims, and one for each full sheaf there.)
+    Exchanges for CacheNumbers {
         /// Allocations that a CPU could not serve.
         misses,
         /// Frees that a CPU had no room for.
         free_misses,
-        /// Objects freed on a CPU of another node.
-        remote_frees,
         /// Full sheaves taken from the barn.
         claims,
-        /// Full sheaves put into it.
-        stored,
+    }
+}
+
+counts! {
+    /// Other events so far.
+    Counts for CacheNumbers {
+        /// Objects freed on a CPU of another node.
+        remote_frees,
         /// Sheaves, or parts of them, put back into slabs.
         flushes,
         /// Objects put back into slabs.
@@ -56,13 +70,12 @@ counts! {
 }
 
 /// A list of sheaves, last in, first out: the warmest comes first.
-#[derive(Debug, Default)]
-struct List {
-    first: GuardedU64,
-    count: GuardedU32,
+struct List<'d> {
+    first: &'d GuardedU64,
+    count: &'d GuardedU32,
 }
 
-impl List {
+impl List<'_> {
     fn push(&self, sheaf: Sheaf) {
         sheaf.set_link(self.first.get() as usize);
         self.first.set(sheaf.address() as u64);
@@ -74,6 +87,9 @@ impl List {
         if first == 0 {
             return None;
         }
+        // Its first line will be written too. Otherwise it would come twice: once to be read below,
+        // and once more to be written.
+        prefetch_to_write(first);
         // SAFETY: `sheaf-in-one-place`: it was in this list, whose lock is held, and leaves it
         // here.
         let sheaf = unsafe { Sheaf::at(first) };
@@ -84,51 +100,71 @@ impl List {
 }
 
 impl Depot {
+    /// The bytes from the begin that an exchange of sheaves may change.
+    #[cfg(test)]
+    pub(super) const EXCHANGED: usize = core::mem::offset_of!(Self, untouched);
+
     /// Called when another cache gets this depot; the last one has given back all that it had.
     pub(super) fn begin(&self) {
         self.slabs.begin();
+        self.exchanges.begin();
         self.counts.begin();
     }
 
+    const fn full(&self) -> List<'_> {
+        List {
+            first: &self.full,
+            count: &self.fulls,
+        }
+    }
+
+    const fn empty(&self) -> List<'_> {
+        List {
+            first: &self.empty,
+            count: &self.empties,
+        }
+    }
+
     pub(super) fn take_full(&self) -> Option<Sheaf> {
-        let sheaf = self.full.pop()?;
-        self.counts.claims.add(1);
+        let sheaf = self.full().pop()?;
+        self.exchanges.claims.add(1);
         self.lacking.add((sheaf.room() as u64).wrapping_neg());
         Some(sheaf)
     }
 
     pub(super) fn put_full(&self, sheaf: Sheaf) {
-        self.counts.stored.add(1);
         self.lacking.add(sheaf.room() as u64);
-        self.full.push(sheaf);
+        self.full().push(sheaf);
     }
 
     /// Returns true if another full sheaf may be kept.
     pub(super) fn has_room(&self, info: &CacheInfo) -> bool {
         let load = (info.geometry.capacity * info.geometry.stride) as usize;
-        let limit = (LOAD / load) as u32;
-        self.full.count.get() < limit.max(FEW)
+        let fulls = self.fulls.get();
+        fulls < FEW || (fulls as usize + 1) * load <= LOAD
     }
 
     pub(super) fn take_empty(&self) -> Option<Sheaf> {
-        self.empty.pop()
+        self.empty().pop()
     }
 
     pub(super) fn put_empty(&self, sheaf: Sheaf) {
-        self.empty.push(sheaf);
+        self.empty().push(sheaf);
     }
 
     /// Takes an empty sheaf, if there are more than are kept.
     pub(super) fn surplus_empty(&self) -> Option<Sheaf> {
-        (self.empty.count.get() > EMPTIES)
-            .then(|| self.empty.pop())
+        (self.empties.get() > EMPTIES)
+            .then(|| self.empty().pop())
             .flatten()
     }
 
     pub(super) fn add_to(&self, info: &CacheInfo, numbers: &mut CacheNumbers) {
         self.slabs.add_to(numbers);
+        self.exchanges.add_to(numbers);
         self.counts.add_to(numbers);
-        let held = u64::from(self.full.count.get() * info.geometry.capacity);
+        numbers.stored += self.exchanges.claims.get() + u64::from(self.fulls.get());
+        let held = u64::from(self.fulls.get() * info.geometry.capacity);
         numbers.queued += held - self.lacking.get();
     }
 }

@@ -115,35 +115,51 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         }
     }
 
-    /// Returns an empty sheaf in exchange for a cold full one, if there is one.
+    /// Returns an empty sheaf: the spare if that is one, else another in exchange for it. `check`
+    /// runs under the lock of the node's depot, which is taken once for both. `Ok(None)`: no
+    /// memory.
+    ///
+    /// # Errors
+    /// What `check` says. The spare is back in the row then.
     pub(super) fn empty_sheaf<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
         info: &CacheInfo,
-        cold: Option<Sheaf>,
-    ) -> Option<Sheaf> {
-        let (empty, surplus) = {
+        node: usize,
+        mut spare: Option<Sheaf>,
+        check: impl FnOnce() -> Result<(), FreeFault>,
+    ) -> Result<Option<Sheaf>, FreeFault> {
+        let checked = {
             let _inside = backend.inside::<C>();
-            let depot = self.depot(backend, info.id, backend.node_here());
-            depot.counts.free_misses.add(1);
-            let surplus = match cold {
-                Some(cold) if depot.has_room(info) => {
-                    depot.put_full(cold);
-                    None
+            let depot = self.depot(backend, info.id, node);
+            let checked = check();
+            if checked.is_ok() && !spare.as_ref().is_some_and(Sheaf::is_empty) {
+                depot.exchanges.free_misses.add(1);
+                // Where there is no room, the spare is emptied below.
+                if spare.is_none() || depot.has_room(info) {
+                    if let Some(cold) = spare.take() {
+                        depot.put_full(cold);
+                    }
+                    spare = depot.take_empty();
                 }
-                cold => cold,
-            };
-            match surplus {
-                // It is emptied below and serves as the empty one.
-                Some(cold) => (None, Some(cold)),
-                None => (depot.take_empty(), None),
             }
+            checked
         };
-        if let Some(cold) = surplus {
-            self.empty_out::<C>(backend, info, &cold);
-            return Some(cold);
+        if let Err(fault) = checked {
+            if let Some(spare) = spare {
+                self.keep_as_spare::<C>(backend, info, spare);
+            }
+            return Err(fault);
         }
-        empty.or_else(|| self.new_sheaf(backend, info))
+        match spare {
+            Some(sheaf) => {
+                // Another CPU may have emptied it, and its frees come next.
+                sheaf.fetch_to_write(info.geometry.capacity as usize);
+                self.empty_out::<C>(backend, info, &sheaf);
+                Ok(Some(sheaf))
+            }
+            None => Ok(self.new_sheaf(backend, info)),
+        }
     }
 
     /// Puts an object of another node into a sheaf for such objects. They go into their slabs when
@@ -162,7 +178,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             Pushed::Full => self.check_out::<C>(backend, info, object)?,
         }
         let (cpu, top) = backend.local.read::<C>(&self.rows, column);
-        let fresh = self.empty_sheaf::<C>(backend, info, None);
+        let here = backend.node_here();
+        let fresh = self.empty_sheaf::<C>(backend, info, here, None, || Ok(()))?;
         let Some(fresh) = fresh else {
             return self.give_single::<C>(backend, info, object);
         };

@@ -236,6 +236,7 @@ where
         if info.is_checked() || info.id == BOOT_CACHE {
             return self.give_single::<C>(backend, info, object);
         }
+        self.fetch_depot(info.id, backend.node_here());
         // The slow path has time to check that it is an object at all.
         backend.find(info, object)?;
         let column = self.column(info.id, MAIN);
@@ -243,7 +244,8 @@ where
         if cpu >= self.rows.rows() {
             return self.give_single::<C>(backend, info, object);
         }
-        if self.nodes > 1 && backend.node_of(object) != backend.node_here() {
+        let node = backend.node_of(object);
+        if self.nodes > 1 && node != backend.node_here() {
             return self.put_away::<C>(backend, info, object);
         }
         let is_full = top % SHEAF_BYTES == SHEAF_BYTES - WORD_BYTES;
@@ -252,13 +254,12 @@ where
         match unsafe { backend.local.push::<C>(&self.rows, column, object) } {
             Pushed::Done => return Ok(()),
             Pushed::Twice => return Err(FreeFault::DoubleFree),
-            // What this CPU freed last may be in its slab by now: a trim takes the sheaf away.
-            Pushed::Full => self.check_out::<C>(backend, info, object)?,
+            Pushed::Full => {}
         }
-        let fresh = match self.take_spare::<C>(backend, info) {
-            Some(spare) if spare.is_empty() => Some(spare),
-            cold => self.empty_sheaf::<C>(backend, info, cold),
-        };
+        let spare = self.take_spare::<C>(backend, info);
+        // What this CPU freed last may be in its slab by now: a trim takes the sheaf away.
+        let check = || self.is_out(backend, info, object);
+        let fresh = self.empty_sheaf::<C>(backend, info, node, spare, check)?;
         let Some(fresh) = fresh else {
             return self.give_single::<C>(backend, info, object);
         };

@@ -81,8 +81,10 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         let empty = {
             let _inside = backend.inside::<C>();
             let depot = self.depot(backend, info.id, node);
-            depot.counts.misses.add(1);
+            depot.exchanges.misses.add(1);
             if let Some(full) = depot.take_full() {
+                // Another CPU may have filled it, and this one's allocations come next.
+                full.fetch(info.geometry.capacity as usize);
                 if let Some(empty) = empty {
                     depot.put_empty(empty);
                 }

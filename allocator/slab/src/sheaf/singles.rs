@@ -36,7 +36,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     ) -> Option<NonNull<u8>> {
         let one = |depot: &Depot| {
             let object = partial::take_one(depot, &backend.pages, info)?;
-            depot.counts.misses.add(1);
+            depot.exchanges.misses.add(1);
             Some(backend.pointer(object))
         };
         let at_hand = {
@@ -119,7 +119,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             let _inside = backend.inside::<C>();
             let depot = self.depot(backend, info.id, backend.node_of(object));
             let (head, index) = backend.find(info, object)?;
-            depot.counts.free_misses.add(1);
+            depot.exchanges.free_misses.add(1);
             partial::give_one(&depot, &backend.pages, info, head, index)?
         };
         if let Some(head) = empty {
@@ -138,6 +138,16 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     ) -> Result<(), FreeFault> {
         let _inside = backend.inside::<C>();
         let _depot = self.depot(backend, info.id, backend.node_of(object));
+        self.is_out(backend, info, object)
+    }
+
+    /// As [`Sheafed::check_out`], for holders of the lock of the object's node.
+    pub(super) fn is_out(
+        &self,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
+        object: NonNull<u8>,
+    ) -> Result<(), FreeFault> {
         let (head, index) = backend.find(info, object)?;
         if partial::is_free(&backend.pages, head, index) {
             return Err(FreeFault::DoubleFree);

@@ -1,8 +1,9 @@
 //! The state of the design: a row of words per CPU, and a depot per cache and node.
 
 use core::marker::PhantomData;
+use core::ptr::from_ref;
 
-use brickyard_sync::{AtomicUsize, Held, Locked, RawLock, TicketLock};
+use brickyard_sync::{AtomicUsize, Held, Locked, RawLock, TicketLock, prefetch_to_write};
 
 use super::depot::Depot;
 use crate::backend::Backend;
@@ -52,6 +53,13 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         which * self.numbers + usize::from(cache)
     }
 
+    /// Fetches the cache line of a depot that will be locked soon.
+    #[inline]
+    pub(super) fn fetch_depot(&self, cache: CacheId, node: usize) {
+        let index = usize::from(cache) * self.nodes + node;
+        prefetch_to_write(from_ref(&self.depots[index]).addr());
+    }
+
     #[inline]
     pub(super) fn depot(
         &self,
@@ -70,3 +78,17 @@ const _: () = {
     const fn is_sync<T: Sync>() {}
     is_sync::<Sheafed<'static, *const u8, *const u8>>();
 };
+
+#[cfg(test)]
+mod tests {
+    use core::ptr::from_ref;
+
+    use super::*;
+
+    #[test]
+    fn an_exchange_of_sheaves_changes_one_cache_line() {
+        let depot = Guarded::<TicketLock>(Locked::new(Depot::default()));
+        let lock_first = from_ref(depot.0.unlocked()).addr() - from_ref(&depot).addr();
+        assert!(lock_first + Depot::EXCHANGED <= 64, "{lock_first}");
+    }
+}

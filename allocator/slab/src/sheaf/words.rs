@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use brickyard_sync::{AtomicUsize, Ordering};
+use brickyard_sync::{AtomicUsize, Ordering, prefetch, prefetch_to_write};
 
 use crate::layout::{SHEAF_BYTES, SHEAF_WORDS, WORD_BYTES};
 use crate::rows::word_at;
@@ -26,6 +26,9 @@ pub fn closed() -> usize {
 pub(super) struct Sheaf {
     address: usize,
 }
+
+/// The bytes of a cache line, as far as fetching one in advance is concerned.
+const LINE: usize = 64;
 
 /// The word that holds the link.
 const LINK: usize = 0;
@@ -141,6 +144,26 @@ impl Sheaf {
     pub(super) fn room(&self) -> usize {
         let last = self.address + SHEAF_BYTES - WORD_BYTES;
         (last - self.top()) / WORD_BYTES
+    }
+
+    /// Fetches all entries, the last ones first, which are needed first. A sheaf that another CPU
+    /// has written is in that CPU's cache. So its lines come all at once, instead of each when its
+    /// first entry is wanted.
+    pub(super) fn fetch(&self, capacity: usize) {
+        self.lines(capacity).for_each(prefetch);
+    }
+
+    /// As [`Sheaf::fetch`], for entries that will be written, the first ones first.
+    pub(super) fn fetch_to_write(&self, capacity: usize) {
+        self.lines(capacity).rev().for_each(prefetch_to_write);
+    }
+
+    /// Returns the addresses of the cache lines of its entries, the last ones first.
+    fn lines(&self, capacity: usize) -> impl DoubleEndedIterator<Item = usize> {
+        let from = sentinel(capacity) / LINE;
+        let address = self.address;
+        let lines = from..SHEAF_BYTES / LINE;
+        lines.rev().map(move |line| address + line * LINE)
     }
 
     pub(super) fn link(&self) -> usize {

@@ -1,5 +1,11 @@
 //! The words of the real machine: `core`'s atomics, and guarded words that cost as little as a
 //! plain access.
+//!
+//! Invariant `prefetch-is-a-hint`: an instruction that fetches a cache line in advance has no
+//! effect that a program could tell, whatever the address.
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use core::arch::asm;
 
 pub use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 
@@ -54,6 +60,56 @@ guarded!(
     /// A 64-bit word that a lock makes private to the code that accesses it.
     GuardedU64, AtomicU64, u64
 );
+
+/// Fetches the cache line of an address in advance, for reads. A hint, which does nothing on CPUs
+/// that it was not written for. Any address may be given.
+#[inline(always)]
+pub fn prefetch(address: usize) {
+    // SAFETY: `prefetch-is-a-hint`: on both CPUs the instruction changes no register and no memory,
+    // and faults on no address.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        asm!(
+            "prefetcht0 byte ptr [{}]",
+            in(reg) address,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    // SAFETY: `prefetch-is-a-hint`.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        asm!(
+            "prfm pldl1keep, [{}]",
+            in(reg) address,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    let _ = address;
+}
+
+/// As [`prefetch`], for writes: other CPUs lose their copies of the line.
+#[inline(always)]
+pub fn prefetch_to_write(address: usize) {
+    // SAFETY: `prefetch-is-a-hint`. CPUs too old to know the instruction execute it as `nop`.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        asm!(
+            "prefetchw byte ptr [{}]",
+            in(reg) address,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    // SAFETY: `prefetch-is-a-hint`.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        asm!(
+            "prfm pstl1keep, [{}]",
+            in(reg) address,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    let _ = address;
+}
 
 /// Tells the CPU that the caller waits for another CPU.
 #[inline(always)]

@@ -193,6 +193,12 @@ macro_rules! guarded {
 guarded!(GuardedU32, u32);
 guarded!(GuardedU64, u64);
 
+/// Does nothing: no cache is modelled.
+pub fn prefetch(_address: usize) {}
+
+/// Does nothing: no cache is modelled.
+pub fn prefetch_to_write(_address: usize) {}
+
 /// Lets another modelled thread run, since a spinning thread makes no progress by itself.
 pub fn spin_hint() {
     if !unwinding() {
