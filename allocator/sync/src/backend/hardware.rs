@@ -4,7 +4,7 @@
 //! Invariant `prefetch-is-a-hint`: an instruction that fetches a cache line in advance has no
 //! effect that a program could tell, whatever the address.
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 use core::arch::asm;
 
 pub use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
@@ -62,12 +62,12 @@ guarded!(
 );
 
 /// Fetches the cache line of an address in advance, for reads. A hint, which does nothing on CPUs
-/// that it was not written for. Any address may be given.
+/// that it was not written for, and under Miri. Any address may be given.
 #[inline(always)]
 pub fn prefetch(address: usize) {
     // SAFETY: `prefetch-is-a-hint`: on both CPUs the instruction changes no register and no memory,
     // and faults on no address.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     unsafe {
         asm!(
             "prefetcht0 byte ptr [{}]",
@@ -76,7 +76,7 @@ pub fn prefetch(address: usize) {
         );
     }
     // SAFETY: `prefetch-is-a-hint`.
-    #[cfg(target_arch = "aarch64")]
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
     unsafe {
         asm!(
             "prfm pldl1keep, [{}]",
@@ -91,7 +91,7 @@ pub fn prefetch(address: usize) {
 #[inline(always)]
 pub fn prefetch_to_write(address: usize) {
     // SAFETY: `prefetch-is-a-hint`. CPUs too old to know the instruction execute it as `nop`.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     unsafe {
         asm!(
             "prefetchw byte ptr [{}]",
@@ -100,7 +100,7 @@ pub fn prefetch_to_write(address: usize) {
         );
     }
     // SAFETY: `prefetch-is-a-hint`.
-    #[cfg(target_arch = "aarch64")]
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
     unsafe {
         asm!(
             "prfm pstl1keep, [{}]",
