@@ -277,7 +277,7 @@ fn an_interrupted_replay_says_so_and_keeps_what_was_done() {
         "--jobs",
         "1",
     ];
-    let mut child = command(&[&run[..], &["--format", "json"]].concat())
+    let child = command(&[&run[..], &["--format", "json"]].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -286,20 +286,9 @@ fn an_interrupted_replay_says_so_and_keeps_what_was_done() {
     let id = child.id().to_string();
     let killed = Command::new("kill").args(["-INT", &id]).status();
     assert!(killed.unwrap().success());
-    let (mut out, mut error) = (String::new(), String::new());
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut out)
-        .unwrap();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut error)
-        .unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1), "{error}");
+    let output = child.wait_with_output().unwrap();
+    let (out, error) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("interrupted"), "{error}");
     if !out.is_empty() {
         let json: Value = serde_json::from_str(&out).unwrap();
