@@ -98,10 +98,10 @@ fn a_pair_in_a_block_that_is_being_lent_is_found() {
     };
     explore::<Stashed>("loans: a pair freed, a pair wanted", 2, PAIR, |world| {
         world.take_at(8, 1).unwrap();
+        // Nothing else is left to be lent, or to be had.
+        world.take(6).expect("the other block is free");
         let pair = || {
             in_interrupt(|| {
-                // Nothing else is left to be lent, or to be had.
-                world.take(6).expect("the other block is free");
                 world.give_at(8, 1);
                 world.take(1)
             })
