@@ -18,8 +18,8 @@
 use brickyard_sync::Ordering;
 
 use super::index::{End, Index, Set};
+use super::search::Wanted;
 use super::state::BlockState;
-use super::take::Wanted;
 use super::{Attempt, Bitmap, Luck};
 use crate::MigrateType;
 

@@ -91,6 +91,7 @@ mod lend;
 mod look;
 mod ranges;
 mod runs;
+mod search;
 mod state;
 mod take;
 mod totals;

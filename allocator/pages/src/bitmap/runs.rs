@@ -3,7 +3,7 @@
 
 use brickyard_sync::Ordering;
 
-use super::take::Wanted;
+use super::search::Wanted;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
 use super::{Attempt, Bitmap, Borrower, MOST_WORDS};
 use crate::{MigrateType, Order, Request};

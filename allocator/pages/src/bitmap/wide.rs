@@ -9,8 +9,8 @@
 use brickyard_sync::Ordering;
 
 use super::index::{End, Index};
+use super::search::Wanted;
 use super::state::{BlockState, Mode};
-use super::take::Wanted;
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order, Request};
 

@@ -1,0 +1,324 @@
+//! Which block serves a request: the sets are tried in order, best first, and then the blocks
+//! themselves. Also what can be said of a request without taking anything.
+
+use super::index::{End, GRADES, Index, Set};
+use super::state::Mode;
+use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
+use crate::{Frame, MigrateType, Mobility, Order, Request};
+
+/// What is wanted of a block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) kind: MigrateType,
+    /// If set, every frame must lie below this position.
+    pub(super) limit: Option<usize>,
+}
+
+impl Bitmap<'_> {
+    /// Returns the request's limit, if it cuts into the span.
+    pub(super) fn limit_of(&self, request: &Request) -> Option<Frame> {
+        request.limit.filter(|&limit| limit < self.span.end)
+    }
+
+    pub(super) fn wanted(&self, request: &Request) -> Wanted {
+        let limit = self.limit_of(request);
+        Wanted {
+            kind: request.mobility.into(),
+            limit: limit.map(|limit| limit.number().saturating_sub(self.base)),
+        }
+    }
+
+    /// Tries blocks, best first, until one serves. Returns `None` if none does, or if other CPUs
+    /// were faster in each of [`TRIES`] passes. Also returns `None` if more is wanted, but something
+    /// was got, and the search would go on to other mobilities.
+    pub(super) fn take_best<T>(
+        &self,
+        order: u8,
+        wanted: Wanted,
+        mut attempt: impl FnMut(usize) -> Attempt<T>,
+    ) -> Option<T> {
+        let mut call_ins = CALL_INS;
+        for _ in 0..TRIES {
+            if self.totals.free.is_nothing() {
+                return None;
+            }
+            let mut luck = Luck::default();
+            for set in self.own_sets(order, wanted.kind) {
+                if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut luck) {
+                    return Some(got);
+                }
+            }
+            if luck.more {
+                return None;
+            }
+            if call_ins > 0 && self.call_in_loans() {
+                call_ins -= 1;
+                continue;
+            }
+            luck.content = true;
+            for set in self.foreign_sets(order, wanted.kind) {
+                if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut luck) {
+                    return Some(got);
+                }
+                if luck.more {
+                    return None;
+                }
+            }
+            if !luck.lost {
+                break;
+            }
+        }
+        self.try_any(order, wanted, attempt)
+    }
+
+    /// Returns the sets whose blocks may serve without harm, best first. These are the sets of the
+    /// mobility, by fullness or by the smallest run that suffices; then blocks that are free as a
+    /// whole.
+    fn own_sets(&self, order: u8, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
+        let steps = self.steps(order);
+        (0..=steps).map(move |step| match step == steps {
+            true => Index::WHOLE,
+            false => self.step(order, kind, step),
+        })
+    }
+
+    /// Returns the sets for single frames of a mobility, the fullest blocks first.
+    pub(super) fn graded_sets(&self, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
+        (0..GRADES).map(move |grade| self.index.of_grade(kind, grade))
+    }
+
+    /// Returns the sets of other mobilities. There, a request that cannot be moved looks for the
+    /// emptiest block, to claim it and so stay among its own kind. A movable request does no harm
+    /// anywhere, and takes from the fullest.
+    fn foreign_sets(&self, order: u8, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
+        let others = match kind {
+            MigrateType::Movable => [MigrateType::Reclaimable, MigrateType::Unmovable],
+            MigrateType::Reclaimable => [MigrateType::Unmovable, MigrateType::Movable],
+            _ => [MigrateType::Reclaimable, MigrateType::Movable],
+        };
+        let steps = self.steps(order);
+        (0..2 * steps).map(move |i| {
+            let step = match kind {
+                MigrateType::Movable => i / 2,
+                _ => steps - 1 - i / 2,
+            };
+            self.step(order, others[i % 2], step)
+        })
+    }
+
+    /// Returns how many sets of one mobility may serve.
+    fn steps(&self, order: u8) -> usize {
+        if order == 0 {
+            GRADES
+        } else {
+            usize::from(self.block_order - order)
+        }
+    }
+
+    fn step(&self, order: u8, kind: MigrateType, step: usize) -> Set {
+        match order {
+            0 => self.index.of_grade(kind, step),
+            _ => self.index.of_run(kind, order + step as u8),
+        }
+    }
+
+    /// Returns the end from which blocks are searched for a request. Below a limit, it is the low
+    /// one.
+    pub(super) const fn end_for(wanted: Wanted) -> End {
+        match wanted.kind {
+            MigrateType::Movable if wanted.limit.is_none() => End::High,
+            _ => End::Low,
+        }
+    }
+
+    /// Tries the blocks of one set.
+    #[inline]
+    pub(super) fn try_set<T>(
+        &self,
+        set: Set,
+        wanted: Wanted,
+        attempt: &mut impl FnMut(usize) -> Attempt<T>,
+        luck: &mut Luck,
+    ) -> Option<T> {
+        match self.index.is_empty(set) {
+            true => None,
+            false => self.search_set(set, wanted, attempt, luck),
+        }
+    }
+
+    /// As [`Bitmap::try_set`], if the set is not empty.
+    #[inline(never)]
+    fn search_set<T>(
+        &self,
+        set: Set,
+        wanted: Wanted,
+        attempt: &mut impl FnMut(usize) -> Attempt<T>,
+        luck: &mut Luck,
+    ) -> Option<T> {
+        let end = Self::end_for(wanted);
+        let last = self.states.len() + self.phase - 1;
+        let mut from = match end {
+            End::Low => self.phase,
+            End::High => last,
+        };
+        while let Some(position) = self.index.find(set, from, end) {
+            let block = position - self.phase;
+            if wanted
+                .limit
+                .is_some_and(|limit| block << self.block_order >= limit)
+            {
+                return None;
+            }
+            match attempt(block) {
+                Attempt::Got(got) => return Some(got),
+                Attempt::More => {
+                    luck.more = true;
+                    if luck.content {
+                        return None;
+                    }
+                }
+                Attempt::Lost => luck.lost = true,
+                Attempt::Nothing if !self.belongs(set, block) => self.take_out_of(set, block),
+                Attempt::Nothing => self.correct_run(block),
+            }
+            from = match end {
+                End::Low if position < last => position + 1,
+                End::High if position > self.phase => position - 1,
+                _ => return None,
+            };
+        }
+        None
+    }
+
+    /// Corrects the largest run in a block's state. The block lacks the run that its state names,
+    /// or lacks it where it is wanted, since a free looked at bits that were already promised.
+    fn correct_run(&self, block: usize) {
+        self.change(block, |state| {
+            let known = state.is_open() && (1..self.block_frames()).contains(&state.count());
+            let run = self.largest_run(block, |word| self.free_bits(word));
+            (known && run != state.run()).then(|| state.with_free(state.count(), run))
+        });
+    }
+
+    /// Tries the blocks themselves instead of the sets. For a single frame, if the total says that
+    /// there is one, it tries all blocks. It also tries all while something is isolated, since
+    /// partly isolated blocks are in no set. Otherwise it tries those that are already on loan
+    /// again.
+    fn try_any<T>(
+        &self,
+        order: u8,
+        wanted: Wanted,
+        mut attempt: impl FnMut(usize) -> Attempt<T>,
+    ) -> Option<T> {
+        let mut taken = |block| match attempt(block) {
+            Attempt::Got(got) => Some(got),
+            Attempt::More | Attempt::Lost | Attempt::Nothing => None,
+        };
+        let mut below = self.blocks_below(wanted);
+        if order == 0 || self.isolation.any() {
+            below.find_map(taken)
+        } else {
+            let mut lent = self.lent_blocks().filter(|block| below.contains(block));
+            lent.find_map(&mut taken)
+        }
+    }
+
+    /// Returns the blocks in which the request may be served, as far as its limit tells.
+    fn blocks_below(&self, wanted: Wanted) -> core::ops::Range<usize> {
+        let limit = wanted.limit.unwrap_or(usize::MAX);
+        0..limit.div_ceil(self.block_frames()).min(self.states.len())
+    }
+
+    // ---- without taking ----
+
+    /// Returns true if a request that found nothing may be refused; false if frames that it may
+    /// have could be in transit.
+    pub fn may_refuse(&self, request: &Request) -> bool {
+        if request.order > Order::ZERO {
+            return true;
+        }
+        if self.totals.free.is_nothing() {
+            return true;
+        }
+        if self.limit_of(request).is_none() && !self.isolation.any() {
+            return false;
+        }
+        // The total also counts frames that this request may not have. So every block that might
+        // serve it is checked. If one has changed meanwhile, another CPU may have freed a frame
+        // behind this look after taking one ahead of it.
+        let wanted = self.wanted(request);
+        let before = self.states_below(wanted);
+        let something = self.blocks_below(wanted).any(|block| {
+            let first = self.first_word(block);
+            let mut words = first..first + self.block_words();
+            let state = self.state(block);
+            match state.mode() {
+                Mode::Huge => false,
+                Mode::Free | Mode::Changing => words.any(|word| self.eligible(word, wanted) != 0),
+                Mode::Open => words.any(|word| self.visible(word, state, wanted) != 0),
+            }
+        });
+        !something && self.states_below(wanted) == before
+    }
+
+    /// Returns the states of all blocks that may serve the request, folded into one number. The
+    /// number differs once any of them has changed, since each change advances a state's version;
+    /// only a collision of 64 bits could hide that.
+    fn states_below(&self, wanted: Wanted) -> u64 {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let states = self.blocks_below(wanted).map(|block| self.state(block));
+        states.fold(0, |sum, state| {
+            (sum ^ state.to_bits()).wrapping_mul(ODD).rotate_left(23)
+        })
+    }
+
+    /// Returns true if a set has a page block for the request, up to the order of page blocks. Looks
+    /// at the roots of the sets only.
+    pub(crate) fn may_have(&self, request: &Request) -> bool {
+        let order = request.order.get();
+        if order >= self.block_order {
+            return order == self.block_order && !self.index.is_empty(Index::WHOLE);
+        }
+        let kind = request.mobility.into();
+        let mut sets = self
+            .own_sets(order, kind)
+            .chain(self.foreign_sets(order, kind));
+        sets.any(|set| !self.index.is_empty(set))
+    }
+
+    /// Returns true if a free block of this order can serve the request, of whatever mobility.
+    pub fn can_serve(&self, request: &Request) -> bool {
+        if request.order > self.max_order {
+            return false;
+        }
+        let wanted = self.wanted(request);
+        if request.order.get() >= self.block_order {
+            return self.find_blocks(request.order.get(), wanted).is_some();
+        }
+        let order = request.order.get();
+        let look = |block: usize| {
+            let state = self.state(block);
+            let whole = state.mode() == Mode::Free;
+            let below = wanted.limit.unwrap_or(usize::MAX);
+            let fits = whole && (block << self.block_order) + request.order.frames() <= below;
+            let open = state.is_open() && state.count() >= request.order.frames();
+            if fits || open && self.find_run(block, state, order, wanted).is_some() {
+                Attempt::Got(())
+            } else {
+                Attempt::Nothing
+            }
+        };
+        let mut luck = Luck::default();
+        let own = self.own_sets(order, wanted.kind);
+        let mut sets = own.chain(self.foreign_sets(order, wanted.kind));
+        sets.any(|set| {
+            self.try_set(set, wanted, &mut { look }, &mut luck)
+                .is_some()
+        }) || self
+            .lent_blocks()
+            .any(|block| look(block) != Attempt::Nothing)
+    }
+
+    /// All mobilities that have sets.
+    pub(super) const KINDS: [Mobility; 3] = Mobility::ALL;
+}
