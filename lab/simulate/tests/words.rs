@@ -1,7 +1,9 @@
-//! How many words the bitmap store reads to find a group of page blocks: the machine counts every
-//! access to a shared word. A bound that is stated holds for small and for large memory.
+//! How many words the bitmap store reads to find a group of page blocks, and a node before it refuses
+//! a request: the machine counts every access to a shared word. A bound that is stated holds for small and for large memory.
 
 use brickyard::bitmap::Bitmap;
+use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::pressure::{Migrate, Migration, Need, Reclaim};
 use brickyard::sync::Exclusive;
 use brickyard::sync::{AtomicU8, AtomicU64};
 use brickyard::{
@@ -142,5 +144,57 @@ fn loans_are_called_in_without_a_look_at_every_page_block() {
         let (found, words) = accesses(|| zone.alloc_uncached(&pair));
         assert_eq!(found, None);
         assert!(words <= MISS, "{gib} GiB, no loans: {words}");
+    }
+}
+
+/// Hooks that free and move nothing, but do not say so in advance.
+struct Idle;
+
+impl Reclaim for Idle {
+    fn reclaim(&self, _need: &Need) -> usize {
+        0
+    }
+}
+
+impl Migrate for Idle {
+    const MOVES: bool = false;
+
+    fn migrate(&self, _from: Frame, _order: Order, _to: Frame) -> Migration {
+        Migration::Unknown
+    }
+}
+
+/// What a request of order 3 reads before it is refused, in a zone of any size: the roots of all
+/// sets, for each mark and after the caches were drained; what they hold; and the parts of counts.
+const REFUSED: u64 = 420;
+
+#[test]
+fn a_request_that_must_fail_is_tried_again_only_if_somebody_may_have_freed_something() {
+    for gib in [1, 8] {
+        let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, gib * GIB), 1);
+        let bytes = Zone::<OneCpu, Exclusive>::bytes(&plan);
+        let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
+        let zones = [Zone::<OneCpu, Exclusive>::new(&plan, OneCpu, &mut memory).unwrap()];
+        zones[0].add(plan.span).unwrap();
+        let node = [Node::new(0, &zones)];
+        let nodes = Nodes::new(&node);
+        let mut all = vec![Frame::new(0); gib * GIB];
+        let single = request(0, Mobility::Movable);
+        assert_eq!(nodes.alloc_bulk(0, &single, &mut all), Ok(all.len()));
+        // Every other frame is free.
+        all.sort_unstable();
+        for pair in all.chunks(2) {
+            nodes.free(pair[0], Order::ZERO).unwrap();
+        }
+        nodes.drain();
+        let eight = request(3, Mobility::Movable);
+        let (refused, words) = accesses(|| nodes.alloc(0, &eight).is_err());
+        assert!(refused && words <= REFUSED, "{gib} GiB: {words}");
+        let hooked = Nodes::with_hooks(&node, Idle, SlowPath::MODERN);
+        let (refused, twice) = accesses(|| hooked.alloc(0, &eight).is_err());
+        assert!(
+            refused && twice > words * 3 / 2,
+            "{gib} GiB: {words}, {twice}"
+        );
     }
 }

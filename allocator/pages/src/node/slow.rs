@@ -115,7 +115,7 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
         need: &Need,
         patience: &Patience,
     ) -> Option<Frame> {
-        if request.context != Context::MaySleep {
+        if request.context != Context::MaySleep || !(H::RECLAIMS || H::MOVES) {
             return None;
         }
         // Above Linux's costly order, a quarter of the tries.

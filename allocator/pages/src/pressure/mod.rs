@@ -60,6 +60,10 @@ pub enum Eviction {
 
 /// Takes pages away from their users.
 pub trait Reclaim {
+    /// Whether the hook ever frees anything. If it does not, and [moves](Migrate::MOVES) nothing
+    /// either, a request that has found nothing is not tried again.
+    const RECLAIMS: bool = true;
+
     /// Frees at least `need.frames` frames if it can, oldest first, through the allocator's own
     /// free. Returns the number freed; 0 ends the attempt.
     fn reclaim(&self, need: &Need) -> usize;
@@ -132,6 +136,8 @@ pub trait Migrate {
 pub struct NoHooks;
 
 impl Reclaim for NoHooks {
+    const RECLAIMS: bool = false;
+
     fn reclaim(&self, _need: &Need) -> usize {
         0
     }
@@ -146,6 +152,8 @@ impl Migrate for NoHooks {
 }
 
 impl<H: Reclaim> Reclaim for &H {
+    const RECLAIMS: bool = H::RECLAIMS;
+
     fn reclaim(&self, need: &Need) -> usize {
         (**self).reclaim(need)
     }
