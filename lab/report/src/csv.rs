@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use ::csv::Writer;
+use ::csv::{Writer, WriterBuilder};
 
 use crate::{Results, Row, StepCell, Steps};
 
@@ -34,7 +34,7 @@ const STEP_COLUMNS: [&str; 6] = [
 /// Those of `out`.
 pub fn write_csv(results: &Results, mut out: impl Write) -> io::Result<()> {
     write_comments(results, &mut out)?;
-    let mut writer = Writer::from_writer(out);
+    let mut writer = writer(out);
     writer.write_record(COLUMNS)?;
     for row in results.rows() {
         writer.write_record(fields(row))?;
@@ -52,7 +52,7 @@ pub fn write_csv(results: &Results, mut out: impl Write) -> io::Result<()> {
 pub fn write_steps_csv(results: &Results, mut out: impl Write) -> io::Result<()> {
     write_comments(results, &mut out)?;
     let steps = Steps::new(results);
-    let mut writer = Writer::from_writer(out);
+    let mut writer = writer(out);
     writer.write_record(COLUMNS.iter().chain(&STEP_COLUMNS))?;
     for row in results.rows() {
         let (before, cell) = steps.of_row(row);
@@ -62,6 +62,12 @@ pub fn write_steps_csv(results: &Results, mut out: impl Write) -> io::Result<()>
     writer.flush()
 }
 
+/// Makes the writer of the rows. A field with a `#` in it is quoted: readers that skip comments would
+/// skip the rest of the line, or the whole of it.
+fn writer<W: Write>(out: W) -> Writer<W> {
+    WriterBuilder::new().comment(Some(b'#')).from_writer(out)
+}
+
 /// Writes what is to be known of the figures.
 fn write_comments(results: &Results, out: &mut impl Write) -> io::Result<()> {
     let interrupted = results
@@ -69,7 +75,8 @@ fn write_comments(results: &Results, out: &mut impl Write) -> io::Result<()> {
         .then_some("interrupted: the figures are of what was done until then");
     let lines = results.about().iter().chain(results.notes());
     for text in lines.map(String::as_str).chain(interrupted) {
-        for line in text.lines() {
+        // Some readers end a line at any of the two.
+        for line in text.split(['\r', '\n']).filter(|line| !line.is_empty()) {
             writeln!(out, "# {line}")?;
         }
     }
