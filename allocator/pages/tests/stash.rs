@@ -21,7 +21,7 @@ use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{ContiguousRequest, Migrate, Migration, NoHooks, alloc_contiguous};
 use brickyard::stash::StashSizes;
 use brickyard::sync::{Exclusive, Shared, SlotAccess};
-use brickyard::watermark::Marks;
+use brickyard::watermark::{Mark, Marks};
 use brickyard::{
     AllocError, AnyZone, BulkFreeError, Context, Frame, FrameRange, FreeError, Mobility, Order,
     Request, ZoneKind, ZonePlan,

@@ -2,7 +2,7 @@
 
 use brickyard_sync::SlotAccess;
 
-use super::cpu::{CpuStash, HUGE, SMALL, place_of};
+use super::cpu::{CpuStash, HUGE, SMALL, SMALL_ORDERS, place_of};
 use super::stack::Stack;
 use super::{Backing, Stash};
 use crate::bitmap::Bitmap;
@@ -14,7 +14,9 @@ const FETCH_MOST: usize = 320;
 impl<A: SlotAccess> Stash<'_, A> {
     /// Returns the most frames that leave the store at a time.
     pub(crate) fn most_fetched(&self, store: &Bitmap<'_>) -> usize {
-        let blocks = (self.sizes.huge / 2).max(1) * store.page_block_order().frames();
+        // Of small orders at most 128 frames come at a time.
+        const { assert!(SMALL << SMALL_ORDERS <= FETCH_MOST) };
+        let blocks = self.sizes.huge * store.page_block_order().frames();
         blocks.max(FETCH_MOST)
     }
 

@@ -85,7 +85,6 @@ fn a_page_block_with_a_limit_or_in_an_interrupt_comes_from_the_store() {
 /// Only the first zone of a request hands out what is cached whatever its mark.
 #[test]
 fn what_is_cached_below_a_mark_is_for_the_first_zone_only() {
-    use brickyard::watermark::Mark;
     let zone: Own = zone(16 * 512);
     for order in [0, 9] {
         let wanted = request(order, Mobility::Movable);

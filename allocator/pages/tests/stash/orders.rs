@@ -336,3 +336,30 @@ fn each_frame_of_a_batch_goes_to_the_array_of_its_mobility() {
     }
     sound(&zone);
 }
+
+/// A quick count of the free frames, somewhat too low, is only good enough where it is more than
+/// all that may be fetched.
+#[test]
+fn page_blocks_are_fetched_down_to_the_watermark_exactly() {
+    for frames in [1 << 14, 1 << 18] {
+        for blocks in 1..frames / 512 {
+            let zone: Own = sized(frames, StashSizes::LARGEST);
+            let low = frames - blocks * 512;
+            let marks = Marks {
+                min: low,
+                low,
+                high: low,
+            };
+            zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
+            let first = zone
+                .alloc_above(&request(9, Mobility::Movable), Mark::Low)
+                .unwrap();
+            assert_eq!(
+                zone.cached_frames(),
+                (blocks.min(8) - 1) * 512,
+                "{blocks} of {frames}"
+            );
+            free(&zone, first, 9);
+        }
+    }
+}
