@@ -12,7 +12,7 @@ use brickyard_experiments::filming::{Camera, film};
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, SampleKind, counted};
-use brickyard_trace::{Trace, What, file};
+use brickyard_trace::{Event, Trace, What, file};
 use brickyard_workload::outcome::{Mixer, OfOrder, Sample};
 use brickyard_workload::{
     Machine, Options, Outcome, Rules, Script, Start, Swap, replay as replayed,
@@ -69,15 +69,19 @@ pub(crate) struct Replay {
     output: SheetOutput,
 }
 
-/// Removes the requests above an order. The frees of what they took are dropped by the replay, as
-/// those of any block that it does not know. Returns how many were removed.
+/// Removes the requests above an order, also those that failed on the host, and what the host fell
+/// back on for them. The frees of what they took are dropped by the replay, as those of any block
+/// that it does not know. Returns how many requests were removed.
 fn leave_out(trace: &mut Trace, max: u8) -> usize {
-    let all = trace.events.len();
-    let is_request = |what: &What| matches!(what, What::Alloc { .. });
+    let is_above = |event: &Event| event.order.get() > max;
+    let is_request =
+        |event: &Event| matches!(event.what, What::Alloc { .. } | What::Failure { .. });
+    let above = trace.events.iter().filter(|event| is_above(event));
+    let requests = above.filter(|event| is_request(event)).count();
     trace
         .events
-        .retain(|event| event.order.get() <= max || !is_request(&event.what));
-    all - trace.events.len()
+        .retain(|event| !is_above(event) || event.what == What::Free);
+    requests
 }
 
 impl Replay {
@@ -446,6 +450,9 @@ fn time(sheet: &mut Sheet, runs: &[Replayed]) {
 
 #[cfg(test)]
 mod tests {
+    use brickyard::MigrateType;
+    use brickyard_trace::NameId;
+
     use super::*;
 
     #[test]
@@ -462,5 +469,41 @@ mod tests {
         let one = why(2, each - 1);
         assert!(one.ends_with("a smaller --memory"), "{one}");
         assert!(has_room_for(usize::MAX, 2, 1 << 40).is_err());
+    }
+
+    #[test]
+    fn a_request_above_the_order_is_left_out_whether_the_host_served_it_or_not() {
+        let (mobility, flags) = (MigrateType::Movable, 0);
+        let from_order = Order::new(4);
+        let of = |order, what| Event {
+            time: 0,
+            frame: 0,
+            what,
+            order: Order::new(order),
+            pid: 0,
+            name: NameId(0),
+            cpu: 0,
+        };
+        let of_each = [
+            What::Alloc { mobility, flags },
+            What::Failure { mobility, flags },
+            What::Fallback {
+                mobility,
+                from_order,
+                from: mobility,
+                claimed: false,
+            },
+            What::Free,
+        ];
+        let at_order = |order| of_each.map(|what| of(order, what));
+        let mut trace = Trace {
+            events: [at_order(2), at_order(3)].concat(),
+            ..Trace::default()
+        };
+        assert_eq!(leave_out(&mut trace, 2), 2);
+        // A free may be of a part of a block that was there at the start.
+        let left = [&at_order(2)[..], &[of(3, What::Free)]].concat();
+        assert_eq!(trace.events, left);
+        assert_eq!(leave_out(&mut trace, 2), 0);
     }
 }
