@@ -183,6 +183,8 @@ fn recordings_are_whole_and_leave_nothing_behind() {
     a_failed_command_is_a_good_recording();
     a_full_disk_ends_the_recording_and_not_the_command();
     a_full_destination_leaves_the_trace_beside_the_spool();
+    what_lies_beside_the_spool_stays_there();
+    a_trace_written_at_the_second_attempt_is_where_it_should_be();
     for signal in [Signal::INT, Signal::TERM] {
         a_signal_keeps_the_recording(signal);
     }
@@ -358,6 +360,45 @@ fn a_full_destination_leaves_the_trace_beside_the_spool() {
     let told = format!("the trace is in {} instead", kept.display());
     assert!(said.contains(&told), "{said}");
     assert!(file::read(&kept).unwrap().events.len() > 100, "{said}");
+}
+
+/// The command makes a folder where the trace should be.
+fn what_lies_beside_the_spool_stays_there() {
+    let folder = Folder::new("taken");
+    let other = folder.0.join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(folder.file(), "of somebody else").unwrap();
+    let file = other.join("trace.parquet");
+    let place = file.to_str().unwrap();
+    let spool = folder.0.to_str().unwrap();
+    let run = brickyard(&["-o", place, "--spool", spool, "--", "mkdir", place]);
+    let said = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{said}");
+    assert_eq!(
+        fs::read_to_string(folder.file()).unwrap(),
+        "of somebody else"
+    );
+    let names = folder.names();
+    let kept = names.iter().find(|name| name.ends_with("-trace.parquet"));
+    let kept = folder.0.join(kept.unwrap());
+    assert!(said.contains(&kept.display().to_string()), "{said}");
+    assert!(!file::read(&kept).unwrap().events.is_empty(), "{said}");
+}
+
+/// The command makes the folder anew, which is that of the trace and of the spool. The unfinished
+/// trace is gone with the old one.
+fn a_trace_written_at_the_second_attempt_is_where_it_should_be() {
+    let folder = Folder::new("anew");
+    let both = folder.0.join("both");
+    fs::create_dir(&both).unwrap();
+    let file = both.join("trace.parquet");
+    let (place, spool) = (file.to_str().unwrap(), both.to_str().unwrap());
+    let anew = format!("rm -r {spool}; mkdir {spool}");
+    let run = brickyard(&["-o", place, "--spool", spool, "--", "sh", "-c", &anew]);
+    let said = text(&run.stderr);
+    assert!(!file::read(&file).unwrap().events.is_empty(), "{said}");
+    assert!(!said.contains("instead"), "{said}");
+    assert_eq!(run.status.code(), Some(0), "{said}");
 }
 
 /// Starts a recording of a long command, and waits until the command runs.

@@ -178,7 +178,8 @@ impl Record {
                 eprintln!("{why:#}");
                 let kept = self.keep_beside_spool(&recorded, states, &header, &received);
                 let (path, merged) = kept.ok_or(why).context("the recording is lost")?;
-                (merged, Some(path))
+                // Where both are one folder, the second attempt may be where it should be.
+                (merged, (path != self.output).then_some(path))
             }
         };
         line.clear();
