@@ -429,6 +429,54 @@ fn a_double_free_leaves_full_sheaves_where_they_are() {
     cache.destroy().unwrap();
 }
 
+/// The barn holds a mebibyte of objects, and the CPU two sheaves.
+#[test]
+fn the_barn_has_room_for_a_mebibyte() {
+    let slabs = sheafed(SlabPlan::new(4, 1), OneCpu);
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    let sheaves = (1 << 20) / (125 * 64) + 2;
+    let more = (sheaves + 4) * 125;
+    let objects: Vec<_> = (0..more).map(|_| cache.alloc().unwrap()).collect();
+    let mut most = 0;
+    for &object in &objects {
+        give(&cache, &[object]);
+        most = most.max(cache.numbers().queued);
+    }
+    assert_eq!(most, sheaves as u64 * 125);
+    cache.destroy().unwrap();
+}
+
+#[test]
+fn a_cache_begins_with_no_events_of_the_last_one() {
+    let slabs = sheafed(SlabPlan::new(4, 1), OneCpu);
+    let counted = || {
+        let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+        let begun = cache.numbers();
+        let objects: Vec<_> = (0..5 * 125).map(|_| cache.alloc().unwrap()).collect();
+        give(&cache, &objects);
+        let again: Vec<_> = (0..5 * 125).map(|_| cache.alloc().unwrap()).collect();
+        let numbers = cache.numbers();
+        assert!(numbers.misses > 0 && numbers.free_misses > 0 && numbers.claims > 0);
+        give(&cache, &again);
+        cache.destroy().unwrap();
+        let events = |numbers: &CacheNumbers| {
+            let CacheNumbers {
+                misses,
+                free_misses,
+                claims,
+                stored,
+                ..
+            } = *numbers;
+            [misses, free_misses, claims, stored]
+        };
+        (events(&begun), events(&numbers))
+    };
+    let (_, first) = counted();
+    let (begun, second) = counted();
+    assert_eq!(begun, [0; 4]);
+    assert_eq!(first, second);
+}
+
 #[test]
 fn general_sizes_are_served_by_number_without_a_lease() {
     let slabs = sheafed(SlabPlan::new(60, 2), ByInterrupt);

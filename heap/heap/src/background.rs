@@ -271,6 +271,12 @@ mod tests {
         until("no thread", || !is_there());
         assert_eq!(THREAD.load(Ordering::Relaxed), first);
         assert_eq!(LOOKS.load(Ordering::Relaxed), QUIET);
+        // Where there is one, it is told, however often.
+        BACKGROUND.state.store(THERE, Ordering::Relaxed);
+        BACKGROUND.tell();
+        BACKGROUND.tell();
+        assert_eq!(state(), CALLED);
+        BACKGROUND.forget();
         // A call in between keeps it for a while; telling alone does not start one.
         BACKGROUND.tell();
         assert_eq!(state(), NONE);

@@ -210,3 +210,46 @@ impl<const N: usize> Stack<N> {
         self.set_len(left);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_ever_freed_stays_known_whatever_else_changes() {
+        let stack = Stack::<64>::new();
+        // One free short of the end of that count.
+        stack.set_word(!(FREED - 1));
+        stack.set_limit(3);
+        let freed = || stack.word() >> FREED.trailing_zeros();
+        stack.push(7);
+        assert_eq!((freed(), stack.len(), stack.room()), (0, 1, 2));
+        stack.push_all([8, 9].into_iter());
+        assert_eq!((freed(), stack.len(), stack.room()), (2, 3, 0));
+        stack.shift(1);
+        assert_eq!((freed(), stack.len(), stack.room()), (2, 2, 1));
+        assert_eq!(stack.pop(), Some(9));
+        stack.set_len(0);
+        assert_eq!((freed(), stack.len(), stack.room()), (2, 0, 3));
+        stack.reset();
+        assert_eq!((freed(), stack.limit()), (2, 0));
+    }
+
+    #[test]
+    fn words_are_popped_in_rising_order_wherever_they_lie() {
+        for len in [0, 1, 63, 64] {
+            for bits in [!0, !0 << 1, 1 << 63, 0b1011] {
+                let stack = Stack::<128>::new();
+                stack.set_limit(128);
+                let new = stack.write_word(len, 640, bits);
+                assert_eq!(new, len + bits.count_ones());
+                stack.set_len(new);
+                let expected = (0..64).filter(|bit| bits >> bit & 1 != 0);
+                for bit in expected {
+                    assert_eq!(stack.pop(), Some(640 + bit), "{len} {bits:x}");
+                }
+                assert_eq!(stack.len(), len);
+            }
+        }
+    }
+}
