@@ -62,8 +62,8 @@ pub fn write_steps_csv(results: &Results, mut out: impl Write) -> io::Result<()>
     writer.flush()
 }
 
-/// Makes the writer of the rows. A field with a `#` in it is quoted: readers that skip comments would
-/// skip the rest of the line, or the whole of it.
+/// Makes the writer of the rows. A field with a `#` in it is quoted: readers that skip comments
+/// would skip the rest of the line, or the whole of it.
 fn writer<W: Write>(out: W) -> Writer<W> {
     WriterBuilder::new().comment(Some(b'#')).from_writer(out)
 }
