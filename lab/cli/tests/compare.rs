@@ -228,6 +228,20 @@ fn the_same_document_twice_is_no_change() {
 }
 
 #[test]
+fn an_interrupted_run_is_named() {
+    let whole = document(vec![time("one", "work", &round(10.0))]);
+    let mut part = whole.clone();
+    part["interrupted"] = json!(true);
+    let (code, _, said) = outcome(&Folder::of(&whole, &part).both(&[]));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("b.json is of a run that was interrupted"),
+        "{said}"
+    );
+    assert!(!said.contains("a.json"), "{said}");
+}
+
+#[test]
 fn the_very_same_samples_are_the_same_however_they_scatter() {
     let document = document(vec![time("x", "wild", &[1.0, 50.0, 2000.0])]);
     let folder = Folder::of(&document, &document);

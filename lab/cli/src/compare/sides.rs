@@ -56,10 +56,18 @@ fn read(path: &Path) -> anyhow::Result<Document> {
         path.to_owned()
     };
     match read_json(&path) {
-        Ok(results) => Ok(Document {
-            paths: vec![path],
-            results,
-        }),
+        Ok(results) => {
+            if results.is_interrupted() {
+                eprintln!(
+                    "{} is of a run that was interrupted: its figures are of what was done until then",
+                    path.display()
+                );
+            }
+            Ok(Document {
+                paths: vec![path],
+                results,
+            })
+        }
         Err(error) => {
             let error = plain(&format!("{:#}", anyhow::Error::new(error)));
             bail!(Misuse::new(format!(
