@@ -284,6 +284,22 @@ fn a_bit_above_stays_as_long_as_one_below() {
     });
 }
 
+/// The only block of a set comes and goes at the same time: the bit above its word is set no longer
+/// than the block is there (`check`).
+#[test]
+fn a_bit_above_goes_with_the_last_one_below() {
+    const NONE: Setting = Setting {
+        blocks: 65,
+        max_order: 6,
+        memory: 1,
+        ..Setting::blocks(1, Free::Only(&[]))
+    };
+    explore::<Bare>("two levels, one in and out again", 2, NONE, |world| {
+        both(|| world.give_at(9, 0), || world.take(0));
+        world.check();
+    });
+}
+
 /// One block of a pair comes back while the other goes, and both go and come back: afterwards the
 /// index says of the pair what is so (`check`), and a pair that is there is found.
 #[test]

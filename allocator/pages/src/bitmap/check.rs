@@ -130,8 +130,13 @@ impl Bitmap<'_> {
         graded.chain(runs).chain([Index::WHOLE])
     }
 
-    /// Tests that a search finds all that is in every set: no bit may be missing in a level above.
+    /// Tests that a search finds all that is in every set, and nothing else: no bit may be missing
+    /// in a level above, or be left over.
     fn check_found(&self) -> Result<(), Violation> {
+        if !self.index.is_linked() || !self.lent.is_linked(1) {
+            let found = "a bit that the words below do not bear out";
+            return Err(Violation::at("indexed", found, self.span.start));
+        }
         for set in self.sets() {
             let blocks = 0..self.states.len();
             let inside = blocks.filter(|block| self.index.contains(set, block + self.phase));

@@ -226,6 +226,12 @@ impl<'m> Index<'m> {
         })
     }
 
+    /// Returns true if every bit above level 0 says what lies below it. No other CPU may be at work.
+    pub(super) fn is_linked(&self) -> bool {
+        let sets = Self::sets(self.block_order);
+        self.sets.is_linked(sets) && self.leaves.is_linked(self.largest as usize)
+    }
+
     /// Returns the first position of the first aligned group of 2^`group` whole blocks, 1 and up,
     /// from this end. For the words that it reads, see the [module](self).
     pub(super) fn find_group(&self, group: u8, end: End) -> Option<usize> {

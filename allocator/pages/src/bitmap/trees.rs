@@ -1,9 +1,9 @@
 //! Sets of positions, each a tree of 64-bit words in which a bit says that something lies below it.
 //!
 //! A set is changed by atomic instructions on one word at a time. A CPU that has emptied a word
-//! clears its bit above, looks again, and sets the bit again if the word has filled meanwhile. So
-//! no bit above is missing while no CPU is at work. One may be left over where a CPU set it after
-//! another had emptied the word below; a search that it leads nowhere goes on behind it.
+//! clears its bit above, looks again, and sets the bit again if the word has filled meanwhile. A CPU
+//! that has filled one does the reverse. So no bit above is missing or left over while no CPU is at
+//! work. A search that such a bit leads nowhere meanwhile goes on behind it.
 
 use brickyard_sync::{AtomicU64, Ordering};
 
@@ -106,27 +106,50 @@ impl<'m> Trees<'m> {
     /// before.
     #[inline]
     pub(super) fn insert_bits(&self, set: Set, leaf: usize, bits: u64) -> u64 {
-        // AcqRel: as in `insert_from`.
+        // AcqRel: as in `lift`.
         let before = self.word(set, 0, leaf).fetch_or(bits, Ordering::AcqRel);
         if before == 0 {
-            self.insert_from(set, 1, leaf);
+            self.lift(set, 1, leaf, true);
         }
         before
     }
 
-    /// Sets the bit of `place` at `level`, and the bits above it as far as they may be missing.
-    fn insert_from(&self, set: Set, level: usize, place: usize) {
-        let mut place = place;
-        for level in level..self.shape.levels {
-            let bit = 1 << (place % FANOUT);
-            place /= FANOUT;
-            // AcqRel: a CPU that finds the bit sees the state for which it was set; also see
-            // `remove`.
-            let before = self.word(set, level, place).fetch_or(bit, Ordering::AcqRel);
-            if before != 0 {
-                // The CPU that set the first bit of this word sets the one above.
-                return;
+    /// Makes the bit of `child` at `level` follow the word below, which this CPU has just filled
+    /// (`held`) or emptied. Then the bits above it, as far as this fills or empties words. A call
+    /// of itself is for the next level.
+    ///
+    /// For why the bit is exact when all CPUs have come so far, see [`Trees::follow`].
+    fn lift(&self, set: Set, level: usize, child: usize, held: bool) {
+        if level >= self.shape.levels {
+            return;
+        }
+        let (place, bit) = (child / FANOUT, 1 << (child % FANOUT));
+        let word = self.word(set, level, place);
+        // Acquire: pairs with the changes of the word below. If the bit is set and cleared, the
+        // later CPU sees what the other saw there.
+        let holds = || self.word(set, level - 1, child).load(Ordering::Acquire) != 0;
+        let mut held = held;
+        loop {
+            // AcqRel, twice: a CPU that finds the bit sees the state for which it was set; also as
+            // above.
+            if held {
+                if word.fetch_or(bit, Ordering::AcqRel) == 0 {
+                    // Else the CPU that set the first bit of this word sets the one above.
+                    self.lift(set, level + 1, place, true);
+                }
+                if holds() {
+                    return;
+                }
+            } else {
+                let before = word.fetch_and(!bit, Ordering::AcqRel);
+                if !holds() {
+                    if before == bit {
+                        self.lift(set, level + 1, place, false);
+                    }
+                    return;
+                }
             }
+            held = !held;
         }
     }
 
@@ -138,35 +161,12 @@ impl<'m> Trees<'m> {
     /// before.
     #[inline]
     pub(super) fn remove_bits(&self, set: Set, leaf: usize, bits: u64) -> u64 {
-        // AcqRel: as in `remove_from`.
+        // AcqRel: as in `lift`.
         let before = self.word(set, 0, leaf).fetch_and(!bits, Ordering::AcqRel);
         if before & !bits == 0 && before != 0 {
-            self.remove_from(set, 1, leaf);
+            self.lift(set, 1, leaf, false);
         }
         before
-    }
-
-    /// Clears the bit of `place` at `level`, where a word has just been emptied, and the bits above
-    /// it as far as nothing is left.
-    fn remove_from(&self, set: Set, level: usize, place: usize) {
-        let mut place = place;
-        for level in level..self.shape.levels {
-            let (child, bit) = (place, 1 << (place % FANOUT));
-            place /= FANOUT;
-            // AcqRel: pairs with the `fetch_or` in `insert_bits` and `insert_from`. If bits of one
-            // word are set and cleared, the later change sees the other.
-            let before = self
-                .word(set, level, place)
-                .fetch_and(!bit, Ordering::AcqRel);
-            // Acquire: as above, for the word below, which may have filled since it was seen empty.
-            if self.word(set, level - 1, child).load(Ordering::Acquire) != 0 {
-                self.insert_from(set, level, child);
-                return;
-            }
-            if before & !bit != 0 || before == 0 {
-                return;
-            }
-        }
     }
 
     /// Makes a position of a set follow what `holds` says of something else. To be called by every
@@ -202,13 +202,30 @@ impl<'m> Trees<'m> {
 
     pub(super) fn contains(&self, set: Set, position: usize) -> bool {
         let word = self.word(set, 0, position / FANOUT);
-        // Acquire: pairs with `insert_from`.
+        // Acquire: pairs with `lift`.
         word.load(Ordering::Acquire) >> (position % FANOUT) & 1 != 0
+    }
+
+    /// Returns true if every bit above level 0, in the first `sets` sets, says whether the word below
+    /// it is empty. No other CPU may be at work.
+    pub(super) fn is_linked(&self, sets: usize) -> bool {
+        let holds = |set, level, place| {
+            // Relaxed: no other CPU is at work.
+            self.word(set, level, place).load(Ordering::Relaxed)
+        };
+        (0..sets as u16).map(Set).all(|set| {
+            (1..self.shape.levels).all(|level| {
+                (0..self.shape.widths[level - 1]).all(|child| {
+                    let above = holds(set, level, child / FANOUT) >> (child % FANOUT) & 1;
+                    above == u64::from(holds(set, level - 1, child) != 0)
+                })
+            })
+        })
     }
 
     /// Returns the word of level 0 that holds the bits of 64 positions from `64 * place` on.
     pub(super) fn leaf(&self, set: Set, place: usize) -> u64 {
-        // Acquire: pairs with `insert_from`.
+        // Acquire: pairs with `lift`.
         self.word(set, 0, place).load(Ordering::Acquire)
     }
 
@@ -236,7 +253,7 @@ impl<'m> Trees<'m> {
             if word >= self.shape.widths[level] {
                 return None;
             }
-            // Acquire: pairs with `insert_from`.
+            // Acquire: pairs with `lift`.
             let bits = self.word(set, level, word).load(Ordering::Acquire);
             let ahead = match end {
                 End::Low => bits & (!0 << bit),
