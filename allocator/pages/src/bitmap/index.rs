@@ -22,8 +22,9 @@
 //! A search for a group of up to 64 page blocks goes up such a tree and down again, and reads one
 //! leaf: at most 6 words in all, 4 up to 512 GiB, 2 up to 8 GiB; where there is no group, at most
 //! 3. It reads up to 6 more for each page block that another CPU is moving to or from the set at
-//! that moment, and for each bit that such a CPU has left over, at most one for 4096 page blocks. A
-//! search for a larger group reads at most 2 words for each 4096 page blocks.
+//! that moment. A search for a larger group reads at most 2 words for each 4096 page blocks, and 3
+//! in all to find the end. A CPU that stands still between a leaf and its bit hides all groups of
+//! this order in the leaf.
 
 use brickyard_sync::AtomicU64;
 
@@ -334,6 +335,47 @@ mod tests {
             .store(0, brickyard_sync::Ordering::Relaxed);
         assert_eq!(index.find(Index::WHOLE, 0, End::Low), Some(9000));
         assert_eq!(index.find(Index::WHOLE, 8999, End::High), None);
+    }
+
+    #[test]
+    fn a_group_beside_one_that_is_not_yet_known_waits_for_it() {
+        let words = zeros(Index::words_for(10_000, 9, 1));
+        let index = Index::new(10_000, 9, 1, &words);
+        let pair = |first: usize| 3 << (first % 64);
+        // As if the CPU that freed the first pair had stopped before it wrote that down.
+        index.sets.insert_bits(Index::WHOLE, 2, pair(130));
+        index.insert_bits(Index::WHOLE, 2, pair(140));
+        assert_eq!(index.find_group(1, End::Low), None);
+        // It goes on.
+        index.regroup(2, 0, pair(130));
+        assert_eq!(index.find_group(1, End::Low), Some(130));
+        assert!(index.is_grouped(2));
+    }
+
+    #[test]
+    fn a_group_is_found_behind_what_is_none() {
+        let words = zeros(Index::words_for(3 * 4096, 9, 9));
+        let index = Index::new(3 * 4096, 9, 9, &words);
+        // As if CPUs that emptied leaves had stopped before they wrote that down.
+        for leaf in [0, 191] {
+            index.leaves.insert(Index::of_group(1), leaf);
+        }
+        index.insert_bits(Index::WHOLE, 100, 0b1100);
+        for end in [End::Low, End::High] {
+            assert_eq!(index.find_group(1, end), Some(6402));
+        }
+        // Leaves that are full, but not an aligned pair; and a pair, in the middle.
+        for leaf in [1, 2, 68, 69, 129] {
+            index.insert_bits(Index::WHOLE, leaf, !0);
+        }
+        for end in [End::Low, End::High] {
+            assert_eq!(index.find_group(7, end), Some(68 * 64));
+        }
+        // The last pair of all.
+        index.insert_bits(Index::WHOLE, 190, !0);
+        index.insert_bits(Index::WHOLE, 191, !0);
+        assert_eq!(index.find_group(7, End::Low), Some(68 * 64));
+        assert_eq!(index.find_group(7, End::High), Some(190 * 64));
     }
 
     #[test]

@@ -11,9 +11,10 @@
 //!
 //! A CPU opens blocks next to those that it already has, since the states of eight neighbours share
 //! one cache line. One bit for each such line says that a block of it is lent. So whoever calls
-//! loans in, or looks at lent blocks, reads 8 states for each line with a loan, and at most 7 words
-//! of these bits (`trees.rs`), however large the memory is. A CPU that stands still between a loan
-//! and its bit keeps this block from others until it goes on, above order 0.
+//! loans in, or looks at lent blocks, reads for each line with a loan 8 states and at most 7 words
+//! of these bits (`trees.rs`), however large the memory is, and 4 more words at the end. A CPU that
+//! stands still between a change of a loan and of its bit, or of the bits above, keeps the loans of
+//! that line, or below those bits, from others until it goes on, above order 0.
 
 use brickyard_sync::Ordering;
 

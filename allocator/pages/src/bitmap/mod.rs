@@ -54,9 +54,9 @@
 //! blocks once per pass. (One for several single frames tries a block up to `TRIES` times, while
 //! other CPUs take what was promised to it.) It makes another pass only because other CPUs were
 //! faster. It calls loans in at most `CALL_INS` (2) times, and then looks at the lent blocks
-//! themselves. Taking bits out of a word is also retried at most `TRIES` times. A group of page
-//! blocks is found, or found to be missing, in 6 words of the summary, however large the memory is
-//! (`index.rs`).
+//! themselves. Taking bits out of a word is also retried at most `TRIES` times. A group of up
+//! to 64 page blocks is found, or found to be missing, in 6 words of the summary, however large the
+//! memory is; a larger one in 2 words for each 4096 page blocks of it (`index.rs`).
 //!
 //! Some work must not be left undone: a free, a promise taken back, a set that has to follow its
 //! block. Each of these is a change of one word, retried until no other CPU changes the word
@@ -64,7 +64,9 @@
 //!
 //! A CPU that stands still keeps from others only what it has in hand: frames that it has promised
 //! itself; a page block while it opens it; and, above order 0, a block whose state it has changed
-//! until it has moved the block to its sets.
+//! until it has moved the block to its sets. If it stands still while it sets or clears a bit for
+//! the first or the last of several blocks (`trees.rs`), these blocks are hidden with it, also from
+//! orders above 0 only, and until it goes on.
 //!
 //! # Invariants
 //!
