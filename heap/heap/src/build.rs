@@ -159,7 +159,7 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
         }
         let mut attempt = Attempt::new();
         build()?;
-        life::begin();
+        life::register();
         attempt.outcome = BUILT;
     }
 }

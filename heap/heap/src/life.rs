@@ -20,7 +20,9 @@ use crate::background::{self, Tick};
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = register;
 
-extern "C" fn register() {
+/// Registers the handlers, if they are not. Also called when the heap has just been built: another
+/// library may have used it before this one's turn to begin came.
+pub(super) extern "C" fn register() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     // Relaxed: one thread loads a library, and one builds the heap. A child has inherited its
     // parent's handlers.
@@ -28,15 +30,13 @@ extern "C" fn register() {
         return;
     }
     // SAFETY: the three functions live as long as the program. (A library that holds this code must
-    // not be unloaded.) If registering fails for lack of memory, a child of a multithreaded process
-    // may find a lock held, as with allocators that register no handlers.
-    let _ = unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
-}
-
-/// Called when the heap has just been built. Another library may have used it before this one's
-/// turn to begin came.
-pub(super) fn begin() {
-    register();
+    // not be unloaded.) If registering fails for lack of memory both times, a child of a
+    // multithreaded process may find a lock held, as with allocators that register no handlers.
+    let failed =
+        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
+    if failed != 0 {
+        REGISTERED.store(false, Ordering::Relaxed);
+    }
 }
 
 unsafe extern "C" fn before_fork() {

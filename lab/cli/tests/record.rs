@@ -288,6 +288,15 @@ fn a_failed_command_is_a_good_recording() {
     assert_eq!(trace.header.command, "sh -c 'kill -9 $$'");
 }
 
+/// `brickyard record` where a file system of 1 MiB is mounted at `small`, for it alone.
+fn beside_a_mebibyte(small: &Path) -> Command {
+    let script = "mount -t tmpfs -o size=1M tmpfs \"$0\" || exit 77; exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script]).arg(small);
+    command.arg(env!("CARGO_BIN_EXE_brickyard")).arg("record");
+    command
+}
+
 fn a_full_disk_ends_the_recording_and_not_the_command() {
     let folder = Folder::new("full");
     let small = folder.0.join("small");
@@ -295,15 +304,9 @@ fn a_full_disk_ends_the_recording_and_not_the_command() {
     let file = folder.file();
     // A file system smaller than the room that a recording leaves free.
     let record = |arguments: &[&str]| {
-        let script = "mount -t tmpfs -o size=1M tmpfs \"$0\" || exit 77; exec \"$@\"";
-        Command::new("unshare")
-            .args(["--mount", "sh", "-c", script])
-            .arg(&small)
-            .arg(env!("CARGO_BIN_EXE_brickyard"))
-            .args(["record", "-o", &file, "--spool"])
-            .arg(&small)
-            .args(arguments)
-            .output()
+        let mut command = beside_a_mebibyte(&small);
+        command.args(["-o", &file, "--spool"]).arg(&small);
+        command.args(arguments).output()
     };
     let script = "sleep 2; exit 3";
     let run = match record(&["--", "sh", "-c", script]) {
@@ -334,13 +337,9 @@ fn a_full_destination_leaves_the_trace_beside_the_spool() {
     fs::create_dir(&small).unwrap();
     let file = small.join("trace.parquet");
     // The command fills the file system of the destination.
-    let script = "mount -t tmpfs -o size=1M tmpfs \"$0\" || exit 77; exec \"$@\"";
     let fill = format!("cat /dev/zero > {}/zeros; sleep 1", small.display());
-    let run = Command::new("unshare")
-        .args(["--mount", "sh", "-c", script])
-        .arg(&small)
-        .arg(env!("CARGO_BIN_EXE_brickyard"))
-        .args(["record", "-o"])
+    let run = beside_a_mebibyte(&small)
+        .arg("-o")
         .arg(&file)
         .arg("--spool")
         .arg(&folder.0)

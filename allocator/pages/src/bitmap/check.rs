@@ -4,6 +4,7 @@ use brickyard_sync::Ordering;
 
 use super::Bitmap;
 use super::index::{End, GRADES, Index, Set};
+use super::lend::NEIGHBOURS;
 use super::state::{BlockState, Mode};
 use super::trees::FANOUT;
 use super::word::WORD_FRAMES;
@@ -159,11 +160,13 @@ impl Bitmap<'_> {
             let found = "a block in a wrong set";
             return Err(Violation::at("indexed", found, self.start_of(block)));
         }
-        if !self.is_known_as_lent(block) {
+        // Once for each line, and for each leaf.
+        if block.is_multiple_of(NEIGHBOURS) && !self.is_known_as_lent(block) {
             let found = "a loan that is not known, or is over";
             return Err(Violation::at("indexed", found, self.start_of(block)));
         }
-        if !self.index.is_grouped(position / FANOUT) {
+        let first_of_leaf = block == 0 || position.is_multiple_of(FANOUT);
+        if first_of_leaf && !self.index.is_grouped(position / FANOUT) {
             let found = "groups that the index does not know of, or that are not there";
             return Err(Violation::at("indexed", found, self.start_of(block)));
         }

@@ -1,5 +1,5 @@
 //! Blocks of the size of a page block and up, managed only by the states of page blocks. Where they
-//! are is found by the summary (`index.rs`), in a number of steps that does not grow with memory.
+//! are is found by the summary, in a bounded number of words (`index.rs`).
 //!
 //! A block of several page blocks is in use as a *group*: all of them are huge, and all but the
 //! first are tails. As with the `inner` bits of frames, tails are only ever cleared while the group

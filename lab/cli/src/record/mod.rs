@@ -12,7 +12,7 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use brickyard_host::Host;
 use brickyard_report::noun;
 use brickyard_trace::file::Writer;
@@ -175,9 +175,11 @@ impl Record {
             Ok(merged) => (merged, None),
             Err(why) => {
                 line.clear();
-                eprintln!("{why:#}");
                 let kept = self.keep_beside_spool(&recorded, states, &header, &received);
-                let (path, merged) = kept.ok_or(why).context("the recording is lost")?;
+                let Some((path, merged)) = kept else {
+                    return Err(why.context("the recording is lost"));
+                };
+                eprintln!("{why:#}");
                 // Where both are one folder, the second attempt may be where it should be.
                 (merged, (path != self.output).then_some(path))
             }
@@ -255,6 +257,9 @@ impl Record {
         header: &Header,
         received: &Received,
     ) -> Option<(PathBuf, Merged)> {
+        if received.count() > 1 {
+            return None;
+        }
         let (folder, name) = (self.spool.as_deref()?, self.output.file_name()?);
         let mut path = folder.join(name);
         if path.exists() {

@@ -1,8 +1,8 @@
 //! Finds the kernel's tracing files; mounts tracefs for the recording if it is not mounted.
 //!
 //! The mount is attached to no directory: only this process sees it, and it goes with the process,
-//! however that ends. Kernels before 5.2 cannot do this; there tracefs is mounted at its own mount
-//! point.
+//! however that ends. Where that is refused (by kernels before 5.2, and some containers), tracefs is
+//! mounted at its own mount point.
 
 use std::fs;
 use std::io;
@@ -66,7 +66,7 @@ impl Tracefs {
             mounted_by: MountedBy::Us(mounted),
         });
         let mounted = match mounted {
-            Err(Errno::NOSYS) if place.is_dir() => {
+            Err(_) if place.is_dir() => {
                 let none = None::<&core::ffi::CStr>;
                 let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
                 mount("tracefs", place, "tracefs", flags, none).map(|()| Self {
