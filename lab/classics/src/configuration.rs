@@ -18,7 +18,7 @@ use crate::bulk::Batch;
 use crate::front::{ListSizes, MagazineSizes};
 use crate::lab_zone::{LabZone, Planned};
 use crate::plan::LabPlan;
-use crate::{List2007, Magazine2013, TwoKinds2005, Vanilla};
+use crate::{Linux612, Linux618, List2007, Magazine2013, TwoKinds2005, Vanilla};
 
 /// A configuration. The default is [`Configuration::Brickyard`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -36,6 +36,10 @@ pub enum Configuration {
     Combined2007,
     /// Grouping, and magazines in place of per-CPU lists (Gorman 2013).
     Magazine2013,
+    /// Linux 6.12: page sets that tune themselves, page blocks claimed or stolen from.
+    Linux612,
+    /// Linux 6.18, where it differs.
+    Linux618,
     /// A lock-free bitmap store and a stash per CPU.
     #[default]
     Brickyard,
@@ -43,13 +47,15 @@ pub enum Configuration {
 
 impl Configuration {
     /// All configurations, oldest first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Vanilla,
         Self::TwoKinds2005,
         Self::List2007,
         Self::Zone2007,
         Self::Combined2007,
         Self::Magazine2013,
+        Self::Linux612,
+        Self::Linux618,
         Self::Brickyard,
     ];
 
@@ -63,6 +69,8 @@ impl Configuration {
             Self::Zone2007 => "zone-2007",
             Self::Combined2007 => "combined-2007",
             Self::Magazine2013 => "magazine-2013",
+            Self::Linux612 => "linux-6.12",
+            Self::Linux618 => "linux-6.18",
             Self::Brickyard => "brickyard",
         }
     }
@@ -77,6 +85,8 @@ impl Configuration {
             Self::Zone2007 => "a zone for movable pages, per-CPU lists (Gorman 2007)",
             Self::Combined2007 => "page blocks and a zone for movable pages (Gorman 2007)",
             Self::Magazine2013 => "page blocks, split magazines (Gorman 2013)",
+            Self::Linux612 => "page sets that tune themselves, claims and thefts (Linux 6.12)",
+            Self::Linux618 => "the same with the rules of Linux 6.18",
             Self::Brickyard => "a lock-free bitmap store, a stash per CPU (the default)",
         }
     }
@@ -101,6 +111,8 @@ impl Configuration {
             Self::TwoKinds2005 => choice.run::<TwoKinds2005<'m, P, A, L>>(),
             Self::List2007 | Self::Combined2007 => choice.run::<List2007<'m, P, A, L>>(),
             Self::Magazine2013 => choice.run::<Magazine2013<'m, P, L>>(),
+            Self::Linux612 => choice.run::<Linux612<'m, P, A, L>>(),
+            Self::Linux618 => choice.run::<Linux618<'m, P, A, L>>(),
             Self::Brickyard => choice.run::<Zone<'m, P, A>>(),
         }
     }

@@ -3,12 +3,15 @@
 
 use core::mem::MaybeUninit;
 
+use brickyard::node::Nodes;
+use brickyard::pressure::{Migrate, Reclaim};
 use brickyard::sync::SlotAccess;
 use brickyard::{
-    AllocError, AnyZone, Frame, Mobility, PlanError, Platform, RangeError, Request, Zone,
+    AllocError, AnyZone, Frame, Mobility, Order, PlanError, Platform, RangeError, Request, Zone,
 };
 
 use crate::bulk::MeterReading;
+use crate::manner::Manner;
 use crate::plan::LabPlan;
 
 /// A zone of any design that the lab measures.
@@ -42,6 +45,47 @@ pub trait LabZone: AnyZone {
     /// Returns the measurements at the zone lock, and the fallbacks. A zone without a lock has only
     /// the latter.
     fn meter(&self) -> MeterReading;
+
+    /// Takes a block from node `from` if possible, by the design's own way through zones and the
+    /// slow path. By default that is [`Nodes::alloc`], and the manner makes no difference.
+    ///
+    /// # Errors
+    /// As [`Nodes::alloc`].
+    #[inline]
+    fn alloc_from<H: Reclaim + Migrate>(
+        nodes: &Nodes<'_, Self, H>,
+        from: usize,
+        request: &Request,
+        _manner: Manner,
+    ) -> Result<Frame, AllocError>
+    where
+        Self: Sized,
+    {
+        nodes.alloc(from, request)
+    }
+
+    /// Lets time pass on this CPU: called about once a second. A design whose caches shrink with
+    /// time does so. By default nothing happens.
+    fn tick(&self) {}
+
+    /// Tells the zone that background reclaim begins or ends. By default that makes no difference.
+    fn set_reclaiming(&self, _reclaiming: bool) {}
+
+    /// Returns the number of free frames at which background reclaim has freed enough.
+    fn high_mark(&self) -> usize {
+        self.watermarks().marks().high
+    }
+
+    /// Frees a block that is in use to this CPU's cache, without any change of what the cache has
+    /// learnt, for a caller that takes over the memory of a running machine. Returns false if the
+    /// block is refused.
+    fn stock(&self, frame: Frame, order: Order) -> bool {
+        self.free(frame, order).is_ok()
+    }
+
+    /// Sets the number of frames that this CPU's cache may hold at first, where that changes with
+    /// time.
+    fn set_cache_limit(&self, _frames: usize) {}
 }
 
 /// A zone that can be built from a plan, with its metadata in memory that lives for `'m`.

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`store`] | free blocks on lists by order and type, with records for every frame; three groupings |
 //! | [`bulk`] | the zone lock, how long it is held, and measurements at it |
+//! | [`linux`] | Linux 6.12 and 6.18: today's kernels |
 //! | [`front`] | caches in front of the store: per-CPU lists, magazines, none |
 //! | [`LabZone`], [`Planned`], [`LabPlan`] | what the lab needs of a zone of any design |
 //! | [`Zone`] | a zone assembled from these |
@@ -22,12 +23,15 @@ pub mod bulk;
 mod configuration;
 pub mod front;
 mod lab_zone;
+pub mod linux;
+mod manner;
 mod plan;
 pub mod store;
 mod zone;
 
 pub use configuration::{Choice, Configuration, Experiment, MachinePlan, UnknownConfiguration};
 pub use lab_zone::{LabZone, Planned};
+pub use manner::{Manner, Retry};
 pub use plan::{LabPlan, Placed};
 pub use zone::Zone;
 
@@ -51,3 +55,9 @@ pub type List2007<'m, P, A = Exclusive, L = TicketLock> =
 
 /// Gorman 2013: page blocks, and magazines in place of per-CPU lists.
 pub type Magazine2013<'m, P, L = TicketLock> = Zone<'m, PageBlocks<'m>, Magazines<'m, L>, L, P>;
+
+/// Linux 6.12: page sets that tune themselves, page blocks claimed or stolen from.
+pub type Linux612<'m, P, A = Exclusive, L = TicketLock> = linux::Zone<'m, linux::V6_12, A, L, P>;
+
+/// Linux 6.18, where it differs.
+pub type Linux618<'m, P, A = Exclusive, L = TicketLock> = linux::Zone<'m, linux::V6_18, A, L, P>;

@@ -21,6 +21,7 @@ use crate::front::{
     CpuLists, Direct, Front, ListSizes, Magazine, MagazineSizes, Magazines, PerCpuLists,
 };
 use crate::lab_zone::Planned;
+use crate::linux;
 use crate::store::buddy::Buddy;
 use crate::store::frames::{FrameRecord, FrameTable};
 use crate::store::grouping::{BlockRecord, Grouping, HighAtomic, NoGrouping, PageBlocks, TwoKinds};
@@ -45,6 +46,8 @@ pub struct LabPlan {
     pub magazine: MagazineSizes,
     /// How blocks for atomic requests are provided.
     pub high_atomic: HighAtomic,
+    /// What only Linux 6.12 and 6.18 have.
+    pub linux: linux::Settings,
 }
 
 impl LabPlan {
@@ -65,6 +68,7 @@ impl LabPlan {
             lists: ListSizes::LINUX_2013,
             magazine: MagazineSizes::POSTED_2013,
             high_atomic: HighAtomic::OwnType,
+            linux: linux::Settings::DEFAULT,
         }
     }
 }

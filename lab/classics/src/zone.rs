@@ -39,10 +39,9 @@ const fn fragmented_above(order: Order) -> i32 {
 /// `F`.
 pub struct Zone<'m, G, F, L, P> {
     kind: ZoneKind,
-    front: F,
-    watermarks: Watermarks,
+    pub(crate) front: F,
     compaction: compact::Memory,
-    backing: Backing<'m, G, L, P>,
+    pub(crate) backing: Backing<'m, G, L, P>,
 }
 
 impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F, L, P> {
@@ -52,24 +51,23 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         Self {
             kind,
             front,
-            watermarks: Watermarks::new(),
             compaction: compact::Memory::new(),
             backing: Backing::new(platform, store, tuning),
         }
     }
 
     /// Returns the store without taking its lock: for its constants, and for hints.
-    const fn unlocked(&self) -> &Buddy<'m, G> {
+    pub(crate) const fn unlocked(&self) -> &Buddy<'m, G> {
         self.backing.unlocked()
     }
 
-    fn lock(&self) -> StoreGuard<'_, 'm, G, L, P> {
+    pub(crate) fn lock(&self) -> StoreGuard<'_, 'm, G, L, P> {
         self.backing.lock()
     }
 
     /// Takes a block from the front or the store, without draining other caches.
     fn try_alloc(&self, request: &Request) -> Option<Frame> {
-        if request.order == Order::ZERO && !self.is_limited(request) {
+        if self.front.serves(request.order) && !self.is_limited(request) {
             return self.front.take(&self.backing, request);
         }
         let guard = self.lock();
@@ -81,15 +79,14 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
     }
 
     /// Returns true if the request's limit is inside or below this zone.
-    fn is_limited(&self, request: &Request) -> bool {
+    pub(crate) fn is_limited(&self, request: &Request) -> bool {
         request.limit.is_some_and(|limit| limit < self.span().end)
     }
 
-    /// Returns the most frames to set aside for atomic requests: one hundredth of the zone and a
-    /// page block (Linux 4.4).
-    fn high_atomic_cap(&self) -> usize {
+    /// Returns the most frames to set aside for atomic requests.
+    pub(crate) fn high_atomic_cap(&self) -> usize {
         let store = self.unlocked();
-        store.managed_frames() / 100 + store.page_block_order().frames()
+        store.grouping().most_set_aside(store.managed_frames())
     }
 
     /// Returns true if the zone would stay above the mark.
@@ -100,7 +97,7 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
     /// Returns true if the zone would stay above the mark with `set_aside` free frames kept for
     /// other requests.
     fn admits_with(&self, request: &Request, mark: Mark, set_aside: usize) -> bool {
-        let floor = self.watermarks.floor(request, mark);
+        let floor = self.backing.watermarks().floor(request, mark);
         let free = free_for(request, self.unlocked().free_frames(), set_aside);
         above_mark(free, request, floor)
     }
@@ -151,7 +148,7 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         let all_seen = drained.left_out == 0
             && settled.is_some_and(|started| moves.still(started))
             && self.front.arrivals() == arrivals;
-        let below_a_mark = !admitted && self.watermarks.hold_back_from(request);
+        let below_a_mark = !admitted && self.backing.watermarks().hold_back_from(request);
         match (all_seen, below_a_mark) {
             // The zone is below its mark even with all cached frames. Reclaim has to help.
             (true, true) => Look::Nothing,
@@ -226,7 +223,7 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
     }
 
     fn watermarks(&self) -> &Watermarks {
-        &self.watermarks
+        self.backing.watermarks()
     }
 
     fn compaction(&self) -> &compact::Memory {
@@ -262,7 +259,7 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
     }
 
     fn alloc_batch(&self, request: &Request, out: &mut [Frame]) -> usize {
-        let floor = self.watermarks.floor(request, Mark::Low);
+        let floor = self.backing.watermarks().floor(request, Mark::Low);
         let kept = floor.saturating_add(self.unlocked().set_aside_frames());
         match self.free_frames() > kept.saturating_add(out.len()) {
             true => LabZone::alloc_bulk(self, request, out).unwrap_or(0),
@@ -298,7 +295,8 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
     /// Frees a block. With lists and magazines, a double free by two CPUs at the same moment may go
     /// undetected.
     fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        if order == Order::ZERO && self.front.give(&self.backing, frame) == Returned::Kept {
+        let served = self.front.serves(order);
+        if served && self.front.give(&self.backing, frame, order) == Returned::Kept {
             return Ok(());
         }
         self.free_uncached(frame, order)

@@ -37,7 +37,10 @@ pub const fn per_access(configuration: Configuration) -> u64 {
         | Configuration::TwoKinds2005
         | Configuration::Zone2007
         | Configuration::Magazine2013 => 8,
-        Configuration::List2007 | Configuration::Combined2007 => 9,
+        Configuration::List2007
+        | Configuration::Combined2007
+        | Configuration::Linux612
+        | Configuration::Linux618 => 9,
         Configuration::Brickyard => 10,
     }
 }

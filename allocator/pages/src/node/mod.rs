@@ -156,7 +156,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// Returns the zones that may serve `request`, best first. First come those of node `from`,
     /// from the highest kind allowed to the lowest. Then come those of the nodes after it, wrapping
     /// around to the one before it. Of several zones of one kind, the last is the best.
-    pub(crate) fn zonelist(
+    pub fn zonelist(
         &self,
         from: usize,
         request: &Request,

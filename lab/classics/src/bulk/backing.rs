@@ -12,6 +12,7 @@ use crate::store::grouping::Grouping;
 use crate::store::{Merged, Taken};
 use brickyard::platform::MaskGuard;
 use brickyard::transit::Moves;
+use brickyard::watermark::Watermarks;
 use brickyard::{Frame, FrameRange, FreeError, MigrateType, Order, Platform, Request};
 
 /// How a zone's lock is used and measured.
@@ -47,6 +48,7 @@ pub struct Backing<'m, G, L, P> {
     platform: P,
     tuning: Tuning,
     moves: Moves,
+    watermarks: Watermarks,
 }
 
 impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
@@ -62,6 +64,7 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
             platform,
             tuning,
             moves: Moves::new(),
+            watermarks: Watermarks::new(),
         }
     }
 
@@ -75,6 +78,12 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
     #[must_use]
     pub const fn tuning(&self) -> Tuning {
         self.tuning
+    }
+
+    /// Returns how much the zone keeps free.
+    #[must_use]
+    pub const fn watermarks(&self) -> &Watermarks {
+        &self.watermarks
     }
 
     pub(crate) const fn moves(&self) -> &Moves {
@@ -200,18 +209,19 @@ impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
         }
     }
 
-    fn count(&self, taken: Option<Taken>) {
+    pub(crate) fn count(&self, taken: Option<Taken>) {
         if let Some(fallback) = taken.and_then(|taken| taken.fallback) {
             self.meter().fell_back(fallback);
         }
     }
+
     pub(super) fn take_cached(&self, wanted: MigrateType) -> Option<Frame> {
         let taken = self.held.store.take_cached(wanted);
         self.count(taken);
         taken.map(|taken| taken.frame)
     }
 
-    pub(super) fn give_cached(&self, frame: Frame) {
+    pub(crate) fn give_cached(&self, frame: Frame) {
         let merged = self.held.store.give_cached(frame);
         self.freed(merged);
     }

@@ -7,7 +7,7 @@ use crate::bulk::Backing;
 use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
-use brickyard::{Frame, Platform, Request};
+use brickyard::{Frame, Order, Platform, Request};
 
 /// No front: straight to the store.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,7 +18,7 @@ impl<G: Grouping, L: RawLock, P: Platform> Front<G, L, P> for Direct {
         backing.lock().take(request).map(|taken| taken.frame)
     }
 
-    fn give(&self, _backing: &Backing<'_, G, L, P>, _frame: Frame) -> Returned {
+    fn give(&self, _: &Backing<'_, G, L, P>, _: Frame, _: Order) -> Returned {
         Returned::ToStore
     }
 

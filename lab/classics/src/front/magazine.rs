@@ -27,7 +27,7 @@ use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
 use brickyard::platform::PinGuard;
-use brickyard::{Context, Frame, MigrateType, Platform, Request};
+use brickyard::{Context, Frame, MigrateType, Order, Platform, Request};
 
 /// How many frames a magazine holds and moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,7 +199,7 @@ impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazi
             .or_else(|| self.refill(backing, &pinned, wanted))
     }
 
-    fn give(&self, backing: &Backing<'_, G, Z, P>, frame: Frame) -> Returned {
+    fn give(&self, backing: &Backing<'_, G, Z, P>, frame: Frame, _: Order) -> Returned {
         let given = self.give_many(backing, &[frame]);
         if given == 1 {
             Returned::Kept

@@ -7,13 +7,14 @@
 //! | [`PerCpuLists`] | masked interrupts, and with shared slots a lock of the CPU's own | shared slots: by that lock; exclusive ones: by running on that CPU |
 //! | [`Magazines`] | a lock that few CPUs share | by that lock, without interrupts to other CPUs |
 //!
-//! They hold frames of order 0 only, in state `Cached`. As in the default's stash, each is in one
-//! place (`cached-once`).
+//! They hold frames in state `Cached`; all but the [page sets of Linux](crate::linux) hold single
+//! frames only. As in the default's stash, each is in one place (`cached-once`).
 
 mod direct;
 mod lists;
 mod magazine;
 mod per_cpu;
+pub(crate) mod slots;
 
 pub use direct::Direct;
 pub use magazine::{Magazine, MagazineSizes, Magazines};
@@ -25,7 +26,7 @@ use crate::bulk::Backing;
 use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
-use brickyard::{Frame, Platform, Request};
+use brickyard::{Frame, Order, Platform, Request};
 
 /// The result of freeing a frame to a front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,9 +38,16 @@ pub enum Returned {
     ToStore,
 }
 
-/// A front. All calls are for single frames, without an address limit.
+/// A front. All calls are for blocks of an order that it [serves](Front::serves), without an address
+/// limit; where none is named, for single frames.
 pub trait Front<G: Grouping, L: RawLock, P: Platform>: Sync {
-    /// Takes a frame for `request`, after a refill if necessary; `None` if the store has none for a
+    /// Returns true if it serves blocks of this order. All fronts serve single frames.
+    #[inline]
+    fn serves(&self, order: Order) -> bool {
+        order == Order::ZERO
+    }
+
+    /// Takes a block for `request`, after a refill if necessary; `None` if the store has none for a
     /// refill.
     fn take(&self, backing: &Backing<'_, G, L, P>, request: &Request) -> Option<Frame>;
 
@@ -61,16 +69,16 @@ pub trait Front<G: Grouping, L: RawLock, P: Platform>: Sync {
         taken
     }
 
-    /// Frees a frame to the front, if it is a single frame in use that the front may hold. Any
+    /// Frees a block of `order` to the front, if it is a block in use that the front may hold. Any
     /// frame is accepted as argument, even one outside the span.
-    fn give(&self, backing: &Backing<'_, G, L, P>, frame: Frame) -> Returned;
+    fn give(&self, backing: &Backing<'_, G, L, P>, frame: Frame, order: Order) -> Returned;
 
     /// Frees frames to the front, up to the first that the store has to take. Returns how many were
     /// kept.
     fn give_many(&self, backing: &Backing<'_, G, L, P>, frames: &[Frame]) -> usize {
         frames
             .iter()
-            .take_while(|&&frame| self.give(backing, frame) == Returned::Kept)
+            .take_while(|&&frame| self.give(backing, frame, Order::ZERO) == Returned::Kept)
             .count()
     }
 

@@ -8,17 +8,17 @@
 //! ([`Shared`](brickyard::sync::Shared) slots), or has the platform run it on that CPU
 //! ([`Exclusive`](brickyard::sync::Exclusive) slots; only on CPUs whose lists hold frames).
 
-use brickyard::sync::{Inside, RawLock, Slot, SlotAccess};
+use brickyard::sync::{RawLock, Slot, SlotAccess};
 
 use super::lists::{ColdWalk, LISTS, Lists};
+use super::slots::{self, Wait};
 use super::{Front, Returned};
 use crate::bulk::{Backing, Batch};
 use crate::store::frames::FrameList;
 use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
-use brickyard::platform::{MaskGuard, PinGuard};
-use brickyard::{Frame, MigrateType, Platform, Request};
+use brickyard::{Frame, MigrateType, Order, Platform, Request};
 
 /// How many frames a CPU keeps and moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,26 +85,10 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         Self { slots, sizes }
     }
 
-    /// Calls `with` inside the caller's own slot, interrupts masked; `None` on a CPU without one,
-    /// or if another CPU is in it: in an interrupt at once, else after a bounded wait.
+    /// Calls `with` inside the caller's own slot, see [`slots::with_own`].
     #[inline]
     fn with_own<P: Platform, R>(&self, platform: &P, with: impl FnOnce(&Lists) -> R) -> Option<R> {
-        let pinned = PinGuard::new(platform);
-        let slot = self.slots.get(pinned.cpu)?;
-        {
-            let _masked = MaskGuard::new(platform);
-            if let Some(own) = slot.try_enter() {
-                return Some(with(&own.0));
-            }
-        }
-        // Called with nothing masked: a platform may recognize an interrupt by its mask. An
-        // interrupt does not wait.
-        if platform.in_interrupt() {
-            return None;
-        }
-        let _masked = MaskGuard::new(platform);
-        let own = slot.enter(|| platform.relax())?;
-        Some(with(&own.0))
+        slots::with_own(self.slots, platform, Wait::ABit, |own| with(&own.0))
     }
 
     /// Takes one frame inside the slot, after a refill if its list is empty.
@@ -165,60 +149,10 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     fn drain_inside<G: Grouping, L: RawLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, L, P>,
-        inside: &Inside<'_, A, CpuLists>,
+        own: &Lists,
     ) -> usize {
-        let all = inside.0.len();
-        self.give_back(backing, &inside.0, ColdWalk::new(LISTS - 1, all, all, all))
-    }
-
-    /// Empties the slot of `cpu` from wherever the caller runs, if that is within its reach.
-    fn drain_slot<G: Grouping, L: RawLock, P: Platform>(
-        &self,
-        backing: &Backing<'_, G, L, P>,
-        cpu: usize,
-        slot: &Slot<A, CpuLists>,
-        reach: Reach,
-        patience: &Patience,
-    ) -> Drained {
-        let platform = backing.platform();
-        let holds_nothing = || slot.outside().0.peek_len() == 0;
-        let empty = |inside: Option<Inside<'_, A, CpuLists>>| match inside {
-            Some(inside) => Drained::of(self.drain_inside(backing, &inside)),
-            None if holds_nothing() => Drained::default(),
-            None => Drained::LEFT_OUT,
-        };
-        let mut drained = Drained::default();
-        let mut drain_here = || {
-            let _masked = MaskGuard::new(platform);
-            drained = empty(match reach {
-                Reach::Own => slot.try_enter(),
-                Reach::Locks | Reach::All => patience.wait_for(cpu, platform, |waits, relax| {
-                    slot.enter_within(waits, relax)
-                }),
-            });
-        };
-        let own = {
-            let pinned = PinGuard::new(platform);
-            let own = pinned.cpu == cpu;
-            if own {
-                drain_here();
-            }
-            own
-        };
-        // A CPU that holds nothing is not disturbed.
-        if own || reach == Reach::Own || holds_nothing() {
-            return drained;
-        }
-        if A::LENDS {
-            let _masked = MaskGuard::new(platform);
-            return empty(patience.wait_for(cpu, platform, |waits, relax| {
-                slot.visit_within(waits, relax)
-            }));
-        }
-        if reach == Reach::All {
-            patience.run_on(cpu, platform, &mut drain_here);
-        }
-        drained
+        let all = own.len();
+        self.give_back(backing, own, ColdWalk::new(LISTS - 1, all, all, all))
     }
 }
 
@@ -258,7 +192,7 @@ impl<G: Grouping, L: RawLock, P: Platform, A: SlotAccess> Front<G, L, P> for Per
     }
 
     #[inline]
-    fn give(&self, backing: &Backing<'_, G, L, P>, frame: Frame) -> Returned {
+    fn give(&self, backing: &Backing<'_, G, L, P>, frame: Frame, _: Order) -> Returned {
         self.with_own(backing.platform(), |own| {
             self.give_inside(backing, own, frame)
         })
@@ -283,11 +217,10 @@ impl<G: Grouping, L: RawLock, P: Platform, A: SlotAccess> Front<G, L, P> for Per
     }
 
     fn drain(&self, backing: &Backing<'_, G, L, P>, reach: Reach, patience: &Patience) -> Drained {
-        self.slots
-            .iter()
-            .enumerate()
-            .map(|(cpu, slot)| self.drain_slot(backing, cpu, slot, reach, patience))
-            .sum()
+        let holds_nothing = |lists: &CpuLists| lists.0.peek_len() == 0;
+        let empty = |lists: &CpuLists| self.drain_inside(backing, &lists.0);
+        let platform = backing.platform();
+        slots::drain(self.slots, platform, reach, patience, holds_nothing, empty)
     }
 
     fn arrivals(&self) -> usize {

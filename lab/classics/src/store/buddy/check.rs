@@ -51,7 +51,7 @@ impl<G: Grouping> Buddy<'_, G> {
         if let Some(frame) = inner.find(|&frame| self.table.state(frame).usage != Use::Inner) {
             return wrong("exact-heads", "a block inside another", frame);
         }
-        if state.usage == Use::Cached && state.order > Order::ZERO {
+        if state.usage == Use::Cached && state.order > Order::ZERO && !G::CACHES_BLOCKS {
             return wrong("cached-once", "a cached block above order 0", first);
         }
         if state.usage == Use::Free {

@@ -15,7 +15,7 @@ mod ranges;
 use brickyard::sync::{AtomicUsize, GuardedU32, Ordering};
 
 use super::frames::{FrameList, FrameTable};
-use super::grouping::Grouping;
+use super::grouping::{End, Grouping};
 use super::{Claimed, Fallback, Merged, Taken};
 use brickyard::block::{FreeTable, State, Use};
 use brickyard::isolation::Isolation;
@@ -85,13 +85,23 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         self.managed.store(frames, Ordering::Relaxed);
     }
 
-    /// Puts a block on a list.
+    /// Puts a block at the head of a list.
     fn insert(&self, frame: Frame, order: Order, kind: MigrateType) {
+        self.insert_at(frame, order, kind, End::Head);
+    }
+
+    /// Puts a block on a list.
+    fn insert_at(&self, frame: Frame, order: Order, kind: MigrateType, end: End) {
         self.table
             .set_state(frame, State::new(Use::Free, order, kind));
-        self.list(order, kind).push_front(&self.table, frame);
+        let list = self.list(order, kind);
+        match end {
+            End::Head => list.push_front(&self.table, frame),
+            End::Tail => list.push_back(&self.table, frame),
+        }
         let nonempty = &self.nonempty[kind.index()];
         nonempty.set(nonempty.get() | 1 << order.get());
+        self.grouping.lists_changed(kind, nonempty);
         self.set_free_of(kind, self.free_of(kind) + order.frames());
     }
 
@@ -108,6 +118,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         if list.is_empty() {
             let nonempty = &self.nonempty[kind.index()];
             nonempty.set(nonempty.get() & !(1 << order.get()));
+            self.grouping.lists_changed(kind, nonempty);
         }
         self.set_free_of(kind, self.free_of(kind) - order.frames());
     }
@@ -118,7 +129,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
     }
 
     /// Returns the smallest free block of a type, of at least `order`.
-    fn smallest(&self, kind: MigrateType, order: Order) -> Option<(Frame, Order)> {
+    pub(crate) fn smallest(&self, kind: MigrateType, order: Order) -> Option<(Frame, Order)> {
         let orders = self.nonempty[kind.index()].get() >> order.get();
         if orders == 0 {
             return None;
@@ -227,6 +238,15 @@ impl<'m, G: Grouping> Buddy<'m, G> {
             self.merge(frame.plus(half.frames()), half, recorded);
             return self.merge(frame, half, recorded);
         }
+        if let Some(half) = order.down()
+            && self.grouping.page_block_order() < Some(order)
+            && G::FREES_BY_BLOCK
+        {
+            let low = self.merge(frame, half, recorded);
+            let high = self.merge(frame.plus(half.frames()), half, recorded);
+            let joined = high.frame <= frame;
+            return if joined { high } else { low };
+        }
         let isolated = self.isolation.contains(frame);
         let kind = if isolated {
             MigrateType::Isolate
@@ -246,10 +266,15 @@ impl<'m, G: Grouping> Buddy<'m, G> {
             };
             self.unlink(buddy, size, state.kind);
             self.table.set_state(buddy, State::INNER);
+            if state.kind != kind {
+                self.grouping
+                    .joined(FrameRange::of_block(buddy, size), kind);
+            }
             first = first.min(buddy);
             size = next;
         }
-        self.insert(first, size, kind);
+        let end = self.grouping.end_for(self, first, size);
+        self.insert_at(first, size, kind, end);
         Merged {
             frame: first,
             order: size,
@@ -282,7 +307,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         let mut frames = 0;
         for (first, state) in self.free_in(range) {
             self.unlink(first, state.order, state.kind);
-            self.insert(first, state.order, kind);
+            self.insert_at(first, state.order, kind, G::MOVES_TO);
             frames += state.order.frames();
         }
         frames
@@ -504,6 +529,17 @@ impl<G: Grouping> Buddy<'_, G> {
     /// # Errors
     /// [`FreeError`], if it is not an aligned part of a block in use; then nothing has changed.
     pub fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
+        let kind = self.cut(frame, order)?;
+        self.table.set_state(frame, State::INNER);
+        Ok(self.merge(frame, order, kind))
+    }
+
+    /// Makes any aligned part of a block in use a block in use of its own. Returns the type that it
+    /// was taken for.
+    ///
+    /// # Errors
+    /// As [`Buddy::give`].
+    pub(crate) fn cut(&self, frame: Frame, order: Order) -> Result<MigrateType, FreeError> {
         let (first, state) = self.block_of(frame).ok_or(FreeError::NotOwned)?;
         match state.usage {
             Use::Free | Use::Cached => return Err(FreeError::DoubleFree),
@@ -516,8 +552,9 @@ impl<G: Grouping> Buddy<'_, G> {
             });
         }
         self.cut_out(first, state, frame, order);
-        self.table.set_state(frame, State::INNER);
-        Ok(self.merge(frame, order, state.kind))
+        self.table
+            .set_state(frame, State::new(Use::Allocated, order, state.kind));
+        Ok(state.kind)
     }
 
     /// Returns true if `frame` is in an isolated range. Without the lock, a hint.
@@ -544,6 +581,12 @@ impl<G: Grouping> Buddy<'_, G> {
         self.grouping.unreserved()
     }
 
+    /// Returns how its blocks are grouped.
+    #[inline]
+    pub(crate) const fn grouping(&self) -> &G {
+        &self.grouping
+    }
+
     /// Returns the records.
     #[inline]
     pub fn table(&self) -> &FrameTable<'_> {
@@ -563,12 +606,12 @@ impl<G: Grouping> Buddy<'_, G> {
         self.grouping.list_for(wanted)
     }
 
-    /// Frees one frame from a front, and merges. The frame is in state `Cached`.
+    /// Frees a block from a front, and merges. The block is in state `Cached`.
     pub fn give_cached(&self, frame: Frame) -> Merged {
         let state = self.table.state(frame);
         debug_assert_eq!(state.usage, Use::Cached, "cached-once");
         self.table.set_state(frame, State::INNER);
-        self.merge(frame, Order::ZERO, state.kind)
+        self.merge(frame, state.order, state.kind)
     }
 
     /// Takes one frame for a front, which keeps it in state `Cached`.

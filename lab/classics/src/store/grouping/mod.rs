@@ -21,6 +21,7 @@ pub use two_kinds::TwoKinds;
 use super::Taken;
 use super::buddy::Buddy;
 use brickyard::check::Violation;
+use brickyard::sync::GuardedU32;
 use brickyard::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
 /// Whether a change of the zone's size switched grouping on or off.
@@ -32,9 +33,28 @@ pub enum Regrouped {
     Yes,
 }
 
+/// An end of a list of free blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Where blocks are taken from.
+    Head,
+    /// The other end: its blocks are taken last.
+    Tail,
+}
+
 /// A form of grouping. Called with the zone's lock held; `page_block_order`, `list_for`,
 /// `list_on_free`, `block_type`, `holds_back` and `unreserved` also without it.
 pub trait Grouping: Sync + Sized {
+    /// The end of a list to which blocks are moved that change their type.
+    const MOVES_TO: End = End::Head;
+
+    /// Whether a block larger than a page block is freed page block by page block, each to the list
+    /// of its type.
+    const FREES_BY_BLOCK: bool = false;
+
+    /// Whether a front keeps blocks above order 0.
+    const CACHES_BLOCKS: bool = false;
+
     /// Returns the order of the unit of grouping, if there is one.
     fn page_block_order(&self) -> Option<Order> {
         None
@@ -67,6 +87,29 @@ pub trait Grouping: Sync + Sized {
     #[inline]
     fn may_merge(&self, _first: Frame, _buddy: Frame, _order: Order) -> bool {
         true
+    }
+
+    /// Notes which lists of a type have blocks: bit n is that of order n. For a grouping that has to
+    /// know without the lock.
+    #[inline]
+    fn lists_changed(&self, _kind: MigrateType, _orders: &GuardedU32) {}
+
+    /// Notes that the free blocks of `range`, which were on lists of other types, have merged with
+    /// one of type `kind`.
+    #[inline]
+    fn joined(&self, _range: FrameRange, _kind: MigrateType) {}
+
+    /// Returns the end of its list to which the free block at `first` goes when nothing is left
+    /// that it could merge with.
+    #[inline]
+    fn end_for(&self, _buddy: &Buddy<'_, Self>, _first: Frame, _order: Order) -> End {
+        End::Head
+    }
+
+    /// Returns how many frames are set aside for atomic requests at most, in a zone that manages
+    /// `managed` frames: one hundredth and a page block (Linux 4.4).
+    fn most_set_aside(&self, managed: usize) -> usize {
+        managed / 100 + self.page_block_order().map_or(0, Order::frames)
     }
 
     /// Gives whole free page blocks the type `wanted`.

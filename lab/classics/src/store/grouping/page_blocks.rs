@@ -122,14 +122,14 @@ impl<'m> PageBlocks<'m> {
     }
 
     #[inline]
-    fn kind(&self, frame: Frame) -> MigrateType {
+    pub(crate) fn kind(&self, frame: Frame) -> MigrateType {
         // Relaxed: see `BlockRecord::kind`.
         MigrateType::from_bits(self.record(frame).kind.load(Ordering::Relaxed))
     }
 
     /// Sets the type of every page block that `range` overlaps, and keeps the count of blocks set
     /// aside.
-    fn set_kind(&self, range: FrameRange, kind: MigrateType) {
+    pub(crate) fn set_kind(&self, range: FrameRange, kind: MigrateType) {
         let mut set_aside = self.set_aside();
         let mut at = range.start;
         while at < range.end {
@@ -143,15 +143,18 @@ impl<'m> PageBlocks<'m> {
         self.set_aside.store(set_aside as u32, Ordering::Relaxed);
     }
 
-    fn set_aside(&self) -> usize {
+    pub(crate) fn set_aside(&self) -> usize {
         // Relaxed: as above.
         self.set_aside.load(Ordering::Relaxed) as usize
     }
 
     /// Returns the part of `frame`'s page block that is in the store.
-    fn block_around(&self, buddy: &Buddy<'_, Self>, frame: Frame) -> FrameRange {
-        FrameRange::of_block(frame.align_down(self.order), self.order)
-            .intersection(buddy.table().span())
+    pub(crate) fn block_around<G: Grouping>(
+        &self,
+        buddy: &Buddy<'_, G>,
+        frame: Frame,
+    ) -> FrameRange {
+        FrameRange::of_block(frame.align_down(self.order), self.order).intersection(buddy.span())
     }
 
     /// Returns the largest free block that a request of type `wanted` may split. Blocks for atomic
@@ -329,7 +332,13 @@ impl Grouping for PageBlocks<'_> {
     }
 
     fn check(&self, buddy: &Buddy<'_, Self>) -> Result<(), Violation> {
-        let span = buddy.table().span();
+        self.check_set_aside(buddy.span())
+    }
+}
+
+impl PageBlocks<'_> {
+    /// Checks the count of page blocks set aside.
+    pub(crate) fn check_set_aside(&self, span: FrameRange) -> Result<(), Violation> {
         let blocks = Self::blocks_in(span, self.order);
         let high = self.records[..blocks]
             .iter()

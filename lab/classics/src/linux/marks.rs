@@ -1,0 +1,109 @@
+//! The test of a zone's marks, as a request asks for it: twice, since a zone that is above its high
+//! mark needs no other test.
+
+use brickyard::sync::RawLock;
+use brickyard::watermark::Mark;
+use brickyard::{MigrateType, Order, Platform, Request, ZoneKind};
+
+use super::blocks::Blocks;
+use super::rights::Rights;
+use crate::bulk::Backing;
+
+/// The marks of a zone. [`Mark`] has no high mark: nothing else tests it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// The min mark, or as far below it as the rights reach.
+    Min,
+    /// The low mark.
+    Low,
+    /// The high mark.
+    High,
+}
+
+impl From<Mark> for Level {
+    fn from(mark: Mark) -> Self {
+        match mark {
+            Mark::First | Mark::Low => Self::Low,
+            Mark::Min => Self::Min,
+        }
+    }
+}
+
+/// Returns true if the zone has more free than `level` after it has served a block of `order`, and a
+/// free block that serves it. O(types).
+pub(crate) fn is_above<L: RawLock, P: Platform>(
+    backing: &Backing<'_, Blocks<'_>, L, P>,
+    order: Order,
+    highest: ZoneKind,
+    level: Level,
+    rights: Rights,
+) -> bool {
+    if rights.any(Rights::NO_MARKS) {
+        return true;
+    }
+    let store = backing.unlocked();
+    let condition = store.grouping().condition();
+    let marks = backing.watermarks().marks();
+    condition.see_high_mark(marks.high);
+    let set_aside = match rights.counts_set_aside() {
+        true => 0,
+        false => store.set_aside_frames(),
+    };
+    let usable = store
+        .free_frames()
+        .saturating_sub(order.frames() - 1)
+        .saturating_sub(set_aside);
+    let reserve = backing.watermarks().reserve_against(highest);
+    let exceeds = |mark: usize| usable > rights.lowered(mark).saturating_add(reserve);
+    let boost = condition.boost();
+    let mark = match level {
+        Level::Min => marks.min,
+        Level::Low => marks.low,
+        Level::High => marks.high,
+    };
+    let single = order == Order::ZERO;
+    if !exceeds(mark + boost) {
+        // Single frames that others wait for do without the boost.
+        let unboosted = single && level == Level::Min && rights.any(Rights::MIN_RESERVE);
+        return boost > 0 && unboosted && exceeds(mark);
+    }
+    let lists = [
+        MigrateType::Unmovable,
+        MigrateType::Movable,
+        MigrateType::Reclaimable,
+    ];
+    let high = rights.any(Rights::HIGH_ATOMIC.and(Rights::OOM));
+    single
+        || lists
+            .iter()
+            .any(|&list| store.grouping().has_block(list, order))
+        || high && store.grouping().has_block(MigrateType::HighAtomic, order)
+}
+
+/// Returns true if a movable single frame could be taken and the zone would stay above its high
+/// mark.
+pub(crate) fn is_above_high<L: RawLock, P: Platform>(
+    backing: &Backing<'_, Blocks<'_>, L, P>,
+) -> bool {
+    let (single, movable) = (Order::ZERO, ZoneKind::Movable);
+    is_above(backing, single, movable, Level::High, Rights::NONE)
+}
+
+/// Returns true if the zone admits the request: see [`is_above`]. First asks for the high mark,
+/// until it was found below; from then on page sets are kept small, until a drain finds it above.
+pub(crate) fn admits<L: RawLock, P: Platform>(
+    backing: &Backing<'_, Blocks<'_>, L, P>,
+    request: &Request,
+    level: Level,
+    rights: Rights,
+) -> bool {
+    let condition = backing.unlocked().grouping().condition();
+    let above = |level| is_above(backing, request.order, request.highest, level, rights);
+    if !condition.is_below_high() {
+        if above(Level::High) {
+            return true;
+        }
+        condition.set_below_high(true);
+    }
+    above(level)
+}

@@ -1,0 +1,441 @@
+//! A zone of Linux 6.12 or 6.18: the store, lock and drains of the older designs, with its own
+//! grouping, page sets and tests of marks.
+//!
+//! Used as a zone alone, or through [`Nodes::alloc`](brickyard::node::Nodes::alloc), it finds a
+//! single frame wherever one is, like every design. [`LabZone::alloc_from`] does what Linux does,
+//! which leaves what lies in the page sets of other CPUs alone until reclaim has failed.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+
+use brickyard::block::{Census, FreeTable, State};
+use brickyard::check::Violation;
+use brickyard::node::Nodes;
+use brickyard::patience::Patience;
+use brickyard::pressure::{Compacted, Migrate, Reclaim, compact};
+use brickyard::sync::{RawLock, Slot, SlotAccess};
+use brickyard::watermark::{Mark, Watermarks};
+use brickyard::{
+    AllocError, AnyZone, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility, Order,
+    PlanError, Platform, RangeError, Request, Shape,
+};
+
+use super::blocks::Blocks;
+use super::marks::{self, Level};
+use super::pageset::{Burst, Pageset, Pagesets, take_direct};
+use super::rights::Rights;
+use super::walk;
+use crate::bulk::MeterReading;
+use crate::front::{Front, Returned};
+use crate::lab_zone::{LabZone, Planned};
+use crate::manner::Manner;
+use crate::plan::{LabPlan, Placed};
+use crate::store::grouping::{BlockRecord, PageBlocks};
+
+/// A version of Linux.
+pub trait Version: Sync + 'static {
+    /// When a burst of frees begins.
+    const BURST: Burst;
+}
+
+/// Linux 6.12.
+#[derive(Debug, Clone, Copy)]
+pub enum V6_12 {}
+
+/// Linux 6.18.
+#[derive(Debug, Clone, Copy)]
+pub enum V6_18 {}
+
+impl Version for V6_12 {
+    const BURST: Burst = Burst::AfterABatch;
+}
+
+impl Version for V6_18 {
+    const BURST: Burst = Burst::AfterHalfTheLeast;
+}
+
+/// What a machine's administrator sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// How far the boost may raise the marks, in ten-thousandths of the high mark
+    /// (`watermark_boost_factor`); 0 for no boost.
+    pub boost_factor: usize,
+    /// Whether requests keep page blocks apart until nothing else helps (`defrag_mode`, since 6.15).
+    pub defrag_mode: bool,
+}
+
+impl Settings {
+    /// Linux's defaults.
+    pub const DEFAULT: Self = Self {
+        boost_factor: 15_000,
+        defrag_mode: false,
+    };
+}
+
+type Inner<'m, A, L, P> = crate::Zone<'m, Blocks<'m>, Pagesets<'m, A>, L, P>;
+
+/// A zone of Linux, version `V`, with page sets accessed by `A` and lock `L`.
+pub struct Zone<'m, V, A, L, P> {
+    inner: Inner<'m, A, L, P>,
+    defrag_mode: bool,
+    version: PhantomData<fn() -> V>,
+}
+
+impl<'m, V: Version, A: SlotAccess, L: RawLock, P: Platform> Zone<'m, V, A, L, P> {
+    /// Takes a block with these rights, whatever stays free.
+    pub(super) fn take(&self, request: &Request, rights: Rights) -> Option<Frame> {
+        let Inner { front, backing, .. } = &self.inner;
+        let listed = Front::<Blocks<'m>, L, P>::serves(front, request.order);
+        let limited = self.inner.is_limited(request);
+        if listed
+            && !limited
+            && let Some(frame) = front.take_as(backing, request, rights)
+        {
+            return Some(frame);
+        }
+        let guard = self.inner.lock();
+        let frame = match limited {
+            true => guard.take(request).map(|taken| taken.frame),
+            false => take_direct(&guard, request, rights),
+        }?;
+        Some(frame)
+    }
+
+    pub(super) fn admits(&self, request: &Request, level: Level, rights: Rights) -> bool {
+        marks::admits(&self.inner.backing, request, level, rights)
+    }
+
+    /// Returns true, once, after the boost was raised by a request that wakes background reclaim.
+    pub(super) fn take_wake(&self) -> bool {
+        self.blocks().condition().take_wake()
+    }
+
+    /// Sets the page block of a block that was got by right of [`Rights::HIGH_ATOMIC`] aside.
+    pub(super) fn set_aside(&self, frame: Frame) {
+        let most = self.inner.high_atomic_cap();
+        self.inner.lock().reserve_high_atomic(frame, most);
+    }
+
+    /// Gives back one page block that is set aside. Returns false if none was.
+    pub(super) fn unreserve(&self, wanted: Mobility, forced: bool) -> bool {
+        let guard = self.inner.lock();
+        guard.grouping().unreserve(&guard, wanted.into(), forced)
+    }
+
+    pub(super) const fn defrag_mode(&self) -> bool {
+        self.defrag_mode
+    }
+
+    const fn blocks(&self) -> &Blocks<'m> {
+        self.inner.unlocked().grouping()
+    }
+
+    /// Calls `with` with the store and how it is grouped, under the zone lock: for a caller that
+    /// asks what a request would get.
+    pub fn with_store<R>(
+        &self,
+        with: impl FnOnce(&crate::store::buddy::Buddy<'m, Blocks<'m>>, &Blocks<'m>) -> R,
+    ) -> R {
+        let guard = self.inner.lock();
+        with(&guard, guard.grouping())
+    }
+
+    /// Returns by how many frames the marks are raised for a while.
+    #[must_use]
+    pub fn boost(&self) -> usize {
+        self.blocks().condition().boost()
+    }
+}
+
+impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> AnyZone for Zone<'_, V, A, L, P> {
+    type Platform = P;
+
+    fn platform(&self) -> &P {
+        self.inner.platform()
+    }
+
+    fn shape(&self) -> Shape {
+        self.inner.shape()
+    }
+
+    fn watermarks(&self) -> &Watermarks {
+        self.inner.watermarks()
+    }
+
+    fn compaction(&self) -> &compact::Memory {
+        self.inner.compaction()
+    }
+
+    fn alloc(&self, request: &Request) -> Result<Frame, AllocError> {
+        self.inner.alloc(request)
+    }
+
+    fn alloc_above(&self, request: &Request, mark: Mark) -> Option<Frame> {
+        let rights = match mark {
+            Mark::First | Mark::Low => Rights::WAKES,
+            Mark::Min => Rights::of(request),
+        };
+        let admitted = self.admits(request, Level::from(mark), rights);
+        let frame = admitted.then(|| self.take(request, rights)).flatten()?;
+        if rights.any(Rights::HIGH_ATOMIC) {
+            self.set_aside(frame);
+        }
+        Some(frame)
+    }
+
+    fn alloc_drained(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
+        self.inner.alloc_drained(request, mark, patience)
+    }
+
+    fn alloc_set_aside(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
+        self.inner.alloc_set_aside(request, mark, patience)
+    }
+
+    fn alloc_uncached(&self, request: &Request) -> Option<Frame> {
+        self.inner.alloc_uncached(request)
+    }
+
+    fn alloc_batch(&self, request: &Request, out: &mut [Frame]) -> usize {
+        self.inner.alloc_batch(request, out)
+    }
+
+    fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
+        self.inner.take_at(frame, request)
+    }
+
+    fn why_not(&self, request: &Request) -> AllocError {
+        self.inner.why_not(request)
+    }
+
+    /// Frees a block. A part of a larger block in use is cut off first, and then goes to the page
+    /// set like a block of its size.
+    fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        let Inner { front, backing, .. } = &self.inner;
+        if !Front::<Blocks<'_>, L, P>::serves(front, order) {
+            return self.inner.free_uncached(frame, order);
+        }
+        if front.give(backing, frame, order) == Returned::Kept {
+            return Ok(());
+        }
+        let guard = self.inner.lock();
+        let is_part = guard
+            .block_of(frame)
+            .is_some_and(|(_, state)| state.order > order && !guard.is_isolated(frame));
+        if is_part {
+            guard.cut(frame, order)?;
+            drop(guard);
+            if front.give(backing, frame, order) == Returned::Kept {
+                return Ok(());
+            }
+            return self.inner.free_uncached(frame, order);
+        }
+        guard.give(frame, order).map(|_| ())
+    }
+
+    fn free_uncached(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        self.inner.free_uncached(frame, order)
+    }
+
+    fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
+        self.inner.free_bulk(frames)
+    }
+
+    fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
+        self.inner.free_range(range)
+    }
+
+    fn drain(&self) -> usize {
+        self.inner.drain()
+    }
+
+    fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
+        self.inner.isolate(range)
+    }
+
+    fn unisolate(&self, range: FrameRange) {
+        self.inner.unisolate(range);
+    }
+
+    fn take_isolated(&self, range: FrameRange, mobility: Mobility) -> Result<(), RangeError> {
+        self.inner.take_isolated(range, mobility)
+    }
+
+    fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.inner.add(range)
+    }
+
+    fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.inner.reserve(range)
+    }
+
+    fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        AnyZone::unreserve(&self.inner, range)
+    }
+
+    fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.inner.remove(range)
+    }
+
+    fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {
+        self.inner.block_of(frame)
+    }
+
+    fn has(&self, frame: Frame) -> bool {
+        self.inner.has(frame)
+    }
+
+    fn block_type(&self, frame: Frame) -> Option<MigrateType> {
+        self.inner.block_type(frame)
+    }
+
+    fn free_frames(&self) -> usize {
+        self.inner.free_frames()
+    }
+
+    fn cached_frames(&self) -> usize {
+        self.inner.cached_frames()
+    }
+
+    fn free_frames_for(&self, request: &Request) -> usize {
+        self.inner.free_frames_for(request)
+    }
+
+    fn managed_frames(&self) -> usize {
+        self.inner.managed_frames()
+    }
+
+    fn can_serve(&self, request: &Request) -> bool {
+        self.inner.can_serve(request)
+    }
+
+    fn free_table(&self) -> FreeTable {
+        self.inner.free_table()
+    }
+
+    fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted {
+        self.inner.compact(request, hooks)
+    }
+
+    fn check(&self) -> Result<Census, Violation> {
+        self.inner.check()
+    }
+}
+
+impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> LabZone for Zone<'_, V, A, L, P> {
+    const DISTINGUISHES_CACHED: bool = true;
+
+    fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
+        self.inner.alloc_bulk(request, out)
+    }
+
+    fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
+        self.inner.alloc_at(frame, request)
+    }
+
+    fn dedicate(&self, frame: Frame, mobility: Mobility) {
+        self.inner.dedicate(frame, mobility);
+    }
+
+    fn refused_late(&self) -> usize {
+        0
+    }
+
+    fn meter(&self) -> MeterReading {
+        self.inner.meter()
+    }
+
+    fn alloc_from<H: Reclaim + Migrate>(
+        nodes: &Nodes<'_, Self, H>,
+        from: usize,
+        request: &Request,
+        manner: Manner,
+    ) -> Result<Frame, AllocError> {
+        walk::alloc(nodes, from, request, manner)
+    }
+
+    fn tick(&self) {
+        self.inner.front.tick(&self.inner.backing);
+    }
+
+    fn set_reclaiming(&self, reclaiming: bool) {
+        self.blocks().condition().set_reclaiming(reclaiming);
+    }
+
+    fn high_mark(&self) -> usize {
+        self.watermarks().marks().high + self.boost()
+    }
+
+    fn stock(&self, frame: Frame, order: Order) -> bool {
+        let kept = self.inner.front.stock(&self.inner.backing, frame, order);
+        kept || self.inner.free_uncached(frame, order).is_ok()
+    }
+
+    fn set_cache_limit(&self, frames: usize) {
+        self.inner.front.set_high(self.platform(), frames);
+    }
+}
+
+impl<'m> Placed<'m> for Blocks<'m> {
+    type Unit = BlockRecord;
+
+    fn units(plan: &LabPlan) -> usize {
+        PageBlocks::units(plan)
+    }
+
+    fn unit() -> BlockRecord {
+        BlockRecord::new()
+    }
+
+    fn over(plan: &LabPlan, records: &'m [BlockRecord]) -> Self {
+        let zone = &plan.zone;
+        Self::new(
+            zone.span,
+            zone.page_block_order,
+            records,
+            plan.linux.boost_factor,
+        )
+    }
+}
+
+impl<'m, A: SlotAccess> Placed<'m> for Pagesets<'m, A> {
+    type Unit = Slot<A, Pageset>;
+
+    fn units(plan: &LabPlan) -> usize {
+        plan.zone.cpus
+    }
+
+    fn unit() -> Self::Unit {
+        Slot::new(Pageset::default())
+    }
+
+    fn over(plan: &LabPlan, slots: &'m [Self::Unit]) -> Self {
+        Self::new(slots, plan.zone.page_block_order, Burst::AfterABatch)
+    }
+}
+
+impl<'m, V: Version, A: SlotAccess, L: RawLock, P: Platform> Planned<'m> for Zone<'m, V, A, L, P> {
+    fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError> {
+        Inner::<'m, A, L, P>::checked_bytes_for(plan)
+    }
+
+    fn by(
+        plan: &LabPlan,
+        platform: P,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<Self, PlanError> {
+        let mut inner = Inner::by(plan, platform, memory)?;
+        inner.front.set_burst(V::BURST);
+        Ok(Self {
+            inner,
+            defrag_mode: plan.linux.defrag_mode,
+            version: PhantomData,
+        })
+    }
+}
+
+impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> fmt::Debug for Zone<'_, V, A, L, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
