@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use brickyard::node::{Nodes, SlowPath};
 use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
 use brickyard::{AllocError, Frame, FrameRange, Order, Request, ZoneKind};
-use brickyard_classics::LabZone;
+use brickyard_classics::{LabZone, Manner};
 
 use crate::pages::{Age, Block, Location, PageId, Pages, Role, mark};
 use crate::stopwatch::Stopwatch;
@@ -244,7 +244,9 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         marks: u8,
         page: PageId,
     ) -> Result<Frame, AllocError> {
-        let taken = self.stopwatch.allocs.time(|| nodes.alloc(from, request));
+        let manner = Manner::of(request);
+        let alloc = || Z::alloc_from(nodes, from, request, manner);
+        let taken = self.stopwatch.allocs.time(alloc);
         match taken {
             Ok(frame) => self.own(frame, request.order, role, marks, page),
             Err(_) => self.change(|pages| pages.set_absent(page, Location::Refused)),
@@ -369,10 +371,15 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             return;
         }
         for (place, zone) in self.nodes.zones().enumerate() {
-            if zone.free_frames() < zone.watermarks().marks().high {
+            if zone.free_frames() < zone.high_mark() {
                 let freed = self.shrink_zone(place, CLUSTER, Reclaimer::Background);
                 short |= freed > 0 || self.is_writing();
             }
+        }
+        if !short {
+            self.nodes
+                .zones()
+                .for_each(|zone| zone.set_reclaiming(false));
         }
         self.woken.set(short);
     }
@@ -673,7 +680,11 @@ impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
     }
 
     fn wake(&self, _need: &Need) {
-        self.woken.set(true);
+        if !self.woken.replace(true) {
+            self.nodes
+                .zones()
+                .for_each(|zone| zone.set_reclaiming(true));
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! | [`pages`] | the owner of each frame |
 //! | [`mixing`] | page blocks with more than one mobility |
 //! | [`roles`] | the purpose of recorded allocations |
+//! | [`start`] | what the page states of a recorded host do not show |
 //! | [`script`] | a trace prepared for many replays |
 //! | [`machine`] | the machine it is replayed on |
 //! | [`build`] | that machine with an allocator of some configuration |
@@ -13,6 +14,7 @@
 //! | [`stopwatch`] | the time of the allocator's own calls |
 //! | [`view`] | the state of memory at one moment |
 //! | [`outcome`] | the results of a replay |
+//! | [`fidelity`] | a replay's end beside that of the recorded host |
 //! | [`replay`](mod@replay) | replaying a trace through one design |
 //! | [`antifrag`] | the protocol of 2005 and 2007 |
 //! | [`printed`] | published tables, kept as files |
@@ -22,6 +24,7 @@
 
 pub mod antifrag;
 pub mod build;
+pub mod fidelity;
 pub mod jobs;
 pub mod kernel;
 pub mod machine;
@@ -33,6 +36,7 @@ mod processor;
 pub mod replay;
 pub mod roles;
 pub mod script;
+pub mod start;
 pub mod stopwatch;
 pub mod view;
 

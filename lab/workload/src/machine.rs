@@ -9,6 +9,8 @@ use brickyard_classics::Configuration;
 use brickyard_host::zoneinfo;
 use brickyard_trace::{PageUse, Trace};
 
+use crate::start;
+
 /// A zone of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ZonePlace {
@@ -127,12 +129,15 @@ impl Machine {
     /// [`MachineError::Unknown`] where the trace does not record them, [`MachineError::Zoneinfo`]
     /// where zoneinfo cannot be parsed.
     pub fn recorded(trace: &Trace) -> Result<Self, MachineError> {
-        let memory = memory_of(trace);
-        if memory.is_empty() || trace.header.start.zoneinfo.is_empty() {
+        if trace.header.start.zoneinfo.is_empty() {
             return Err(MachineError::Unknown);
         }
         let recorded = zoneinfo::parse(&trace.header.start.zoneinfo)
             .map_err(|error| MachineError::Zoneinfo(error.to_string()))?;
+        let memory = memory_of(trace, &start::unmanaged(trace));
+        if memory.is_empty() {
+            return Err(MachineError::Unknown);
+        }
         let mut zones = Vec::new();
         let mut min_frames = 0;
         for zone in recorded {
@@ -273,10 +278,11 @@ fn cut(zone: ZonePlace, start: Frame) -> impl Iterator<Item = ZonePlace> {
 }
 
 /// Returns all frames that, by their recorded states, belong to the allocator.
-fn memory_of(trace: &Trace) -> Vec<FrameRange> {
+fn memory_of(trace: &Trace, left_out: &[usize]) -> Vec<FrameRange> {
     let mut memory: Vec<FrameRange> = Vec::new();
-    for run in &trace.start {
-        if matches!(run.state.usage, PageUse::Hole | PageUse::Reserved) {
+    for (place, run) in trace.start.iter().enumerate() {
+        let usage = run.state.usage;
+        if matches!(usage, PageUse::Hole | PageUse::Reserved) || left_out.contains(&place) {
             continue;
         }
         let (start, end) = (

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use brickyard::block::Census;
+use brickyard::block::{Census, FreeTable};
 use brickyard::stats::FreeCounts;
-use brickyard::{Mobility, Order};
+use brickyard::{MigrateType, Mobility, Order, ZoneKind};
 
 use crate::kernel::Pressure;
 
@@ -94,6 +94,22 @@ pub struct HugePages {
     pub possible: usize,
 }
 
+/// A zone at the end of a replay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ZoneEnd {
+    /// Its node.
+    pub node: u32,
+    /// Its kind.
+    pub kind: ZoneKind,
+    /// Its free blocks, by order and type.
+    pub free: FreeTable,
+    /// Its page blocks, by type; those in which the zone has no memory are not counted.
+    pub blocks: [usize; MigrateType::COUNT],
+    /// Free frames in caches.
+    pub cached: usize,
+}
+
 /// The results of replaying a trace with one configuration.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
@@ -122,6 +138,8 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
     /// Free blocks by order at the end.
     pub free: FreeCounts,
+    /// Free blocks and page blocks of each zone at the end.
+    pub zones: Vec<ZoneEnd>,
     /// Huge pages at the end.
     pub huge: HugePages,
     /// Free frames in caches at the end.

@@ -9,17 +9,18 @@ use std::time::Instant;
 
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::compact::compact_all;
-use brickyard::{AnyZone, Frame, Mobility, Order, Request};
+use brickyard::{AnyZone, Frame, FrameRange, MigrateType, Mobility, Order, Request, Shape};
 use brickyard_classics::Configuration;
 use brickyard_classics::LabZone;
 
 use crate::build::{BuildError, Job, build};
 use crate::kernel::{Freed, Kernel, Rules};
 use crate::machine::Machine;
-use crate::outcome::{HugePages, Mixer, Outcome, mobility_name};
+use crate::outcome::{HugePages, Mixer, Outcome, ZoneEnd, mobility_name};
 use crate::pages::{Block, Location, PageId, Pages, Role};
 use crate::processor::Processor;
 use crate::script::{Action, Script, Step};
+use crate::start::Known;
 use crate::view::{View, free_counts};
 
 /// The contents of memory before the first step.
@@ -90,6 +91,12 @@ pub fn replay<W: Watcher>(
 /// Steps between two calls of the watcher.
 const ROUND: usize = 1 << 15;
 
+/// Nanoseconds between two calls of [`LabZone::tick`].
+const TICK: u64 = 1_000_000_000;
+
+/// The most such calls in a row.
+const TICKS_MOST: u64 = 100;
+
 struct Replay<'a, W> {
     machine: &'a Machine,
     script: &'a Script,
@@ -151,7 +158,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
     /// Places every block in use at the start at its frame.
     fn place_initial_blocks(&mut self) {
         for block in self.script.initial_blocks() {
-            let frame = Frame::new(self.script.first() as usize + block.page.0 as usize);
+            let frame = self.frame_of(block.page);
             let request = Request::new(block.order, block.role.mobility());
             let placed = self
                 .plain
@@ -166,8 +173,29 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         }
         self.outcome.from_caches = self.script.from_caches();
         self.kernel.change(Pages::take_last_mixed);
-        // Hosts do not report the type of each page block; it is taken from the majority of its
-        // frames in use.
+        self.give_types();
+        self.fill_caches();
+    }
+
+    /// Gives the page blocks their types. Where the trace does not tell them, a block has that of
+    /// most of its frames in use.
+    fn give_types(&self) {
+        let dedicate = |frame: Frame, mobility: Mobility| {
+            let spans = |zone: &&Z| zone.span().contains(frame);
+            for zone in self.plain.zones().filter(spans) {
+                zone.dedicate(frame, mobility);
+            }
+        };
+        if self.script.known() != Known::default() {
+            for (page, kind) in self.script.types() {
+                let mobility = match kind {
+                    MigrateType::Reclaimable => Mobility::Reclaimable,
+                    _ => Mobility::Unmovable,
+                };
+                dedicate(self.frame_of(page), mobility);
+            }
+            return;
+        }
         let most: Vec<(Frame, Mobility)> = self.kernel.look(|pages| {
             let blocks = pages.mixing().blocks();
             blocks
@@ -175,19 +203,45 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
                 .collect()
         });
         for (frame, mobility) in most {
-            for zone in self
-                .plain
-                .zones()
-                .filter(|zone| zone.span().contains(frame))
-            {
-                zone.dedicate(frame, mobility);
+            dedicate(frame, mobility);
+        }
+    }
+
+    /// Fills the caches of CPUs with what lay in the host's.
+    fn fill_caches(&mut self) {
+        for limit in self.script.limits() {
+            if let Some(zone) = self.plain.zone_of(self.frame_of(limit.page)) {
+                self.processor.switch_to(usize::from(limit.cpu) % self.cpus);
+                zone.set_cache_limit(limit.frames as usize);
             }
         }
+        for idle in self.script.idle() {
+            let frame = self.frame_of(idle.page);
+            let mobility = match idle.kind {
+                MigrateType::Unmovable => Mobility::Unmovable,
+                MigrateType::Reclaimable => Mobility::Reclaimable,
+                _ => Mobility::Movable,
+            };
+            let request = Request::new(idle.order, mobility);
+            let Some(zone) = self.plain.zone_of(frame) else {
+                continue;
+            };
+            // Frees below may have brought the frame to a cache already.
+            if zone.take_at(frame, &request).is_ok() {
+                self.processor.switch_to(usize::from(idle.cpu) % self.cpus);
+                self.outcome.unplaced += u64::from(!zone.stock(frame, idle.order));
+            }
+        }
+    }
+
+    fn frame_of(&self, page: PageId) -> Frame {
+        Frame::new(self.script.first() as usize + page.0 as usize)
     }
 
     fn steps(&mut self, watcher: &mut impl Watcher, sample_every: u64) {
         let begun = Instant::now();
         let mut next_sample = 0;
+        let mut next_tick = TICK;
         let mut sampling = core::time::Duration::ZERO;
         for round in self.script.steps().chunks(ROUND) {
             for step in round {
@@ -200,6 +254,12 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
                         next_sample.saturating_add(every.saturating_mul(passed.saturating_add(1)));
                     sampling += paused.elapsed();
                 }
+                if step.time >= next_tick {
+                    let passed = (step.time - next_tick) / TICK;
+                    // After so many, nothing changes any more.
+                    (0..=passed.min(TICKS_MOST)).for_each(|_| self.tick());
+                    next_tick = next_tick.saturating_add((passed + 1).saturating_mul(TICK));
+                }
                 self.step(step);
             }
             self.outcome.steps += round.len() as u64;
@@ -209,6 +269,14 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
             }
         }
         self.outcome.seconds = begun.elapsed().saturating_sub(sampling).as_secs_f64();
+    }
+
+    /// Lets a second pass on every CPU.
+    fn tick(&self) {
+        for cpu in 0..self.cpus {
+            self.processor.switch_to(cpu);
+            self.plain.zones().for_each(LabZone::tick);
+        }
     }
 
     #[inline]
@@ -313,6 +381,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         outcome.alloc_ns = self.kernel.stopwatch().allocs.quantiles();
         outcome.free_ns = self.kernel.stopwatch().frees.quantiles();
         outcome.free = free_counts(self.plain);
+        outcome.zones = self.plain.nodes().iter().flat_map(zones_of).collect();
         outcome.idle = self.plain.zones().map(AnyZone::cached_frames).sum();
         outcome.huge = measure_huge(self.plain, self.kernel, self.huge);
         outcome.in_use = self.kernel.look(Pages::in_use);
@@ -322,6 +391,42 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
             .expect("every invariant holds, whatever a trace requests");
         outcome
     }
+}
+
+/// Returns the free blocks and page blocks of a node's zones.
+fn zones_of<Z: LabZone>(node: &Node<'_, Z>) -> Vec<ZoneEnd> {
+    let of_zone = |zone: &Z| {
+        let Shape {
+            kind,
+            span,
+            page_block_order,
+            ..
+        } = zone.shape();
+        let mut blocks = [0; MigrateType::COUNT];
+        let mut at = span.start;
+        while at < span.end {
+            let end = at
+                .align_down(page_block_order)
+                .plus(page_block_order.frames());
+            let populated = FrameRange { start: at, end }
+                .frames()
+                .any(|frame| zone.has(frame));
+            if let Some(kind) = zone.block_type(at)
+                && populated
+            {
+                blocks[kind.index()] += 1;
+            }
+            at = end;
+        }
+        ZoneEnd {
+            node: node.id(),
+            kind,
+            free: zone.free_table(),
+            blocks,
+            cached: zone.cached_frames(),
+        }
+    };
+    node.zones().iter().map(of_zone).collect()
 }
 
 /// Counts free huge pages: as memory is, then drained, reclaimed, compacted.

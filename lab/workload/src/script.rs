@@ -10,6 +10,7 @@ use brickyard_trace::{Event, NameId, PageUse, StateRun, Trace, What};
 
 use crate::pages::{PageId, Role};
 use crate::roles::{self, Reader};
+use crate::start::{self, Idle, Known, Limit};
 
 /// A step: an event that matters to a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +103,11 @@ pub struct Script {
     requests: Vec<Request>,
     initial_blocks: Vec<InitialBlock>,
     from_caches: u64,
+    idle: Vec<Idle>,
+    types: Vec<(usize, MigrateType)>,
+    limits: Vec<Limit>,
+    known: Known,
+    block_order: u8,
     names: Vec<String>,
     duration: u64,
     host_fallbacks: u64,
@@ -114,14 +120,23 @@ impl Script {
     /// # Errors
     /// [`ScriptError`] if it cannot be replayed.
     pub fn new(trace: &Trace) -> Result<Self, ScriptError> {
+        Self::drawn(trace, 0)
+    }
+
+    /// As [`Script::new`], with what is unknown of the start drawn by this seed: see [`start`].
+    ///
+    /// # Errors
+    /// [`ScriptError`] if it cannot be replayed.
+    pub fn drawn(trace: &Trace, seed: u64) -> Result<Self, ScriptError> {
         let (first, pages) = span(trace)?;
         let reader = Reader::new(&trace.header.flags);
         let slabs = roles::slabs_by(&trace.header.start.zoneinfo);
         let kept = roles_at_end(trace, first, pages, slabs);
-        let cached = free_at_start(trace, first, pages);
+        let inferred = start::infer(trace, first, pages, seed);
+        let cached = free_at_start(trace, first, pages, &inferred.idle);
         let mut requests = Requests::default();
         let (mut host_fallbacks, mut host_failures) = (0, 0);
-        let (initial_blocks, from_caches) = initial_blocks(&trace.start, first, slabs, &cached);
+        let (initial_blocks, from_caches) = initial_blocks(trace, first, slabs, &cached);
         let mut in_use = InUse::of(&initial_blocks, pages);
         let mut steps = Vec::with_capacity(trace.events.len());
         for (place, event) in trace.events.iter().enumerate() {
@@ -171,6 +186,11 @@ impl Script {
             pages,
             initial_blocks,
             from_caches,
+            idle: inferred.idle,
+            types: inferred.types,
+            limits: inferred.limits,
+            known: inferred.known,
+            block_order: trace.header.page_block_order,
             steps,
             requests: requests.all,
             names: trace.names.clone(),
@@ -212,6 +232,34 @@ impl Script {
     #[must_use]
     pub const fn from_caches(&self) -> u64 {
         self.from_caches
+    }
+
+    /// The free blocks in lists of CPUs before the first step, in the order in which they are put
+    /// there.
+    #[must_use]
+    pub fn idle(&self) -> &[Idle] {
+        &self.idle
+    }
+
+    /// The page blocks that are not movable before the first step: the first page of each, and its
+    /// type.
+    pub fn types(&self) -> impl Iterator<Item = (PageId, MigrateType)> + '_ {
+        let first = |block: usize| PageId((block << self.block_order) as u32);
+        self.types
+            .iter()
+            .map(move |&(block, kind)| (first(block), kind))
+    }
+
+    /// How many frames the lists of CPUs may hold before the first step.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        &self.limits
+    }
+
+    /// How much of the start is known.
+    #[must_use]
+    pub const fn known(&self) -> Known {
+        self.known
     }
 
     /// The duration of the trace, in nanoseconds.
@@ -329,11 +377,16 @@ fn corrected(role: Role, kind: MigrateType, seen: Option<&Role>) -> Role {
     if same { seen } else { role }
 }
 
-/// Returns for each page whether it is allocated before it is freed: then it was free when the
-/// trace began. If its state then was unknown (see [`PageUse::Untold`]), it was in a CPU's cache.
-fn free_at_start(trace: &Trace, first: u64, pages: usize) -> Vec<bool> {
+/// Returns for each page whether it was free when the trace began, although its state then was
+/// unknown (see [`PageUse::Untold`]): it is allocated before it is freed, or is known to lie in a
+/// CPU's cache.
+fn free_at_start(trace: &Trace, first: u64, pages: usize, idle: &[Idle]) -> Vec<bool> {
     let mut seen = vec![false; pages];
     let mut free = vec![false; pages];
+    for block in idle {
+        let from = block.page.0 as usize;
+        free[from..(from + block.order.frames()).min(pages)].fill(true);
+    }
     for event in &trace.events {
         let is_free = match event.what {
             What::Alloc { .. } => true,
@@ -352,7 +405,7 @@ fn free_at_start(trace: &Trace, first: u64, pages: usize) -> Vec<bool> {
 /// Returns the blocks in use before the first step, and the number of pages that were in a CPU's
 /// cache though their recorded use is unknown.
 fn initial_blocks(
-    runs: &[StateRun],
+    trace: &Trace,
     first: u64,
     slabs: Role,
     cached: &[bool],
@@ -360,9 +413,10 @@ fn initial_blocks(
     use crate::pages::mark;
     let mut blocks = Vec::new();
     let mut from_caches = 0;
-    for run in runs {
+    let unmanaged = start::unmanaged(trace);
+    for (place, run) in trace.start.iter().enumerate() {
         let role = roles::of_usage(run.state.usage, slabs);
-        if role == Role::None || run.frame < first {
+        if role == Role::None || run.frame < first || unmanaged.contains(&place) {
             continue;
         }
         let state = run.state;

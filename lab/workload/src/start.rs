@@ -1,0 +1,689 @@
+//! The memory of a recorded host before the first event: what its page states do not show.
+//!
+//! Free frames that lie in a CPU's list look like memory in use, and which page block has which
+//! type is not shown at all. Both decide much of what happens next, and both can be inferred in
+//! part:
+//!
+//! - A frame of unknown use that is handed out before it is freed, or that goes back to the zone
+//!   without having been handed out, lay in the list of that CPU.
+//! - A list is a stack. So if a CPU hands out a frame that was free in the zone, its list was empty
+//!   by then, and all that had been in it is known.
+//! - zoneinfo has the number of frames in the lists of a CPU. As many as are missing are drawn at
+//!   random, for single movable frames only, if that CPU's list was never empty: from the frames of
+//!   unknown use that no event mentions in page blocks of movable pages. There, such frames are
+//!   mostly idle.
+//! - A frame that comes off a list of a type, or goes back to one, lay in a page block of that
+//!   type.
+//! - pagetypeinfo has the number of page blocks of each type. The page blocks that look most like
+//!   it, by their contents, are given the types that are missing.
+//!
+//! What is drawn depends on a seed, so that several draws show how much it matters.
+
+use std::collections::HashMap;
+
+use brickyard::{MigrateType, Order};
+use brickyard_host::pagetypeinfo::{self, FreeOfType, PageTypes};
+use brickyard_host::zoneinfo::{self, PageSet, ZoneInfo};
+use brickyard_machine::Dice;
+use brickyard_trace::{Event, PageUse, StateRun, Trace, What};
+
+use crate::pages::PageId;
+
+/// A free block in a CPU's list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Idle {
+    /// Its first page.
+    pub page: PageId,
+    /// Its order.
+    pub order: Order,
+    /// The CPU.
+    pub cpu: u16,
+    /// The type of its page block, and so of its list.
+    pub kind: MigrateType,
+}
+
+/// How much of the start is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Known {
+    /// Frames in lists of CPUs that events show.
+    pub idle_shown: u64,
+    /// Frames in lists that were drawn.
+    pub idle_drawn: u64,
+    /// Frames that zoneinfo counts in lists.
+    pub idle_counted: u64,
+    /// Page blocks whose type events show.
+    pub types_shown: u64,
+    /// Page blocks that were given a type by their contents.
+    pub types_drawn: u64,
+}
+
+/// The number of frames that the list of one CPU in one zone may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// A frame of the zone, as a page.
+    pub page: PageId,
+    /// The CPU.
+    pub cpu: u16,
+    /// The frames.
+    pub frames: u64,
+}
+
+/// What the page states do not show.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Inference {
+    /// The free blocks in lists, in the order in which they are put there: the last is the first to
+    /// be taken.
+    pub(crate) idle: Vec<Idle>,
+    /// Page blocks that are not movable: the number of each, counted from page 0, and its type.
+    pub(crate) types: Vec<(usize, MigrateType)>,
+    pub(crate) limits: Vec<Limit>,
+    pub(crate) known: Known,
+}
+
+/// The first event that mentions a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// None, or it is not the first of the block in that event.
+    Nothing,
+    /// It was handed out: the index of the event.
+    Out(u32),
+    /// It went from a list back to its zone.
+    Back(u32),
+    /// It came off the zone's lists, or it was freed.
+    Other,
+}
+
+/// The contents of a page block at the start, in frames.
+#[derive(Debug, Clone, Copy, Default)]
+struct Contents {
+    movable: u32,
+    slab: u32,
+    other: u32,
+    // Free blocks by order, below the order of a page block.
+    chunks: [u16; CHUNK_ORDERS],
+}
+
+/// More orders than there are below that of a page block.
+const CHUNK_ORDERS: usize = 16;
+
+impl Contents {
+    /// How much it looks like a page block of unmovable pages.
+    fn unmovable(&self) -> i64 {
+        i64::from(self.slab) + i64::from(self.other) - i64::from(self.movable)
+    }
+}
+
+/// A zone of the host.
+struct Zone {
+    from: u64,
+    to: u64,
+    /// Frames in the list of each CPU.
+    counts: Vec<u64>,
+    /// Frames that each may hold.
+    highs: Vec<u64>,
+    /// Page blocks that are not movable, by type; `None` where that is unknown.
+    blocks: Option<[u64; MigrateType::COUNT]>,
+    /// Free blocks smaller than a page block, by type and order.
+    free: [[i64; Order::COUNT]; MigrateType::COUNT],
+}
+
+/// Infers the memory of the host before the first event of `trace`, whose frames are `pages` pages
+/// from `first` on.
+pub(crate) fn infer(trace: &Trace, first: u64, pages: usize, seed: u64) -> Inference {
+    if trace.start.is_empty() {
+        return Inference::default();
+    }
+    let block_order = trace.header.page_block_order.clamp(1, Order::MAX.get());
+    let zones = zones_of(trace);
+    let mut inferring = Inferring {
+        trace,
+        base: first,
+        pages,
+        block_order,
+        zones,
+        usage: vec![PageUse::Hole as u8; pages],
+        first: vec![First::Nothing; pages],
+        mentioned: vec![false; pages],
+        shown: HashMap::new(),
+        emptied: vec![false; usize::from(trace.header.cpus.max(1))],
+        dice: Dice::new(seed),
+        known: Known::default(),
+    };
+    inferring.read_states();
+    inferring.read_events();
+    let types = inferring.types();
+    let idle = inferring.idle(&types);
+    let mut listed: Vec<(usize, MigrateType)> = types
+        .iter()
+        .enumerate()
+        .filter(|&(_, &kind)| kind != MigrateType::Movable)
+        .map(|(block, &kind)| (block, kind))
+        .collect();
+    listed.sort_unstable_by_key(|&(block, _)| block);
+    Inference {
+        idle,
+        types: listed,
+        limits: inferring.limits(),
+        known: inferring.known,
+    }
+}
+
+/// Returns the runs of page states that are no memory of the allocator, by the index of each:
+/// frames that exist, but that the kernel has not initialised yet, or has taken out for a balloon.
+/// They look like kernel memory without a flag. A zone with fewer managed frames than its states
+/// show has them in its longest runs of such frames.
+pub(crate) fn unmanaged(trace: &Trace) -> Vec<usize> {
+    let zones = zoneinfo::parse(&trace.header.start.zoneinfo).unwrap_or_default();
+    let is_memory = |run: &StateRun| !matches!(run.state.usage, PageUse::Hole | PageUse::Reserved);
+    let mut left_out = Vec::new();
+    for zone in zones.iter().filter(|zone| zone.managed > 0) {
+        let inside = |run: &StateRun| zone.start_pfn <= run.frame && run.frame < zone.end_pfn();
+        let runs = trace.start.iter().enumerate();
+        let runs = runs.filter(|(_, run)| inside(run) && is_memory(run));
+        let shown: u64 = runs.clone().map(|(_, run)| run.frames).sum();
+        let mut excess = shown.saturating_sub(zone.managed);
+        let block = Order::DEFAULT_MAX.frames() as u64;
+        let untold = |run: &StateRun| run.state.usage == PageUse::Untold && run.frames >= block;
+        let mut long: Vec<(u64, usize)> = runs
+            .filter(|(_, run)| untold(run))
+            .map(|(place, run)| (run.frames, place))
+            .collect();
+        long.sort_unstable_by(|one, other| other.cmp(one));
+        for (frames, place) in long {
+            if frames <= excess {
+                excess -= frames;
+                left_out.push(place);
+            }
+        }
+    }
+    left_out
+}
+
+/// Returns the zones of the host, with what its texts count in them.
+fn zones_of(trace: &Trace) -> Vec<Zone> {
+    let texts = &trace.header.start;
+    let zones = zoneinfo::parse(&texts.zoneinfo).unwrap_or_default();
+    let types = pagetypeinfo::parse(&texts.pagetypeinfo).unwrap_or_default();
+    let cpus = usize::from(trace.header.cpus.max(1));
+    let populated = zones.iter().filter(|zone| zone.is_populated());
+    populated
+        .map(|zone| Zone {
+            from: zone.start_pfn,
+            to: zone.end_pfn(),
+            counts: (0..cpus).map(|cpu| pageset(zone, cpu).count).collect(),
+            highs: (0..cpus).map(|cpu| pageset(zone, cpu).high).collect(),
+            blocks: blocks_of(&types, zone),
+            free: free_of(&types, zone),
+        })
+        .collect()
+}
+
+fn pageset(zone: &ZoneInfo, cpu: usize) -> PageSet {
+    let sets = zone.pagesets.iter();
+    let mut own = sets.filter(|set| set.cpu as usize == cpu);
+    own.next().copied().unwrap_or_default()
+}
+
+fn blocks_of(types: &PageTypes, zone: &ZoneInfo) -> Option<[u64; MigrateType::COUNT]> {
+    let mut zones = types.blocks.iter();
+    let own = zones.find(|own| own.node == zone.node && own.zone == zone.name)?;
+    let mut counts = [0; MigrateType::COUNT];
+    for (name, blocks) in &own.blocks {
+        counts[type_named(name).index()] += blocks;
+    }
+    Some(counts)
+}
+
+fn free_of(types: &PageTypes, zone: &ZoneInfo) -> [[i64; Order::COUNT]; MigrateType::COUNT] {
+    let mut free = [[0; Order::COUNT]; MigrateType::COUNT];
+    let own = |row: &&FreeOfType| row.node == zone.node && row.zone == zone.name;
+    for row in types.free.iter().filter(own) {
+        let counts = &mut free[type_named(&row.kind).index()];
+        for (sum, count) in counts.iter_mut().zip(&row.free) {
+            *sum += count.at_least() as i64;
+        }
+    }
+    free
+}
+
+/// Returns the type of this name. CMA's memory holds movable pages.
+fn type_named(name: &str) -> MigrateType {
+    match name {
+        "Unmovable" => MigrateType::Unmovable,
+        "Reclaimable" => MigrateType::Reclaimable,
+        "HighAtomic" | "Reserve" => MigrateType::HighAtomic,
+        "Isolate" => MigrateType::Isolate,
+        _ => MigrateType::Movable,
+    }
+}
+
+struct Inferring<'a> {
+    trace: &'a Trace,
+    base: u64,
+    pages: usize,
+    block_order: u8,
+    zones: Vec<Zone>,
+    // By page.
+    usage: Vec<u8>,
+    first: Vec<First>,
+    mentioned: Vec<bool>,
+    // By page block: the type that events show.
+    shown: HashMap<usize, MigrateType>,
+    // By CPU: whether the list of single movable frames was empty at some time.
+    emptied: Vec<bool>,
+    dice: Dice,
+    known: Known,
+}
+
+impl Inferring<'_> {
+    fn part(&self, frame: u64, frames: u64) -> core::ops::Range<usize> {
+        let from = frame.saturating_sub(self.base).min(self.pages as u64) as usize;
+        let end = frame.saturating_add(frames).saturating_sub(self.base);
+        from..end.min(self.pages as u64) as usize
+    }
+
+    fn zone_of(&self, page: usize) -> Option<usize> {
+        let frame = self.base + page as u64;
+        self.zones
+            .iter()
+            .position(|zone| (zone.from..zone.to).contains(&frame))
+    }
+
+    fn is_unknown(&self, page: usize) -> bool {
+        self.usage[page] == PageUse::Untold as u8
+    }
+
+    fn read_states(&mut self) {
+        let left_out = unmanaged(self.trace);
+        for (place, run) in self.trace.start.iter().enumerate() {
+            if !left_out.contains(&place) {
+                let part = self.part(run.frame, run.frames);
+                self.usage[part].fill(run.state.usage as u8);
+            }
+        }
+    }
+
+    fn read_events(&mut self) {
+        // Page blocks that have changed their type, as far as events show.
+        let mut changed: HashMap<usize, ()> = HashMap::new();
+        for (place, event) in self.trace.events.iter().enumerate() {
+            let place = place as u32;
+            let first = match event.what {
+                What::Alloc { .. } => First::Out(place),
+                What::Free => First::Other,
+                What::Fallback { from, claimed, .. } => {
+                    self.show(event, from, &changed);
+                    if claimed {
+                        let block = self.part(event.frame, 1).start >> self.block_order;
+                        changed.insert(block, ());
+                    }
+                    continue;
+                }
+                What::Failure { .. } => continue,
+            };
+            let part = self.part(event.frame, event.order.frames() as u64);
+            if part.is_empty() {
+                continue;
+            }
+            if !self.mentioned[part.start] {
+                self.first[part.start] = first;
+                let was_free = self.usage[part.start] == PageUse::Free as u8;
+                let movable = MigrateType::Movable;
+                if let What::Alloc { mobility, .. } = event.what
+                    && was_free
+                    && (event.order, mobility) == (Order::ZERO, movable)
+                    && let Some(emptied) = self.emptied.get_mut(usize::from(event.cpu))
+                {
+                    *emptied = true;
+                }
+            }
+            self.mentioned[part].fill(true);
+        }
+    }
+
+    /// Notes that the page block of an event's frame is of this type, unless that may be a later
+    /// one.
+    fn show(&mut self, event: &Event, kind: MigrateType, changed: &HashMap<usize, ()>) {
+        let part = self.part(event.frame, 1);
+        let block = part.start >> self.block_order;
+        if !part.is_empty() && !changed.contains_key(&block) {
+            self.shown.entry(block).or_insert(kind);
+        }
+    }
+
+    /// Returns the type of each page block.
+    fn types(&mut self) -> Vec<MigrateType> {
+        let size = 1_usize << self.block_order;
+        let blocks = self.pages.div_ceil(size);
+        let mut types = vec![MigrateType::Movable; blocks];
+        let contents: Vec<Contents> = (0..blocks).map(|block| self.contents(block)).collect();
+        let mut fixed = vec![false; blocks];
+        for (&block, &kind) in &self.shown {
+            if block < blocks && kind != MigrateType::Isolate {
+                types[block] = kind;
+                fixed[block] = true;
+                self.known.types_shown += 1;
+            }
+        }
+        for zone in 0..self.zones.len() {
+            let part = self.part(
+                self.zones[zone].from,
+                self.zones[zone].to - self.zones[zone].from,
+            );
+            let range = part.start.div_ceil(size)..part.end.div_ceil(size);
+            self.types_of_zone(zone, range, &contents, &fixed, &mut types);
+        }
+        types
+    }
+
+    fn types_of_zone(
+        &mut self,
+        zone: usize,
+        range: core::ops::Range<usize>,
+        contents: &[Contents],
+        fixed: &[bool],
+        types: &mut [MigrateType],
+    ) {
+        let Some(counts) = self.zones[zone].blocks else {
+            // Only the contents tell.
+            for block in range {
+                if !fixed[block] && contents[block].unmovable() > 0 {
+                    types[block] = match contents[block].slab > contents[block].other {
+                        true => MigrateType::Reclaimable,
+                        false => MigrateType::Unmovable,
+                    };
+                }
+            }
+            return;
+        };
+        let mut missing = counts;
+        for block in range.clone() {
+            if fixed[block] {
+                let count = &mut missing[types[block].index()];
+                *count = count.saturating_sub(1);
+            }
+        }
+        let mut wanted = self.zones[zone].free;
+        for block in range.clone().filter(|&block| fixed[block]) {
+            let row = &mut wanted[types[block].index()];
+            for (sum, &chunks) in row.iter_mut().zip(&contents[block].chunks) {
+                *sum -= i64::from(chunks);
+            }
+        }
+        let open: Vec<usize> = range.filter(|&block| !fixed[block]).collect();
+        let mut matching = Matching::new(contents, open, wanted);
+        for kind in [MigrateType::Unmovable, MigrateType::Reclaimable] {
+            matching.begin(kind, missing[kind.index()] as usize);
+        }
+        matching.improve(&mut self.dice);
+        for (block, kind) in matching.members() {
+            types[block] = kind;
+            self.known.types_drawn += 1;
+        }
+    }
+
+    fn contents(&self, block: usize) -> Contents {
+        let size = 1_usize << self.block_order;
+        let from = block * size;
+        let mut contents = Contents::default();
+        for page in from..(from + size).min(self.pages) {
+            let usage = PageUse::ALL[usize::from(self.usage[page])];
+            match usage {
+                PageUse::Anonymous | PageUse::File => contents.movable += 1,
+                PageUse::Slab => contents.slab += 1,
+                PageUse::PageTable => contents.other += 1,
+                PageUse::Untold if !self.is_shown_idle(page) => contents.other += 1,
+                PageUse::Untold
+                | PageUse::Free
+                | PageUse::Huge
+                | PageUse::Hole
+                | PageUse::Reserved => {}
+            }
+        }
+        self.count_chunks(from, self.block_order, &mut contents.chunks);
+        contents
+    }
+
+    /// Counts the free blocks in 2^`order` pages from `from` on, unless all of them are free as one
+    /// page block.
+    fn count_chunks(&self, from: usize, order: u8, chunks: &mut [u16; CHUNK_ORDERS]) {
+        let end = (from + (1 << order)).min(self.pages);
+        let pages = self.usage.get(from..end).unwrap_or_default();
+        let is_free = |&usage: &u8| usage == PageUse::Free as u8;
+        if pages.len() == 1 << order && pages.iter().all(is_free) {
+            if order < self.block_order {
+                chunks[usize::from(order)] += 1;
+            }
+        } else if order > 0 && pages.iter().any(is_free) {
+            let half = 1 << (order - 1);
+            self.count_chunks(from, order - 1, chunks);
+            self.count_chunks(from + half, order - 1, chunks);
+        }
+    }
+
+    /// Returns true if events show that the page lay in a CPU's list.
+    fn is_shown_idle(&self, page: usize) -> bool {
+        let shown = matches!(self.first[page], First::Out(_) | First::Back(_));
+        shown && self.is_unknown(page)
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        let of_zone = |zone: &Zone| {
+            let page = PageId(self.part(zone.from, 1).start as u32);
+            let limit = |(cpu, &frames): (usize, &u64)| Limit {
+                page,
+                cpu: cpu as u16,
+                frames,
+            };
+            zone.highs.iter().enumerate().map(limit).collect::<Vec<_>>()
+        };
+        self.zones.iter().flat_map(of_zone).collect()
+    }
+
+    /// Returns the free blocks in lists.
+    fn idle(&mut self, types: &[MigrateType]) -> Vec<Idle> {
+        let kind_of = |page: usize| types[page >> self.block_order];
+        // By when they leave: first what goes back to the zone from the cold end, then what never
+        // leaves, last what is handed out, latest first.
+        let (mut back, mut out) = (Vec::new(), Vec::new());
+        let mut left: Vec<Vec<u64>> = self.zones.iter().map(|zone| zone.counts.clone()).collect();
+        self.known.idle_counted = left.iter().flatten().sum();
+        for page in 0..self.pages {
+            if !self.is_unknown(page) {
+                continue;
+            }
+            let (place, leaves) = match self.first[page] {
+                First::Out(place) => (place, &mut out),
+                First::Back(place) => (place, &mut back),
+                First::Nothing | First::Other => continue,
+            };
+            let event = &self.trace.events[place as usize];
+            let idle = Idle {
+                page: PageId(page as u32),
+                order: event.order,
+                cpu: event.cpu,
+                kind: kind_of(page),
+            };
+            let frames = event.order.frames() as u64;
+            self.known.idle_shown += frames;
+            let own = self
+                .zone_of(page)
+                .and_then(|zone| left[zone].get_mut(usize::from(event.cpu)));
+            if let Some(own) = own {
+                *own = own.saturating_sub(frames);
+            }
+            leaves.push((place, idle));
+        }
+        back.sort_by_key(|&(place, _)| place);
+        out.sort_by_key(|&(place, _)| core::cmp::Reverse(place));
+        let drawn = self.draw(types, &left);
+        let shown = |of: Vec<(u32, Idle)>| of.into_iter().map(|(_, idle)| idle);
+        shown(back).chain(drawn).chain(shown(out)).collect()
+    }
+
+    /// Draws frames for the lists that were never empty and of which events show too few.
+    fn draw(&mut self, types: &[MigrateType], left: &[Vec<u64>]) -> Vec<Idle> {
+        let mut drawn = Vec::new();
+        for (zone, left) in left.iter().enumerate() {
+            let cpus = left.iter().zip(&self.emptied).enumerate();
+            let open = cpus.filter(|(_, (_, emptied))| !**emptied);
+            let places = open.flat_map(|(cpu, (&frames, _))| (0..frames).map(move |_| cpu as u16));
+            let places: Vec<u16> = places.collect();
+            if places.is_empty() {
+                continue;
+            }
+            let (from, to) = (self.zones[zone].from, self.zones[zone].to);
+            let is_likely = |&page: &usize| {
+                let movable = types[page >> self.block_order] == MigrateType::Movable;
+                movable && self.is_unknown(page) && !self.mentioned[page]
+            };
+            let likely = self.part(from, to - from).filter(is_likely);
+            let likely: Vec<u32> = likely.map(|page| page as u32).collect();
+            let pages = self.some_of(likely, places.len());
+            self.known.idle_drawn += pages.len() as u64;
+            let idle = |(page, cpu): (u32, u16)| Idle {
+                page: PageId(page),
+                order: Order::ZERO,
+                cpu,
+                kind: MigrateType::Movable,
+            };
+            drawn.extend(pages.into_iter().zip(places).map(idle));
+        }
+        drawn
+    }
+
+    /// Returns `wanted` of these pages, at random.
+    fn some_of(&mut self, mut pages: Vec<u32>, wanted: usize) -> Vec<u32> {
+        let wanted = wanted.min(pages.len());
+        for place in 0..wanted {
+            let other = place + self.dice.below((pages.len() - place) as u64) as usize;
+            pages.swap(place, other);
+        }
+        pages.truncate(wanted);
+        pages
+    }
+}
+
+/// Gives types to page blocks so that their free blocks, summed up by type and order, are those
+/// that pagetypeinfo counts. Many choices may do that; those with few movable pages in blocks of
+/// other types come first.
+struct Matching<'a> {
+    contents: &'a [Contents],
+    // Page blocks that may have any type.
+    open: Vec<usize>,
+    // By place in `open`.
+    types: Vec<MigrateType>,
+    // By type and order: what is counted, less what is there.
+    missing: [[i64; Order::COUNT]; MigrateType::COUNT],
+}
+
+/// What a free block too much or too few weighs, against a movable page in the wrong page block.
+const CHUNK_WEIGHT: i64 = 32;
+
+/// Exchanges that are tried for each page block of a zone.
+const TRIES_EACH: usize = 200;
+
+impl<'a> Matching<'a> {
+    fn new(
+        contents: &'a [Contents],
+        open: Vec<usize>,
+        missing: [[i64; Order::COUNT]; MigrateType::COUNT],
+    ) -> Self {
+        Self {
+            contents,
+            types: vec![MigrateType::Movable; open.len()],
+            open,
+            missing,
+        }
+    }
+
+    /// Gives `count` page blocks this type: those whose contents are most like it.
+    fn begin(&mut self, kind: MigrateType, count: usize) {
+        let contents = self.contents;
+        let likeness = |block: usize| {
+            let of: &Contents = &contents[block];
+            match kind {
+                MigrateType::Reclaimable => i64::from(of.slab) - i64::from(of.movable),
+                _ => of.unmovable() + i64::from(of.other),
+            }
+        };
+        let mut places: Vec<usize> = (0..self.open.len())
+            .filter(|&place| self.types[place] == MigrateType::Movable)
+            .collect();
+        places.sort_by_key(|&place| (core::cmp::Reverse(likeness(self.open[place])), place));
+        for &place in places.iter().take(count) {
+            self.set(place, kind);
+        }
+    }
+
+    fn set(&mut self, place: usize, kind: MigrateType) {
+        let was = core::mem::replace(&mut self.types[place], kind);
+        let chunks = &self.contents[self.open[place]].chunks;
+        for (order, &count) in chunks.iter().enumerate() {
+            self.missing[was.index()][order] += i64::from(count);
+            self.missing[kind.index()][order] -= i64::from(count);
+        }
+    }
+
+    /// Returns how far the free blocks are from what is counted.
+    fn cost(&self) -> i64 {
+        let of = |kind: MigrateType| {
+            let missing = self.missing[kind.index()].iter();
+            missing.map(|count| count.abs()).sum::<i64>()
+        };
+        CHUNK_WEIGHT * (of(MigrateType::Unmovable) + of(MigrateType::Reclaimable))
+    }
+
+    fn movable_cost(&self, place: usize, kind: MigrateType) -> i64 {
+        match kind {
+            MigrateType::Movable => 0,
+            _ => i64::from(self.contents[self.open[place]].movable),
+        }
+    }
+
+    /// Exchanges the types of two page blocks as long as that helps.
+    fn improve(&mut self, dice: &mut Dice) {
+        let members: Vec<usize> = (0..self.open.len())
+            .filter(|&place| self.types[place] != MigrateType::Movable)
+            .collect();
+        if members.is_empty() {
+            return;
+        }
+        let mut members = members;
+        let mut cost = self.cost();
+        for _ in 0..self.open.len() * TRIES_EACH {
+            let member = dice.below(members.len() as u64) as usize;
+            let one = members[member];
+            let other = dice.below(self.open.len() as u64) as usize;
+            let (kind, other_kind) = (self.types[one], self.types[other]);
+            if kind == other_kind {
+                continue;
+            }
+            let movable = |own: &Self, kind: MigrateType, other_kind: MigrateType| {
+                own.movable_cost(one, kind) + own.movable_cost(other, other_kind)
+            };
+            let before = movable(self, kind, other_kind);
+            let after = movable(self, other_kind, kind);
+            self.set(one, other_kind);
+            self.set(other, kind);
+            let new = self.cost();
+            if new + after < cost + before {
+                cost = new;
+                if other_kind == MigrateType::Movable {
+                    members[member] = other;
+                }
+            } else {
+                self.set(one, kind);
+                self.set(other, other_kind);
+            }
+        }
+    }
+
+    /// Returns the page blocks that are not movable, with their types.
+    fn members(&self) -> impl Iterator<Item = (usize, MigrateType)> + '_ {
+        let all = self.open.iter().zip(&self.types);
+        all.filter(|&(_, &kind)| kind != MigrateType::Movable)
+            .map(|(&block, &kind)| (block, kind))
+    }
+}
