@@ -132,8 +132,19 @@ pub struct Kernel<'z, Z: LabZone> {
     state: RefCell<State>,
     now: Cell<u64>,
     woken: Cell<bool>,
+    background: Background,
     rules: Rules,
     stopwatch: Stopwatch,
+}
+
+/// What background reclaim does once it is woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Background {
+    /// It frees pages until every zone is above its high mark.
+    Frees,
+    /// It frees nothing, and ends when every zone is above its high mark: the trace has the frees
+    /// of the host's own.
+    IsRecorded,
 }
 
 /// The kind of reclaim that frees pages.
@@ -174,9 +185,17 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             }),
             now: Cell::new(0),
             woken: Cell::new(false),
+            background: Background::Frees,
             rules,
             stopwatch: Stopwatch::new(),
         }
+    }
+
+    /// Sets what background reclaim does once it is woken.
+    #[must_use]
+    pub const fn with_background(mut self, background: Background) -> Self {
+        self.background = background;
+        self
     }
 
     /// How it handles memory pressure.
@@ -372,6 +391,9 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         }
         for (place, zone) in self.nodes.zones().enumerate() {
             if zone.free_frames() < zone.high_mark() {
+                if self.background == Background::IsRecorded {
+                    return;
+                }
                 let freed = self.shrink_zone(place, CLUSTER, Reclaimer::Background);
                 short |= freed > 0 || self.is_writing();
             }

@@ -7,6 +7,7 @@
 //! | [`mixing`] | page blocks with more than one mobility |
 //! | [`roles`] | the purpose of recorded allocations |
 //! | [`start`] | what the page states of a recorded host do not show |
+//! | `hidden` | pages that are taken without an event |
 //! | [`script`] | a trace prepared for many replays |
 //! | [`machine`] | the machine it is replayed on |
 //! | [`build`] | that machine with an allocator of some configuration |
@@ -25,6 +26,7 @@
 pub mod antifrag;
 pub mod build;
 pub mod fidelity;
+mod hidden;
 pub mod jobs;
 pub mod kernel;
 pub mod machine;

@@ -14,7 +14,7 @@ use brickyard_classics::Configuration;
 use brickyard_classics::LabZone;
 
 use crate::build::{BuildError, Job, build};
-use crate::kernel::{Freed, Kernel, Rules};
+use crate::kernel::{Background, Freed, Kernel, Rules};
 use crate::machine::Machine;
 use crate::outcome::{HugePages, Mixer, Outcome, ZoneEnd, mobility_name};
 use crate::pages::{Block, Location, PageId, Pages, Role};
@@ -120,6 +120,10 @@ impl<W: Watcher> Job for Replay<'_, W> {
             machine.page_block_order,
         );
         let kernel = Kernel::new(Nodes::new(nodes), pages, self.options.rules);
+        let kernel = kernel.with_background(match self.options.start {
+            Start::Empty => Background::Frees,
+            Start::Recorded => Background::IsRecorded,
+        });
         let hooked = Nodes::with_hooks(nodes, &kernel, self.options.rules.slow_path);
         let mut run = Replaying {
             script: self.script,

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use brickyard::{MigrateType, Mobility, Order, Request};
 use brickyard_trace::{Event, NameId, PageUse, StateRun, Trace, What};
 
+use crate::hidden::{self, Hidden};
 use crate::pages::{PageId, Role};
 use crate::roles::{self, Reader};
 use crate::start::{self, Idle, Known, Limit};
@@ -103,6 +104,7 @@ pub struct Script {
     requests: Vec<Request>,
     initial_blocks: Vec<InitialBlock>,
     from_caches: u64,
+    hidden: u64,
     idle: Vec<Idle>,
     types: Vec<(usize, MigrateType)>,
     limits: Vec<Limit>,
@@ -138,8 +140,16 @@ impl Script {
         let (mut host_fallbacks, mut host_failures) = (0, 0);
         let (initial_blocks, from_caches) = initial_blocks(trace, first, slabs, &cached);
         let mut in_use = InUse::of(&initial_blocks, pages);
-        let mut steps = Vec::with_capacity(trace.events.len());
+        let hidden = hidden::find(trace, first, in_use.0.clone(), slabs);
+        let mut next_hidden = hidden.iter().peekable();
+        let mut steps = Vec::with_capacity(trace.events.len() + hidden.len());
         for (place, event) in trace.events.iter().enumerate() {
+            let is_due = |hidden: &&Hidden| hidden.before as usize <= place;
+            while let Some(hidden) = next_hidden.next_if(is_due) {
+                let step = hidden_step(hidden, event, &mut requests)?;
+                in_use.set(step.page, step.order, true);
+                steps.push(step);
+            }
             let page = PageId(event.frame.saturating_sub(first) as u32);
             let step = |request, role, marks| Step {
                 time: event.time,
@@ -178,6 +188,11 @@ impl Script {
                 What::Fallback { .. } => host_fallbacks += 1,
             }
         }
+        if let Some(last) = trace.events.last() {
+            for hidden in next_hidden {
+                steps.push(hidden_step(hidden, last, &mut requests)?);
+            }
+        }
         if !steps.iter().any(|step| step.request != FREE) {
             return Err(ScriptError::Empty);
         }
@@ -186,6 +201,7 @@ impl Script {
             pages,
             initial_blocks,
             from_caches,
+            hidden: hidden.iter().map(|one| one.order.frames() as u64).sum(),
             idle: inferred.idle,
             types: inferred.types,
             limits: inferred.limits,
@@ -232,6 +248,12 @@ impl Script {
     #[must_use]
     pub const fn from_caches(&self) -> u64 {
         self.from_caches
+    }
+
+    /// The number of pages that were taken without an event.
+    #[must_use]
+    pub const fn hidden(&self) -> u64 {
+        self.hidden
     }
 
     /// The free blocks in lists of CPUs before the first step, in the order in which they are put
@@ -296,6 +318,27 @@ impl Script {
             None => Action::Give,
         }
     }
+}
+
+/// Returns the step that takes a page which was taken without an event, on the CPU of the event
+/// after it.
+fn hidden_step(
+    hidden: &Hidden,
+    next: &Event,
+    requests: &mut Requests,
+) -> Result<Step, ScriptError> {
+    let request = Request::new(hidden.order, hidden.role.mobility());
+    Ok(Step {
+        time: next.time,
+        page: hidden.page,
+        name: next.name,
+        cpu: next.cpu,
+        request: requests.place(request)?,
+        order: hidden.order,
+        role: hidden.role,
+        marks: 0,
+        overlaps_used: false,
+    })
 }
 
 /// Returns the span of frames of all events and states: the first frame, aligned to the largest

@@ -1,0 +1,147 @@
+//! Pages that are taken without an event, so that a replay can take them too.
+//!
+//! Compaction takes the places that it moves pages to straight from the free lists, and so do bulk
+//! requests. What shows it is a page that is freed, or in use at the end, although it was free by
+//! all events before. When it was taken lies between those two. If compaction freed a page
+//! meanwhile, the one that was moved, the two belong together; else it is taken just before it is
+//! freed, or at the end.
+
+use std::collections::BTreeSet;
+
+use brickyard::Order;
+use brickyard_trace::{Event, PageUse, Trace, What};
+
+use crate::pages::{PageId, Role};
+use crate::roles;
+
+/// A page that is taken without an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hidden {
+    /// The index of the event before which it is taken.
+    pub(crate) before: u32,
+    /// The page.
+    pub(crate) page: PageId,
+    /// Its order.
+    pub(crate) order: Order,
+    /// What it is used for.
+    pub(crate) role: Role,
+}
+
+/// When a page must have been taken: after one event, and before another.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    after: u32,
+    before: u32,
+    page: u32,
+    order: Order,
+    role: Role,
+}
+
+/// The name of the tasks that compact in the background begins so.
+const COMPACTOR: &str = "kcompactd";
+
+/// Finds the pages of `trace` that are taken without an event, in the order of the events before
+/// which they are. `in_use` says which pages are in use at the start.
+pub(crate) fn find(trace: &Trace, first: u64, in_use: Vec<bool>, slabs: Role) -> Vec<Hidden> {
+    if trace.start.is_empty() {
+        // What was free is not known.
+        return Vec::new();
+    }
+    let mut windows = windows(trace, first, in_use, slabs);
+    let events = trace.events.len() as u32;
+    windows.sort_by_key(|window| (window.before, window.after, window.page));
+    // The sources that belong to no window yet.
+    let mut sources: BTreeSet<u32> = moved(trace).into_iter().collect();
+    let mut hidden: Vec<Hidden> = windows
+        .into_iter()
+        .map(|window| {
+            let source = sources.range(window.after..window.before).next().copied();
+            let before = match source {
+                Some(source) => {
+                    sources.remove(&source);
+                    source
+                }
+                None => window.before.min(events),
+            };
+            let role = match (window.role, source) {
+                (Role::None, Some(_)) => Role::Anonymous,
+                (Role::None, None) => Role::Kernel,
+                (role, _) => role,
+            };
+            Hidden {
+                before,
+                page: PageId(window.page),
+                order: window.order,
+                role,
+            }
+        })
+        .collect();
+    hidden.sort_by_key(|hidden| (hidden.before, hidden.page));
+    hidden
+}
+
+/// Returns the events by which compaction frees the pages that it has moved.
+fn moved(trace: &Trace) -> Vec<u32> {
+    let compactor = |event: &Event| trace.name(event.name).starts_with(COMPACTOR);
+    let events = trace.events.iter().enumerate();
+    let frees = events.filter(|(_, event)| event.what == What::Free && compactor(event));
+    frees.map(|(place, _)| place as u32).collect()
+}
+
+fn windows(trace: &Trace, first: u64, mut in_use: Vec<bool>, slabs: Role) -> Vec<Window> {
+    let pages = in_use.len();
+    // By page, one more than the index of the last event that mentions it.
+    let mut last = vec![0_u32; pages];
+    let mut windows = Vec::new();
+    for (place, event) in trace.events.iter().enumerate() {
+        let place = place as u32;
+        let taken = match event.what {
+            What::Alloc { .. } => true,
+            What::Free => false,
+            _ => continue,
+        };
+        let from = event.frame.saturating_sub(first).min(pages as u64) as usize;
+        let end = (from + event.order.frames()).min(pages);
+        if from == end {
+            continue;
+        }
+        if !taken && !in_use[from..end].contains(&true) {
+            windows.push(Window {
+                after: last[from],
+                before: place,
+                page: from as u32,
+                order: event.order,
+                role: Role::None,
+            });
+        }
+        in_use[from..end].fill(taken);
+        last[from..end].fill(place + 1);
+    }
+    for run in &trace.end {
+        let role = roles::of_usage(run.state.usage, slabs);
+        let known = matches!(
+            run.state.usage,
+            PageUse::Anonymous | PageUse::File | PageUse::Slab | PageUse::PageTable
+        );
+        if !known || run.frame < first {
+            continue;
+        }
+        let order = Order::try_new(run.order).unwrap_or_default();
+        let end = (run.frame - first + run.frames).min(pages as u64) as usize;
+        let mut page = (run.frame - first) as usize;
+        while page + order.frames() <= end {
+            let block = page..page + order.frames();
+            if !in_use[block.clone()].contains(&true) {
+                windows.push(Window {
+                    after: last[block].iter().copied().max().unwrap_or(0),
+                    before: trace.events.len() as u32,
+                    page: page as u32,
+                    order,
+                    role,
+                });
+            }
+            page += order.frames();
+        }
+    }
+    windows
+}
