@@ -169,6 +169,7 @@ impl Host {
             buddyinfo: text("proc/buddyinfo"),
             pagetypeinfo: text("proc/pagetypeinfo"),
             vmstat: text("proc/vmstat"),
+            time: 0,
         }
     }
 

@@ -1,8 +1,11 @@
-//! One event: an allocation, a free, or a request that fell back on memory of another mobility.
+//! One event: an allocation, a free, a request that fell back on memory of another mobility; a block
+//! that moves between a zone and the list of a CPU; a step of compaction or reclaim.
 
 use std::collections::HashMap;
 
 use brickyard::{MigrateType, Order};
+
+use crate::named;
 
 /// A process name, as an index into [`Trace::names`](crate::Trace::names).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -58,6 +61,70 @@ pub enum What {
         /// Whether the page block changed to the requested type.
         claimed: bool,
     },
+    /// A block came off a zone's free lists (`mm_page_alloc_zone_locked`): to be handed out, or for
+    /// the list of a CPU. A block that comes by a fallback which leaves its page block's type, or
+    /// from a page block claimed as a whole, has no such event.
+    Taken {
+        /// The free list that it came from.
+        mobility: MigrateType,
+        /// Whether it may have gone to a CPU's list: it has an order and a type that those have.
+        refill: bool,
+    },
+    /// A block went from the list of a CPU back to its zone (`mm_page_pcpu_drain`).
+    Drained {
+        /// The type of its page block then.
+        mobility: MigrateType,
+    },
+    /// A single page was freed to the list of a CPU (`mm_page_free_batched`): this repeats a
+    /// [`What::Free`], and is never to be counted.
+    Batched,
+    /// A step of compaction or reclaim.
+    Step {
+        /// Which.
+        step: Step,
+        /// Its number, see [`Step`].
+        count: u64,
+    },
+}
+
+impl What {
+    /// Returns true if the event says what becomes of its frames: a block that is handed out, freed
+    /// or moved between a zone and a list, or by which a request fell back.
+    #[must_use]
+    pub const fn has_frames(&self) -> bool {
+        !matches!(self, Self::Failure { .. } | Self::Step { .. })
+    }
+}
+
+named! {
+    /// A step of compaction or reclaim. The event's frame, where it has one, is the first of a
+    /// range that is scanned.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[repr(u8)]
+    pub enum Step {
+        /// A task begins to compact a zone. The frame is where its search for pages begins.
+        CompactionBegins => "compaction-begins",
+        /// It ends. The count is the kernel's number of the result.
+        CompactionEnds => "compaction-ends",
+        /// Pages were looked for that can be moved: the count is how many were found.
+        SourcesIsolated => "sources-isolated",
+        /// Free frames were looked for to move them to: the count is how many were found.
+        TargetsIsolated => "targets-isolated",
+        /// The count is how many pages were moved.
+        Migrated => "migrated",
+        /// kcompactd begins. The order is the one asked for.
+        KcompactdWakes => "kcompactd-wakes",
+        /// kcompactd ends.
+        KcompactdSleeps => "kcompactd-sleeps",
+        /// A task begins to reclaim. The order is the one asked for.
+        ReclaimBegins => "reclaim-begins",
+        /// It ends. The count is how many pages it has freed.
+        ReclaimEnds => "reclaim-ends",
+        /// kswapd begins, of the node that is the count. The order is the one asked for.
+        KswapdWakes => "kswapd-wakes",
+        /// kswapd ends, of the node that is the count.
+        KswapdSleeps => "kswapd-sleeps",
+    }
 }
 
 /// One event.

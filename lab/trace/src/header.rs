@@ -11,6 +11,10 @@ pub struct HostTexts {
     pub pagetypeinfo: String,
     /// `/proc/vmstat`.
     pub vmstat: String,
+    /// When they were read, in nanoseconds since the trace began; 0 where unknown. At the start that
+    /// is just after the page states, at the end just before them: so every event between the two
+    /// times is in the trace.
+    pub time: u64,
 }
 
 /// Events that a CPU's buffer had no room for.

@@ -30,7 +30,7 @@ pub mod summary;
 pub mod table;
 pub mod trace;
 
-pub use event::{Event, NameId, NameIds, What};
+pub use event::{Event, NameId, NameIds, Step, What};
 pub use header::{Flag, Flags, Header, HostTexts, Lost};
 pub use state::{PageState, PageUse, StateRun};
 pub use trace::Trace;

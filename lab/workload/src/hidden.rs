@@ -6,10 +6,10 @@
 //! meanwhile, the one that was moved, the two belong together; else it is taken just before it is
 //! freed, or at the end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use brickyard::Order;
-use brickyard_trace::{Event, PageUse, Trace, What};
+use brickyard_trace::{Event, PageUse, Step, Trace, What};
 
 use crate::pages::{PageId, Role};
 use crate::roles;
@@ -47,11 +47,9 @@ pub(crate) fn find(trace: &Trace, first: u64, in_use: Vec<bool>, slabs: Role) ->
         // What was free is not known.
         return Vec::new();
     }
-    let mut windows = windows(trace, first, in_use, slabs);
+    let (mut windows, mut sources) = windows(trace, first, in_use, slabs);
     let events = trace.events.len() as u32;
     windows.sort_by_key(|window| (window.before, window.after, window.page));
-    // The sources that belong to no window yet.
-    let mut sources: BTreeSet<u32> = moved(trace).into_iter().collect();
     let mut hidden: Vec<Hidden> = windows
         .into_iter()
         .map(|window| {
@@ -80,21 +78,58 @@ pub(crate) fn find(trace: &Trace, first: u64, in_use: Vec<bool>, slabs: Role) ->
     hidden
 }
 
-/// Returns the events by which compaction frees the pages that it has moved.
-fn moved(trace: &Trace) -> Vec<u32> {
-    let compactor = |event: &Event| trace.name(event.name).starts_with(COMPACTOR);
-    let events = trace.events.iter().enumerate();
-    let frees = events.filter(|(_, event)| event.what == What::Free && compactor(event));
-    frees.map(|(place, _)| place as u32).collect()
+/// Follows which tasks compact.
+#[derive(Default)]
+struct Compacting {
+    tasks: HashSet<i32>,
+    steps_are_recorded: bool,
 }
 
-fn windows(trace: &Trace, first: u64, mut in_use: Vec<bool>, slabs: Role) -> Vec<Window> {
+impl Compacting {
+    fn follow(&mut self, event: &Event) {
+        match event.what {
+            What::Step {
+                step: Step::CompactionBegins,
+                ..
+            } => {
+                self.tasks.insert(event.pid);
+                self.steps_are_recorded = true;
+            }
+            What::Step {
+                step: Step::CompactionEnds,
+                ..
+            } => {
+                self.tasks.remove(&event.pid);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns true if the task of the event compacts. Where steps are not recorded, its name says
+    /// so.
+    fn is_by(&self, trace: &Trace, event: &Event) -> bool {
+        match self.steps_are_recorded {
+            true => self.tasks.contains(&event.pid),
+            false => trace.name(event.name).starts_with(COMPACTOR),
+        }
+    }
+}
+
+/// Returns the windows, and the events by which compaction frees the pages that it has moved.
+fn windows(
+    trace: &Trace,
+    first: u64,
+    mut in_use: Vec<bool>,
+    slabs: Role,
+) -> (Vec<Window>, BTreeSet<u32>) {
     let pages = in_use.len();
     // By page, one more than the index of the last event that mentions it.
     let mut last = vec![0_u32; pages];
-    let mut windows = Vec::new();
+    let (mut windows, mut sources) = (Vec::new(), BTreeSet::new());
+    let mut compacting = Compacting::default();
     for (place, event) in trace.events.iter().enumerate() {
         let place = place as u32;
+        compacting.follow(event);
         let taken = match event.what {
             What::Alloc { .. } => true,
             What::Free => false,
@@ -105,14 +140,22 @@ fn windows(trace: &Trace, first: u64, mut in_use: Vec<bool>, slabs: Role) -> Vec
         if from == end {
             continue;
         }
-        if !taken && !in_use[from..end].contains(&true) {
-            windows.push(Window {
-                after: last[from],
-                before: place,
-                page: from as u32,
-                order: event.order,
-                role: Role::None,
-            });
+        if !taken {
+            match (in_use[from..end].contains(&true), compacting.is_by(trace, event)) {
+                (true, true) => {
+                    sources.insert(place);
+                }
+                // A place that was not needed after all.
+                (false, true) => continue,
+                (false, false) => windows.push(Window {
+                    after: last[from],
+                    before: place,
+                    page: from as u32,
+                    order: event.order,
+                    role: Role::None,
+                }),
+                (true, false) => {}
+            }
         }
         in_use[from..end].fill(taken);
         last[from..end].fill(place + 1);
@@ -143,5 +186,5 @@ fn windows(trace: &Trace, first: u64, mut in_use: Vec<bool>, slabs: Role) -> Vec
             page += order.frames();
         }
     }
-    windows
+    (windows, sources)
 }

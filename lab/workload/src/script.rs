@@ -186,6 +186,7 @@ impl Script {
                     steps.push(step(FREE, Role::None, 0));
                 }
                 What::Fallback { .. } => host_fallbacks += 1,
+                What::Taken { .. } | What::Drained { .. } | What::Batched | What::Step { .. } => {}
             }
         }
         if let Some(last) = trace.events.last() {
@@ -344,9 +345,9 @@ fn hidden_step(
 /// Returns the span of frames of all events and states: the first frame, aligned to the largest
 /// block, and the number of frames.
 fn span(trace: &Trace) -> Result<(u64, usize), ScriptError> {
-    let of_event = |event: &Event| match event.what {
-        What::Failure { .. } => None,
-        _ => Some((
+    let of_event = |event: &Event| match event.what.has_frames() {
+        false => None,
+        true => Some((
             event.frame,
             event.frame.saturating_add(event.order.frames() as u64),
         )),
@@ -385,7 +386,7 @@ fn roles_at_end(trace: &Trace, first: u64, pages: usize, slabs: Role) -> HashMap
         match event.what {
             What::Alloc { .. } => *slot = place as u32 + 1,
             What::Free => *slot = 0,
-            What::Failure { .. } | What::Fallback { .. } => {}
+            _ => {}
         }
     }
     for run in &trace.end {
@@ -434,7 +435,7 @@ fn free_at_start(trace: &Trace, first: u64, pages: usize, idle: &[Idle]) -> Vec<
         let is_free = match event.what {
             What::Alloc { .. } => true,
             What::Free => false,
-            What::Failure { .. } | What::Fallback { .. } => continue,
+            _ => continue,
         };
         let from = event.frame.saturating_sub(first) as usize;
         for page in from..(from + event.order.frames()).min(pages) {

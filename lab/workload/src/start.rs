@@ -320,7 +320,15 @@ impl Inferring<'_> {
                     }
                     continue;
                 }
-                What::Failure { .. } => continue,
+                What::Taken { mobility, .. } => {
+                    self.show(event, mobility, &changed);
+                    First::Other
+                }
+                What::Drained { mobility } => {
+                    self.show(event, mobility, &changed);
+                    First::Back(place)
+                }
+                What::Failure { .. } | What::Batched | What::Step { .. } => continue,
             };
             let part = self.part(event.frame, event.order.frames() as u64);
             if part.is_empty() {
@@ -330,7 +338,7 @@ impl Inferring<'_> {
                 self.first[part.start] = first;
                 let was_free = self.usage[part.start] == PageUse::Free as u8;
                 let movable = MigrateType::Movable;
-                if let What::Alloc { mobility, .. } = event.what
+                if let What::Alloc { mobility, .. } | What::Taken { mobility, .. } = event.what
                     && was_free
                     && (event.order, mobility) == (Order::ZERO, movable)
                     && let Some(emptied) = self.emptied.get_mut(usize::from(event.cpu))

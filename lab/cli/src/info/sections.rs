@@ -146,7 +146,15 @@ fn events(trace: &Trace, summary: &Summary) -> Section {
         ("fallbacks", kinds.fallbacks),
         ("lost", lost),
     ];
-    for (kind, count) in rows {
+    // What only some recordings have.
+    let more = [
+        ("taken from zones", kinds.taken),
+        ("drained to zones", kinds.drained),
+        ("repeated frees", kinds.repeats),
+        ("steps of compaction and reclaim", kinds.steps),
+    ];
+    let more = more.into_iter().filter(|&(_, count)| count > 0);
+    for (kind, count) in rows.into_iter().chain(more) {
         let rate = per_second(count, summary.duration);
         section.rows.push(vec![
             name(kind),

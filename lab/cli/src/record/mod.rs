@@ -16,7 +16,7 @@ use anyhow::bail;
 use brickyard_host::Host;
 use brickyard_report::noun;
 use brickyard_trace::file::Writer;
-use brickyard_trace::record::{Clock, Disk, Merged, Plan, Recorded, Recorder};
+use brickyard_trace::record::{Clock, Disk, Group, Merged, Plan, Recorded, Recorder};
 use brickyard_trace::{Header, HostTexts, StateRun};
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
@@ -58,6 +58,18 @@ pub(crate) struct Record {
     /// [default: 32M, less if all the buffers would take more than 1/16 of memory]
     #[arg(long, value_name = "SIZE")]
     buffer: Option<String>,
+    /// The groups of events to record besides allocations and frees, or `none`.
+    #[arg(
+        long,
+        value_name = "GROUP,...",
+        default_value = "zones,compaction,reclaim",
+        long_help = "The groups of events to record besides allocations and frees, or `none`.\n\
+            zones       what moves between zones and the lists of CPUs: a fifth more events; `brickyard fidelity` needs them\n\
+            batched     frees to the lists of CPUs: repeats nearly each free\n\
+            compaction  the steps of compaction: few, unless it works\n\
+            reclaim     the steps of reclaim: few, unless it works"
+    )]
+    events: String,
     /// The folder for events until the recording ends. [default: the folder of the trace file]
     #[arg(long, value_name = "FOLDER")]
     spool: Option<PathBuf>,
@@ -128,6 +140,7 @@ impl Record {
     pub(crate) fn run(self) -> anyhow::Result<u8> {
         let seconds = self.seconds()?;
         let buffer_kib = self.buffer_kib()?;
+        let groups = groups(&self.events)?;
         let command = Command::find(&self.command)?;
         let mut writer = Writer::create(&self.output)?;
         let received = Received::watch()?;
@@ -137,13 +150,17 @@ impl Record {
         let mut session = Session {
             recorder: Recorder::start(&Plan {
                 buffer_kib,
+                groups,
                 spool: self.spool_path(),
                 pagetypeinfo: host.texts().pagetypeinfo,
             })?,
             line,
             received,
         };
-        let start = session.side(&host, "start")?;
+        for event in session.recorder.lacking() {
+            eprintln!("note: this kernel has no event {event}; it is left out");
+        }
+        let start = session.side(&host, When::Start)?;
         writer.start(&start.states)?;
         let mut running = match &command {
             Some(command) if session.received.count() == 0 => Some(command.start()?),
@@ -152,7 +169,7 @@ impl Record {
         let deadline = Deadline::after(seconds);
         let ended = session.watch(running.as_mut(), deadline)?;
         let mut status = session.end_command(running.as_mut(), ended)?;
-        let end = session.side(&host, "end")?;
+        let end = session.side(&host, When::End)?;
         let Session {
             recorder,
             line,
@@ -290,6 +307,63 @@ impl Record {
     }
 }
 
+/// Parses the names of groups of events.
+fn groups(names: &str) -> anyhow::Result<Vec<Group>> {
+    if names == "none" {
+        return Ok(Vec::new());
+    }
+    let group = |name: &str| {
+        let mut all = Group::ALL.into_iter();
+        all.find(|group| group.name() == name.trim()).ok_or_else(|| {
+            let known = Group::ALL.map(Group::name).join(", ");
+            Misuse::new(format!(
+                "--events: there is no group `{name}`; there are {known}, and `none`"
+            ))
+        })
+    };
+    let groups: Result<Vec<Group>, Misuse> = names.split(',').map(group).collect();
+    Ok(groups?)
+}
+
+/// A side of the trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    Start,
+    End,
+}
+
+impl When {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::End => "end",
+        }
+    }
+}
+
+/// Raises the priority of this thread as long as it lives, as far as that is allowed.
+struct Urgent {
+    before: Option<i32>,
+}
+
+impl Urgent {
+    fn new() -> Self {
+        let before = rustix::process::getpriority_process(None).ok();
+        let raised = before.is_some() && rustix::process::setpriority_process(None, -20).is_ok();
+        Self {
+            before: before.filter(|_| raised),
+        }
+    }
+}
+
+impl Drop for Urgent {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            let _ = rustix::process::setpriority_process(None, before);
+        }
+    }
+}
+
 /// A recording in progress.
 struct Session {
     recorder: Recorder,
@@ -323,18 +397,34 @@ impl Deadline {
 }
 
 impl Session {
-    /// Reads the host's texts and page states.
-    fn side(&self, host: &Host, name: &str) -> anyhow::Result<Side> {
+    /// Reads the host's texts and page states, with high priority: on a busy host, what happens
+    /// during the read is left out of the trace in part.
+    fn side(&self, host: &Host, when: When) -> anyhow::Result<Side> {
+        let _urgent = Urgent::new();
         let clock: Clock = self.recorder.clock();
-        let texts = host.texts();
-        let states = host.page_states(
-            || clock.now(),
-            |done, all| {
-                let percent = done * 100 / all.max(1);
-                self.line
-                    .say(&format!("page states at the {name}: {percent} %"));
-            },
-        );
+        let texts = || HostTexts {
+            time: clock.now(),
+            ..host.texts()
+        };
+        let states = || {
+            host.page_states(
+                || clock.now(),
+                |done, all| {
+                    let percent = done * 100 / all.max(1);
+                    let name = when.name();
+                    self.line
+                        .say(&format!("page states at the {name}: {percent} %"));
+                },
+            )
+        };
+        // So all events between the two times of the texts are in the trace.
+        let (texts, states) = match when {
+            When::Start => {
+                let states = states();
+                (texts(), states)
+            }
+            When::End => (texts(), states()),
+        };
         self.not_twice()?;
         Ok(Side {
             texts,

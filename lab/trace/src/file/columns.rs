@@ -7,10 +7,10 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Typ
 use parquet::errors::Result;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::kind::{RowKind, mobility_name};
+use super::kind::{Kind, RowKind, mobility_name};
 use super::writer::Rows;
 use crate::table::Group;
-use crate::{Event, PageUse, StateRun, What};
+use crate::{Event, PageUse, StateRun, Step, What};
 
 /// Writes `rows` as one row group.
 pub(super) fn write_group<W: Write + Send>(
@@ -45,17 +45,17 @@ fn write_events<W: Write + Send>(
     let kinds = RowKind::ALL.map(|kind| text(kind.name()));
     let mobilities = MigrateType::ALL.map(|mobility| text(mobility_name(mobility)));
     let mobility = |of: MigrateType| mobilities[of.index()].clone();
+    let steps = Step::ALL.map(|step| text(step.name()));
     let names: Vec<ByteArray> = names
         .iter()
         .map(|name| ByteArray::from(name.as_str()))
         .collect();
     let unknown = text("?");
 
-    group.required::<ByteArrayType>(
-        events
-            .iter()
-            .map(|event| kinds[kind(event) as usize].clone()),
-    )?;
+    group.required::<ByteArrayType>(events.iter().map(|event| match kind(event) {
+        Kind::Row(kind) => kinds[kind as usize].clone(),
+        Kind::Step(step) => steps[step as usize].clone(),
+    }))?;
     group.required::<Int64Type>(events.iter().map(|event| bits(event.time)))?;
     group.optional::<Int32Type>(events.iter().map(|event| Some(i32::from(event.cpu))))?;
     group.optional::<Int32Type>(events.iter().map(|event| Some(event.pid)))?;
@@ -68,12 +68,16 @@ fn write_events<W: Write + Send>(
     group.optional::<ByteArrayType>(events.iter().map(|event| match event.what {
         What::Alloc { mobility: of, .. }
         | What::Failure { mobility: of, .. }
-        | What::Fallback { mobility: of, .. } => Some(mobility(of)),
-        What::Free => None,
+        | What::Fallback { mobility: of, .. }
+        | What::Taken { mobility: of, .. }
+        | What::Drained { mobility: of } => Some(mobility(of)),
+        What::Free | What::Batched | What::Step { .. } => None,
     }))?;
     group.optional::<Int64Type>(events.iter().map(|event| match event.what {
         What::Alloc { flags, .. } | What::Failure { flags, .. } => Some(bits(flags)),
-        What::Free | What::Fallback { .. } => None,
+        What::Taken { refill, .. } => Some(i64::from(refill)),
+        What::Step { count, .. } => Some(bits(count)),
+        What::Free | What::Fallback { .. } | What::Drained { .. } | What::Batched => None,
     }))?;
     group.optional::<Int32Type>(events.iter().map(|event| match event.what {
         What::Fallback { from_order, .. } => Some(i32::from(from_order.get())),
@@ -95,13 +99,17 @@ fn write_events<W: Write + Send>(
     Ok(())
 }
 
-const fn kind(event: &Event) -> RowKind {
-    match event.what {
+const fn kind(event: &Event) -> Kind {
+    Kind::Row(match event.what {
         What::Alloc { .. } => RowKind::Alloc,
         What::Failure { .. } => RowKind::Failure,
         What::Free => RowKind::Free,
         What::Fallback { .. } => RowKind::Fallback,
-    }
+        What::Taken { .. } => RowKind::Taken,
+        What::Drained { .. } => RowKind::Drained,
+        What::Batched => RowKind::Batched,
+        What::Step { step, .. } => return Kind::Step(step),
+    })
 }
 
 fn write_runs<W: Write + Send>(

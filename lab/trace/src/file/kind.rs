@@ -2,7 +2,7 @@
 
 use brickyard::MigrateType;
 
-use crate::{PageUse, named};
+use crate::{PageUse, Step, named};
 
 named! {
     /// What a row holds: an event of one kind, or a run of page states.
@@ -14,6 +14,9 @@ named! {
         Failure => "failure",
         Free => "free",
         Fallback => "fallback",
+        Taken => "taken",
+        Drained => "drained",
+        Batched => "batched",
         End => "end",
     }
 }
@@ -41,6 +44,25 @@ pub(super) fn parse_mobility(name: &[u8]) -> Option<MigrateType> {
     all.find(|&mobility| mobility_name(mobility).as_bytes() == name)
 }
 
+/// A value of the column `kind`: a row's kind, or the step that the row is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Row(RowKind),
+    Step(Step),
+}
+
+impl Kind {
+    pub(super) fn parse(name: &[u8]) -> Option<Self> {
+        let row = RowKind::parse(name).map(Self::Row);
+        row.or_else(|| parse_step(name).map(Self::Step))
+    }
+}
+
+fn parse_step(name: &[u8]) -> Option<Step> {
+    let mut all = Step::ALL.into_iter();
+    all.find(|step| step.name().as_bytes() == name)
+}
+
 pub(super) fn parse_usage(name: &[u8]) -> Option<PageUse> {
     let mut all = PageUse::ALL.into_iter();
     all.find(|usage| usage.name().as_bytes() == name)
@@ -63,6 +85,10 @@ mod tests {
         }
         for usage in PageUse::ALL {
             assert_eq!(parse_usage(usage.name().as_bytes()), Some(usage));
+        }
+        for step in Step::ALL {
+            let kind = Kind::parse(step.name().as_bytes());
+            assert_eq!(kind, Some(Kind::Step(step)));
         }
         assert_eq!(RowKind::parse(b"Alloc"), None);
     }

@@ -46,6 +46,9 @@ pub(super) fn to_pairs(header: &Header) -> Vec<KeyValue> {
         put(&format!("{when}.buddyinfo"), texts.buddyinfo.clone());
         put(&format!("{when}.pagetypeinfo"), texts.pagetypeinfo.clone());
         put(&format!("{when}.vmstat"), texts.vmstat.clone());
+        if texts.time > 0 {
+            put(&format!("{when}.time"), texts.time.to_string());
+        }
     }
     for (event, text) in &header.formats {
         // Kept even if empty, so that the list of events is the same when it is read.
@@ -97,24 +100,29 @@ fn set(header: &mut Header, key: &str, value: &str) -> Result<(), ReadError> {
             if let Some(event) = key.strip_prefix(FORMAT) {
                 header.formats.push((event.to_owned(), value.to_owned()));
             } else if let Some(text) = key.strip_prefix("start.") {
-                set_text(&mut header.start, text, value);
+                set_text(&mut header.start, key, text, value)?;
             } else if let Some(text) = key.strip_prefix("end.") {
-                set_text(&mut header.end, text, value);
+                set_text(&mut header.end, key, text, value)?;
             }
         }
     }
     Ok(())
 }
 
-fn set_text(texts: &mut HostTexts, key: &str, value: &str) {
-    let place = match key {
+fn set_text(texts: &mut HostTexts, key: &str, text: &str, value: &str) -> Result<(), ReadError> {
+    let place = match text {
         "zoneinfo" => &mut texts.zoneinfo,
         "buddyinfo" => &mut texts.buddyinfo,
         "pagetypeinfo" => &mut texts.pagetypeinfo,
         "vmstat" => &mut texts.vmstat,
-        _ => return,
+        "time" => {
+            texts.time = number(key, value)?;
+            return Ok(());
+        }
+        _ => return Ok(()),
     };
     value.clone_into(place);
+    Ok(())
 }
 
 fn invalid(key: &str, value: &str) -> ReadError {

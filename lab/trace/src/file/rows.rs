@@ -7,7 +7,7 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type
 
 use super::ReadError;
 use super::check::{EventCheck, RunCheck};
-use super::kind::{RowKind, parse_mobility, parse_usage};
+use super::kind::{Kind, RowKind, parse_mobility, parse_usage};
 use super::schema::{GROUP_ROWS, NAME_BYTES};
 use crate::table::{Column, RowGroup};
 use crate::{Event, NameId, NameIds, PageState, StateRun, Trace, What};
@@ -294,7 +294,7 @@ impl Batches {
     fn row(&mut self, row: usize, rows: &mut GroupRows) -> Result<(), Refusal> {
         let of_event = &mut self.event;
         let kind = need(&mut of_event.kind, row)?;
-        let kind = RowKind::parse(kind.data()).ok_or_else(|| unknown("kind", kind))?;
+        let kind = Kind::parse(kind.data()).ok_or_else(|| unknown("kind", kind))?;
         let time = bits(*need(&mut of_event.time, row)?);
         let frame = bits(*need(&mut of_event.frame, row)?);
         let order = small_order("order", *need(&mut of_event.order, row)?)?;
@@ -312,15 +312,11 @@ impl Batches {
             of_event.from.take(row),
             of_event.claimed.take(row),
         );
-        match kind {
-            RowKind::Start | RowKind::End => {
-                let run = self.run.read(row, time, frame, order)?;
-                return rows.push_run(kind, run);
-            }
-            RowKind::Alloc | RowKind::Failure | RowKind::Free | RowKind::Fallback => {
-                self.run.skip(row);
-            }
+        if let Kind::Row(kind @ (RowKind::Start | RowKind::End)) = kind {
+            let run = self.run.read(row, time, frame, order)?;
+            return rows.push_run(kind, run);
         }
+        self.run.skip(row);
         let (Some(&cpu), Some(&pid), Some(name)) = event else {
             return Err("an event has no cpu, pid or name".to_owned());
         };
@@ -408,18 +404,27 @@ type Broken<'a> = (Option<&'a i32>, Option<&'a ByteArray>, Option<&'a bool>);
 
 #[inline]
 fn what(
-    kind: RowKind,
+    kind: Kind,
     mobility: Option<&ByteArray>,
     flags: Option<&i64>,
     broken: Broken<'_>,
 ) -> Result<What, Refusal> {
-    if kind == RowKind::Free {
-        return Ok(What::Free);
-    }
+    let kind = match kind {
+        Kind::Row(RowKind::Free) => return Ok(What::Free),
+        Kind::Row(RowKind::Batched) => return Ok(What::Batched),
+        Kind::Step(step) => {
+            let count = bits(*flags.ok_or("flags is missing")?);
+            return Ok(What::Step { step, count });
+        }
+        Kind::Row(kind) => kind,
+    };
     let parse = |column, name: &ByteArray| -> Result<MigrateType, Refusal> {
         parse_mobility(name.data()).ok_or_else(|| unknown(column, name))
     };
     let mobility = parse("mobility", mobility.ok_or("mobility is missing")?)?;
+    if kind == RowKind::Drained {
+        return Ok(What::Drained { mobility });
+    }
     if kind == RowKind::Fallback {
         let (Some(&from_order), Some(from), Some(&claimed)) = broken else {
             return Err("a fallback has no from_order, from or claimed".to_owned());
@@ -436,6 +441,10 @@ fn what(
     let flags = bits(*flags.ok_or("flags is missing")?);
     Ok(match kind {
         RowKind::Failure => What::Failure { mobility, flags },
+        RowKind::Taken => What::Taken {
+            mobility,
+            refill: flags != 0,
+        },
         _ => What::Alloc { mobility, flags },
     })
 }

@@ -159,6 +159,16 @@ impl Collector {
         }
         let what = match line.what {
             Fields::Free => What::Free,
+            Fields::Taken {
+                migratetype,
+                refill,
+            } => What::Taken {
+                mobility: self.migrate_type(migratetype)?,
+                refill,
+            },
+            Fields::Drained { migratetype } => What::Drained {
+                mobility: self.migrate_type(migratetype)?,
+            },
             Fields::Alloc { migratetype, flags } => {
                 let mobility = self.migrate_type(migratetype)?;
                 let flags = self.flags(flags);

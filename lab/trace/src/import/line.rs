@@ -49,6 +49,13 @@ pub(super) enum Fields<'a> {
         flags: &'a str,
     },
     Free,
+    Taken {
+        migratetype: u64,
+        refill: bool,
+    },
+    Drained {
+        migratetype: u64,
+    },
     Fallback {
         migratetype: u64,
         from_order: u64,
@@ -86,6 +93,15 @@ pub(super) fn parse(line: &str) -> Result<Parsed<'_>, Why> {
         // `mm_page_free_direct` until Linux 3.3.
         "free" | "free_direct" => Fields::Free,
         "free_batched" | "pagevec_free" => return Ok(Parsed::Repeated),
+        "alloc_zone_locked" => Fields::Taken {
+            migratetype: need!(fields, "migratetype"),
+            refill: fields
+                .number("percpu_refill")?
+                .is_some_and(|refill| refill != 0),
+        },
+        "pcpu_drain" => Fields::Drained {
+            migratetype: need!(fields, "migratetype"),
+        },
         "alloc_extfrag" => Fields::Fallback {
             migratetype: need!(fields, "alloc_migratetype"),
             from_order: need!(fields, "fallback_order"),
@@ -398,7 +414,7 @@ mod tests {
             Ok(Parsed::Repeated)
         );
         assert_eq!(
-            parse(&format!("{head}mm_page_pcpu_drain: page=1 pfn=0x1 order=0")),
+            parse(&format!("{head}mm_page_other: page=1 pfn=0x1 order=0")),
             Ok(Parsed::Other)
         );
         let lost = Ok(Parsed::Lost {

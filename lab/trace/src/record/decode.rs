@@ -7,6 +7,7 @@ use brickyard::{MigrateType, Order};
 
 use super::error::RecordError;
 use super::format::{Field, Format};
+use super::more::Fields;
 use super::row::{Body, Comm, Record};
 use crate::What;
 
@@ -57,7 +58,7 @@ impl TypeNumbers {
         Self(types)
     }
 
-    fn get(&self, number: i64) -> Option<MigrateType> {
+    pub(super) fn get(&self, number: i64) -> Option<MigrateType> {
         let index = usize::try_from(number).ok()?;
         self.0.get(index).copied()
     }
@@ -110,6 +111,7 @@ pub struct Decoder {
     alloc: Alloc,
     free: Free,
     fallback: Fallback,
+    more: Vec<Fields>,
     named: Vec<Named>,
     types: TypeNumbers,
     began: u64,
@@ -154,10 +156,18 @@ impl Decoder {
                 from: need(fallback, "fallback_migratetype")?,
                 claimed: need(fallback, "change_ownership")?,
             },
+            more: Vec::new(),
             named: tasks.iter().filter_map(Named::of).collect(),
             types,
             began,
         })
+    }
+
+    /// Decodes the events of these formats too, of those that [`Group`](super::Group) names.
+    #[must_use]
+    pub fn with_more(mut self, formats: &[Format]) -> Self {
+        self.more = formats.iter().filter_map(Fields::of).collect();
+        self
     }
 
     /// Decodes one event. Returns `None` if it is of another kind, or is inconsistent.
@@ -175,6 +185,8 @@ impl Decoder {
             }
         } else if kind == u64::from(self.fallback.id) {
             self.fallback(data)?
+        } else if let Some(more) = self.more.iter().find(|more| kind == u64::from(more.id)) {
+            more.body(&self.types, data)?
         } else {
             let named = self.named.iter().find(|named| kind == u64::from(named.id));
             named?.body(pid, data)?
@@ -256,7 +268,7 @@ fn need(format: &Format, field: &'static str) -> Result<Field, RecordError> {
     })
 }
 
-fn order(field: &Field, data: &[u8]) -> Option<Order> {
+pub(super) fn order(field: &Field, data: &[u8]) -> Option<Order> {
     let order = u8::try_from(field.signed(data)?).ok()?;
     Order::try_new(order)
 }

@@ -13,6 +13,7 @@ use std::process;
 use super::decode::{PAGE_EVENTS, TASK_EVENTS};
 use super::error::RecordError;
 use super::format::{Format, FormatError};
+use super::more::{Group, More};
 use super::page::Layout;
 
 const PREFIX: &str = "brickyard-";
@@ -125,6 +126,22 @@ impl Instance {
             })
         });
         Ok([alloc?, free?, fallback?])
+    }
+
+    /// Returns the formats of the events of these groups that the kernel has, each with its name as
+    /// `system/name`, and the names of those that it lacks.
+    pub(super) fn more_formats(
+        &self,
+        groups: &[Group],
+    ) -> Result<(Vec<(&'static str, Known)>, Vec<&'static str>), RecordError> {
+        let (mut known, mut lacking) = (Vec::new(), Vec::new());
+        for more in More::of(groups) {
+            match self.format(more.event)? {
+                Some(format) => known.push((more.event, format)),
+                None => lacking.push(more.event),
+            }
+        }
+        Ok((known, lacking))
     }
 
     /// Returns the formats of the events that name tasks; empty unless the kernel has all of them.

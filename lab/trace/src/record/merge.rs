@@ -12,7 +12,7 @@ use super::error::RecordError;
 use super::names::{NameTable, TaskNames};
 use super::row::{Body, Record};
 use super::spool::{LaneReader, Spool};
-use crate::{Event, StateRun, What};
+use crate::{Event, StateRun};
 
 /// Events are passed on in batches of this many.
 const BATCH: usize = 1 << 16;
@@ -94,8 +94,7 @@ pub(super) fn merge<E: From<RecordError>>(
             }
             Body::Page { frame, order, what } => (frame, order, what),
         };
-        // A failed request has no frame.
-        if !matches!(what, What::Failure { .. }) {
+        if what.has_frames() {
             if between.start.after(record.time, frame) {
                 merged.before_start += 1;
                 continue;

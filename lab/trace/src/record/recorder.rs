@@ -16,6 +16,7 @@ use super::error::RecordError;
 use super::format::Format;
 use super::instance::{Instance, Known};
 use super::merge::{Between, Merged, ReadTimes, merge};
+use super::more::Group;
 use super::names::TaskNames;
 use super::reader::{Counters, Emptied, Lane, Reader, State};
 use super::spool::Spool;
@@ -33,6 +34,8 @@ pub struct Plan {
     /// KiB of each CPU's buffer in the kernel; `None` for 32 MiB, or less if all buffers would take
     /// more than a sixteenth of the memory.
     pub buffer_kib: Option<u64>,
+    /// The groups of events that are recorded beside those of the page allocator's users.
+    pub groups: Vec<Group>,
     /// The file that holds records until the recording ends; it must not exist yet.
     pub spool: PathBuf,
     /// The text of `/proc/pagetypeinfo`, which has the kernel's numbers of migrate types; may be
@@ -98,6 +101,9 @@ pub struct Recorder {
     counters: Arc<Counters>,
     clock: Clock,
     tasks: TaskNames,
+    // Whether the kernel has events that name tasks.
+    names_are_recorded: bool,
+    lacking: Vec<&'static str>,
     header: Header,
 }
 
@@ -113,6 +119,7 @@ impl Recorder {
         let instance = Instance::create(tracefs.path())?;
         let pages = instance.page_formats()?;
         let tasks = instance.task_formats()?;
+        let (more, lacking) = instance.more_formats(&plan.groups)?;
         let cpus = instance.cpus()?;
         let kib = plan.buffer_kib.unwrap_or_else(|| default_kib(cpus.len()));
         instance.set_buffers(kib)?;
@@ -126,8 +133,9 @@ impl Recorder {
             })
         });
         let lanes = lanes.collect::<Result<Vec<_>, RecordError>>()?;
-        enable(&instance, &tasks)?;
-        let mut header = header(&cpus, pages.iter().chain(&tasks));
+        enable(&instance, &tasks, more.iter().map(|&(event, _)| event))?;
+        let more: Vec<Known> = more.into_iter().map(|(_, known)| known).collect();
+        let mut header = header(&cpus, pages.iter().chain(&tasks).chain(&more));
         header.flags = Flags::from_format(&pages[0].text);
 
         let mut names = TaskNames::default();
@@ -138,7 +146,8 @@ impl Recorder {
             &formats(tasks.iter()),
             TypeNumbers::parse(&plan.pagetypeinfo),
             clock.began,
-        )?;
+        )?
+        .with_more(&formats(more.iter()));
         let counters = Arc::new(Counters::default());
         let state = State {
             layout: instance.layout()?,
@@ -160,6 +169,8 @@ impl Recorder {
             counters,
             clock,
             tasks: names,
+            names_are_recorded: !tasks.is_empty(),
+            lacking,
             header,
         };
         recorder.instance.write("tracing_on", "1")?;
@@ -173,6 +184,12 @@ impl Recorder {
     #[must_use]
     pub const fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// Returns the events, as `system/name`, that were to be recorded and that this kernel lacks.
+    #[must_use]
+    pub fn lacking(&self) -> &[&'static str] {
+        &self.lacking
     }
 
     /// Returns how far the recording is.
@@ -197,7 +214,7 @@ impl Recorder {
         let mut header = core::mem::take(&mut self.header);
         header.duration = self.clock.now();
         let mut tasks = core::mem::take(&mut self.tasks);
-        if header.formats.len() < PAGE_EVENTS.len() + TASK_EVENTS.len() {
+        if !self.names_are_recorded {
             // The kernel has no events with names; its table of recent names is the next best.
             let path = self._tracefs.path().join("saved_cmdlines");
             tasks.saved(&fs::read_to_string(path).unwrap_or_default());
@@ -279,13 +296,17 @@ impl Recorded {
     }
 }
 
-fn enable(instance: &Instance, tasks: &[Known]) -> Result<(), RecordError> {
+fn enable(
+    instance: &Instance,
+    tasks: &[Known],
+    more: impl Iterator<Item = &'static str>,
+) -> Result<(), RecordError> {
     let tasks = if tasks.is_empty() {
         &[][..]
     } else {
         &TASK_EVENTS[..]
     };
-    for event in PAGE_EVENTS.iter().chain(tasks) {
+    for event in PAGE_EVENTS.iter().chain(tasks).copied().chain(more) {
         instance.write(&format!("events/{event}/enable"), "1")?;
     }
     Ok(())

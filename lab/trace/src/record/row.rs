@@ -6,7 +6,7 @@
 
 use brickyard::{MigrateType, Order};
 
-use crate::What;
+use crate::{Step, What};
 
 /// A task's name, of the kernel's maximum length; padded with 0.
 pub type Comm = [u8; 16];
@@ -48,6 +48,11 @@ const FAILURE: u8 = 1;
 const FREE: u8 = 2;
 const FALLBACK: u8 = 3;
 const NAMED: u8 = 4;
+const TAKEN: u8 = 5;
+const DRAINED: u8 = 6;
+/// What the next byte says: [`BATCHED`], or a step by its number.
+const OTHER: u8 = 7;
+const BATCHED: u8 = u8::MAX;
 /// In the first byte: the task is that of the previous record.
 const SAME_TASK: u8 = 1 << 3;
 /// In the first byte: order 0.
@@ -70,6 +75,9 @@ impl Codec {
                 What::Failure { .. } => (FAILURE, order),
                 What::Free => (FREE, order),
                 What::Fallback { .. } => (FALLBACK, order),
+                What::Taken { .. } => (TAKEN, order),
+                What::Drained { .. } => (DRAINED, order),
+                What::Batched | What::Step { .. } => (OTHER, order),
             },
             Body::Named { .. } => (NAMED, Order::ZERO),
         };
@@ -139,6 +147,15 @@ fn put_what(out: &mut Vec<u8>, what: What) {
             put_number(out, flags);
         }
         What::Free => {}
+        What::Taken { mobility, refill } => {
+            out.extend_from_slice(&[mobility.index() as u8, u8::from(refill)]);
+        }
+        What::Drained { mobility } => out.push(mobility.index() as u8),
+        What::Batched => out.push(BATCHED),
+        What::Step { step, count } => {
+            out.push(step as u8);
+            put_number(out, count);
+        }
         What::Fallback {
             mobility,
             from_order,
@@ -156,8 +173,19 @@ fn put_what(out: &mut Vec<u8>, what: What) {
 }
 
 fn get_what(kind: u8, bytes: &mut &[u8]) -> Option<What> {
-    if kind == FREE {
-        return Some(What::Free);
+    match kind {
+        FREE => return Some(What::Free),
+        OTHER => {
+            let number = get_byte(bytes)?;
+            if number == BATCHED {
+                return Some(What::Batched);
+            }
+            return Some(What::Step {
+                step: *Step::ALL.get(usize::from(number))?,
+                count: get_number(bytes)?,
+            });
+        }
+        _ => {}
     }
     let mobility = get_type(bytes)?;
     match kind {
@@ -169,6 +197,11 @@ fn get_what(kind: u8, bytes: &mut &[u8]) -> Option<What> {
             mobility,
             flags: get_number(bytes)?,
         }),
+        TAKEN => Some(What::Taken {
+            mobility,
+            refill: get_byte(bytes)? != 0,
+        }),
+        DRAINED => Some(What::Drained { mobility }),
         FALLBACK => Some(What::Fallback {
             mobility,
             from_order: Order::try_new(get_byte(bytes)?)?,

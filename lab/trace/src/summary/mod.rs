@@ -47,13 +47,22 @@ pub struct Kinds {
     pub failures: u64,
     /// Requests that fell back on another type's memory.
     pub fallbacks: u64,
+    /// Blocks that came off a zone's free lists.
+    pub taken: u64,
+    /// Blocks that went from the list of a CPU back to its zone.
+    pub drained: u64,
+    /// Events that repeat a free.
+    pub repeats: u64,
+    /// Steps of compaction and reclaim.
+    pub steps: u64,
 }
 
 impl Kinds {
     /// Returns the number of events of all kinds.
     #[must_use]
     pub const fn all(&self) -> u64 {
-        self.allocs + self.frees + self.failures + self.fallbacks
+        let pages = self.allocs + self.frees + self.failures + self.fallbacks;
+        pages + self.taken + self.drained + self.repeats + self.steps
     }
 }
 

@@ -100,6 +100,10 @@ impl<'a> Walk<'a> {
                 What::Failure { .. } => kinds.failures += 1,
                 What::Free => kinds.frees += 1,
                 What::Fallback { .. } => kinds.fallbacks += 1,
+                What::Taken { .. } => kinds.taken += 1,
+                What::Drained { .. } => kinds.drained += 1,
+                What::Batched => kinds.repeats += 1,
+                What::Step { .. } => kinds.steps += 1,
             }
         }
     }
@@ -126,6 +130,7 @@ impl<'a> Walk<'a> {
                 process.claimed += u64::from(claimed);
                 process.mixed += u64::from(!claimed);
             }
+            What::Taken { .. } | What::Drained { .. } | What::Batched | What::Step { .. } => {}
         }
     }
 

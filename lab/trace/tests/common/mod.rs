@@ -2,7 +2,8 @@
 
 use brickyard::{MigrateType, Order};
 use brickyard_trace::{
-    Event, Flag, Flags, Header, HostTexts, Lost, NameId, PageState, PageUse, StateRun, Trace, What,
+    Event, Flag, Flags, Header, HostTexts, Lost, NameId, PageState, PageUse, StateRun, Step, Trace,
+    What,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,6 +21,13 @@ fn what() -> impl Strategy<Value = What> {
         (mobility(), any::<u64>()).prop_map(|(mobility, flags)| What::Alloc { mobility, flags }),
         (mobility(), any::<u64>()).prop_map(|(mobility, flags)| What::Failure { mobility, flags }),
         Just(What::Free),
+        Just(What::Batched),
+        (mobility(), any::<bool>()).prop_map(|(mobility, refill)| What::Taken { mobility, refill }),
+        mobility().prop_map(|mobility| What::Drained { mobility }),
+        (0..Step::ALL.len(), any::<u64>()).prop_map(|(step, count)| What::Step {
+            step: Step::ALL[step],
+            count
+        }),
         (mobility(), order(), mobility(), any::<bool>()).prop_map(
             |(mobility, from_order, from, claimed)| What::Fallback {
                 mobility,
@@ -62,14 +70,15 @@ prop_compose! {
 
 prop_compose! {
     fn header()(
-        texts in vec(".{0,20}", 8),
+        texts in vec(".{0,20}", 8), times: [u64; 2],
         words in vec("[a-z0-9. \n\"\\\\-]{0,20}", 4),
         began: u64, duration: u64, cpus: u16, frame_bytes: u32, page_block_order: u8,
         flags in vec((".{0,9}", any::<u64>()), 0..4),
         formats in vec(("[a-z_]{1,9}", ".{0,30}"), 0..4),
         lost in vec((any::<u16>(), any::<u64>()), 0..4),
     ) -> Header {
-        let texts_of = |texts: &[String]| HostTexts {
+        let texts_of = |texts: &[String], time: u64| HostTexts {
+            time,
             zoneinfo: texts[0].clone(),
             buddyinfo: texts[1].clone(),
             pagetypeinfo: texts[2].clone(),
@@ -83,8 +92,8 @@ prop_compose! {
             began, duration, cpus, frame_bytes, page_block_order,
             flags: Flags(flags.into_iter().map(|(name, mask)| Flag { name, mask }).collect()),
             formats,
-            start: texts_of(&texts[..4]),
-            end: texts_of(&texts[4..]),
+            start: texts_of(&texts[..4], times[0]),
+            end: texts_of(&texts[4..], times[1]),
             lost: lost.into_iter().map(|(cpu, events)| Lost { cpu, events }).collect(),
         }
     }

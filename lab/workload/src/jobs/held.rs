@@ -44,7 +44,7 @@ impl Held {
         let frames = event.order.frames() as u64;
         match event.what {
             What::Alloc { .. } | What::Free => self.remove(event.frame, frames, gives),
-            What::Failure { .. } | What::Fallback { .. } => return,
+            _ => return,
         }
         if let (What::Alloc { .. }, Some(block)) = (event.what, taker) {
             let run = HeldRange {
