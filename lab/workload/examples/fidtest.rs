@@ -15,6 +15,33 @@ fn main() {
             base.by_zone * 100.,
             base.wrong_blocks
         );
+        {
+            let script = Script::drawn(&trace, 0).unwrap();
+            match decisions::follow(
+                &trace,
+                &machine,
+                &script,
+                brickyard_classics::linux::Burst::AfterHalfTheLeast,
+            ) {
+                Ok(d) => {
+                    for (k, a) in decisions::Decision::ALL.iter().zip(&d.agreements) {
+                        println!(
+                            "  {:22} asked {:8} agree {:.2} %",
+                            k.name(),
+                            a.asked,
+                            a.part().unwrap_or(0.) * 100.
+                        );
+                        let mut v: Vec<_> = a.differences.iter().collect();
+                        v.sort_by_key(|x| std::cmp::Reverse(*x.1));
+                        for x in v.iter().take(6) {
+                            println!("      {:?}", x);
+                        }
+                    }
+                    println!("  {:?}", d.contradictions);
+                }
+                Err(e) => println!("{e}"),
+            }
+        }
         for seed in 0..1 {
             let script = Script::drawn(&trace, seed).unwrap();
             println!(

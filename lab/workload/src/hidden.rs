@@ -141,7 +141,10 @@ fn windows(
             continue;
         }
         if !taken {
-            match (in_use[from..end].contains(&true), compacting.is_by(trace, event)) {
+            match (
+                in_use[from..end].contains(&true),
+                compacting.is_by(trace, event),
+            ) {
                 (true, true) => {
                     sources.insert(place);
                 }

@@ -15,6 +15,7 @@
 //! | [`stopwatch`] | the time of the allocator's own calls |
 //! | [`view`] | the state of memory at one moment |
 //! | [`outcome`] | the results of a replay |
+//! | [`decisions`] | step by step beside a recorded host |
 //! | [`fidelity`] | a replay's end beside that of the recorded host |
 //! | [`replay`](mod@replay) | replaying a trace through one design |
 //! | [`antifrag`] | the protocol of 2005 and 2007 |
@@ -25,6 +26,7 @@
 
 pub mod antifrag;
 pub mod build;
+pub mod decisions;
 pub mod fidelity;
 mod hidden;
 pub mod jobs;

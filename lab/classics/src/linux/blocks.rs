@@ -420,15 +420,20 @@ impl<'m> Blocks<'m> {
                 (frame, fell_back(Claimed::Yes))
             }
             Way::ClaimPart => {
-                let block = self.types.block_around(buddy, frame);
-                buddy.move_free(block, wanted);
-                self.claim(block, wanted);
+                self.retype(buddy, frame, wanted);
                 let (smallest, _) = buddy.smallest(wanted, order)?;
                 buddy.break_into(smallest, order, wanted, wanted);
                 (smallest, fell_back(Claimed::Yes))
             }
         };
         Some(Taken { frame, fallback })
+    }
+
+    /// Gives the page block of `frame` a type: its free blocks move to the lists of that type.
+    pub fn retype(&self, buddy: &Buddy<'_, Self>, frame: Frame, kind: MigrateType) {
+        let block = self.types.block_around(buddy, frame);
+        buddy.move_free(block, kind);
+        self.claim(block, kind);
     }
 
     /// Notes the tries of a search.

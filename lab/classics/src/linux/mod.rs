@@ -22,6 +22,6 @@ mod walk;
 mod zone;
 
 pub use blocks::{Blocks, Choice, Mode, Search, Way};
-pub use pageset::{Burst, Pageset, Pagesets, Sizes};
+pub use pageset::{Burst, Course, Pageset, Pagesets, Sizes};
 pub use rights::Rights;
 pub use zone::{Settings, V6_12, V6_18, Version, Zone};

@@ -46,6 +46,17 @@ pub enum Burst {
     AfterHalfTheLeast,
 }
 
+impl Burst {
+    /// Returns the number of frames freed in a row from which on frees of several frames are a
+    /// burst.
+    const fn begins(self, sizes: &Sizes) -> usize {
+        match self {
+            Self::AfterABatch => sizes.batch,
+            Self::AfterHalfTheLeast => sizes.batch + sizes.high_least / 2,
+        }
+    }
+}
+
 /// The limits of a page set, in frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sizes {
@@ -284,6 +295,73 @@ impl Pageset {
     }
 }
 
+/// A page set without frames: how one would go on, step by step. For a lab that follows a recorded
+/// host and asks at each step what would come next.
+#[derive(Debug)]
+pub struct Course {
+    own: Pageset,
+    burst: Burst,
+}
+
+impl Course {
+    /// Makes the page set of a CPU that has just started.
+    #[must_use]
+    pub fn new(burst: Burst) -> Self {
+        Self {
+            own: Pageset::default(),
+            burst,
+        }
+    }
+
+    /// Sets how many frames it holds.
+    pub fn set_count(&self, frames: usize) {
+        self.own.set_len(frames);
+    }
+
+    /// Returns how many frames it holds.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.own.len()
+    }
+
+    /// Sets how many frames it may hold.
+    pub fn set_high(&self, frames: usize) {
+        self.own.high.set(frames as u32);
+    }
+
+    /// Notes a request.
+    pub fn request(&self) {
+        self.own.free_count.set(self.own.free_count.get() >> 1);
+    }
+
+    /// Returns how many blocks a refill would fetch.
+    pub fn refill(&self, order: Order, sizes: &Sizes, below_high: bool) -> usize {
+        let now = Now {
+            sizes: *sizes,
+            below_high,
+            reclaiming: false,
+        };
+        self.own.next_refill(order, &now)
+    }
+
+    /// Notes a free, and returns how many frames would leave: at least so many, in whole blocks.
+    pub fn free(&self, order: Order, sizes: &Sizes, below_high: bool, reclaiming: bool) -> usize {
+        self.own.doublings.set(self.own.doublings.get() >> 1);
+        self.own.set_len(self.own.len() + order.frames());
+        let now = Now {
+            sizes: *sizes,
+            below_high,
+            reclaiming,
+        };
+        self.own.next_drain(order, &now, self.burst.begins(sizes))
+    }
+
+    /// Lets a second pass, and returns how many frames would leave.
+    pub fn tick(&self, sizes: &Sizes) -> usize {
+        self.own.decay(sizes)
+    }
+}
+
 /// The page sets of one zone, over slots in the embedder's memory, one for each CPU. A CPU without a
 /// slot goes straight to the store.
 #[derive(Debug)]
@@ -447,11 +525,7 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
             return Returned::ToStore;
         };
         let now = self.now(backing);
-        let burst_from = match self.burst {
-            Burst::AfterABatch => now.sizes.batch,
-            Burst::AfterHalfTheLeast => now.sizes.batch + now.sizes.high_least / 2,
-        };
-        let leaving = own.next_drain(order, &now, burst_from);
+        let leaving = own.next_drain(order, &now, self.burst.begins(&now.sizes));
         if leaving > 0 {
             Self::give_back(backing, own, list, leaving);
             let condition = backing.unlocked().grouping().condition();

@@ -583,7 +583,7 @@ impl<G: Grouping> Buddy<'_, G> {
 
     /// Returns how its blocks are grouped.
     #[inline]
-    pub(crate) const fn grouping(&self) -> &G {
+    pub const fn grouping(&self) -> &G {
         &self.grouping
     }
 

@@ -36,10 +36,17 @@ pub struct BlockRecord {
 
 impl BlockRecord {
     /// Makes the record of a movable block.
-    pub(crate) const fn new() -> Self {
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             kind: AtomicU32::new(Movable as u32),
         }
+    }
+}
+
+impl Default for BlockRecord {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -1,0 +1,635 @@
+//! Step by step beside a recorded host: at each decision that the trace shows, the state is the
+//! host's, and the rules of Linux are asked what they would do.
+//!
+//! The free blocks of each zone are followed by the events of the zone: every block that comes off
+//! its lists, goes back, or is fallen back on. So an answer is judged by itself, and an error does
+//! not grow from step to step, as it does in a replay. What is not visible is followed by the rules
+//! alone: how large a page set may grow, and what it has learnt.
+//!
+//! Asked is:
+//!
+//! - of each block taken from a list of its own type: the order of the free block that is split;
+//! - of each fallback: the list, the order of the block found there, and whether the page block
+//!   changes its type;
+//! - of each refill and each drain of a page set: how much it moves.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use brickyard::block::Use;
+use brickyard::{Frame, FrameRange, MigrateType, Order};
+use brickyard_classics::linux::{Blocks, Burst, Course, Mode, Rights, Sizes, Way};
+use brickyard_classics::store::buddy::Buddy;
+use brickyard_classics::store::frames::{FrameRecord, FrameTable};
+use brickyard_classics::store::grouping::{BlockRecord, Grouping, PageBlocks};
+use brickyard_host::zoneinfo;
+use brickyard_trace::{Event, Step, Trace, What, named};
+
+use crate::machine::{Machine, ZonePlace};
+use crate::pages::PageId;
+use crate::script::Script;
+
+named! {
+    /// A kind of decision.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum Decision {
+        /// The order of the block that is split for a request of its type.
+        Split => "order split",
+        /// The list that a request falls back on.
+        List => "list fallen back on",
+        /// The order of the block that it finds there.
+        Found => "order fallen back on",
+        /// Whether the page block changes its type.
+        Claim => "claim or steal",
+        /// The number of blocks that a refill of a page set fetches.
+        Refill => "refill",
+        /// The number of frames that leave a page set at a time.
+        Drain => "drain",
+    }
+}
+
+/// The answers to one kind of question.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Agreement {
+    /// How often it was asked.
+    pub asked: u64,
+    /// How often the answer was what the host did.
+    pub agreed: u64,
+    /// The others: what the host did, what the answer was, and how often.
+    pub differences: BTreeMap<(String, String), u64>,
+}
+
+impl Agreement {
+    fn ask(
+        &mut self,
+        host: impl ToString + PartialEq,
+        answer: impl ToString + PartialEq,
+        agree: bool,
+    ) {
+        self.asked += 1;
+        self.agreed += u64::from(agree);
+        if !agree {
+            let pair = (host.to_string(), answer.to_string());
+            *self.differences.entry(pair).or_default() += 1;
+        }
+    }
+
+    /// Returns the part of answers that agree; `None` if nothing was asked.
+    #[must_use]
+    pub fn part(&self) -> Option<f64> {
+        (self.asked > 0).then(|| self.agreed as f64 / self.asked as f64)
+    }
+}
+
+named! {
+    /// An event that contradicts the state followed so far. The state is then set by the event.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum Contradiction {
+        /// A block was taken that was in use.
+        TakenInUse => "taken from a zone, but in use",
+        /// A block was handed out that was free in its zone.
+        HandedOutFree => "handed out, but free in its zone",
+        /// A block came back that was free.
+        BackButFree => "back in its zone, but free already",
+        /// The page block had another type.
+        OtherType => "from a page block of another type",
+        /// A page set was drained that the rules would have left alone: by another CPU, by time, or
+        /// for another reason that is not visible.
+        OtherDrain => "drained for a reason that is not visible",
+    }
+}
+
+/// All answers to the questions about one trace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Decisions {
+    /// By kind of decision, in the order of [`Decision::ALL`].
+    pub agreements: Vec<Agreement>,
+    /// How often events contradicted the state.
+    pub contradictions: BTreeMap<Contradiction, u64>,
+    /// Events that were followed.
+    pub events: u64,
+}
+
+/// Why decisions cannot be followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecisionsError {
+    /// The trace has no events of zones.
+    #[error(
+        "the trace does not show what moves between zones and the lists of CPUs: record it with `--events zones`"
+    )]
+    NoZoneEvents,
+}
+
+/// Follows `trace` on its machine and asks the rules of Linux with this [`Burst`] at each decision.
+/// O(events), and 12 bytes a frame.
+///
+/// # Errors
+/// [`DecisionsError`] if the trace does not show decisions.
+pub fn follow(
+    trace: &Trace,
+    machine: &Machine,
+    script: &Script,
+    burst: Burst,
+) -> Result<Decisions, DecisionsError> {
+    let is_of_zone = |event: &Event| matches!(event.what, What::Taken { .. });
+    if !trace.events.iter().any(is_of_zone) {
+        return Err(DecisionsError::NoZoneEvents);
+    }
+    let records: Vec<(Vec<FrameRecord>, Vec<BlockRecord>)> = machine
+        .zones
+        .iter()
+        .map(|zone| {
+            let blocks = PageBlocks::blocks_in(zone.span, machine.page_block_order);
+            let frames = (0..zone.span.len()).map(|_| FrameRecord::default());
+            (
+                frames.collect(),
+                (0..blocks).map(|_| BlockRecord::new()).collect(),
+            )
+        })
+        .collect();
+    let zones = machine.zones.iter().zip(&records);
+    let zones: Vec<Zone<'_>> = zones
+        .map(|(place, (frames, blocks))| Zone::new(trace, machine, place, frames, blocks, burst))
+        .collect();
+    let mut following = Following {
+        trace,
+        zones,
+        huge: machine.page_block_order,
+        cpus: vec![Cpu::default(); machine.cpus],
+        reclaiming: false,
+        decisions: Decisions {
+            agreements: vec![Agreement::default(); Decision::ALL.len()],
+            ..Decisions::default()
+        },
+    };
+    following.begin(script);
+    for event in &trace.events {
+        following.event(event);
+    }
+    following.decisions.events = trace.events.len() as u64;
+    Ok(following.decisions)
+}
+
+/// A zone of the host.
+struct Zone<'a> {
+    span: FrameRange,
+    buddy: Buddy<'a, Blocks<'a>>,
+    sizes: Sizes,
+    high: usize,
+    below_high: bool,
+    // By CPU.
+    courses: Vec<Course>,
+    counts: Vec<i64>,
+}
+
+impl<'a> Zone<'a> {
+    fn new(
+        trace: &Trace,
+        machine: &Machine,
+        place: &ZonePlace,
+        frames: &'a [FrameRecord],
+        blocks: &'a [BlockRecord],
+        burst: Burst,
+    ) -> Self {
+        let block_order = machine.page_block_order;
+        let grouping = Blocks::new(place.span, block_order, blocks, 0);
+        let table = FrameTable::new(place.span, frames);
+        let buddy = Buddy::new(table, machine.max_order, grouping);
+        for range in &machine.memory {
+            let range = range.intersection(place.span);
+            if !range.is_empty() {
+                // The range is in the span.
+                let _ = buddy.add(range);
+            }
+        }
+        let texts = zoneinfo::parse(&trace.header.start.zoneinfo).unwrap_or_default();
+        let own = texts
+            .into_iter()
+            .find(|zone| zone.node == place.node && zone.name == place.kind.name())
+            .unwrap_or_default();
+        let sizes = Sizes::of(own.managed as usize, own.low as usize, machine.cpus);
+        let courses: Vec<Course> = (0..machine.cpus).map(|_| Course::new(burst)).collect();
+        for set in &own.pagesets {
+            if let Some(course) = courses.get(set.cpu as usize) {
+                course.set_high(set.high as usize);
+            }
+        }
+        Self {
+            span: place.span,
+            buddy,
+            sizes,
+            high: own.high as usize,
+            below_high: false,
+            courses,
+            counts: vec![0; machine.cpus],
+        }
+    }
+
+    /// Takes a free block off the lists, as the host did. Returns false if it is not free.
+    fn take(&self, frame: Frame, order: Order) -> bool {
+        let request = brickyard::Request::new(order, brickyard::Mobility::Movable);
+        self.buddy.take_at(frame, &request).is_ok()
+    }
+
+    fn free_block(&self, frame: Frame) -> Option<(Frame, Order, MigrateType)> {
+        let (first, state) = self.buddy.block_of(frame)?;
+        (state.usage == Use::Free).then_some((first, state.order, state.kind))
+    }
+}
+
+/// What a run of events on one CPU moves at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    Refill {
+        zone: usize,
+        order: Order,
+        wanted: usize,
+        taken: usize,
+    },
+    Drain {
+        zone: usize,
+        wanted: Option<usize>,
+        left: usize,
+        last: usize,
+    },
+}
+
+#[derive(Debug, Clone, Default)]
+struct Cpu {
+    run: Option<Run>,
+    // A block that came off a list of another type: its page block is being claimed.
+    claiming: Option<Event>,
+    // A refill has counted the request that caused it.
+    requested: bool,
+    // Drains that the rules ask for and that have not been seen yet.
+    due: VecDeque<usize>,
+}
+
+struct Following<'a> {
+    trace: &'a Trace,
+    zones: Vec<Zone<'a>>,
+    huge: Order,
+    cpus: Vec<Cpu>,
+    reclaiming: bool,
+    decisions: Decisions,
+}
+
+impl Following<'_> {
+    fn zone_of(&self, frame: Frame) -> Option<usize> {
+        self.zones.iter().position(|zone| zone.span.contains(frame))
+    }
+
+    fn agreement(&mut self, decision: Decision) -> &mut Agreement {
+        &mut self.decisions.agreements[decision as usize]
+    }
+
+    fn contradicted(&mut self, how: Contradiction) {
+        *self.decisions.contradictions.entry(how).or_default() += 1;
+    }
+
+    /// Returns true if page sets have lists for this order.
+    fn is_listed(&self, order: Order) -> bool {
+        order.get() <= 3 || order == self.huge
+    }
+
+    /// Takes everything that is in use or in a page set at the start, and gives page blocks their
+    /// types.
+    fn begin(&mut self, script: &Script) {
+        let first = script.first() as usize;
+        let frame_of = |page: PageId| Frame::new(first + page.0 as usize);
+        for block in script.initial_blocks() {
+            let frame = frame_of(block.page);
+            if let Some(zone) = self.zone_of(frame) {
+                self.take_all(zone, frame, block.order);
+            }
+        }
+        for idle in script.idle() {
+            let frame = frame_of(idle.page);
+            if let Some(zone) = self.zone_of(frame) {
+                self.take_all(zone, frame, idle.order);
+                let cpu = usize::from(idle.cpu) % self.cpus.len();
+                self.zones[zone].counts[cpu] += idle.order.frames() as i64;
+            }
+        }
+        for (page, kind) in script.types() {
+            let frame = frame_of(page);
+            if let Some(zone) = self.zone_of(frame) {
+                let buddy = &self.zones[zone].buddy;
+                buddy.grouping().retype(buddy, frame, kind);
+            }
+        }
+        for zone in &self.zones {
+            for (course, &count) in zone.courses.iter().zip(&zone.counts) {
+                course.set_count(count.max(0) as usize);
+            }
+        }
+    }
+
+    /// Takes a block, or as much of it as is free.
+    fn take_all(&mut self, zone: usize, frame: Frame, order: Order) {
+        if self.zones[zone].take(frame, order) {
+            return;
+        }
+        for frame in FrameRange::of_block(frame, order).frames() {
+            self.zones[zone].take(frame, Order::ZERO);
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let cpu = usize::from(event.cpu) % self.cpus.len();
+        let frame = Frame::new(event.frame as usize);
+        self.end_run(cpu, event);
+        match event.what {
+            What::Step {
+                step: Step::KswapdWakes,
+                ..
+            } => self.reclaiming = true,
+            What::Step {
+                step: Step::KswapdSleeps,
+                ..
+            } => self.reclaiming = false,
+            _ => {}
+        }
+        let Some(zone) = self.zone_of(frame).filter(|_| event.what.has_frames()) else {
+            return;
+        };
+        match event.what {
+            What::Taken { mobility, .. } => self.taken(cpu, zone, event, frame, mobility),
+            What::Fallback {
+                mobility,
+                from_order,
+                from,
+                claimed,
+            } => self.fell_back(
+                cpu,
+                zone,
+                event,
+                frame,
+                (mobility, from_order, from, claimed),
+            ),
+            What::Drained { mobility } => self.drained(cpu, zone, event, frame, mobility),
+            What::Alloc { .. } => self.handed_out(cpu, zone, event, frame),
+            What::Free => self.freed(cpu, zone, event, frame),
+            What::Failure { .. } | What::Batched | What::Step { .. } => {}
+        }
+    }
+
+    /// Ends the run of a CPU, unless the event continues it, and judges its length.
+    fn end_run(&mut self, cpu: usize, event: &Event) {
+        let goes_on = match (self.cpus[cpu].run, event.what) {
+            (Some(Run::Refill { order, .. }), What::Taken { .. } | What::Fallback { .. }) => {
+                order == event.order
+            }
+            (Some(Run::Drain { .. }), What::Drained { .. }) => true,
+            (None, _) => true,
+            _ => false,
+        };
+        if goes_on {
+            return;
+        }
+        match self.cpus[cpu].run.take() {
+            Some(Run::Refill { wanted, taken, .. }) => {
+                self.agreement(Decision::Refill)
+                    .ask(taken, wanted, taken == wanted);
+            }
+            Some(Run::Drain {
+                wanted: Some(wanted),
+                left,
+                last,
+                ..
+            }) => {
+                // It ends with the block that reaches the number.
+                let agrees = wanted <= left && left < wanted + last;
+                self.agreement(Decision::Drain).ask(left, wanted, agrees);
+            }
+            Some(Run::Drain {
+                zone, wanted: None, ..
+            }) => {
+                self.contradicted(Contradiction::OtherDrain);
+                if self.trace.name(event.name).starts_with("kworker") {
+                    let zone = &self.zones[zone];
+                    zone.courses[cpu].tick(&zone.sizes);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Counts a block of a refill, and asks how many it will be at the first.
+    fn refilled(&mut self, cpu: usize, zone: usize, order: Order) {
+        if !self.is_listed(order) {
+            return;
+        }
+        let frames = order.frames() as i64;
+        self.zones[zone].counts[cpu] += frames;
+        if let Some(Run::Refill {
+            zone: own, taken, ..
+        }) = &mut self.cpus[cpu].run
+            && *own == zone
+        {
+            *taken += 1;
+            return;
+        }
+        let of = &self.zones[zone];
+        let course = &of.courses[cpu];
+        course.request();
+        // What it holds before this block.
+        course.set_count((of.counts[cpu] - frames).max(0) as usize);
+        let wanted = course.refill(order, &of.sizes, of.below_high);
+        self.cpus[cpu].requested = true;
+        self.cpus[cpu].run = Some(Run::Refill {
+            zone,
+            order,
+            wanted,
+            taken: 1,
+        });
+    }
+
+    fn taken(&mut self, cpu: usize, zone: usize, event: &Event, frame: Frame, list: MigrateType) {
+        let Some((_, order, kind)) = self.zones[zone].free_block(frame) else {
+            self.contradicted(Contradiction::TakenInUse);
+            self.refilled(cpu, zone, event.order);
+            return;
+        };
+        if kind != list {
+            // Either the page block is being claimed, and the next event says so, or its type
+            // changed without one.
+            self.cpus[cpu].claiming = Some(*event);
+            let buddy = &self.zones[zone].buddy;
+            let search =
+                buddy
+                    .grouping()
+                    .search(buddy, event.order, list, Rights::NONE, Mode::Normal);
+            let claims = search
+                .found
+                .is_some_and(|found| found.way == Way::ClaimPart);
+            if claims {
+                return;
+            }
+            self.cpus[cpu].claiming = None;
+            self.contradicted(Contradiction::OtherType);
+            buddy_retype(&self.zones[zone], frame, list);
+        } else {
+            let buddy = &self.zones[zone].buddy;
+            let search =
+                buddy
+                    .grouping()
+                    .search(buddy, event.order, list, Rights::NONE, Mode::Normal);
+            let answer = search.found.map(|found| (found.order, found.list));
+            let agrees = answer == Some((order, list));
+            let answer = answer.map_or("nothing".to_owned(), |(order, _)| order.to_string());
+            self.agreement(Decision::Split)
+                .ask(order.to_string(), answer, agrees);
+        }
+        self.zones[zone].take(frame, event.order);
+        self.refilled(cpu, zone, event.order);
+    }
+
+    fn fell_back(
+        &mut self,
+        cpu: usize,
+        zone: usize,
+        event: &Event,
+        frame: Frame,
+        (wanted, from_order, from, claimed): (MigrateType, Order, MigrateType, bool),
+    ) {
+        self.cpus[cpu].claiming = None;
+        let found = {
+            let buddy = &self.zones[zone].buddy;
+            let search =
+                buddy
+                    .grouping()
+                    .search(buddy, event.order, wanted, Rights::NONE, Mode::Normal);
+            search.found
+        };
+        let list = found.map_or("nothing", |found| kind_name(found.list));
+        let order = found.map_or("nothing".to_owned(), |found| found.order.to_string());
+        let way = match found.map(|found| found.way) {
+            None => "nothing",
+            Some(Way::Own | Way::SetAside) => "neither",
+            Some(Way::ClaimWhole | Way::ClaimPart) => "claim",
+            Some(Way::Steal) => "steal",
+        };
+        let real = if claimed { "claim" } else { "steal" };
+        let host = kind_name(from);
+        self.agreement(Decision::List).ask(host, list, host == list);
+        let host = from_order.to_string();
+        let same = host == order;
+        self.agreement(Decision::Found).ask(host, order, same);
+        self.agreement(Decision::Claim).ask(real, way, real == way);
+        let of = &self.zones[zone];
+        if claimed {
+            let (first, order) = of
+                .free_block(frame)
+                .map_or((frame, event.order), |(first, order, _)| (first, order));
+            let mut at = first;
+            let end = first.plus(order.frames());
+            while at < end {
+                buddy_retype(of, at, wanted);
+                at = at.align_down(self.huge).plus(self.huge.frames());
+            }
+        }
+        if !of.take(frame, event.order) {
+            self.contradicted(Contradiction::TakenInUse);
+        }
+        self.refilled(cpu, zone, event.order);
+    }
+
+    fn drained(&mut self, cpu: usize, zone: usize, event: &Event, frame: Frame, list: MigrateType) {
+        self.put_back(zone, frame, event.order, Some(list));
+        let frames = event.order.frames();
+        self.zones[zone].counts[cpu] -= frames as i64;
+        if let Some(Run::Drain { left, last, .. }) = &mut self.cpus[cpu].run {
+            *left += frames;
+            *last = frames;
+            return;
+        }
+        let wanted = self.cpus[cpu].due.pop_front();
+        self.cpus[cpu].run = Some(Run::Drain {
+            zone,
+            wanted,
+            left: frames,
+            last: frames,
+        });
+        let of = &mut self.zones[zone];
+        if of.below_high && of.buddy.free_frames() > of.high {
+            of.below_high = false;
+        }
+    }
+
+    /// Puts a block back on the lists of its zone.
+    fn put_back(&mut self, zone: usize, frame: Frame, order: Order, list: Option<MigrateType>) {
+        let of = &self.zones[zone];
+        if let (Some(list), Some(kind)) = (list, of.buddy.block_type(frame))
+            && list != kind
+        {
+            buddy_retype(of, frame, list);
+            self.contradicted(Contradiction::OtherType);
+        }
+        let of = &self.zones[zone];
+        if of.buddy.give(frame, order).is_ok() {
+            return;
+        }
+        // Its parts were taken one by one.
+        let parts = FrameRange::of_block(frame, order).frames();
+        let refused = parts.filter(|&frame| of.buddy.give(frame, Order::ZERO).is_err());
+        if refused.count() > 0 {
+            self.contradicted(Contradiction::BackButFree);
+        }
+    }
+
+    fn handed_out(&mut self, cpu: usize, zone: usize, event: &Event, frame: Frame) {
+        if self.zones[zone].free_block(frame).is_some() {
+            self.contradicted(Contradiction::HandedOutFree);
+            self.take_all(zone, frame, event.order);
+            return;
+        }
+        if !self.is_listed(event.order) {
+            return;
+        }
+        let requested = core::mem::take(&mut self.cpus[cpu].requested);
+        self.cpus[cpu].due.clear();
+        let of = &mut self.zones[zone];
+        of.counts[cpu] -= event.order.frames() as i64;
+        let course = &of.courses[cpu];
+        if !requested {
+            course.request();
+        }
+        course.set_count(of.counts[cpu].max(0) as usize);
+        of.below_high |= of.buddy.free_frames() <= of.high;
+    }
+
+    fn freed(&mut self, cpu: usize, zone: usize, event: &Event, frame: Frame) {
+        if !self.is_listed(event.order) {
+            self.put_back(zone, frame, event.order, None);
+            return;
+        }
+        let reclaiming = self.reclaiming;
+        let of = &mut self.zones[zone];
+        of.counts[cpu] += event.order.frames() as i64;
+        let course = &of.courses[cpu];
+        let leaving = course.free(event.order, &of.sizes, of.below_high, reclaiming);
+        if leaving > 0 {
+            course.set_count(course.count().saturating_sub(leaving));
+            self.cpus[cpu].due.push_back(leaving);
+        }
+    }
+}
+
+fn buddy_retype(zone: &Zone<'_>, frame: Frame, kind: MigrateType) {
+    zone.buddy.grouping().retype(&zone.buddy, frame, kind);
+}
+
+const fn kind_name(kind: MigrateType) -> &'static str {
+    match kind {
+        MigrateType::Unmovable => "unmovable",
+        MigrateType::Movable => "movable",
+        MigrateType::Reclaimable => "reclaimable",
+        MigrateType::HighAtomic => "high-atomic",
+        MigrateType::Isolate => "isolate",
+    }
+}
