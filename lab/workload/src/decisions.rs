@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use brickyard::block::Use;
 use brickyard::{Frame, FrameRange, MigrateType, Order};
-use brickyard_classics::linux::{Blocks, Burst, Course, Mode, Rights, Sizes, Way};
+use brickyard_classics::linux::{Blocks, Burst, Choice, Course, Mode, Rights, Sizes, Way};
 use brickyard_classics::store::buddy::Buddy;
 use brickyard_classics::store::frames::{FrameRecord, FrameTable};
 use brickyard_classics::store::grouping::{BlockRecord, Grouping, PageBlocks};
@@ -93,6 +93,8 @@ named! {
         HandedOutFree => "handed out, but free in its zone",
         /// A block came back that was free.
         BackButFree => "back in its zone, but free already",
+        /// A free block that the host would have taken, but did not.
+        NotOnList => "free by the events, but not on its list",
         /// The page block had another type.
         OtherType => "from a page block of another type",
         /// A page set was drained that the rules would have left alone: by another CPU, by time, or
@@ -111,6 +113,9 @@ pub struct Decisions {
     pub contradictions: BTreeMap<Contradiction, u64>,
     /// Events that were followed.
     pub events: u64,
+    /// By page block, counted from frame 0: the types that it does not have at the start, a bit for
+    /// each.
+    pub excluded: HashMap<usize, u8>,
 }
 
 /// Why decisions cannot be followed.
@@ -235,6 +240,18 @@ impl<'a> Zone<'a> {
         self.buddy.take_at(frame, &request).is_ok()
     }
 
+    /// Returns what a request of this type would get.
+    fn search(&self, order: Order, wanted: MigrateType) -> Option<Choice> {
+        let blocks = self.buddy.grouping();
+        blocks
+            .search(&self.buddy, order, wanted, Rights::NONE, Mode::Normal)
+            .found
+    }
+
+    fn retype(&self, frame: Frame, kind: MigrateType) {
+        self.buddy.grouping().retype(&self.buddy, frame, kind);
+    }
+
     fn free_block(&self, frame: Frame) -> Option<(Frame, Order, MigrateType)> {
         let (first, state) = self.buddy.block_of(frame)?;
         (state.usage == Use::Free).then_some((first, state.order, state.kind))
@@ -318,8 +335,7 @@ impl Following<'_> {
         for (page, kind) in script.types() {
             let frame = frame_of(page);
             if let Some(zone) = self.zone_of(frame) {
-                let buddy = &self.zones[zone].buddy;
-                buddy.grouping().retype(buddy, frame, kind);
+                self.zones[zone].retype(frame, kind);
             }
         }
         for zone in &self.zones {
@@ -343,6 +359,13 @@ impl Following<'_> {
         let cpu = usize::from(event.cpu) % self.cpus.len();
         let frame = Frame::new(event.frame as usize);
         self.end_run(cpu, event);
+        if let Some(taken) = self.cpus[cpu].claiming.take() {
+            let resolves =
+                matches!(event.what, What::Fallback { .. }) && event.frame == taken.frame;
+            if !resolves {
+                self.take_of_other_type(cpu, &taken);
+            }
+        }
         match event.what {
             What::Step {
                 step: Step::KswapdWakes,
@@ -397,13 +420,23 @@ impl Following<'_> {
                     .ask(taken, wanted, taken == wanted);
             }
             Some(Run::Drain {
-                wanted: Some(wanted),
+                wanted: Some(first),
                 left,
                 last,
                 ..
             }) => {
-                // It ends with the block that reaches the number.
-                let agrees = wanted <= left && left < wanted + last;
+                // Several drains in a row look like one. Each ends with the block that reaches its
+                // number.
+                let (mut wanted, mut drains) = (first, 1);
+                while wanted < left
+                    && let Some(next) = self.cpus[cpu].due.front()
+                    && wanted + next <= left
+                {
+                    wanted += next;
+                    drains += 1;
+                    self.cpus[cpu].due.pop_front();
+                }
+                let agrees = wanted <= left && left < wanted + drains * last;
                 self.agreement(Decision::Drain).ask(left, wanted, agrees);
             }
             Some(Run::Drain {
@@ -459,34 +492,44 @@ impl Following<'_> {
             // Either the page block is being claimed, and the next event says so, or its type
             // changed without one.
             self.cpus[cpu].claiming = Some(*event);
-            let buddy = &self.zones[zone].buddy;
-            let search =
-                buddy
-                    .grouping()
-                    .search(buddy, event.order, list, Rights::NONE, Mode::Normal);
-            let claims = search
-                .found
-                .is_some_and(|found| found.way == Way::ClaimPart);
-            if claims {
-                return;
-            }
-            self.cpus[cpu].claiming = None;
-            self.contradicted(Contradiction::OtherType);
-            buddy_retype(&self.zones[zone], frame, list);
-        } else {
-            let buddy = &self.zones[zone].buddy;
-            let search =
-                buddy
-                    .grouping()
-                    .search(buddy, event.order, list, Rights::NONE, Mode::Normal);
-            let answer = search.found.map(|found| (found.order, found.list));
-            let agrees = answer == Some((order, list));
-            let answer = answer.map_or("nothing".to_owned(), |(order, _)| order.to_string());
-            self.agreement(Decision::Split)
-                .ask(order.to_string(), answer, agrees);
+            return;
         }
+        let found = self.zones[zone].search(event.order, list);
+        let answer = found.map(|found| (found.order, found.list));
+        let agrees = answer == Some((order, list));
+        let answer = answer.map_or("nothing".to_owned(), |(order, _)| order.to_string());
+        self.agreement(Decision::Split)
+            .ask(order.to_string(), answer, agrees);
+        self.put_aside(zone, event.order, list, Some(order));
         self.zones[zone].take(frame, event.order);
         self.refilled(cpu, zone, event.order);
+    }
+
+    /// Takes all blocks off a list that are of at least `from` and smaller than `to`: the host would
+    /// have taken one of them, so they are not on that list there. Their page blocks are not of that
+    /// type, or they are in use for a reason that is not visible.
+    fn put_aside(&mut self, zone: usize, from: Order, list: MigrateType, to: Option<Order>) {
+        while let Some(found) = self.zones[zone].search(from, list)
+            && found.way == Way::Own
+            && to.is_none_or(|to| found.order < to)
+            && self.zones[zone].take(found.frame, found.order)
+        {
+            self.contradicted(Contradiction::NotOnList);
+            let block = found.frame.number() >> self.huge.get();
+            *self.decisions.excluded.entry(block).or_default() |= 1 << list.index();
+        }
+    }
+
+    /// Follows a block that came off a list of another type than its page block has by the events.
+    fn take_of_other_type(&mut self, cpu: usize, taken: &Event) {
+        let frame = Frame::new(taken.frame as usize);
+        let (What::Taken { mobility, .. }, Some(zone)) = (taken.what, self.zone_of(frame)) else {
+            return;
+        };
+        self.contradicted(Contradiction::OtherType);
+        self.zones[zone].retype(frame, mobility);
+        self.zones[zone].take(frame, taken.order);
+        self.refilled(cpu, zone, taken.order);
     }
 
     fn fell_back(
@@ -498,14 +541,7 @@ impl Following<'_> {
         (wanted, from_order, from, claimed): (MigrateType, Order, MigrateType, bool),
     ) {
         self.cpus[cpu].claiming = None;
-        let found = {
-            let buddy = &self.zones[zone].buddy;
-            let search =
-                buddy
-                    .grouping()
-                    .search(buddy, event.order, wanted, Rights::NONE, Mode::Normal);
-            search.found
-        };
+        let found = self.zones[zone].search(event.order, wanted);
         let list = found.map_or("nothing", |found| kind_name(found.list));
         let order = found.map_or("nothing".to_owned(), |found| found.order.to_string());
         let way = match found.map(|found| found.way) {
@@ -521,6 +557,7 @@ impl Following<'_> {
         let same = host == order;
         self.agreement(Decision::Found).ask(host, order, same);
         self.agreement(Decision::Claim).ask(real, way, real == way);
+        self.put_aside(zone, event.order, wanted, None);
         let of = &self.zones[zone];
         if claimed {
             let (first, order) = of
@@ -529,7 +566,7 @@ impl Following<'_> {
             let mut at = first;
             let end = first.plus(order.frames());
             while at < end {
-                buddy_retype(of, at, wanted);
+                of.retype(at, wanted);
                 at = at.align_down(self.huge).plus(self.huge.frames());
             }
         }
@@ -567,7 +604,7 @@ impl Following<'_> {
         if let (Some(list), Some(kind)) = (list, of.buddy.block_type(frame))
             && list != kind
         {
-            buddy_retype(of, frame, list);
+            of.retype(frame, list);
             self.contradicted(Contradiction::OtherType);
         }
         let of = &self.zones[zone];
@@ -618,10 +655,6 @@ impl Following<'_> {
             self.cpus[cpu].due.push_back(leaving);
         }
     }
-}
-
-fn buddy_retype(zone: &Zone<'_>, frame: Frame, kind: MigrateType) {
-    zone.buddy.grouping().retype(&zone.buddy, frame, kind);
 }
 
 const fn kind_name(kind: MigrateType) -> &'static str {

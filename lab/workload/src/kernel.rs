@@ -145,6 +145,8 @@ pub enum Background {
     /// It frees nothing, and ends when every zone is above its high mark: the trace has the frees
     /// of the host's own.
     IsRecorded,
+    /// The same, and the trace also shows when it begins and ends.
+    IsShown,
 }
 
 /// The kind of reclaim that frees pages.
@@ -702,7 +704,7 @@ impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
     }
 
     fn wake(&self, _need: &Need) {
-        if !self.woken.replace(true) {
+        if self.background != Background::IsShown && !self.woken.replace(true) {
             self.nodes
                 .zones()
                 .for_each(|zone| zone.set_reclaiming(true));

@@ -138,7 +138,7 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
     /// Free blocks by order at the end.
     pub free: FreeCounts,
-    /// Free blocks and page blocks of each zone at the end.
+    /// Free blocks and page blocks of each zone when the host's were read at the end.
     pub zones: Vec<ZoneEnd>,
     /// Huge pages at the end.
     pub huge: HugePages,

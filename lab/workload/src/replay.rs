@@ -122,6 +122,7 @@ impl<W: Watcher> Job for Replay<'_, W> {
         let kernel = Kernel::new(Nodes::new(nodes), pages, self.options.rules);
         let kernel = kernel.with_background(match self.options.start {
             Start::Empty => Background::Frees,
+            Start::Recorded if self.script.shows_reclaim() => Background::IsShown,
             Start::Recorded => Background::IsRecorded,
         });
         let hooked = Nodes::with_hooks(nodes, &kernel, self.options.rules.slow_path);
@@ -258,6 +259,9 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
                         next_sample.saturating_add(every.saturating_mul(passed.saturating_add(1)));
                     sampling += paused.elapsed();
                 }
+                if step.time > self.script.compared_at() && self.outcome.zones.is_empty() {
+                    self.outcome.zones = self.zones();
+                }
                 if step.time >= next_tick {
                     let passed = (step.time - next_tick) / TICK;
                     // After so many, nothing changes any more.
@@ -290,6 +294,10 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         match self.script.action(step) {
             Action::Take(request) => self.take(step, &request),
             Action::Give => self.give(step),
+            Action::Reclaim(begins) => {
+                let zones = self.plain.zones();
+                zones.for_each(|zone| zone.set_reclaiming(begins));
+            }
             Action::Try(request) => self.try_one(&request),
         }
         if self.kernel.is_woken() {
@@ -360,6 +368,10 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         }
     }
 
+    fn zones(&self) -> Vec<ZoneEnd> {
+        self.plain.nodes().iter().flat_map(zones_of).collect()
+    }
+
     fn sample(&mut self, watcher: &mut impl Watcher, time: u64) {
         let view = View::new(self.kernel, self.plain, time);
         self.outcome.samples.push(view.sample(self.huge));
@@ -374,6 +386,9 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
             false => self.script.duration(),
         };
         self.sample(watcher, end);
+        if self.outcome.zones.is_empty() {
+            self.outcome.zones = self.zones();
+        }
         let mut outcome = self.outcome;
         for zone in self.plain.zones() {
             let meter = zone.meter();
@@ -385,7 +400,6 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         outcome.alloc_ns = self.kernel.stopwatch().allocs.quantiles();
         outcome.free_ns = self.kernel.stopwatch().frees.quantiles();
         outcome.free = free_counts(self.plain);
-        outcome.zones = self.plain.nodes().iter().flat_map(zones_of).collect();
         outcome.idle = self.plain.zones().map(AnyZone::cached_frames).sum();
         outcome.huge = measure_huge(self.plain, self.kernel, self.huge);
         outcome.in_use = self.kernel.look(Pages::in_use);

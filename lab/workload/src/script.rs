@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use brickyard::{MigrateType, Mobility, Order, Request};
-use brickyard_trace::{Event, NameId, PageUse, StateRun, Trace, What};
+use brickyard_trace::{Event, NameId, PageUse, StateRun, Step as HostStep, Trace, What};
 
 use crate::hidden::{self, Hidden};
 use crate::pages::{PageId, Role};
@@ -35,6 +35,21 @@ pub struct Step {
 }
 
 impl Step {
+    /// Makes a step that is no request for a page, just before `next`.
+    const fn not_of_a_page(request: u16, time: u64, next: &Event) -> Self {
+        Self {
+            time,
+            page: PageId::NONE,
+            name: next.name,
+            cpu: next.cpu,
+            request,
+            order: Order::ZERO,
+            role: Role::None,
+            marks: 0,
+            overlaps_used: false,
+        }
+    }
+
     /// Returns true if it takes pages of which one is in use according to the trace: the event of a
     /// free was lost then.
     #[must_use]
@@ -44,8 +59,14 @@ impl Step {
     }
 }
 
-/// The request number of a free.
+/// The request numbers of steps that are no requests: a free, and background reclaim that begins or
+/// ends.
 const FREE: u16 = u16::MAX;
+const WAKE: u16 = u16::MAX - 1;
+const SLEEP: u16 = u16::MAX - 2;
+
+/// More different requests than a trace may have.
+const REQUESTS_MOST: u16 = SLEEP;
 
 /// The action of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +77,8 @@ pub enum Action {
     Try(Request),
     /// Gives back a block, a part of one, or several.
     Give,
+    /// The host's background reclaim begins (true) or ends.
+    Reclaim(bool),
 }
 
 /// A block in use before the first step.
@@ -87,7 +110,7 @@ pub enum ScriptError {
     TooWide(u64),
     /// It has too many different requests.
     #[error(
-        "the trace has more than {FREE} different requests, and a kernel makes some hundred: the trace is damaged"
+        "the trace has more than {REQUESTS_MOST} different requests, and a kernel makes some hundred: the trace is damaged"
     )]
     TooVaried,
 }
@@ -112,6 +135,8 @@ pub struct Script {
     block_order: u8,
     names: Vec<String>,
     duration: u64,
+    compared_at: u64,
+    shows_reclaim: bool,
     host_fallbacks: u64,
     host_failures: u64,
 }
@@ -122,19 +147,25 @@ impl Script {
     /// # Errors
     /// [`ScriptError`] if it cannot be replayed.
     pub fn new(trace: &Trace) -> Result<Self, ScriptError> {
-        Self::drawn(trace, 0)
+        Self::drawn(trace, 0, &HashMap::new())
     }
 
     /// As [`Script::new`], with what is unknown of the start drawn by this seed: see [`start`].
+    /// `excluded` has the types that page blocks, counted from frame 0, certainly do not have, a bit
+    /// for each.
     ///
     /// # Errors
     /// [`ScriptError`] if it cannot be replayed.
-    pub fn drawn(trace: &Trace, seed: u64) -> Result<Self, ScriptError> {
+    pub fn drawn(
+        trace: &Trace,
+        seed: u64,
+        excluded: &HashMap<usize, u8>,
+    ) -> Result<Self, ScriptError> {
         let (first, pages) = span(trace)?;
         let reader = Reader::new(&trace.header.flags);
         let slabs = roles::slabs_by(&trace.header.start.zoneinfo);
         let kept = roles_at_end(trace, first, pages, slabs);
-        let inferred = start::infer(trace, first, pages, seed);
+        let inferred = start::infer(trace, first, pages, seed, excluded);
         let cached = free_at_start(trace, first, pages, &inferred.idle);
         let mut requests = Requests::default();
         let (mut host_fallbacks, mut host_failures) = (0, 0);
@@ -143,7 +174,11 @@ impl Script {
         let hidden = hidden::find(trace, first, in_use.0.clone(), slabs);
         let mut next_hidden = hidden.iter().peekable();
         let mut steps = Vec::with_capacity(trace.events.len() + hidden.len());
+        let mut ends = reclaim_ends(trace).into_iter().peekable();
         for (place, event) in trace.events.iter().enumerate() {
+            while let Some(time) = ends.next_if(|&time| time <= event.time) {
+                steps.push(Step::not_of_a_page(SLEEP, time, event));
+            }
             let is_due = |hidden: &&Hidden| hidden.before as usize <= place;
             while let Some(hidden) = next_hidden.next_if(is_due) {
                 let step = hidden_step(hidden, event, &mut requests)?;
@@ -186,6 +221,10 @@ impl Script {
                     steps.push(step(FREE, Role::None, 0));
                 }
                 What::Fallback { .. } => host_fallbacks += 1,
+                What::Step {
+                    step: HostStep::KswapdWakes,
+                    ..
+                } => steps.push(Step::not_of_a_page(WAKE, event.time, event)),
                 What::Taken { .. } | What::Drained { .. } | What::Batched | What::Step { .. } => {}
             }
         }
@@ -194,7 +233,7 @@ impl Script {
                 steps.push(hidden_step(hidden, last, &mut requests)?);
             }
         }
-        if !steps.iter().any(|step| step.request != FREE) {
+        if !steps.iter().any(|step| step.request < REQUESTS_MOST) {
             return Err(ScriptError::Empty);
         }
         Ok(Self {
@@ -215,6 +254,15 @@ impl Script {
                 .header
                 .duration
                 .max(trace.events.last().map_or(0, |event| event.time)),
+            shows_reclaim: trace
+                .header
+                .formats
+                .iter()
+                .any(|(name, _)| name == "mm_vmscan_kswapd_sleep"),
+            compared_at: match trace.header.end.time {
+                0 => u64::MAX,
+                time => time,
+            },
             host_fallbacks,
             host_failures,
         })
@@ -285,10 +333,23 @@ impl Script {
         self.known
     }
 
+    /// Whether the trace shows when background reclaim works.
+    #[must_use]
+    pub const fn shows_reclaim(&self) -> bool {
+        self.shows_reclaim
+    }
+
     /// The duration of the trace, in nanoseconds.
     #[must_use]
     pub const fn duration(&self) -> u64 {
         self.duration
+    }
+
+    /// The time at which the host's texts at the end were read, in nanoseconds; `u64::MAX` where
+    /// unknown.
+    #[must_use]
+    pub const fn compared_at(&self) -> u64 {
+        self.compared_at
     }
 
     /// The number of fallbacks to another type's memory on the host.
@@ -316,9 +377,33 @@ impl Script {
         match self.requests.get(usize::from(step.request)) {
             Some(&request) if step.page == PageId::NONE => Action::Try(request),
             Some(&request) => Action::Take(request),
-            None => Action::Give,
+            None if step.request == FREE => Action::Give,
+            None => Action::Reclaim(step.request == WAKE),
         }
     }
+}
+
+/// Returns when background reclaim has ended, as far as the trace shows. kswapd naps before it goes
+/// to sleep, and only then says so.
+fn reclaim_ends(trace: &Trace) -> Vec<u64> {
+    const NAP: u64 = 100_000_000;
+    let mut woken = None;
+    let mut ends = Vec::new();
+    for event in &trace.events {
+        match event.what {
+            What::Step {
+                step: HostStep::KswapdWakes,
+                ..
+            } => woken = Some(event.time),
+            What::Step {
+                step: HostStep::KswapdSleeps,
+                ..
+            } => ends.push(event.time.saturating_sub(NAP).max(woken.unwrap_or(0))),
+            _ => {}
+        }
+    }
+    ends.sort_unstable();
+    ends
 }
 
 /// Returns the step that takes a page which was taken without an event, on the CPU of the event
@@ -542,7 +627,7 @@ impl Requests {
             return Ok(place);
         }
         let place = self.all.len() as u16;
-        if self.all.len() >= usize::from(FREE) {
+        if self.all.len() >= usize::from(REQUESTS_MOST) {
             return Err(ScriptError::TooVaried);
         }
         self.all.push(request);

@@ -130,7 +130,16 @@ struct Zone {
 
 /// Infers the memory of the host before the first event of `trace`, whose frames are `pages` pages
 /// from `first` on.
-pub(crate) fn infer(trace: &Trace, first: u64, pages: usize, seed: u64) -> Inference {
+///
+/// `excluded` has the types that page blocks, counted from frame 0, certainly do not have, a bit for
+/// each.
+pub(crate) fn infer(
+    trace: &Trace,
+    first: u64,
+    pages: usize,
+    seed: u64,
+    excluded: &HashMap<usize, u8>,
+) -> Inference {
     if trace.start.is_empty() {
         return Inference::default();
     }
@@ -146,6 +155,7 @@ pub(crate) fn infer(trace: &Trace, first: u64, pages: usize, seed: u64) -> Infer
         first: vec![First::Nothing; pages],
         mentioned: vec![false; pages],
         shown: HashMap::new(),
+        excluded,
         emptied: vec![false; usize::from(trace.header.cpus.max(1))],
         dice: Dice::new(seed),
         known: Known::default(),
@@ -270,6 +280,7 @@ struct Inferring<'a> {
     mentioned: Vec<bool>,
     // By page block: the type that events show.
     shown: HashMap<usize, MigrateType>,
+    excluded: &'a HashMap<usize, u8>,
     // By CPU: whether the list of single movable frames was empty at some time.
     emptied: Vec<bool>,
     dice: Dice,
@@ -420,7 +431,13 @@ impl Inferring<'_> {
             }
         }
         let open: Vec<usize> = range.filter(|&block| !fixed[block]).collect();
-        let mut matching = Matching::new(contents, open, wanted);
+        let before = (self.base >> self.block_order) as usize;
+        let excluded = |block: &usize| self.excluded.get(&(before + block)).copied();
+        let excluded = open
+            .iter()
+            .map(|block| excluded(block).unwrap_or(0))
+            .collect();
+        let mut matching = Matching::new(contents, open, excluded, wanted);
         for kind in [MigrateType::Unmovable, MigrateType::Reclaimable] {
             matching.begin(kind, missing[kind.index()] as usize);
         }
@@ -578,8 +595,10 @@ impl Inferring<'_> {
 /// other types come first.
 struct Matching<'a> {
     contents: &'a [Contents],
-    // Page blocks that may have any type.
+    // Page blocks whose type is not shown.
     open: Vec<usize>,
+    // By place in `open`: the types that it does not have.
+    excluded: Vec<u8>,
     // By place in `open`.
     types: Vec<MigrateType>,
     // By type and order: what is counted, less what is there.
@@ -589,6 +608,9 @@ struct Matching<'a> {
 /// What a free block too much or too few weighs, against a movable page in the wrong page block.
 const CHUNK_WEIGHT: i64 = 32;
 
+/// What a type weighs that a page block certainly does not have.
+const EXCLUDED_WEIGHT: i64 = 100_000;
+
 /// Exchanges that are tried for each page block of a zone.
 const TRIES_EACH: usize = 200;
 
@@ -596,12 +618,14 @@ impl<'a> Matching<'a> {
     fn new(
         contents: &'a [Contents],
         open: Vec<usize>,
+        excluded: Vec<u8>,
         missing: [[i64; Order::COUNT]; MigrateType::COUNT],
     ) -> Self {
         Self {
             contents,
             types: vec![MigrateType::Movable; open.len()],
             open,
+            excluded,
             missing,
         }
     }
@@ -619,7 +643,13 @@ impl<'a> Matching<'a> {
         let mut places: Vec<usize> = (0..self.open.len())
             .filter(|&place| self.types[place] == MigrateType::Movable)
             .collect();
-        places.sort_by_key(|&place| (core::cmp::Reverse(likeness(self.open[place])), place));
+        let is_excluded = |place: usize, kind: MigrateType| {
+            i64::from(self.excluded[place] >> kind.index() & 1) * EXCLUDED_WEIGHT
+        };
+        places.sort_by_key(|&place| {
+            let fits = likeness(self.open[place]) + is_excluded(place, MigrateType::Movable);
+            (core::cmp::Reverse(fits - is_excluded(place, kind)), place)
+        });
         for &place in places.iter().take(count) {
             self.set(place, kind);
         }
@@ -643,7 +673,11 @@ impl<'a> Matching<'a> {
         CHUNK_WEIGHT * (of(MigrateType::Unmovable) + of(MigrateType::Reclaimable))
     }
 
-    fn movable_cost(&self, place: usize, kind: MigrateType) -> i64 {
+    /// Returns what speaks against a page block's having this type.
+    fn cost_of(&self, place: usize, kind: MigrateType) -> i64 {
+        if self.excluded[place] >> kind.index() & 1 == 1 {
+            return EXCLUDED_WEIGHT;
+        }
         match kind {
             MigrateType::Movable => 0,
             _ => i64::from(self.contents[self.open[place]].movable),
@@ -669,7 +703,7 @@ impl<'a> Matching<'a> {
                 continue;
             }
             let movable = |own: &Self, kind: MigrateType, other_kind: MigrateType| {
-                own.movable_cost(one, kind) + own.movable_cost(other, other_kind)
+                own.cost_of(one, kind) + own.cost_of(other, other_kind)
             };
             let before = movable(self, kind, other_kind);
             let after = movable(self, other_kind, kind);

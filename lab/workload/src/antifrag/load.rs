@@ -220,6 +220,8 @@ impl Running<'_> {
                 let taken = kernel.take(nodes, 0, &request, step.role, step.marks, page);
                 served.failed += u64::from(taken.is_err());
             }
+            // The modelled machine has its own.
+            Action::Reclaim(_) => {}
             Action::Give => {
                 kernel.give(page, step.order);
             }
