@@ -18,6 +18,7 @@ mod choice;
 mod compare;
 mod completions;
 mod configs;
+mod fidelity;
 mod filming;
 mod how;
 mod import;
@@ -66,6 +67,9 @@ enum Command {
     Reproduce(Box<reproduce::Reproduce>),
     /// Replays a trace through several configurations, side by side.
     Replay(replay::Replay),
+    /// Tells how true the configurations are to the kernel that a trace was recorded on: the end of a
+    /// replay beside the host's, and decision by decision.
+    Fidelity(fidelity::Fidelity),
     /// Allocates huge pages under load and when idle, by the protocol of 2005 and 2007.
     Antifrag(antifrag::Antifrag),
     /// Compares two result documents: what got better, what got worse, with an exit code for CI.
@@ -105,6 +109,7 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Command::Simulate(simulate) => simulate.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
         Command::Replay(replay) => replay.run(),
+        Command::Fidelity(fidelity) => fidelity.run(),
         Command::Antifrag(antifrag) => antifrag.run(),
         Command::Compare(compare) => compare.run(),
         Command::Configs(configs) => configs.run(),

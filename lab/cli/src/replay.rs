@@ -13,6 +13,7 @@ use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, SampleKind, counted};
 use brickyard_trace::{Event, Trace, What, file};
+use brickyard_workload::fidelity;
 use brickyard_workload::outcome::{Mixer, OfOrder, Sample};
 use brickyard_workload::{
     Machine, Options, Outcome, Rules, Script, Start, Swap, replay as replayed,
@@ -234,6 +235,11 @@ impl Replay {
             counted(script.host_fallbacks(), "fallback", "fallbacks"),
             counted(script.host_failures(), "failed request", "failed requests"),
         ));
+        if self.memory.is_none()
+            && let Some(sentence) = verdict(trace, runs)
+        {
+            sheet.note(sentence);
+        }
         let lost: u64 = trace.header.lost.iter().map(|lost| lost.events).sum();
         if lost > 0 {
             sheet.note(format!(
@@ -258,6 +264,53 @@ impl Replay {
             sheet.interrupted(format!("Interrupted: {}.", done.join(", ")));
         }
         sheet
+    }
+}
+
+/// Returns what the recorded host would have gained or lost by the default design, and how far that
+/// can be trusted: as far as the replay with the host's own design ends like the host. `None` unless
+/// both were replayed, and the host's end is known.
+fn verdict(trace: &Trace, runs: &[Replayed]) -> Option<String> {
+    let of = |config| runs.iter().find(|run| run.config == config);
+    let kernel = own_design(&trace.header.kernel);
+    let (host, ours) = (of(kernel)?, of(Configuration::Brickyard)?);
+    if trace.header.end.pagetypeinfo.is_empty() {
+        return None;
+    }
+    let real = fidelity::of_host(&trace.header.end).ok()?;
+    let end = fidelity::of_replay(&host.outcome.zones);
+    let distance = fidelity::distance(&end, &real);
+    let mixed = |run: &Replayed| run.outcome.samples.last().map_or(0, |sample| sample.mixed);
+    let median = |run: &Replayed| {
+        let times = run.outcome.alloc_ns;
+        times.map_or_else(|| "-".to_owned(), |(median, _)| format!("{median:.0}"))
+    };
+    Some(format!(
+        "With {kernel} as the base line, whose replay ends within {:.1} % of this host's free blocks \
+         by order and within {:.1} % by order and type: in its place, {} would have had {} huge pages \
+         free ({} after compaction) instead of {} ({}), {} mixed page blocks instead of {}, and an \
+         allocation would have taken {} ns instead of {} (median).",
+        distance.by_order * 100.0,
+        distance.by_type * 100.0,
+        ours.config,
+        ours.outcome.huge.now,
+        ours.outcome.huge.compacted,
+        host.outcome.huge.now,
+        host.outcome.huge.compacted,
+        mixed(ours),
+        mixed(host),
+        median(ours),
+        median(host),
+    ))
+}
+
+/// Returns the configuration with the rules of this kernel, or of the next that there is one for.
+fn own_design(release: &str) -> Configuration {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next().and_then(|number| number.parse::<u32>().ok());
+    match (number(), number()) {
+        (Some(major), Some(minor)) if (major, minor) < (6, 15) => Configuration::Linux612,
+        _ => Configuration::Linux618,
     }
 }
 
@@ -469,6 +522,17 @@ mod tests {
         let one = why(2, each - 1);
         assert!(one.ends_with("a smaller --memory"), "{one}");
         assert!(has_room_for(usize::MAX, 2, 1 << 40).is_err());
+    }
+
+    #[test]
+    fn a_kernel_has_the_rules_of_its_version() {
+        let of = |release| own_design(release).name();
+        assert_eq!(of("6.12.41+deb13-amd64"), "linux-6.12");
+        assert_eq!(of("5.10.0"), "linux-6.12");
+        assert_eq!(of("6.14.0-rc1"), "linux-6.12");
+        assert_eq!(of("6.18.44-fc-v657"), "linux-6.18");
+        assert_eq!(of("7.2"), "linux-6.18");
+        assert_eq!(of(""), "linux-6.18");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use brickyard::{Frame, FrameRange, MigrateType, Order};
 use brickyard_classics::linux::{Blocks, Burst, Choice, Course, Mode, Rights, Sizes, Way};
 use brickyard_classics::store::buddy::Buddy;
 use brickyard_classics::store::frames::{FrameRecord, FrameTable};
-use brickyard_classics::store::grouping::{BlockRecord, Grouping, PageBlocks};
+use brickyard_classics::store::grouping::{BlockRecord, PageBlocks};
 use brickyard_host::zoneinfo;
 use brickyard_trace::{Event, Step, Trace, What, named};
 

@@ -390,7 +390,8 @@ impl Inferring<'_> {
                 self.zones[zone].from,
                 self.zones[zone].to - self.zones[zone].from,
             );
-            let range = part.start.div_ceil(size)..part.end.div_ceil(size);
+            // A zone may begin within a page block, as the first one does.
+            let range = part.start / size..part.end.div_ceil(size);
             self.types_of_zone(zone, range, &contents, &fixed, &mut types);
         }
         types

@@ -314,12 +314,13 @@ fn groups(names: &str) -> anyhow::Result<Vec<Group>> {
     }
     let group = |name: &str| {
         let mut all = Group::ALL.into_iter();
-        all.find(|group| group.name() == name.trim()).ok_or_else(|| {
-            let known = Group::ALL.map(Group::name).join(", ");
-            Misuse::new(format!(
-                "--events: there is no group `{name}`; there are {known}, and `none`"
-            ))
-        })
+        all.find(|group| group.name() == name.trim())
+            .ok_or_else(|| {
+                let known = Group::ALL.map(Group::name).join(", ");
+                Misuse::new(format!(
+                    "--events: there is no group `{name}`; there are {known}, and `none`"
+                ))
+            })
     };
     let groups: Result<Vec<Group>, Misuse> = names.split(',').map(group).collect();
     Ok(groups?)

@@ -1,0 +1,447 @@
+//! `brickyard fidelity`: how true the lab's configurations are to the kernel that a trace was
+//! recorded on.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use brickyard::{MigrateType, Order};
+use brickyard_classics::Configuration;
+use brickyard_classics::linux::Burst;
+use brickyard_experiments::filming::Camera;
+use brickyard_host::zoneinfo;
+use brickyard_report::{Better, counted};
+use brickyard_trace::{Trace, What, file};
+use brickyard_workload::decisions::{self, Contradiction, Decision, Decisions};
+use brickyard_workload::fidelity::{self, Distance, ZoneTable};
+use brickyard_workload::{Machine, Options, Outcome, Rules, Script, Start, replay};
+use clap::Args;
+
+use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use crate::output::SheetOutput;
+use crate::sheet::{Cell, Line, Sheet};
+use crate::{interrupt, progress};
+
+/// The configurations that are compared unless others are named.
+const CONFIGS: [Configuration; 5] = [
+    Configuration::Linux618,
+    Configuration::Linux612,
+    Configuration::Magazine2013,
+    Configuration::List2007,
+    Configuration::Brickyard,
+];
+
+/// The options of `brickyard fidelity`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The error is the sum of the differences of all numbers of free blocks, without sign, in parts of the real blocks. \
+The column `as the start` is the host's start beside its end: the error of a replay in which nothing happens.
+
+Decisions need a trace with events of zones, which `brickyard record` makes unless it is told otherwise.
+
+Example:
+  sudo brickyard record -o build.parquet -- make -j8
+  brickyard fidelity build.parquet")]
+pub(crate) struct Fidelity {
+    /// The trace, from `brickyard record`.
+    trace: PathBuf,
+    /// The configurations to compare with the host.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", default_values_t = CONFIGS)]
+    config: Vec<Configuration>,
+    /// How often what is unknown of the start is drawn.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    draws: usize,
+    /// How many replays run in parallel. [default: the number of CPUs]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// How many of the differences of each kind of decision are listed.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    differences: usize,
+    #[command(flatten)]
+    output: SheetOutput,
+}
+
+/// The replays of one configuration, by draw.
+struct Compared {
+    config: Configuration,
+    outcomes: Vec<Outcome>,
+    distances: Vec<Distance>,
+}
+
+/// The host's own figures.
+struct Host {
+    start: Vec<ZoneTable>,
+    end: Vec<ZoneTable>,
+    free: u64,
+    idle: u64,
+    fallbacks: u64,
+    claims: u64,
+}
+
+impl Fidelity {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        no_value_twice([("config", has_twice(&self.config))])?;
+        at_least_one([("draws", Some(self.draws)), ("jobs", self.jobs)])?;
+        self.output.check()?;
+        interrupt::watch()?;
+        let trace = file::read(&self.trace)
+            .with_context(|| format!("cannot read {}", self.trace.display()))?;
+        let host = Host::of(&trace)?;
+        let machine = Machine::recorded(&trace)?;
+        let script = Script::new(&trace)?;
+        let decided: Vec<(Configuration, Decisions)> = [
+            (Configuration::Linux618, Burst::AfterHalfTheLeast),
+            (Configuration::Linux612, Burst::AfterABatch),
+        ]
+        .into_iter()
+        .filter(|(config, _)| self.config.contains(config))
+        .filter_map(|(config, burst)| {
+            let decided = decisions::follow(&trace, &machine, &script, burst);
+            Some((config, decided.ok()?))
+        })
+        .collect();
+        // What the decisions have shown of the start.
+        let excluded = decided.first().map(|(_, of)| of.excluded.clone());
+        let compared = self.compare(&trace, &machine, &host, &excluded.unwrap_or_default())?;
+        if compared.is_empty() {
+            anyhow::bail!("interrupted before the first replay was finished");
+        }
+        let sheet = self.sheet(&trace, &script, &host, &compared, &decided);
+        sheet.emit(&self.output)?;
+        let all = compared.iter().flat_map(|of| &of.outcomes);
+        if all.clone().any(|outcome| outcome.interrupted) {
+            anyhow::bail!("interrupted: the figures are of what was done until then");
+        }
+        Ok(())
+    }
+
+    /// Replays the trace with every configuration, as often as is drawn.
+    fn compare(
+        &self,
+        trace: &Trace,
+        machine: &Machine,
+        host: &Host,
+        excluded: &HashMap<usize, u8>,
+    ) -> anyhow::Result<Vec<Compared>> {
+        let scripts = (0..self.draws as u64).map(|seed| Script::drawn(trace, seed, excluded));
+        let scripts: Vec<Script> = scripts.collect::<Result<_, _>>()?;
+        let options = Options {
+            start: Start::Recorded,
+            rules: Rules::default(),
+            sample_every: u64::MAX,
+        };
+        let replays = self.config.len() * self.draws;
+        let units = (replays * scripts[0].steps().len()) as u64;
+        let outcomes = progress::runs(replays, self.jobs, units, |place, follow| {
+            let config = self.config[place / self.draws];
+            let script = &scripts[place % self.draws];
+            let camera = Camera::new(follow, None);
+            replay(config, machine, script, &options, camera)
+                .with_context(|| format!("{config} cannot be replayed"))
+        });
+        let mut outcomes = outcomes.into_iter();
+        let mut compared = Vec::new();
+        for &config in &self.config {
+            let own: Vec<Outcome> = outcomes
+                .by_ref()
+                .take(self.draws)
+                .collect::<Result<_, _>>()?;
+            if own.is_empty() {
+                break;
+            }
+            let distance = |outcome: &Outcome| {
+                fidelity::distance(&fidelity::of_replay(&outcome.zones), &host.end)
+            };
+            compared.push(Compared {
+                config,
+                distances: own.iter().map(distance).collect(),
+                outcomes: own,
+            });
+        }
+        Ok(compared)
+    }
+
+    fn sheet(
+        &self,
+        trace: &Trace,
+        script: &Script,
+        host: &Host,
+        compared: &[Compared],
+        decided: &[(Configuration, Decisions)],
+    ) -> Sheet {
+        let names = compared.iter().map(|of| of.config.name().to_owned());
+        let columns = ["the host".to_owned(), "as the start".to_owned()];
+        let mut sheet = Sheet::new("fidelity", columns.into_iter().chain(names).collect());
+        sheet.head(format!(
+            "{}: {} in {:.1} s, recorded on Linux {}",
+            self.trace.display(),
+            counted(trace.events.len(), "event", "events"),
+            script.duration() as f64 / 1e9,
+            trace.header.kernel,
+        ));
+        let known = script.known();
+        sheet.head(format!(
+            "start: {} frames idle in lists of CPUs are shown by events, {} drawn, {} counted; \
+             page blocks: the types of {} are shown, of {} drawn",
+            known.idle_shown,
+            known.idle_drawn,
+            known.idle_counted,
+            known.types_shown,
+            known.types_drawn,
+        ));
+        ends(&mut sheet, host, compared);
+        counts(&mut sheet, host, compared);
+        self.decisions(&mut sheet, compared, decided);
+        if decided.is_empty() {
+            sheet.note("The trace has no events of zones, so decisions are not compared: record with --events zones.");
+        }
+        if host.end.iter().any(|zone| zone.cut) {
+            sheet.note("The kernel stopped counting some free blocks at 100,000: their difference is not known.");
+        }
+        if let Some(sentence) = self.sentence(trace, compared) {
+            sheet.note(sentence);
+        }
+        sheet
+    }
+
+    /// Adds how often the configurations decide as the host did.
+    fn decisions(
+        &self,
+        sheet: &mut Sheet,
+        compared: &[Compared],
+        decided: &[(Configuration, Decisions)],
+    ) {
+        const SECTION: &str = "decisions as the host's, state by state";
+        if decided.is_empty() {
+            return;
+        }
+        let cells = |value: &dyn Fn(&Decisions) -> Option<f64>| {
+            let of_config = |of: &Compared| {
+                let own = decided.iter().find(|(config, _)| *config == of.config);
+                own.and_then(|(_, decisions)| value(decisions))
+            };
+            let nothing = [None, None].into_iter();
+            let values = nothing.chain(compared.iter().map(of_config));
+            let cells = values.map(|value| value.map_or_else(Cell::default, Cell::of));
+            cells.collect::<Vec<Cell>>()
+        };
+        for decision in Decision::ALL {
+            let of = |decisions: &Decisions| decisions.agreements[decision as usize].clone();
+            let part = cells(&|decisions| of(decisions).part().map(|part| part * 100.0));
+            let asked = of(&decided[0].1).asked;
+            let label = format!("{} ({asked} asked)", decision.name());
+            sheet.push(Line {
+                decimals: 2,
+                ..Line::new(SECTION, label, "%", Better::Higher, part)
+            });
+        }
+        for contradiction in Contradiction::ALL {
+            let times = cells(&|decisions| {
+                let times = decisions.contradictions.get(&contradiction);
+                Some(times.copied().unwrap_or(0) as f64)
+            });
+            sheet.push(Line::new(
+                "events that contradict the state",
+                contradiction.name(),
+                "times",
+                Better::Lower,
+                times,
+            ));
+        }
+        let (config, decisions) = &decided[0];
+        for decision in Decision::ALL {
+            let agreement = &decisions.agreements[decision as usize];
+            let mut most: Vec<_> = agreement.differences.iter().collect();
+            most.sort_by_key(|&(pair, times)| (core::cmp::Reverse(*times), pair));
+            for ((host, answer), times) in most.into_iter().take(self.differences) {
+                sheet.note(format!(
+                    "{}: the host {host}, {config} {answer}: {times} times",
+                    decision.name(),
+                ));
+            }
+        }
+    }
+
+    /// Returns in one sentence what the comparison says.
+    fn sentence(&self, trace: &Trace, compared: &[Compared]) -> Option<String> {
+        let best = compared.iter().min_by(|one, other| {
+            let error = |of: &Compared| median(of, |distance| distance.by_type);
+            error(one).total_cmp(&error(other))
+        })?;
+        Some(format!(
+            "{} is nearest to Linux {}: {:.1} % of its free blocks are of another order, {:.1} % of another order or type.",
+            best.config,
+            trace.header.kernel,
+            median(best, |distance| distance.by_order) * 100.0,
+            median(best, |distance| distance.by_type) * 100.0,
+        ))
+    }
+}
+
+impl Host {
+    fn of(trace: &Trace) -> anyhow::Result<Self> {
+        let (start, end) = (&trace.header.start, &trace.header.end);
+        if start.pagetypeinfo.is_empty() || end.pagetypeinfo.is_empty() {
+            return Err(Misuse::new(
+                "the trace does not have its host's pagetypeinfo: record it as root with `brickyard record`",
+            )
+            .into());
+        }
+        let zones = zoneinfo::parse(&end.zoneinfo)?;
+        let claims = trace
+            .events
+            .iter()
+            .filter(|event| matches!(event.what, What::Fallback { claimed: true, .. }));
+        let fallbacks = trace
+            .events
+            .iter()
+            .filter(|event| matches!(event.what, What::Fallback { .. }));
+        Ok(Self {
+            start: fidelity::of_host(start)?,
+            end: fidelity::of_host(end)?,
+            free: zones.iter().map(|zone| zone.free).sum(),
+            idle: zones.iter().map(|zone| zone.idle_in_pagesets()).sum(),
+            fallbacks: fallbacks.count() as u64,
+            claims: claims.count() as u64,
+        })
+    }
+}
+
+/// Returns the median over the draws.
+fn median(of: &Compared, value: impl Fn(&Distance) -> f64) -> f64 {
+    let mut values: Vec<f64> = of.distances.iter().map(value).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Adds the errors of the ends.
+fn ends(sheet: &mut Sheet, host: &Host, compared: &[Compared]) {
+    const SECTION: &str = "error of the end (median of the draws)";
+    let base = fidelity::distance(&host.start, &host.end);
+    let mut line = |label: &str, value: fn(&Distance) -> f64| {
+        let cells = [Cell::default(), Cell::of(value(&base) * 100.0)];
+        let own = compared
+            .iter()
+            .map(|of| Cell::of(median(of, value) * 100.0));
+        sheet.push(Line {
+            decimals: 1,
+            ..Line::new(
+                SECTION,
+                label,
+                "%",
+                Better::Lower,
+                cells.into_iter().chain(own),
+            )
+        });
+    };
+    line("free blocks by order", |distance| distance.by_order);
+    line("by order and type", |distance| distance.by_type);
+    line("by zone, order and type", |distance| distance.by_zone);
+    let spread = |of: &Compared| {
+        let errors = of.distances.iter().map(|distance| distance.by_type);
+        let (low, high) = errors.fold((f64::MAX, 0.0_f64), |(low, high), error| {
+            (low.min(error), high.max(error))
+        });
+        Cell::of((high - low) * 100.0)
+    };
+    let cells = [Cell::default(), Cell::default()];
+    sheet.push(Line {
+        decimals: 1,
+        ..Line::new(
+            SECTION,
+            "spread of the draws, by order and type",
+            "points",
+            Better::Lower,
+            cells.into_iter().chain(compared.iter().map(spread)),
+        )
+    });
+    for zone in &host.end {
+        let one = core::slice::from_ref(zone);
+        let of_tables = |tables: &[ZoneTable]| {
+            let own: Vec<ZoneTable> = tables
+                .iter()
+                .filter(|table| table.node == zone.node && table.zone == zone.zone)
+                .cloned()
+                .collect();
+            let error = fidelity::distance(&own, one).by_type * 100.0;
+            if error.is_finite() {
+                Cell::of(error)
+            } else {
+                Cell::default()
+            }
+        };
+        if zone.free.iter().flatten().all(|&blocks| blocks == 0) {
+            continue;
+        }
+        let cells = [Cell::default(), of_tables(&host.start)];
+        let own = compared
+            .iter()
+            .map(|of| of_tables(&fidelity::of_replay(&of.outcomes[0].zones)));
+        sheet.push(Line {
+            decimals: 1,
+            ..Line::new(
+                "error by zone, order and type (first draw)",
+                format!("node {} {}", zone.node, zone.zone),
+                "%",
+                Better::Lower,
+                cells.into_iter().chain(own),
+            )
+        });
+    }
+}
+
+/// Adds figures of the host beside those of the replays.
+fn counts(sheet: &mut Sheet, host: &Host, compared: &[Compared]) {
+    const SECTION: &str = "the end in numbers (first draw)";
+    let mut line = |label: &str, unit, real: Option<u64>, value: &dyn Fn(&Outcome) -> u64| {
+        let real = real.map_or_else(Cell::default, |real| Cell::of(real as f64));
+        let own = compared
+            .iter()
+            .map(|of| Cell::of(value(&of.outcomes[0]) as f64));
+        let cells = [real, Cell::default()].into_iter().chain(own);
+        sheet.push(Line::new(SECTION, label, unit, Better::Lower, cells));
+    };
+    let free = |outcome: &Outcome| {
+        let orders = Order::ZERO.up_to(Order::MAX);
+        let of_order = |order: Order| {
+            let blocks = outcome.zones.iter().map(|zone| {
+                zone.free[order.index()].iter().sum::<usize>()
+                    - zone.free[order.index()][MigrateType::Isolate.index()]
+            });
+            blocks.sum::<usize>() << order.get()
+        };
+        orders.map(of_order).sum::<usize>() as u64
+    };
+    let idle = |outcome: &Outcome| outcome.zones.iter().map(|zone| zone.cached as u64).sum();
+    line("frames free", "", Some(host.free), &free);
+    line("idle in lists of CPUs", "frames", Some(host.idle), &idle);
+    line("fallbacks", "", Some(host.fallbacks), &|o| o.fallbacks);
+    line("  taking the block over", "", Some(host.claims), &|o| {
+        o.claims
+    });
+    let huge = |tables: &[ZoneTable]| {
+        let of_order = |order: Order| {
+            let blocks = tables
+                .iter()
+                .map(|zone| zone.free[order.index()].iter().sum::<usize>());
+            blocks.sum::<usize>() << (order.get() - Order::HUGE.get())
+        };
+        Order::HUGE.up_to(Order::MAX).map(of_order).sum::<usize>() as u64
+    };
+    line("huge pages free", "", Some(huge(&host.end)), &|o| {
+        huge(&fidelity::of_replay(&o.zones))
+    });
+    let types = |kind: MigrateType| host.end.iter().map(move |zone| zone.blocks[kind.index()]);
+    for (label, kind) in [
+        ("page blocks unmovable", MigrateType::Unmovable),
+        ("page blocks reclaimable", MigrateType::Reclaimable),
+    ] {
+        let real = types(kind).sum::<usize>() as u64;
+        line(label, "", Some(real), &|outcome| {
+            let zones = outcome.zones.iter();
+            zones.map(|zone| zone.blocks[kind.index()]).sum::<usize>() as u64
+        });
+    }
+    let mixed = |outcome: &Outcome| outcome.samples.last().map_or(0, |sample| sample.mixed);
+    line("page blocks that are mixed", "", None, &mixed);
+}
