@@ -204,9 +204,13 @@ pub fn lowmem_reserve(
 /// The watermark that a zone's free memory must stay above for a request to be served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// The low mark, for the first zone of a request's list. What lies in this CPU's cache was
+    /// As [`Mark::Apart`], for the first zone of a request's list. What lies in this CPU's cache was
     /// fetched for such requests, and is available without another check.
     First,
+    /// The low mark, and only memory whose use mixes nothing: of the request's own mobility, or page
+    /// blocks that are free as a whole. So another zone is asked before a page block is mixed. A zone
+    /// that does not group by mobility, or always mixes when it must, may take it for the low mark.
+    Apart,
     /// The low mark.
     Low,
     /// The min mark, or as far below it as the request may go.
@@ -270,7 +274,7 @@ impl Watermarks {
     pub fn floor(&self, request: &Request, mark: Mark) -> usize {
         let marks = self.marks();
         let mark = match mark {
-            Mark::First | Mark::Low => marks.low,
+            Mark::First | Mark::Apart | Mark::Low => marks.low,
             Mark::Min => reserved_mark(marks.min, request.context),
         };
         mark.saturating_add(self.reserve_against(request.highest))

@@ -272,6 +272,22 @@ impl Bitmap<'_> {
         })
     }
 
+    /// Returns true if the request can be served without mixing a page block: from one of its
+    /// mobility, or one that is free as a whole. Looks at the roots of the sets, and if they have
+    /// none, calls in the loans first.
+    pub(crate) fn has_own(&self, request: &Request) -> bool {
+        let order = request.order.get();
+        if order >= self.block_order {
+            return true;
+        }
+        let kind = request.mobility.into();
+        let has = || {
+            let mut sets = self.own_sets(order, kind);
+            sets.any(|set| !self.index.is_empty(set))
+        };
+        has() || self.call_in_loans() && has()
+    }
+
     /// Returns true if a set has a page block for the request, up to the order of page blocks. Looks
     /// at the roots of the sets only.
     pub(crate) fn may_have(&self, request: &Request) -> bool {

@@ -228,7 +228,9 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         }
     }
 
-    /// As [`Nodes::alloc`], after the first zone had nothing above its low watermark.
+    /// As [`Nodes::alloc`], after the first zone had nothing above its low watermark, or nothing
+    /// that it could give without mixing a page block. The other zones of this node are asked for
+    /// that first; then all zones may mix.
     #[cold]
     #[inline(never)]
     fn alloc_behind(
@@ -238,10 +240,17 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         first: Option<&Z>,
     ) -> Result<Frame, AllocError> {
         let is_first = |zone: &Z| first.is_some_and(|first| core::ptr::eq(first, zone));
-        let quickly = self
+        let own = self.nodes.get(from).map_or(&[][..], |node| node.zones);
+        let is_own = |zone: &Z| own.iter().any(|own| core::ptr::eq(own, zone));
+        let apart = self
             .zonelist(from, request)
+            .take_while(|zone| is_own(zone))
             .filter(|zone| !is_first(zone))
-            .find_map(|zone| zone.alloc_above(request, Mark::Low));
+            .find_map(|zone| zone.alloc_above(request, Mark::Apart));
+        let quickly = apart.or_else(|| {
+            self.zonelist(from, request)
+                .find_map(|zone| zone.alloc_above(request, Mark::Low))
+        });
         match quickly {
             Some(frame) => Ok(frame),
             None => self.alloc_slowly(from, request),

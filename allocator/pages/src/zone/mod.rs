@@ -217,7 +217,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         if mark != Mark::First && !self.admits(request, mark) {
             return None;
         }
-        self.take(request, || self.room(request, mark, 0))
+        let apart = matches!(mark, Mark::First | Mark::Apart);
+        self.take(request, || match apart && !self.store().has_own(request) {
+            true => 0,
+            false => self.room(request, mark, 0),
+        })
     }
 
     /// Takes a block from this CPU's stash, or from the store if that has `room` for it. Stashes do

@@ -398,3 +398,57 @@ fn dedicating_bitmap_blocks_at_any_moment_breaks_nothing() {
         }
     }
 }
+
+// ---- apart before mixed ----
+
+/// Two zones of four page blocks each. The upper one has room among movable frames only.
+fn with_movable_room(lower_has_room: bool) -> [Plain; 2] {
+    let plan = |kind, from: usize| ZonePlan {
+        kind,
+        span: FrameRange::new(from, from + 2048),
+        ..linux(2048)
+    };
+    let low: Plain = full(&plan(ZoneKind::Dma32, 0), Cpus::new());
+    let high: Plain = full(&plan(ZoneKind::Normal, 2048), Cpus::new());
+    let movable = Request::page(Mobility::Movable);
+    let held: Vec<Frame> = core::iter::from_fn(|| high.alloc(&movable).ok()).collect();
+    assert_eq!(held.len(), 2048);
+    for frame in held.iter().filter(|frame| frame.number() % 512 < 100) {
+        high.free(*frame, Order::ZERO).unwrap();
+    }
+    high.drain();
+    if !lower_has_room {
+        while low.alloc(&movable).is_ok() {}
+    }
+    [low, high]
+}
+
+#[test]
+fn another_zone_is_asked_before_a_page_block_is_mixed() {
+    for order in [0, 3] {
+        let zones = with_movable_room(true);
+        let node = [Node::new(0, &zones)];
+        let nodes = Nodes::new(&node);
+        let request = Request::new(Order::new(order), Mobility::Unmovable);
+        let frame = nodes.alloc(0, &request).unwrap();
+        assert!(frame.number() < 2048, "{frame:?} of order {order}");
+        // Movable frames stay where they are.
+        let movable = nodes.alloc(0, &Request::page(Mobility::Movable)).unwrap();
+        assert!(movable.number() >= 2048, "{movable:?}");
+        assert_eq!(zones[1].fallbacks(), (0, 0));
+    }
+}
+
+#[test]
+fn a_page_block_is_mixed_before_a_request_fails() {
+    for order in [0, 3] {
+        let zones = with_movable_room(false);
+        let node = [Node::new(0, &zones)];
+        let nodes = Nodes::new(&node);
+        let request = Request::new(Order::new(order), Mobility::Unmovable);
+        let frame = nodes.alloc(0, &request).unwrap();
+        assert!(frame.number() >= 2048, "{frame:?} of order {order}");
+        let (mixing, claims) = zones[1].fallbacks();
+        assert_eq!(mixing + claims, 1);
+    }
+}
