@@ -4,7 +4,7 @@
 use core::mem::MaybeUninit;
 
 use brickyard::node::Nodes;
-use brickyard::pressure::{Migrate, Reclaim};
+use brickyard::pressure::{Migrate, Need, Reclaim};
 use brickyard::sync::SlotAccess;
 use brickyard::{
     AllocError, AnyZone, Frame, Mobility, Order, PlanError, Platform, RangeError, Request, Zone,
@@ -70,6 +70,15 @@ pub trait LabZone: AnyZone {
 
     /// Tells the zone that background reclaim begins or ends. By default that makes no difference.
     fn set_reclaiming(&self, _reclaiming: bool) {}
+
+    /// Compacts in the background: called when background reclaim has ended, with the most that it
+    /// was woken for. Returns the number of frames moved. By default nothing happens.
+    fn compact_behind(&self, _need: &Need, _hooks: &impl Migrate) -> usize
+    where
+        Self: Sized,
+    {
+        0
+    }
 
     /// Returns the number of free frames at which background reclaim has freed enough.
     fn high_mark(&self) -> usize {

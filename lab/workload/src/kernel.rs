@@ -14,13 +14,15 @@
 //!   that takes [`WRITE_NANOSECONDS`] each, one after another.
 //! - A slab can be freed only when no object in it is used: one in four of those that the shrinker
 //!   scans.
+//! - Where a design compacts in the background, it does so between two steps, when background
+//!   reclaim ends.
 //! - Background reclaim frees 32 pages of each zone between two steps of the trace, until every
 //!   zone is above its high mark or no more pages can be freed.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-use brickyard::node::{Nodes, SlowPath};
+use brickyard::node::{Compaction, Nodes, SlowPath};
 use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
 use brickyard::{AllocError, Frame, FrameRange, Order, Request, ZoneKind};
 use brickyard_classics::{LabZone, Manner};
@@ -94,6 +96,8 @@ pub struct Pressure {
     pub written: u64,
     /// Moved by compaction.
     pub moved: u64,
+    /// Of these, moved in the background.
+    pub moved_behind: u64,
     /// Nanoseconds that requests waited for writes.
     pub waited: u64,
 }
@@ -132,6 +136,8 @@ pub struct Kernel<'z, Z: LabZone> {
     state: RefCell<State>,
     now: Cell<u64>,
     woken: Cell<bool>,
+    // The most that it was woken for, until it ends.
+    asked: Cell<Option<Need>>,
     background: Background,
     rules: Rules,
     stopwatch: Stopwatch,
@@ -142,8 +148,8 @@ pub struct Kernel<'z, Z: LabZone> {
 pub enum Background {
     /// It frees pages until every zone is above its high mark.
     Frees,
-    /// It frees nothing, and ends when every zone is above its high mark: the trace has the frees
-    /// of the host's own.
+    /// It frees and moves nothing, and ends when every zone is above its high mark: the trace has
+    /// the frees of the host's own.
     IsRecorded,
     /// The same, and the trace also shows when it begins and ends.
     IsShown,
@@ -187,6 +193,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             }),
             now: Cell::new(0),
             woken: Cell::new(false),
+            asked: Cell::new(None),
             background: Background::Frees,
             rules,
             stopwatch: Stopwatch::new(),
@@ -406,6 +413,28 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
                 .for_each(|zone| zone.set_reclaiming(false));
         }
         self.woken.set(short);
+        if !short {
+            self.compact_behind();
+        }
+    }
+
+    /// Lets the zones compact in the background, for the most that background reclaim was woken
+    /// for.
+    fn compact_behind(&self) {
+        let Some(need) = self.asked.take() else {
+            return;
+        };
+        let off = self.rules.slow_path.compaction == Compaction::Off;
+        if off || self.background != Background::Frees {
+            return;
+        }
+        let moved: usize = self
+            .nodes
+            .zones()
+            .filter(|zone| zone.kind() <= need.highest)
+            .map(|zone| zone.compact_behind(&need, self))
+            .sum();
+        self.state.borrow_mut().pressure.moved_behind += moved as u64;
     }
 
     fn is_writing(&self) -> bool {
@@ -703,7 +732,13 @@ impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
         Eviction::Freed
     }
 
-    fn wake(&self, _need: &Need) {
+    fn wake(&self, need: &Need) {
+        let most = self.asked.get().map_or(*need, |asked| Need {
+            frames: asked.frames.max(need.frames),
+            order: asked.order.max(need.order),
+            highest: asked.highest.max(need.highest),
+        });
+        self.asked.set(Some(most));
         if self.background != Background::IsShown && !self.woken.replace(true) {
             self.nodes
                 .zones()

@@ -88,7 +88,10 @@ impl Default for Memory {
 }
 
 impl Compacted {
-    const fn not_tried(why: Why) -> Self {
+    /// Returns the result of a compaction that ended so and has moved nothing yet: for a zone of
+    /// another design, which sets the other fields.
+    #[must_use]
+    pub const fn new(why: Why) -> Self {
         Self {
             why,
             moved: 0,
@@ -113,10 +116,10 @@ pub fn compact_for<Z: AnyZone>(
     let Memory { scanners, deferral } = zone.compaction();
     let order = request.order;
     if deferral.skips(order) {
-        return Compacted::not_tried(Why::Deferred);
+        return Compacted::new(Why::Deferred);
     }
     if let Some(why) = cannot_help(zone, request) {
-        return Compacted::not_tried(why);
+        return Compacted::new(why);
     }
     let is_served = || is_caught() || zone.can_serve(request);
     let span = zone.span();

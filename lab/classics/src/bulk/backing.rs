@@ -178,6 +178,19 @@ impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
         Ok(merged)
     }
 
+    /// Frees a block in use for a task that may keep what it becomes part of (see
+    /// [`Buddy::give_or_keep`]), and counts it as a bulk operation of one.
+    pub(crate) fn give_or_keep(
+        &self,
+        frame: Frame,
+        order: Order,
+        keep: &impl Fn(Merged) -> Option<MigrateType>,
+    ) -> Result<Merged, FreeError> {
+        let merged = self.held.store.give_or_keep(frame, order, keep)?;
+        self.meter().gave(1, order);
+        Ok(merged)
+    }
+
     /// Frees a block in use as part of a bulk operation.
     pub(super) fn give_one(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
         let merged = self.held.store.give(frame, order)?;

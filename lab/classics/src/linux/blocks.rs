@@ -143,6 +143,11 @@ impl Condition {
         self.boost.load(Ordering::Relaxed)
     }
 
+    /// Returns by how many frames the marks were raised when background reclaim began last.
+    pub(crate) fn boost_at_wake(&self) -> usize {
+        self.boost_at_wake.load(Ordering::Relaxed)
+    }
+
     /// Notes the high mark without boost.
     pub(crate) fn see_high_mark(&self, high: usize) {
         if self.high.load(Ordering::Relaxed) != high {
@@ -215,7 +220,7 @@ impl<'m> Blocks<'m> {
         &self.condition
     }
 
-    fn order(&self) -> Order {
+    pub(crate) fn order(&self) -> Order {
         self.types.page_block_order().unwrap_or(Order::HUGE)
     }
 
@@ -294,7 +299,7 @@ impl<'m> Blocks<'m> {
 
     /// Returns true if a request should try to claim the page block of a free block of this order.
     fn is_worth_claiming(&self, order: Order, wanted: MigrateType) -> bool {
-        order.index() >= self.order().index() / 2 || wanted != Movable
+        order >= self.least_claim(wanted)
     }
 
     /// Looks for a page block to claim, largest free block first.
@@ -499,14 +504,32 @@ impl<'m> Blocks<'m> {
         true
     }
 
-    /// Notes that a free block is isolated as a target of compaction: if it covers at least half of
-    /// a page block, all page blocks that it touches become movable.
-    pub(crate) fn isolated_target(&self, frame: Frame, order: Order) {
+    /// Notes that a free block, which is on no list any more, is isolated as a target of
+    /// compaction: if it covers at least half of a page block, all page blocks that it touches
+    /// become movable, with what else is free in them.
+    pub(crate) fn isolated_target(&self, buddy: &Buddy<'_, Self>, frame: Frame, order: Order) {
         let large = order.index() + 1 >= self.order().index();
         let first = frame.align_down(self.order());
-        if large && self.types.is_enabled() && self.types.kind(first) != High {
-            let blocks = FrameRange::of_block(first, order.max(self.order()));
-            self.types.set_kind(blocks, Movable);
+        if !large || !self.types.is_enabled() {
+            return;
+        }
+        let mut blocks = FrameRange::of_block(first, order.max(self.order()));
+        while !blocks.is_empty() {
+            let block = self.types.block_around(buddy, blocks.start);
+            if !matches!(self.types.kind(blocks.start), Movable | High) {
+                buddy.move_free(block, Movable);
+                self.types.set_kind(block, Movable);
+            }
+            blocks.start = blocks.start.plus(self.order().frames());
+        }
+    }
+
+    /// Returns the order from which on a request of type `wanted` claims page blocks of other
+    /// types.
+    pub(crate) fn least_claim(&self, wanted: MigrateType) -> Order {
+        match wanted {
+            Movable => Order::new(self.order().get() / 2),
+            _ => Order::ZERO,
         }
     }
 }

@@ -8,6 +8,7 @@
 //! | `marks` | the two tests of a zone's marks |
 //! | [`Pagesets`] | the per-CPU lists, which set their own size |
 //! | [`Zone`] | a zone of these, with the store, lock and drains of the older designs |
+//! | `compact` | compaction: scanners, what it remembers, when it is put off |
 //! | `walk` | zones in order, and the slow path |
 //!
 //! What decides nothing here is left out: unaccepted memory, CMA areas (their blocks count as
@@ -15,6 +16,7 @@
 //! 125 frames each.
 
 mod blocks;
+mod compact;
 mod marks;
 mod pageset;
 mod rights;
@@ -22,6 +24,7 @@ mod walk;
 mod zone;
 
 pub use blocks::{Blocks, Choice, Mode, Search, Way};
+pub use compact::Priority;
 pub use pageset::{Burst, Course, Pageset, Pagesets, Sizes};
 pub use rights::Rights;
 pub use zone::{Settings, V6_12, V6_18, Version, Zone};

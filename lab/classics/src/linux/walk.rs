@@ -17,6 +17,7 @@ use brickyard::pressure::{Migrate, Need, Reclaim, Why};
 use brickyard::sync::{RawLock, SlotAccess};
 use brickyard::{AllocError, AnyZone, Frame, Mobility, Order, Platform, Request, ZoneKind};
 
+use super::compact::Priority;
 use super::marks::Level;
 use super::rights::Rights;
 use super::zone::{Version, Zone};
@@ -34,14 +35,6 @@ const IDLE_MOST: usize = 16;
 /// The most rounds of one request.
 const ROUNDS_MOST: usize = 128;
 
-/// How thorough compaction is, from the cheapest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Priority {
-    Async,
-    SyncLight,
-    SyncFull,
-}
-
 /// The result of compacting all zones of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compaction {
@@ -51,7 +44,9 @@ enum Compaction {
     InVain,
     /// It failed in all zones where it was tried.
     Failed,
-    /// It was tried nowhere.
+    /// It was tried nowhere, since it failed recently.
+    Deferred,
+    /// It was tried nowhere, since it could not help.
     Skipped,
 }
 
@@ -202,7 +197,9 @@ where
         if several && (self.is_costly() || request.mobility != Mobility::Movable) {
             match self.compact(Priority::Async, rights) {
                 Compaction::Got(frame) => return Some(frame),
-                Compaction::Skipped if self.is_costly() && manner.retry == Retry::Never => {
+                Compaction::Skipped | Compaction::Deferred
+                    if self.is_costly() && manner.retry == Retry::Never =>
+                {
                     return None;
                 }
                 _ if self.is_costly() && manner.retry == Retry::Never => {
@@ -263,27 +260,18 @@ where
             let reclaim_again = freed > 0 && idle <= IDLE_MOST;
             let compact_again = self.request.order > Order::ZERO
                 && match compacted {
-                    Compaction::InVain => {
+                    Compaction::Skipped => false,
+                    // Another request was faster.
+                    Compaction::InVain if compactions < compactions_most => {
                         compactions += 1;
-                        compactions <= compactions_most
+                        true
                     }
-                    Compaction::Failed => {
-                        let most = if costly {
-                            Priority::SyncLight
-                        } else {
-                            Priority::SyncFull
-                        };
+                    _ => {
+                        let raised = self.raised(priority);
+                        priority = raised.unwrap_or(priority);
                         compactions = 0;
-                        let raised = priority < most;
-                        if raised {
-                            priority = Priority::SyncFull.min(match priority {
-                                Priority::Async => Priority::SyncLight,
-                                _ => Priority::SyncFull,
-                            });
-                        }
-                        raised
+                        raised.is_some()
                     }
-                    Compaction::Got(_) | Compaction::Skipped => false,
                 };
             if reclaim_again || compact_again {
                 continue;
@@ -324,24 +312,44 @@ where
         self.try_zones(Level::Min, rights).ok_or(freed)
     }
 
-    fn compact(&self, _priority: Priority, rights: Rights) -> Compaction {
+    /// Returns the next priority of compaction, if the request may use it.
+    fn raised(&self, priority: Priority) -> Option<Priority> {
+        match priority {
+            Priority::Async => Some(Priority::SyncLight),
+            Priority::SyncLight if !self.is_costly() => Some(Priority::SyncFull),
+            Priority::SyncLight | Priority::SyncFull => None,
+        }
+    }
+
+    /// Compacts the zones in order, up to the first where that succeeds, and tries all of them.
+    fn compact(&self, priority: Priority, rights: Rights) -> Compaction {
         if self.request.order == Order::ZERO || !H::MOVES {
             return Compaction::Skipped;
         }
         let mut all = Compaction::Skipped;
+        let mut caught = None;
         for zone in self.zones() {
-            let result = zone.compact(self.request, self.nodes.hooks());
-            if let Some(frame) = result.caught {
-                return Compaction::Got(frame);
-            }
-            all = match result.why {
-                Why::Succeeded => match self.try_zone(zone, Level::Min, rights) {
-                    Some(frame) => return Compaction::Got(frame),
-                    None => Compaction::InVain,
-                },
-                Why::Complete if all == Compaction::Skipped => Compaction::Failed,
+            let result = zone.compact_as(self.request, priority, rights, self.nodes.hooks());
+            caught = result.caught;
+            all = match (result.why, all) {
+                (Why::Succeeded, _) => Compaction::InVain,
+                (Why::Complete, _) => Compaction::Failed,
+                (Why::Deferred, Compaction::Skipped) => Compaction::Deferred,
                 _ => all,
             };
+            if all == Compaction::InVain {
+                break;
+            }
+        }
+        if all == Compaction::Skipped {
+            return all;
+        }
+        let found = caught.or_else(|| self.try_zones(Level::Min, rights));
+        if let Some(frame) = found {
+            if let Some(zone) = self.zones().find(|zone| zone.has(frame)) {
+                zone.was_compacted_for(self.request.order);
+            }
+            return Compaction::Got(frame);
         }
         all
     }

@@ -13,8 +13,8 @@ use brickyard::block::{Census, FreeTable, State};
 use brickyard::check::Violation;
 use brickyard::node::Nodes;
 use brickyard::patience::Patience;
-use brickyard::pressure::{Compacted, Migrate, Reclaim, compact};
-use brickyard::sync::{RawLock, Slot, SlotAccess};
+use brickyard::pressure::{self, Compacted, Migrate, Need, Reclaim};
+use brickyard::sync::{AtomicU32, RawLock, Slot, SlotAccess, place};
 use brickyard::watermark::{Mark, Watermarks};
 use brickyard::{
     AllocError, AnyZone, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility, Order,
@@ -22,6 +22,7 @@ use brickyard::{
 };
 
 use super::blocks::Blocks;
+use super::compact::{self, Memory, Priority};
 use super::marks::{self, Level};
 use super::pageset::{Burst, Pageset, Pagesets, take_direct};
 use super::rights::Rights;
@@ -30,7 +31,7 @@ use crate::bulk::MeterReading;
 use crate::front::{Front, Returned};
 use crate::lab_zone::{LabZone, Planned};
 use crate::manner::Manner;
-use crate::plan::{LabPlan, Placed};
+use crate::plan::{LabPlan, Placed, bytes_of};
 use crate::store::grouping::{BlockRecord, PageBlocks};
 
 /// A version of Linux.
@@ -73,11 +74,12 @@ impl Settings {
     };
 }
 
-type Inner<'m, A, L, P> = crate::Zone<'m, Blocks<'m>, Pagesets<'m, A>, L, P>;
+pub(super) type Inner<'m, A, L, P> = crate::Zone<'m, Blocks<'m>, Pagesets<'m, A>, L, P>;
 
 /// A zone of Linux, version `V`, with page sets accessed by `A` and lock `L`.
 pub struct Zone<'m, V, A, L, P> {
     inner: Inner<'m, A, L, P>,
+    compaction: Memory<'m>,
     defrag_mode: bool,
     version: PhantomData<fn() -> V>,
 }
@@ -123,6 +125,25 @@ impl<'m, V: Version, A: SlotAccess, L: RawLock, P: Platform> Zone<'m, V, A, L, P
         guard.grouping().unreserve(&guard, wanted.into(), forced)
     }
 
+    /// Compacts for a request with these rights, as thoroughly as the priority says.
+    pub(super) fn compact_as(
+        &self,
+        request: &Request,
+        priority: Priority,
+        rights: Rights,
+        hooks: &impl Migrate,
+    ) -> Compacted {
+        let Self {
+            inner, compaction, ..
+        } = self;
+        compact::for_request(inner, compaction, request, rights, priority, hooks)
+    }
+
+    /// Notes that a request for `order` got its block here after a compaction.
+    pub(super) fn was_compacted_for(&self, order: Order) {
+        self.compaction.served(order);
+    }
+
     pub(super) const fn defrag_mode(&self) -> bool {
         self.defrag_mode
     }
@@ -139,6 +160,23 @@ impl<'m, V: Version, A: SlotAccess, L: RawLock, P: Platform> Zone<'m, V, A, L, P
     ) -> R {
         let guard = self.inner.lock();
         with(&guard, guard.grouping())
+    }
+
+    /// As [`AnyZone::compact`], with another priority.
+    pub fn compact_with(
+        &self,
+        request: &Request,
+        priority: Priority,
+        hooks: &impl Migrate,
+    ) -> Compacted {
+        self.compact_as(request, priority, Rights::of(request), hooks)
+    }
+
+    /// Returns true if compaction skips the page block of `frame`, which is in the zone's span,
+    /// until what it remembers is cleared.
+    #[must_use]
+    pub fn skips(&self, frame: Frame) -> bool {
+        self.compaction.is_skipped(frame)
     }
 
     /// Returns by how many frames the marks are raised for a while.
@@ -163,7 +201,7 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> AnyZone for Zone<'_, V,
         self.inner.watermarks()
     }
 
-    fn compaction(&self) -> &compact::Memory {
+    fn compaction(&self) -> &pressure::compact::Memory {
         self.inner.compaction()
     }
 
@@ -314,8 +352,10 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> AnyZone for Zone<'_, V,
         self.inner.free_table()
     }
 
+    /// Compacts for `request` with [`Priority::SyncLight`]. A block that becomes free by this
+    /// task's own frees is caught for it.
     fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted {
-        self.inner.compact(request, hooks)
+        self.compact_as(request, Priority::SyncLight, Rights::of(request), hooks)
     }
 
     fn check(&self) -> Result<Census, Violation> {
@@ -359,8 +399,25 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> LabZone for Zone<'_, V,
         self.inner.front.tick(&self.inner.backing);
     }
 
+    /// Notes it. At its end, what compaction skips is cleared, if it had found nothing.
     fn set_reclaiming(&self, reclaiming: bool) {
         self.blocks().condition().set_reclaiming(reclaiming);
+        if !reclaiming {
+            self.compaction.reclaimed();
+        }
+    }
+
+    /// Compacts for what was asked for; for a page block at least, if the marks were raised.
+    fn compact_behind(&self, need: &Need, hooks: &impl Migrate) -> usize {
+        let Self {
+            inner, compaction, ..
+        } = self;
+        let boosted = self.blocks().condition().boost_at_wake() > 0;
+        let order = match boosted {
+            true => need.order.max(self.blocks().order()),
+            false => need.order,
+        };
+        compact::in_background(inner, compaction, order, need.highest, hooks).moved
     }
 
     fn high_mark(&self) -> usize {
@@ -417,7 +474,12 @@ impl<'m, A: SlotAccess> Placed<'m> for Pagesets<'m, A> {
 
 impl<'m, V: Version, A: SlotAccess, L: RawLock, P: Platform> Planned<'m> for Zone<'m, V, A, L, P> {
     fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError> {
-        Inner::<'m, A, L, P>::checked_bytes_for(plan)
+        let inner = Inner::<'m, A, L, P>::checked_bytes_for(plan)?;
+        let words = Memory::words_for(plan.zone.span, plan.zone.page_block_order);
+        let skips = bytes_of::<AtomicU32>(words);
+        skips
+            .and_then(|bytes| inner.checked_add(bytes))
+            .ok_or(PlanError::TooManyBytes)
     }
 
     fn by(
@@ -425,10 +487,20 @@ impl<'m, V: Version, A: SlotAccess, L: RawLock, P: Platform> Planned<'m> for Zon
         platform: P,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Result<Self, PlanError> {
-        let mut inner = Inner::by(plan, platform, memory)?;
+        let needed = Self::checked_bytes_for(plan)?;
+        let supplied = memory.len();
+        if supplied < needed {
+            return Err(PlanError::TooLittleMemory { supplied, needed });
+        }
+        let (span, order) = (plan.zone.span, plan.zone.page_block_order);
+        let words = Memory::words_for(span, order);
+        let (skips, rest) = place(memory, words, AtomicU32::default)
+            .ok_or(PlanError::TooLittleMemory { supplied, needed })?;
+        let mut inner = Inner::by(plan, platform, rest)?;
         inner.front.set_burst(V::BURST);
         Ok(Self {
             inner,
+            compaction: Memory::new(span, order, skips),
             defrag_mode: plan.linux.defrag_mode,
             version: PhantomData,
         })

@@ -301,6 +301,52 @@ impl FrameList {
         })
     }
 
+    /// Iterates over the blocks on it, from the tail. Bounded like [`FrameList::iter`].
+    pub(crate) fn iter_back<'t>(
+        &self,
+        table: &'t FrameTable<'_>,
+    ) -> impl Iterator<Item = Frame> + 't {
+        let mut link = self.last.get();
+        let mut left = self.len();
+        core::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            let frame = table.frame_at(link)?;
+            link = table.record(frame).prev.get();
+            Some(frame)
+        })
+    }
+
+    /// Turns the list until `frame`, which is on it, is the head: the blocks before it follow the
+    /// tail, in their order. Accesses four records at most.
+    pub(crate) fn turn_to_head(&self, table: &FrameTable<'_>, frame: Frame) {
+        let before = table.record(frame).prev.get();
+        if let Some(last) = table.frame_at(before) {
+            self.turn_between(table, last, frame);
+        }
+    }
+
+    /// Turns the list until `frame`, which is on it, is the tail: the blocks behind it come before
+    /// the head, in their order. Accesses four records at most.
+    pub(crate) fn turn_to_tail(&self, table: &FrameTable<'_>, frame: Frame) {
+        let behind = table.record(frame).next.get();
+        if let Some(first) = table.frame_at(behind) {
+            self.turn_between(table, frame, first);
+        }
+    }
+
+    /// Cuts the list between two neighbours, of which one becomes the tail and the other the head.
+    fn turn_between(&self, table: &FrameTable<'_>, tail: Frame, head: Frame) {
+        let (old_head, old_tail) = (self.first.get(), self.last.get());
+        if let (Some(first), Some(last)) = (table.frame_at(old_head), table.frame_at(old_tail)) {
+            table.record(last).next.set(old_head);
+            table.record(first).prev.set(old_tail);
+        }
+        table.record(tail).next.set(NONE);
+        table.record(head).prev.set(NONE);
+        self.first.set(table.link_to(head));
+        self.last.set(table.link_to(tail));
+    }
+
     /// Checks that the links agree in both directions and the length is right. Returns a frame
     /// where they do not.
     pub(crate) fn broken_at(&self, table: &FrameTable<'_>) -> Option<Frame> {

@@ -128,6 +128,34 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         self.list(order, kind).iter(&self.table).next()
     }
 
+    /// Iterates over the blocks on a list from its head, where blocks are taken from.
+    pub(crate) fn blocks_on(
+        &self,
+        order: Order,
+        kind: MigrateType,
+    ) -> impl Iterator<Item = Frame> + '_ {
+        self.list(order, kind).iter(&self.table)
+    }
+
+    /// Iterates over the blocks on a list from its tail.
+    pub(crate) fn blocks_from_tail(
+        &self,
+        order: Order,
+        kind: MigrateType,
+    ) -> impl Iterator<Item = Frame> + '_ {
+        self.list(order, kind).iter_back(&self.table)
+    }
+
+    /// Turns a list until the block at `frame`, which is on it, is at this end. The blocks between
+    /// it and that end follow each other at the other end, in their order.
+    pub(crate) fn turn(&self, order: Order, kind: MigrateType, frame: Frame, end: End) {
+        let list = self.list(order, kind);
+        match end {
+            End::Head => list.turn_to_head(&self.table, frame),
+            End::Tail => list.turn_to_tail(&self.table, frame),
+        }
+    }
+
     /// Returns the smallest free block of a type, of at least `order`.
     pub(crate) fn smallest(&self, kind: MigrateType, order: Order) -> Option<(Frame, Order)> {
         let orders = self.nonempty[kind.index()].get() >> order.get();
@@ -231,19 +259,32 @@ impl<'m, G: Grouping> Buddy<'m, G> {
     ///
     /// A block cut by the edge of an isolated range is freed half by half; the result returned is
     /// that of the half that `frame` is in.
+    #[inline]
     fn merge(&self, frame: Frame, order: Order, recorded: MigrateType) -> Merged {
+        self.merge_or_keep(frame, order, recorded, &|_| None)
+    }
+
+    /// As [`Buddy::merge`], but before each look at a buddy it asks `keep` about the block so far.
+    /// If that returns a type, the block goes on no list: it is in use, as if taken for that type.
+    fn merge_or_keep<K: Fn(Merged) -> Option<MigrateType>>(
+        &self,
+        frame: Frame,
+        order: Order,
+        recorded: MigrateType,
+        keep: &K,
+    ) -> Merged {
         if let Some(half) = order.down()
             && self.isolation.cuts(FrameRange::of_block(frame, order))
         {
-            self.merge(frame.plus(half.frames()), half, recorded);
-            return self.merge(frame, half, recorded);
+            self.merge_or_keep(frame.plus(half.frames()), half, recorded, keep);
+            return self.merge_or_keep(frame, half, recorded, keep);
         }
         if let Some(half) = order.down()
             && self.grouping.page_block_order() < Some(order)
             && G::FREES_BY_BLOCK
         {
-            let low = self.merge(frame, half, recorded);
-            let high = self.merge(frame.plus(half.frames()), half, recorded);
+            let low = self.merge_or_keep(frame, half, recorded, keep);
+            let high = self.merge_or_keep(frame.plus(half.frames()), half, recorded, keep);
             let joined = high.frame <= frame;
             return if joined { high } else { low };
         }
@@ -255,6 +296,16 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         };
         let (mut first, mut size) = (frame, order);
         while size < self.max_order {
+            let so_far = Merged {
+                frame: first,
+                order: size,
+                kind,
+            };
+            if let Some(wanted) = keep(so_far) {
+                self.table
+                    .set_state(first, State::new(Use::Allocated, size, wanted));
+                return so_far;
+            }
             let buddy = first.buddy(size);
             let state = self.table.state(buddy);
             let merges = state.usage == Use::Free
@@ -532,6 +583,22 @@ impl<G: Grouping> Buddy<'_, G> {
         let kind = self.cut(frame, order)?;
         self.table.set_state(frame, State::INNER);
         Ok(self.merge(frame, order, kind))
+    }
+
+    /// As [`Buddy::give`]. Before each look at a buddy it asks `keep` about the block so far. If that
+    /// returns a type, the block goes on no list: it is in use, as if taken for that type.
+    ///
+    /// # Errors
+    /// As [`Buddy::give`].
+    pub(crate) fn give_or_keep(
+        &self,
+        frame: Frame,
+        order: Order,
+        keep: &impl Fn(Merged) -> Option<MigrateType>,
+    ) -> Result<Merged, FreeError> {
+        let kind = self.cut(frame, order)?;
+        self.table.set_state(frame, State::INNER);
+        Ok(self.merge_or_keep(frame, order, kind, keep))
     }
 
     /// Makes any aligned part of a block in use a block in use of its own. Returns the type that it
