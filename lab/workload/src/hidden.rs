@@ -150,14 +150,16 @@ fn windows(
                 }
                 // A place that was not needed after all.
                 (false, true) => continue,
-                (false, false) => windows.push(Window {
-                    after: last[from],
-                    before: place,
-                    page: from as u32,
-                    order: event.order,
-                    role: Role::None,
-                }),
-                (true, false) => {}
+                (false, false) if from.is_multiple_of(event.order.frames()) => {
+                    windows.push(Window {
+                        after: last[from],
+                        before: place,
+                        page: from as u32,
+                        order: event.order,
+                        role: Role::None,
+                    });
+                }
+                (_, false) => {}
             }
         }
         in_use[from..end].fill(taken);

@@ -233,7 +233,9 @@ impl Script {
                 steps.push(hidden_step(hidden, last, &mut requests)?);
             }
         }
-        if !steps.iter().any(|step| step.request < REQUESTS_MOST) {
+        let is_request =
+            |event: &Event| matches!(event.what, What::Alloc { .. } | What::Failure { .. });
+        if !trace.events.iter().any(is_request) {
             return Err(ScriptError::Empty);
         }
         Ok(Self {
@@ -241,7 +243,7 @@ impl Script {
             pages,
             initial_blocks,
             from_caches,
-            hidden: hidden.iter().map(|one| one.order.frames() as u64).sum(),
+            hidden: hidden.len() as u64,
             idle: inferred.idle,
             types: inferred.types,
             limits: inferred.limits,
@@ -299,7 +301,7 @@ impl Script {
         self.from_caches
     }
 
-    /// The number of pages that were taken without an event.
+    /// The number of blocks that were taken without an event: steps that no event shows.
     #[must_use]
     pub const fn hidden(&self) -> u64 {
         self.hidden

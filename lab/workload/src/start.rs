@@ -86,10 +86,10 @@ pub(crate) struct Inference {
 enum First {
     /// None, or it is not the first of the block in that event.
     Nothing,
-    /// It was handed out: the index of the event.
-    Out(u32),
+    /// It was handed out, as the first of a block of this order: the index of the event.
+    Out(u32, Order),
     /// It went from a list back to its zone.
-    Back(u32),
+    Back(u32, Order),
     /// It came off the zone's lists, or it was freed.
     Other,
 }
@@ -321,7 +321,7 @@ impl Inferring<'_> {
         for (place, event) in self.trace.events.iter().enumerate() {
             let place = place as u32;
             let first = match event.what {
-                What::Alloc { .. } => First::Out(place),
+                What::Alloc { .. } => First::Out(place, event.order),
                 What::Free => First::Other,
                 What::Fallback { from, claimed, .. } => {
                     self.show(event, from, &changed);
@@ -337,7 +337,7 @@ impl Inferring<'_> {
                 }
                 What::Drained { mobility } => {
                     self.show(event, mobility, &changed);
-                    First::Back(place)
+                    First::Back(place, event.order)
                 }
                 What::Failure { .. } | What::Batched | What::Step { .. } => continue,
             };
@@ -345,7 +345,16 @@ impl Inferring<'_> {
             if part.is_empty() {
                 continue;
             }
-            if !self.mentioned[part.start] {
+            if self.mentioned[part.clone()].contains(&true) {
+                // Pages of it were single at the start.
+                for page in part.clone().filter(|&page| !self.mentioned[page]) {
+                    self.first[page] = match first {
+                        First::Out(place, _) => First::Out(place, Order::ZERO),
+                        First::Back(place, _) => First::Back(place, Order::ZERO),
+                        other => other,
+                    };
+                }
+            } else {
                 self.first[part.start] = first;
                 let was_free = self.usage[part.start] == PageUse::Free as u8;
                 let movable = MigrateType::Movable;
@@ -490,7 +499,7 @@ impl Inferring<'_> {
 
     /// Returns true if events show that the page lay in a CPU's list.
     fn is_shown_idle(&self, page: usize) -> bool {
-        let shown = matches!(self.first[page], First::Out(_) | First::Back(_));
+        let shown = matches!(self.first[page], First::Out(..) | First::Back(..));
         shown && self.is_unknown(page)
     }
 
@@ -519,19 +528,23 @@ impl Inferring<'_> {
             if !self.is_unknown(page) {
                 continue;
             }
-            let (place, leaves) = match self.first[page] {
-                First::Out(place) => (place, &mut out),
-                First::Back(place) => (place, &mut back),
+            let (place, order, leaves) = match self.first[page] {
+                First::Out(place, order) => (place, order, &mut out),
+                First::Back(place, order) => (place, order, &mut back),
                 First::Nothing | First::Other => continue,
             };
             let event = &self.trace.events[place as usize];
+            let end = (page + order.frames()).min(self.pages);
+            if !(page..end).all(|page| self.is_unknown(page)) {
+                continue;
+            }
             let idle = Idle {
                 page: PageId(page as u32),
-                order: event.order,
+                order,
                 cpu: event.cpu,
                 kind: kind_of(page),
             };
-            let frames = event.order.frames() as u64;
+            let frames = order.frames() as u64;
             self.known.idle_shown += frames;
             let own = self
                 .zone_of(page)

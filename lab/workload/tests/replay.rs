@@ -256,7 +256,16 @@ fn event_of(op: Operation, choice: u64, hosts: &Naive) -> Option<Event> {
 /// Runs the reference on a trace, from that start or from an empty one.
 fn reference(trace: &Trace, start: &[(u64, u8, PageUse)], begun: Start) -> Naive {
     let mut naive = Naive::default();
-    if begun == Start::Recorded {
+    // What is in use on the host by the events.
+    let mut in_use = vec![false; FRAMES as usize];
+    let set = |in_use: &mut Vec<bool>, page: u64, order: u8, is: bool| {
+        let end = (page + (1 << order)).min(FRAMES) as usize;
+        let part = &mut in_use[(page as usize).min(end)..end];
+        let any = part.contains(&true);
+        part.fill(is);
+        any
+    };
+    {
         let taken_first = |page: u64| {
             let covers = |event: &&Event| {
                 let first = event.frame.wrapping_sub(BASE);
@@ -275,20 +284,35 @@ fn reference(trace: &Trace, start: &[(u64, u8, PageUse)], begun: Start) -> Naive
                 // before they are freed were in a cache, and in no block.
                 let mut from = page;
                 for at in (page..=page + 64).filter(|&at| at == page + 64 || taken_first(at)) {
-                    naive.put(from, at);
+                    if begun == Start::Recorded {
+                        naive.put(from, at);
+                    }
+                    in_use[from as usize..at as usize].fill(true);
                     from = at + 1;
                 }
             } else {
-                let blocks = (page..page + 64).step_by(1 << order);
-                naive.blocks.extend(blocks.map(|first| (first, order)));
+                if begun == Start::Recorded {
+                    let blocks = (page..page + 64).step_by(1 << order);
+                    naive.blocks.extend(blocks.map(|first| (first, order)));
+                }
+                in_use[page as usize..page as usize + 64].fill(true);
             }
         }
     }
     for event in &trace.events {
         let (page, order) = (event.frame.wrapping_sub(BASE), event.order.get());
         match event.what {
-            What::Alloc { .. } => naive.take(page, order),
-            What::Free => naive.free(page, order),
+            What::Alloc { .. } => {
+                set(&mut in_use, page, order, true);
+                naive.take(page, order);
+            }
+            What::Free => {
+                if !set(&mut in_use, page, order, false) {
+                    // It was taken without an event.
+                    naive.take(page, order);
+                }
+                naive.free(page, order);
+            }
             _ => {}
         }
     }
@@ -355,7 +379,7 @@ fn replayed(
     );
     assert_eq!(
         outcome.all_requests().asked,
-        count(|what| matches!(what, What::Alloc { .. } | What::Failure { .. })),
+        count(|what| matches!(what, What::Alloc { .. } | What::Failure { .. })) + script.hidden(),
         "{config}"
     );
     for (order, of) in outcome.requests.iter().enumerate() {

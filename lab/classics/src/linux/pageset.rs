@@ -383,6 +383,12 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
         self.burst = burst;
     }
 
+    /// Returns true if there are lists for blocks of this order.
+    #[inline]
+    fn lists(&self, order: Order) -> bool {
+        order <= SMALL_MOST || order == self.huge
+    }
+
     /// Returns the list of a type and an order.
     fn list_of(&self, order: Order, kind: MigrateType) -> usize {
         if order > SMALL_MOST {
@@ -589,6 +595,9 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
         frame: Frame,
         order: Order,
     ) -> bool {
+        if !self.lists(order) {
+            return false;
+        }
         let kept = self.with_own(backing.platform(), |own| {
             self.keep(backing.unlocked(), own, frame, order)
         });
@@ -604,7 +613,7 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
 impl<'m, L: RawLock, P: Platform, A: SlotAccess> Front<Blocks<'m>, L, P> for Pagesets<'_, A> {
     #[inline]
     fn serves(&self, order: Order) -> bool {
-        order <= SMALL_MOST || order == self.huge
+        self.lists(order)
     }
 
     fn take(&self, backing: &Backing<'_, Blocks<'m>, L, P>, request: &Request) -> Option<Frame> {
