@@ -692,9 +692,11 @@ impl<'a> Matching<'a> {
         if self.excluded[place] >> kind.index() & 1 == 1 {
             return EXCLUDED_WEIGHT;
         }
+        let contents = &self.contents[self.open[place]];
         match kind {
-            MigrateType::Movable => 0,
-            _ => i64::from(self.contents[self.open[place]].movable),
+            // Between equals, slabs decide.
+            MigrateType::Movable => i64::from(contents.slab > 0),
+            _ => i64::from(contents.movable),
         }
     }
 

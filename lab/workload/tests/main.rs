@@ -6,4 +6,5 @@ mod jobs;
 mod kernel;
 mod replay;
 mod script;
+mod start;
 mod support;

@@ -34,6 +34,14 @@ pub(super) struct Known {
     pub(super) format: Format,
 }
 
+/// The formats of events in groups; events are named as `system/name`.
+#[derive(Debug, Default)]
+pub(super) struct MoreFormats {
+    pub(super) events: Vec<&'static str>,
+    pub(super) known: Vec<Known>,
+    pub(super) lacking: Vec<&'static str>,
+}
+
 impl Instance {
     /// Creates an instance that records nothing yet.
     pub(super) fn create(tracefs: &Path) -> Result<Self, RecordError> {
@@ -128,20 +136,20 @@ impl Instance {
         Ok([alloc?, free?, fallback?])
     }
 
-    /// Returns the formats of the events of these groups that the kernel has, each with its name as
-    /// `system/name`, and the names of those that it lacks.
-    pub(super) fn more_formats(
-        &self,
-        groups: &[Group],
-    ) -> Result<(Vec<(&'static str, Known)>, Vec<&'static str>), RecordError> {
-        let (mut known, mut lacking) = (Vec::new(), Vec::new());
+    /// Returns the formats of the events of these groups, and the names of those that the kernel
+    /// lacks.
+    pub(super) fn more_formats(&self, groups: &[Group]) -> Result<MoreFormats, RecordError> {
+        let mut formats = MoreFormats::default();
         for more in More::of(groups) {
             match self.format(more.event)? {
-                Some(format) => known.push((more.event, format)),
-                None => lacking.push(more.event),
+                Some(format) => {
+                    formats.events.push(more.event);
+                    formats.known.push(format);
+                }
+                None => formats.lacking.push(more.event),
             }
         }
-        Ok((known, lacking))
+        Ok(formats)
     }
 
     /// Returns the formats of the events that name tasks; empty unless the kernel has all of them.

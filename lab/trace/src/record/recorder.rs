@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::decode::{Decoder, PAGE_EVENTS, TASK_EVENTS, TypeNumbers};
 use super::error::RecordError;
 use super::format::Format;
-use super::instance::{Instance, Known};
+use super::instance::{Instance, Known, MoreFormats};
 use super::merge::{Between, Merged, ReadTimes, merge};
 use super::more::Group;
 use super::names::TaskNames;
@@ -119,7 +119,11 @@ impl Recorder {
         let instance = Instance::create(tracefs.path())?;
         let pages = instance.page_formats()?;
         let tasks = instance.task_formats()?;
-        let (more, lacking) = instance.more_formats(&plan.groups)?;
+        let MoreFormats {
+            events,
+            known: more,
+            lacking,
+        } = instance.more_formats(&plan.groups)?;
         let cpus = instance.cpus()?;
         let kib = plan.buffer_kib.unwrap_or_else(|| default_kib(cpus.len()));
         instance.set_buffers(kib)?;
@@ -133,8 +137,7 @@ impl Recorder {
             })
         });
         let lanes = lanes.collect::<Result<Vec<_>, RecordError>>()?;
-        enable(&instance, &tasks, more.iter().map(|&(event, _)| event))?;
-        let more: Vec<Known> = more.into_iter().map(|(_, known)| known).collect();
+        enable(&instance, &tasks, events)?;
         let mut header = header(&cpus, pages.iter().chain(&tasks).chain(&more));
         header.flags = Flags::from_format(&pages[0].text);
 
@@ -299,7 +302,7 @@ impl Recorded {
 fn enable(
     instance: &Instance,
     tasks: &[Known],
-    more: impl Iterator<Item = &'static str>,
+    more: Vec<&'static str>,
 ) -> Result<(), RecordError> {
     let tasks = if tasks.is_empty() {
         &[][..]
