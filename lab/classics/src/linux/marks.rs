@@ -9,6 +9,17 @@ use super::blocks::Blocks;
 use super::rights::Rights;
 use crate::bulk::Backing;
 
+/// Returns the frames that a machine with huge pages keeps free, if that is more than its usual
+/// reserve: eleven page blocks for each of its populated zones up to the normal one, and at most a
+/// twentieth of the frames that these zones manage.
+#[must_use]
+pub const fn min_free_for_huge_pages(zones: usize, page_block: Order, lowmem: usize) -> usize {
+    // Two for what free memory keeps together, nine for each pair of types that could mix.
+    let wanted = zones * page_block.frames() * (2 + 9);
+    let most = lowmem / 20;
+    if wanted < most { wanted } else { most }
+}
+
 /// The marks of a zone. [`Mark`] has no high mark: nothing else tests it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
