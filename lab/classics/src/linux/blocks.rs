@@ -513,6 +513,7 @@ impl<'m> Blocks<'m> {
 
 impl Grouping for Blocks<'_> {
     const MOVES_TO: End = End::Tail;
+    const ADDS_TO: Option<End> = Some(End::Tail);
     const FREES_BY_BLOCK: bool = true;
     const CACHES_BLOCKS: bool = true;
 

@@ -232,18 +232,29 @@ impl<'m, G: Grouping> Buddy<'m, G> {
     /// A block cut by the edge of an isolated range is freed half by half; the result returned is
     /// that of the half that `frame` is in.
     fn merge(&self, frame: Frame, order: Order, recorded: MigrateType) -> Merged {
+        self.merge_to(frame, order, recorded, None)
+    }
+
+    /// As [`Buddy::merge`], to this end of the list; `None` for that which the grouping chooses.
+    fn merge_to(
+        &self,
+        frame: Frame,
+        order: Order,
+        recorded: MigrateType,
+        end: Option<End>,
+    ) -> Merged {
         if let Some(half) = order.down()
             && self.isolation.cuts(FrameRange::of_block(frame, order))
         {
-            self.merge(frame.plus(half.frames()), half, recorded);
-            return self.merge(frame, half, recorded);
+            self.merge_to(frame.plus(half.frames()), half, recorded, end);
+            return self.merge_to(frame, half, recorded, end);
         }
         if let Some(half) = order.down()
             && self.grouping.page_block_order() < Some(order)
             && G::FREES_BY_BLOCK
         {
-            let low = self.merge(frame, half, recorded);
-            let high = self.merge(frame.plus(half.frames()), half, recorded);
+            let low = self.merge_to(frame, half, recorded, end);
+            let high = self.merge_to(frame.plus(half.frames()), half, recorded, end);
             let joined = high.frame <= frame;
             return if joined { high } else { low };
         }
@@ -273,7 +284,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
             first = first.min(buddy);
             size = next;
         }
-        let end = self.grouping.end_for(self, first, size);
+        let end = end.unwrap_or_else(|| self.grouping.end_for(self, first, size));
         self.insert_at(first, size, kind, end);
         Merged {
             frame: first,
