@@ -494,9 +494,38 @@ impl<'m> Blocks<'m> {
 
     fn give_back(&self, buddy: &Buddy<'_, Self>, frame: Frame, wanted: MigrateType) -> bool {
         let block = self.types.block_around(buddy, frame);
+        buddy.move_free(block, wanted);
         self.types.set_kind(block, wanted);
-        buddy.merge_again(block);
+        if buddy.table().state(frame).order >= self.order() {
+            // Whole page blocks may merge now.
+            buddy.merge_again(block);
+        }
+        self.types.count_unreserved();
         true
+    }
+
+    /// Sets all page blocks of a block in use aside, unless so many frames are; see
+    /// [`Grouping::reserve_high_atomic`]. A page block of which the zone has only a part is not.
+    pub(crate) fn set_aside(
+        &self,
+        buddy: &Buddy<'_, Self>,
+        frame: Frame,
+        order: Order,
+        most_frames: usize,
+    ) {
+        let room = self.types.set_aside() * self.order().frames() < most_frames;
+        if !room || !self.types.is_enabled() || self.types.kind(frame) == High {
+            return;
+        }
+        if order >= self.order() {
+            self.types.set_kind(FrameRange::of_block(frame, order), High);
+            return;
+        }
+        let block = self.types.block_around(buddy, frame);
+        if block.len() == self.order().frames() {
+            self.types.set_kind(block, High);
+            buddy.move_free(block, High);
+        }
     }
 
     /// Notes that a free block is isolated as a target of compaction: if it covers at least half of
@@ -628,12 +657,11 @@ impl Grouping for Blocks<'_> {
     }
 
     fn reserve_high_atomic(&self, buddy: &Buddy<'_, Self>, frame: Frame, most_frames: usize) {
-        let room = (self.types.set_aside() + 1) * self.order().frames() <= most_frames;
-        if room && self.types.is_enabled() && self.types.kind(frame) != High {
-            let block = self.types.block_around(buddy, frame);
-            self.types.set_kind(block, High);
-            buddy.move_free(block, High);
-        }
+        self.set_aside(buddy, frame, Order::ZERO, most_frames);
+    }
+
+    fn unreserved(&self) -> usize {
+        self.types.unreserved()
     }
 
     fn unreserve_high_atomic(&self, buddy: &Buddy<'_, Self>, request: &Request) -> bool {

@@ -157,7 +157,7 @@ where
         }
         let frame = zone.take(self.request, rights)?;
         if rights.any(Rights::HIGH_ATOMIC) {
-            zone.set_aside(frame);
+            zone.set_aside(frame, self.request.order);
         }
         if self.manner.wakes && zone.take_wake() {
             let single = Order::ZERO;
