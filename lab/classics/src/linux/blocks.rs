@@ -143,10 +143,12 @@ impl Condition {
         self.boost.load(Ordering::Relaxed)
     }
 
-    /// Notes the high mark without boost.
+    /// Notes the high mark without boost. If it has changed, the marks were computed anew, which
+    /// ends the boost.
     pub(crate) fn see_high_mark(&self, high: usize) {
         if self.high.load(Ordering::Relaxed) != high {
             self.high.store(high, Ordering::Relaxed);
+            self.boost.store(0, Ordering::Relaxed);
         }
     }
 

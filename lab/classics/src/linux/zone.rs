@@ -198,7 +198,10 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> AnyZone for Zone<'_, V,
     }
 
     fn alloc_batch(&self, request: &Request, out: &mut [Frame]) -> usize {
-        self.inner.alloc_batch(request, out)
+        match marks::admits_many(&self.inner.backing, request, out.len()) {
+            true => self.inner.alloc_bulk(request, out).unwrap_or(0),
+            false => 0,
+        }
     }
 
     fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
