@@ -8,6 +8,7 @@ mod bulk_policies;
 mod grouping;
 mod in_transit;
 mod limits;
+mod linux;
 mod magazines;
 #[path = "../../../allocator/pages/tests/support/meanwhile.rs"]
 mod meanwhile;
