@@ -8,6 +8,7 @@ mod bulk_policies;
 mod grouping;
 mod in_transit;
 mod limits;
+mod linux;
 mod linux_compact;
 mod magazines;
 #[path = "../../../allocator/pages/tests/support/meanwhile.rs"]

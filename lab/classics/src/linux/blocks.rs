@@ -148,10 +148,12 @@ impl Condition {
         self.boost_at_wake.load(Ordering::Relaxed)
     }
 
-    /// Notes the high mark without boost.
+    /// Notes the high mark without boost. If it has changed, the marks were computed anew, which
+    /// ends the boost.
     pub(crate) fn see_high_mark(&self, high: usize) {
         if self.high.load(Ordering::Relaxed) != high {
             self.high.store(high, Ordering::Relaxed);
+            self.boost.store(0, Ordering::Relaxed);
         }
     }
 
@@ -499,9 +501,39 @@ impl<'m> Blocks<'m> {
 
     fn give_back(&self, buddy: &Buddy<'_, Self>, frame: Frame, wanted: MigrateType) -> bool {
         let block = self.types.block_around(buddy, frame);
+        buddy.move_free(block, wanted);
         self.types.set_kind(block, wanted);
-        buddy.merge_again(block);
+        if buddy.table().state(frame).order >= self.order() {
+            // Whole page blocks may merge now.
+            buddy.merge_again(block);
+        }
+        self.types.count_unreserved();
         true
+    }
+
+    /// Sets all page blocks of a block in use aside, unless so many frames are; see
+    /// [`Grouping::reserve_high_atomic`]. A page block of which the zone has only a part is not.
+    pub(crate) fn set_aside(
+        &self,
+        buddy: &Buddy<'_, Self>,
+        frame: Frame,
+        order: Order,
+        most_frames: usize,
+    ) {
+        let room = self.types.set_aside() * self.order().frames() < most_frames;
+        if !room || !self.types.is_enabled() || self.types.kind(frame) == High {
+            return;
+        }
+        if order >= self.order() {
+            self.types
+                .set_kind(FrameRange::of_block(frame, order), High);
+            return;
+        }
+        let block = self.types.block_around(buddy, frame);
+        if block.len() == self.order().frames() {
+            self.types.set_kind(block, High);
+            buddy.move_free(block, High);
+        }
     }
 
     /// Notes that a free block, which is on no list any more, is isolated as a target of
@@ -536,6 +568,7 @@ impl<'m> Blocks<'m> {
 
 impl Grouping for Blocks<'_> {
     const MOVES_TO: End = End::Tail;
+    const ADDS_TO: Option<End> = Some(End::Tail);
     const FREES_BY_BLOCK: bool = true;
     const CACHES_BLOCKS: bool = true;
 
@@ -650,12 +683,11 @@ impl Grouping for Blocks<'_> {
     }
 
     fn reserve_high_atomic(&self, buddy: &Buddy<'_, Self>, frame: Frame, most_frames: usize) {
-        let room = (self.types.set_aside() + 1) * self.order().frames() <= most_frames;
-        if room && self.types.is_enabled() && self.types.kind(frame) != High {
-            let block = self.types.block_around(buddy, frame);
-            self.types.set_kind(block, High);
-            buddy.move_free(block, High);
-        }
+        self.set_aside(buddy, frame, Order::ZERO, most_frames);
+    }
+
+    fn unreserved(&self) -> usize {
+        self.types.unreserved()
     }
 
     fn unreserve_high_atomic(&self, buddy: &Buddy<'_, Self>, request: &Request) -> bool {

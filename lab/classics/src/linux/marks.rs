@@ -9,6 +9,17 @@ use super::blocks::Blocks;
 use super::rights::Rights;
 use crate::bulk::Backing;
 
+/// Returns the frames that a machine with huge pages keeps free, if that is more than its usual
+/// reserve: eleven page blocks for each of its populated zones up to the normal one, and at most a
+/// twentieth of the frames that these zones manage.
+#[must_use]
+pub const fn min_free_for_huge_pages(zones: usize, page_block: Order, lowmem: usize) -> usize {
+    // Two for what free memory keeps together, nine for each pair of types that could mix.
+    let wanted = zones * page_block.frames() * (2 + 9);
+    let most = lowmem / 20;
+    if wanted < most { wanted } else { most }
+}
+
 /// The marks of a zone. [`Mark`] has no high mark: nothing else tests it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
@@ -45,14 +56,7 @@ pub(crate) fn is_above<L: RawLock, P: Platform>(
     let condition = store.grouping().condition();
     let marks = backing.watermarks().marks();
     condition.see_high_mark(marks.high);
-    let set_aside = match rights.counts_set_aside() {
-        true => 0,
-        false => store.set_aside_frames(),
-    };
-    let usable = store
-        .free_frames()
-        .saturating_sub(order.frames() - 1)
-        .saturating_sub(set_aside);
+    let usable = usable(backing, order, rights);
     let reserve = backing.watermarks().reserve_against(highest);
     let exceeds = |mark: usize| usable > rights.lowered(mark).saturating_add(reserve);
     let boost = condition.boost();
@@ -78,6 +82,38 @@ pub(crate) fn is_above<L: RawLock, P: Platform>(
             .iter()
             .any(|&list| store.grouping().has_block(list, order))
         || high && store.grouping().has_block(MigrateType::HighAtomic, order)
+}
+
+/// Returns how many frames a request may count on that takes a block of `order`.
+fn usable<L: RawLock, P: Platform>(
+    backing: &Backing<'_, Blocks<'_>, L, P>,
+    order: Order,
+    rights: Rights,
+) -> usize {
+    let store = backing.unlocked();
+    let set_aside = match rights.counts_set_aside() {
+        true => 0,
+        false => store.set_aside_frames(),
+    };
+    store
+        .free_frames()
+        .saturating_sub(order.frames() - 1)
+        .saturating_sub(set_aside)
+}
+
+/// Returns true if so many single frames could be taken at once for `request`: if more stay free
+/// than the low mark.
+pub(crate) fn admits_many<L: RawLock, P: Platform>(
+    backing: &Backing<'_, Blocks<'_>, L, P>,
+    request: &Request,
+    frames: usize,
+) -> bool {
+    let watermarks = backing.watermarks();
+    let marks = watermarks.marks();
+    let condition = backing.unlocked().grouping().condition();
+    condition.see_high_mark(marks.high);
+    let kept = marks.low + condition.boost() + watermarks.reserve_against(request.highest);
+    usable(backing, Order::ZERO, Rights::NONE) > kept.saturating_add(frames)
 }
 
 /// Returns true if a movable single frame could be taken and the zone would stay above its high

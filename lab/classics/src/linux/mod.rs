@@ -25,6 +25,7 @@ mod zone;
 
 pub use blocks::{Blocks, Choice, Mode, Search, Way};
 pub use compact::Priority;
+pub use marks::min_free_for_huge_pages;
 pub use pageset::{Burst, Course, Pageset, Pagesets, Sizes};
 pub use rights::Rights;
 pub use zone::{Settings, V6_12, V6_18, Version, Zone};

@@ -265,15 +265,14 @@ impl Pageset {
 
     /// Lets time pass, about a second. Returns how many frames are to leave.
     fn decay(&self, sizes: &Sizes) -> usize {
-        let high = self.high();
-        if high <= sizes.high_least {
-            return 0;
+        let mut high = self.high();
+        if high > sizes.high_least {
+            high = (high - high / 8)
+                .max(self.len().saturating_sub(sizes.largest()))
+                .max(sizes.high_least);
+            self.high.set(high as u32);
         }
-        let high = (high - high / 8)
-            .max(self.len().saturating_sub(sizes.largest()))
-            .max(sizes.high_least);
-        self.high.set(high as u32);
-        self.len().saturating_sub(high)
+        self.len().saturating_sub(high.max(sizes.high_least))
     }
 
     fn check(&self, table: &FrameTable<'_>) -> Result<usize, Violation> {
@@ -327,6 +326,12 @@ impl Course {
     /// Sets how many frames it may hold.
     pub fn set_high(&self, frames: usize) {
         self.own.high.set(frames as u32);
+    }
+
+    /// Returns how many frames it may hold.
+    #[must_use]
+    pub fn high(&self) -> usize {
+        self.own.high()
     }
 
     /// Notes a request.
@@ -391,16 +396,16 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
 
     /// Returns the list of a type and an order.
     fn list_of(&self, order: Order, kind: MigrateType) -> usize {
-        if order > SMALL_MOST {
-            return LISTS - 1 - usize::from(kind != MigrateType::Movable);
-        }
         let kind = match kind {
             MigrateType::Unmovable => 0,
             MigrateType::Reclaimable => 2,
             // Pages of blocks set aside for atomic requests lie among the movable ones.
             MigrateType::Movable | MigrateType::HighAtomic | MigrateType::Isolate => 1,
         };
-        TYPES * order.index() + kind
+        match order > SMALL_MOST {
+            true => LISTS - 1 - usize::from(kind != 1),
+            false => TYPES * order.index() + kind,
+        }
     }
 
     fn now<L: RawLock, P: Platform>(&self, backing: &Backing<'_, Blocks<'_>, L, P>) -> Now {
@@ -526,10 +531,10 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
         frame: Frame,
         order: Order,
     ) -> Returned {
-        own.doublings.set(own.doublings.get() >> 1);
         let Some(list) = self.keep(backing.unlocked(), own, frame, order) else {
             return Returned::ToStore;
         };
+        own.doublings.set(own.doublings.get() >> 1);
         let now = self.now(backing);
         let leaving = own.next_drain(order, &now, self.burst.begins(&now.sizes));
         if leaving > 0 {

@@ -152,7 +152,7 @@ where
         }
         let frame = zone.take(self.request, rights)?;
         if rights.any(Rights::HIGH_ATOMIC) {
-            zone.set_aside(frame);
+            zone.set_aside(frame, self.request.order);
         }
         if self.manner.wakes && zone.take_wake() {
             let single = Order::ZERO;
@@ -214,12 +214,7 @@ where
     /// Ends a request that may not wait: the zones once more, as the retry of those that may.
     fn without_waiting(&self, rights: Rights) -> Option<Frame> {
         self.wake();
-        let found = self.try_zones(Level::Min, rights);
-        found.or_else(|| {
-            let apart = rights.any(Rights::KEEPS_APART);
-            let rest = rights.without(Rights::KEEPS_APART);
-            apart.then(|| self.try_zones(Level::Min, rest)).flatten()
-        })
+        self.try_zones(Level::Min, rights)
     }
 
     fn wake(&self) {
@@ -231,7 +226,6 @@ where
     /// Reclaims and compacts while that helps.
     fn under_pressure(&self, mut priority: Priority, rights: Rights) -> Option<Frame> {
         let costly = self.is_costly();
-        let compactions_most = if costly { 4 } else { 16 };
         let mut rights = rights;
         let (mut idle, mut compactions) = (0, 0);
         for _ in 0..ROUNDS_MOST {
@@ -250,44 +244,58 @@ where
             }
             let retry = self.manner.retry;
             if retry == Retry::Never || costly && retry == Retry::Usual {
-                break;
+                return None;
             }
             idle = match freed > 0 && !costly {
                 true => 0,
                 false => idle + 1,
             };
-            // Reclaim helps as long as it frees something.
-            let reclaim_again = freed > 0 && idle <= IDLE_MOST;
-            let compact_again = self.request.order > Order::ZERO
-                && match compacted {
-                    Compaction::Skipped => false,
-                    // Another request was faster.
-                    Compaction::InVain if compactions < compactions_most => {
-                        compactions += 1;
-                        true
-                    }
-                    _ => {
-                        let raised = self.raised(priority);
-                        priority = raised.unwrap_or(priority);
-                        compactions = 0;
-                        raised.is_some()
-                    }
-                };
-            if reclaim_again || compact_again {
-                continue;
-            }
-            if rights.any(Rights::KEEPS_APART) {
-                rights = rights.without(Rights::KEEPS_APART);
-                continue;
-            }
-            // Nothing helps: what is set aside, in one zone after the other.
+            // Each is asked for only if those before do not help. Reclaim helps as long as it frees
+            // something; then what is set aside, in one zone after the other.
             let mobility = self.request.mobility;
-            if !self.zones().any(|zone| zone.unreserve(mobility, true)) {
+            if freed > 0 && idle <= IDLE_MOST
+                || self.zones().any(|zone| zone.unreserve(mobility, true))
+                || self.compact_again(compacted, &mut priority, &mut compactions)
+            {
+                continue;
+            }
+            if !rights.any(Rights::KEEPS_APART) {
                 break;
             }
+            rights = rights.without(Rights::KEEPS_APART);
         }
         // As before a task is killed for its memory: perhaps another has just freed much.
-        self.try_zones(Level::High, rights.without(Rights::KEEPS_APART))
+        let found = self.try_zones(Level::High, Rights::NONE);
+        found.or_else(|| {
+            let always = self.manner.retry == Retry::Always;
+            let rights = rights.and(Rights::MIN_RESERVE);
+            always.then(|| self.try_zones(Level::Min, rights)).flatten()
+        })
+    }
+
+    /// Returns true if compaction should be tried again, perhaps more thoroughly.
+    fn compact_again(
+        &self,
+        compacted: Compaction,
+        priority: &mut Priority,
+        compactions: &mut usize,
+    ) -> bool {
+        let tries_most = if self.is_costly() { 4 } else { 16 };
+        match compacted {
+            _ if self.request.order == Order::ZERO => false,
+            Compaction::Skipped => false,
+            // Another request was faster.
+            Compaction::InVain if *compactions < tries_most => {
+                *compactions += 1;
+                true
+            }
+            _ => {
+                let raised = self.raised(*priority);
+                *priority = raised.unwrap_or(*priority);
+                *compactions = 0;
+                raised.is_some()
+            }
+        }
     }
 
     /// Reclaims. Returns a block, or the number of frames that were freed.

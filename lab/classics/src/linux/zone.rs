@@ -113,10 +113,11 @@ impl<'m, V: Version, A: SlotAccess, L: RawLock, P: Platform> Zone<'m, V, A, L, P
         self.blocks().condition().take_wake()
     }
 
-    /// Sets the page block of a block that was got by right of [`Rights::HIGH_ATOMIC`] aside.
-    pub(super) fn set_aside(&self, frame: Frame) {
+    /// Sets the page blocks of a block that was got by right of [`Rights::HIGH_ATOMIC`] aside.
+    pub(super) fn set_aside(&self, frame: Frame, order: Order) {
         let most = self.inner.high_atomic_cap();
-        self.inner.lock().reserve_high_atomic(frame, most);
+        let guard = self.inner.lock();
+        guard.grouping().set_aside(&guard, frame, order, most);
     }
 
     /// Gives back one page block that is set aside. Returns false if none was.
@@ -218,7 +219,7 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> AnyZone for Zone<'_, V,
         let admitted = self.admits(request, Level::from(mark), rights);
         let frame = admitted.then(|| self.take(request, rights)).flatten()?;
         if rights.any(Rights::HIGH_ATOMIC) {
-            self.set_aside(frame);
+            self.set_aside(frame, request.order);
         }
         Some(frame)
     }
@@ -236,7 +237,10 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> AnyZone for Zone<'_, V,
     }
 
     fn alloc_batch(&self, request: &Request, out: &mut [Frame]) -> usize {
-        self.inner.alloc_batch(request, out)
+        match marks::admits_many(&self.inner.backing, request, out.len()) {
+            true => self.inner.alloc_bulk(request, out).unwrap_or(0),
+            false => 0,
+        }
     }
 
     fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {

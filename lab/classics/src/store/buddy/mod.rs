@@ -261,30 +261,42 @@ impl<'m, G: Grouping> Buddy<'m, G> {
     /// that of the half that `frame` is in.
     #[inline]
     fn merge(&self, frame: Frame, order: Order, recorded: MigrateType) -> Merged {
-        self.merge_or_keep(frame, order, recorded, &|_| None)
+        self.merge_to(frame, order, recorded, None)
     }
 
-    /// As [`Buddy::merge`], but before each look at a buddy it asks `keep` about the block so far.
+    /// As [`Buddy::merge`], to this end of the list; `None` for that which the grouping chooses.
+    fn merge_to(
+        &self,
+        frame: Frame,
+        order: Order,
+        recorded: MigrateType,
+        end: Option<End>,
+    ) -> Merged {
+        self.merge_or_keep(frame, order, recorded, end, &|_| None)
+    }
+
+    /// As [`Buddy::merge_to`], but before each look at a buddy it asks `keep` about the block so far.
     /// If that returns a type, the block goes on no list: it is in use, as if taken for that type.
     fn merge_or_keep<K: Fn(Merged) -> Option<MigrateType>>(
         &self,
         frame: Frame,
         order: Order,
         recorded: MigrateType,
+        end: Option<End>,
         keep: &K,
     ) -> Merged {
         if let Some(half) = order.down()
             && self.isolation.cuts(FrameRange::of_block(frame, order))
         {
-            self.merge_or_keep(frame.plus(half.frames()), half, recorded, keep);
-            return self.merge_or_keep(frame, half, recorded, keep);
+            self.merge_or_keep(frame.plus(half.frames()), half, recorded, end, keep);
+            return self.merge_or_keep(frame, half, recorded, end, keep);
         }
         if let Some(half) = order.down()
             && self.grouping.page_block_order() < Some(order)
             && G::FREES_BY_BLOCK
         {
-            let low = self.merge_or_keep(frame, half, recorded, keep);
-            let high = self.merge_or_keep(frame.plus(half.frames()), half, recorded, keep);
+            let low = self.merge_or_keep(frame, half, recorded, end, keep);
+            let high = self.merge_or_keep(frame.plus(half.frames()), half, recorded, end, keep);
             let joined = high.frame <= frame;
             return if joined { high } else { low };
         }
@@ -324,7 +336,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
             first = first.min(buddy);
             size = next;
         }
-        let end = self.grouping.end_for(self, first, size);
+        let end = end.unwrap_or_else(|| self.grouping.end_for(self, first, size));
         self.insert_at(first, size, kind, end);
         Merged {
             frame: first,
@@ -598,7 +610,7 @@ impl<G: Grouping> Buddy<'_, G> {
     ) -> Result<Merged, FreeError> {
         let kind = self.cut(frame, order)?;
         self.table.set_state(frame, State::INNER);
-        Ok(self.merge_or_keep(frame, order, kind, keep))
+        Ok(self.merge_or_keep(frame, order, kind, None, keep))
     }
 
     /// Makes any aligned part of a block in use a block in use of its own. Returns the type that it

@@ -106,7 +106,7 @@ impl<G: Grouping> Buddy<'_, G> {
     /// Makes the frames of `range`, whose records are `Inner`, free.
     fn release(&self, range: FrameRange) {
         for (frame, order) in range.blocks(self.max_order) {
-            self.merge(frame, order, MigrateType::Movable);
+            self.merge_to(frame, order, MigrateType::Movable, G::ADDS_TO);
         }
     }
 
@@ -235,8 +235,12 @@ impl<G: Grouping> Buddy<'_, G> {
                     MigrateType::Isolate => MigrateType::Movable,
                     kind => kind,
                 };
+                let end = match state.kind {
+                    MigrateType::Isolate => G::ADDS_TO,
+                    _ => None,
+                };
                 for (frame, order) in extent.range.blocks(self.max_order) {
-                    self.merge(frame, order, recorded);
+                    self.merge_to(frame, order, recorded, end);
                 }
             }
             _ => {}

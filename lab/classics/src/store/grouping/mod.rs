@@ -48,6 +48,10 @@ pub trait Grouping: Sync + Sized {
     /// The end of a list to which blocks are moved that change their type.
     const MOVES_TO: End = End::Head;
 
+    /// The end of a list to which memory goes that was added, or is no longer isolated; `None` if it
+    /// goes where other free blocks go.
+    const ADDS_TO: Option<End> = None;
+
     /// Whether a block larger than a page block is freed page block by page block, each to the list
     /// of its type.
     const FREES_BY_BLOCK: bool = false;

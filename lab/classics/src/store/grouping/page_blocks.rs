@@ -325,16 +325,12 @@ impl Grouping for PageBlocks<'_> {
         let kind = request.mobility.into();
         self.set_kind(block, kind);
         buddy.merge_again(block);
-        // Relaxed: written under the zone lock, which a refused request has held after its last
-        // look.
-        let unreserved = self.unreserved.load(Ordering::Relaxed);
-        self.unreserved
-            .store(unreserved.wrapping_add(1), Ordering::Relaxed);
+        self.count_unreserved();
         true
     }
 
     fn unreserved(&self) -> usize {
-        // Relaxed: as above.
+        // Relaxed: as in `count_unreserved`.
         self.unreserved.load(Ordering::Relaxed) as usize
     }
 
@@ -344,6 +340,15 @@ impl Grouping for PageBlocks<'_> {
 }
 
 impl PageBlocks<'_> {
+    /// Counts a page block that was given back.
+    pub(crate) fn count_unreserved(&self) {
+        // Relaxed: written under the zone lock, which a refused request has held after its last
+        // look.
+        let unreserved = self.unreserved.load(Ordering::Relaxed);
+        self.unreserved
+            .store(unreserved.wrapping_add(1), Ordering::Relaxed);
+    }
+
     /// Checks the count of page blocks set aside.
     pub(crate) fn check_set_aside(&self, span: FrameRange) -> Result<(), Violation> {
         let blocks = Self::blocks_in(span, self.order);
