@@ -77,8 +77,8 @@ impl Migrate for FreesElsewhere<'_> {
 }
 
 #[test]
-fn a_request_that_fails_early_does_not_look_again() {
-    for (manner, served) in [(ONCE, false), (MAY_FAIL, true)] {
+fn all_zones_are_tried_after_compaction_whichever_was_compacted() {
+    for manner in [ONCE, MAY_FAIL] {
         let zones = [(ZoneKind::Dma32, 0), (ZoneKind::Normal, 16 * BLOCK)].map(|(kind, start)| {
             let mut part = plan(0);
             part.zone.kind = kind;
@@ -100,7 +100,7 @@ fn a_request_that_fails_early_does_not_look_again() {
         let wanted = request(2, Mobility::Movable);
         let taken = Zone::alloc_from(&nodes, 0, &wanted, manner);
         assert!(hooks.has_freed.get());
-        assert_eq!(taken.is_ok(), served, "{manner:?}");
+        assert!(taken.is_ok(), "{manner:?}");
     }
 }
 

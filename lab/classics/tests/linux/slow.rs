@@ -174,6 +174,10 @@ fn calls_in_pieces(order: u8, mobility: Mobility, manner: Manner) -> Vec<Call> {
     for at in (0..16 * BLOCK).step_by(2) {
         release(&zones[0], at, 0);
     }
+    // Asynchronous compaction looks only at page blocks of the request's type.
+    for block in 0..8 {
+        zones[0].dedicate(frame(block * BLOCK), mobility);
+    }
     let hooks = Hooks::reporting(&zones[0], 0);
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::with_hooks(&node, &hooks, SlowPath::MODERN);
