@@ -520,7 +520,8 @@ impl<'m> Blocks<'m> {
             return;
         }
         if order >= self.order() {
-            self.types.set_kind(FrameRange::of_block(frame, order), High);
+            self.types
+                .set_kind(FrameRange::of_block(frame, order), High);
             return;
         }
         let block = self.types.block_around(buddy, frame);
