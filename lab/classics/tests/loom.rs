@@ -31,7 +31,7 @@ use brickyard::{
 use brickyard_classics::bulk::{Batch, BulkPolicy};
 use brickyard_classics::front::{Direct, ListSizes, MagazineSizes, Magazines, PerCpuLists};
 use brickyard_classics::store::grouping::NoGrouping;
-use brickyard_classics::{LabPlan, Planned, Zone};
+use brickyard_classics::{LabPlan, LabZone, Linux618, Planned, Zone};
 use loom::sync::atomic::AtomicBool;
 use loom::thread::{self, JoinHandle};
 
@@ -90,6 +90,8 @@ type Behind<F, L = TicketLock> = Zone<'static, NoGrouping, F, L, Modelled>;
 type Bare = Behind<Direct>;
 type Magazined = Behind<Magazines<'static, TicketLock>>;
 type Listed = Behind<PerCpuLists<'static, Shared>>;
+/// A batch of these is one frame, and a page set holds up to four.
+type Paged = Linux618<'static, Modelled, Shared>;
 
 /// A zone that the modelled threads can use.
 trait Built: Planned<'static, Platform = Modelled> + 'static {}
@@ -186,12 +188,17 @@ impl<Z: Built> World<Z> {
         self.give(frame);
     }
 
-    /// Puts all frames into the caches of the caller's CPU.
-    fn cache_all(&self) {
-        let taken: Vec<_> = self.owned.iter().map(|_| self.take()).collect();
+    /// Puts so many frames into the caches of the caller's CPU.
+    fn cache_some(&self, frames: usize) {
+        let taken: Vec<_> = (0..frames).map(|_| self.take()).collect();
         for frame in taken {
             self.give(frame);
         }
+    }
+
+    /// Puts all frames into the caches of the caller's CPU.
+    fn cache_all(&self) {
+        self.cache_some(self.owned.len());
         assert_eq!(self.zone.free_frames(), 0, "the caches are too small");
     }
 
@@ -331,6 +338,13 @@ fn one_owner_behind_cpu_lists() {
     explore::<Listed>("CPU lists", None, plan(4), two_users(1));
 }
 
+#[test]
+fn one_owner_behind_page_sets() {
+    explore::<Paged>("page sets", 3, plan(4), two_users(1));
+    // Both on one CPU, as a thread and an interrupt: who finds the page set entered goes past it.
+    explore::<Paged>("page set, entered twice", 3, plan(4), two_users(0));
+}
+
 /// Splits and merges blocks of two next to frames that the caches take and give back.
 fn blocks_beside_pages<Z: Built>(name: &str, bound: Option<usize>) {
     explore::<Z>(name, bound, plan(4), |world| {
@@ -347,6 +361,7 @@ fn blocks_beside_pages<Z: Built>(name: &str, bound: Option<usize>) {
 fn blocks_beside_pages_have_one_owner() {
     blocks_beside_pages::<Magazined>("magazine, blocks", Some(3));
     blocks_beside_pages::<Listed>("CPU lists, blocks", None);
+    blocks_beside_pages::<Paged>("page sets, blocks", Some(3));
 }
 
 /// An interrupt takes and frees without waiting for a magazine.
@@ -421,6 +436,38 @@ fn drains_lose_nothing() {
     two.magazines = 2;
     drained_meanwhile::<Magazined>("two magazines", Some(3), two);
     drained_meanwhile::<Listed>("CPU lists", Some(3), two_frames());
+    drained_meanwhile::<Paged>("page sets", Some(3), two_frames());
+}
+
+/// The owner refills its page set, pops and pushes while another CPU drains it.
+#[test]
+fn a_page_set_is_refilled_while_it_is_drained() {
+    explore::<Paged>("page set, refill against drain", 3, plan(4), |world| {
+        let drain = on_cpu(1, || world.zone.drain());
+        let (first, second) = (world.take(), world.take());
+        world.give(first);
+        drain.join().unwrap();
+        world.give(second);
+    });
+    explore::<Paged>(
+        "page set, a part freed against drain",
+        3,
+        plan(4),
+        |world| {
+            let pair = Request::new(Order::new(1), Mobility::Movable);
+            let first = world.try_take(&pair).unwrap();
+            let drain = on_cpu(1, || world.zone.drain());
+            world.give(first.plus(1));
+            world.give(first);
+            drain.join().unwrap();
+        },
+    );
+    explore::<Paged>("page set, time passes against drain", 3, plan(4), |world| {
+        world.cache_some(3);
+        let drain = on_cpu(1, || world.zone.drain());
+        world.zone.tick();
+        drain.join().unwrap();
+    });
 }
 
 // ---- order-0-succeeds ----
@@ -452,6 +499,26 @@ fn a_frame_free_anywhere_is_found_behind_cpu_lists() {
     });
 }
 
+#[test]
+fn a_frame_free_anywhere_is_found_behind_page_sets() {
+    explore::<Paged>("page sets, two frames", 3, two_frames(), two_users(1));
+    explore::<Paged>(
+        "page set, entered twice, two frames",
+        3,
+        two_frames(),
+        two_users(0),
+    );
+    explore::<Paged>("page sets, both in one", 3, two_frames(), |world| {
+        world.cache_all();
+        two_users(1)(world);
+    });
+    explore::<Paged>("page sets, both elsewhere", 2, two_frames(), |world| {
+        world.cache_all();
+        move_to(2);
+        two_users(1)(world);
+    });
+}
+
 /// As above, while a third thread drains.
 fn found_in_a_drain<Z: Built>(name: &str, bound: usize, plan: LabPlan) {
     explore::<Z>(name, bound, plan, |world| {
@@ -466,6 +533,7 @@ fn found_in_a_drain<Z: Built>(name: &str, bound: usize, plan: LabPlan) {
 fn a_frame_free_anywhere_is_found_in_a_drain() {
     found_in_a_drain::<Magazined>("magazine, two users and a drain", 1, two_frames());
     found_in_a_drain::<Listed>("CPU lists, two users and a drain", 1, two_frames());
+    found_in_a_drain::<Paged>("page sets, two users and a drain", 1, two_frames());
 }
 
 /// One frame is free at any time, but not always the same: a thread frees its frame to a cache that

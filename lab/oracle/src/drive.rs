@@ -13,7 +13,7 @@ use brickyard::stats::ZoneSnapshot;
 use brickyard::{
     Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request,
 };
-use brickyard_classics::LabZone;
+use brickyard_classics::{LabZone, Manner};
 
 use crate::model::{Model, ModelZone};
 use crate::tally::tally;
@@ -213,8 +213,17 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
             Operation::AllocContiguous(frames, align, boundary, mobility) => {
                 self.alloc_contiguous(frames, align, boundary, mobility);
             }
+            Operation::AllocFrom(request, manner) => {
+                self.alloc_from(&self.in_this_context(request), manner);
+            }
             Operation::Drain => {
                 self.nodes.drain();
+            }
+            Operation::Tick => self.nodes.zones().for_each(LabZone::tick),
+            Operation::Reclaiming(reclaiming) => {
+                for zone in self.nodes.zones() {
+                    zone.set_reclaiming(reclaiming);
+                }
             }
             Operation::Compact => self.without_interrupts(|this| {
                 for zone in this.nodes.zones() {
@@ -272,6 +281,18 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
                     "{request:?} was refused ({why}), but could have been served"
                 );
             }
+        }
+    }
+
+    /// The design may refuse what could be served: it may leave caches alone, and care for page blocks.
+    fn alloc_from(&mut self, request: &Request, manner: Manner) {
+        let manner = Manner {
+            reclaims: manner.reclaims && request.context == Context::MaySleep,
+            ..manner
+        };
+        match Z::alloc_from(&self.nodes, 0, request, manner) {
+            Ok(frame) => self.got(request, frame),
+            Err(_) => self.driven.refused += 1,
         }
     }
 

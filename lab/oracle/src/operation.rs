@@ -1,6 +1,7 @@
 //! Every call of an allocator, read from bytes.
 
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+use brickyard_classics::{Manner, Retry};
 
 /// Bytes that encode operations. After their end it reads zeros.
 #[derive(Debug, Clone)]
@@ -69,8 +70,14 @@ pub enum Operation {
     FreeRange(FrameRange),
     /// Requests adjacent frames: number, and alignment and boundary as powers of two.
     AllocContiguous(usize, u8, u8, Mobility),
+    /// A request by the design's own way through zones and the slow path.
+    AllocFrom(Request, Manner),
     /// Drains every cache.
     Drain,
+    /// A second passes on this CPU.
+    Tick,
+    /// Background reclaim begins, or ends.
+    Reclaiming(bool),
     /// Adds a range.
     Add(FrameRange),
     /// Removes a range.
@@ -119,7 +126,16 @@ impl Operation {
                 let mobility = Mobility::ALL[bytes.below(3)];
                 Self::AllocContiguous(frames, bytes.byte() % 8, bytes.byte() % 16, mobility)
             }
-            56 => Self::Drain,
+            56 => match bytes.byte() % 8 {
+                0 | 1 => Self::Drain,
+                2 => Self::Tick,
+                3 => Self::Reclaiming(true),
+                4 => Self::Reclaiming(false),
+                _ => {
+                    let request = Self::request(bytes, span, max);
+                    Self::AllocFrom(request, Self::manner(bytes, &request))
+                }
+            },
             57 | 58 => Self::Add(Self::range(bytes, span)),
             59 => Self::Remove(Self::range(bytes, span)),
             60 => Self::Reserve(Self::range(bytes, span)),
@@ -148,6 +164,23 @@ impl Operation {
             _ => {}
         }
         request
+    }
+
+    /// Reads a manner that the request's context allows.
+    fn manner(bytes: &mut Bytes<'_>, request: &Request) -> Manner {
+        let byte = bytes.byte();
+        let retries = [
+            Retry::Usual,
+            Retry::Never,
+            Retry::UntilUseless,
+            Retry::Always,
+        ];
+        Manner {
+            high: byte & 1 != 0,
+            wakes: byte & 2 != 0,
+            reclaims: byte & 4 != 0 && request.context == Context::MaySleep,
+            retry: retries[usize::from(byte >> 3) % 4],
+        }
     }
 
     /// Reads a frame of the span, or one just outside.

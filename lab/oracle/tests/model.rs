@@ -76,6 +76,16 @@ fn magazine_2013_agrees_with_the_model() {
 }
 
 #[test]
+fn linux_6_12_agrees_with_the_model() {
+    agrees_with_the_model(Configuration::Linux612);
+}
+
+#[test]
+fn linux_6_18_agrees_with_the_model() {
+    agrees_with_the_model(Configuration::Linux618);
+}
+
+#[test]
 fn brickyard_agrees_with_the_model() {
     agrees_with_the_model(Configuration::Brickyard);
 }
