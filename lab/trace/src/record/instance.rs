@@ -13,7 +13,7 @@ use std::process;
 use super::decode::{PAGE_EVENTS, TASK_EVENTS};
 use super::error::RecordError;
 use super::format::{Format, FormatError};
-use super::more::{Group, More};
+use super::more::{Fields, Group, More};
 use super::page::Layout;
 
 const PREFIX: &str = "brickyard-";
@@ -129,7 +129,7 @@ impl Instance {
     }
 
     /// Returns the formats of the events of these groups that the kernel has, each with its name as
-    /// `system/name`, and the names of those that it lacks.
+    /// `system/name`, and the names of those that it lacks, or has without a field that is needed.
     pub(super) fn more_formats(
         &self,
         groups: &[Group],
@@ -137,8 +137,10 @@ impl Instance {
         let (mut known, mut lacking) = (Vec::new(), Vec::new());
         for more in More::of(groups) {
             match self.format(more.event)? {
-                Some(format) => known.push((more.event, format)),
-                None => lacking.push(more.event),
+                Some(found) if Fields::of(&found.format).is_some() => {
+                    known.push((more.event, found));
+                }
+                _ => lacking.push(more.event),
             }
         }
         Ok((known, lacking))
