@@ -10,7 +10,8 @@ use std::thread;
 use std::time::Instant;
 
 use brickyard_trace::record::Tracefs;
-use brickyard_trace::{Trace, What, file};
+use brickyard_trace::summary::{Options, Summary};
+use brickyard_trace::{Event, Trace, What, file};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 /// The kernel's tracing files, if there are any.
@@ -48,7 +49,8 @@ fn cannot_record() -> bool {
     true
 }
 
-/// The host's own tracing settings.
+/// The host's own tracing settings, the mounts of its tracing files, and the priority of this
+/// session, which a recording raises for a moment.
 fn settings() -> Vec<(PathBuf, String)> {
     let files = [
         "tracing_on",
@@ -65,7 +67,12 @@ fn settings() -> Vec<(PathBuf, String)> {
         let text = fs::read_to_string(&path).unwrap_or_default();
         (path, text)
     };
-    files.into_iter().map(read).collect()
+    let mut settings: Vec<_> = files.into_iter().map(read).collect();
+    let (_, mounts) = read("/proc/self/mounts".into());
+    let mounts = mounts.lines().filter(|line| line.contains("tracefs"));
+    settings.push(("mounts".into(), mounts.collect()));
+    settings.push(read("/proc/self/autogroup".into()));
+    settings
 }
 
 /// The tracing instances of a process.
@@ -112,13 +119,18 @@ fn has_name(trace: &Trace, name: &str) -> bool {
 fn wrong_usage_exits_with_2() {
     let folder = Folder::new("wrong");
     let file = folder.file();
-    let wrong: [(&[&str], &str); 6] = [
+    let wrong: [(&[&str], &str); 8] = [
         (&[], "--output"),
         (&["-o", &file], "nothing to record"),
         (&["-o", &file, "--seconds", "0"], "above 0"),
         (&["-o", &file, "--seconds", "-1"], "seconds"),
         (&["-o", &file, "--buffer", "much", "true"], "--buffer"),
         (&["-o", &file, "--buffer", "1K", "true"], "at least 8K"),
+        (
+            &["-o", &file, "--events", "zones,all", "true"],
+            "`all`; there are zones, batched",
+        ),
+        (&["-o", &file, "--events", "", "true"], "there is no group"),
     ];
     for (arguments, why) in wrong {
         let run = brickyard(arguments);
@@ -179,6 +191,7 @@ fn recordings_are_whole_and_leave_nothing_behind() {
     }
     let before = settings();
     a_command_is_recorded();
+    the_groups_that_are_named_are_recorded();
     a_time_is_recorded();
     a_failed_command_is_a_good_recording();
     a_full_disk_ends_the_recording_and_not_the_command();
@@ -232,6 +245,17 @@ fn a_command_is_recorded() {
         .sum();
     assert!(frames >= (16 << 20) / 4096, "{frames}");
 
+    // The texts lie between the states, and the header says how those were read.
+    let (start, end) = (header.start_states, header.end_states);
+    assert!(start.began < start.ended && end.began < end.ended && end.ended <= header.duration);
+    let first = [header.start.time, header.start.times.zoneinfo];
+    let last = [header.end.times.vmstat, header.end.times.pagetypeinfo];
+    let times = [&[start.ended][..], &first, &last, &[end.began]].concat();
+    assert!(times.is_sorted(), "{times:?}");
+    assert!(said.contains("page states at the start: read in"), "{said}");
+    let taken = |event: &&Event| matches!(event.what, What::Taken { .. });
+    assert!(trace.events.iter().filter(taken).count() > 0);
+
     // The runs of states do not overlap, and all of the start are older than those of the end.
     for states in [&trace.start, &trace.end] {
         assert!(!states.is_empty());
@@ -246,6 +270,31 @@ fn a_command_is_recorded() {
         2,
         "the trace and the zeros: {:?}",
         folder.names()
+    );
+}
+
+fn the_groups_that_are_named_are_recorded() {
+    let folder = Folder::new("groups");
+    let file = folder.file();
+    let script = "for i in 1 2 3 4 5 6 7 8; do ls / > /dev/null; done";
+    let kinds = |groups: &str| {
+        let run = brickyard(&["-o", &file, "--events", groups, "sh", "-c", script]);
+        assert_eq!(run.status.code(), Some(0), "{run:?}");
+        assert!(!text(&run.stderr).contains("malformed"), "{run:?}");
+        let trace = file::read(Path::new(&file)).unwrap();
+        Summary::of(&trace, &Options::default()).kinds
+    };
+    let none = kinds("none");
+    assert!(none.allocs > 0 && none.frees > 0);
+    assert_eq!(none.taken + none.drained + none.repeats + none.steps, 0);
+    let all = kinds("reclaim,compaction,batched,zones");
+    assert!(all.taken > 0 && all.repeats > 0, "{all:?}");
+    // What repeats a free is not one: there are never more.
+    assert!(all.repeats <= all.frees, "{all:?}");
+    let zones = kinds("zones");
+    assert!(
+        zones.taken > 0 && zones.repeats + zones.steps == 0,
+        "{zones:?}"
     );
 }
 

@@ -8,7 +8,7 @@ use brickyard_host::{Host, HostError};
 fn main() -> Result<(), HostError> {
     let began = Instant::now();
     let now = || began.elapsed().as_nanos() as u64;
-    let runs = Host::here().page_states(now, |_, _| {})?;
+    let runs = Host::here().page_states(now, |_, _| {})?.runs;
     let seconds = began.elapsed().as_secs_f64();
     let mut by_use = BTreeMap::new();
     for run in &runs {

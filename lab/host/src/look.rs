@@ -129,7 +129,7 @@ impl Look {
     pub fn at(
         host: &Host,
         depth: Depth,
-        now: impl Fn() -> u64,
+        now: impl Fn() -> u64 + Sync,
         progress: impl FnMut(u64, u64),
     ) -> Result<Self, HostError> {
         let mut withheld = Vec::new();
@@ -140,7 +140,8 @@ impl Look {
         }
         if depth != Depth::Lists {
             let states = host.page_states(now, progress);
-            runs = ok_or_withheld(states, &mut withheld).unwrap_or_default();
+            let states = ok_or_withheld(states, &mut withheld);
+            runs = states.unwrap_or_default().runs;
         }
         // Read last, so that the counts agree best with the frames read last: most memory is at the
         // end.

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::fs;
 use std::path::PathBuf;
 
@@ -275,20 +275,28 @@ fn host_with(name: &str, bytes: &[u8]) -> Host {
 
 #[test]
 fn a_file_is_read_in_chunks_each_with_its_time() {
-    let frames = (1 << 16) + 3;
+    let frames = (1 << 13) * 130 + 3;
     let mut bytes: Vec<u8> = (0..frames).flat_map(|_| BUDDY.to_ne_bytes()).collect();
     // Less than a word is not a frame.
     bytes.extend([1, 2, 3]);
     let host = host_with("chunks", &bytes);
-    let clock = Cell::new(0);
-    let now = || clock.replace(clock.get() + 10);
+    let clock = AtomicU64::new(1);
+    let now = || clock.fetch_add(1, Ordering::Relaxed);
     let mut calls = Vec::new();
-    let runs = host
+    let states = host
         .page_states(now, |done, all| calls.push((done, all)))
         .unwrap();
-    let times: Vec<_> = runs.iter().map(|run| (run.time, run.frames)).collect();
-    assert_eq!(times, [(0, 1 << 16), (10, 3)]);
-    assert_eq!(calls, [(1 << 16, 1 << 16), (frames, frames)]);
+    assert_eq!(states.runs.len(), 131, "no two reads have one time");
+    assert_eq!(states.reads.len(), 131);
+    for (place, (run, read)) in (0..).zip(states.runs.iter().zip(&states.reads)) {
+        let length = if place == 130 { 3 } else { 1 << 13 };
+        assert_eq!((run.frame, run.frames), (place << 13, length));
+        assert_eq!((read.frame, read.began), (run.frame, run.time));
+        assert!(read.began < read.ended);
+    }
+    assert_eq!(calls.first(), Some(&(1 << 19, 1 << 19)));
+    assert_eq!(calls.last(), Some(&(frames, frames)));
+    assert_eq!(calls.len(), 3);
 }
 
 #[test]
@@ -304,7 +312,7 @@ fn an_empty_file_is_an_error() {
 fn free_frames_of_this_host_are_those_of_buddyinfo() {
     let host = Host::here();
     let runs = match host.page_states(|| 0, |_, _| {}) {
-        Ok(runs) => runs,
+        Ok(states) => states.runs,
         Err(error) => {
             println!("skipped: {error}");
             return;

@@ -82,8 +82,9 @@ pub enum What {
     Step {
         /// Which.
         step: Step,
-        /// Its number, see [`Step`].
-        count: u64,
+        /// Its numbers, see [`Step::numbers`]. One that is larger than 2^32 - 1 is that; one that
+        /// the step or the kernel does not have is 0.
+        numbers: [u32; 3],
     },
 }
 
@@ -104,13 +105,13 @@ named! {
     pub enum Step {
         /// A task begins to compact a zone. The frame is where its search for pages begins.
         CompactionBegins => "compaction-begins",
-        /// It ends. The count is the kernel's number of the result.
+        /// It ends. The frame is where its search for pages was.
         CompactionEnds => "compaction-ends",
-        /// Pages were looked for that can be moved: the count is how many were found.
+        /// Pages were looked for that can be moved.
         SourcesIsolated => "sources-isolated",
-        /// Free frames were looked for to move them to: the count is how many were found.
+        /// Free frames were looked for to move them to.
         TargetsIsolated => "targets-isolated",
-        /// The count is how many pages were moved.
+        /// Pages were moved.
         Migrated => "migrated",
         /// kcompactd begins. The order is the one asked for.
         KcompactdWakes => "kcompactd-wakes",
@@ -118,12 +119,71 @@ named! {
         KcompactdSleeps => "kcompactd-sleeps",
         /// A task begins to reclaim. The order is the one asked for.
         ReclaimBegins => "reclaim-begins",
-        /// It ends. The count is how many pages it has freed.
+        /// It ends.
         ReclaimEnds => "reclaim-ends",
-        /// kswapd begins, of the node that is the count. The order is the one asked for.
+        /// kswapd begins. The order is the one asked for.
         KswapdWakes => "kswapd-wakes",
-        /// kswapd ends, of the node that is the count.
+        /// kswapd ends.
         KswapdSleeps => "kswapd-sleeps",
+        /// Compaction asks whether it may end: whether there is a block of the order.
+        CompactionFinished => "compaction-finished",
+        /// Whether a zone is worth compacting for the order.
+        CompactionSuitable => "compaction-suitable",
+        /// A zone is not compacted, since that failed before.
+        CompactionDeferred => "compaction-deferred",
+        /// Compaction of a zone failed, and is put off.
+        CompactionDefers => "compaction-defers",
+        /// Compaction of a zone is no longer put off.
+        CompactionResumes => "compaction-resumes",
+        /// As [`Step::TargetsIsolated`], but from the free lists instead of by a scan. The order is
+        /// 0, and the range is where such frames would have been best.
+        TargetsPicked => "targets-picked",
+        /// A task asks for kcompactd. The order is the one asked for.
+        KcompactdCalled => "kcompactd-called",
+        /// A task asks for kswapd. The order is the one asked for.
+        KswapdCalled => "kswapd-called",
+    }
+}
+
+impl Step {
+    /// Returns what the three numbers of such an event are; empty names are those of numbers that
+    /// it does not have.
+    ///
+    /// | name | the number |
+    /// |---|---|
+    /// | `taken`, `scanned` | pages isolated, and looked at |
+    /// | `range` | frames from the event's frame to the end of the range scanned |
+    /// | `moved`, `failed` | pages moved, and not |
+    /// | `apart` | frames from the search for pages (the event's frame) to that for free ones |
+    /// | `span` | frames of the zone, with its holes |
+    /// | `waits` | 1 if compaction may wait for pages, otherwise 0 |
+    /// | `result` | the kernel's number of the result (`enum compact_result`) |
+    /// | `considered`, `shift` | attempts since compaction was put off; it is for 2^shift |
+    /// | `node`, `zone` | of memory: the number of the node, and of the zone in it |
+    /// | `place` | node * 2^16 + zone |
+    /// | `flags` | the request's flags |
+    /// | `freed` | pages |
+    #[must_use]
+    pub const fn numbers(self) -> [&'static str; 3] {
+        match self {
+            Self::CompactionBegins => ["waits", "apart", "span"],
+            Self::CompactionEnds => ["result", "apart", "span"],
+            Self::SourcesIsolated | Self::TargetsIsolated | Self::TargetsPicked => {
+                ["taken", "scanned", "range"]
+            }
+            Self::Migrated => ["moved", "failed", ""],
+            Self::CompactionFinished | Self::CompactionSuitable => ["result", "", "place"],
+            Self::CompactionDeferred | Self::CompactionDefers | Self::CompactionResumes => {
+                ["considered", "shift", "place"]
+            }
+            Self::KcompactdWakes | Self::KcompactdCalled | Self::KswapdWakes => {
+                ["node", "zone", ""]
+            }
+            Self::KswapdCalled => ["node", "zone", "flags"],
+            Self::KcompactdSleeps | Self::KswapdSleeps => ["node", "", ""],
+            Self::ReclaimBegins => ["flags", "", ""],
+            Self::ReclaimEnds => ["freed", "", ""],
+        }
     }
 }
 
@@ -144,4 +204,15 @@ pub struct Event {
     pub cpu: u16,
     /// The size: 2^order frames.
     pub order: Order,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_as_small_as_it_is_said_to_be() {
+        assert_eq!(size_of::<What>(), 16);
+        assert_eq!(size_of::<Event>(), 48);
+    }
 }

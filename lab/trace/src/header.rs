@@ -15,6 +15,36 @@ pub struct HostTexts {
     /// is just after the page states, at the end just before them: so every event between the two
     /// times is in the trace.
     pub time: u64,
+    /// When each of them was read, in the same unit; 0 where unknown.
+    pub times: TextTimes,
+}
+
+/// When the read of each text began, in nanoseconds since the trace began; 0 where unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TextTimes {
+    /// Of `/proc/zoneinfo`.
+    pub zoneinfo: u64,
+    /// Of `/proc/buddyinfo`.
+    pub buddyinfo: u64,
+    /// Of `/proc/pagetypeinfo`.
+    pub pagetypeinfo: u64,
+    /// Of `/proc/vmstat`.
+    pub vmstat: u64,
+}
+
+/// How the page states were read, at the start or the end; all 0 where unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// When the read began, in nanoseconds since the trace began.
+    pub began: u64,
+    /// When it ended.
+    pub ended: u64,
+    /// Events that are not in the trace: at the start those that the states include, at the end
+    /// those that they do not.
+    pub left_out: u64,
+    /// Events that are in the trace, and of which it is unknown whether the states include them:
+    /// they happened while the very frames were read.
+    pub unsure: u64,
 }
 
 /// Events that a CPU's buffer had no room for.
@@ -78,6 +108,10 @@ pub struct Header {
     pub start: HostTexts,
     /// The host at the end.
     pub end: HostTexts,
+    /// How the page states at the start were read.
+    pub start_states: Reading,
+    /// How those at the end were.
+    pub end_states: Reading,
     /// What was lost, by CPU. CPUs that lost nothing are left out.
     pub lost: Vec<Lost>,
 }

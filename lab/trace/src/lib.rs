@@ -31,6 +31,6 @@ pub mod table;
 pub mod trace;
 
 pub use event::{Event, NameId, NameIds, Step, What};
-pub use header::{Flag, Flags, Header, HostTexts, Lost};
-pub use state::{PageState, PageUse, StateRun};
+pub use header::{Flag, Flags, Header, HostTexts, Lost, Reading, TextTimes};
+pub use state::{MOST_READERS, PageState, PageUse, ReadTime, StateRun, States};
 pub use trace::Trace;

@@ -77,3 +77,44 @@ pub struct StateRun {
     /// Their state.
     pub state: PageState,
 }
+
+/// How many threads read page states, at most. So when a read begins, at most so many others have
+/// not ended.
+pub const MOST_READERS: usize = 8;
+
+/// When some frames were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadTime {
+    /// The first of them; they end where the next ones begin.
+    pub frame: u64,
+    /// When their read began, in nanoseconds since the trace began: the time of their runs.
+    pub began: u64,
+    /// When it ended.
+    pub ended: u64,
+}
+
+/// The states of all frames, read at one time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct States {
+    /// The frames, in rising order.
+    pub runs: Vec<StateRun>,
+    /// When they were read, in rising order of frames.
+    pub reads: Vec<ReadTime>,
+}
+
+impl From<Vec<StateRun>> for States {
+    /// Takes the reads from the times of the runs: each ends at once.
+    fn from(runs: Vec<StateRun>) -> Self {
+        let mut reads: Vec<ReadTime> = Vec::new();
+        for run in &runs {
+            if reads.last().is_none_or(|read| read.began != run.time) {
+                reads.push(ReadTime {
+                    frame: run.frame,
+                    began: run.time,
+                    ended: run.time,
+                });
+            }
+        }
+        Self { runs, reads }
+    }
+}

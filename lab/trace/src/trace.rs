@@ -1,4 +1,4 @@
-//! A whole trace in memory: 40 bytes an event.
+//! A whole trace in memory: 48 bytes an event.
 
 use crate::{Event, Header, NameId, StateRun};
 

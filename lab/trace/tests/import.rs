@@ -127,6 +127,32 @@ fn losses_fallbacks_and_repetitions_in_trace_pipe() {
     );
 }
 
+/// Text as the kernel prints it: ftrace, and perf with its name of the system.
+#[test]
+fn blocks_that_move_between_zones_and_lists_are_read() {
+    let text = "\
+            bash-20744   [001] d..2. 5.000001: mm_page_alloc_zone_locked: page=000000006b pfn=0x14b527 order=3 migratetype=1 percpu_refill=1
+            bash-20744   [001] d..2. 5.000002: mm_page_alloc_zone_locked: page=000000006b pfn=0x14b530 order=9 migratetype=2 percpu_refill=0
+     kswapd0    88 [000]     5.000003000:               kmem:mm_page_pcpu_drain: page=0x2bc9c1 pfn=0x2bc9c1 order=0 migratetype=0
+            bash-20744   [001] d..2. 5.000004: mm_page_pcpu_drain: page=000000006b pfn=0x14b527 order=99 migratetype=1
+            bash-20744   [001] d..2. 5.000005: mm_page_free_batched: page=000000006b pfn=0x14b527 order=0
+";
+    let imported = imported(text.as_bytes(), &Options::default()).unwrap();
+    let events = imported.trace.events.iter();
+    let events: Vec<_> = events
+        .map(|event| (event.cpu, event.frame, event.order.get(), event.what))
+        .collect();
+    let taken = |mobility, refill| What::Taken { mobility, refill };
+    let mobility = MigrateType::Unmovable;
+    let expected = [
+        (1, 0x14_b527, 3, taken(MigrateType::Movable, true)),
+        (1, 0x14_b530, 9, taken(MigrateType::Reclaimable, false)),
+        (0, 0x2b_c9c1, 0, What::Drained { mobility }),
+    ];
+    assert_eq!(events, expected);
+    assert_eq!((imported.bad_lines, imported.repeated), (1, 1));
+}
+
 #[test]
 fn text_of_perf() {
     let trace = sample("perf-script-header-ns.txt").trace;
@@ -323,7 +349,7 @@ fn the_caller_can_stop_it() {
 
 proptest! {
     #[test]
-    fn almost_valid_lines_never_panic(line in "[ a-z0-9<>./:()-]{0,30}(\\[[0-9x]{0,4}\\])?[ .0-9:]{0,12}(kmem:)?mm_page_(alloc|free|alloc_extfrag): ([a-z_]{0,6}=[0-9a-fx-]{0,20} ?){0,6}(pfn=[0-9a-fx]{1,4} order=[0-9]{1,2})?") {
+    fn almost_valid_lines_never_panic(line in "[ a-z0-9<>./:()-]{0,30}(\\[[0-9x]{0,4}\\])?[ .0-9:]{0,12}(kmem:)?mm_page_(alloc|free|alloc_extfrag|alloc_zone_locked|pcpu_drain|free_batched): ([a-z_]{0,6}=[0-9a-fx-]{0,20} ?){0,6}(pfn=[0-9a-fx]{1,4} order=[0-9]{1,2})?") {
         let _ = imported(line.as_bytes(), &Options::default());
     }
 

@@ -12,7 +12,7 @@ use brickyard_trace::record::page::{Layout, Missed, PageError};
 use brickyard_trace::record::row::{Body, Codec, Record};
 use brickyard_trace::record::spool::Spool;
 use brickyard_trace::record::{Group, Plan, RecordError, Recorder, Tracefs};
-use brickyard_trace::{Event, PageState, PageUse, StateRun, Step, What};
+use brickyard_trace::{Event, PageState, PageUse, StateRun, States, Step, What};
 use proptest::prelude::*;
 
 const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
@@ -504,6 +504,13 @@ fn any_what() -> impl Strategy<Value = What> {
         request().prop_map(|(mobility, flags)| What::Alloc { mobility, flags }),
         request().prop_map(|(mobility, flags)| What::Failure { mobility, flags }),
         Just(What::Free),
+        Just(What::Batched),
+        (any_type(), any::<bool>()).prop_map(|(mobility, refill)| What::Taken { mobility, refill }),
+        any_type().prop_map(|mobility| What::Drained { mobility }),
+        (0..Step::ALL.len(), any::<[u32; 3]>()).prop_map(|(step, numbers)| What::Step {
+            step: Step::ALL[step],
+            numbers,
+        }),
         fallback.prop_map(|(mobility, from_order, from, claimed)| What::Fallback {
             mobility,
             from_order,
@@ -672,7 +679,7 @@ fn a_live_recording_sees_every_page_of_a_known_load() {
     let mut events: Vec<Event> = Vec::new();
     let mut names = Vec::new();
     let merged = recorded
-        .merge::<RecordError>(&[], &[], |batch, known| {
+        .merge::<RecordError>(&States::default(), &States::default(), |batch, known| {
             events.extend_from_slice(batch);
             names = known.to_vec();
             Ok(())
@@ -722,19 +729,33 @@ fn a_live_recording_sees_every_page_of_a_known_load() {
         order: 0,
         state: PageState::of(PageUse::Untold),
     };
-    let count = |start: &[StateRun], end: &[StateRun]| {
+    let at_half = States::from(vec![run]);
+    let never = States::default();
+    let count = |start: &States, end: &States| {
         let merged = recorded.merge::<RecordError>(start, end, |_, _| Ok(()));
         merged.unwrap()
     };
-    let (late, early) = (count(&[run], &[]), count(&[], &[run]));
-    let before = events.iter().filter(|event| event.time < half).count() as u64;
-    assert_eq!((late.before_start, late.after_end), (before, 0));
-    assert_eq!(late.events + late.before_start, merged.events);
-    assert_eq!(early.events + early.after_end, merged.events);
+    let (late, early) = (count(&at_half, &never), count(&never, &at_half));
+    let of_frames = events.iter().filter(|event| event.what.has_frames());
+    let before = of_frames.clone().filter(|event| event.time < half).count() as u64;
+    assert_eq!((late.start.left_out, late.end.left_out), (before, 0));
+    assert_eq!(late.events + late.start.left_out, merged.events);
+    assert_eq!(early.events + early.end.left_out, merged.events);
+    let then = of_frames.clone().filter(|event| event.time == half).count() as u64;
+    assert_eq!((late.start.unsure, early.end.unsure), (then, then));
     assert!(
         early.events > before,
         "an event at the time of the read stays"
     );
+
+    // A read that takes from then to the end: what happens meanwhile stays, and is counted.
+    let mut slow = at_half;
+    slow.reads[0].ended = u64::MAX;
+    let (late, early) = (count(&slow, &never), count(&never, &slow));
+    let after = of_frames.filter(|event| event.time >= half).count() as u64;
+    assert_eq!((late.start.left_out, late.start.unsure), (before, after));
+    assert_eq!((early.end.left_out, early.end.unsure), (0, after));
+    assert_eq!((late.start.began, late.start.ended), (half, u64::MAX));
     drop(recorded);
     assert!(!spool.exists());
 
@@ -779,21 +800,6 @@ fn events_of_zones_and_steps_are_decoded() {
         ],
     );
     let batched = simple("mm_page_free_batched", 12, &[("unsigned long pfn", 8)]);
-    let begins = simple(
-        "mm_compaction_begin",
-        13,
-        &[("unsigned long migrate_pfn", 8)],
-    );
-    let ends = simple(
-        "mm_compaction_end",
-        14,
-        &[("unsigned long migrate_pfn", 8), ("int status", 4)],
-    );
-    let wakes = simple(
-        "mm_vmscan_kswapd_wake",
-        15,
-        &[("int nid", 4), ("int order", 4)],
-    );
     let unknown = simple("mm_vmscan_lru_isolate", 16, &[("int order", 4)]);
     // A kernel whose event lacks a field that is needed: such events are left out.
     let torn = simple(
@@ -801,9 +807,7 @@ fn events_of_zones_and_steps_are_decoded() {
         17,
         &[("unsigned long nr_failed", 8)],
     );
-    let more = [
-        &taken, &drained, &batched, &begins, &ends, &wakes, &unknown, &torn,
-    ];
+    let more = [&taken, &drained, &batched, &unknown, &torn];
     let more: Vec<Format> = more.into_iter().cloned().collect();
     let decoder = Decoder::new(&page_formats(8), &[], TypeNumbers::parse(""), 0).unwrap();
     let decoder = decoder.with_more(&more);
@@ -831,22 +835,208 @@ fn events_of_zones_and_steps_are_decoded() {
         Some((64, 3, What::Drained { mobility }))
     );
     assert_eq!(of(&batched, &values[..1]), Some((64, 0, What::Batched)));
-    let step = |step, count| What::Step { step, count };
-    assert_eq!(
-        of(&begins, &[("migrate_pfn", 512)]),
-        Some((512, 0, step(Step::CompactionBegins, 0)))
-    );
-    assert_eq!(
-        of(&ends, &[("migrate_pfn", 1024), ("status", 8)]),
-        Some((1024, 0, step(Step::CompactionEnds, 8)))
-    );
-    assert_eq!(
-        of(&wakes, &[("nid", 1), ("order", 4)]),
-        Some((0, 4, step(Step::KswapdWakes, 1)))
-    );
     assert_eq!(of(&unknown, &[("order", 4)]), None);
     assert_eq!(of(&torn, &[("nr_failed", 4)]), None);
     // A type that this kernel does not have, and an order that no kernel has.
     assert_eq!(of(&drained, &[("pfn", 64), ("migratetype", 9)]), None);
     assert_eq!(of(&drained, &[("pfn", 64), ("order", 99)]), None);
+}
+
+/// An event's name, its fields with a value each, and the frame, order, step and numbers that it
+/// becomes.
+type StepCase<'a> = (
+    &'a str,
+    &'a [(&'a str, usize, u64)],
+    (u64, u8, Step, [u32; 3]),
+);
+
+#[test]
+fn every_step_is_decoded() {
+    let range: &[_] = &[
+        ("unsigned long start_pfn", 8, 512),
+        ("unsigned long end_pfn", 8, 640),
+        ("unsigned long nr_scanned", 8, 99),
+        ("unsigned long nr_taken", 8, 32),
+    ];
+    let zone: &[_] = &[
+        ("unsigned long zone_start", 8, 4096),
+        ("unsigned long migrate_pfn", 8, 5000),
+        ("unsigned long free_pfn", 8, 9000),
+        ("unsigned long zone_end", 8, 1 << 40),
+        ("bool sync", 1, 1),
+        ("int status", 4, 8),
+    ];
+    let result: &[_] = &[
+        ("int nid", 4, 1),
+        ("enum zone_type idx", 4, 2),
+        ("int order", 4, 9),
+        ("int ret", 4, 3),
+    ];
+    let put_off: &[_] = &[
+        ("int nid", 4, 1),
+        ("enum zone_type idx", 4, 2),
+        ("int order", 4, 9),
+        ("unsigned int considered", 4, 5),
+        ("unsigned int defer_shift", 4, 6),
+        ("int order_failed", 4, 4),
+    ];
+    let woken: &[_] = &[
+        ("int nid", 4, 1),
+        ("int order", 4, 4),
+        ("enum zone_type highest_zoneidx", 4, 2),
+    ];
+    let woken_before_5_8: &[_] = &[
+        ("int nid", 4, 1),
+        ("int order", 4, u64::MAX),
+        ("enum zone_type classzone_idx", 4, 2),
+    ];
+    let kswapd: &[_] = &[
+        ("int nid", 4, 1),
+        ("int zid", 4, 2),
+        ("int order", 4, 4),
+        ("unsigned long gfp_flags", 8, 0xcc0),
+    ];
+    let place = 1 << 16 | 2;
+    let cases: [StepCase<'_>; 22] = [
+        (
+            "mm_compaction_begin",
+            zone,
+            (5000, 0, Step::CompactionBegins, [1, 4000, u32::MAX]),
+        ),
+        (
+            "mm_compaction_end",
+            zone,
+            (5000, 0, Step::CompactionEnds, [8, 4000, u32::MAX]),
+        ),
+        // Without what it does not need.
+        (
+            "mm_compaction_end",
+            &zone[1..],
+            (5000, 0, Step::CompactionEnds, [8, 4000, 0]),
+        ),
+        (
+            "mm_compaction_isolate_migratepages",
+            range,
+            (512, 0, Step::SourcesIsolated, [32, 99, 128]),
+        ),
+        (
+            "mm_compaction_isolate_freepages",
+            range,
+            (512, 0, Step::TargetsIsolated, [32, 99, 128]),
+        ),
+        (
+            "mm_compaction_fast_isolate_freepages",
+            range,
+            (512, 0, Step::TargetsPicked, [32, 99, 128]),
+        ),
+        (
+            "mm_compaction_migratepages",
+            &[
+                ("unsigned long nr_migrated", 8, 30),
+                ("unsigned long nr_failed", 8, 2),
+            ],
+            (0, 0, Step::Migrated, [30, 2, 0]),
+        ),
+        (
+            "mm_compaction_finished",
+            result,
+            (0, 9, Step::CompactionFinished, [3, 0, place]),
+        ),
+        (
+            "mm_compaction_suitable",
+            result,
+            (0, 9, Step::CompactionSuitable, [3, 0, place]),
+        ),
+        (
+            "mm_compaction_deferred",
+            put_off,
+            (0, 9, Step::CompactionDeferred, [5, 6, place]),
+        ),
+        (
+            "mm_compaction_defer_compaction",
+            put_off,
+            (0, 9, Step::CompactionDefers, [5, 6, place]),
+        ),
+        (
+            "mm_compaction_defer_reset",
+            put_off,
+            (0, 9, Step::CompactionResumes, [5, 6, place]),
+        ),
+        (
+            "mm_compaction_kcompactd_wake",
+            woken,
+            (0, 4, Step::KcompactdWakes, [1, 2, 0]),
+        ),
+        (
+            "mm_compaction_wakeup_kcompactd",
+            woken,
+            (0, 4, Step::KcompactdCalled, [1, 2, 0]),
+        ),
+        // For no order, as it compacts of its own accord.
+        (
+            "mm_compaction_kcompactd_wake",
+            woken_before_5_8,
+            (0, 18, Step::KcompactdWakes, [1, 2, 0]),
+        ),
+        (
+            "mm_compaction_kcompactd_sleep",
+            &woken[..1],
+            (0, 0, Step::KcompactdSleeps, [1, 0, 0]),
+        ),
+        (
+            "mm_vmscan_wakeup_kswapd",
+            kswapd,
+            (0, 4, Step::KswapdCalled, [1, 2, 0xcc0]),
+        ),
+        (
+            "mm_vmscan_kswapd_wake",
+            &kswapd[..3],
+            (0, 4, Step::KswapdWakes, [1, 2, 0]),
+        ),
+        (
+            "mm_vmscan_kswapd_wake",
+            &[kswapd[0], kswapd[2]],
+            (0, 4, Step::KswapdWakes, [1, 0, 0]),
+        ),
+        (
+            "mm_vmscan_kswapd_sleep",
+            &kswapd[..1],
+            (0, 0, Step::KswapdSleeps, [1, 0, 0]),
+        ),
+        (
+            "mm_vmscan_direct_reclaim_begin",
+            &kswapd[2..],
+            (0, 4, Step::ReclaimBegins, [0xcc0, 0, 0]),
+        ),
+        (
+            "mm_vmscan_direct_reclaim_end",
+            &[("unsigned long nr_reclaimed", 8, 40)],
+            (0, 0, Step::ReclaimEnds, [40, 0, 0]),
+        ),
+    ];
+    for (name, fields, (frame, order, step, numbers)) in cases {
+        let sizes: Vec<_> = fields
+            .iter()
+            .map(|&(field, size, _)| (field, size))
+            .collect();
+        let format = simple(name, 20, &sizes);
+        let values = fields.iter().map(|&(field, _, value)| {
+            let (_, name) = field.rsplit_once(' ').unwrap();
+            (name, value)
+        });
+        let values: Vec<_> = values.collect();
+        let decoder = Decoder::new(&page_formats(8), &[], TypeNumbers::parse(""), 0).unwrap();
+        let decoder = decoder.with_more(&[format.clone()]);
+        let decoded = decoder.decode(5, &event(&format, 7, &values));
+        let body = Body::Page {
+            frame,
+            order: Order::new(order),
+            what: What::Step { step, numbers },
+        };
+        assert_eq!(decoded.map(|record| record.body), Some(body), "{name}");
+    }
+    for step in Step::ALL {
+        let has_case = cases.iter().any(|(_, _, (_, _, of, _))| *of == step);
+        assert!(has_case, "{step:?}");
+    }
 }

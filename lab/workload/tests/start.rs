@@ -37,7 +37,14 @@ fn by(cpu: u16, event: Event) -> Event {
 }
 
 fn step(step: Step) -> Event {
-    event(0, 0, What::Step { step, count: 0 })
+    event(
+        0,
+        0,
+        What::Step {
+            step,
+            numbers: [0; 3],
+        },
+    )
 }
 
 /// A host whose first page block has frames of unknown use, and the rest is free.

@@ -4,28 +4,72 @@ use brickyard::{MigrateType, Order};
 use brickyard_host::buddyinfo::{self, BuddyZone};
 use brickyard_host::zoneinfo;
 use brickyard_report::counted;
-use brickyard_trace::Trace;
 use brickyard_trace::summary::{Kinds, Process, Summary};
+use brickyard_trace::{Reading, Trace};
 
 use super::tables::{Cell, Section, time};
 
 /// Returns all sections, in the order in which they are printed.
 pub(crate) fn all(trace: &Trace, summary: &Summary) -> Vec<Section> {
-    vec![
+    let all = vec![
         host(trace),
         zones(trace),
         events(trace, summary),
+        steps(summary),
         requests(trace, summary),
         processes(trace, summary),
         rates(summary),
         fallbacks(summary),
         mixers(summary),
         lost(trace),
+        page_states(trace),
         oddities(trace, summary),
         indices(trace),
         huge_pages(trace),
         usage(trace, summary),
-    ]
+    ];
+    // What only some recordings have.
+    let is_shown = |section: &Section| {
+        !section.rows.is_empty() || !matches!(section.key, "steps" | "page_states")
+    };
+    all.into_iter().filter(is_shown).collect()
+}
+
+fn steps(summary: &Summary) -> Section {
+    let title = "Steps of compaction and reclaim, with the sums of their numbers";
+    let mut section = Section::new("steps", title, &["step", "events", "sums"]);
+    for steps in &summary.steps {
+        let names = steps.step.numbers().into_iter().zip(steps.sums);
+        // The others are no amounts.
+        let sums = names.filter(|(name, _)| {
+            matches!(*name, "taken" | "scanned" | "moved" | "failed" | "freed")
+        });
+        let sums: Vec<String> = sums.map(|(name, sum)| format!("{name} {sum}")).collect();
+        section.rows.push(vec![
+            name(steps.step.name()),
+            Cell::Count(steps.events),
+            Cell::Words(sums.join(", ")),
+        ]);
+    }
+    section
+}
+
+fn page_states(trace: &Trace) -> Section {
+    let title = "Page states: how long they took to read, and the events of meanwhile";
+    let columns = ["states", "read_ns", "left_out", "unsure"];
+    let mut section = Section::new("page_states", title, &columns);
+    let header = &trace.header;
+    for (when, states) in [("start", header.start_states), ("end", header.end_states)] {
+        if states != Reading::default() {
+            section.rows.push(vec![
+                name(when),
+                Cell::Nanos(states.ended.saturating_sub(states.began)),
+                Cell::Count(states.left_out),
+                Cell::Count(states.unsure),
+            ]);
+        }
+    }
+    section
 }
 
 fn name(text: impl Into<String>) -> Cell {

@@ -76,7 +76,7 @@ fn write_events<W: Write + Send>(
     group.optional::<Int64Type>(events.iter().map(|event| match event.what {
         What::Alloc { flags, .. } | What::Failure { flags, .. } => Some(bits(flags)),
         What::Taken { refill, .. } => Some(i64::from(refill)),
-        What::Step { count, .. } => Some(bits(count)),
+        What::Step { numbers, .. } => Some(i64::from(numbers[0])),
         What::Free | What::Fallback { .. } | What::Drained { .. } | What::Batched => None,
     }))?;
     group.optional::<Int32Type>(events.iter().map(|event| match event.what {
@@ -95,6 +95,14 @@ fn write_events<W: Write + Send>(
     group.nothing::<ByteArrayType>(events.len())?;
     for _ in 0..4 {
         group.nothing::<BoolType>(events.len())?;
+    }
+    for place in [1, 2] {
+        group.optional::<Int32Type>(events.iter().map(|event| match event.what {
+            What::Step { step, numbers } if !step.numbers()[place].is_empty() => {
+                Some(numbers[place].cast_signed())
+            }
+            _ => None,
+        }))?;
     }
     Ok(())
 }
@@ -141,5 +149,7 @@ fn write_runs<W: Write + Send>(
     group.optional::<BoolType>(runs.iter().map(|run| Some(run.state.dirty)))?;
     group.optional::<BoolType>(runs.iter().map(|run| Some(run.state.writeback)))?;
     group.optional::<BoolType>(runs.iter().map(|run| Some(run.state.unevictable)))?;
+    group.nothing::<Int32Type>(runs.len())?; // second
+    group.nothing::<Int32Type>(runs.len())?; // third
     Ok(())
 }

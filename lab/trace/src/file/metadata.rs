@@ -5,7 +5,7 @@ use parquet::file::metadata::KeyValue;
 use serde_json::{Value, json};
 
 use super::ReadError;
-use crate::{Flag, Flags, Header, HostTexts, Lost};
+use crate::{Flag, Flags, Header, HostTexts, Lost, Reading};
 
 /// The version of the format; see `docs/book/trace-format.md`.
 pub const VERSION: u32 = 1;
@@ -13,6 +13,8 @@ pub const VERSION: u32 = 1;
 const PREFIX: &str = "brickyard.";
 const VERSION_KEY: &str = "brickyard.version";
 const FORMAT: &str = "format.";
+const START_STATES: &str = "start.states";
+const END_STATES: &str = "end.states";
 
 /// Converts the header to pairs.
 pub(super) fn to_pairs(header: &Header) -> Vec<KeyValue> {
@@ -46,8 +48,31 @@ pub(super) fn to_pairs(header: &Header) -> Vec<KeyValue> {
         put(&format!("{when}.buddyinfo"), texts.buddyinfo.clone());
         put(&format!("{when}.pagetypeinfo"), texts.pagetypeinfo.clone());
         put(&format!("{when}.vmstat"), texts.vmstat.clone());
-        if texts.time > 0 {
-            put(&format!("{when}.time"), texts.time.to_string());
+        let times = [
+            ("time", texts.time),
+            ("zoneinfo.time", texts.times.zoneinfo),
+            ("buddyinfo.time", texts.times.buddyinfo),
+            ("pagetypeinfo.time", texts.times.pagetypeinfo),
+            ("vmstat.time", texts.times.vmstat),
+        ];
+        for (key, time) in times.into_iter().filter(|&(_, time)| time > 0) {
+            put(&format!("{when}.{key}"), time.to_string());
+        }
+    }
+    for (key, reading) in [
+        (START_STATES, header.start_states),
+        (END_STATES, header.end_states),
+    ] {
+        if reading != Reading::default() {
+            let Reading {
+                began,
+                ended,
+                left_out,
+                unsure,
+            } = reading;
+            let value =
+                json!({"began": began, "ended": ended, "left_out": left_out, "unsure": unsure});
+            put(key, value.to_string());
         }
     }
     for (event, text) in &header.formats {
@@ -96,6 +121,8 @@ fn set(header: &mut Header, key: &str, value: &str) -> Result<(), ReadError> {
         "page_block_order" => header.page_block_order = number(key, value)?,
         "lost" => header.lost = parse_lost(key, value)?,
         "flags" => header.flags = parse_flags(key, value)?,
+        START_STATES => header.start_states = parse_reading(key, value)?,
+        END_STATES => header.end_states = parse_reading(key, value)?,
         _ => {
             if let Some(event) = key.strip_prefix(FORMAT) {
                 header.formats.push((event.to_owned(), value.to_owned()));
@@ -110,15 +137,23 @@ fn set(header: &mut Header, key: &str, value: &str) -> Result<(), ReadError> {
 }
 
 fn set_text(texts: &mut HostTexts, key: &str, text: &str, value: &str) -> Result<(), ReadError> {
+    let time = match text {
+        "time" => Some(&mut texts.time),
+        "zoneinfo.time" => Some(&mut texts.times.zoneinfo),
+        "buddyinfo.time" => Some(&mut texts.times.buddyinfo),
+        "pagetypeinfo.time" => Some(&mut texts.times.pagetypeinfo),
+        "vmstat.time" => Some(&mut texts.times.vmstat),
+        _ => None,
+    };
+    if let Some(time) = time {
+        *time = number(key, value)?;
+        return Ok(());
+    }
     let place = match text {
         "zoneinfo" => &mut texts.zoneinfo,
         "buddyinfo" => &mut texts.buddyinfo,
         "pagetypeinfo" => &mut texts.pagetypeinfo,
         "vmstat" => &mut texts.vmstat,
-        "time" => {
-            texts.time = number(key, value)?;
-            return Ok(());
-        }
         _ => return Ok(()),
     };
     value.clone_into(place);
@@ -150,6 +185,21 @@ fn parse_lost(key: &str, value: &str) -> Result<Vec<Lost>, ReadError> {
     let items = list(key, value)?;
     let lost: Option<_> = items.iter().map(one).collect();
     lost.ok_or_else(|| invalid(key, value))
+}
+
+fn parse_reading(key: &str, value: &str) -> Result<Reading, ReadError> {
+    let of = |item: &Value| {
+        let number = |name: &str| item.get(name)?.as_u64();
+        Some(Reading {
+            began: number("began")?,
+            ended: number("ended")?,
+            left_out: number("left_out")?,
+            unsure: number("unsure")?,
+        })
+    };
+    let item = serde_json::from_str(value).ok();
+    item.and_then(|item| of(&item))
+        .ok_or_else(|| invalid(key, value))
 }
 
 fn parse_flags(key: &str, value: &str) -> Result<Flags, ReadError> {

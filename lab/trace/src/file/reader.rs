@@ -22,7 +22,7 @@ const FEW_ROWS: usize = 1 << 16;
 /// Row groups that are read in parallel, at most: each takes 20 MB while it is read.
 const MOST_WORKERS: usize = 16;
 
-/// Reads the trace in the file `path`. Takes 40 bytes of memory an event, and while it reads, the
+/// Reads the trace in the file `path`. Takes 48 bytes of memory an event, and while it reads, the
 /// size of the file.
 ///
 /// # Errors

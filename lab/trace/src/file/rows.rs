@@ -188,9 +188,9 @@ impl Names {
     }
 }
 
-/// Columns of a row group.
+/// Columns of a row group; `open` says how each is opened.
 macro_rules! columns {
-    ($(#[$about:meta])+ struct $columns:ident { $($column:ident: $type:ty,)+ }) => {
+    ($(#[$about:meta])+ struct $columns:ident by $open:ident { $($column:ident: $type:ty,)+ }) => {
         $(#[$about])+
         struct $columns {
             $($column: Column<$type>,)+
@@ -199,7 +199,7 @@ macro_rules! columns {
         impl $columns {
             fn open(group: &RowGroup<'_>) -> Result<Self, ReadError> {
                 Ok(Self {
-                    $($column: Column::open(group, stringify!($column))?,)+
+                    $($column: Column::$open(group, stringify!($column))?,)+
                 })
             }
 
@@ -213,7 +213,7 @@ macro_rules! columns {
 
 columns! {
     /// The columns of events, and of all rows.
-    struct EventColumns {
+    struct EventColumns by open {
         kind: ByteArrayType,
         time: Int64Type,
         cpu: Int32Type,
@@ -231,7 +231,7 @@ columns! {
 
 columns! {
     /// The columns that only runs of page states have.
-    struct RunColumns {
+    struct RunColumns by open {
         frames: Int64Type,
         usage: ByteArrayType,
         active: BoolType,
@@ -241,10 +241,19 @@ columns! {
     }
 }
 
+columns! {
+    /// The further numbers of steps. Files of before there were steps lack these columns.
+    struct StepColumns by open_newer {
+        second: Int32Type,
+        third: Int32Type,
+    }
+}
+
 /// All columns of a row group.
 pub(super) struct Batches {
     event: EventColumns,
     run: RunColumns,
+    step: StepColumns,
 }
 
 /// Why a row is refused.
@@ -255,6 +264,7 @@ impl Batches {
         Ok(Self {
             event: EventColumns::open(group)?,
             run: RunColumns::open(group)?,
+            step: StepColumns::open(group)?,
         })
     }
 
@@ -280,8 +290,9 @@ impl Batches {
 
     fn fill(&mut self) -> Result<usize, ReadError> {
         let (of_events, of_runs) = (self.event.fill()?, self.run.fill()?);
+        let of_steps = self.step.fill()?;
         let count = of_events[0];
-        let mut others = of_events.iter().chain(&of_runs);
+        let mut others = of_events.iter().chain(&of_runs).chain(&of_steps);
         if others.any(|&other| other != count) {
             return Err(ReadError::Damaged(
                 "its columns are of different lengths".to_owned(),
@@ -312,6 +323,8 @@ impl Batches {
             of_event.from.take(row),
             of_event.claimed.take(row),
         );
+        let further = [self.step.second.take(row), self.step.third.take(row)];
+        let further = further.map(|number| number.map_or(0, |number| number.cast_unsigned()));
         if let Kind::Row(kind @ (RowKind::Start | RowKind::End)) = kind {
             let run = self.run.read(row, time, frame, order)?;
             return rows.push_run(kind, run);
@@ -320,7 +333,7 @@ impl Batches {
         let (Some(&cpu), Some(&pid), Some(name)) = event else {
             return Err("an event has no cpu, pid or name".to_owned());
         };
-        let what = what(kind, mobility, flags, broken)?;
+        let what = what(kind, mobility, flags, further, broken)?;
         let event = Event {
             time,
             frame,
@@ -407,14 +420,22 @@ fn what(
     kind: Kind,
     mobility: Option<&ByteArray>,
     flags: Option<&i64>,
+    [second, third]: [u32; 2],
     broken: Broken<'_>,
 ) -> Result<What, Refusal> {
     let kind = match kind {
         Kind::Row(RowKind::Free) => return Ok(What::Free),
         Kind::Row(RowKind::Batched) => return Ok(What::Batched),
         Kind::Step(step) => {
-            let count = bits(*flags.ok_or("flags is missing")?);
-            return Ok(What::Step { step, count });
+            let first = bits(*flags.ok_or("flags is missing")?);
+            let first = u32::try_from(first).map_err(|_| {
+                format!(
+                    "flags {first} is above {}, the largest number of a step",
+                    u32::MAX
+                )
+            })?;
+            let numbers = [first, second, third];
+            return Ok(What::Step { step, numbers });
         }
         Kind::Row(kind) => kind,
     };

@@ -36,6 +36,8 @@ message trace {
     optional boolean dirty;
     optional boolean writeback;
     optional boolean unevictable;
+    optional int32 second (INTEGER(32,false));
+    optional int32 third (INTEGER(32,false));
 }";
 
 /// Columns stored as differences.
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_schema_can_be_parsed() {
-        assert_eq!(schema().unwrap().get_fields().len(), 18);
+        assert_eq!(schema().unwrap().get_fields().len(), 20);
         properties().unwrap();
     }
 }

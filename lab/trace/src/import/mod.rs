@@ -125,7 +125,7 @@ pub enum ImportError {
 /// Lines between two calls of `progress`.
 const STEP: u64 = 1 << 14;
 
-/// Imports all of `input`. Takes 40 bytes of memory an event. `progress` is called every 16384
+/// Imports all of `input`. Takes 48 bytes of memory an event. `progress` is called every 16384
 /// lines and can end it.
 ///
 /// ```

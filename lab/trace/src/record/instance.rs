@@ -13,7 +13,7 @@ use std::process;
 use super::decode::{PAGE_EVENTS, TASK_EVENTS};
 use super::error::RecordError;
 use super::format::{Format, FormatError};
-use super::more::{Group, More};
+use super::more::{Fields, Group, More};
 use super::page::Layout;
 
 const PREFIX: &str = "brickyard-";
@@ -137,16 +137,16 @@ impl Instance {
     }
 
     /// Returns the formats of the events of these groups, and the names of those that the kernel
-    /// lacks.
+    /// lacks, or has without a field that is needed.
     pub(super) fn more_formats(&self, groups: &[Group]) -> Result<MoreFormats, RecordError> {
         let mut formats = MoreFormats::default();
         for more in More::of(groups) {
             match self.format(more.event)? {
-                Some(format) => {
+                Some(format) if Fields::of(&format.format).is_some() => {
                     formats.events.push(more.event);
                     formats.known.push(format);
                 }
-                None => formats.lacking.push(more.event),
+                _ => formats.lacking.push(more.event),
             }
         }
         Ok(formats)

@@ -2,8 +2,10 @@
 //! out events that the page states already account for.
 //!
 //! Invariant `states-fit-events`: tracing is on before the first page state is read and until after
-//! the last; an event from before its frame's state at the start was read, or from after its state
-//! at the end was, is left out and counted.
+//! the last. An event from before the read of its frame's state at the start began is left out,
+//! since that state includes it; so is one from after the read of its state at the end ended, since
+//! that state does not. So for each frame its events lead from its first state to its last. An event
+//! from while its frame was read is kept and counted as unsure: only there may the two disagree.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +14,7 @@ use super::error::RecordError;
 use super::names::{NameTable, TaskNames};
 use super::row::{Body, Record};
 use super::spool::{LaneReader, Spool};
-use crate::{Event, StateRun};
+use crate::{Event, ReadTime, Reading};
 
 /// Events are passed on in batches of this many.
 const BATCH: usize = 1 << 16;
@@ -23,54 +25,93 @@ const BATCH: usize = 1 << 16;
 pub struct Merged {
     /// Passed on.
     pub events: u64,
-    /// Left out, since their frame's state at the start was read after them.
-    pub before_start: u64,
-    /// Left out, since their frame's state at the end was read before them.
-    pub after_end: u64,
+    /// At the start: events of before their frame was read, and of while it was.
+    pub start: Reading,
+    /// At the end: events of after their frame was read, and of while it was.
+    pub end: Reading,
 }
 
 /// When the state of each frame was read.
 #[derive(Debug)]
-pub(super) struct ReadTimes {
-    /// First frame and time of each chunk, in order of frames.
-    chunks: Vec<(u64, u64)>,
-    first: u64,
-    last: u64,
+pub(super) struct ReadTimes<'a> {
+    /// In order of frames.
+    reads: &'a [ReadTime],
+    began: u64,
+    ended: u64,
 }
 
-impl ReadTimes {
-    pub(super) fn of(runs: &[StateRun]) -> Self {
-        let mut chunks: Vec<(u64, u64)> = runs.iter().map(|run| (run.frame, run.time)).collect();
-        chunks.sort_unstable();
-        chunks.dedup_by_key(|&mut (_, time)| time);
+/// When an event was, compared with the read of its frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Before,
+    Meanwhile,
+    After,
+}
+
+impl<'a> ReadTimes<'a> {
+    pub(super) fn of(reads: &'a [ReadTime]) -> Self {
         Self {
-            first: chunks.iter().map(|&(_, time)| time).min().unwrap_or(0),
-            last: chunks.iter().map(|&(_, time)| time).max().unwrap_or(0),
-            chunks,
+            began: reads.iter().map(|read| read.began).min().unwrap_or(0),
+            ended: reads.iter().map(|read| read.ended).max().unwrap_or(0),
+            reads,
         }
     }
 
-    fn at(&self, frame: u64) -> Option<u64> {
-        let next = self.chunks.partition_point(|&(first, _)| first <= frame);
-        Some(self.chunks.get(next.checked_sub(1)?)?.1)
+    /// Returns when `time` is; `None` if the frame was not read.
+    fn moment(&self, time: u64, frame: u64) -> Option<Moment> {
+        let next = self.reads.partition_point(|read| read.frame <= frame);
+        let read = self.reads.get(next.checked_sub(1)?)?;
+        Some(if time < read.began {
+            Moment::Before
+        } else if time <= read.ended {
+            Moment::Meanwhile
+        } else {
+            Moment::After
+        })
     }
 
-    /// Returns true if the frame's state was read after `time`.
-    fn after(&self, time: u64, frame: u64) -> bool {
-        time < self.last && self.at(frame).is_some_and(|read| time < read)
-    }
-
-    /// Returns true if the frame's state was read before `time`.
-    fn before(&self, time: u64, frame: u64) -> bool {
-        time > self.first && self.at(frame).is_some_and(|read| time > read)
+    fn reading(&self) -> Reading {
+        Reading {
+            began: self.began,
+            ended: self.ended,
+            ..Reading::default()
+        }
     }
 }
 
 /// When the page states at the start and the end were read.
 #[derive(Debug)]
-pub(super) struct Between {
-    pub(super) start: ReadTimes,
-    pub(super) end: ReadTimes,
+pub(super) struct Between<'a> {
+    pub(super) start: ReadTimes<'a>,
+    pub(super) end: ReadTimes<'a>,
+}
+
+impl Between<'_> {
+    /// Returns true if the trace has this event of a frame; counts it where it is left out or
+    /// unsure.
+    fn has(&self, time: u64, frame: u64, merged: &mut Merged) -> bool {
+        if time <= self.start.ended {
+            match self.start.moment(time, frame) {
+                Some(Moment::Before) => {
+                    merged.start.left_out += 1;
+                    return false;
+                }
+                Some(Moment::Meanwhile) => merged.start.unsure += 1,
+                Some(Moment::After) | None => {}
+            }
+        }
+        if time >= self.end.began {
+            match self.end.moment(time, frame) {
+                Some(Moment::After) => {
+                    merged.end.left_out += 1;
+                    return false;
+                }
+                Some(Moment::Meanwhile) => merged.end.unsure += 1,
+                Some(Moment::Before) | None => {}
+            }
+        }
+        true
+    }
 }
 
 /// Passes all events of `spool` to `sink`, in order of time. `cpus` are the numbers of the spool's
@@ -79,11 +120,15 @@ pub(super) fn merge<E: From<RecordError>>(
     spool: &Spool,
     cpus: &[u16],
     tasks: &TaskNames,
-    between: &Between,
+    between: &Between<'_>,
     mut sink: impl FnMut(&[Event], &[String]) -> Result<(), E>,
 ) -> Result<Merged, E> {
     let mut table = NameTable::new(tasks);
-    let mut merged = Merged::default();
+    let mut merged = Merged {
+        events: 0,
+        start: between.start.reading(),
+        end: between.end.reading(),
+    };
     let mut batch = Vec::with_capacity(BATCH);
     let mut queue = Queue::new(spool)?;
     while let Some((lane, record)) = queue.next()? {
@@ -94,15 +139,8 @@ pub(super) fn merge<E: From<RecordError>>(
             }
             Body::Page { frame, order, what } => (frame, order, what),
         };
-        if what.has_frames() {
-            if between.start.after(record.time, frame) {
-                merged.before_start += 1;
-                continue;
-            }
-            if between.end.before(record.time, frame) {
-                merged.after_end += 1;
-                continue;
-            }
+        if what.has_frames() && !between.has(record.time, frame, &mut merged) {
+            continue;
         }
         merged.events += 1;
         batch.push(Event {

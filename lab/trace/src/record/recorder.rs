@@ -21,7 +21,7 @@ use super::names::TaskNames;
 use super::reader::{Counters, Emptied, Lane, Reader, State};
 use super::spool::Spool;
 use super::tracefs::Tracefs;
-use crate::{Event, Flags, Header, Lost, StateRun};
+use crate::{Event, Flags, Header, Lost, States};
 
 /// The default size of a CPU's buffer: seconds of events of the busiest host.
 const BUFFER_KIB: u64 = 32 << 10;
@@ -280,20 +280,21 @@ pub struct Recorded {
 impl Recorded {
     /// Passes all events to `sink` in order of time, 65536 at a time, with all names so far. Events
     /// that the page states already account for are left out: those of a frame before its state at
-    /// the `start` was read, or after its state at the `end` was.
+    /// the `start` was read, or after its state at the `end` was. Steps of compaction and reclaim,
+    /// and failures, are never left out.
     ///
     /// # Errors
     ///
     /// If the spool cannot be read; any error of `sink`.
     pub fn merge<E: From<RecordError>>(
         &self,
-        start: &[StateRun],
-        end: &[StateRun],
+        start: &States,
+        end: &States,
         sink: impl FnMut(&[Event], &[String]) -> Result<(), E>,
     ) -> Result<Merged, E> {
         let between = Between {
-            start: ReadTimes::of(start),
-            end: ReadTimes::of(end),
+            start: ReadTimes::of(&start.reads),
+            end: ReadTimes::of(&end.reads),
         };
         merge(&self.spool, &self.cpus, &self.tasks, &between, sink)
     }

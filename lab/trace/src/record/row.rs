@@ -152,9 +152,11 @@ fn put_what(out: &mut Vec<u8>, what: What) {
         }
         What::Drained { mobility } => out.push(mobility.index() as u8),
         What::Batched => out.push(BATCHED),
-        What::Step { step, count } => {
+        What::Step { step, numbers } => {
             out.push(step as u8);
-            put_number(out, count);
+            for number in numbers {
+                put_number(out, u64::from(number));
+            }
         }
         What::Fallback {
             mobility,
@@ -180,10 +182,12 @@ fn get_what(kind: u8, bytes: &mut &[u8]) -> Option<What> {
             if number == BATCHED {
                 return Some(What::Batched);
             }
-            return Some(What::Step {
-                step: *Step::ALL.get(usize::from(number))?,
-                count: get_number(bytes)?,
-            });
+            let step = *Step::ALL.get(usize::from(number))?;
+            let mut numbers = [0; 3];
+            for number in &mut numbers {
+                *number = u32::try_from(get_number(bytes)?).ok()?;
+            }
+            return Some(What::Step { step, numbers });
         }
         _ => {}
     }

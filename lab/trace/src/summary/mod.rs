@@ -13,7 +13,7 @@ mod walk;
 
 use brickyard::{MigrateType, Order};
 
-use crate::{PageUse, Trace};
+use crate::{PageUse, Step, Trace};
 
 pub use lifetimes::Lifetimes;
 
@@ -63,6 +63,28 @@ impl Kinds {
     pub const fn all(&self) -> u64 {
         let pages = self.allocs + self.frees + self.failures + self.fallbacks;
         pages + self.taken + self.drained + self.repeats + self.steps
+    }
+}
+
+/// Steps of compaction or reclaim of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Steps {
+    /// The kind.
+    pub step: Step,
+    /// How many.
+    pub events: u64,
+    /// The sum of each of their [numbers](Step::numbers).
+    pub sums: [u64; 3],
+}
+
+impl Steps {
+    const fn none(step: Step) -> Self {
+        Self {
+            step,
+            events: 0,
+            sums: [0; 3],
+        }
     }
 }
 
@@ -174,6 +196,8 @@ pub struct Summary {
     pub spans: Vec<Kinds>,
     /// Fallbacks by both types; pairs without any are left out.
     pub fallbacks: Vec<Fallbacks>,
+    /// Steps of compaction and reclaim; kinds without any are left out.
+    pub steps: Vec<Steps>,
     /// Events that contradict each other.
     pub oddities: Oddities,
     /// Frames that were allocated during the trace and are held at the end.

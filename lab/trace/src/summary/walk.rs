@@ -3,8 +3,10 @@
 use brickyard::{MigrateType, Order};
 
 use super::ledger::{Holder, Ledger};
-use super::{Class, Fallbacks, Kinds, Lifetimes, Oddities, Options, Process, Summary, Usage};
-use crate::{Event, PageUse, StateRun, Trace, What};
+use super::{
+    Class, Fallbacks, Kinds, Lifetimes, Oddities, Options, Process, Steps, Summary, Usage,
+};
+use crate::{Event, MOST_READERS, PageUse, Reading, StateRun, Step, Trace, What};
 
 const TYPES: usize = MigrateType::COUNT;
 const CLASSES: usize = Order::COUNT * TYPES;
@@ -32,6 +34,7 @@ struct Walk<'a> {
     fallbacks: [[Fallbacks; TYPES]; TYPES],
     oddities: Oddities,
     kinds: Kinds,
+    steps: Vec<Steps>,
     spans: Vec<Kinds>,
     duration: u64,
 }
@@ -47,7 +50,9 @@ pub(super) fn summarize(trace: &Trace, options: &Options) -> Summary {
 impl<'a> Walk<'a> {
     fn new(trace: &'a Trace, options: &Options) -> Self {
         let mut ledger = Ledger::default();
-        let reads = ReadTimes::new(&trace.start);
+        // Recorders whose traces do not say how the states were read had one thread for it.
+        let one = trace.header.start_states == Reading::default();
+        let reads = ReadTimes::new(&trace.start, if one { 1 } else { MOST_READERS });
         for run in &trace.start {
             if !matches!(run.state.usage, PageUse::Free | PageUse::Hole) {
                 let certain = run.state.usage != PageUse::Untold;
@@ -80,6 +85,7 @@ impl<'a> Walk<'a> {
             }),
             oddities: Oddities::default(),
             kinds: Kinds::default(),
+            steps: Step::ALL.map(Steps::none).to_vec(),
             spans: vec![Kinds::default(); options.spans.max(1)],
             duration: trace.header.duration.max(last),
         }
@@ -104,6 +110,13 @@ impl<'a> Walk<'a> {
                 What::Drained { .. } => kinds.drained += 1,
                 What::Batched => kinds.repeats += 1,
                 What::Step { .. } => kinds.steps += 1,
+            }
+        }
+        if let What::Step { step, numbers } = event.what {
+            let steps = &mut self.steps[step as usize];
+            steps.events += 1;
+            for (sum, number) in steps.sums.iter_mut().zip(numbers) {
+                *sum = sum.saturating_add(u64::from(number));
             }
         }
     }
@@ -222,6 +235,7 @@ impl<'a> Walk<'a> {
                 .flatten()
                 .filter(|pair| pair.claimed + pair.mixed > 0)
                 .collect(),
+            steps: self.steps.into_iter().filter(|s| s.events > 0).collect(),
             oddities: self.oddities,
             held_frames,
             usage: usage(&self.trace.start, &self.trace.end),
@@ -233,27 +247,31 @@ impl<'a> Walk<'a> {
 struct ReadTimes {
     /// When each read began, in rising order.
     times: Vec<u64>,
-    /// The longest time between two adjacent ones.
+    /// A read has ended when as many others have begun after it: as many as there were readers.
+    readers: usize,
+    /// The longest time that this took.
     longest: u64,
 }
 
 impl ReadTimes {
-    fn new(runs: &[StateRun]) -> Self {
+    fn new(runs: &[StateRun], readers: usize) -> Self {
         let mut times: Vec<u64> = runs.iter().map(|run| run.time).collect();
         times.sort_unstable();
         times.dedup();
-        let longest = times.windows(2).map(|pair| pair[1] - pair[0]).max();
+        let spans = times.windows(readers + 1);
+        let longest = spans.map(|span| span[readers] - span[0]).max();
         Self {
             times,
+            readers,
             longest: longest.unwrap_or(0),
         }
     }
 
-    /// Returns when a read that began at `time` had ended: when the next began. The last is assumed
-    /// to have taken as long as the longest.
+    /// Returns when a read that began at `time` had ended, at the latest. The last are assumed to have
+    /// taken as long as the longest.
     fn settled(&self, time: u64) -> u64 {
         let next = self.times.partition_point(|&other| other <= time);
-        let next = self.times.get(next).copied();
+        let next = self.times.get(next + self.readers - 1).copied();
         next.unwrap_or_else(|| time.saturating_add(self.longest))
     }
 }

@@ -52,13 +52,36 @@ impl<T: DataType> fmt::Debug for Column<T> {
     }
 }
 
+/// Returns the index of the column called `name`.
+fn place(group: &RowGroup<'_>, name: &str) -> Option<usize> {
+    let mut columns = group.schema.columns().iter();
+    columns.position(|column| column.path().parts() == [name])
+}
+
 impl<T: DataType> Column<T> {
     /// Opens the column called `name`, which must be of type `T` and flat.
     pub fn open(group: &RowGroup<'_>, name: &'static str) -> Result<Self, Fault> {
-        let mut columns = group.schema.columns().iter();
-        let index = columns
-            .position(|column| column.path().parts() == [name])
-            .ok_or_else(|| Fault::Foreign(format!("column {name}")))?;
+        let index = place(group, name).ok_or_else(|| Fault::Foreign(format!("column {name}")))?;
+        Self::open_at(group, name, index)
+    }
+
+    /// Opens the column called `name`, which an older file may lack: no row then has a value.
+    pub fn open_newer(group: &RowGroup<'_>, name: &'static str) -> Result<Self, Fault> {
+        if let Some(index) = place(group, name) {
+            return Self::open_at(group, name, index);
+        }
+        let left = usize::try_from(group.reader.metadata().num_rows()).unwrap_or(0);
+        Ok(Self {
+            name,
+            rows: Rows::Nothing { left },
+            optional: true,
+            levels: Vec::new(),
+            values: Vec::new(),
+            next: 0,
+        })
+    }
+
+    fn open_at(group: &RowGroup<'_>, name: &'static str, index: usize) -> Result<Self, Fault> {
         let column = group.schema.column(index);
         let wanted: Type = T::get_physical_type();
         if column.physical_type() != wanted

@@ -2,8 +2,8 @@
 
 use brickyard::{MigrateType, Order};
 use brickyard_trace::{
-    Event, Flag, Flags, Header, HostTexts, Lost, NameId, PageState, PageUse, StateRun, Step, Trace,
-    What,
+    Event, Flag, Flags, Header, HostTexts, Lost, NameId, PageState, PageUse, Reading, StateRun,
+    Step, TextTimes, Trace, What,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -24,9 +24,16 @@ fn what() -> impl Strategy<Value = What> {
         Just(What::Batched),
         (mobility(), any::<bool>()).prop_map(|(mobility, refill)| What::Taken { mobility, refill }),
         mobility().prop_map(|mobility| What::Drained { mobility }),
-        (0..Step::ALL.len(), any::<u64>()).prop_map(|(step, count)| What::Step {
-            step: Step::ALL[step],
-            count
+        (0..Step::ALL.len(), any::<[u32; 3]>()).prop_map(|(step, numbers)| {
+            let step = Step::ALL[step];
+            // A number that a step does not have is 0.
+            let names = step.numbers();
+            let number = |place: usize| {
+                let has = !names[place].is_empty();
+                if has { numbers[place] } else { 0 }
+            };
+            let numbers = [number(0), number(1), number(2)];
+            What::Step { step, numbers }
         }),
         (mobility(), order(), mobility(), any::<bool>()).prop_map(
             |(mobility, from_order, from, claimed)| What::Fallback {
@@ -70,15 +77,17 @@ prop_compose! {
 
 prop_compose! {
     fn header()(
-        texts in vec(".{0,20}", 8), times: [u64; 2],
+        texts in vec(".{0,20}", 8), times: [[u64; 5]; 2], readings: [[u64; 4]; 2],
         words in vec("[a-z0-9. \n\"\\\\-]{0,20}", 4),
         began: u64, duration: u64, cpus: u16, frame_bytes: u32, page_block_order: u8,
         flags in vec((".{0,9}", any::<u64>()), 0..4),
         formats in vec(("[a-z_]{1,9}", ".{0,30}"), 0..4),
         lost in vec((any::<u16>(), any::<u64>()), 0..4),
     ) -> Header {
-        let texts_of = |texts: &[String], time: u64| HostTexts {
+        let reading = |[began, ended, left_out, unsure]: [u64; 4]| Reading { began, ended, left_out, unsure };
+        let texts_of = |texts: &[String], [time, zoneinfo, buddyinfo, pagetypeinfo, vmstat]: [u64; 5]| HostTexts {
             time,
+            times: TextTimes { zoneinfo, buddyinfo, pagetypeinfo, vmstat },
             zoneinfo: texts[0].clone(),
             buddyinfo: texts[1].clone(),
             pagetypeinfo: texts[2].clone(),
@@ -94,6 +103,8 @@ prop_compose! {
             formats,
             start: texts_of(&texts[..4], times[0]),
             end: texts_of(&texts[4..], times[1]),
+            start_states: reading(readings[0]),
+            end_states: reading(readings[1]),
             lost: lost.into_iter().map(|(cpu, events)| Lost { cpu, events }).collect(),
         }
     }
