@@ -7,6 +7,7 @@
 
 mod blocks;
 mod boost;
+mod deferral;
 mod ends;
 mod lists;
 mod marks;

@@ -25,7 +25,8 @@ fn after_a_theft_the_rest_of_a_refill_only_steals() {
     // Unmovable, three frames in the page block of another type: each try to claim boosts once, and
     // after the first theft there is none.
     let zone = full_zone(48);
-    zone.watermarks().set(MARKS, [0; ZoneKind::COUNT]);
+    set_marks(&zone, MARKS);
+    refuse_one(&zone);
     for block in 0..5 {
         release(&zone, block * BLOCK, 0);
     }

@@ -51,6 +51,29 @@ fn the_refills_of_a_zone_double() {
 }
 
 #[test]
+fn each_free_halves_the_next_refill_of_a_zone() {
+    for (frees, expected) in [(0, 1008), (1, 252), (3, 63)] {
+        let (zone, _) = z::<V6_12>();
+        let mut misses = 0;
+        loop {
+            let miss = zone.cached_frames() == 0;
+            let at = take(&zone, &MOVABLE);
+            misses += u32::from(miss);
+            if miss && misses == 5 {
+                assert_eq!(zone.cached_frames() + 1, expected);
+                break;
+            }
+            if misses == 4 && zone.cached_frames() == 100 {
+                for _ in 0..frees {
+                    give(&zone, at, 0);
+                    assert_eq!(take(&zone, &MOVABLE), at);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn there_is_a_list_for_each_type_and_small_order() {
     for order in 0..=3 {
         let (zone, _) = z::<V6_12>();
@@ -94,6 +117,23 @@ fn other_orders_go_past_the_page_sets() {
         assert_eq!(zone.cached_frames(), 0, "{order}");
         give(&zone, at, order);
         assert_eq!(zone.cached_frames(), 0, "{order}");
+    }
+}
+
+#[test]
+fn a_request_halves_what_counts_as_freed_in_a_row() {
+    for (requests, left) in [(0, 180), (1, 91)] {
+        let (zone, _) = z::<V6_12>();
+        stock(&zone, 0..141 + requests, Mobility::Movable);
+        for at in 1000..1180 {
+            take_at(&zone, at, 0, Mobility::Movable);
+            give(&zone, at, 0);
+            if at == 1177 && requests > 0 {
+                take(&zone, &MOVABLE);
+            }
+        }
+        // Without a request all 180; else half of 178, and two.
+        assert_eq!(zone.cached_frames(), 321 - left);
     }
 }
 
