@@ -34,6 +34,15 @@ pub(super) struct Known {
     pub(super) format: Format,
 }
 
+/// The events of some groups, each named as `system/name`.
+#[derive(Debug, Default)]
+pub(super) struct MoreFormats {
+    /// Those that can be recorded.
+    pub(super) known: Vec<(&'static str, Known)>,
+    /// Those that the kernel lacks, or has without a field that is needed.
+    pub(super) lacking: Vec<&'static str>,
+}
+
 impl Instance {
     /// Creates an instance that records nothing yet.
     pub(super) fn create(tracefs: &Path) -> Result<Self, RecordError> {
@@ -128,22 +137,18 @@ impl Instance {
         Ok([alloc?, free?, fallback?])
     }
 
-    /// Returns the formats of the events of these groups that the kernel has, each with its name as
-    /// `system/name`, and the names of those that it lacks, or has without a field that is needed.
-    pub(super) fn more_formats(
-        &self,
-        groups: &[Group],
-    ) -> Result<(Vec<(&'static str, Known)>, Vec<&'static str>), RecordError> {
-        let (mut known, mut lacking) = (Vec::new(), Vec::new());
+    /// Returns the formats of the events of these groups.
+    pub(super) fn more_formats(&self, groups: &[Group]) -> Result<MoreFormats, RecordError> {
+        let mut more_formats = MoreFormats::default();
         for more in More::of(groups) {
             match self.format(more.event)? {
                 Some(found) if Fields::of(&found.format).is_some() => {
-                    known.push((more.event, found));
+                    more_formats.known.push((more.event, found));
                 }
-                _ => lacking.push(more.event),
+                _ => more_formats.lacking.push(more.event),
             }
         }
-        Ok((known, lacking))
+        Ok(more_formats)
     }
 
     /// Returns the formats of the events that name tasks; empty unless the kernel has all of them.

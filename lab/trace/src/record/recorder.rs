@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::decode::{Decoder, PAGE_EVENTS, TASK_EVENTS, TypeNumbers};
 use super::error::RecordError;
 use super::format::Format;
-use super::instance::{Instance, Known};
+use super::instance::{Instance, Known, MoreFormats};
 use super::merge::{Between, Merged, ReadTimes, merge};
 use super::more::Group;
 use super::names::TaskNames;
@@ -119,7 +119,10 @@ impl Recorder {
         let instance = Instance::create(tracefs.path())?;
         let pages = instance.page_formats()?;
         let tasks = instance.task_formats()?;
-        let (more, lacking) = instance.more_formats(&plan.groups)?;
+        let MoreFormats {
+            known: more,
+            lacking,
+        } = instance.more_formats(&plan.groups)?;
         let cpus = instance.cpus()?;
         let kib = plan.buffer_kib.unwrap_or_else(|| default_kib(cpus.len()));
         instance.set_buffers(kib)?;
