@@ -1026,7 +1026,7 @@ fn every_step_is_decoded() {
         });
         let values: Vec<_> = values.collect();
         let decoder = Decoder::new(&page_formats(8), &[], TypeNumbers::parse(""), 0).unwrap();
-        let decoder = decoder.with_more(&[format.clone()]);
+        let decoder = decoder.with_more(core::slice::from_ref(&format));
         let decoded = decoder.decode(5, &event(&format, 7, &values));
         let body = Body::Page {
             frame,

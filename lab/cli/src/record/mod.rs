@@ -65,10 +65,10 @@ pub(crate) struct Record {
         value_name = "GROUP,...",
         default_value = "zones,compaction,reclaim",
         long_help = "The groups of events to record besides allocations, frees and fallbacks, or `none`. What each adds to the events, and to the trace file:\n\
-            zones       what moves between zones and the lists of CPUs: 16 to 28 % more events, of 3 to 4 bytes; `brickyard fidelity` needs them\n\
-            batched     frees to the lists of CPUs, which repeat nearly each free: 49 to 51 %, of 2 bytes\n\
-            compaction  steps of compaction: 0.3 % where it worked, otherwise next to none\n\
-            reclaim     steps of reclaim: next to none, unless memory is short\n\
+            zones       what moves between zones and the lists of CPUs: 16 to 28 % more events, 73 % where memory was short, of 2 to 4 bytes; `brickyard fidelity` needs them\n\
+            batched     frees to the lists of CPUs, which repeat nearly each free: 35 to 51 %, of 2 to 3 bytes\n\
+            compaction  steps of compaction: up to 0.3 %, of up to 40 bytes\n\
+            reclaim     steps of reclaim: up to 0.03 %, of 40 bytes\n\
             Events that the kernel lacks are left out, and named"
     )]
     events: String,
