@@ -204,9 +204,11 @@ pub fn lowmem_reserve(
 /// The watermark that a zone's free memory must stay above for a request to be served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// As [`Mark::Apart`], for the first zone of a request's list. What lies in this CPU's cache was
+    /// The low mark, for the first zone of a request's list. What lies in this CPU's cache was
     /// fetched for such requests, and is available without another check.
     First,
+    /// As [`Mark::First`] for what lies in the cache; else as [`Mark::Apart`].
+    FirstApart,
     /// The low mark, and only memory whose use mixes nothing: of the request's own mobility, or page
     /// blocks that are free as a whole. So another zone is asked before a page block is mixed. A zone
     /// that does not group by mobility, or always mixes when it must, may take it for the low mark.
@@ -274,7 +276,7 @@ impl Watermarks {
     pub fn floor(&self, request: &Request, mark: Mark) -> usize {
         let marks = self.marks();
         let mark = match mark {
-            Mark::First | Mark::Apart | Mark::Low => marks.low,
+            Mark::First | Mark::FirstApart | Mark::Apart | Mark::Low => marks.low,
             Mark::Min => reserved_mark(marks.min, request.context),
         };
         mark.saturating_add(self.reserve_against(request.highest))

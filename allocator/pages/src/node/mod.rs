@@ -222,7 +222,11 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     #[inline(never)]
     fn alloc_missed(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
         let first = self.first(from, request);
-        match first.and_then(|zone| zone.alloc_above(request, Mark::First)) {
+        let mark = match self.own_zones(from).len() > 1 {
+            true => Mark::FirstApart,
+            false => Mark::First,
+        };
+        match first.and_then(|zone| zone.alloc_above(request, mark)) {
             Some(frame) => Ok(frame),
             None => self.alloc_behind(from, request, first),
         }
@@ -240,21 +244,31 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         first: Option<&Z>,
     ) -> Result<Frame, AllocError> {
         let is_first = |zone: &Z| first.is_some_and(|first| core::ptr::eq(first, zone));
-        let own = self.nodes.get(from).map_or(&[][..], |node| node.zones);
+        let own = self.own_zones(from);
+        let several = own.len() > 1;
         let is_own = |zone: &Z| own.iter().any(|own| core::ptr::eq(own, zone));
-        let apart = self
-            .zonelist(from, request)
-            .take_while(|zone| is_own(zone))
-            .filter(|zone| !is_first(zone))
-            .find_map(|zone| zone.alloc_above(request, Mark::Apart));
-        let quickly = apart.or_else(|| {
+        let apart = || {
             self.zonelist(from, request)
+                .take_while(|zone| is_own(zone))
+                .filter(|zone| !is_first(zone))
+                .find_map(|zone| zone.alloc_above(request, Mark::Apart))
+        };
+        // A single zone has been asked for anything already.
+        let mixed = || {
+            self.zonelist(from, request)
+                .filter(|zone| several || !is_first(zone))
                 .find_map(|zone| zone.alloc_above(request, Mark::Low))
-        });
+        };
+        let quickly = several.then(apart).flatten().or_else(mixed);
         match quickly {
             Some(frame) => Ok(frame),
             None => self.alloc_slowly(from, request),
         }
+    }
+
+    /// Returns the zones of node `from`.
+    fn own_zones(&self, from: usize) -> &'z [Z] {
+        self.nodes.get(from).map_or(&[], |node| node.zones)
     }
 
     /// Fills `out` with as many single frames as are available. The first zone that stays above its

@@ -4,7 +4,7 @@ use core::cell::Cell;
 
 use brickyard_sync::SlotAccess;
 
-use super::Zone;
+use super::{Zone, is_first};
 use crate::block::{Census, FreeTable, State};
 use crate::check::Violation;
 use crate::error::BulkFreeError;
@@ -65,7 +65,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
 
     #[inline]
     fn alloc_above(&self, request: &Request, mark: Mark) -> Option<Frame> {
-        if mark == Mark::First
+        if is_first(mark)
             && let Some(frame) = self.at_hand(request)
         {
             return Some(frame);

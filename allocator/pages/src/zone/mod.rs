@@ -106,6 +106,12 @@ pub struct Zone<'m, P, A = Exclusive> {
     administration: Locked<TicketLock, ()>,
 }
 
+/// Returns true if what lies in this CPU's cache is available at this mark without another check.
+#[inline(always)]
+const fn is_first(mark: Mark) -> bool {
+    matches!(mark, Mark::First | Mark::FirstApart)
+}
+
 impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Returns a zone made of these parts, with no memory yet (see [`Zone::add`]) and no
     /// watermarks.
@@ -204,7 +210,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// As [`AnyZone::alloc_above`], if no single frame was at hand or the mark comes first.
     #[inline(never)]
     fn alloc_above_missed(&self, request: &Request, mark: Mark) -> Option<Frame> {
-        if mark == Mark::First
+        if is_first(mark)
             && let Some(frame) = self.page_block_at_hand(request)
         {
             return Some(frame);
@@ -214,10 +220,10 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     #[inline(never)]
     fn alloc_above_slowly(&self, request: &Request, mark: Mark) -> Option<Frame> {
-        if mark != Mark::First && !self.admits(request, mark) {
+        if !is_first(mark) && !self.admits(request, mark) {
             return None;
         }
-        let apart = matches!(mark, Mark::First | Mark::Apart);
+        let apart = matches!(mark, Mark::FirstApart | Mark::Apart);
         self.take(request, || match apart && !self.store().has_own(request) {
             true => 0,
             false => self.room(request, mark, 0),

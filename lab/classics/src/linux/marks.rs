@@ -34,7 +34,7 @@ pub(crate) enum Level {
 impl From<Mark> for Level {
     fn from(mark: Mark) -> Self {
         match mark {
-            Mark::First | Mark::Apart | Mark::Low => Self::Low,
+            Mark::First | Mark::FirstApart | Mark::Apart | Mark::Low => Self::Low,
             Mark::Min => Self::Min,
         }
     }

@@ -212,8 +212,8 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> AnyZone for Zone<'_, V,
 
     fn alloc_above(&self, request: &Request, mark: Mark) -> Option<Frame> {
         let rights = match mark {
-            Mark::First | Mark::Apart => Rights::WAKES.and(Rights::KEEPS_APART),
-            Mark::Low => Rights::WAKES,
+            Mark::FirstApart | Mark::Apart => Rights::WAKES.and(Rights::KEEPS_APART),
+            Mark::First | Mark::Low => Rights::WAKES,
             Mark::Min => Rights::of(request),
         };
         let admitted = self.admits(request, Level::from(mark), rights);
