@@ -348,7 +348,7 @@ fn lines<'d>(
 /// Reads a trace for replay; returns it with the number of CPUs that it was recorded on.
 fn script(path: &Path) -> anyhow::Result<(Script, usize)> {
     let trace = file::read(path).with_context(|| format!("cannot replay {}", path.display()))?;
-    Ok((Script::new(&trace)?, usize::from(trace.header.cpus)))
+    Ok((Script::of_events(&trace)?, usize::from(trace.header.cpus)))
 }
 
 #[cfg(test)]

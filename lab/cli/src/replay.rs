@@ -94,7 +94,10 @@ impl Replay {
         let mut trace = file::read(&self.trace)
             .with_context(|| format!("cannot replay {}", self.trace.display()))?;
         let left_out = self.max_order.map_or(0, |max| leave_out(&mut trace, max));
-        let script = Script::new(&trace)?;
+        let script = match self.memory {
+            None => Script::new(&trace)?,
+            Some(_) => Script::of_events(&trace)?,
+        };
         let (machine, start) = self.machine(&trace)?;
         let configs = or_all(&self.config, &Configuration::ALL);
         self.fits(&machine, configs.len())?;

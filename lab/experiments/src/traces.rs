@@ -109,7 +109,7 @@ impl Traces {
         }
         let path = self.path(&format!("{name}.parquet"))?;
         let trace = file::read(&path).with_context(|| cannot(&path))?;
-        let script = Script::new(&trace).with_context(|| cannot(&path))?;
+        let script = Script::of_events(&trace).with_context(|| cannot(&path))?;
         let recorded = Arc::new(Recorded {
             script,
             cpus: usize::from(trace.header.cpus),

@@ -150,6 +150,15 @@ impl Script {
         Self::drawn(trace, 0, &HashMap::new())
     }
 
+    /// As [`Script::new`], with only what the events show: for a machine other than the recorded
+    /// one, which compacts by itself and has other memory at the start.
+    ///
+    /// # Errors
+    /// [`ScriptError`] if it cannot be replayed.
+    pub fn of_events(trace: &Trace) -> Result<Self, ScriptError> {
+        Self::build(trace, start::Inference::default(), |_| Vec::new())
+    }
+
     /// As [`Script::new`], with what is unknown of the start drawn by this seed: see [`start`].
     /// `excluded` has the types that page blocks, counted from frame 0, certainly do not have, a bit
     /// for each.
@@ -162,16 +171,30 @@ impl Script {
         excluded: &HashMap<usize, u8>,
     ) -> Result<Self, ScriptError> {
         let (first, pages) = span(trace)?;
+        let inferred = start::infer(trace, first, pages, seed, excluded);
+        let slabs = roles::slabs_by(&trace.header.start.zoneinfo);
+        Self::build(trace, inferred, |in_use| {
+            hidden::find(trace, first, in_use, slabs)
+        })
+    }
+
+    /// Prepares `trace` with this start. `hidden` returns the pages that are taken without an event,
+    /// if these pages are in use at the start.
+    fn build(
+        trace: &Trace,
+        inferred: start::Inference,
+        hidden: impl FnOnce(Vec<bool>) -> Vec<Hidden>,
+    ) -> Result<Self, ScriptError> {
+        let (first, pages) = span(trace)?;
         let reader = Reader::new(&trace.header.flags);
         let slabs = roles::slabs_by(&trace.header.start.zoneinfo);
         let kept = roles_at_end(trace, first, pages, slabs);
-        let inferred = start::infer(trace, first, pages, seed, excluded);
         let cached = free_at_start(trace, first, pages, &inferred.idle);
         let mut requests = Requests::default();
         let (mut host_fallbacks, mut host_failures) = (0, 0);
         let (initial_blocks, from_caches) = initial_blocks(trace, first, slabs, &cached);
         let mut in_use = InUse::of(&initial_blocks, pages);
-        let hidden = hidden::find(trace, first, in_use.0.clone(), slabs);
+        let hidden = hidden(in_use.0.clone());
         let mut next_hidden = hidden.iter().peekable();
         let mut steps = Vec::with_capacity(trace.events.len() + hidden.len());
         let mut ends = reclaim_ends(trace).into_iter().peekable();
