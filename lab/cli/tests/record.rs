@@ -337,9 +337,10 @@ fn a_failed_command_is_a_good_recording() {
     assert_eq!(trace.header.command, "sh -c 'kill -9 $$'");
 }
 
-/// `brickyard record` where a file system of 1 MiB is mounted at `small`, for it alone.
-fn beside_a_mebibyte(small: &Path) -> Command {
-    let script = "mount -t tmpfs -o size=1M tmpfs \"$0\" || exit 77; exec \"$@\"";
+/// `brickyard record` where a file system of 16 MiB is mounted at `small`, for it alone: less than a
+/// recording leaves free, and enough for the page states of memory in any state.
+fn beside_a_small_disk(small: &Path) -> Command {
+    let script = "mount -t tmpfs -o size=16M tmpfs \"$0\" || exit 77; exec \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", script]).arg(small);
     command.arg(env!("CARGO_BIN_EXE_brickyard")).arg("record");
@@ -353,7 +354,7 @@ fn a_full_disk_ends_the_recording_and_not_the_command() {
     let file = folder.file();
     // A file system smaller than the room that a recording leaves free.
     let record = |arguments: &[&str]| {
-        let mut command = beside_a_mebibyte(&small);
+        let mut command = beside_a_small_disk(&small);
         command.args(["-o", &file, "--spool"]).arg(&small);
         command.args(arguments).output()
     };
@@ -387,7 +388,7 @@ fn a_full_destination_leaves_the_trace_beside_the_spool() {
     let file = small.join("trace.parquet");
     // The command fills the file system of the destination.
     let fill = format!("cat /dev/zero > {}/zeros; sleep 1", small.display());
-    let run = beside_a_mebibyte(&small)
+    let run = beside_a_small_disk(&small)
         .arg("-o")
         .arg(&file)
         .arg("--spool")
