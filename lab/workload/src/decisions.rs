@@ -241,10 +241,10 @@ impl<'a> Zone<'a> {
     }
 
     /// Returns what a request of this type would get.
-    fn search(&self, order: Order, wanted: MigrateType) -> Option<Choice> {
+    fn search(&self, order: Order, wanted: MigrateType, mode: Mode) -> Option<Choice> {
         let blocks = self.buddy.grouping();
         blocks
-            .search(&self.buddy, order, wanted, Rights::NONE, Mode::Normal)
+            .search(&self.buddy, order, wanted, Rights::NONE, mode)
             .found
     }
 
@@ -282,6 +282,8 @@ struct Cpu {
     claiming: Option<Event>,
     // A refill has counted the request that caused it.
     requested: bool,
+    // A refill has stolen: the rest of it only steals.
+    steals: bool,
     // Drains that the rules ask for and that have not been seen yet.
     due: VecDeque<usize>,
 }
@@ -414,6 +416,7 @@ impl Following<'_> {
         if goes_on {
             return;
         }
+        self.cpus[cpu].steals = false;
         match self.cpus[cpu].run.take() {
             Some(Run::Refill { wanted, taken, .. }) => {
                 self.agreement(Decision::Refill)
@@ -494,7 +497,7 @@ impl Following<'_> {
             self.cpus[cpu].claiming = Some(*event);
             return;
         }
-        let found = self.zones[zone].search(event.order, list);
+        let found = self.zones[zone].search(event.order, list, Mode::Normal);
         let answer = found.map(|found| (found.order, found.list));
         let agrees = answer == Some((order, list));
         let answer = answer.map_or("nothing".to_owned(), |(order, _)| order.to_string());
@@ -509,7 +512,7 @@ impl Following<'_> {
     /// have taken one of them, so they are not on that list there. Their page blocks are not of that
     /// type, or they are in use for a reason that is not visible.
     fn put_aside(&mut self, zone: usize, from: Order, list: MigrateType, to: Option<Order>) {
-        while let Some(found) = self.zones[zone].search(from, list)
+        while let Some(found) = self.zones[zone].search(from, list, Mode::Normal)
             && found.way == Way::Own
             && to.is_none_or(|to| found.order < to)
             && self.zones[zone].take(found.frame, found.order)
@@ -541,7 +544,11 @@ impl Following<'_> {
         (wanted, from_order, from, claimed): (MigrateType, Order, MigrateType, bool),
     ) {
         self.cpus[cpu].claiming = None;
-        let found = self.zones[zone].search(event.order, wanted);
+        let mode = match self.cpus[cpu].steals {
+            true => Mode::Steal,
+            false => Mode::Normal,
+        };
+        let found = self.zones[zone].search(event.order, wanted, mode);
         let list = found.map_or("nothing", |found| kind_name(found.list));
         let order = found.map_or("nothing".to_owned(), |found| found.order.to_string());
         let way = match found.map(|found| found.way) {
@@ -558,6 +565,7 @@ impl Following<'_> {
         self.agreement(Decision::Found).ask(host, order, same);
         self.agreement(Decision::Claim).ask(real, way, real == way);
         self.put_aside(zone, event.order, wanted, None);
+        self.cpus[cpu].steals = !claimed;
         let of = &self.zones[zone];
         if claimed {
             let (first, order) = of

@@ -394,6 +394,29 @@ fn the_largest_foreign_block_is_claimed() {
 }
 
 #[test]
+fn after_a_theft_the_rest_of_a_refill_only_steals() {
+    let steal = |page, from_order| {
+        let what = What::Fallback {
+            mobility: Unmovable,
+            from_order: Order::new(from_order),
+            from: Movable,
+            claimed: false,
+        };
+        event(page, 0, what)
+    };
+    // The first should have claimed; the others take the smallest that is left.
+    let refill = [steal(0, 10), steal(1, 0), steal(2, 1), steal(3, 0)];
+    let rest = [taken(0, 0, Unmovable), came(3000, 0, Movable)];
+    let decisions = decided(refill.into_iter().chain(rest));
+    assert_eq!(answers(&decisions, Decision::Claim), (4, 3));
+    assert_eq!(answers(&decisions, Decision::Found), (4, 4));
+    // Another refill begins with its own list again.
+    let again = [steal(0, 10), taken(0, 0, Unmovable), steal(1, 0)];
+    let decisions = decided(again.into_iter().chain(rest));
+    assert_eq!(answers(&decisions, Decision::Claim), (2, 0));
+}
+
+#[test]
 fn a_drain_has_the_length_that_the_page_set_asks_for() {
     // Each CPU may hold max(80 / 3, 4 * 7) = 28 frames. All are in use at first.
     let runs = vec![
