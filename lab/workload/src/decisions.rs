@@ -127,6 +127,9 @@ pub enum DecisionsError {
         "the trace does not show what moves between zones and the lists of CPUs: record it with `--events zones`"
     )]
     NoZoneEvents,
+    /// This host has too little memory for the records of all frames.
+    #[error("this host cannot allocate {0} bytes for the records of the trace's frames")]
+    TooLittleMemory(usize),
 }
 
 /// Follows `trace` on its machine and asks the rules of Linux with this [`Burst`] at each decision.
@@ -144,18 +147,16 @@ pub fn follow(
     if !trace.events.iter().any(is_of_zone) {
         return Err(DecisionsError::NoZoneEvents);
     }
+    let records = |zone: &ZonePlace| -> Result<_, DecisionsError> {
+        let blocks = PageBlocks::blocks_in(zone.span, machine.page_block_order);
+        let frames = made(zone.span.len(), FrameRecord::default)?;
+        Ok((frames, made(blocks, BlockRecord::new)?))
+    };
     let records: Vec<(Vec<FrameRecord>, Vec<BlockRecord>)> = machine
         .zones
         .iter()
-        .map(|zone| {
-            let blocks = PageBlocks::blocks_in(zone.span, machine.page_block_order);
-            let frames = (0..zone.span.len()).map(|_| FrameRecord::default());
-            (
-                frames.collect(),
-                (0..blocks).map(|_| BlockRecord::new()).collect(),
-            )
-        })
-        .collect();
+        .map(records)
+        .collect::<Result<_, _>>()?;
     let zones = machine.zones.iter().zip(&records);
     let zones: Vec<Zone<'_>> = zones
         .map(|(place, (frames, blocks))| Zone::new(trace, machine, place, frames, blocks, burst))
@@ -177,6 +178,15 @@ pub fn follow(
     }
     following.decisions.events = trace.events.len() as u64;
     Ok(following.decisions)
+}
+
+/// Makes so many records.
+fn made<T>(count: usize, one: impl Fn() -> T) -> Result<Vec<T>, DecisionsError> {
+    let mut records = Vec::new();
+    let reserved = records.try_reserve_exact(count);
+    reserved.map_err(|_| DecisionsError::TooLittleMemory(count * size_of::<T>()))?;
+    records.resize_with(count, one);
+    Ok(records)
 }
 
 /// A zone of the host.

@@ -1,6 +1,8 @@
 //! The machine that a trace is replayed on: its zones, memory and CPUs. It is either the recorded
 //! host, or a machine of any size.
 
+use std::collections::HashSet;
+
 use brickyard::FRAMES_MOST;
 use brickyard::node::movable::{self, Sizing};
 use brickyard::watermark;
@@ -278,7 +280,7 @@ fn cut(zone: ZonePlace, start: Frame) -> impl Iterator<Item = ZonePlace> {
 }
 
 /// Returns all frames that, by their recorded states, belong to the allocator.
-fn memory_of(trace: &Trace, left_out: &[usize]) -> Vec<FrameRange> {
+fn memory_of(trace: &Trace, left_out: &HashSet<usize>) -> Vec<FrameRange> {
     let mut memory: Vec<FrameRange> = Vec::new();
     for (place, run) in trace.start.iter().enumerate() {
         let usage = run.state.usage;

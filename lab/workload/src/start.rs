@@ -19,7 +19,7 @@
 //!
 //! What is drawn depends on a seed, so that several draws show how much it matters.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use brickyard::{MigrateType, Order};
 use brickyard_host::pagetypeinfo::{self, FreeOfType, PageTypes};
@@ -84,8 +84,6 @@ pub(crate) struct Inference {
 /// The first event that mentions a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum First {
-    /// None, or it is not the first of the block in that event.
-    Nothing,
     /// It was handed out, as the first of a block of this order: the index of the event.
     Out(u32, Order),
     /// It went from a list back to its zone.
@@ -144,7 +142,7 @@ pub(crate) fn infer(
         return Inference::default();
     }
     let block_order = trace.header.page_block_order.clamp(1, Order::MAX.get());
-    let zones = zones_of(trace);
+    let zones = zones_of(trace, pages as u64);
     let mut inferring = Inferring {
         trace,
         base: first,
@@ -152,7 +150,7 @@ pub(crate) fn infer(
         block_order,
         zones,
         usage: vec![PageUse::Hole as u8; pages],
-        first: vec![First::Nothing; pages],
+        first: HashMap::new(),
         mentioned: vec![false; pages],
         shown: HashMap::new(),
         excluded,
@@ -183,15 +181,16 @@ pub(crate) fn infer(
 /// frames that exist, but that the kernel has not initialised yet, or has taken out for a balloon.
 /// They look like kernel memory without a flag. A zone with fewer managed frames than its states
 /// show has them in its longest runs of such frames.
-pub(crate) fn unmanaged(trace: &Trace) -> Vec<usize> {
+pub(crate) fn unmanaged(trace: &Trace) -> HashSet<usize> {
     let zones = zoneinfo::parse(&trace.header.start.zoneinfo).unwrap_or_default();
     let is_memory = |run: &StateRun| !matches!(run.state.usage, PageUse::Hole | PageUse::Reserved);
-    let mut left_out = Vec::new();
+    let mut left_out = HashSet::new();
     for zone in zones.iter().filter(|zone| zone.managed > 0) {
         let inside = |run: &StateRun| zone.start_pfn <= run.frame && run.frame < zone.end_pfn();
         let runs = trace.start.iter().enumerate();
         let runs = runs.filter(|(_, run)| inside(run) && is_memory(run));
-        let shown: u64 = runs.clone().map(|(_, run)| run.frames).sum();
+        let frames = runs.clone().map(|(_, run)| run.frames);
+        let shown = frames.fold(0, u64::saturating_add);
         let mut excess = shown.saturating_sub(zone.managed);
         let block = Order::DEFAULT_MAX.frames() as u64;
         let untold = |run: &StateRun| run.state.usage == PageUse::Untold && run.frames >= block;
@@ -203,15 +202,16 @@ pub(crate) fn unmanaged(trace: &Trace) -> Vec<usize> {
         for (frames, place) in long {
             if frames <= excess {
                 excess -= frames;
-                left_out.push(place);
+                left_out.insert(place);
             }
         }
     }
     left_out
 }
 
-/// Returns the zones of the host, with what its texts count in them.
-fn zones_of(trace: &Trace) -> Vec<Zone> {
+/// Returns the zones of the host, with what its texts count in them. No count is taken to be larger
+/// than the number of `pages`.
+fn zones_of(trace: &Trace, pages: u64) -> Vec<Zone> {
     let texts = &trace.header.start;
     let zones = zoneinfo::parse(&texts.zoneinfo).unwrap_or_default();
     let types = pagetypeinfo::parse(&texts.pagetypeinfo).unwrap_or_default();
@@ -221,7 +221,9 @@ fn zones_of(trace: &Trace) -> Vec<Zone> {
         .map(|zone| Zone {
             from: zone.start_pfn,
             to: zone.end_pfn(),
-            counts: (0..cpus).map(|cpu| pageset(zone, cpu).count).collect(),
+            counts: (0..cpus)
+                .map(|cpu| pageset(zone, cpu).count.min(pages))
+                .collect(),
             highs: (0..cpus).map(|cpu| pageset(zone, cpu).high).collect(),
             blocks: blocks_of(&types, zone),
             free: free_of(&types, zone),
@@ -238,12 +240,16 @@ fn pageset(zone: &ZoneInfo, cpu: usize) -> PageSet {
 fn blocks_of(types: &PageTypes, zone: &ZoneInfo) -> Option<[u64; MigrateType::COUNT]> {
     let mut zones = types.blocks.iter();
     let own = zones.find(|own| own.node == zone.node && own.zone == zone.name)?;
-    let mut counts = [0; MigrateType::COUNT];
+    let mut counts = [0_u64; MigrateType::COUNT];
     for (name, blocks) in &own.blocks {
-        counts[type_named(name).index()] += blocks;
+        let count = &mut counts[type_named(name).index()];
+        *count = count.saturating_add(*blocks);
     }
     Some(counts)
 }
+
+/// More free blocks than pagetypeinfo counts.
+const COUNT_MOST: u64 = 1 << 32;
 
 fn free_of(types: &PageTypes, zone: &ZoneInfo) -> [[i64; Order::COUNT]; MigrateType::COUNT] {
     let mut free = [[0; Order::COUNT]; MigrateType::COUNT];
@@ -251,7 +257,7 @@ fn free_of(types: &PageTypes, zone: &ZoneInfo) -> [[i64; Order::COUNT]; MigrateT
     for row in types.free.iter().filter(own) {
         let counts = &mut free[type_named(&row.kind).index()];
         for (sum, count) in counts.iter_mut().zip(&row.free) {
-            *sum += count.at_least() as i64;
+            *sum += count.at_least().min(COUNT_MOST) as i64;
         }
     }
     free
@@ -276,7 +282,8 @@ struct Inferring<'a> {
     zones: Vec<Zone>,
     // By page.
     usage: Vec<u8>,
-    first: Vec<First>,
+    // Of pages of unknown use only.
+    first: HashMap<u32, First>,
     mentioned: Vec<bool>,
     // By page block: the type that events show.
     shown: HashMap<usize, MigrateType>,
@@ -348,14 +355,19 @@ impl Inferring<'_> {
             if self.mentioned[part.clone()].contains(&true) {
                 // Pages of it were single at the start.
                 for page in part.clone().filter(|&page| !self.mentioned[page]) {
-                    self.first[page] = match first {
+                    let alone = match first {
                         First::Out(place, _) => First::Out(place, Order::ZERO),
                         First::Back(place, _) => First::Back(place, Order::ZERO),
                         other => other,
                     };
+                    if self.is_unknown(page) {
+                        self.first.insert(page as u32, alone);
+                    }
                 }
             } else {
-                self.first[part.start] = first;
+                if self.is_unknown(part.start) {
+                    self.first.insert(part.start as u32, first);
+                }
                 let was_free = self.usage[part.start] == PageUse::Free as u8;
                 let movable = MigrateType::Movable;
                 if let What::Alloc { mobility, .. } | What::Taken { mobility, .. } = event.what
@@ -499,8 +511,8 @@ impl Inferring<'_> {
 
     /// Returns true if events show that the page lay in a CPU's list.
     fn is_shown_idle(&self, page: usize) -> bool {
-        let shown = matches!(self.first[page], First::Out(..) | First::Back(..));
-        shown && self.is_unknown(page)
+        let first = self.first.get(&(page as u32));
+        matches!(first, Some(First::Out(..) | First::Back(..)))
     }
 
     fn limits(&self) -> Vec<Limit> {
@@ -523,15 +535,15 @@ impl Inferring<'_> {
         // leaves, last what is handed out, latest first.
         let (mut back, mut out) = (Vec::new(), Vec::new());
         let mut left: Vec<Vec<u64>> = self.zones.iter().map(|zone| zone.counts.clone()).collect();
-        self.known.idle_counted = left.iter().flatten().sum();
+        self.known.idle_counted = left.iter().flatten().copied().fold(0, u64::saturating_add);
         for page in 0..self.pages {
             if !self.is_unknown(page) {
                 continue;
             }
-            let (place, order, leaves) = match self.first[page] {
-                First::Out(place, order) => (place, order, &mut out),
-                First::Back(place, order) => (place, order, &mut back),
-                First::Nothing | First::Other => continue,
+            let (place, order, leaves) = match self.first.get(&(page as u32)) {
+                Some(&First::Out(place, order)) => (place, order, &mut out),
+                Some(&First::Back(place, order)) => (place, order, &mut back),
+                Some(First::Other) | None => continue,
             };
             let event = &self.trace.events[place as usize];
             let end = (page + order.frames()).min(self.pages);
@@ -568,7 +580,7 @@ impl Inferring<'_> {
             let cpus = left.iter().zip(&self.emptied).enumerate();
             let open = cpus.filter(|(_, (_, emptied))| !**emptied);
             let places = open.flat_map(|(cpu, (&frames, _))| (0..frames).map(move |_| cpu as u16));
-            let places: Vec<u16> = places.collect();
+            let places: Vec<u16> = places.take(self.pages).collect();
             if places.is_empty() {
                 continue;
             }
@@ -627,6 +639,9 @@ const EXCLUDED_WEIGHT: i64 = 100_000;
 
 /// Exchanges that are tried for each page block of a zone.
 const TRIES_EACH: usize = 200;
+
+/// The most exchanges that are tried for a zone.
+const TRIES_MOST: usize = 1 << 22;
 
 impl<'a> Matching<'a> {
     fn new(
@@ -710,7 +725,7 @@ impl<'a> Matching<'a> {
         }
         let mut members = members;
         let mut cost = self.cost();
-        for _ in 0..self.open.len() * TRIES_EACH {
+        for _ in 0..(self.open.len() * TRIES_EACH).min(TRIES_MOST) {
             let member = dice.below(members.len() as u64) as usize;
             let one = members[member];
             let other = dice.below(self.open.len() as u64) as usize;

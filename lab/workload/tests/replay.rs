@@ -5,14 +5,15 @@ use crate::support;
 
 use std::collections::BTreeMap;
 
-use brickyard::MigrateType;
 use brickyard::node::SlowPath;
-use brickyard_classics::Configuration;
-use brickyard_classics::LabZone;
-use brickyard_trace::{Event, PageUse, Trace, What};
+use brickyard::{MigrateType, Order};
+use brickyard_classics::linux::Burst;
+use brickyard_classics::{Configuration, LabZone};
+use brickyard_trace::{Event, PageUse, Step, Trace, What};
 use brickyard_workload::outcome::Frees;
 use brickyard_workload::{
-    FrameUse, Machine, Options, Outcome, Rules, Script, Start, Swap, View, Watcher, replay,
+    FrameUse, Machine, Options, Outcome, Rules, Script, Start, Swap, View, Watcher, decisions,
+    replay,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -443,7 +444,7 @@ fn hostile() -> impl Strategy<Value = Vec<(u64, u8, usize, u16, u64)>> {
     let page = prop_oneof![0..64_u64, 0..4096_u64];
     let order = prop_oneof![6 => 0..=4_u8, 1 => 5..=10_u8];
     let gap = prop_oneof![8 => 0..1000_u64, 1 => Just(u64::MAX >> 3)];
-    vec((page, order, 0..6_usize, any::<u16>(), gap), 1..200)
+    vec((page, order, 0..10_usize, any::<u16>(), gap), 1..200)
 }
 
 proptest! {
@@ -458,6 +459,18 @@ proptest! {
             let mut event = match what {
                 0..3 => taken(page, order, KINDS[what]),
                 3 => failed(order, Movable),
+                6 => support::event(page, order, What::Taken { mobility: KINDS[what % 3], refill: true }),
+                7 => support::event(page, order, What::Drained { mobility: KINDS[what % 3] }),
+                8 => support::event(page, order, What::Fallback {
+                    mobility: KINDS[usize::from(order) % 3],
+                    from_order: Order::new(order),
+                    from: KINDS[usize::from(order / 3) % 3],
+                    claimed: page % 2 == 0,
+                }),
+                9 => support::event(page, order, What::Step {
+                    step: Step::ALL[page as usize % Step::ALL.len()],
+                    numbers: [0; 3],
+                }),
                 _ => freed(page, order),
             };
             (event.time, event.cpu) = (time, cpu);
@@ -468,6 +481,13 @@ proptest! {
         }
         let small = Machine::sized(16 << 20, 2, 4096).unwrap();
         let recorded = Machine::recorded(&trace).unwrap();
+        let script = Script::new(&trace).unwrap();
+        if let Ok(decided) = decisions::follow(&trace, &recorded, &script, Burst::AfterABatch) {
+            for agreement in &decided.agreements {
+                let differ: u64 = agreement.differences.values().sum();
+                prop_assert_eq!(agreement.asked, agreement.agreed + differ);
+            }
+        }
         for config in Configuration::ALL {
             for (machine, start) in [(&recorded, Start::Recorded), (&small, Start::Empty)] {
                 let rules = Rules { swap: Swap::On, ..Rules::default() };
