@@ -11,6 +11,7 @@ use brickyard::{MigrateType, Order, ZoneKind};
 use brickyard_host::ParseError;
 use brickyard_host::pagetypeinfo::{self, Counted};
 use brickyard_trace::HostTexts;
+use brickyard_trace::record::decode::type_named;
 
 use crate::outcome::ZoneEnd;
 
@@ -61,7 +62,7 @@ pub fn of_host(texts: &HostTexts) -> Result<Vec<ZoneTable>, ParseError> {
         let zone = &mut zones[place];
         let kind = type_named(&row.kind).index();
         for (cells, count) in zone.free.iter_mut().zip(&row.free) {
-            cells[kind] += count.at_least() as usize;
+            cells[kind] += bounded(count.at_least());
             zone.cut |= matches!(count, Counted::MoreThan(_));
         }
     }
@@ -71,21 +72,17 @@ pub fn of_host(texts: &HostTexts) -> Result<Vec<ZoneTable>, ParseError> {
             .find(|zone| zone.node == row.node && zone.zone == row.zone);
         if let Some(zone) = own {
             for (name, blocks) in &row.blocks {
-                zone.blocks[type_named(name).index()] += *blocks as usize;
+                zone.blocks[type_named(name).index()] += bounded(*blocks);
             }
         }
     }
     Ok(zones)
 }
 
-fn type_named(name: &str) -> MigrateType {
-    match name {
-        "Unmovable" => MigrateType::Unmovable,
-        "Reclaimable" => MigrateType::Reclaimable,
-        "HighAtomic" | "Reserve" => MigrateType::HighAtomic,
-        "Isolate" => MigrateType::Isolate,
-        _ => MigrateType::Movable,
-    }
+/// Returns a count of the host's texts, but none larger than any memory has: sums of them do not
+/// overflow.
+pub(crate) fn bounded(count: u64) -> usize {
+    count.min(u64::from(u32::MAX)) as usize
 }
 
 /// Returns the tables of a replay's zones.

@@ -25,8 +25,10 @@ use brickyard::{MigrateType, Order};
 use brickyard_host::pagetypeinfo::{self, FreeOfType, PageTypes};
 use brickyard_host::zoneinfo::{self, PageSet, ZoneInfo};
 use brickyard_machine::Dice;
+use brickyard_trace::record::decode::type_named;
 use brickyard_trace::{Event, PageUse, StateRun, Trace, What};
 
+use crate::fidelity::bounded;
 use crate::pages::PageId;
 
 /// A free block in a CPU's list.
@@ -240,16 +242,12 @@ fn pageset(zone: &ZoneInfo, cpu: usize) -> PageSet {
 fn blocks_of(types: &PageTypes, zone: &ZoneInfo) -> Option<[u64; MigrateType::COUNT]> {
     let mut zones = types.blocks.iter();
     let own = zones.find(|own| own.node == zone.node && own.zone == zone.name)?;
-    let mut counts = [0_u64; MigrateType::COUNT];
+    let mut counts = [0; MigrateType::COUNT];
     for (name, blocks) in &own.blocks {
-        let count = &mut counts[type_named(name).index()];
-        *count = count.saturating_add(*blocks);
+        counts[type_named(name).index()] += bounded(*blocks) as u64;
     }
     Some(counts)
 }
-
-/// More free blocks than pagetypeinfo counts.
-const COUNT_MOST: u64 = 1 << 32;
 
 fn free_of(types: &PageTypes, zone: &ZoneInfo) -> [[i64; Order::COUNT]; MigrateType::COUNT] {
     let mut free = [[0; Order::COUNT]; MigrateType::COUNT];
@@ -257,21 +255,10 @@ fn free_of(types: &PageTypes, zone: &ZoneInfo) -> [[i64; Order::COUNT]; MigrateT
     for row in types.free.iter().filter(own) {
         let counts = &mut free[type_named(&row.kind).index()];
         for (sum, count) in counts.iter_mut().zip(&row.free) {
-            *sum += count.at_least().min(COUNT_MOST) as i64;
+            *sum += bounded(count.at_least()) as i64;
         }
     }
     free
-}
-
-/// Returns the type of this name. CMA's memory holds movable pages.
-fn type_named(name: &str) -> MigrateType {
-    match name {
-        "Unmovable" => MigrateType::Unmovable,
-        "Reclaimable" => MigrateType::Reclaimable,
-        "HighAtomic" | "Reserve" => MigrateType::HighAtomic,
-        "Isolate" => MigrateType::Isolate,
-        _ => MigrateType::Movable,
-    }
 }
 
 struct Inferring<'a> {

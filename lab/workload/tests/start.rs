@@ -470,3 +470,41 @@ fn the_error_is_in_parts_of_the_real_blocks() {
     assert_eq!(fidelity::distance(&none, &real).by_zone, 1.0);
     assert!(fidelity::distance(&real, &none).by_zone.is_infinite());
 }
+
+#[test]
+fn counts_that_no_memory_has_do_not_overflow() {
+    let most = u64::MAX;
+    let text = types(0, 0, [&[most; 11], &[most; 11]]).replacen(
+        &format!("{:12} {:12}", 0, FRAMES / BLOCK),
+        &format!("{most} {most}"),
+        1,
+    );
+    assert!(text.contains(&format!("Normal {most} {most}")));
+    // Every row twice, as a kernel never prints them.
+    let texts = HostTexts {
+        pagetypeinfo: text.repeat(2),
+        ..HostTexts::default()
+    };
+    let host_end = fidelity::of_host(&texts).unwrap();
+    assert_eq!(fidelity::distance(&host_end, &host_end).by_type, 0.0);
+    let mut trace = with(host(with_unknown(64)), [taken(3, 0, Movable)]);
+    trace.header.start.pagetypeinfo = texts.pagetypeinfo;
+    trace.header.start.zoneinfo = with_lists(&[most, most]);
+    let script = Script::new(&trace).unwrap();
+    assert!(script.known().idle_counted <= 2 * FRAMES);
+}
+
+#[test]
+fn types_of_kernels_that_group_otherwise_have_one_of_ours() {
+    let old = types(1, 2, [&[], &[4]])
+        .replace("HighAtomic", "   Reserve")
+        .replace("Reclaimable", "        CMA");
+    let texts = HostTexts {
+        pagetypeinfo: old,
+        ..HostTexts::default()
+    };
+    let table = &fidelity::of_host(&texts).unwrap()[0];
+    assert_eq!(table.free[0][Movable.index()], 4);
+    assert_eq!(table.blocks[Reclaimable.index()], 0);
+    assert_eq!(table.blocks[Movable.index()] as u64, FRAMES / BLOCK - 1);
+}

@@ -21,6 +21,19 @@ pub(super) const PAGE_EVENTS: [&str; 3] = [
 /// The events that carry the names of tasks. A kernel may lack them.
 pub(super) const TASK_EVENTS: [&str; 2] = ["task/task_newtask", "task/task_rename"];
 
+/// Returns the type with this name in the kernel's `/proc/pagetypeinfo`, of whatever version.
+#[must_use]
+pub fn type_named(name: &str) -> MigrateType {
+    match name {
+        "Unmovable" => MigrateType::Unmovable,
+        "Reclaimable" => MigrateType::Reclaimable,
+        // CMA's memory holds movable pages until CMA needs it.
+        "Movable" | "CMA" => MigrateType::Movable,
+        "HighAtomic" | "Reserve" => MigrateType::HighAtomic,
+        _ => MigrateType::Isolate,
+    }
+}
+
 /// The migrate types by the kernel's numbers, which changed in 4.4 and depend on the kernel's
 /// configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,14 +56,7 @@ impl TypeNumbers {
             let Some(name) = rest.split_whitespace().next() else {
                 continue;
             };
-            types.push(match name {
-                "Unmovable" => MigrateType::Unmovable,
-                "Reclaimable" => MigrateType::Reclaimable,
-                // CMA's memory holds movable pages until CMA needs it.
-                "Movable" | "CMA" => MigrateType::Movable,
-                "HighAtomic" | "Reserve" => MigrateType::HighAtomic,
-                _ => MigrateType::Isolate,
-            });
+            types.push(type_named(name));
         }
         if types.is_empty() {
             types.extend(MigrateType::ALL);
