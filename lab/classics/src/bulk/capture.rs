@@ -3,9 +3,10 @@
 //!
 //! Without it a block that compaction has just freed is often split again by the next small request
 //! (Linux has capture since 5.1, for frees of the task itself, as the zones of
-//! [`linux`](crate::linux) have it; here it is for every free in the zone). One task at a time has the slot of a zone; another that compacts meanwhile has none. A
-//! capture mixes no page block: below the size of a page block it must come from a block of the
-//! request's own type, and blocks set aside for atomic requests are left alone.
+//! [`linux`](crate::linux) have it; here it is for every free in the zone). One task at a time has
+//! the slot of a zone; another that compacts meanwhile has none. A capture mixes no page block:
+//! below the size of a page block it must come from a block of the request's own type, and blocks
+//! set aside for atomic requests are left alone.
 
 use brickyard::sync::{GuardedU32, GuardedU64};
 
