@@ -18,18 +18,27 @@
 //!   it, by their contents, are given the types that are missing.
 //!
 //! What is drawn depends on a seed, so that several draws show how much it matters.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `zones` | what the host's texts count in each zone, and what is not managed |
+//! | `matching` | the types of page blocks that no event shows |
 
-use std::collections::{HashMap, HashSet};
+mod matching;
+mod zones;
+
+use std::collections::HashMap;
 
 use brickyard::{MigrateType, Order};
-use brickyard_host::pagetypeinfo::{self, FreeOfType, PageTypes};
-use brickyard_host::zoneinfo::{self, PageSet, ZoneInfo};
 use brickyard_machine::Dice;
-use brickyard_trace::record::decode::type_named;
-use brickyard_trace::{Event, PageUse, StateRun, Trace, What};
+use brickyard_trace::{Event, PageUse, Trace, What};
 
-use crate::fidelity::bounded;
 use crate::pages::PageId;
+
+use matching::{CHUNK_ORDERS, Contents, Matching};
+use zones::{Zone, zones_of};
+
+pub(crate) use zones::unmanaged;
 
 /// A free block in a CPU's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,40 +103,6 @@ enum First {
     Other,
 }
 
-/// The contents of a page block at the start, in frames.
-#[derive(Debug, Clone, Copy, Default)]
-struct Contents {
-    movable: u32,
-    slab: u32,
-    other: u32,
-    // Free blocks by order, below the order of a page block.
-    chunks: [u16; CHUNK_ORDERS],
-}
-
-/// More orders than there are below that of a page block.
-const CHUNK_ORDERS: usize = 16;
-
-impl Contents {
-    /// How much it looks like a page block of unmovable pages.
-    fn unmovable(&self) -> i64 {
-        i64::from(self.slab) + i64::from(self.other) - i64::from(self.movable)
-    }
-}
-
-/// A zone of the host.
-struct Zone {
-    from: u64,
-    to: u64,
-    /// Frames in the list of each CPU.
-    counts: Vec<u64>,
-    /// Frames that each may hold.
-    highs: Vec<u64>,
-    /// Page blocks that are not movable, by type; `None` where that is unknown.
-    blocks: Option<[u64; MigrateType::COUNT]>,
-    /// Free blocks smaller than a page block, by type and order.
-    free: [[i64; Order::COUNT]; MigrateType::COUNT],
-}
-
 /// Infers the memory of the host before the first event of `trace`, whose frames are `pages` pages
 /// from `first` on.
 ///
@@ -177,88 +152,6 @@ pub(crate) fn infer(
         limits: inferring.limits(),
         known: inferring.known,
     }
-}
-
-/// Returns the runs of page states that are no memory of the allocator, by the index of each:
-/// frames that exist, but that the kernel has not initialised yet, or has taken out for a balloon.
-/// They look like kernel memory without a flag. A zone with fewer managed frames than its states
-/// show has them in its longest runs of such frames.
-pub(crate) fn unmanaged(trace: &Trace) -> HashSet<usize> {
-    let zones = zoneinfo::parse(&trace.header.start.zoneinfo).unwrap_or_default();
-    let is_memory = |run: &StateRun| !matches!(run.state.usage, PageUse::Hole | PageUse::Reserved);
-    let mut left_out = HashSet::new();
-    for zone in zones.iter().filter(|zone| zone.managed > 0) {
-        let inside = |run: &StateRun| zone.start_pfn <= run.frame && run.frame < zone.end_pfn();
-        let runs = trace.start.iter().enumerate();
-        let runs = runs.filter(|(_, run)| inside(run) && is_memory(run));
-        let frames = runs.clone().map(|(_, run)| run.frames);
-        let shown = frames.fold(0, u64::saturating_add);
-        let mut excess = shown.saturating_sub(zone.managed);
-        let block = Order::DEFAULT_MAX.frames() as u64;
-        let untold = |run: &StateRun| run.state.usage == PageUse::Untold && run.frames >= block;
-        let mut long: Vec<(u64, usize)> = runs
-            .filter(|(_, run)| untold(run))
-            .map(|(place, run)| (run.frames, place))
-            .collect();
-        long.sort_unstable_by(|one, other| other.cmp(one));
-        for (frames, place) in long {
-            if frames <= excess {
-                excess -= frames;
-                left_out.insert(place);
-            }
-        }
-    }
-    left_out
-}
-
-/// Returns the zones of the host, with what its texts count in them. No count is taken to be larger
-/// than the number of `pages`.
-fn zones_of(trace: &Trace, pages: u64) -> Vec<Zone> {
-    let texts = &trace.header.start;
-    let zones = zoneinfo::parse(&texts.zoneinfo).unwrap_or_default();
-    let types = pagetypeinfo::parse(&texts.pagetypeinfo).unwrap_or_default();
-    let cpus = usize::from(trace.header.cpus.max(1));
-    let populated = zones.iter().filter(|zone| zone.is_populated());
-    populated
-        .map(|zone| Zone {
-            from: zone.start_pfn,
-            to: zone.end_pfn(),
-            counts: (0..cpus)
-                .map(|cpu| pageset(zone, cpu).count.min(pages))
-                .collect(),
-            highs: (0..cpus).map(|cpu| pageset(zone, cpu).high).collect(),
-            blocks: blocks_of(&types, zone),
-            free: free_of(&types, zone),
-        })
-        .collect()
-}
-
-fn pageset(zone: &ZoneInfo, cpu: usize) -> PageSet {
-    let sets = zone.pagesets.iter();
-    let mut own = sets.filter(|set| set.cpu as usize == cpu);
-    own.next().copied().unwrap_or_default()
-}
-
-fn blocks_of(types: &PageTypes, zone: &ZoneInfo) -> Option<[u64; MigrateType::COUNT]> {
-    let mut zones = types.blocks.iter();
-    let own = zones.find(|own| own.node == zone.node && own.zone == zone.name)?;
-    let mut counts = [0; MigrateType::COUNT];
-    for (name, blocks) in &own.blocks {
-        counts[type_named(name).index()] += bounded(*blocks) as u64;
-    }
-    Some(counts)
-}
-
-fn free_of(types: &PageTypes, zone: &ZoneInfo) -> [[i64; Order::COUNT]; MigrateType::COUNT] {
-    let mut free = [[0; Order::COUNT]; MigrateType::COUNT];
-    let own = |row: &&FreeOfType| row.node == zone.node && row.zone == zone.name;
-    for row in types.free.iter().filter(own) {
-        let counts = &mut free[type_named(&row.kind).index()];
-        for (sum, count) in counts.iter_mut().zip(&row.free) {
-            *sum += bounded(count.at_least()) as i64;
-        }
-    }
-    free
 }
 
 struct Inferring<'a> {
@@ -600,150 +493,5 @@ impl Inferring<'_> {
         }
         pages.truncate(wanted);
         pages
-    }
-}
-
-/// Gives types to page blocks so that their free blocks, summed up by type and order, are those
-/// that pagetypeinfo counts. Many choices may do that; those with few movable pages in blocks of
-/// other types come first.
-struct Matching<'a> {
-    contents: &'a [Contents],
-    // Page blocks whose type is not shown.
-    open: Vec<usize>,
-    // By place in `open`: the types that it does not have.
-    excluded: Vec<u8>,
-    // By place in `open`.
-    types: Vec<MigrateType>,
-    // By type and order: what is counted, less what is there.
-    missing: [[i64; Order::COUNT]; MigrateType::COUNT],
-}
-
-/// What a free block too much or too few weighs, against a movable page in the wrong page block.
-const CHUNK_WEIGHT: i64 = 32;
-
-/// What a type weighs that a page block certainly does not have.
-const EXCLUDED_WEIGHT: i64 = 100_000;
-
-/// Exchanges that are tried for each page block of a zone.
-const TRIES_EACH: usize = 200;
-
-/// The most exchanges that are tried for a zone.
-const TRIES_MOST: usize = 1 << 22;
-
-impl<'a> Matching<'a> {
-    fn new(
-        contents: &'a [Contents],
-        open: Vec<usize>,
-        excluded: Vec<u8>,
-        missing: [[i64; Order::COUNT]; MigrateType::COUNT],
-    ) -> Self {
-        Self {
-            contents,
-            types: vec![MigrateType::Movable; open.len()],
-            open,
-            excluded,
-            missing,
-        }
-    }
-
-    /// Gives `count` page blocks this type: those whose contents are most like it.
-    fn begin(&mut self, kind: MigrateType, count: usize) {
-        let contents = self.contents;
-        let likeness = |block: usize| {
-            let of: &Contents = &contents[block];
-            match kind {
-                MigrateType::Reclaimable => i64::from(of.slab) - i64::from(of.movable),
-                _ => of.unmovable() + i64::from(of.other),
-            }
-        };
-        let mut places: Vec<usize> = (0..self.open.len())
-            .filter(|&place| self.types[place] == MigrateType::Movable)
-            .collect();
-        let is_excluded = |place: usize, kind: MigrateType| {
-            i64::from(self.excluded[place] >> kind.index() & 1) * EXCLUDED_WEIGHT
-        };
-        places.sort_by_key(|&place| {
-            let fits = likeness(self.open[place]) + is_excluded(place, MigrateType::Movable);
-            (core::cmp::Reverse(fits - is_excluded(place, kind)), place)
-        });
-        for &place in places.iter().take(count) {
-            self.set(place, kind);
-        }
-    }
-
-    fn set(&mut self, place: usize, kind: MigrateType) {
-        let was = core::mem::replace(&mut self.types[place], kind);
-        let chunks = &self.contents[self.open[place]].chunks;
-        for (order, &count) in chunks.iter().enumerate() {
-            self.missing[was.index()][order] += i64::from(count);
-            self.missing[kind.index()][order] -= i64::from(count);
-        }
-    }
-
-    /// Returns how far the free blocks are from what is counted.
-    fn cost(&self) -> i64 {
-        let of = |kind: MigrateType| {
-            let missing = self.missing[kind.index()].iter();
-            missing.map(|count| count.abs()).sum::<i64>()
-        };
-        CHUNK_WEIGHT * (of(MigrateType::Unmovable) + of(MigrateType::Reclaimable))
-    }
-
-    /// Returns what speaks against a page block's having this type.
-    fn cost_of(&self, place: usize, kind: MigrateType) -> i64 {
-        if self.excluded[place] >> kind.index() & 1 == 1 {
-            return EXCLUDED_WEIGHT;
-        }
-        let contents = &self.contents[self.open[place]];
-        match kind {
-            // Between equals, slabs decide.
-            MigrateType::Movable => i64::from(contents.slab > 0),
-            _ => i64::from(contents.movable),
-        }
-    }
-
-    /// Exchanges the types of two page blocks as long as that helps.
-    fn improve(&mut self, dice: &mut Dice) {
-        let members: Vec<usize> = (0..self.open.len())
-            .filter(|&place| self.types[place] != MigrateType::Movable)
-            .collect();
-        if members.is_empty() {
-            return;
-        }
-        let mut members = members;
-        let mut cost = self.cost();
-        for _ in 0..(self.open.len() * TRIES_EACH).min(TRIES_MOST) {
-            let member = dice.below(members.len() as u64) as usize;
-            let one = members[member];
-            let other = dice.below(self.open.len() as u64) as usize;
-            let (kind, other_kind) = (self.types[one], self.types[other]);
-            if kind == other_kind {
-                continue;
-            }
-            let movable = |own: &Self, kind: MigrateType, other_kind: MigrateType| {
-                own.cost_of(one, kind) + own.cost_of(other, other_kind)
-            };
-            let before = movable(self, kind, other_kind);
-            let after = movable(self, other_kind, kind);
-            self.set(one, other_kind);
-            self.set(other, kind);
-            let new = self.cost();
-            if new + after < cost + before {
-                cost = new;
-                if other_kind == MigrateType::Movable {
-                    members[member] = other;
-                }
-            } else {
-                self.set(one, kind);
-                self.set(other, other_kind);
-            }
-        }
-    }
-
-    /// Returns the page blocks that are not movable, with their types.
-    fn members(&self) -> impl Iterator<Item = (usize, MigrateType)> + '_ {
-        let all = self.open.iter().zip(&self.types);
-        all.filter(|&(_, &kind)| kind != MigrateType::Movable)
-            .map(|(&block, &kind)| (block, kind))
     }
 }
