@@ -1,10 +1,12 @@
 //! A sheet of figures: sections of lines, a column for each configuration. Printed as a table for
 //! people, or as CSV or JSON in the format of all experiments.
 
+use brickyard_report::markup::Escaped;
 use brickyard_report::{
     Better, Column, Columns, Format, Host, Metric, Results, Row, SampleKind, TableOptions, write,
 };
 use core::fmt::Write as _;
+use std::io::{self, Write};
 
 use crate::output::SheetOutput;
 
@@ -88,6 +90,16 @@ impl Sheet {
         self.note(how_far);
     }
 
+    /// Returns the lines above the table.
+    pub(crate) fn heads(&self) -> &[String] {
+        &self.head
+    }
+
+    /// Returns the lines below the table.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     pub(crate) fn push(&mut self, line: Line) {
         self.lines.push(line);
     }
@@ -165,6 +177,32 @@ impl Sheet {
             let _ = writeln!(out, "{note}");
         }
         out
+    }
+
+    /// Writes the sheet as tables of HTML, one for each section.
+    pub(crate) fn write_markup(&self, out: &mut impl Write) -> io::Result<()> {
+        let shown: Vec<&Line> = self.lines.iter().filter(|line| line.is_shown()).collect();
+        for section in shown.chunk_by(|one, other| one.section == other.section) {
+            let title = Escaped(&section[0].section);
+            write!(
+                out,
+                "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"{title}\"><table>\
+                 <thead><tr><th scope=\"col\">{title}</th>"
+            )?;
+            for column in &self.columns {
+                write!(out, "<th scope=\"col\">{}</th>", Escaped(column))?;
+            }
+            writeln!(out, "<th scope=\"col\">unit</th></tr></thead><tbody>")?;
+            for line in section {
+                write!(out, "<tr><th scope=\"row\">{}</th>", Escaped(&line.label))?;
+                for column in 0..self.columns.len() {
+                    write!(out, "<td>{}</td>", Escaped(&line.text(column)))?;
+                }
+                writeln!(out, "<td>{}</td></tr>", Escaped(line.unit))?;
+            }
+            writeln!(out, "</tbody></table></div>")?;
+        }
+        Ok(())
     }
 
     fn results(&self) -> anyhow::Result<Results> {

@@ -6,6 +6,7 @@ mod cli;
 mod compare;
 mod compare_kinds;
 mod documents;
+mod fidelity;
 mod host;
 mod live;
 mod locks;

@@ -60,6 +60,10 @@ impl Look {
             "combined-2007" => Self::new(5, 5, 4),
             "two-kinds-2005" => Self::new(6, 6, 2),
             "linux-6.12" => Self::new(7, 7, 3),
+            "linux-6.18" => Self::new(4, 5, 0),
+            // A recorded host, plotted together with replays of some designs.
+            "the host" => Self::new(1, 1, 0),
+            "as the start" => Self::new(6, 4, 2),
             // The locks, plotted together with `list-2007`, `magazine-2013` and `brickyard`.
             "hold" => Self::new(1, 1, 1),
             "release" => Self::new(4, 4, 0),
@@ -101,6 +105,15 @@ mod tests {
             "magazine-2013",
             "brickyard",
         ];
+        let replays = [
+            "the host",
+            "as the start",
+            "linux-6.18",
+            "linux-6.12",
+            "magazine-2013",
+            "list-2007",
+            "brickyard",
+        ];
         let locks = [
             "hold",
             "release",
@@ -112,7 +125,7 @@ mod tests {
             "brickyard",
         ];
         let heaps = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
-        for names in [&designs[..], &locks, &heaps] {
+        for names in [&designs[..], &replays, &locks, &heaps] {
             for (i, one) in names.iter().enumerate() {
                 for other in &names[..i] {
                     let (one, other) = (Look::of(one), Look::of(other));

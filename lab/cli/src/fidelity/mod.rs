@@ -1,6 +1,8 @@
 //! `brickyard fidelity`: how true the lab's configurations are to the kernel that a trace was
 //! recorded on.
 
+mod page;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -18,7 +20,7 @@ use brickyard_workload::{Machine, Options, Outcome, Rules, Script, Start, replay
 use clap::Args;
 
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use crate::output::SheetOutput;
+use crate::output::{self, SheetOutput};
 use crate::sheet::{Cell, Line, Sheet};
 use crate::{interrupt, progress};
 
@@ -31,6 +33,12 @@ const CONFIGS: [Configuration; 5] = [
     Configuration::Brickyard,
 ];
 
+/// The column of the host's own end.
+const HOST: &str = "the host";
+
+/// The column of the host's start beside its end.
+const START: &str = "as the start";
+
 /// The options of `brickyard fidelity`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -41,7 +49,7 @@ Decisions need a trace with events of zones, which `brickyard record` makes unle
 
 Example:
   sudo brickyard record -o build.parquet -- make -j8
-  brickyard fidelity build.parquet")]
+  brickyard fidelity build.parquet --page build.html")]
 pub(crate) struct Fidelity {
     /// The trace, from `brickyard record`.
     trace: PathBuf,
@@ -57,6 +65,9 @@ pub(crate) struct Fidelity {
     /// How many of the differences of each kind of decision are listed.
     #[arg(long, default_value_t = 3, value_name = "N")]
     differences: usize,
+    /// Write a page with plots of the free blocks at the end, and all figures, to this file.
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
     #[command(flatten)]
     output: SheetOutput,
 }
@@ -83,6 +94,7 @@ impl Fidelity {
         no_value_twice([("config", has_twice(&self.config))])?;
         at_least_one([("draws", Some(self.draws)), ("jobs", self.jobs)])?;
         self.output.check()?;
+        self.page.as_deref().map_or(Ok(()), output::check)?;
         interrupt::watch()?;
         let trace = file::read(&self.trace)
             .with_context(|| format!("cannot read {}", self.trace.display()))?;
@@ -108,6 +120,9 @@ impl Fidelity {
         }
         let sheet = self.sheet(&trace, &script, &host, &compared, &decided);
         sheet.emit(&self.output)?;
+        if let Some(path) = &self.page {
+            page::write(path, &self.trace, &host, &compared, &sheet)?;
+        }
         let all = compared.iter().flat_map(|of| &of.outcomes);
         if all.clone().any(|outcome| outcome.interrupted) {
             anyhow::bail!("interrupted: the figures are of what was done until then");
@@ -170,7 +185,7 @@ impl Fidelity {
         decided: &[(Configuration, Decisions)],
     ) -> Sheet {
         let names = compared.iter().map(|of| of.config.name().to_owned());
-        let columns = ["the host".to_owned(), "as the start".to_owned()];
+        let columns = [HOST, START].map(str::to_owned);
         let mut sheet = Sheet::new("fidelity", columns.into_iter().chain(names).collect());
         sheet.head(format!(
             "{}: {} in {:.1} s, recorded on Linux {}",
