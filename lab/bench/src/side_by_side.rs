@@ -25,6 +25,15 @@ impl<'a> Follow<'a> {
         }
     }
 
+    /// Returns a `Follow` for one more run of the same work: it counts its units from 0.
+    #[must_use]
+    pub fn another(&self) -> Follow<'a> {
+        Follow {
+            all: self.all,
+            seen: 0,
+        }
+    }
+
     /// Reports that the run has done `done` of its units; returns false if it must end.
     pub fn goes_on(&mut self, done: u64) -> bool {
         self.all.advance(done.saturating_sub(self.seen));

@@ -117,6 +117,28 @@ pub enum Freed {
     Unknown,
 }
 
+/// What became of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Became {
+    /// It was taken by a request.
+    Taken,
+    /// It was freed: by its owner, or by reclaim.
+    Freed,
+    /// It was freed since compaction has moved its contents.
+    Moved,
+}
+
+/// A block that was taken or freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Logged {
+    /// Its first frame.
+    pub frame: Frame,
+    /// Its order.
+    pub order: Order,
+    /// What became of it.
+    pub became: Became,
+}
+
 #[derive(Debug)]
 struct State {
     pages: Pages,
@@ -141,6 +163,8 @@ pub struct Kernel<'z, Z: LabZone> {
     background: Background,
     rules: Rules,
     stopwatch: Stopwatch,
+    // What became of blocks since it was taken last, if anyone wants to know.
+    log: Option<RefCell<Vec<Logged>>>,
 }
 
 /// What background reclaim does once it is woken.
@@ -197,6 +221,33 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             background: Background::Frees,
             rules,
             stopwatch: Stopwatch::new(),
+            log: None,
+        }
+    }
+
+    /// Lets the kernel log what becomes of blocks.
+    #[must_use]
+    pub(crate) fn with_log(mut self) -> Self {
+        self.log = Some(RefCell::default());
+        self
+    }
+
+    /// Calls `look` with the log, and empties it. Does nothing if there is none.
+    pub(crate) fn take_log(&self, look: impl FnOnce(&[Logged])) {
+        if let Some(log) = &self.log {
+            look(&log.borrow());
+            log.borrow_mut().clear();
+        }
+    }
+
+    #[inline]
+    fn log(&self, frame: Frame, order: Order, became: Became) {
+        if let Some(log) = &self.log {
+            log.borrow_mut().push(Logged {
+                frame,
+                order,
+                became,
+            });
         }
     }
 
@@ -276,7 +327,10 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         let alloc = || Z::alloc_from(nodes, from, request, manner);
         let taken = self.stopwatch.allocs.time(alloc);
         match taken {
-            Ok(frame) => self.own(frame, request.order, role, marks, page),
+            Ok(frame) => {
+                self.own(frame, request.order, role, marks, page);
+                self.log(frame, request.order, Became::Taken);
+            }
             Err(_) => self.change(|pages| pages.set_absent(page, Location::Refused)),
         }
         taken
@@ -291,6 +345,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
 
     #[inline]
     fn give_back(&self, frame: Frame, order: Order) {
+        self.log(frame, order, Became::Freed);
         let freed = self.stopwatch.frees.time(|| self.nodes.free(frame, order));
         assert_eq!(freed, Ok(()), "both-ways: recorded blocks are in use");
     }
@@ -770,6 +825,8 @@ impl<Z: LabZone> Migrate for Kernel<'_, Z> {
         }
         state.pages.relocate(from, to);
         state.pressure.moved += order.frames() as u64;
+        drop(state);
+        self.log(from, order, Became::Moved);
         Migration::Moved
     }
 }

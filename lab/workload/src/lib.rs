@@ -16,6 +16,7 @@
 //! | [`view`] | the state of memory at one moment |
 //! | [`outcome`] | the results of a replay |
 //! | [`decisions`] | step by step beside a recorded host |
+//! | [`again`] | a replay recorded as a host is |
 //! | [`fidelity`] | a replay's end beside that of the recorded host |
 //! | [`replay`](mod@replay) | replaying a trace through one design |
 //! | [`antifrag`] | the protocol of 2005 and 2007 |
@@ -24,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod again;
 pub mod antifrag;
 pub mod build;
 pub mod decisions;

@@ -14,7 +14,7 @@ use brickyard_classics::Configuration;
 use brickyard_classics::LabZone;
 
 use crate::build::{BuildError, Job, build};
-use crate::kernel::{Background, Freed, Kernel, Rules};
+use crate::kernel::{Background, Freed, Kernel, Logged, Rules};
 use crate::machine::Machine;
 use crate::outcome::{HugePages, Mixer, Outcome, ZoneEnd, mobility_name};
 use crate::pages::{Block, Location, PageId, Pages, Role};
@@ -46,6 +46,14 @@ pub struct Options {
 /// Observer of a replay: it follows the progress, may end the replay, and gets the state of memory
 /// at each sample.
 pub trait Watcher {
+    /// Whether [`Watcher::step`] is called.
+    const STEPS: bool = false;
+
+    /// Called after each step, with its number and what it did to blocks.
+    fn step(&mut self, step: usize, blocks: &[Logged]) {
+        let _ = (step, blocks);
+    }
+
     /// Called every few thousand steps with the number of steps done. Returning false ends the
     /// replay.
     fn progress(&mut self, steps: u64) -> bool {
@@ -125,6 +133,10 @@ impl<W: Watcher> Job for Replay<'_, W> {
             Start::Recorded if self.script.shows_reclaim() => Background::IsShown,
             Start::Recorded => Background::IsRecorded,
         });
+        let kernel = match W::STEPS {
+            true => kernel.with_log(),
+            false => kernel,
+        };
         let hooked = Nodes::with_hooks(nodes, &kernel, self.options.rules.slow_path);
         let mut run = Replaying {
             script: self.script,
@@ -186,9 +198,13 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
     /// most of its frames in use.
     fn give_types(&self) {
         let dedicate = |frame: Frame, mobility: Mobility| {
-            let spans = |zone: &&Z| zone.span().contains(frame);
-            for zone in self.plain.zones().filter(spans) {
-                zone.dedicate(frame, mobility);
+            for zone in self.plain.zones() {
+                // A zone may begin inside a page block, as the one from frame 1 on.
+                let end = frame.plus(zone.shape().page_block_order.frames());
+                let first = frame.max(zone.span().start);
+                if first < end && zone.span().contains(first) {
+                    zone.dedicate(first, mobility);
+                }
             }
         };
         if self.script.known() != Known::default() {
@@ -243,13 +259,14 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         Frame::new(self.script.first() as usize + page.0 as usize)
     }
 
-    fn steps(&mut self, watcher: &mut impl Watcher, sample_every: u64) {
+    fn steps<W: Watcher>(&mut self, watcher: &mut W, sample_every: u64) {
         let begun = Instant::now();
         let mut next_sample = 0;
         let mut next_tick = TICK;
         let mut sampling = core::time::Duration::ZERO;
+        self.kernel.take_log(|_| ());
         for round in self.script.steps().chunks(ROUND) {
-            for step in round {
+            for (place, step) in round.iter().enumerate() {
                 if step.time >= next_sample {
                     let paused = Instant::now();
                     self.sample(watcher, next_sample);
@@ -269,6 +286,11 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
                     next_tick = next_tick.saturating_add((passed + 1).saturating_mul(TICK));
                 }
                 self.step(step);
+                if W::STEPS {
+                    let place = self.outcome.steps as usize + place;
+                    let told = |blocks: &[Logged]| watcher.step(place, blocks);
+                    self.kernel.take_log(told);
+                }
             }
             self.outcome.steps += round.len() as u64;
             if !watcher.progress(self.outcome.steps) {

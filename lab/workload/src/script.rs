@@ -127,7 +127,8 @@ pub struct Script {
     requests: Vec<Request>,
     initial_blocks: Vec<InitialBlock>,
     from_caches: u64,
-    hidden: u64,
+    // The steps that no event shows, by their numbers, in rising order.
+    hidden: Vec<u32>,
     idle: Vec<Idle>,
     types: Vec<(usize, MigrateType)>,
     limits: Vec<Limit>,
@@ -197,6 +198,7 @@ impl Script {
         let hidden = hidden(in_use.0.clone());
         let mut next_hidden = hidden.iter().peekable();
         let mut steps = Vec::with_capacity(trace.events.len() + hidden.len());
+        let mut unshown = Vec::with_capacity(hidden.len());
         let mut ends = reclaim_ends(trace).into_iter().peekable();
         for (place, event) in trace.events.iter().enumerate() {
             while let Some(time) = ends.next_if(|&time| time <= event.time) {
@@ -206,6 +208,7 @@ impl Script {
             while let Some(hidden) = next_hidden.next_if(is_due) {
                 let step = hidden_step(hidden, event, &mut requests)?;
                 in_use.set(step.page, step.order, true);
+                unshown.push(steps.len() as u32);
                 steps.push(step);
             }
             let page = PageId(event.frame.saturating_sub(first) as u32);
@@ -253,6 +256,7 @@ impl Script {
         }
         if let Some(last) = trace.events.last() {
             for hidden in next_hidden {
+                unshown.push(steps.len() as u32);
                 steps.push(hidden_step(hidden, last, &mut requests)?);
             }
         }
@@ -266,7 +270,7 @@ impl Script {
             pages,
             initial_blocks,
             from_caches,
-            hidden: hidden.len() as u64,
+            hidden: unshown,
             idle: inferred.idle,
             types: inferred.types,
             limits: inferred.limits,
@@ -327,7 +331,12 @@ impl Script {
     /// The number of blocks that were taken without an event: steps that no event shows.
     #[must_use]
     pub const fn hidden(&self) -> u64 {
-        self.hidden
+        self.hidden.len() as u64
+    }
+
+    /// The numbers of these steps, in rising order.
+    pub(crate) fn hidden_steps(&self) -> &[u32] {
+        &self.hidden
     }
 
     /// The free blocks in lists of CPUs before the first step, in the order in which they are put

@@ -80,6 +80,11 @@ impl<'a, 'z, Z: LabZone> View<'a, 'z, Z> {
     /// Calls `each` with the length and the use of every run of frames, zone by zone. O(blocks in
     /// use and free).
     pub fn runs(&self, mut each: impl FnMut(usize, FrameUse)) {
+        self.blocks(|_, frames, usage| each(frames, usage));
+    }
+
+    /// As [`View::runs`], with the first frame of each run. A block in use is a run of its own.
+    pub fn blocks(&self, mut each: impl FnMut(Frame, usize, FrameUse)) {
         for zone in self.nodes.zones() {
             let span = zone.span();
             let mut at = span.start;
@@ -87,7 +92,7 @@ impl<'a, 'z, Z: LabZone> View<'a, 'z, Z> {
                 let left = span.end.number() - at.number();
                 let (frames, usage) = self.at(zone, at);
                 let frames = frames.min(left);
-                each(frames, usage);
+                each(at, frames, usage);
                 at = at.plus(frames);
             }
         }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod again;
 mod jobs;
 mod kernel;
 mod replay;

@@ -1,6 +1,7 @@
 //! What a trace shows of its start, of pages taken without an event, and of the host's decisions.
 
 use brickyard::{MigrateType, Order};
+use brickyard_classics::Configuration;
 use brickyard_classics::linux::Burst;
 use brickyard_trace::{Event, HostTexts, PageUse, StateRun, Step, Trace, What};
 use brickyard_workload::decisions::{self, Contradiction, Decision, Decisions};
@@ -8,7 +9,7 @@ use brickyard_workload::fidelity::{self, ZoneTable};
 use brickyard_workload::pages::{PageId, Role};
 use brickyard_workload::script::Action;
 use brickyard_workload::start::Idle;
-use brickyard_workload::{Machine, Script};
+use brickyard_workload::{Machine, Options, Rules, Script, Start, replay};
 use std::collections::HashMap;
 
 use MigrateType::{HighAtomic, Movable, Reclaimable, Unmovable};
@@ -507,4 +508,38 @@ fn types_of_kernels_that_group_otherwise_have_one_of_ours() {
     assert_eq!(table.free[0][Movable.index()], 4);
     assert_eq!(table.blocks[Reclaimable.index()], 0);
     assert_eq!(table.blocks[Movable.index()] as u64, FRAMES / BLOCK - 1);
+}
+
+// ---- in a replay ----
+
+/// A zone that begins inside a page block has that block's type, too.
+#[test]
+fn the_page_block_in_which_a_zone_begins_has_its_type() {
+    let mut trace = with(
+        host(vec![
+            run(1, BLOCK - 1, 0, PageUse::Slab),
+            run(BLOCK, FRAMES - BLOCK, 0, PageUse::Free),
+        ]),
+        [taken(BLOCK * 9, 0, Movable)],
+    );
+    let from_the_second_frame = format!("start_pfn:           {}", BASE + 1);
+    let zoneinfo = zoneinfo(FRAMES - 1).replace(
+        &format!("start_pfn:           {BASE}"),
+        &from_the_second_frame,
+    );
+    trace.header.start.zoneinfo = zoneinfo;
+    trace.header.start.pagetypeinfo = types(1, 0, [&[], &[]]);
+    let script = Script::new(&trace).unwrap();
+    assert_eq!(script.types().collect::<Vec<_>>(), [(PageId(0), Unmovable)]);
+    let machine = Machine::recorded(&trace).unwrap();
+    assert_eq!(machine.span().start.number() as u64, BASE + 1);
+    let options = Options {
+        start: Start::Recorded,
+        rules: Rules::default(),
+        sample_every: u64::MAX,
+    };
+    for config in [Configuration::Linux618, Configuration::Brickyard] {
+        let outcome = replay(config, &machine, &script, &options, ()).unwrap();
+        assert_eq!(outcome.zones[0].blocks[Unmovable.index()], 1, "{config}");
+    }
 }

@@ -2,11 +2,13 @@
 //! recorded on.
 
 mod page;
+mod untold;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use brickyard::node::SlowPath;
 use brickyard::{MigrateType, Order};
 use brickyard_classics::Configuration;
 use brickyard_classics::linux::Burst;
@@ -16,10 +18,12 @@ use brickyard_report::{Better, counted};
 use brickyard_trace::{Trace, What, file};
 use brickyard_workload::decisions::{self, Contradiction, Decision, Decisions};
 use brickyard_workload::fidelity::{self, Distance, ZoneTable};
-use brickyard_workload::{Machine, Options, Outcome, Rules, Script, Start, replay};
+use brickyard_workload::{Machine, Options, Outcome, Rules, Script, Start, Swap, replay};
 use clap::Args;
 
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use untold::Untold;
+
 use crate::output::{self, SheetOutput};
 use crate::sheet::{Cell, Line, Sheet};
 use crate::{interrupt, progress};
@@ -38,6 +42,16 @@ const HOST: &str = "the host";
 
 /// The column of the host's start beside its end.
 const START: &str = "as the start";
+
+/// How every trace is replayed.
+const OPTIONS: Options = Options {
+    start: Start::Recorded,
+    rules: Rules {
+        slow_path: SlowPath::MODERN,
+        swap: Swap::Off,
+    },
+    sample_every: u64::MAX,
+};
 
 /// The options of `brickyard fidelity`.
 #[derive(Debug, Args)]
@@ -62,6 +76,10 @@ pub(crate) struct Fidelity {
     /// How many replays run in parallel. [default: the number of CPUs]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
+    /// Also measure how much of the error a trace cannot tell: each configuration's replay is
+    /// recorded as the host was, without events of zones, and replayed with the same configuration.
+    #[arg(long)]
+    untold: bool,
     /// How many of the differences of each kind of decision are listed.
     #[arg(long, default_value_t = 3, value_name = "N")]
     differences: usize,
@@ -118,13 +136,20 @@ impl Fidelity {
         if compared.is_empty() {
             anyhow::bail!("interrupted before the first replay was finished");
         }
-        let sheet = self.sheet(&trace, &script, &host, &compared, &decided);
+        let mut untold = Vec::new();
+        if self.untold && compared.len() == self.config.len() {
+            let (configs, draws) = (&self.config, self.draws);
+            let (trace, script) = (&trace, &script);
+            untold = untold::measure(trace, &machine, script, &OPTIONS, configs, draws, self.jobs)?;
+        }
+        let sheet = self.sheet(&trace, &script, &host, &compared, &untold, &decided);
         sheet.emit(&self.output)?;
         if let Some(path) = &self.page {
             page::write(path, &self.trace, &host, &compared, &sheet)?;
         }
         let all = compared.iter().flat_map(|of| &of.outcomes);
-        if all.clone().any(|outcome| outcome.interrupted) {
+        let cut = self.untold && untold.len() < self.config.len();
+        if cut || all.clone().any(|outcome| outcome.interrupted) {
             anyhow::bail!("interrupted: the figures are of what was done until then");
         }
         Ok(())
@@ -140,18 +165,13 @@ impl Fidelity {
     ) -> anyhow::Result<Vec<Compared>> {
         let scripts = (0..self.draws as u64).map(|seed| Script::drawn(trace, seed, excluded));
         let scripts: Vec<Script> = scripts.collect::<Result<_, _>>()?;
-        let options = Options {
-            start: Start::Recorded,
-            rules: Rules::default(),
-            sample_every: u64::MAX,
-        };
         let replays = self.config.len() * self.draws;
         let units = (replays * scripts[0].steps().len()) as u64;
         let outcomes = progress::runs(replays, self.jobs, units, |place, follow| {
             let config = self.config[place / self.draws];
             let script = &scripts[place % self.draws];
             let camera = Camera::new(follow, None);
-            replay(config, machine, script, &options, camera)
+            replay(config, machine, script, &OPTIONS, camera)
                 .with_context(|| format!("{config} cannot be replayed"))
         });
         let mut outcomes = outcomes.into_iter();
@@ -182,6 +202,7 @@ impl Fidelity {
         script: &Script,
         host: &Host,
         compared: &[Compared],
+        untold: &[Untold],
         decided: &[(Configuration, Decisions)],
     ) -> Sheet {
         let names = compared.iter().map(|of| of.config.name().to_owned());
@@ -205,6 +226,9 @@ impl Fidelity {
             known.types_drawn,
         ));
         ends(&mut sheet, host, compared);
+        if !untold.is_empty() {
+            untold_errors(&mut sheet, compared, untold);
+        }
         counts(&mut sheet, host, compared);
         self.decisions(&mut sheet, compared, decided);
         if decided.is_empty() {
@@ -280,15 +304,15 @@ impl Fidelity {
     /// Returns in one sentence what the comparison says.
     fn sentence(&self, trace: &Trace, compared: &[Compared]) -> Option<String> {
         let best = compared.iter().min_by(|one, other| {
-            let error = |of: &Compared| median(of, |distance| distance.by_type);
+            let error = |of: &Compared| median(&of.distances, |distance| distance.by_type);
             error(one).total_cmp(&error(other))
         })?;
         Some(format!(
             "{} is nearest to Linux {}: {:.1} % of its free blocks are of another order, {:.1} % of another order or type.",
             best.config,
             trace.header.kernel,
-            median(best, |distance| distance.by_order) * 100.0,
-            median(best, |distance| distance.by_type) * 100.0,
+            median(&best.distances, |distance| distance.by_order) * 100.0,
+            median(&best.distances, |distance| distance.by_type) * 100.0,
         ))
     }
 }
@@ -323,8 +347,8 @@ impl Host {
 }
 
 /// Returns the median over the draws.
-fn median(of: &Compared, value: impl Fn(&Distance) -> f64) -> f64 {
-    let mut values: Vec<f64> = of.distances.iter().map(value).collect();
+fn median(distances: &[Distance], value: impl Fn(&Distance) -> f64) -> f64 {
+    let mut values: Vec<f64> = distances.iter().map(value).collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
@@ -337,7 +361,7 @@ fn ends(sheet: &mut Sheet, host: &Host, compared: &[Compared]) {
         let cells = [Cell::default(), Cell::of(value(&base) * 100.0)];
         let own = compared
             .iter()
-            .map(|of| Cell::of(median(of, value) * 100.0));
+            .map(|of| Cell::of(median(&of.distances, value) * 100.0));
         sheet.push(Line {
             decimals: 1,
             ..Line::new(
@@ -403,6 +427,31 @@ fn ends(sheet: &mut Sheet, host: &Host, compared: &[Compared]) {
             )
         });
     }
+}
+
+/// Adds what a trace cannot tell of the errors of the ends.
+fn untold_errors(sheet: &mut Sheet, compared: &[Compared], untold: &[Untold]) {
+    let mut line = |label: &str, value: fn(&Distance) -> f64| {
+        let own = compared.iter().map(|of| {
+            let own = untold.iter().find(|own| own.config == of.config);
+            own.map_or_else(Cell::default, |own| {
+                Cell::of(median(&own.distances, value) * 100.0)
+            })
+        });
+        let nothing = [Cell::default(), Cell::default()];
+        sheet.push(Line {
+            decimals: 1,
+            ..Line::new(
+                "error of a replay of the replay (median of the draws)",
+                label,
+                "%",
+                Better::Lower,
+                nothing.into_iter().chain(own),
+            )
+        });
+    };
+    line("free blocks by order, untold", |distance| distance.by_order);
+    line("by order and type, untold", |distance| distance.by_type);
 }
 
 /// Adds figures of the host beside those of the replays.
