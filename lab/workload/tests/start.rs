@@ -116,17 +116,64 @@ fn a_list_that_was_empty_holds_nothing_else() {
     };
     // Neither list was seen empty: all that is counted is drawn, from frames of unknown use.
     let script = trace(vec![by(2, taken(100, 0, Movable))]);
-    let of = |script: &Script, cpu| script.idle().iter().filter(|idle| idle.cpu == cpu).count();
+    let of = |script: &Script, cpu| {
+        let own = script.idle().iter().filter(|idle| idle.cpu == cpu);
+        own.map(|idle| idle.order.frames()).sum::<usize>()
+    };
     assert_eq!((of(&script, 0), of(&script, 1)), (10, 4));
     assert!(script.idle().iter().all(|idle| idle.page.0 < 64));
     assert_eq!(script.known().idle_drawn, 14);
-    // CPU 0 hands out a frame that was free in the zone.
-    let script = trace(vec![by(0, taken(100, 0, Movable))]);
+    // CPU 0 hands out blocks that were free in the zone.
+    let fresh = [(100, 0), (102, 1), (104, 2), (112, 3)];
+    let fresh = fresh.map(|(page, order)| by(0, taken(page, order, Movable)));
+    let script = trace(fresh.to_vec());
     assert_eq!((of(&script, 0), of(&script, 1)), (0, 4));
     // What is shown is not drawn again.
     let script = trace(vec![by(1, taken(7, 0, Movable))]);
     assert_eq!((of(&script, 0), of(&script, 1)), (10, 4));
     assert_eq!(script.known().idle_drawn, 13);
+}
+
+/// A CPU has a list for each order: that one of them was empty says nothing of the others.
+#[test]
+fn what_is_missing_lies_in_the_lists_that_were_not_empty() {
+    let trace = |events: Vec<Event>| {
+        let mut trace = with(host(with_unknown(32)), events);
+        trace.header.start.zoneinfo = with_lists(&[22, 0]);
+        trace.header.start.pagetypeinfo = types(0, 0, [&[], &[]]);
+        Script::new(&trace).unwrap()
+    };
+    let of_order = |script: &Script| {
+        let idle = script.idle().iter();
+        let mut counts = [0; 4];
+        for idle in idle {
+            assert_eq!((idle.cpu, idle.page.0 % idle.order.frames() as u32), (0, 0));
+            counts[idle.order.index()] += 1;
+        }
+        counts
+    };
+    let single = by(0, taken(100, 0, Movable));
+    let of_four = by(0, taken(200, 2, Movable));
+    let of_eight = by(0, taken(304, 3, Movable));
+    // The largest first; then what is left.
+    let script = trace(vec![single]);
+    assert_eq!(of_order(&script), [0, 1, 1, 2]);
+    assert_eq!(script.known().idle_drawn, 22);
+    let script = trace(vec![single, of_four]);
+    assert_eq!(of_order(&script), [0, 3, 0, 2]);
+    let script = trace(vec![of_four, of_eight]);
+    assert_eq!(of_order(&script), [0, 11, 0, 0]);
+    // Of other types, or by another CPU, they are other lists.
+    let others = [
+        by(0, taken(304, 3, Unmovable)),
+        by(1, taken(200, 2, Movable)),
+    ];
+    let script = trace([vec![single], others.to_vec()].concat());
+    assert_eq!(of_order(&script), [0, 1, 1, 2]);
+    // Where all were, the rest is not known.
+    let of_two = by(0, taken(400, 1, Movable));
+    let script = trace(vec![single, of_two, of_four, of_eight]);
+    assert_eq!(of_order(&script), [0; 4]);
 }
 
 #[test]

@@ -8,10 +8,10 @@
 //!   without having been handed out, lay in the list of that CPU.
 //! - A list is a stack. So if a CPU hands out a frame that was free in the zone, its list was empty
 //!   by then, and all that had been in it is known.
-//! - zoneinfo has the number of frames in the lists of a CPU. As many as are missing are drawn at
-//!   random, for single movable frames only, if that CPU's list was never empty: from the frames of
-//!   unknown use that no event mentions in page blocks of movable pages. There, such frames are
-//!   mostly idle.
+//! - zoneinfo has the number of frames in all lists of a CPU. As many as are missing are drawn at
+//!   random, for those of its lists of movable pages, of order 3 to 0, that were never empty: from
+//!   the blocks of unknown use that no event mentions in page blocks of movable pages. There, such
+//!   frames are mostly idle.
 //! - A frame that comes off a list of a type, or goes back to one, lay in a page block of that
 //!   type.
 //! - pagetypeinfo has the number of page blocks of each type. The page blocks that look most like
@@ -39,6 +39,10 @@ use matching::{CHUNK_ORDERS, Contents, Matching};
 use zones::{Zone, zones_of};
 
 pub(crate) use zones::unmanaged;
+
+/// The orders that a CPU has lists of: 0 to 3 (`PAGE_ALLOC_COSTLY_ORDER`). It has one of huge pages,
+/// too, but those are easily told from memory in use.
+const LIST_ORDERS: usize = 4;
 
 /// A free block in a CPU's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +135,7 @@ pub(crate) fn infer(
         mentioned: vec![false; pages],
         shown: HashMap::new(),
         excluded,
-        emptied: vec![false; usize::from(trace.header.cpus.max(1))],
+        emptied: vec![[false; LIST_ORDERS]; usize::from(trace.header.cpus.max(1))],
         dice: Dice::new(seed),
         known: Known::default(),
     };
@@ -168,8 +172,8 @@ struct Inferring<'a> {
     // By page block: the type that events show.
     shown: HashMap<usize, MigrateType>,
     excluded: &'a HashMap<usize, u8>,
-    // By CPU: whether the list of single movable frames was empty at some time.
-    emptied: Vec<bool>,
+    // By CPU and order: whether the list of movable blocks was empty at some time.
+    emptied: Vec<[bool; LIST_ORDERS]>,
     dice: Dice,
     known: Known,
 }
@@ -252,8 +256,9 @@ impl Inferring<'_> {
                 let movable = MigrateType::Movable;
                 if let What::Alloc { mobility, .. } | What::Taken { mobility, .. } = event.what
                     && was_free
-                    && (event.order, mobility) == (Order::ZERO, movable)
-                    && let Some(emptied) = self.emptied.get_mut(usize::from(event.cpu))
+                    && mobility == movable
+                    && let Some(lists) = self.emptied.get_mut(usize::from(event.cpu))
+                    && let Some(emptied) = lists.get_mut(event.order.index())
                 {
                     *emptied = true;
                 }
@@ -453,35 +458,60 @@ impl Inferring<'_> {
         shown(back).chain(drawn).chain(shown(out)).collect()
     }
 
-    /// Draws frames for the lists that were never empty and of which events show too few.
+    /// Draws blocks for the lists that were never empty, as many frames as events show too few in
+    /// all lists of a CPU: the largest first, since what is large and idle as a whole hardly lies
+    /// so by chance.
     fn draw(&mut self, types: &[MigrateType], left: &[Vec<u64>]) -> Vec<Idle> {
         let mut drawn = Vec::new();
+        let mut taken = vec![false; self.pages];
         for (zone, left) in left.iter().enumerate() {
-            let cpus = left.iter().zip(&self.emptied).enumerate();
-            let open = cpus.filter(|(_, (_, emptied))| !**emptied);
-            let places = open.flat_map(|(cpu, (&frames, _))| (0..frames).map(move |_| cpu as u16));
-            let places: Vec<u16> = places.take(self.pages).collect();
-            if places.is_empty() {
-                continue;
+            let mut left = left.clone();
+            for order in (0..LIST_ORDERS).rev() {
+                let size = 1 << order;
+                let cpus = left.iter().zip(&self.emptied).enumerate();
+                let open = cpus.filter(|(_, (_, emptied))| !emptied[order]);
+                let places = open.flat_map(|(cpu, (&frames, _))| {
+                    (0..frames / size as u64).map(move |_| cpu as u32)
+                });
+                let places: Vec<u32> = places.take(self.pages).collect();
+                if places.is_empty() {
+                    continue;
+                }
+                let likely = self.likely(zone, types, &taken, size);
+                let blocks = self.some_of(likely, places.len());
+                let cpus = self.some_of(places, blocks.len());
+                for (page, cpu) in blocks.into_iter().zip(cpus) {
+                    taken[page as usize..page as usize + size].fill(true);
+                    left[cpu as usize] -= size as u64;
+                    self.known.idle_drawn += size as u64;
+                    drawn.push(Idle {
+                        page: PageId(page),
+                        order: Order::new(order as u8),
+                        cpu: cpu as u16,
+                        kind: MigrateType::Movable,
+                    });
+                }
             }
-            let (from, to) = (self.zones[zone].from, self.zones[zone].to);
-            let is_likely = |&page: &usize| {
-                let movable = types[page >> self.block_order] == MigrateType::Movable;
-                movable && self.is_unknown(page) && !self.mentioned[page]
-            };
-            let likely = self.part(from, to - from).filter(is_likely);
-            let likely: Vec<u32> = likely.map(|page| page as u32).collect();
-            let pages = self.some_of(likely, places.len());
-            self.known.idle_drawn += pages.len() as u64;
-            let idle = |(page, cpu): (u32, u16)| Idle {
-                page: PageId(page),
-                order: Order::ZERO,
-                cpu,
-                kind: MigrateType::Movable,
-            };
-            drawn.extend(pages.into_iter().zip(places).map(idle));
         }
         drawn
+    }
+
+    /// Returns the blocks of `size` frames of a zone that may lie in a list: of unknown use, not
+    /// mentioned by events, not `taken`, in page blocks of movable pages. Hardly anything of unknown
+    /// use is in use there.
+    fn likely(&self, zone: usize, types: &[MigrateType], taken: &[bool], size: usize) -> Vec<u32> {
+        let (from, to) = (self.zones[zone].from, self.zones[zone].to);
+        let part = self.part(from, to - from);
+        let is_likely = |page: usize| {
+            let movable = types[page >> self.block_order] == MigrateType::Movable;
+            movable && self.is_unknown(page) && !self.mentioned[page] && !taken[page]
+        };
+        let blocks = (part.start.next_multiple_of(size)..part.end).step_by(size);
+        blocks
+            .filter(|&first| first + size <= part.end)
+            .filter(|&first| (first..first + size).all(is_likely))
+            .map(|first| first as u32)
+            .collect()
     }
 
     /// Returns `wanted` of these pages, at random.
