@@ -25,6 +25,11 @@ impl SheetOutput {
         self.output.as_deref().map_or(Ok(()), check)
     }
 
+    /// Returns the output file, if there is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.output.as_deref()
+    }
+
     /// Runs `write` on the output file, or on standard output. If the file cannot be written, the
     /// results are printed instead, so that nothing measured is lost, and the error is returned.
     pub(crate) fn put(

@@ -132,6 +132,24 @@ fn what_the_trace_cannot_tell_is_measured() {
     assert!(!printed(&[DD]).contains("untold"));
 }
 
+/// Where the results cannot be written, they are printed, and the page is written all the same.
+#[test]
+fn a_page_is_written_where_the_results_cannot_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let output = fidelity(&[DD, "-o", "/dev/full", "--page", page.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        text(&output.stdout).contains("by order and type"),
+        "{output:?}"
+    );
+    assert!(
+        fs::read_to_string(&page)
+            .unwrap()
+            .contains("by order and type")
+    );
+}
+
 #[test]
 fn wrong_input_is_refused_before_any_work() {
     let refused = |more: &[&str], code: i32, fix: &str| {
@@ -148,6 +166,17 @@ fn wrong_input_is_refused_before_any_work() {
     );
     refused(&[DD, "--draws", "0", "--draws", "1"], 2, "--draws");
     refused(&["/nowhere.parquet"], 1, "/nowhere.parquet");
+
+    // A page is not written over a trace or results.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.parquet");
+    fs::copy(root().join(DD), &copy).unwrap();
+    let copy = copy.to_str().unwrap();
+    refused(&[copy, "--page", copy], 2, "--page");
+    assert_eq!(fs::read(copy).unwrap(), fs::read(root().join(DD)).unwrap());
+    let both = folder.path().join("both");
+    let both = both.to_str().unwrap();
+    refused(&[DD, "-o", both, "--page", both], 2, "--page");
 
     // What has no state of its host cannot be compared with it.
     let folder = tempfile::tempdir().unwrap();

@@ -50,7 +50,31 @@ pub fn record<W: Watcher>(
         recorded: &mut recorded,
     };
     let outcome = replay(configuration, machine, script, options, recorder)?;
+    if !outcome.interrupted {
+        // Steps after the last event that a step of the script was made from.
+        let is_step = |event: &&Event| matches!(event.what, What::Step { .. });
+        let after = trace
+            .events
+            .iter()
+            .rposition(|event| made_a_step(&event.what));
+        let rest = &trace.events[after.map_or(0, |last| last + 1)..];
+        recorded.events.extend(rest.iter().filter(is_step));
+    }
     Ok((recorded, outcome))
+}
+
+/// Returns true if a script has a step for such an event.
+const fn made_a_step(what: &What) -> bool {
+    matches!(
+        what,
+        What::Alloc { .. }
+            | What::Failure { .. }
+            | What::Free
+            | What::Step {
+                step: HostStep::KswapdWakes,
+                ..
+            }
+    )
 }
 
 /// A watcher that writes down what a recording of the replay would show.

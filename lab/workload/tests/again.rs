@@ -107,6 +107,12 @@ fn a_trace_that_hides_nothing_is_replayed_without_error() {
     for config in CONFIGS {
         let (once, outcome) = recorded(config, &host);
         check(config, &once);
+        let free = once
+            .end
+            .iter()
+            .filter(|run| run.state.usage == PageUse::Free);
+        let counted = outcome.samples.last().unwrap().free as u64;
+        assert_eq!(free.map(|run| run.frames).sum::<u64>(), counted, "{config}");
         assert_eq!(
             of_kind(&once, |what| matches!(what, What::Failure { .. })),
             0
@@ -151,14 +157,17 @@ fn what_is_reclaimed_and_what_fails_is_recorded() {
     );
 }
 
-/// A page that was taken without an event has none in the recording either: it is hidden again.
+/// Pages that were taken without an event have none in the recording either: they are hidden again.
 #[test]
 fn what_no_event_shows_stays_hidden() {
     let mut host = busy(300);
-    let mut last = freed(20_000, 0);
-    last.time = 10_000_000;
-    host.events.push(last);
-    assert_eq!(Script::new(&host).unwrap().hidden(), 1);
+    // Two in the middle, and one at the end.
+    for (place, page) in [(100, 20_000), (200, 20_008), (host.events.len(), 20_016)] {
+        let mut hidden = freed(page, 0);
+        hidden.time = host.events[place - 1].time;
+        host.events.insert(place, hidden);
+    }
+    assert_eq!(Script::new(&host).unwrap().hidden(), 3);
     for config in CONFIGS {
         let (recorded, _) = recorded(config, &host);
         let kinds = |trace: &Trace| {
@@ -170,7 +179,7 @@ fn what_no_event_shows_stays_hidden() {
         let (hosts, own) = (kinds(&host), kinds(&recorded));
         // One more of both: the failed request.
         assert_eq!((hosts.0 + 1, hosts.1 + 1), own, "{config}");
-        assert_eq!(Script::new(&recorded).unwrap().hidden(), 1, "{config}");
+        assert_eq!(Script::new(&recorded).unwrap().hidden(), 3, "{config}");
     }
 }
 
@@ -193,6 +202,10 @@ fn steps_of_the_host_are_kept() {
         kept.time = time;
         host.events.insert(place, kept);
     }
+    // The last one is after all other events.
+    let mut last = event(0, 0, step(brickyard_trace::Step::KcompactdSleeps));
+    last.time = host.events.last().unwrap().time + 1;
+    host.events.push(last);
     let steps = |trace: &Trace| {
         let steps = trace.events.iter().filter_map(|event| match event.what {
             What::Step { step, numbers } => Some((event.time, step, numbers)),

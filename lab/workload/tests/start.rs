@@ -145,8 +145,10 @@ fn what_is_missing_lies_in_the_lists_that_were_not_empty() {
     };
     let of_order = |script: &Script| {
         let idle = script.idle().iter();
-        let mut counts = [0; 4];
+        let (mut counts, mut pages) = ([0; 4], std::collections::HashSet::new());
         for idle in idle {
+            let own = idle.page.0..idle.page.0 + idle.order.frames() as u32;
+            assert!(own.into_iter().all(|page| pages.insert(page)), "{idle:?}");
             assert_eq!((idle.cpu, idle.page.0 % idle.order.frames() as u32), (0, 0));
             counts[idle.order.index()] += 1;
         }

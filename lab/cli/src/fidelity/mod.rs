@@ -5,7 +5,8 @@ mod page;
 mod untold;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use brickyard::node::SlowPath;
@@ -112,7 +113,7 @@ impl Fidelity {
         no_value_twice([("config", has_twice(&self.config))])?;
         at_least_one([("draws", Some(self.draws)), ("jobs", self.jobs)])?;
         self.output.check()?;
-        self.page.as_deref().map_or(Ok(()), output::check)?;
+        self.check_page()?;
         interrupt::watch()?;
         let trace = file::read(&self.trace)
             .with_context(|| format!("cannot read {}", self.trace.display()))?;
@@ -132,27 +133,68 @@ impl Fidelity {
         .collect();
         // What the decisions have shown of the start.
         let excluded = decided.first().map(|(_, of)| of.excluded.clone());
-        let compared = self.compare(&trace, &machine, &host, &excluded.unwrap_or_default())?;
+        let excluded = excluded.unwrap_or_default();
+        let compared = self.compare(&trace, &machine, &host, &excluded)?;
         if compared.is_empty() {
             anyhow::bail!("interrupted before the first replay was finished");
         }
+        let is_cut = |of: &Compared| {
+            let cut = of.outcomes.iter().any(|outcome| outcome.interrupted);
+            cut || of.outcomes.len() < self.draws
+        };
+        let mut cut = compared.len() < self.config.len() || compared.iter().any(is_cut);
         let mut untold = Vec::new();
-        if self.untold && compared.len() == self.config.len() {
-            let (configs, draws) = (&self.config, self.draws);
-            let (trace, script) = (&trace, &script);
-            untold = untold::measure(trace, &machine, script, &OPTIONS, configs, draws, self.jobs)?;
+        let mut failed = Ok(());
+        if self.untold && !cut {
+            // The comparison that is done is not lost by what fails here.
+            match self.untold(&trace, &machine, &excluded) {
+                Ok(measured) => untold = measured,
+                Err(error) => failed = Err(error),
+            }
+            cut = failed.is_ok() && untold.len() < self.config.len();
         }
-        let sheet = self.sheet(&trace, &script, &host, &compared, &untold, &decided);
-        sheet.emit(&self.output)?;
+        let mut sheet = self.sheet(&trace, &script, &host, &compared, &untold, &decided);
+        if cut {
+            sheet.interrupted("Interrupted: the figures are of what was done until then.");
+        }
+        let emitted = sheet.emit(&self.output);
         if let Some(path) = &self.page {
             page::write(path, &self.trace, &host, &compared, &sheet)?;
         }
-        let all = compared.iter().flat_map(|of| &of.outcomes);
-        let cut = self.untold && untold.len() < self.config.len();
-        if cut || all.clone().any(|outcome| outcome.interrupted) {
+        emitted?;
+        failed?;
+        if cut {
             anyhow::bail!("interrupted: the figures are of what was done until then");
         }
         Ok(())
+    }
+
+    /// Fails if the page would be written over the trace or the results.
+    fn check_page(&self) -> anyhow::Result<()> {
+        let Some(page) = &self.page else {
+            return Ok(());
+        };
+        let place = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mut others = [Some(self.trace.as_path()), self.output.path()].into_iter();
+        if others.any(|other| other.is_some_and(|other| place(other) == place(page))) {
+            return Err(Misuse::new(
+                "the page would be written over the trace or the results: give --page a file of its own",
+            )
+            .into());
+        }
+        output::check(page)
+    }
+
+    /// Measures what the trace cannot tell.
+    fn untold(
+        &self,
+        trace: &Trace,
+        machine: &Machine,
+        excluded: &HashMap<usize, u8>,
+    ) -> anyhow::Result<Vec<Untold>> {
+        let script = Script::drawn(trace, 0, excluded)?;
+        let (configs, draws) = (&self.config, self.draws);
+        untold::measure(trace, machine, &script, &OPTIONS, configs, draws, self.jobs)
     }
 
     /// Replays the trace with every configuration, as often as is drawn.
