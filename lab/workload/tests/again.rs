@@ -183,6 +183,46 @@ fn what_no_event_shows_stays_hidden() {
     }
 }
 
+/// What compaction moves is recorded as a host's is: its old place is freed by a task that compacts,
+/// and its new one is taken without an event.
+#[test]
+fn what_is_moved_is_recorded_as_freed_only() {
+    let mut host = host(vec![run(0, FRAMES, 0, PageUse::Free)]);
+    let mut time = 0;
+    let mut push = |mut event: Event| {
+        time += 1000;
+        event.time = time;
+        host.events.push(event);
+    };
+    (0..FRAMES).for_each(|page| push(taken(page, 0, MigrateType::Movable)));
+    // Three of four frames are free, but no two page blocks.
+    let freed_ones = (0..FRAMES).filter(|page| page % 4 != 0);
+    freed_ones.for_each(|page| push(freed(page, 0)));
+    push(taken(0, 9, MigrateType::Movable));
+    let (recorded, outcome) = recorded(Configuration::Brickyard, &host);
+    assert!(
+        outcome.pressure.moved > 0,
+        "{:?} {:?}",
+        outcome.pressure,
+        outcome.requests[9]
+    );
+    let of_step = |step| {
+        let events = recorded.events.iter().enumerate();
+        let own = events.filter(
+            move |(_, event)| matches!(event.what, What::Step { step: own, .. } if own == step),
+        );
+        own.map(|(place, _)| place).collect::<Vec<_>>()
+    };
+    let begins = of_step(brickyard_trace::Step::CompactionBegins);
+    let ends = of_step(brickyard_trace::Step::CompactionEnds);
+    assert_eq!(begins.len() as u64, outcome.pressure.moved);
+    for (begin, end) in begins.iter().zip(&ends) {
+        assert_eq!(end - begin, 2);
+        assert_eq!(recorded.events[begin + 1].what, What::Free);
+    }
+    assert!(Script::new(&recorded).unwrap().hidden() > 0);
+}
+
 /// Steps of compaction and reclaim are recorded where they were.
 #[test]
 fn steps_of_the_host_are_kept() {

@@ -23,11 +23,11 @@ use brickyard_workload::{Machine, Options, Outcome, Rules, Script, Start, Swap, 
 use clap::Args;
 
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use untold::Untold;
-
 use crate::output::{self, SheetOutput};
 use crate::sheet::{Cell, Line, Sheet};
 use crate::{interrupt, progress};
+
+use untold::Untold;
 
 /// The configurations that are compared unless others are named.
 const CONFIGS: [Configuration; 5] = [
@@ -395,6 +395,14 @@ fn median(distances: &[Distance], value: impl Fn(&Distance) -> f64) -> f64 {
     values[values.len() / 2]
 }
 
+/// Returns a line of errors.
+fn errors(section: &str, label: impl Into<String>, cells: impl IntoIterator<Item = Cell>) -> Line {
+    Line {
+        decimals: 1,
+        ..Line::new(section, label, "%", Better::Lower, cells)
+    }
+}
+
 /// Adds the errors of the ends.
 fn ends(sheet: &mut Sheet, host: &Host, compared: &[Compared]) {
     const SECTION: &str = "error of the end (median of the draws)";
@@ -404,16 +412,7 @@ fn ends(sheet: &mut Sheet, host: &Host, compared: &[Compared]) {
         let own = compared
             .iter()
             .map(|of| Cell::of(median(&of.distances, value) * 100.0));
-        sheet.push(Line {
-            decimals: 1,
-            ..Line::new(
-                SECTION,
-                label,
-                "%",
-                Better::Lower,
-                cells.into_iter().chain(own),
-            )
-        });
+        sheet.push(errors(SECTION, label, cells.into_iter().chain(own)));
     };
     line("free blocks by order", |distance| distance.by_order);
     line("by order and type", |distance| distance.by_type);
@@ -458,16 +457,11 @@ fn ends(sheet: &mut Sheet, host: &Host, compared: &[Compared]) {
         let own = compared
             .iter()
             .map(|of| of_tables(&fidelity::of_replay(&of.outcomes[0].zones)));
-        sheet.push(Line {
-            decimals: 1,
-            ..Line::new(
-                "error by zone, order and type (first draw)",
-                format!("node {} {}", zone.node, zone.zone),
-                "%",
-                Better::Lower,
-                cells.into_iter().chain(own),
-            )
-        });
+        sheet.push(errors(
+            "error by zone, order and type (first draw)",
+            format!("node {} {}", zone.node, zone.zone),
+            cells.into_iter().chain(own),
+        ));
     }
 }
 
@@ -481,16 +475,11 @@ fn untold_errors(sheet: &mut Sheet, compared: &[Compared], untold: &[Untold]) {
             })
         });
         let nothing = [Cell::default(), Cell::default()];
-        sheet.push(Line {
-            decimals: 1,
-            ..Line::new(
-                "error of a replay of the replay (median of the draws)",
-                label,
-                "%",
-                Better::Lower,
-                nothing.into_iter().chain(own),
-            )
-        });
+        sheet.push(errors(
+            "error of a replay of the replay (median of the draws)",
+            label,
+            nothing.into_iter().chain(own),
+        ));
     };
     line("free blocks by order, untold", |distance| distance.by_order);
     line("by order and type, untold", |distance| distance.by_type);

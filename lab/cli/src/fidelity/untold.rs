@@ -3,13 +3,14 @@
 //! A replay is recorded as the host was, and replayed with the same configuration. The rules are
 //! the same then, so what is left of the error is due to what such a trace does not show.
 
+use std::collections::HashMap;
+
 use anyhow::Context;
 use brickyard_classics::Configuration;
 use brickyard_experiments::filming::Camera;
 use brickyard_trace::Trace;
 use brickyard_workload::fidelity::{self, Distance};
 use brickyard_workload::{Machine, Options, Script, again, replay};
-use std::collections::HashMap;
 
 use crate::progress;
 

@@ -40,8 +40,8 @@ use zones::{Zone, zones_of};
 
 pub(crate) use zones::unmanaged;
 
-/// The orders that a CPU has lists of: 0 to 3 (`PAGE_ALLOC_COSTLY_ORDER`). It has one of huge pages,
-/// too, but those are easily told from memory in use.
+/// A CPU has lists of orders 0 to 3 (`PAGE_ALLOC_COSTLY_ORDER`). It has one of huge pages, too; for
+/// that, nothing is drawn: where so many frames in a row are of unknown use, they mostly are in use.
 const LIST_ORDERS: usize = 4;
 
 /// A free block in a CPU's list.
