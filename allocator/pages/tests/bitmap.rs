@@ -7,6 +7,7 @@
 
 #![cfg(not(loom))]
 
+mod aside;
 mod contiguous;
 mod orders;
 mod ranges;
@@ -28,8 +29,8 @@ use brickyard::pressure::{
 use brickyard::stats::{BuddyInfo, UnusableText};
 use brickyard::sync::{AtomicU8, AtomicU64, Exclusive};
 use brickyard::{
-    AllocError, AnyZone, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility,
-    OneCpu, Order, RangeError, Request, Zone, ZoneKind, ZonePlan,
+    AllocError, AnyZone, BulkFreeError, Context, Frame, FrameRange, FreeError, MigrateType,
+    Mobility, OneCpu, Order, RangeError, Request, Zone, ZoneKind, ZonePlan,
 };
 
 use MigrateType::{Movable, Reclaimable, Unmovable};

@@ -5,6 +5,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod loom_aside;
 mod loom_bitmap;
 mod loom_loans;
 mod loom_nodes;

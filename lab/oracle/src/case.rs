@@ -6,6 +6,7 @@
 use core::mem::MaybeUninit;
 
 use brickyard::node::Node;
+use brickyard::bitmap::SetAside;
 use brickyard::stash::StashSizes;
 use brickyard::sync::{
     Exclusive, OwnLine, RawLock, Shared, SlotAccess, TestAndSetLock, TicketLock,
@@ -56,6 +57,10 @@ impl Case {
         };
         if configuration == Configuration::Brickyard {
             whole.span = FrameRange::new(5, 1205);
+            whole.set_aside = SetAside {
+                percent: 30,
+                blocks: 2,
+            };
             whole.max_order = Order::new(9);
             whole.page_block_order = Order::new(7);
         }
@@ -108,6 +113,7 @@ impl Case {
             0 => HighAtomic::OwnType,
             _ => HighAtomic::SetAside,
         };
+        whole.set_aside.blocks = usize::from(byte(3) / 2 % 3);
         whole.magazines = 1 + usize::from(byte(3) / 2 % 3);
         if configuration == Configuration::Brickyard && byte(3) / 8 % 4 == 0 {
             // Page blocks of one word, and of four.

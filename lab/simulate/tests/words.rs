@@ -1,13 +1,17 @@
 //! How many words the bitmap store reads to find a group of page blocks, and a node before it refuses
-//! a request: the machine counts every access to a shared word. A bound that is stated holds for small and for large memory.
+//! a request: the machine counts every access to a shared
+//! word. A bound that is stated holds for small and for large memory.
 
-use brickyard::bitmap::Bitmap;
+use brickyard::bitmap::{Bitmap, SetAside};
 use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::patience::Patience;
 use brickyard::pressure::{Migrate, Migration, Need, Reclaim};
 use brickyard::sync::Exclusive;
 use brickyard::sync::{AtomicU8, AtomicU64};
+use brickyard::watermark::Mark;
 use brickyard::{
-    AnyZone, Frame, FrameRange, Mobility, OneCpu, Order, Request, Zone, ZoneKind, ZonePlan,
+    AnyZone, Frame, FrameRange, MigrateType, Mobility, OneCpu, Order, Request, Zone, ZoneKind,
+    ZonePlan,
 };
 use brickyard_machine::{Affinity, Machine, Profile, Setup};
 
@@ -144,6 +148,53 @@ fn loans_are_called_in_without_a_look_at_every_page_block() {
         let (found, words) = accesses(|| zone.alloc_uncached(&pair));
         assert_eq!(found, None);
         assert!(words <= MISS, "{gib} GiB, no loans: {words}");
+    }
+}
+
+/// What a look at a full reserve reads: each slot and the state of the block that it names, and how
+/// many they are.
+const ASIDE: u64 = 2 * 32 + 1;
+
+/// The words that a request of a zone without a free frame reads, if `blocks` page blocks are set
+/// aside in it: one that may have them, and one for which nothing is left but to give them up.
+fn words_of_a_full_zone(gib: usize, blocks: usize) -> [u64; 2] {
+    let plan = ZonePlan {
+        set_aside: SetAside { percent: 1, blocks },
+        ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, gib * GIB), 0)
+    };
+    let bytes = Zone::<OneCpu, Exclusive>::bytes(&plan);
+    let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
+    let zone = Zone::<OneCpu, Exclusive>::new(&plan, OneCpu, &mut memory).unwrap();
+    zone.add(plan.span).unwrap();
+    let half = request(8, Mobility::Unmovable).atomic();
+    while zone.alloc_above(&half, Mark::Min).is_some() {}
+    let aside = (0..gib * GIB).step_by(BLOCK).map(Frame::new);
+    let aside = aside.filter(|&at| zone.block_type(at) == Some(MigrateType::HighAtomic));
+    assert_eq!((zone.free_frames(), aside.count()), (0, blocks));
+    let (taken, may_have) = accesses(|| zone.alloc_above(&half, Mark::Min));
+    assert_eq!(taken, None);
+    let single = request(0, Mobility::Unmovable);
+    let last = || zone.alloc_set_aside(&single, Mark::Min, &Patience::new());
+    let (taken, gives_up) = accesses(last);
+    assert_eq!(taken, None);
+    zone.check().unwrap();
+    [may_have, gives_up]
+}
+
+#[test]
+fn a_look_at_what_is_set_aside_reads_so_many_words_in_any_zone() {
+    for gib in [8, 64] {
+        let without = words_of_a_full_zone(gib, 0);
+        let with = words_of_a_full_zone(gib, 32);
+        let more: [u64; 2] = core::array::from_fn(|i| with[i] - without[i]);
+        // No slot is looked at while none names a block.
+        assert!(
+            (ASIDE - 1..=ASIDE).contains(&more[0]),
+            "{gib} GiB: {more:?}"
+        );
+        // Two looks for something that would serve, and each block is given up in a few words.
+        assert!(more[1] <= 3 * ASIDE + 32 * 10, "{gib} GiB: {more:?}");
+        println!("{gib} GiB: {without:?} {with:?}");
     }
 }
 

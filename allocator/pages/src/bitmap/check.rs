@@ -39,6 +39,8 @@ impl Bitmap<'_> {
         Violation::unless_equal("counted", "blocks that are lent", lent, counted)?;
         let known = self.lent_blocks().count();
         Violation::unless_equal("indexed", "blocks known as lent", lent, known)?;
+        let (named, counted) = self.slots_named();
+        Violation::unless_equal("aside-named", "blocks named as set aside", named, counted)?;
         self.check_found()?;
         self.check_blocks()?;
         let free = self.totals.free.frames();
@@ -113,7 +115,8 @@ impl Bitmap<'_> {
             _ => 0,
         };
         Violation::unless_equal("counted", "free frames of a block", expected, state.count())?;
-        if !state.is_solid() || state.is_lent() || state.mode() == Mode::Free && state.is_tail() {
+        let flagged = state.is_lent() || state.is_aside();
+        if !state.is_solid() || flagged || state.mode() == Mode::Free && state.is_tail() {
             return at("flags that a whole block cannot have");
         }
         Ok(())
@@ -164,6 +167,10 @@ impl Bitmap<'_> {
         if block.is_multiple_of(NEIGHBOURS) && !self.is_known_as_lent(block) {
             let found = "a loan that is not known, or is over";
             return Err(Violation::at("indexed", found, self.start_of(block)));
+        }
+        if !self.is_named_if_aside(block) {
+            let found = "a block that is set aside and not known as such";
+            return Err(Violation::at("aside-named", found, self.start_of(block)));
         }
         let first_of_leaf = block == 0 || position.is_multiple_of(FANOUT);
         if first_of_leaf && !self.index.is_grouped(position / FANOUT) {

@@ -130,7 +130,7 @@ impl<'m> Index<'m> {
         if state.is_whole(1 << self.block_order) {
             return [Some(Self::WHOLE), None];
         }
-        if !state.is_open() || state.is_isolated() || state.is_lent() || state.count() == 0 {
+        if !state.is_open() || state.is_unlisted() || state.count() == 0 {
             return [None, None];
         }
         let kind = state.kind();
@@ -401,6 +401,10 @@ mod tests {
         assert_eq!(index.sets_of(free), [Some(Index::WHOLE), None]);
         assert_eq!(index.sets_of(free.with_isolated(true)), [None, None]);
         assert_eq!(index.sets_of(open.with_mode(Mode::Huge)), [None, None]);
+        for some in [100, 512] {
+            let kept = open.with_free(some, 3).with_aside(true);
+            assert_eq!(index.sets_of(kept), [None, None]);
+        }
         // All different, and none above the last.
         let mut all: Vec<u16> = std::vec![Index::WHOLE.0];
         for kind in Mobility::ALL.map(MigrateType::from) {

@@ -98,7 +98,7 @@ impl Bitmap<'_> {
             return None;
         }
         let state = self.state(block);
-        let good = state.is_open() && state.kind() == kind && !state.is_isolated();
+        let good = state.is_open() && state.kind() == kind && !state.is_kept();
         good.then_some(state.count())
     }
 

@@ -88,7 +88,7 @@ impl Bitmap<'_> {
                 Some((head, State::new(Use::Allocated, order, state.kind())))
             }
             Mode::Free | Mode::Changing => {
-                Some(self.free_around(frame, first, self.block_order, state.kind()))
+                Some(self.free_around(frame, first, self.block_order, state.shown_kind()))
             }
             Mode::Open if !self.is_memory(offset) => {
                 let reserved = self.inner_bits(offset / WORD_FRAMES) >> (offset % WORD_FRAMES) & 1;
@@ -100,7 +100,7 @@ impl Bitmap<'_> {
             {
                 let order = self.free_order(block, offset);
                 let first = frame.align_down(Order::new(order));
-                Some(self.free_around(frame, first, order, state.kind()))
+                Some(self.free_around(frame, first, order, state.shown_kind()))
             }
             Mode::Open => {
                 let (head, order) = self.block_around(offset);
@@ -216,12 +216,12 @@ impl Bitmap<'_> {
             let whole = state.count() == self.block_frames() && state.mode() != Mode::Huge;
             if whole && !state.is_isolated() && self.block_order <= self.max_order.get() {
                 let group = self.free_group(block);
-                table[(self.block_order + group) as usize][state.kind().index()] += 1;
+                table[(self.block_order + group) as usize][state.shown_kind().index()] += 1;
                 block += 1 << group;
                 continue;
             }
             if state.mode() == Mode::Free || state.is_open() {
-                self.count_in(block, state.kind(), &mut table);
+                self.count_in(block, state.shown_kind(), &mut table);
             }
             block += 1;
         }
@@ -229,14 +229,17 @@ impl Bitmap<'_> {
     }
 
     /// Returns the order, in blocks, of the largest aligned group of blocks that starts here and is
-    /// free as a whole.
+    /// free as a whole. A block that is set aside is in no group.
     fn free_group(&self, block: usize) -> u8 {
+        if self.state(block).is_aside() {
+            return 0;
+        }
         let most = self.max_order.get().saturating_sub(self.block_order);
         let is_whole = |block: usize| {
             let state = self.states.get(block).map(|_| self.state(block));
             state.is_some_and(|state| {
                 let whole = state.count() == self.block_frames();
-                whole && state.mode() != Mode::Huge && !state.is_isolated()
+                whole && state.mode() != Mode::Huge && !state.is_kept()
             })
         };
         let mut group = 0;

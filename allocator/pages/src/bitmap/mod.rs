@@ -37,6 +37,9 @@
 //! CPU's own traffic with it writes no word that other CPUs write. The block is not private: a CPU
 //! that finds nothing else calls all loans in.
 //!
+//! **The reserve** (`aside.rs`). Up to 32 page blocks are set aside for atomic requests above order
+//! 0, and are in no set.
+//!
 //! **The total.** A counter (`totals.rs`), raised before frames become free and lowered after they
 //! were taken. While it says 0, nothing is free. Only then is a request for one frame refused
 //! (`order-0-succeeds`). While frames are in transit, it says more than is free.
@@ -56,14 +59,15 @@
 //! faster. It calls loans in at most `CALL_INS` (2) times, and then looks at the lent blocks
 //! themselves. Taking bits out of a word is also retried at most `TRIES` times. A group of up
 //! to 64 page blocks is found, or found to be missing, in 6 words of the summary, however large the
-//! memory is; a larger one in 2 words for each 4096 page blocks of it (`index.rs`).
+//! memory is; a larger one in 2 words for each 4096 page blocks of it (`index.rs`). A look at what is
+//! set aside reads at most 32 words and as many states.
 //!
 //! Some work must not be left undone: a free, a promise taken back, a set that has to follow its
 //! block. Each of these is a change of one word, retried until no other CPU changes the word
 //! meanwhile. Every failed try is another CPU's success. Nothing here waits for another CPU.
 //!
 //! A CPU that stands still keeps from others only what it has in hand: frames that it has promised
-//! itself; a page block while it opens it; and, above order 0, a block whose state it has changed
+//! itself; a page block while it opens it, sets it aside or gives it up; and, above order 0, a block whose state it has changed
 //! until it has moved the block to its sets. If it stands still while it sets or clears a bit for
 //! the first or the last of several blocks (`trees.rs`), these blocks are hidden with it, also from
 //! orders above 0 only, and until it goes on.
@@ -84,6 +88,7 @@
 //! is missing. They hand out a frame twice if what they put back was no longer theirs. Here a word
 //! is taken whole or not at all, and a whole word belongs to its taker, who alone can put it back.
 
+mod aside;
 mod change;
 mod check;
 mod class;
@@ -107,6 +112,8 @@ use crate::isolation::Isolation;
 use crate::{
     FRAMES_MOST, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, PlanError, Request,
 };
+use aside::Reserve;
+pub use aside::SetAside;
 use index::Index;
 use lend::NEIGHBOURS;
 pub(crate) use lend::{Borrower, Borrows, Loan};
@@ -151,6 +158,8 @@ pub struct Bitmap<'m> {
     // The cache lines of states in which a block is on loan.
     lent: Trees<'m>,
     isolation: Isolation,
+    // Beside it, since both are seldom written.
+    reserve: Reserve,
     totals: Totals,
 }
 
@@ -370,6 +379,7 @@ impl<'m> Bitmap<'m> {
             index: Index::new(positions, block_order, groups, sets),
             lent: Trees::new(blocks.div_ceil(NEIGHBOURS), 1, lent),
             isolation: Isolation::new(base),
+            reserve: Reserve::new(),
             totals: Totals {
                 free: Total::new(span.len()),
                 isolated: AtomicUsize::new(0),
@@ -549,8 +559,8 @@ impl Bitmap<'_> {
         self.totals.refused_late.load(Ordering::Relaxed)
     }
 
-    /// Returns the mobility of the page block that contains `frame`; `Isolate` in an isolated
-    /// range.
+    /// Returns the mobility of the page block that contains `frame`; `HighAtomic` if it is set aside,
+    /// and `Isolate` in an isolated range.
     #[must_use]
     pub fn block_type(&self, frame: Frame) -> Option<MigrateType> {
         if !self.span.contains(frame) {
@@ -558,7 +568,7 @@ impl Bitmap<'_> {
         }
         Some(match self.isolation.contains(frame) {
             true => MigrateType::Isolate,
-            false => self.state(self.block_at(self.offset(frame))).kind(),
+            false => self.state(self.block_at(self.offset(frame))).shown_kind(),
         })
     }
 

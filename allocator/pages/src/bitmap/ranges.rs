@@ -6,7 +6,7 @@
 
 use brickyard_sync::Ordering;
 
-use super::state::Mode;
+use super::state::{BlockState, Mode};
 use super::{Bitmap, Borrower, MOST_WORDS, Masks, frames_in};
 use crate::block::Use;
 use crate::{FrameRange, MigrateType, RangeError};
@@ -202,7 +202,8 @@ impl Bitmap<'_> {
                 left += frames_in(&reserved);
             }
             if frames_in(&memory) > 0 {
-                self.change(block, |state| Some(state.with_solid(false)));
+                let less = |state: BlockState| state.with_solid(false).with_aside(false);
+                self.change(block, |state| Some(less(state)));
                 self.end_class(block);
             }
             let first = self.first_word(block);

@@ -41,7 +41,7 @@ impl Bitmap<'_> {
         each: &mut impl FnMut(usize),
     ) -> Attempt<usize> {
         let frames = 1 << order;
-        let old = match self.opened(block, frames, wanted.kind) {
+        let old = match self.opened(block, frames, wanted) {
             Ok(state) => state,
             Err(attempt) => return attempt,
         };

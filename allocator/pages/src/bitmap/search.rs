@@ -1,6 +1,7 @@
 //! Which block serves a request: the sets are tried in order, best first, and then the blocks
 //! themselves. Also what can be said of a request without taking anything.
 
+use super::aside::Aside;
 use super::index::{End, GRADES, Index, Set};
 use super::state::Mode;
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
@@ -12,6 +13,18 @@ pub(super) struct Wanted {
     pub(super) kind: MigrateType,
     /// If set, every frame must lie below this position.
     pub(super) limit: Option<usize>,
+    pub(super) aside: Aside,
+}
+
+impl Wanted {
+    /// What a request for this kind wants, if it has no limit.
+    pub(super) const fn of(kind: MigrateType) -> Self {
+        Self {
+            kind,
+            limit: None,
+            aside: Aside::Not,
+        }
+    }
 }
 
 impl Bitmap<'_> {
@@ -25,6 +38,7 @@ impl Bitmap<'_> {
         Wanted {
             kind: request.mobility.into(),
             limit: limit.map(|limit| limit.number().saturating_sub(self.base)),
+            aside: Aside::Not,
         }
     }
 
@@ -201,9 +215,9 @@ impl Bitmap<'_> {
     }
 
     /// Tries the blocks themselves instead of the sets. For a single frame, if the total says that
-    /// there is one, it tries all blocks. It also tries all while something is isolated, since
-    /// partly isolated blocks are in no set. Otherwise it tries those that are already on loan
-    /// again.
+    /// there is one, it tries all blocks, unless that may be one of a block that is set aside. It
+    /// also tries all while something is isolated, since partly isolated blocks are in no set.
+    /// Otherwise it tries those that are already on loan again.
     fn try_any<T>(
         &self,
         order: u8,
@@ -215,7 +229,7 @@ impl Bitmap<'_> {
             Attempt::More | Attempt::Lost | Attempt::Nothing => None,
         };
         let mut below = self.blocks_below(wanted);
-        if order == 0 || self.isolation.any() {
+        if order == 0 && !self.has_aside() || self.isolation.any() {
             below.find_map(taken)
         } else {
             let mut lent = self.lent_blocks().filter(|block| below.contains(block));

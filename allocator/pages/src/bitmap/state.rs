@@ -12,7 +12,8 @@
 //! | 25 | `ISOLATED`: a part of it is isolated |
 //! | 26..34 | the eighths that may contain other than movable frames |
 //! | 34 | `LENT`: it is in no set, since a CPU's stash fetches from it |
-//! | 35..64 | a version, so that no change is mistaken for another |
+//! | 35 | `ASIDE`: it is in no set, since it is kept for atomic requests (`aside.rs`) |
+//! | 36..64 | a version, so that no change is mistaken for another |
 //!
 //! All zero means a block with no memory at all.
 
@@ -49,7 +50,8 @@ const ISOLATED: u64 = 1 << 25;
 const MIXED_SHIFT: u32 = 26;
 const MIXED: u64 = 0xff << MIXED_SHIFT;
 const LENT: u64 = 1 << 34;
-const VERSION: u64 = 1 << 35;
+const ASIDE: u64 = 1 << 35;
+const VERSION: u64 = 1 << 36;
 
 impl BlockState {
     #[inline]
@@ -78,6 +80,14 @@ impl BlockState {
     #[inline]
     pub(super) const fn kind(self) -> MigrateType {
         MigrateType::from_bits(((self.0 & KIND) >> KIND_SHIFT) as u32)
+    }
+
+    /// Returns the type to tell others: the mobility that the block is for, unless it is set aside.
+    pub(super) const fn shown_kind(self) -> MigrateType {
+        match self.is_aside() {
+            true => MigrateType::HighAtomic,
+            false => self.kind(),
+        }
     }
 
     /// Returns the number of the mobility that the block is for, as [`MigrateType::index`] does.
@@ -140,6 +150,25 @@ impl BlockState {
         self.0 & LENT != 0
     }
 
+    /// Returns true if the block is kept for atomic requests.
+    #[inline]
+    pub(super) const fn is_aside(self) -> bool {
+        self.0 & ASIDE != 0
+    }
+
+    /// Returns true if a part of the block is isolated, or the block is kept for atomic requests.
+    #[inline]
+    pub(super) const fn is_kept(self) -> bool {
+        self.0 & (ISOLATED | ASIDE) != 0
+    }
+
+    /// Returns true if the block is in no set whatever is free in it: it is isolated, on loan, or
+    /// kept for atomic requests.
+    #[inline]
+    pub(super) const fn is_unlisted(self) -> bool {
+        self.0 & (ISOLATED | LENT | ASIDE) != 0
+    }
+
     /// Returns true if the block is open, all of it is memory, and nothing is isolated.
     #[inline]
     pub(super) const fn is_all_memory(self) -> bool {
@@ -161,13 +190,13 @@ impl BlockState {
     }
 
     /// Returns true if all of the block, which has so many frames, is free, and it is neither
-    /// isolated, nor lent, nor changing.
+    /// isolated, nor lent, nor kept for atomic requests, nor changing.
     #[inline]
     pub(super) const fn is_whole(self, frames: usize) -> bool {
         // Of the modes, those above `Free` have this bit.
         const TAKEN: u64 = (Mode::Huge as u64) << MODE_SHIFT;
         const { assert!(TAKEN == (Mode::Huge as u64 & Mode::Changing as u64) << MODE_SHIFT) };
-        self.0 & (COUNT | TAKEN | ISOLATED | LENT) == frames as u64
+        self.0 & (COUNT | TAKEN | ISOLATED | LENT | ASIDE) == frames as u64
     }
 
     /// Returns true if other than movable frames may lie in this eighth.
@@ -223,6 +252,12 @@ impl BlockState {
         Self(self.0 & !LENT | if lent { LENT } else { 0 })
     }
 
+    #[inline]
+    #[must_use]
+    pub(super) const fn with_aside(self, aside: bool) -> Self {
+        Self(self.0 & !ASIDE | if aside { ASIDE } else { 0 })
+    }
+
     /// Marks these eighths as mixed, in addition to others.
     #[inline]
     #[must_use]
@@ -238,11 +273,11 @@ impl BlockState {
     }
 
     /// Returns the state of a block that has just been taken as a whole: nothing in it is free,
-    /// mixed, joined or lent.
+    /// mixed, joined or lent, and it is no longer kept for anybody.
     #[inline]
     #[must_use]
     pub(super) const fn taken_whole(self, kind: MigrateType, tail: bool) -> Self {
-        const KEPT: u64 = !(COUNT | RUN | KIND | MODE | TAIL | JOINED | MIXED | LENT);
+        const KEPT: u64 = !(COUNT | RUN | KIND | MODE | TAIL | JOINED | MIXED | LENT | ASIDE);
         let huge = (kind as u64) << KIND_SHIFT | (Mode::Huge as u64) << MODE_SHIFT;
         Self(self.0 & KEPT | huge | if tail { TAIL } else { 0 })
     }
@@ -330,10 +365,12 @@ mod tests {
             .with_solid(true)
             .with_joined(true)
             .with_lent(true)
+            .with_aside(true)
             .with_mixed(0xff);
         for tail in [false, true] {
             let huge = used.with_mode(Mode::Huge).with_free(0, 0).with_tail(tail);
             let huge = huge.with_kind(Reclaimable).with_lent(false).unmixed();
+            let huge = huge.with_aside(false);
             assert_eq!(used.taken_whole(Reclaimable, tail), huge);
             let free = huge
                 .with_mode(Mode::Free)
@@ -351,6 +388,7 @@ mod tests {
         for other in [
             open.with_free(511, 8),
             open.with_lent(true),
+            open.with_aside(true),
             free.with_isolated(true),
             free.with_mode(Mode::Huge),
             free.with_mode(Mode::Changing),

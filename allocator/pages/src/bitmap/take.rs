@@ -3,6 +3,7 @@
 
 use brickyard_sync::Ordering;
 
+use super::aside::Aside;
 use super::index::Index;
 use super::search::Wanted;
 use super::state::{BlockState, Mode};
@@ -74,7 +75,7 @@ impl Bitmap<'_> {
         if state.kind() != kind || !state.is_open() || state.is_isolated() {
             return 0;
         }
-        let wanted = Wanted { kind, limit: None };
+        let wanted = Wanted::of(kind);
         match self.take_bits(block, most, wanted, Loan::None, &mut each) {
             Attempt::Got(frames) => frames,
             Attempt::More | Attempt::Lost | Attempt::Nothing => 0,
@@ -158,15 +159,19 @@ impl Bitmap<'_> {
         true
     }
 
-    /// Returns the state from which a request for `kind` is served, after opening the block if
-    /// necessary; or the reason why it cannot be.
+    /// Returns the state from which `wanted` is served, after opening the block if necessary; or the
+    /// reason why it cannot be.
     pub(super) fn opened<T>(
         &self,
         block: usize,
         frames: usize,
-        kind: MigrateType,
+        wanted: Wanted,
     ) -> Result<BlockState, Attempt<T>> {
         let mut state = self.state(block);
+        if state.is_aside() && wanted.aside == Aside::Not {
+            return Err(Attempt::Nothing);
+        }
+        let kind = wanted.kind;
         if state.count() == self.block_frames() {
             // If nothing in an open block is in use, its class may be one of past use. An isolated
             // block has no class, and is its owner's.
@@ -182,13 +187,16 @@ impl Bitmap<'_> {
         Ok(state)
     }
 
-    /// Returns the block's state after it has served `wanted`, and whether the block was claimed. A
-    /// request that cannot be moved claims a movable block: its frames spoil the block for huge
+    /// Returns the block's state after it has served `wanted`, and whether the block was claimed. One
+    /// that is set aside is for atomic requests of any mobility, and keeps its own. A request that cannot be moved claims a movable block: its frames spoil the block for huge
     /// pages, and the next such request should not spoil another.
     pub(super) fn claim(&self, old: BlockState, wanted: Wanted) -> (BlockState, Option<Claimed>) {
         let whole = old.count() == self.block_frames();
         if whole || old.kind() == wanted.kind {
             return (old.with_kind(wanted.kind), None);
+        }
+        if old.is_aside() {
+            return (old, None);
         }
         let spoils = wanted.kind != MigrateType::Movable && old.kind() == MigrateType::Movable;
         let claims = spoils || old.count() >= self.block_frames() / 2;
@@ -202,7 +210,7 @@ impl Bitmap<'_> {
     /// position.
     pub(super) fn take_run(&self, block: usize, order: u8, wanted: Wanted) -> Attempt<usize> {
         let frames = 1 << order;
-        let old = match self.opened(block, frames, wanted.kind) {
+        let old = match self.opened(block, frames, wanted) {
             Ok(state) => state,
             Err(attempt) => return attempt,
         };
@@ -252,7 +260,7 @@ impl Bitmap<'_> {
         loan: Loan,
         each: &mut impl FnMut(usize, u64),
     ) -> Attempt<usize> {
-        let old = match self.opened(block, 1, wanted.kind) {
+        let old = match self.opened(block, 1, wanted) {
             Ok(state) => state,
             Err(attempt) => return attempt,
         };
@@ -446,13 +454,17 @@ impl Bitmap<'_> {
 
     // ---- given places ----
 
-    /// Takes exactly the frames of `masks` from a block, all or none, including isolated ones. Also
-    /// takes none if other CPUs changed the block meanwhile [`TRIES`] times.
+    /// Takes exactly the frames of `masks` from a block, all or none, including isolated ones and
+    /// those set aside. Also takes none if other CPUs changed the block meanwhile [`TRIES`] times.
     pub(super) fn take_masks(&self, block: usize, masks: &[u64; MOST_WORDS]) -> bool {
         let first = self.first_word(block);
         let frames: usize = masks.iter().map(|mask| mask.count_ones() as usize).sum();
+        let wanted = Wanted {
+            aside: Aside::Too,
+            ..Wanted::of(MigrateType::Movable)
+        };
         let promised = (0..TRIES).find_map(|_| {
-            let old = match self.opened::<()>(block, frames, MigrateType::Movable) {
+            let old = match self.opened::<()>(block, frames, wanted) {
                 Ok(state) => state,
                 Err(Attempt::Lost) => return None,
                 Err(_) => return Some(false),

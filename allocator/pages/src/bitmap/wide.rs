@@ -17,7 +17,7 @@ use crate::{Frame, FrameRange, FreeError, MigrateType, Order, Request};
 /// The number of page blocks whose bits share a word of the index.
 const LEAF: usize = 64;
 
-/// Whether an isolated block may be taken.
+/// Whether a block that is isolated or set aside may be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Isolated {
     /// It may not: for requests.
@@ -139,7 +139,7 @@ impl Bitmap<'_> {
         let huge = |state: BlockState| state.taken_whole(kind, tail);
         for _ in 0..TRIES {
             let old = self.state(block);
-            let spared = old.is_isolated() && isolated == Isolated::Not;
+            let spared = old.is_kept() && isolated == Isolated::Not;
             if old.count() != self.block_frames() || spared {
                 return None;
             }
@@ -184,7 +184,7 @@ impl Bitmap<'_> {
         most: usize,
         mut each: impl FnMut(usize),
     ) -> usize {
-        let end = Self::end_for(Wanted { kind, limit: None });
+        let end = Self::end_for(Wanted::of(kind));
         let last = (self.states.len() + self.phase - 1) / LEAF;
         let from = if end == End::Low { 0 } else { last };
         let Some(leaf) = self.index.next_leaf(Index::WHOLE, from, end) else {

@@ -1,7 +1,9 @@
 //! The slow path: what happens when no zone has a block above its low watermark.
 //!
 //! 1. Background reclaim is woken.
-//! 2. Zones are tried down to the min watermark, and below it for requests that may go there.
+//! 2. Zones are tried down to the min watermark, and below it for requests that may go there. An
+//!    atomic request above order 0 takes from what is set aside for it first, and if that serves it
+//!    not, the page block that does is set aside.
 //! 3. The caches are drained, and the same is tried again. An atomic request skips the next step.
 //! 4. Up to [`RETRIES`] times, while it helps: compaction (above order 0; above order 3 in the
 //!    first quarter of the tries only), reclaim (lumpy if that is on and offered), the caches

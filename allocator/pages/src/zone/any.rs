@@ -82,6 +82,15 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         self.take_drained(request, patience, || self.admits(request, mark))
     }
 
+    fn alloc_set_aside(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
+        self.take_given_up(request, patience, || self.admits(request, mark))
+    }
+
+    fn free_frames_for(&self, request: &Request) -> usize {
+        let free = self.store().free_frames();
+        free.saturating_sub(self.store().kept_from(request))
+    }
+
     fn alloc_uncached(&self, request: &Request) -> Option<Frame> {
         self.store().take(request)
     }

@@ -72,7 +72,7 @@ use core::mem::{MaybeUninit, align_of, size_of};
 use brickyard_sync::{AtomicU8, AtomicU64, Slot, SlotAccess, place};
 
 use super::Zone;
-use crate::bitmap::Bitmap;
+use crate::bitmap::{Bitmap, SetAside};
 use crate::stash::{CpuStash, Stash, StashSizes};
 use crate::{FrameRange, Order, PlanError, Platform, ZoneKind};
 
@@ -91,6 +91,8 @@ pub struct ZonePlan {
     pub cpus: usize,
     /// The sizes of a CPU's stash.
     pub stash: StashSizes,
+    /// How much is set aside at most for atomic requests above order 0.
+    pub set_aside: SetAside,
 }
 
 impl ZonePlan {
@@ -105,6 +107,7 @@ impl ZonePlan {
             page_block_order: Order::HUGE,
             cpus,
             stash: StashSizes::DEFAULT,
+            set_aside: SetAside::DEFAULT,
         }
     }
 
@@ -191,7 +194,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         let zero = || AtomicU8::new(0);
         let (classes, _) = place(rest, plan.classes(), zero).ok_or(too_little)?;
         let (max_order, block_order) = (plan.max_order, plan.page_block_order);
-        let store = Bitmap::new(plan.span, max_order, block_order, words, classes);
+        let store = Bitmap::new(plan.span, max_order, block_order, words, classes)
+            .with_set_aside(plan.set_aside);
         Ok(Self::of(
             plan.kind,
             platform,

@@ -33,8 +33,12 @@
 //!
 //! **How a request is served.** It pops a block from this CPU's stash. An empty stash is refilled
 //! from the store, if enough stays free. If the store has nothing, every cache that can be reached
-//! is drained, and the store is asked again. Only then does [`Zone::why_not`] say why the request
-//! fails.
+//! is drained, and the store is asked again. Last, what is set aside for atomic requests is given
+//! up. Only then does [`Zone::why_not`] say why the request fails.
+//!
+//! An atomic request above order 0 that had to go below the low mark, or to drain caches, has the
+//! page block set aside that served it (see [`SetAside`](crate::bitmap::SetAside)); the next such
+//! request takes from there first.
 //!
 //! **How a free is served.** The block is pushed on this CPU's stash. A full stash is flushed to
 //! the store. A block that no stash may hold goes to the store at once.
@@ -49,7 +53,7 @@
 //! - CPUs with exclusive slots on which the platform cannot [run](crate::Platform::run_on)
 //!   anything;
 //! - frames in hand of a CPU that stands still: frames in transit or promised, frames of a block
-//!   that it is opening, or frames in a shared slot that it is in;
+//!   that it is opening, setting aside or giving up, or frames in a shared slot that it is in;
 //! - requests with a limit inside the zone, and all requests while something is isolated: they may
 //!   miss frames of a larger block that is being given up or opened at that moment;
 //! - a request that has looked everywhere [`LOOKS_MOST`](crate::patience::LOOKS_MOST) times, while
@@ -202,8 +206,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     #[inline(never)]
     fn alloc_slowly(&self, request: &Request) -> Result<Frame, AllocError> {
+        let patience = &Patience::new();
         self.take(request, || usize::MAX)
-            .or_else(|| self.take_drained(request, &Patience::new(), || true))
+            .or_else(|| self.store().take_aside(request))
+            .or_else(|| self.take_drained(request, patience, || true))
+            .or_else(|| self.take_given_up(request, patience, || true))
             .ok_or_else(|| self.why_not(request))
     }
 
@@ -223,11 +230,22 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         if !is_first(mark) && !self.admits(request, mark) {
             return None;
         }
+        if mark == Mark::Min
+            && let Some(frame) = self.store().take_aside(request)
+        {
+            return Some(frame);
+        }
         let apart = matches!(mark, Mark::FirstApart | Mark::Apart);
-        self.take(request, || match apart && !self.store().has_own(request) {
+        let taken = self.take(request, || match apart && !self.store().has_own(request) {
             true => 0,
             false => self.room(request, mark, 0),
-        })
+        });
+        if mark == Mark::Min
+            && let Some(frame) = taken
+        {
+            self.store().set_aside(frame, request);
+        }
+        taken
     }
 
     /// Takes a block from this CPU's stash, or from the store if that has `room` for it. Stashes do
@@ -251,8 +269,9 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     }
 
     /// Returns how many frames may leave the store while the zone stays above the mark: what is
-    /// free there, less the floor for `request` ([`Watermarks::floor`]). It is exact if it is less
-    /// than `wanted`, or than the request may fetch.
+    /// free there, less what is set aside for others and the floor for `request`
+    /// ([`Watermarks::floor`]). It is exact if it is less than `wanted`, or than the request may
+    /// fetch.
     fn room(&self, request: &Request, mark: Mark, wanted: usize) -> usize {
         let floor = self.watermarks.floor(request, mark);
         if floor == 0 {
@@ -262,7 +281,9 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         }
         // The quick count is usually far above the floor: enough for the request, and for all that
         // it may fetch.
-        let quick = self.store().free_frames_at_least().saturating_sub(floor);
+        let kept = self.store().kept_from_at_most(request);
+        let free = self.store().free_frames_at_least();
+        let quick = free.saturating_sub(floor.saturating_add(kept));
         let enough = self
             .stash
             .most_fetched(self.store())
@@ -270,7 +291,10 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             .max(wanted);
         match quick >= enough {
             true => quick,
-            false => self.store().free_frames().saturating_sub(floor),
+            false => {
+                let kept = self.store().kept_from(request);
+                self.store().free_frames().saturating_sub(floor + kept)
+            }
         }
     }
 
@@ -282,20 +306,73 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         admitted: impl Fn() -> bool,
     ) -> Option<Frame> {
         let reach = Reach::of(request.context, self.platform());
+        let taken = look_everywhere(
+            request.order,
+            reach,
+            || {
+                // What is set aside is given up only after this, so that one need not look as often
+                // as before a refusal.
+                let kept = self.store().has_aside();
+                self.look(request, reach, patience, kept, &admitted)
+            },
+            |look| self.wait_for_others(request, look, patience),
+        )?;
+        self.store().set_aside(taken, request);
+        Some(taken)
+    }
+
+    /// Takes a block for `request` from what is set aside for others, which is given up for it block
+    /// by block. Nothing is left to a single frame then but to look everywhere once more: frames
+    /// that were set aside may lie in a cache by now.
+    ///
+    /// At most 32 blocks are given up one by one. Each look everywhere gives up as many if other CPUs
+    /// set more aside.
+    fn take_given_up(
+        &self,
+        request: &Request,
+        patience: &Patience,
+        admitted: impl Fn() -> bool,
+    ) -> Option<Frame> {
+        if !self.store().ever_had_aside() {
+            return None;
+        }
+        let mut slot = 0;
+        while let Some(next) = self.store().give_up_for(request, slot) {
+            if admitted()
+                && let Some(frame) = self.store().take(request)
+            {
+                return Some(frame);
+            }
+            slot = next;
+        }
+        let reach = Reach::of(request.context, self.platform());
+        let give_up = || {
+            if request.order == Order::ZERO {
+                self.store().give_up_all();
+            }
+        };
         look_everywhere(
             request.order,
             reach,
-            || self.look(request, reach, patience, &admitted),
+            || {
+                self.look(request, reach, patience, false, &|| {
+                    give_up();
+                    admitted()
+                })
+            },
             |look| self.wait_for_others(request, look, patience),
         )
     }
 
-    /// Drains the caches to the store, and takes a block for `request` there.
+    /// Drains the caches to the store, and takes a block for `request` there. If something is
+    /// `kept` for others, nothing says whether that was all that is free, and a look that has seen
+    /// everything is enough.
     fn look(
         &self,
         request: &Request,
         reach: Reach,
         patience: &Patience,
+        kept: bool,
         admitted: &impl Fn() -> bool,
     ) -> Look {
         let moves = &self.backing.moves;
@@ -303,7 +380,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         let settled = moves.settled();
         let drained = self.stash.drain(&self.backing, reach, patience);
         let admitted = admitted();
-        if admitted && let Some(frame) = self.store().take(request) {
+        let take = || {
+            let store = self.store();
+            store.take(request).or_else(|| store.take_aside(request))
+        };
+        if admitted && let Some(frame) = take() {
             return Look::Found(frame);
         }
         let all_seen =
@@ -320,7 +401,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         // A frame may have been freed to a cache that this look had already passed, by a CPU that
         // then took a frame which this look had still to find.
         let nothing_came = drained.frames == 0
-            && self.store().may_refuse(request)
+            && (kept || self.store().may_refuse(request))
             && nothing_was_freed()
             // Checked last: the store has been searched since.
             && all_seen();

@@ -4,6 +4,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
 
+use brickyard::bitmap::SetAside;
 use brickyard::block::Census;
 use brickyard::stash::StashSizes;
 use brickyard::sync::GuardedU32;
@@ -42,6 +43,8 @@ pub(crate) struct Setting {
     pub(crate) cpus: usize,
     // So many page blocks lie in one.
     pub(crate) huge: usize,
+    // So many page blocks may be set aside.
+    pub(crate) aside: usize,
     pub(crate) free: Free,
     pub(crate) looks: Looks,
     pub(crate) checks: Checks,
@@ -58,6 +61,7 @@ impl Setting {
             far: &[],
             cpus: 2,
             huge: 1,
+            aside: 0,
             free,
             looks: Looks::Cut(1),
             checks: Checks::All,
@@ -89,6 +93,10 @@ impl Setting {
             small: 4,
             huge: self.huge,
             ..StashSizes::LARGEST
+        };
+        plan.set_aside = SetAside {
+            percent: 100,
+            blocks: self.aside,
         };
         plan
     }

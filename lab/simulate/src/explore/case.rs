@@ -8,6 +8,7 @@
 
 use core::fmt;
 
+use brickyard::bitmap::SetAside;
 use brickyard::node::SlowPath;
 use brickyard::stash::StashSizes;
 use brickyard::{Frame, FrameRange, Order};
@@ -361,6 +362,10 @@ impl Case {
             let order = 6 + dice.below(3) as u8;
             whole.page_block_order = Order::new(order);
             whole.max_order = Order::new(order + dice.below(3) as u8);
+            whole.set_aside = SetAside {
+                percent: 40,
+                blocks: dice.below(3) as usize,
+            };
         }
         plan
     }

@@ -1,0 +1,359 @@
+//! The reserve for atomic requests above order 0: page blocks that no other request takes from.
+//!
+//! Who cannot wait can neither reclaim nor compact, and small runs are what a full machine runs out
+//! of first. So when such a request had to go below the low mark, or to drain caches, the page block
+//! that served it is *set aside*: it is in no set from then on. The next such request takes from
+//! there first. Before a request fails that one of these blocks could serve, the block is given up.
+//! The rules are those of Linux's `MIGRATE_HIGHATOMIC`, but that frames of the reserve that a stash
+//! holds serve anybody, and that what is given up is chosen by what it could serve.
+//!
+//! Nothing of this lies on the way of a request that finds what it wants: a block is set aside, used
+//! and given up on slow paths only.
+//!
+//! # How blocks are set aside and given up
+//!
+//! A slot names each of them, so that they are found in at most [`SLOTS`] words. The slot is written
+//! first. Then the block's state says `ASIDE`, and the CPU tests whether the slot still names the
+//! block, by an exchange. Whoever empties a slot ends `ASIDE` afterwards. Both go on without waiting
+//! for each other; of two exchanges of the slot, the later one knows of the earlier:
+//!
+//! - If the slot was emptied before the test, the test fails, and `ASIDE` is ended by the tester.
+//! - If it is emptied after the test, the CPU that empties it sees the state with `ASIDE`.
+//!
+//! Invariant `aside-named`: a block whose state says `ASIDE` is named by a slot. It holds while no
+//! CPU is at work. A slot may name a block that is not aside (two CPUs were at it, or it was taken
+//! as a whole); the next CPU that comes across empties it.
+//!
+//! A block that is aside may be on loan, too: no stash fetches from it, and loans end as always.
+//!
+//! **Cost.** Each look at the reserve reads up to [`SLOTS`] slots and as many states; giving one
+//! block up reads as many states. The slots lie with words that are seldom written.
+
+use brickyard_sync::{AtomicU32, AtomicUsize, Ordering};
+
+use super::search::Wanted;
+use super::{Attempt, Bitmap, TRIES};
+use crate::{Context, Frame, Request};
+
+/// The most page blocks that can be set aside. Fewer under loom, which tries all orders of accesses.
+pub(crate) const SLOTS: usize = if cfg!(loom) { 2 } else { 32 };
+
+/// A slot that names no block. Others hold one more than the block's number.
+const EMPTY: u32 = 0;
+
+/// How much of a zone is set aside at most for atomic requests above order 0.
+///
+/// Nothing is if the share is less than a page block. Otherwise it is rounded up to page blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SetAside {
+    /// The share of the managed frames, in percent.
+    pub percent: u8,
+    /// The number of page blocks; more than 32 count as 32.
+    pub blocks: usize,
+}
+
+impl SetAside {
+    /// One percent of the zone, as in Linux, but no more than 32 page blocks.
+    pub const DEFAULT: Self = Self {
+        percent: 1,
+        blocks: SLOTS,
+    };
+
+    /// Nothing is set aside.
+    pub const NONE: Self = Self {
+        percent: 0,
+        blocks: 0,
+    };
+
+    /// Returns the most page blocks of `block_frames` frames to set aside, if so many frames are
+    /// managed.
+    const fn most(self, managed: usize, block_frames: usize) -> usize {
+        let share = (managed as u64 * self.percent as u64 / 100) as usize;
+        if share < block_frames {
+            return 0;
+        }
+        let most = if self.blocks < SLOTS {
+            self.blocks
+        } else {
+            SLOTS
+        };
+        let share = share.div_ceil(block_frames);
+        if share < most { share } else { most }
+    }
+}
+
+/// Whether frames of blocks that are set aside may be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aside {
+    /// They may not: for requests.
+    Not,
+    /// They may: for atomic requests from the reserve, and for administration, which wants certain
+    /// frames.
+    Too,
+}
+
+/// Which blocks are set aside.
+#[derive(Debug)]
+pub(super) struct Reserve {
+    plan: SetAside,
+    // The slots that name a block, or are about to: never fewer. The only word that is read while
+    // nothing is set aside.
+    named: AtomicUsize,
+    // True once a block was set aside.
+    ever: AtomicU32,
+    slots: [AtomicU32; SLOTS],
+}
+
+impl Reserve {
+    pub(super) const fn new() -> Self {
+        Self {
+            plan: SetAside::DEFAULT,
+            named: AtomicUsize::new(0),
+            ever: AtomicU32::new(0),
+            slots: [const { AtomicU32::new(EMPTY) }; SLOTS],
+        }
+    }
+
+    /// Returns the block that a slot names.
+    fn block(&self, slot: usize) -> Option<usize> {
+        // Acquire: pairs with the release in `name`.
+        let named = self.slots[slot].load(Ordering::Acquire);
+        (named != EMPTY).then(|| named as usize - 1)
+    }
+
+    /// Makes an empty slot name a block. Returns false if the slot is not empty.
+    fn name(&self, slot: usize, block: usize) -> bool {
+        // Release, twice: pairs with `named` and `is_used`. A CPU that sees the block aside sees
+        // that there is one.
+        self.named.fetch_add(1, Ordering::Release);
+        let named = self.exchange(slot, EMPTY, block as u32 + 1);
+        if !named {
+            self.named.fetch_sub(1, Ordering::Release);
+        }
+        named
+    }
+
+    /// Returns true if the slot still names the block. An exchange, so that whoever empties the slot
+    /// later sees what the caller has done before.
+    fn still_names(&self, slot: usize, block: usize) -> bool {
+        self.exchange(slot, block as u32 + 1, block as u32 + 1)
+    }
+
+    /// Empties a slot, if it names the block. Returns true if it did.
+    fn forget(&self, slot: usize, block: usize) -> bool {
+        self.exchange(slot, block as u32 + 1, EMPTY)
+    }
+
+    fn exchange(&self, slot: usize, old: u32, new: u32) -> bool {
+        // AcqRel: of two exchanges, the later one comes after all that the CPU of the earlier one
+        // did before it.
+        let slot = &self.slots[slot];
+        slot.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+}
+
+/// Returns true if the request may take from blocks that are set aside, and sets more aside.
+fn is_entitled(request: &Request, block_order: u8) -> bool {
+    let order = request.order.get();
+    request.context != Context::MaySleep && 0 < order && order < block_order
+}
+
+impl<'m> Bitmap<'m> {
+    /// Returns the store with this much set aside for atomic requests at most, instead of
+    /// [`SetAside::DEFAULT`].
+    #[must_use]
+    pub const fn with_set_aside(mut self, plan: SetAside) -> Self {
+        self.reserve.plan = plan;
+        self
+    }
+}
+
+impl Bitmap<'_> {
+    /// Returns true if any block is set aside.
+    #[inline]
+    pub(crate) fn has_aside(&self) -> bool {
+        // Acquire: pairs with the release in `Reserve::name`.
+        self.reserve.named.load(Ordering::Acquire) != 0
+    }
+
+    /// Returns true if a block was ever set aside.
+    pub(crate) fn ever_had_aside(&self) -> bool {
+        // Acquire: pairs with the release in `set_aside`.
+        self.reserve.ever.load(Ordering::Acquire) != 0
+    }
+
+    /// Returns the blocks that are named by the slots from this one on, each with its slot.
+    fn blocks_named(&self, from: usize) -> impl Iterator<Item = (usize, usize)> + use<'_> {
+        let end = if self.has_aside() { SLOTS } else { from };
+        (from..end).filter_map(|slot| Some((slot, self.reserve.block(slot)?)))
+    }
+
+    /// Returns the most frames that are free and that the request may not have, since they are set
+    /// aside. Reads one word.
+    #[inline]
+    pub(crate) fn kept_from_at_most(&self, request: &Request) -> usize {
+        match request.context {
+            // Relaxed: a hint.
+            Context::MaySleep => self.reserve.named.load(Ordering::Relaxed) * self.block_frames(),
+            Context::Atomic | Context::Interrupt => 0,
+        }
+    }
+
+    /// Returns how many frames are free that the request may not have, since they are set aside. A
+    /// hint. Any atomic request may count them: it may have them in the end.
+    pub(crate) fn kept_from(&self, request: &Request) -> usize {
+        if request.context != Context::MaySleep {
+            return 0;
+        }
+        let states = self.blocks_named(0).map(|(_, block)| self.state(block));
+        let available = states.filter(|state| state.is_aside() && !state.is_isolated());
+        available.map(|state| state.count()).sum()
+    }
+
+    /// Takes a block for an atomic request above order 0 from those set aside. `None` for any other
+    /// request.
+    pub(crate) fn take_aside(&self, request: &Request) -> Option<Frame> {
+        if !is_entitled(request, self.block_order) {
+            return None;
+        }
+        let wanted = Wanted {
+            aside: Aside::Too,
+            ..self.wanted(request)
+        };
+        let order = request.order.get();
+        for _ in 0..TRIES {
+            let mut lost = false;
+            for (_, block) in self.blocks_named(0) {
+                let state = self.state(block);
+                if !state.is_aside() || state.count() == 0 || state.run() < order {
+                    continue;
+                }
+                match self.take_run(block, order, wanted) {
+                    Attempt::Got(offset) => return Some(self.frame_at(offset)),
+                    Attempt::Lost => lost = true,
+                    Attempt::More | Attempt::Nothing => {}
+                }
+            }
+            if !lost {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Sets the page block of `frame` aside, which has just served `request`, if the request is
+    /// entitled to it and not enough is set aside yet.
+    pub(crate) fn set_aside(&self, frame: Frame, request: &Request) {
+        if !is_entitled(request, self.block_order) {
+            return;
+        }
+        let block = self.block_at(self.offset(frame));
+        let most = self
+            .reserve
+            .plan
+            .most(self.managed_frames(), self.block_frames());
+        if most == 0 || self.state(block).is_aside() {
+            return;
+        }
+        let Some(slot) = (0..most).find(|&slot| self.make_slot_name(slot, block)) else {
+            return;
+        };
+        // Release: pairs with `ever_had_aside`.
+        self.reserve.ever.store(1, Ordering::Release);
+        let changed = self.change(block, |state| {
+            // A block that is free as a whole is better kept for whoever wants all of it.
+            let some = state.is_open() && state.count() < self.block_frames();
+            let fits = some && !state.is_kept();
+            fits.then(|| state.with_aside(true))
+        });
+        if changed.is_none() || !self.reserve.still_names(slot, block) {
+            self.give_up(slot, block);
+        }
+    }
+
+    /// Makes a slot name a block, after emptying it if the block that it names is not set aside.
+    fn make_slot_name(&self, slot: usize, block: usize) -> bool {
+        if let Some(named) = self.reserve.block(slot) {
+            if self.state(named).is_aside() {
+                return false;
+            }
+            self.give_up(slot, named);
+        }
+        self.reserve.name(slot, block)
+    }
+
+    /// Gives up a block that a slot names: it goes back to its sets.
+    fn give_up(&self, slot: usize, block: usize) {
+        let forgotten = self.reserve.forget(slot, block);
+        // Also if another CPU has emptied the slot: it may have done so before the state said that
+        // the block is aside.
+        self.change(block, |state| {
+            state.is_aside().then(|| state.with_aside(false))
+        });
+        if forgotten {
+            // Release: pairs with `has_aside`. A CPU that sees no block aside finds it in its sets.
+            self.reserve.named.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Gives up one more of the blocks that are set aside, of those named by slots from this one on:
+    /// one that could serve the request. Returns the slot after it; `None` if there is none.
+    pub(crate) fn give_up_for(&self, request: &Request, from: usize) -> Option<usize> {
+        let order = request.order.get();
+        for (slot, block) in self.blocks_named(from) {
+            let state = self.state(block);
+            let serves = match order < self.block_order {
+                true => state.count() > 0 && state.run() >= order,
+                false => state.count() == self.block_frames(),
+            };
+            if serves && state.is_aside() {
+                self.give_up(slot, block);
+                return Some(slot + 1);
+            }
+        }
+        None
+    }
+
+    /// Gives up all blocks that are set aside, and empties all slots.
+    pub(crate) fn give_up_all(&self) {
+        for (slot, block) in self.blocks_named(0) {
+            self.give_up(slot, block);
+        }
+    }
+
+    /// Returns true if a slot names each block that is aside. No other CPU may be at work.
+    pub(super) fn is_named_if_aside(&self, block: usize) -> bool {
+        let mut named = (0..SLOTS).filter_map(|slot| self.reserve.block(slot));
+        !self.state(block).is_aside() || named.any(|named| named == block)
+    }
+
+    /// Returns the number of slots that name a block, and the number that is kept of them. No other
+    /// CPU may be at work.
+    pub(super) fn slots_named(&self) -> (usize, usize) {
+        let slots = (0..SLOTS).filter(|&slot| self.reserve.block(slot).is_some());
+        // Relaxed: no other CPU is at work.
+        (slots.count(), self.reserve.named.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_less_than_a_page_block_is_nothing() {
+        let most = |managed| SetAside::DEFAULT.most(managed, 512);
+        // The numbers of Linux 6.12: none below 51,200 frames, 20 blocks of a million.
+        assert_eq!([51_199, 51_200, 1_000_000].map(most), [0, 1, 20]);
+        assert_eq!(most(1 << 32), SLOTS);
+        assert_eq!(SetAside::NONE.most(1 << 32, 512), 0);
+        let all = SetAside {
+            percent: 100,
+            blocks: 1000,
+        };
+        assert_eq!(all.most(1 << 32, 512), SLOTS);
+        assert_eq!(all.most(4096, 512), 8);
+        assert_eq!(all.most(511, 512), 0);
+    }
+}
