@@ -322,8 +322,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     }
 
     /// Takes a block for `request` from what is set aside for others, which is given up for it block
-    /// by block. Nothing is left to a single frame then but to look everywhere once more: frames
-    /// that were set aside may lie in a cache by now.
+    /// by block. A single frame is then looked for everywhere once more, since it may lie in a cache
+    /// by now.
     ///
     /// At most 32 blocks are given up one by one. Each look everywhere gives up as many if other CPUs
     /// set more aside.
@@ -345,18 +345,16 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             }
             slot = next;
         }
+        if request.order > Order::ZERO {
+            return None;
+        }
         let reach = Reach::of(request.context, self.platform());
-        let give_up = || {
-            if request.order == Order::ZERO {
-                self.store().give_up_all();
-            }
-        };
         look_everywhere(
             request.order,
             reach,
             || {
                 self.look(request, reach, patience, false, &|| {
-                    give_up();
+                    self.store().give_up_all();
                     admitted()
                 })
             },
