@@ -282,20 +282,22 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         // The quick count is usually far above the floor: enough for the request, and for all that
         // it may fetch.
         let kept = self.store().kept_from_at_most(request);
-        let free = self.store().free_frames_at_least();
-        let quick = free.saturating_sub(floor.saturating_add(kept));
+        let above = |free: usize| free.saturating_sub(floor.saturating_add(kept));
+        let quick = above(self.store().free_frames_at_least());
         let enough = self
             .stash
             .most_fetched(self.store())
             .max(request.order.frames())
             .max(wanted);
-        match quick >= enough {
-            true => quick,
-            false => {
-                let kept = self.store().kept_from(request);
-                self.store().free_frames().saturating_sub(floor + kept)
-            }
+        if quick >= enough {
+            return quick;
         }
+        let free = self.store().free_frames();
+        if kept == 0 || above(free) >= enough {
+            return above(free);
+        }
+        let kept = self.store().kept_from(request);
+        free.saturating_sub(floor.saturating_add(kept))
     }
 
     /// Drains and tries again, see [`look_everywhere`].
@@ -354,7 +356,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             reach,
             || {
                 self.look(request, reach, patience, false, &|| {
-                    self.store().give_up_all();
+                    self.store().give_up_all(request);
                     admitted()
                 })
             },
