@@ -43,7 +43,7 @@ fn touch(world: &World<Bricks>) {
 }
 
 fn aside(world: &World<Bricks>) -> usize {
-    let kinds = [0, 64].map(|frame| world.machine.block_type(Frame::new(frame)));
+    let kinds = [0, 64, 128].map(|frame| world.machine.block_type(Frame::new(frame)));
     let aside = |kind: &Option<MigrateType>| *kind == Some(MigrateType::HighAtomic);
     kinds.iter().filter(|kind| aside(kind)).count()
 }
@@ -65,6 +65,27 @@ fn a_block_is_set_aside_by_two() {
             settle(world, most);
         });
     }
+}
+
+/// Two blocks that share a slot are set aside: one of them is, and stays known.
+#[test]
+fn a_slot_is_wanted_for_two_blocks() {
+    const SHARED: Setting = Setting {
+        max_order: 6,
+        aside: 2,
+        looks: Looks::Cut(2),
+        ..Setting::blocks(
+            3,
+            Free::Only(&[FrameRange::new(0, 2), FrameRange::new(128, 130)]),
+        )
+    };
+    explore::<Bricks>("aside: two blocks, one slot", 2, SHARED, |world| {
+        touch(world);
+        let pairs = both(|| atomic(world), || atomic(world));
+        assert!(pairs.0.is_some() && pairs.1.is_some());
+        settle(world, 1);
+        assert_eq!(aside(world), 1);
+    });
 }
 
 /// Four frames are free in the block, of which another takes two: whether it is being set aside or
