@@ -44,7 +44,8 @@ const EMPTY: u32 = 0;
 
 /// How much of a zone is set aside at most for atomic requests above order 0.
 ///
-/// Nothing is if the share is less than a page block. Otherwise it is rounded up to page blocks.
+/// Nothing is if the share is less than a page block. Otherwise it is rounded up to page blocks. Of
+/// page blocks whose numbers differ by a multiple of 32, only one is set aside at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetAside {
     /// The share of the managed frames, in percent.
@@ -178,6 +179,12 @@ impl Bitmap<'_> {
     pub(crate) fn has_aside(&self) -> bool {
         // Acquire: pairs with the release in `Reserve::name`.
         self.reserve.named.load(Ordering::Acquire) != 0
+    }
+
+    /// Returns true if a slot names a block that is set aside.
+    pub(crate) fn keeps_something(&self) -> bool {
+        let mut named = self.blocks_named(0);
+        named.any(|(_, block)| self.state(block).is_aside())
     }
 
     /// Returns true if a block was ever set aside; surely if `has_aside` was ever true before.
@@ -330,30 +337,30 @@ impl Bitmap<'_> {
         }
         let wanted = self.wanted(request);
         let mut named = self.blocks_named(from);
-        let serves = |block| self.would_serve(block, request.order.get(), wanted.limit);
+        let serves = |block| self.would_serve(block, request.order.get(), wanted);
         let (slot, block) = named.find(|&(_, block)| serves(block))?;
         self.give_up(slot, block);
         Some(slot + 1)
     }
 
-    /// Returns true if a block that is set aside could serve a request, by its state and, above the
-    /// order of page blocks, by those of its group.
-    fn would_serve(&self, block: usize, order: u8, limit: Option<usize>) -> bool {
+    /// Returns true if a block that is set aside could serve a request: by itself or, above the order
+    /// of page blocks, with its group.
+    fn would_serve(&self, block: usize, order: u8, wanted: Wanted) -> bool {
         let state = self.state(block);
-        let is_below = |block: usize| limit.is_none_or(|limit| block << self.block_order < limit);
-        if !state.is_aside() || !is_below(block) {
+        if !state.is_aside() {
             return false;
         }
         if order < self.block_order {
-            return state.count() > 0 && state.run() >= order;
+            let some = state.is_open() && state.count() >> order > 0;
+            return some && self.find_run(block, state, order, wanted).is_some();
         }
         let group = 1 << (order - self.block_order);
         let first = ((block + self.phase) & !(group - 1)).checked_sub(self.phase);
+        let limit = wanted.limit.unwrap_or(usize::MAX);
         first.is_some_and(|first| {
-            (first..first + group).all(|block| {
-                let exists = block < self.states.len() && is_below(block);
-                exists && self.state(block).count() == self.block_frames()
-            })
+            let all = first..first + group;
+            let fits = all.end <= self.states.len() && all.end << self.block_order <= limit;
+            fits && { all }.all(|block| self.state(block).count() == self.block_frames())
         })
     }
 

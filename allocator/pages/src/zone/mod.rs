@@ -210,7 +210,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.take(request, || usize::MAX)
             .or_else(|| self.store().take_aside(request))
             .or_else(|| self.take_drained(request, patience, || true))
-            .or_else(|| self.take_given_up(request, patience, || true))
+            .or_else(|| self.take_given_up(request, patience, || true, || true))
             .ok_or_else(|| self.why_not(request))
     }
 
@@ -314,7 +314,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             || {
                 // What is set aside is given up only after this, so that one need not look as often
                 // as before a refusal.
-                let kept = self.store().has_aside();
+                let kept = self.store().keeps_something();
                 self.look(request, reach, patience, kept, &admitted)
             },
             |look| self.wait_for_others(request, look, patience),
@@ -323,9 +323,10 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         Some(taken)
     }
 
-    /// Takes a block for `request` from what is set aside for others, which is given up for it block
-    /// by block. A single frame is then looked for everywhere once more, since it may lie in a cache
-    /// by now.
+    /// Takes a block for `request` from what is set aside for others, which is given up for it: first
+    /// what could serve it, block by block; then the rest, if that lifts the zone above the mark. No
+    /// block is given up unless all of them `would_help` against the mark. A single frame is then
+    /// looked for everywhere once more, since it may lie in a cache by now.
     ///
     /// At most 32 blocks are given up one by one. Each look everywhere gives up as many if other CPUs
     /// set more aside.
@@ -333,22 +334,30 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         &self,
         request: &Request,
         patience: &Patience,
+        would_help: impl Fn() -> bool,
         admitted: impl Fn() -> bool,
     ) -> Option<Frame> {
-        if !self.store().ever_had_aside() {
+        let store = self.store();
+        if !store.ever_had_aside() {
             return None;
         }
         let mut slot = 0;
-        while let Some(next) = self.store().give_up_for(request, slot) {
+        while would_help()
+            && let Some(next) = store.give_up_for(request, slot)
+        {
             if admitted()
-                && let Some(frame) = self.store().take(request)
+                && let Some(frame) = store.take(request)
             {
                 return Some(frame);
             }
             slot = next;
         }
         if request.order > Order::ZERO {
-            return None;
+            let lifts = would_help() && !admitted() && store.can_serve(request);
+            if lifts {
+                store.give_up_all(request);
+            }
+            return (lifts && admitted()).then(|| store.take(request)).flatten();
         }
         let reach = Reach::of(request.context, self.platform());
         look_everywhere(
@@ -356,7 +365,9 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             reach,
             || {
                 self.look(request, reach, patience, false, &|| {
-                    self.store().give_up_all(request);
+                    if would_help() {
+                        store.give_up_all(request);
+                    }
                     admitted()
                 })
             },
