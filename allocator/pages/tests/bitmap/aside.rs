@@ -461,3 +461,54 @@ fn bursts_of_atomic_runs_are_served_once_some_were() {
     assert!(without > asked / 4, "the machine is in pieces: {without}");
     assert!(with < without / 20, "{with} of {without}");
 }
+
+// ---- adversary ----
+
+/// Takes all of the block that `slot` 1 names by administration, then gives up the other, and sets
+/// the first one aside again.
+#[test]
+fn adv_a_block_is_counted_once_though_two_slots_name_it() {
+    let zone = zone(4, 2);
+    let first = at_min(&zone, &atomic(3)).unwrap();
+    let x = loop {
+        let at = at_min(&zone, &atomic(3)).unwrap();
+        if at.number() / FEW != first.number() / FEW {
+            break at;
+        }
+    };
+    assert_eq!(aside(&zone), 2);
+    // The second one comes free and is taken as a whole: its slot stays.
+    free(&zone, x, 3);
+    let x = frame(x.number() / FEW * FEW);
+    zone.alloc_at(x, &request(6, Mobility::Unmovable)).unwrap();
+    assert_eq!(aside(&zone), 1);
+    // The first one is given up.
+    let rest = take_all_of_sleeping(&zone);
+    assert_eq!(rest.len(), 2 * FEW);
+    free(&zone, first, 3);
+    let page = at_last(&zone, &MOVABLE).unwrap();
+    assert_eq!(aside(&zone), 0);
+    let rest = take_all_of_sleeping(&zone);
+    // The second block is free again, and is set aside again.
+    free(&zone, x, 6);
+    let run = at_min(&zone, &atomic(3)).unwrap();
+    assert_eq!(run.number() / FEW, x.number() / FEW);
+    assert_eq!(aside(&zone), 1);
+    let _ = (page, rest);
+    assert_eq!(zone.free_frames(), FEW - 8);
+    let other = MOVABLE;
+    // Twenty frames come free elsewhere.
+    for at in (0..4 * FEW).map(frame) {
+        if zone.free_frames() < FEW - 8 + 20
+            && at.number() / FEW != x.number() / FEW
+            && state(&zone, at).usage == Use::Allocated
+            && state(&zone, at).order == Order::ZERO
+        {
+            free(&zone, at, 0);
+        }
+    }
+    assert_eq!(zone.free_frames(), FEW - 8 + 20);
+    assert_eq!(zone.free_frames_for(&other), 20);
+    keep(&zone, 10);
+    assert!(at_min(&zone, &other).is_some(), "20 are free, 10 are kept");
+}
