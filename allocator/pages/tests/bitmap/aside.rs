@@ -512,3 +512,45 @@ fn adv_a_block_is_counted_once_though_two_slots_name_it() {
     keep(&zone, 10);
     assert!(at_min(&zone, &other).is_some(), "20 are free, 10 are kept");
 }
+
+/// A slot that names a block twice is one less for others.
+#[test]
+fn adv_as_many_blocks_may_be_set_aside_as_the_plan_says() {
+    let zone = zone(6, 2);
+    let fresh = |not: &[Frame]| loop {
+        let at = at_min(&zone, &atomic(5)).unwrap();
+        if !not.iter().any(|o| o.number() / FEW == at.number() / FEW) {
+            break at;
+        }
+    };
+    let y = fresh(&[]);
+    let x = fresh(&[y]);
+    assert_eq!(aside(&zone), 2);
+    free(&zone, x, 5);
+    let xs = frame(x.number() / FEW * FEW);
+    zone.alloc_at(xs, &request(6, Mobility::Unmovable)).unwrap();
+    let ys = frame(y.number() / FEW * FEW);
+    let _rest = take_all_of_sleeping(&zone);
+    // y is given up for a single frame.
+    free(&zone, y, 5);
+    at_last(&zone, &MOVABLE).unwrap();
+    assert_eq!(aside(&zone), 0);
+    while at_min(&zone, &MOVABLE).is_some() {}
+    free(&zone, xs, 6);
+    at_min(&zone, &atomic(5)).unwrap();
+    assert_eq!(aside(&zone), 1);
+    // All other memory comes free: another block may be set aside.
+    for at in (0..6 * FEW).map(frame) {
+        if at.number() / FEW != xs.number() / FEW && usage_of(&zone, at) == Use::Allocated && state(&zone, at).order == Order::ZERO {
+            free(&zone, at, 0);
+        }
+    }
+    let _ = ys;
+    for _ in 0..8 {
+        at_min(&zone, &atomic(5));
+    }
+    assert_eq!(aside(&zone), 2);
+}
+fn usage_of(zone: &Plain, at: Frame) -> Use {
+    state(zone, at).usage
+}
