@@ -554,3 +554,11 @@ fn adv_as_many_blocks_may_be_set_aside_as_the_plan_says() {
 fn usage_of(zone: &Plain, at: Frame) -> Use {
     state(zone, at).usage
 }
+
+#[test]
+fn adv_a_mark_of_everything_does_not_overflow() {
+    let zone = zone(4, 1);
+    at_min(&zone, &atomic(2)).unwrap();
+    keep(&zone, usize::MAX);
+    assert_eq!(at_min(&zone, &MOVABLE), None);
+}
