@@ -562,3 +562,19 @@ fn adv_a_mark_of_everything_does_not_overflow() {
     keep(&zone, usize::MAX);
     assert_eq!(at_min(&zone, &MOVABLE), None);
 }
+
+#[test]
+fn adv_a_partly_isolated_block_that_is_aside_is_not_counted() {
+    let zone = zone(4, 1);
+    let at = at_min(&zone, &atomic(3)).unwrap();
+    let block = at.number() / FEW * FEW;
+    keep(&zone, 16);
+    // One of its frames is isolated: all others still are no one's but atomic requests'.
+    zone.isolate(range(block + 60, block + 61)).unwrap();
+    let mut outside = 0;
+    while let Some(page) = at_min(&zone, &MOVABLE) {
+        assert_ne!(page.number() / FEW, block / FEW);
+        outside += 1;
+    }
+    assert_eq!(outside, 3 * FEW - 16);
+}
