@@ -578,3 +578,19 @@ fn adv_a_partly_isolated_block_that_is_aside_is_not_counted() {
     }
     assert_eq!(outside, 3 * FEW - 16);
 }
+
+#[test]
+fn adv_nothing_is_given_up_for_a_run_that_is_refused_below_the_mark() {
+    let zone = zone(4, 2);
+    for _ in 0..2 {
+        at_min(&zone, &atomic(5)).unwrap();
+    }
+    at_min(&zone, &atomic(5)).unwrap();
+    assert_eq!(aside(&zone), 2);
+    // Below the mark of anybody: who is entitled, who is not.
+    keep(&zone, 100 * FEW);
+    for wanted in [atomic(3), MOVABLE, request(3, Mobility::Movable)] {
+        assert_eq!(at_last(&zone, &wanted), None);
+        assert_eq!(aside(&zone), 2, "given up for {wanted:?}, which it could not serve");
+    }
+}
