@@ -594,3 +594,19 @@ fn adv_nothing_is_given_up_for_a_run_that_is_refused_below_the_mark() {
         assert_eq!(aside(&zone), 2, "given up for {wanted:?}, which it could not serve");
     }
 }
+
+#[test]
+fn adv_nothing_is_given_up_above_the_limit() {
+    let zone = zone(4, 1);
+    let at = at_min(&zone, &request(3, Mobility::Movable).atomic()).unwrap();
+    let block = at.number() / FEW;
+    assert!(block > 0);
+    // All below is taken.
+    for below in 0..block {
+        zone.alloc_at(frame(below * FEW), &request(6, Mobility::Movable))
+            .unwrap();
+    }
+    let wanted = MOVABLE.below(frame(block * FEW));
+    assert_eq!(at_last(&zone, &wanted), None);
+    assert_eq!(aside(&zone), 1);
+}
