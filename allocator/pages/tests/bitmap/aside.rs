@@ -610,3 +610,13 @@ fn adv_nothing_is_given_up_above_the_limit() {
     assert_eq!(at_last(&zone, &wanted), None);
     assert_eq!(aside(&zone), 1);
 }
+
+#[test]
+fn adv_nothing_is_given_up_for_a_pair_of_which_the_other_half_is_in_use() {
+    let zone = zone(2, 1);
+    let at = at_min(&zone, &atomic(3)).unwrap();
+    free(&zone, at, 3);
+    at_min(&zone, &request(6, Mobility::Movable)).unwrap();
+    assert_eq!(at_last(&zone, &request(7, Mobility::Movable)), None);
+    assert_eq!(aside(&zone), 1);
+}
