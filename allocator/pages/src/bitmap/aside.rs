@@ -401,4 +401,23 @@ mod tests {
         assert!(!store.state(block).is_lent(), "a loan that is of no use");
         assert!(!store.can_serve(&wanted), "it is aside, and nobody else can have it");
     }
+
+    /// One CPU stands still after it has counted a slot, before it names one: it has no frame in
+    /// hand. Another has moved a block out of a set and stands still before the block is in the next
+    /// one: it has no frame of the 63 in hand either.
+    #[test]
+    fn adv_a_frame_is_found_while_two_cpus_stand_still() {
+        for named in [0, 1] {
+            let store = store(1);
+            let single = Request::page(Mobility::Movable);
+            store.take(&single).unwrap();
+            let state = store.state(0);
+            // `change_once` of a CPU that ends a loan, say, before `moved`.
+            for set in store.index.sets_of(state).into_iter().flatten() {
+                store.index.remove(set, store.phase);
+            }
+            store.reserve.named.fetch_add(named, Ordering::Release);
+            assert!(store.take(&single).is_some(), "order-0-succeeds, {named} named");
+        }
+    }
 }
