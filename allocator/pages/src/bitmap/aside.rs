@@ -420,4 +420,31 @@ mod tests {
             assert!(store.take(&single).is_some(), "order-0-succeeds, {named} named");
         }
     }
+
+    impl Bitmap<'_> {
+        /// A CPU is at this point of `Reserve::name`, in the first `set_aside` of all.
+        pub(crate) fn adv_about_to_name(&self) {
+            self.reserve.named.fetch_add(1, Ordering::Release);
+        }
+
+        /// A CPU opens a block: it has begun.
+        pub(crate) fn adv_open_begun(&self, block: usize) {
+            let old = self.state(block);
+            let new = old.with_mode(super::super::state::Mode::Changing).with_free(0, 0).unmixed();
+            assert!(self.replace(block, old, new));
+        }
+
+        /// And has ended.
+        pub(crate) fn adv_open_ended(&self, block: usize) {
+            for word in self.first_word(block)..self.first_word(block) + self.block_words() {
+                self.inner[word].store(0, Ordering::Relaxed);
+                self.free[word].store(!0, Ordering::Relaxed);
+            }
+            self.begin_class(block, MigrateType::Movable);
+            self.change(block, |state| {
+                let open = state.with_mode(super::super::state::Mode::Open);
+                Some(open.with_free(self.block_frames(), self.block_order))
+            });
+        }
+    }
 }
