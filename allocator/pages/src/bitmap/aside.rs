@@ -12,22 +12,23 @@
 //!
 //! # How blocks are set aside and given up
 //!
-//! A slot names each of them, so that they are found in at most [`SLOTS`] words. The slot is written
-//! first. Then the block's state says `ASIDE`, and the CPU tests whether the slot still names the
-//! block, by an exchange. Whoever empties a slot ends `ASIDE` afterwards. Both go on without waiting
-//! for each other; of two exchanges of the slot, the later one knows of the earlier:
+//! A slot names each of them, so that they are found in at most [`SLOTS`] words. Which one it is
+//! follows from the block's number, so no two slots name a block. The slot is written first. Then
+//! the block's state says `ASIDE`, and the CPU tests whether the slot still names the block, by an
+//! exchange. Whoever empties a slot ends `ASIDE` afterwards. Nobody waits for anybody; of two
+//! exchanges of the slot, the later one knows of the earlier:
 //!
 //! - If the slot was emptied before the test, the test fails, and `ASIDE` is ended by the tester.
 //! - If it is emptied after the test, the CPU that empties it sees the state with `ASIDE`.
 //!
-//! Invariant `aside-named`: a block whose state says `ASIDE` is named by a slot. It holds while no
-//! CPU is at work. A slot may name a block that is not aside (two CPUs were at it, or it was taken
-//! as a whole); the next CPU that comes across empties it.
+//! Invariant `aside-named`: a block whose state says `ASIDE` is named by its slot. It holds while no
+//! CPU is at work. A slot may name a block that is not aside: one that was taken as a whole, or that
+//! two CPUs set aside and gave up at the same moment. Whoever wants to set another aside, or to give
+//! all up, empties it.
 //!
-//! A block that is aside may be on loan, too: no stash fetches from it, and loans end as always.
-//!
-//! **Cost.** Each look at the reserve reads up to [`SLOTS`] slots and as many states; giving one
-//! block up reads as many states. The slots lie with words that are seldom written.
+//! **Cost.** Each look at the reserve reads up to [`SLOTS`] slots and as many states. To set a block
+//! aside takes a look where no slot is left for it. The slots lie with words that are seldom
+//! written.
 
 use brickyard_sync::{AtomicU32, AtomicUsize, Ordering};
 
@@ -99,7 +100,7 @@ pub(super) struct Reserve {
     // The slots that name a block, or are about to: never fewer. The only word that is read while
     // nothing is set aside.
     named: AtomicUsize,
-    // True once a block was set aside.
+    // 1 once a block was about to be set aside.
     ever: AtomicU32,
     slots: [AtomicU32; SLOTS],
 }
@@ -121,12 +122,14 @@ impl Reserve {
         (named != EMPTY).then(|| named as usize - 1)
     }
 
-    /// Makes an empty slot name a block. Returns false if the slot is not empty.
-    fn name(&self, slot: usize, block: usize) -> bool {
-        // Release, twice: pairs with `named` and `is_used`. A CPU that sees the block aside sees
-        // that there is one.
-        self.named.fetch_add(1, Ordering::Release);
-        let named = self.exchange(slot, EMPTY, block as u32 + 1);
+    /// Makes an empty slot name a block, unless `most` do. Returns true if it does now.
+    fn name(&self, slot: usize, block: usize, most: usize) -> bool {
+        // Relaxed: published by what follows. Whoever knows that something may be aside knows that
+        // it is to be given up before a refusal.
+        self.ever.store(1, Ordering::Relaxed);
+        // Release, twice: pairs with `has_aside`.
+        let named = self.named.fetch_add(1, Ordering::Release) < most
+            && self.exchange(slot, EMPTY, block as u32 + 1);
         if !named {
             self.named.fetch_sub(1, Ordering::Release);
         }
@@ -177,10 +180,10 @@ impl Bitmap<'_> {
         self.reserve.named.load(Ordering::Acquire) != 0
     }
 
-    /// Returns true if a block was ever set aside.
+    /// Returns true if a block was ever set aside; surely if `has_aside` was ever true before.
     pub(crate) fn ever_had_aside(&self) -> bool {
-        // Acquire: pairs with the release in `set_aside`.
-        self.reserve.ever.load(Ordering::Acquire) != 0
+        // Relaxed: the acquire in `has_aside` pairs with the release in `Reserve::name`.
+        self.reserve.ever.load(Ordering::Relaxed) != 0
     }
 
     /// Returns the blocks that are named by the slots from this one on, each with its slot.
@@ -206,9 +209,23 @@ impl Bitmap<'_> {
         if request.context != Context::MaySleep {
             return 0;
         }
-        let states = self.blocks_named(0).map(|(_, block)| self.state(block));
-        let available = states.filter(|state| state.is_aside() && !state.is_isolated());
-        available.map(|state| state.count()).sum()
+        let free = self.blocks_named(0).map(|(_, block)| {
+            let state = self.state(block);
+            match (state.is_aside(), state.is_isolated()) {
+                (false, _) => 0,
+                (true, false) => state.count(),
+                // What is isolated of it counts as free for nobody.
+                (true, true) => self.free_and_not_isolated(block),
+            }
+        });
+        free.sum()
+    }
+
+    fn free_and_not_isolated(&self, block: usize) -> usize {
+        let first = self.first_word(block);
+        let words = first..first + self.block_words();
+        let free = words.map(|word| self.free_bits(word) & !self.isolated_bits(word));
+        free.map(|bits| bits.count_ones() as usize).sum()
     }
 
     /// Takes a block for an atomic request above order 0 from those set aside. `None` for any other
@@ -256,31 +273,38 @@ impl Bitmap<'_> {
         if most == 0 || self.state(block).is_aside() {
             return;
         }
-        let Some(slot) = (0..most).find(|&slot| self.make_slot_name(slot, block)) else {
-            return;
-        };
-        // Release: pairs with `ever_had_aside`.
-        self.reserve.ever.store(1, Ordering::Release);
+        let slot = block % SLOTS;
+        if !self.reserve.name(slot, block, most) {
+            self.forget_what_is_not_aside();
+            if !self.reserve.name(slot, block, most) {
+                return;
+            }
+        }
+        let mut is_aside = false;
         let changed = self.change(block, |state| {
+            is_aside = state.is_aside();
             // A block that is free as a whole is better kept for whoever wants all of it.
             let some = state.is_open() && state.count() < self.block_frames();
             let fits = some && !state.is_kept();
-            fits.then(|| state.with_aside(true))
+            fits.then(|| state.with_lent(false).with_aside(true))
         });
-        if changed.is_none() || !self.reserve.still_names(slot, block) {
+        let is_over = match changed {
+            Some(_) => !self.reserve.still_names(slot, block),
+            // Another CPU sets it aside, or is about to end that, and then the slot is emptied later.
+            None => !is_aside,
+        };
+        if is_over {
             self.give_up(slot, block);
         }
     }
 
-    /// Makes a slot name a block, after emptying it if the block that it names is not set aside.
-    fn make_slot_name(&self, slot: usize, block: usize) -> bool {
-        if let Some(named) = self.reserve.block(slot) {
-            if self.state(named).is_aside() {
-                return false;
+    /// Empties the slots that name blocks that are not aside.
+    fn forget_what_is_not_aside(&self) {
+        for (slot, block) in self.blocks_named(0) {
+            if !self.state(block).is_aside() {
+                self.give_up(slot, block);
             }
-            self.give_up(slot, named);
         }
-        self.reserve.name(slot, block)
     }
 
     /// Gives up a block that a slot names: it goes back to its sets.
@@ -298,34 +322,54 @@ impl Bitmap<'_> {
     }
 
     /// Gives up one more of the blocks that are set aside, of those named by slots from this one on:
-    /// one that could serve the request. Returns the slot after it; `None` if there is none.
+    /// one that could serve the request. Returns the slot after it; `None` if there is none, or if
+    /// the request may have what is set aside.
     pub(crate) fn give_up_for(&self, request: &Request, from: usize) -> Option<usize> {
-        let order = request.order.get();
-        for (slot, block) in self.blocks_named(from) {
-            let state = self.state(block);
-            let serves = match order < self.block_order {
-                true => state.count() > 0 && state.run() >= order,
-                false => state.count() == self.block_frames(),
-            };
-            if serves && state.is_aside() {
+        if is_entitled(request, self.block_order) {
+            return None;
+        }
+        let wanted = self.wanted(request);
+        let mut named = self.blocks_named(from);
+        let serves = |block| self.would_serve(block, request.order.get(), wanted.limit);
+        let (slot, block) = named.find(|&(_, block)| serves(block))?;
+        self.give_up(slot, block);
+        Some(slot + 1)
+    }
+
+    /// Returns true if a block that is set aside could serve a request, by its state and, above the
+    /// order of page blocks, by those of its group.
+    fn would_serve(&self, block: usize, order: u8, limit: Option<usize>) -> bool {
+        let state = self.state(block);
+        let is_below = |block: usize| limit.is_none_or(|limit| block << self.block_order < limit);
+        if !state.is_aside() || !is_below(block) {
+            return false;
+        }
+        if order < self.block_order {
+            return state.count() > 0 && state.run() >= order;
+        }
+        let group = 1 << (order - self.block_order);
+        let first = ((block + self.phase) & !(group - 1)).checked_sub(self.phase);
+        first.is_some_and(|first| {
+            (first..first + group).all(|block| {
+                let exists = block < self.states.len() && is_below(block);
+                exists && self.state(block).count() == self.block_frames()
+            })
+        })
+    }
+
+    /// Gives up all blocks that are set aside below the request's limit, and empties their slots.
+    pub(crate) fn give_up_all(&self, request: &Request) {
+        let limit = self.wanted(request).limit.unwrap_or(usize::MAX);
+        for (slot, block) in self.blocks_named(0) {
+            if block << self.block_order < limit {
                 self.give_up(slot, block);
-                return Some(slot + 1);
             }
         }
-        None
     }
 
-    /// Gives up all blocks that are set aside, and empties all slots.
-    pub(crate) fn give_up_all(&self) {
-        for (slot, block) in self.blocks_named(0) {
-            self.give_up(slot, block);
-        }
-    }
-
-    /// Returns true if a slot names each block that is aside. No other CPU may be at work.
+    /// Returns true if its slot names a block that is aside. No other CPU may be at work.
     pub(super) fn is_named_if_aside(&self, block: usize) -> bool {
-        let mut named = (0..SLOTS).filter_map(|slot| self.reserve.block(slot));
-        !self.state(block).is_aside() || named.any(|named| named == block)
+        !self.state(block).is_aside() || self.reserve.block(block % SLOTS) == Some(block)
     }
 
     /// Returns the number of slots that name a block, and the number that is kept of them. No other

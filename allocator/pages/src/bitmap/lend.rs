@@ -60,7 +60,7 @@ impl Borrower {
     /// Returns the state of a block after a free, with the loan if it is to be lent.
     pub(super) fn take(self, state: BlockState) -> BlockState {
         match self {
-            Self::Cpu(kind) if kind == state.kind() && state.is_open() => state.with_lent(true),
+            Self::Cpu(kind) if kind == state.kind() && state.may_be_lent() => state.with_lent(true),
             _ => state,
         }
     }

@@ -215,9 +215,9 @@ impl Bitmap<'_> {
     }
 
     /// Tries the blocks themselves instead of the sets. For a single frame, if the total says that
-    /// there is one, it tries all blocks, unless that may be one of a block that is set aside. It
-    /// also tries all while something is isolated, since partly isolated blocks are in no set.
-    /// Otherwise it tries those that are already on loan again.
+    /// there is one, it tries all blocks. It also tries all while something is isolated, since
+    /// partly isolated blocks are in no set. Otherwise it tries those that are already on loan
+    /// again.
     fn try_any<T>(
         &self,
         order: u8,
@@ -229,7 +229,7 @@ impl Bitmap<'_> {
             Attempt::More | Attempt::Lost | Attempt::Nothing => None,
         };
         let mut below = self.blocks_below(wanted);
-        if order == 0 && !self.has_aside() || self.isolation.any() {
+        if order == 0 || self.isolation.any() {
             below.find_map(taken)
         } else {
             let mut lent = self.lent_blocks().filter(|block| below.contains(block));

@@ -156,6 +156,12 @@ impl BlockState {
         self.0 & ASIDE != 0
     }
 
+    /// Returns true if the block may go on loan: it is open, and kept for nobody.
+    #[inline]
+    pub(super) const fn may_be_lent(self) -> bool {
+        self.0 & (MODE | ASIDE) == 0
+    }
+
     /// Returns true if a part of the block is isolated, or the block is kept for atomic requests.
     #[inline]
     pub(super) const fn is_kept(self) -> bool {

@@ -83,6 +83,12 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     }
 
     fn alloc_set_aside(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
+        // Nothing is given up for a request that all of it would not lift above the mark.
+        let floor = self.watermarks.floor(request, mark);
+        let above = self.store().free_frames().saturating_sub(floor);
+        if above < request.order.frames() {
+            return None;
+        }
         self.take_given_up(request, patience, || self.admits(request, mark))
     }
 

@@ -282,20 +282,22 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         // The quick count is usually far above the floor: enough for the request, and for all that
         // it may fetch.
         let kept = self.store().kept_from_at_most(request);
-        let free = self.store().free_frames_at_least();
-        let quick = free.saturating_sub(floor.saturating_add(kept));
+        let above = |free: usize| free.saturating_sub(floor.saturating_add(kept));
+        let quick = above(self.store().free_frames_at_least());
         let enough = self
             .stash
             .most_fetched(self.store())
             .max(request.order.frames())
             .max(wanted);
-        match quick >= enough {
-            true => quick,
-            false => {
-                let kept = self.store().kept_from(request);
-                self.store().free_frames().saturating_sub(floor + kept)
-            }
+        if quick >= enough {
+            return quick;
         }
+        let free = self.store().free_frames();
+        if kept == 0 || above(free) >= enough {
+            return above(free);
+        }
+        let kept = self.store().kept_from(request);
+        free.saturating_sub(floor.saturating_add(kept))
     }
 
     /// Drains and tries again, see [`look_everywhere`].
@@ -322,8 +324,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     }
 
     /// Takes a block for `request` from what is set aside for others, which is given up for it block
-    /// by block. Nothing is left to a single frame then but to look everywhere once more: frames
-    /// that were set aside may lie in a cache by now.
+    /// by block. A single frame is then looked for everywhere once more, since it may lie in a cache
+    /// by now.
     ///
     /// At most 32 blocks are given up one by one. Each look everywhere gives up as many if other CPUs
     /// set more aside.
@@ -345,18 +347,16 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             }
             slot = next;
         }
+        if request.order > Order::ZERO {
+            return None;
+        }
         let reach = Reach::of(request.context, self.platform());
-        let give_up = || {
-            if request.order == Order::ZERO {
-                self.store().give_up_all();
-            }
-        };
         look_everywhere(
             request.order,
             reach,
             || {
                 self.look(request, reach, patience, false, &|| {
-                    give_up();
+                    self.store().give_up_all(request);
                     admitted()
                 })
             },

@@ -156,6 +156,27 @@ fn before_a_request_fails_what_could_serve_it_is_given_up() {
     sound(&zone);
 }
 
+#[test]
+fn nothing_is_given_up_for_who_would_be_below_the_mark_even_so() {
+    let zone = zone(4, 1);
+    at_min(&zone, &atomic(3)).unwrap();
+    keep(&zone, FEW + 8);
+    let rest = take_all_of_sleeping(&zone);
+    assert_eq!(rest.len(), 2 * FEW - 8);
+    assert_eq!(zone.free_frames(), FEW + 8 + FEW - 8);
+    // One more than the mark and a run are free in all.
+    let (page, run) = (MOVABLE, request(6, Mobility::Movable));
+    keep(&zone, 2 * FEW - 63);
+    assert_eq!(at_last(&zone, &run), None);
+    keep(&zone, 2 * FEW);
+    assert_eq!(at_last(&zone, &page), None);
+    assert_eq!(aside(&zone), 1);
+    keep(&zone, 2 * FEW - 1);
+    assert!(at_last(&zone, &page).is_some());
+    assert_eq!(aside(&zone), 0);
+    sound(&zone);
+}
+
 /// Single frames for who may sleep, until there are no more outside what is set aside.
 fn take_all_of_sleeping(zone: &Plain) -> Vec<Frame> {
     core::iter::from_fn(|| at_min(zone, &MOVABLE)).collect()
