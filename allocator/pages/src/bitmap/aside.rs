@@ -468,6 +468,7 @@ mod tests {
     impl Bitmap<'_> {
         /// A CPU is at this point of `Reserve::name`, in the first `set_aside` of all.
         pub(crate) fn adv_about_to_name(&self) {
+            self.reserve.ever.store(1, Ordering::Relaxed);
             self.reserve.named.fetch_add(1, Ordering::Release);
         }
 

@@ -641,3 +641,38 @@ fn adv_nothing_is_given_up_for_a_pair_of_which_the_other_half_is_in_use() {
     assert_eq!(at_last(&zone, &request(7, Mobility::Movable)), None);
     assert_eq!(aside(&zone), 1);
 }
+
+/// The last resort after a look that saw everything, as a node does it. In between, another CPU
+/// frees a frame to its stash, and then takes all that was set aside: at every moment some frame is
+/// free.
+#[test]
+fn adv_a_frame_in_a_stash_is_found_at_last() {
+    let plan = ZonePlan {
+        set_aside: SetAside {
+            percent: 100,
+            blocks: 1,
+        },
+        ..linux(2 * BLOCK)
+    };
+    let cpus = Cpus::new();
+    let zone: Bricks<brickyard::sync::Shared> = support::full(&plan, cpus);
+    let at = zone.alloc_above(&atomic(8), Mark::Min).unwrap();
+    assert_eq!(zone.block_type(at), Some(HighAtomic));
+    let patience = &Patience::new();
+    let pages: Vec<Frame> = core::iter::from_fn(|| {
+        let taken = zone.alloc_above(&MOVABLE, Mark::Min);
+        taken.or_else(|| zone.alloc_drained(&MOVABLE, Mark::Min, patience))
+    })
+    .collect();
+    assert_eq!(pages.len(), BLOCK);
+    assert_eq!(zone.free_frames(), BLOCK / 2);
+    // This CPU's request has come so far.
+    assert_eq!(zone.alloc_drained(&MOVABLE, Mark::Min, patience), None);
+    cpus.switch_to(1);
+    free(&zone, pages[0], 0);
+    assert_eq!(zone.cached_frames(), 1);
+    zone.alloc_above(&atomic(8), Mark::Min).unwrap();
+    cpus.switch_to(0);
+    let found = zone.alloc_set_aside(&MOVABLE, Mark::Min, patience);
+    assert_eq!(found, Some(pages[0]), "order-0-succeeds");
+}
