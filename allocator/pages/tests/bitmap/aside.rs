@@ -676,3 +676,17 @@ fn adv_a_frame_in_a_stash_is_found_at_last() {
     let found = zone.alloc_set_aside(&MOVABLE, Mark::Min, patience);
     assert_eq!(found, Some(pages[0]), "order-0-succeeds");
 }
+
+/// Blocks whose numbers have the same rest share a slot.
+#[test]
+fn adv_any_two_blocks_may_be_set_aside() {
+    let zone = zone(64, 2);
+    let wide = request(6, Mobility::Movable);
+    for block in (0..64).filter(|block| block % 32 != 0) {
+        zone.alloc_at(frame(block * FEW), &wide).unwrap();
+    }
+    for _ in 0..3 {
+        at_min(&zone, &atomic(5)).unwrap();
+    }
+    assert_eq!(aside(&zone), 2);
+}
