@@ -284,3 +284,29 @@ fn adv_a_request_that_finds_what_it_wants_pays_nothing() {
     let with = words_of_a_frame_that_is_there(32);
     assert_eq!(with, without);
 }
+
+/// A single frame for who cannot wait, in a zone where all that is free is set aside: not found, so
+/// that another zone is asked. How many words are read?
+#[test]
+fn adv_a_zone_with_nothing_but_its_reserve_is_passed_by() {
+    let words = [8, 64].map(|gib| {
+        let plan = ZonePlan {
+            set_aside: SetAside { percent: 1, blocks: 1 },
+            ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, gib * GIB), 0)
+        };
+        let bytes = Zone::<OneCpu, Exclusive>::bytes(&plan);
+        let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
+        let zone = Zone::<OneCpu, Exclusive>::new(&plan, OneCpu, &mut memory).unwrap();
+        zone.add(plan.span).unwrap();
+        let half = request(8, Mobility::Unmovable).atomic();
+        zone.alloc_above(&half, Mark::Min).unwrap();
+        let wide = request(9, Mobility::Movable);
+        while zone.alloc_above(&wide, Mark::First).is_some() {}
+        assert_eq!(zone.free_frames(), 256);
+        let single = request(0, Mobility::Movable).atomic();
+        let (taken, words) = accesses(|| zone.alloc_above(&single, Mark::First));
+        assert_eq!(taken, None);
+        words
+    });
+    assert!(words[1] < 2 * words[0], "{words:?}");
+}
