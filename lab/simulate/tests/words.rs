@@ -249,3 +249,64 @@ fn a_request_that_must_fail_is_tried_again_only_if_somebody_may_have_freed_somet
         );
     }
 }
+
+/// The words that a single frame costs that is there: a request that finds what it wants, in a zone
+/// whose free frames are above its low mark.
+fn words_of_a_frame_that_is_there(blocks: usize) -> u64 {
+    use brickyard::watermark::Marks;
+    let plan = ZonePlan {
+        set_aside: SetAside { percent: 1, blocks },
+        ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 8 * GIB), 0)
+    };
+    let bytes = Zone::<OneCpu, Exclusive>::bytes(&plan);
+    let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
+    let zone = Zone::<OneCpu, Exclusive>::new(&plan, OneCpu, &mut memory).unwrap();
+    zone.add(plan.span).unwrap();
+    let half = request(8, Mobility::Unmovable).atomic();
+    for _ in 0..64 {
+        zone.alloc_above(&half, Mark::Min).unwrap();
+    }
+    // The marks that Linux would set: low is far below what is free, but what is free is not far
+    // above it.
+    let low = zone.free_frames() - 20_000 / 2;
+    let marks = Marks { min: low / 2, low, high: low };
+    zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
+    let single = request(0, Mobility::Movable);
+    zone.alloc_above(&single, Mark::First).unwrap();
+    let (taken, words) = accesses(|| zone.alloc_above(&single, Mark::First));
+    assert!(taken.is_some());
+    words
+}
+
+#[test]
+fn adv_a_request_that_finds_what_it_wants_pays_nothing() {
+    let without = words_of_a_frame_that_is_there(0);
+    let with = words_of_a_frame_that_is_there(32);
+    assert_eq!(with, without);
+}
+
+/// A single frame for who cannot wait, in a zone where all that is free is set aside: not found, so
+/// that another zone is asked. How many words are read?
+#[test]
+fn adv_a_zone_with_nothing_but_its_reserve_is_passed_by() {
+    let words = [8, 64].map(|gib| {
+        let plan = ZonePlan {
+            set_aside: SetAside { percent: 1, blocks: 1 },
+            ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, gib * GIB), 0)
+        };
+        let bytes = Zone::<OneCpu, Exclusive>::bytes(&plan);
+        let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
+        let zone = Zone::<OneCpu, Exclusive>::new(&plan, OneCpu, &mut memory).unwrap();
+        zone.add(plan.span).unwrap();
+        let half = request(8, Mobility::Unmovable).atomic();
+        zone.alloc_above(&half, Mark::Min).unwrap();
+        let wide = request(9, Mobility::Movable);
+        while zone.alloc_above(&wide, Mark::First).is_some() {}
+        assert_eq!(zone.free_frames(), 256);
+        let single = request(0, Mobility::Movable).atomic();
+        let (taken, words) = accesses(|| zone.alloc_above(&single, Mark::First));
+        assert_eq!(taken, None);
+        words
+    });
+    assert!(words[1] < 2 * words[0], "{words:?}");
+}

@@ -482,3 +482,211 @@ fn bursts_of_atomic_runs_are_served_once_some_were() {
     assert!(without > asked / 4, "the machine is in pieces: {without}");
     assert!(with < without / 20, "{with} of {without}");
 }
+
+// ---- adversary ----
+
+/// Takes all of the block that `slot` 1 names by administration, then gives up the other, and sets
+/// the first one aside again.
+#[test]
+fn adv_a_block_is_counted_once_though_two_slots_name_it() {
+    let zone = zone(4, 2);
+    let first = at_min(&zone, &atomic(3)).unwrap();
+    let x = loop {
+        let at = at_min(&zone, &atomic(3)).unwrap();
+        if at.number() / FEW != first.number() / FEW {
+            break at;
+        }
+    };
+    assert_eq!(aside(&zone), 2);
+    // The second one comes free and is taken as a whole: its slot stays.
+    free(&zone, x, 3);
+    let x = frame(x.number() / FEW * FEW);
+    zone.alloc_at(x, &request(6, Mobility::Unmovable)).unwrap();
+    assert_eq!(aside(&zone), 1);
+    // The first one is given up.
+    let rest = take_all_of_sleeping(&zone);
+    assert_eq!(rest.len(), 2 * FEW);
+    free(&zone, first, 3);
+    let page = at_last(&zone, &MOVABLE).unwrap();
+    assert_eq!(aside(&zone), 0);
+    let rest = take_all_of_sleeping(&zone);
+    // The second block is free again, and is set aside again.
+    free(&zone, x, 6);
+    let run = at_min(&zone, &atomic(3)).unwrap();
+    assert_eq!(run.number() / FEW, x.number() / FEW);
+    assert_eq!(aside(&zone), 1);
+    let _ = (page, rest);
+    assert_eq!(zone.free_frames(), FEW - 8);
+    let other = MOVABLE;
+    // Twenty frames come free elsewhere.
+    for at in (0..4 * FEW).map(frame) {
+        if zone.free_frames() < FEW - 8 + 20
+            && at.number() / FEW != x.number() / FEW
+            && state(&zone, at).usage == Use::Allocated
+            && state(&zone, at).order == Order::ZERO
+        {
+            free(&zone, at, 0);
+        }
+    }
+    assert_eq!(zone.free_frames(), FEW - 8 + 20);
+    assert_eq!(zone.free_frames_for(&other), 20);
+    keep(&zone, 10);
+    assert!(at_min(&zone, &other).is_some(), "20 are free, 10 are kept");
+}
+
+/// A slot that names a block twice is one less for others.
+#[test]
+fn adv_as_many_blocks_may_be_set_aside_as_the_plan_says() {
+    let zone = zone(6, 2);
+    let fresh = |not: &[Frame]| loop {
+        let at = at_min(&zone, &atomic(5)).unwrap();
+        if !not.iter().any(|o| o.number() / FEW == at.number() / FEW) {
+            break at;
+        }
+    };
+    let y = fresh(&[]);
+    let x = fresh(&[y]);
+    assert_eq!(aside(&zone), 2);
+    free(&zone, x, 5);
+    let xs = frame(x.number() / FEW * FEW);
+    zone.alloc_at(xs, &request(6, Mobility::Unmovable)).unwrap();
+    let ys = frame(y.number() / FEW * FEW);
+    let _rest = take_all_of_sleeping(&zone);
+    // y is given up for a single frame.
+    free(&zone, y, 5);
+    at_last(&zone, &MOVABLE).unwrap();
+    assert_eq!(aside(&zone), 0);
+    while at_min(&zone, &MOVABLE).is_some() {}
+    free(&zone, xs, 6);
+    at_min(&zone, &atomic(5)).unwrap();
+    assert_eq!(aside(&zone), 1);
+    // All other memory comes free: another block may be set aside.
+    for at in (0..6 * FEW).map(frame) {
+        if at.number() / FEW != xs.number() / FEW && usage_of(&zone, at) == Use::Allocated && state(&zone, at).order == Order::ZERO {
+            free(&zone, at, 0);
+        }
+    }
+    let _ = ys;
+    for _ in 0..8 {
+        at_min(&zone, &atomic(5));
+    }
+    assert_eq!(aside(&zone), 2);
+}
+fn usage_of(zone: &Plain, at: Frame) -> Use {
+    state(zone, at).usage
+}
+
+#[test]
+fn adv_a_mark_of_everything_does_not_overflow() {
+    let zone = zone(4, 1);
+    at_min(&zone, &atomic(2)).unwrap();
+    keep(&zone, usize::MAX);
+    assert_eq!(at_min(&zone, &MOVABLE), None);
+}
+
+#[test]
+fn adv_a_partly_isolated_block_that_is_aside_is_not_counted() {
+    let zone = zone(4, 1);
+    let at = at_min(&zone, &atomic(3)).unwrap();
+    let block = at.number() / FEW * FEW;
+    keep(&zone, 16);
+    // One of its frames is isolated: all others still are no one's but atomic requests'.
+    zone.isolate(range(block + 60, block + 61)).unwrap();
+    let mut outside = 0;
+    while let Some(page) = at_min(&zone, &MOVABLE) {
+        assert_ne!(page.number() / FEW, block / FEW);
+        outside += 1;
+    }
+    assert_eq!(outside, 3 * FEW - 16);
+}
+
+#[test]
+fn adv_nothing_is_given_up_for_a_run_that_is_refused_below_the_mark() {
+    let zone = zone(4, 2);
+    for _ in 0..2 {
+        at_min(&zone, &atomic(5)).unwrap();
+    }
+    at_min(&zone, &atomic(5)).unwrap();
+    assert_eq!(aside(&zone), 2);
+    // Below the mark of anybody: who is entitled, who is not.
+    keep(&zone, 100 * FEW);
+    for wanted in [atomic(3), MOVABLE, request(3, Mobility::Movable)] {
+        assert_eq!(at_last(&zone, &wanted), None);
+        assert_eq!(aside(&zone), 2, "given up for {wanted:?}, which it could not serve");
+    }
+}
+
+#[test]
+fn adv_nothing_is_given_up_above_the_limit() {
+    let zone = zone(4, 1);
+    let at = at_min(&zone, &request(3, Mobility::Movable).atomic()).unwrap();
+    let block = at.number() / FEW;
+    assert!(block > 0);
+    // All below is taken.
+    for below in 0..block {
+        zone.alloc_at(frame(below * FEW), &request(6, Mobility::Movable))
+            .unwrap();
+    }
+    let wanted = MOVABLE.below(frame(block * FEW));
+    assert_eq!(at_last(&zone, &wanted), None);
+    assert_eq!(aside(&zone), 1);
+}
+
+#[test]
+fn adv_nothing_is_given_up_for_a_pair_of_which_the_other_half_is_in_use() {
+    let zone = zone(2, 1);
+    let at = at_min(&zone, &atomic(3)).unwrap();
+    free(&zone, at, 3);
+    at_min(&zone, &request(6, Mobility::Movable)).unwrap();
+    assert_eq!(at_last(&zone, &request(7, Mobility::Movable)), None);
+    assert_eq!(aside(&zone), 1);
+}
+
+/// The last resort after a look that saw everything, as a node does it. In between, another CPU
+/// frees a frame to its stash, and then takes all that was set aside: at every moment some frame is
+/// free.
+#[test]
+fn adv_a_frame_in_a_stash_is_found_at_last() {
+    let plan = ZonePlan {
+        set_aside: SetAside {
+            percent: 100,
+            blocks: 1,
+        },
+        ..linux(2 * BLOCK)
+    };
+    let cpus = Cpus::new();
+    let zone: Bricks<brickyard::sync::Shared> = support::full(&plan, cpus);
+    let at = zone.alloc_above(&atomic(8), Mark::Min).unwrap();
+    assert_eq!(zone.block_type(at), Some(HighAtomic));
+    let patience = &Patience::new();
+    let pages: Vec<Frame> = core::iter::from_fn(|| {
+        let taken = zone.alloc_above(&MOVABLE, Mark::Min);
+        taken.or_else(|| zone.alloc_drained(&MOVABLE, Mark::Min, patience))
+    })
+    .collect();
+    assert_eq!(pages.len(), BLOCK);
+    assert_eq!(zone.free_frames(), BLOCK / 2);
+    // This CPU's request has come so far.
+    assert_eq!(zone.alloc_drained(&MOVABLE, Mark::Min, patience), None);
+    cpus.switch_to(1);
+    free(&zone, pages[0], 0);
+    assert_eq!(zone.cached_frames(), 1);
+    zone.alloc_above(&atomic(8), Mark::Min).unwrap();
+    cpus.switch_to(0);
+    let found = zone.alloc_set_aside(&MOVABLE, Mark::Min, patience);
+    assert_eq!(found, Some(pages[0]), "order-0-succeeds");
+}
+
+/// Blocks whose numbers have the same rest share a slot.
+#[test]
+fn adv_any_two_blocks_may_be_set_aside() {
+    let zone = zone(64, 2);
+    let wide = request(6, Mobility::Movable);
+    for block in (0..64).filter(|block| block % 32 != 0) {
+        zone.alloc_at(frame(block * FEW), &wide).unwrap();
+    }
+    for _ in 0..3 {
+        at_min(&zone, &atomic(5)).unwrap();
+    }
+    assert_eq!(aside(&zone), 2);
+}
