@@ -5,8 +5,8 @@
 
 use core::mem::MaybeUninit;
 
-use brickyard::node::Node;
 use brickyard::bitmap::SetAside;
+use brickyard::node::Node;
 use brickyard::stash::StashSizes;
 use brickyard::sync::{
     Exclusive, OwnLine, RawLock, Shared, SlotAccess, TestAndSetLock, TicketLock,

@@ -390,7 +390,14 @@ impl Bitmap<'_> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use core::sync::atomic::{AtomicU8, AtomicU64};
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    use super::super::Borrower;
+    use super::super::state::Mode;
     use super::*;
+    use crate::{FrameRange, MigrateType, Mobility, Order};
 
     #[test]
     fn a_share_of_less_than_a_page_block_is_nothing() {
@@ -408,16 +415,6 @@ mod tests {
         assert_eq!(all.most(511, 512), 0);
     }
 
-    // ---- adversary ----
-
-    extern crate std;
-    use core::sync::atomic::{AtomicU8, AtomicU64};
-    use std::boxed::Box;
-    use std::vec::Vec;
-
-    use super::super::Borrower;
-    use crate::{FrameRange, MigrateType, Mobility, Order};
-
     fn store(blocks: usize) -> Bitmap<'static> {
         let span = FrameRange::new(0, blocks * 64);
         let (max, block) = (Order::new(7), Order::new(6));
@@ -429,18 +426,18 @@ mod tests {
             percent: 100,
             blocks: 4,
         });
-        store.add(span).unwrap();
+        store.add(span).expect("inside the span");
         store
     }
 
     /// A stash gives a frame back to a block that is aside, and borrows the block.
     #[test]
-    fn adv_what_is_aside_and_lent_serves_nobody_else() {
+    fn what_is_aside_is_not_lent_and_serves_nobody_else() {
         let store = store(1);
         let pair = Request::new(Order::new(1), Mobility::Movable).atomic();
         let single = Request::page(Mobility::Movable);
-        let page = store.take(&single).unwrap();
-        let run = store.take(&pair).unwrap();
+        let page = store.take(&single).expect("enough is free");
+        let run = store.take(&pair).expect("enough is free");
         store.set_aside(run, &pair);
         let block = store.block_at(store.offset(run));
         assert!(store.state(block).is_aside());
@@ -450,51 +447,58 @@ mod tests {
         // What `BlockMasks` of a stash that gives frames back do, while a block is free as a whole.
         store.give_masks(block, &masks, 1, Borrower::Cpu(MigrateType::Movable));
         assert!(!store.state(block).is_lent(), "a loan that is of no use");
-        assert!(!store.can_serve(&wanted), "it is aside, and nobody else can have it");
+        assert!(
+            !store.can_serve(&wanted),
+            "it is aside, and nobody else can have it"
+        );
     }
 
     /// One CPU stands still after it has counted a slot, before it names one: it has no frame in
     /// hand. Another has moved a block out of a set and stands still before the block is in the next
     /// one: it has no frame of the 63 in hand either.
     #[test]
-    fn adv_a_frame_is_found_while_two_cpus_stand_still() {
+    fn a_frame_is_found_while_two_cpus_stand_still() {
         for named in [0, 1] {
             let store = store(1);
             let single = Request::page(Mobility::Movable);
-            store.take(&single).unwrap();
+            store.take(&single).expect("enough is free");
             let state = store.state(0);
             // `change_once` of a CPU that ends a loan, say, before `moved`.
             for set in store.index.sets_of(state).into_iter().flatten() {
                 store.index.remove(set, store.phase);
             }
             store.reserve.named.fetch_add(named, Ordering::Release);
-            assert!(store.take(&single).is_some(), "order-0-succeeds, {named} named");
+            assert!(
+                store.take(&single).is_some(),
+                "order-0-succeeds, {named} named"
+            );
         }
     }
 
+    // What the tests of a zone make another CPU do.
     impl Bitmap<'_> {
         /// A CPU is at this point of `Reserve::name`, in the first `set_aside` of all.
-        pub(crate) fn adv_about_to_name(&self) {
+        pub(crate) fn count_a_slot(&self) {
             self.reserve.ever.store(1, Ordering::Relaxed);
             self.reserve.named.fetch_add(1, Ordering::Release);
         }
 
         /// A CPU opens a block: it has begun.
-        pub(crate) fn adv_open_begun(&self, block: usize) {
+        pub(crate) fn begin_to_open(&self, block: usize) {
             let old = self.state(block);
-            let new = old.with_mode(super::super::state::Mode::Changing).with_free(0, 0).unmixed();
+            let new = old.with_mode(Mode::Changing).with_free(0, 0).unmixed();
             assert!(self.replace(block, old, new));
         }
 
         /// And has ended.
-        pub(crate) fn adv_open_ended(&self, block: usize) {
+        pub(crate) fn end_to_open(&self, block: usize) {
             for word in self.first_word(block)..self.first_word(block) + self.block_words() {
                 self.inner[word].store(0, Ordering::Relaxed);
                 self.free[word].store(!0, Ordering::Relaxed);
             }
             self.begin_class(block, MigrateType::Movable);
             self.change(block, |state| {
-                let open = state.with_mode(super::super::state::Mode::Open);
+                let open = state.with_mode(Mode::Open);
                 Some(open.with_free(self.block_frames(), self.block_order))
             });
         }

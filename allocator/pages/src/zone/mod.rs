@@ -699,8 +699,7 @@ impl<P: Platform, A: SlotAccess> fmt::Debug for Zone<'_, P, A> {
 }
 
 #[cfg(all(test, not(loom)))]
-mod adv_tests {
-    extern crate std;
+mod tests {
     use core::cell::Cell;
     use core::mem::MaybeUninit;
     use std::boxed::Box;
@@ -727,7 +726,7 @@ mod adv_tests {
             if WAITS.get() == 1
                 && let Some(zone) = ZONE.get()
             {
-                zone.store().adv_open_ended(0);
+                zone.store().end_to_open(0);
             }
         }
     }
@@ -735,22 +734,27 @@ mod adv_tests {
     /// One CPU opens the only block, and is done as soon as anybody waits for it. Another is about
     /// to set the first block of all aside, and has counted it, but named no slot.
     #[test]
-    fn adv_a_frame_is_found_while_the_first_block_is_about_to_be_set_aside() {
+    fn a_frame_is_found_while_the_first_block_is_about_to_be_set_aside() {
         for names in [false, true] {
             let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 0);
             let bytes = Zone::<Slow>::bytes(&plan);
             let memory = std::vec![MaybeUninit::uninit(); bytes];
             let zone = Zone::<Slow>::new(&plan, Slow, Box::leak(memory.into_boxed_slice()));
-            let zone: &'static Zone<'static, Slow> = Box::leak(Box::new(zone.unwrap()));
-            zone.add(plan.span).unwrap();
-            zone.store().adv_open_begun(0);
+            let zone: &'static Zone<'static, Slow> =
+                Box::leak(Box::new(zone.expect("memory enough")));
+            zone.add(plan.span).expect("inside the span");
+            zone.store().begin_to_open(0);
             if names {
-                zone.store().adv_about_to_name();
+                zone.store().count_a_slot();
             }
             ZONE.set(Some(zone));
             WAITS.set(0);
             let page = zone.alloc(&Request::page(Mobility::Movable));
-            assert!(page.is_ok(), "order-0-succeeds, {names}: {page:?}, waits: {}", WAITS.get());
+            assert!(
+                page.is_ok(),
+                "order-0-succeeds, {names}: {page:?}, waits: {}",
+                WAITS.get()
+            );
         }
     }
 }
