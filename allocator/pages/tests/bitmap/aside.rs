@@ -690,3 +690,15 @@ fn adv_any_two_blocks_may_be_set_aside() {
     }
     assert_eq!(aside(&zone), 2);
 }
+
+/// Of the block, only frames above the limit are free.
+#[test]
+fn adv_nothing_is_given_up_where_the_limit_cuts_the_block() {
+    let zone = zone(1, 1);
+    zone.alloc_at(frame(0), &request(5, Mobility::Movable))
+        .unwrap();
+    at_min(&zone, &atomic(3)).unwrap();
+    assert_eq!(aside(&zone), 1);
+    assert_eq!(at_last(&zone, &MOVABLE.below(frame(32))), None);
+    assert_eq!(aside(&zone), 1);
+}
