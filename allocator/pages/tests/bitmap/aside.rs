@@ -696,3 +696,40 @@ fn of_blocks_that_share_a_slot_one_is_set_aside() {
     assert_eq!(aside(&zone), 1);
     sound(&zone);
 }
+
+/// Of the block, only frames above the limit are free.
+#[test]
+fn adv_nothing_is_given_up_where_the_limit_cuts_the_block() {
+    let zone = zone(1, 1);
+    zone.alloc_at(frame(0), &request(5, Mobility::Movable))
+        .unwrap();
+    at_min(&zone, &atomic(3)).unwrap();
+    assert_eq!(aside(&zone), 1);
+    assert_eq!(at_last(&zone, &MOVABLE.below(frame(32))), None);
+    assert_eq!(aside(&zone), 1);
+}
+
+/// One block aside has the run, another has the frames that lift the zone above its mark.
+#[test]
+fn adv_what_lifts_the_zone_above_its_mark_is_given_up_too() {
+    let zone = zone(2, 2);
+    for order in [5, 4, 3, 5] {
+        at_min(&zone, &atomic(order)).unwrap();
+    }
+    assert_eq!(aside(&zone), 2);
+    for at in (0..2 * FEW).map(frame) {
+        let free = state(&zone, at);
+        if at.number() % 2 == 0 && free.usage == Use::Free && at.number() >= FEW {
+            zone.alloc_at(at, &MOVABLE).unwrap();
+        }
+    }
+    assert_eq!(zone.free_frames(), 8 + 16);
+    keep(&zone, 10);
+    let wanted = request(3, Mobility::Unmovable);
+    let taken = at_last(&zone, &wanted).or_else(|| at_last(&zone, &wanted));
+    assert!(
+        taken.is_some(),
+        "24 are free, 10 are kept, 8 are wanted and there is a run of 8; {} aside",
+        aside(&zone)
+    );
+}
