@@ -295,7 +295,7 @@ fn memory_that_is_not_managed_yet_is_no_memory() {
 fn takes(script: &Script) -> Vec<(u32, Role)> {
     let is_take =
         |step: &&brickyard_workload::script::Step| matches!(script.action(step), Action::Take(_));
-    let steps = script.steps().iter().filter(is_take);
+    let steps = script.steps().unwrap().iter().filter(is_take);
     steps.map(|step| (step.page.0, step.role)).collect()
 }
 
@@ -359,7 +359,7 @@ fn background_reclaim_ends_before_kswapd_says_so() {
     ];
     let runs = vec![run(0, FRAMES, 0, PageUse::Free)];
     let script = Script::new(&with(host(runs), events)).unwrap();
-    let steps = script.steps().iter();
+    let steps = script.steps().unwrap().iter();
     let reclaim: Vec<(u64, bool)> = steps
         .filter_map(|step| match script.action(step) {
             Action::Reclaim(begins) => Some((step.time, begins)),

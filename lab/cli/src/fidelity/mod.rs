@@ -208,7 +208,7 @@ impl Fidelity {
         let scripts = (0..self.draws as u64).map(|seed| Script::drawn(trace, seed, excluded));
         let scripts: Vec<Script> = scripts.collect::<Result<_, _>>()?;
         let replays = self.config.len() * self.draws;
-        let units = (replays * scripts[0].steps().len()) as u64;
+        let units = (replays * scripts[0].len()) as u64;
         let outcomes = progress::runs(replays, self.jobs, units, |place, follow| {
             let config = self.config[place / self.draws];
             let script = &scripts[place % self.draws];

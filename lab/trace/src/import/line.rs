@@ -266,47 +266,49 @@ fn at_colon(text: &str) -> Option<(&str, &str)> {
     Some((&text[..colon], &text[colon + 2..]))
 }
 
-/// Defines [`Named`] with these fields.
-macro_rules! named {
-    ($($name:ident),+ $(,)?) => {
-        /// The values of an event's fields, each of which is `name=value`: of several with the same
-        /// name the first.
-        #[derive(Default)]
-        struct Named<'a> {
-            $($name: Option<&'a str>,)+
-        }
-
-        impl<'a> Named<'a> {
-            fn place(&mut self, name: &str) -> Option<&mut Option<&'a str>> {
-                match name {
-                    $(stringify!($name) => Some(&mut self.$name),)+
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-named! {
-    pfn,
-    order,
-    migratetype,
-    gfp_flags,
-    percpu_refill,
-    alloc_order,
-    alloc_migratetype,
-    fallback_order,
-    fallback_migratetype,
-    change_ownership,
-    pageblock_order,
+/// The values of an event's fields, each of which is `name=value`: of several with the same name
+/// the first.
+#[derive(Default)]
+struct Named<'a> {
+    pfn: Option<&'a str>,
+    order: Option<&'a str>,
+    migratetype: Option<&'a str>,
+    gfp_flags: Option<&'a str>,
+    percpu_refill: Option<&'a str>,
+    alloc_order: Option<&'a str>,
+    alloc_migratetype: Option<&'a str>,
+    fallback_order: Option<&'a str>,
+    fallback_migratetype: Option<&'a str>,
+    change_ownership: Option<&'a str>,
+    pageblock_order: Option<&'a str>,
 }
 
 impl<'a> Named<'a> {
+    /// Returns the place of the field with this name.
+    #[inline]
+    fn place(&mut self, name: &[u8]) -> Option<&mut Option<&'a str>> {
+        // As bytes: text is compared by a call each.
+        Some(match name {
+            b"pfn" => &mut self.pfn,
+            b"order" => &mut self.order,
+            b"migratetype" => &mut self.migratetype,
+            b"gfp_flags" => &mut self.gfp_flags,
+            b"percpu_refill" => &mut self.percpu_refill,
+            b"alloc_order" => &mut self.alloc_order,
+            b"alloc_migratetype" => &mut self.alloc_migratetype,
+            b"fallback_order" => &mut self.fallback_order,
+            b"fallback_migratetype" => &mut self.fallback_migratetype,
+            b"change_ownership" => &mut self.change_ownership,
+            b"pageblock_order" => &mut self.pageblock_order,
+            _ => return None,
+        })
+    }
+
     fn of(text: &'a str) -> Self {
         let mut fields = Self::default();
         for field in text.split_ascii_whitespace() {
             if let Some(equals) = memchr(b'=', field.as_bytes())
-                && let Some(place) = fields.place(&field[..equals])
+                && let Some(place) = fields.place(&field.as_bytes()[..equals])
             {
                 place.get_or_insert(&field[equals + 1..]);
             }

@@ -59,7 +59,7 @@ impl Order {
         mut first: impl FnMut(&[Event]) -> Result<(), E>,
     ) -> Result<(), E> {
         for &event in events {
-            if self.window.len() == self.most {
+            while self.window.len() == self.most {
                 self.pass_on(self.most.div_ceil(2), folder, &mut first)?;
             }
             let last = self.window.last();
@@ -75,14 +75,17 @@ impl Order {
         folder: &Path,
         mut first: impl FnMut(&[Event]) -> Result<(), E>,
     ) -> Result<Option<Runs>, E> {
-        self.pass_on(self.window.len(), folder, &mut first)?;
+        while !self.window.is_empty() {
+            self.pass_on(self.window.len(), folder, &mut first)?;
+        }
         if let Some(later) = &mut self.later {
             later.close()?;
         }
         Ok(self.later)
     }
 
-    /// Passes the earliest events of the window on.
+    /// Passes the earliest `count` events of the window on. If some are too late for this run, they
+    /// stay in the window and begin the next one; all others are passed on, as the end of this one.
     fn pass_on<E: From<io::Error>>(
         &mut self,
         count: usize,
@@ -93,22 +96,28 @@ impl Order {
             self.window.sort_by_key(|event| event.time); // stable: keeps the order at equal times
             self.is_sorted = true;
         }
-        let events = &self.window[..count];
-        let Some(last) = events.last() else {
-            return Ok(());
+        let late = self
+            .window
+            .partition_point(|event| event.time < self.reached);
+        let range = if late > 0 {
+            late..self.window.len()
+        } else {
+            0..count
         };
-        if events[0].time < self.reached {
-            match &mut self.later {
-                Some(later) => later.begin()?,
-                none => *none = Some(Runs::create(folder)?),
-            }
-        }
-        self.reached = last.time;
+        let events = &self.window[range.clone()];
         match &mut self.later {
             Some(later) => later.push(events)?,
             None => first(events)?,
         }
-        self.window.drain(..count);
+        self.reached = events.last().map_or(self.reached, |last| last.time);
+        self.window.drain(range);
+        if late > 0 {
+            match &mut self.later {
+                Some(later) => later.begin()?,
+                none => *none = Some(Runs::create(folder)?),
+            }
+            self.reached = 0;
+        }
         Ok(())
     }
 }
@@ -219,20 +228,19 @@ impl<'a> Merge<'a> {
     /// Returns the next event of all runs, if it is before `time`.
     pub(super) fn next_before(&mut self, time: u64) -> io::Result<Option<Event>> {
         match self.next.peek() {
-            Some(&Reverse((next, run))) if next < time => {
-                self.next.pop();
-                let event = self.readers[run].head.take();
-                self.advance(run)?;
-                Ok(event)
-            }
+            Some(&Reverse((next, _))) if next < time => self.next(),
             _ => Ok(None),
         }
     }
 
     /// Returns the next event of all runs.
     pub(super) fn next(&mut self) -> io::Result<Option<Event>> {
-        // No event is at the last possible time: its seconds would be 2^64 ns.
-        self.next_before(u64::MAX)
+        let Some(Reverse((_, run))) = self.next.pop() else {
+            return Ok(None);
+        };
+        let event = self.readers[run].head.take();
+        self.advance(run)?;
+        Ok(event)
     }
 
     fn advance(&mut self, run: usize) -> io::Result<()> {

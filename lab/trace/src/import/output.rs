@@ -164,7 +164,10 @@ fn write_parts(
     let mut began = None;
     let mut order = Order::new(window);
     let mut write = |events: &[Event], names: &[String]| -> Result<(), Failure> {
-        let began = *began.get_or_insert(events.first().map_or(0, |event| event.time));
+        let Some(earliest) = events.first() else {
+            return Ok(());
+        };
+        let began = *began.get_or_insert(earliest.time);
         batch.clear();
         batch.extend(events.iter().map(|event| Event {
             time: event.time - began,
@@ -270,5 +273,88 @@ impl Merging {
         self.output.events(&self.batch, &self.names)?;
         self.batch.clear();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests {
+    use std::fmt::Write as _;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Trace;
+    use crate::file::read as read_file;
+    use crate::import::{Options, import};
+
+    /// Text of events at these times, by several tasks.
+    fn text(times: &[u64]) -> String {
+        let mut text = String::new();
+        for (place, time) in times.iter().enumerate() {
+            let task = place * 7 % 5;
+            let head = format!("t{task}-{task} [00{}] {time}: ", place % 3);
+            writeln!(text, "{head}mm_page_free: page=1 pfn={place:#x} order=0").unwrap();
+        }
+        text
+    }
+
+    fn through_a_file(text: &str, window: usize) -> (Imported, Trace, usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.parquet");
+        let writer = Writer::create(&path).unwrap();
+        let collector = Collector::new(&Options::default());
+        let goes_on = |_| ControlFlow::Continue(());
+        let written = write(text.as_bytes(), collector, writer, window, goes_on);
+        let (imported, writer) = written.unwrap();
+        writer.finish(&imported.trace.header).unwrap();
+        let files = std::fs::read_dir(folder.path()).unwrap().count();
+        (imported, read_file(&path).unwrap(), files)
+    }
+
+    /// Names are numbered as a reader does, in the order of the events.
+    fn renamed(mut trace: Trace) -> Trace {
+        let names = core::mem::take(&mut trace.names);
+        let mut ids = NameIds::default();
+        for event in &mut trace.events {
+            event.name = ids.id(&mut trace.names, name_in(&names, event.name));
+        }
+        trace
+    }
+
+    proptest! {
+        #[test]
+        fn a_trace_by_way_of_a_file_is_the_same(
+            times in vec(5..60u64, 1..120), window in 1..30usize,
+        ) {
+            let text = text(&times);
+            let whole = import(text.as_bytes(), &Options::default(), |_| ControlFlow::Continue(()));
+            let whole = whole.unwrap();
+            let (imported, trace, files) = through_a_file(&text, window);
+            prop_assert_eq!(imported.kinds, whole.kinds);
+            prop_assert_eq!(imported.out_of_order, whole.out_of_order);
+            prop_assert_eq!(trace, renamed(whole.trace));
+            prop_assert_eq!(files, 1, "nothing else is left");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_back_is_written_by_way_of_a_file() {
+        let writer = Writer::create(Path::new("/dev/null")).unwrap();
+        let collector = Collector::new(&Options::default());
+        let text = text(&[9, 8, 7, 9, 1, 2]);
+        let mut calls = 0;
+        let written = write(text.as_bytes(), collector, writer, 2, |_| {
+            calls += 1;
+            ControlFlow::Continue(())
+        });
+        let (imported, writer) = written.unwrap();
+        writer.finish(&imported.trace.header).unwrap();
+        assert_eq!(
+            (imported.kinds.frees, imported.trace.header.duration),
+            (6, 8)
+        );
+        assert!(calls > 0, "merging goes on only as long as it is wanted");
     }
 }
