@@ -1,6 +1,5 @@
 //! `brickyard replay`: replays a trace through several configurations, side by side.
 
-use core::cell::Cell;
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -82,7 +81,7 @@ struct UpTo<'a, S> {
     source: &'a S,
     max: Option<Order>,
     /// How many requests were left out in the last pass.
-    left_out: Cell<usize>,
+    left_out: core::cell::Cell<usize>,
 }
 
 impl<S: Events> Events for UpTo<'_, S> {
@@ -160,7 +159,7 @@ impl Replay {
         let source = UpTo {
             source,
             max: self.max_order.and_then(Order::try_new),
-            left_out: Cell::new(0),
+            left_out: core::cell::Cell::new(0),
         };
         let whose = match self.memory {
             None => Whose::Recorded,
@@ -633,7 +632,7 @@ mod tests {
             let source = UpTo {
                 source: &trace,
                 max,
-                left_out: Cell::new(0),
+                left_out: core::cell::Cell::new(0),
             };
             let mut left = Vec::new();
             // As often as one likes.

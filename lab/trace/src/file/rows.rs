@@ -16,9 +16,6 @@ use crate::{Event, NameId, NameIds, PageState, StateRun, What};
 /// Rows that are read from the columns at a time.
 const BATCH: usize = 1 << 13;
 
-/// Rows of a batch that is handed on, about.
-pub(super) const HANDED: usize = 1 << 16;
-
 /// Some rows of a row group, one after another.
 #[derive(Default)]
 pub(super) struct Batch {
@@ -50,11 +47,14 @@ pub(super) struct GroupRows {
     rows: usize,
     /// Rows that it may have.
     limit: usize,
+    /// Rows that a batch has, about.
+    handed: usize,
 }
 
 impl GroupRows {
-    /// Creates an empty row group that takes at most `limit` rows.
-    pub(super) fn new(first: usize, limit: usize) -> Self {
+    /// Creates an empty row group that takes at most `limit` rows, to be handed on in batches of
+    /// `handed`.
+    pub(super) fn new(first: usize, limit: usize, handed: usize) -> Self {
         Self {
             batch: Batch {
                 first,
@@ -66,6 +66,7 @@ impl GroupRows {
             first,
             rows: 0,
             limit,
+            handed,
         }
     }
 
@@ -95,7 +96,7 @@ impl GroupRows {
     /// Takes the rows read since the last call.
     fn take(&mut self) -> Batch {
         let next = Batch {
-            events: Vec::with_capacity((self.limit - self.rows).min(HANDED)),
+            events: Vec::with_capacity((self.limit - self.rows).min(self.handed)),
             check: self.batch.check,
             first: self.first + self.rows,
             ..Batch::default()
@@ -278,8 +279,8 @@ macro_rules! columns {
             }
 
             /// Fetches the next rows; returns how many each column had.
-            fn fill(&mut self) -> Result<[usize; [$(stringify!($column)),+].len()], ReadError> {
-                Ok([$(self.$column.fill(BATCH)?),+])
+            fn fill(&mut self, rows: usize) -> Result<[usize; [$(stringify!($column)),+].len()], ReadError> {
+                Ok([$(self.$column.fill(rows)?),+])
             }
         }
     };
@@ -350,7 +351,7 @@ impl Batches {
         mut take: impl FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<ControlFlow<(), usize>, ReadError> {
         loop {
-            let count = self.fill()?;
+            let count = self.fill(rows.handed.min(BATCH))?;
             if rows.rows + count > rows.limit {
                 let why = "a row group has more rows than it declares";
                 return Err(ReadError::Damaged(why.to_owned()));
@@ -360,7 +361,7 @@ impl Batches {
                 rows.rows += 1;
             }
             let is_over = count == 0;
-            if (is_over || rows.batch.rows() >= HANDED) && take(rows.take()).is_break() {
+            if (is_over || rows.batch.rows() >= rows.handed) && take(rows.take()).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             if is_over {
@@ -369,9 +370,9 @@ impl Batches {
         }
     }
 
-    fn fill(&mut self) -> Result<usize, ReadError> {
-        let (of_events, of_runs) = (self.event.fill()?, self.run.fill()?);
-        let of_steps = self.step.fill()?;
+    fn fill(&mut self, rows: usize) -> Result<usize, ReadError> {
+        let (of_events, of_runs) = (self.event.fill(rows)?, self.run.fill(rows)?);
+        let of_steps = self.step.fill(rows)?;
         let count = of_events[0];
         let mut others = of_events.iter().chain(&of_runs).chain(&of_steps);
         if others.any(|&other| other != count) {

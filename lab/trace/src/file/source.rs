@@ -10,6 +10,8 @@
 
 use core::num::NonZero;
 use core::ops::{ControlFlow, Range};
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::path::Path;
@@ -33,6 +35,9 @@ const AHEAD: usize = 4;
 
 /// Batches of a row group that wait to be taken, at most: all of one that this crate wrote.
 const QUEUED: usize = 8;
+
+/// Rows of a batch, about.
+const BATCH: usize = 1 << 16;
 
 /// A trace file that is open.
 ///
@@ -62,6 +67,28 @@ pub struct Source {
     with_events: Range<usize>,
     events: u64,
     last: u64,
+    /// Rows of a batch, about.
+    batch: usize,
+    waiting: Gauge,
+}
+
+/// A count, and the most it ever was.
+#[derive(Debug, Default)]
+struct Gauge {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Gauge {
+    // The counts order nothing: they are only looked at.
+    fn up(&self) {
+        let now = self.now.fetch_add(1, Relaxed) + 1;
+        self.most.fetch_max(now, Relaxed);
+    }
+
+    fn down(&self) {
+        self.now.fetch_sub(1, Relaxed);
+    }
 }
 
 /// A row group: how many rows it declares, and how many rows precede it.
@@ -76,6 +103,7 @@ impl core::fmt::Debug for Source {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let mut out = f.debug_struct("Source");
         out.field("events", &self.events);
+        out.field("waiting", &self.waiting);
         out.finish_non_exhaustive()
     }
 }
@@ -133,6 +161,8 @@ impl Source {
             with_events: 0..0,
             events: 0,
             last: 0,
+            batch: BATCH,
+            waiting: Gauge::default(),
             groups,
             file,
             input,
@@ -212,7 +242,7 @@ impl Source {
             reader: reader.as_ref(),
             schema: self.file.metadata().file_metadata().schema_descr(),
         };
-        let mut rows = GroupRows::new(group.first, group.rows);
+        let mut rows = GroupRows::new(group.first, group.rows, self.batch);
         let read = Batches::open(&columns)?.read_all(&mut rows, &mut take)?;
         match read {
             ControlFlow::Continue(read) if read != group.rows => {
@@ -231,10 +261,13 @@ impl Source {
     ) -> Ahead<'scope> {
         let (send, batches) = sync_channel(QUEUED);
         let thread = scope.spawn(move || {
-            self.decode(group, |batch| match send.send(batch) {
-                Ok(()) => ControlFlow::Continue(()),
-                // Nobody wants the rest.
-                Err(_) => ControlFlow::Break(()),
+            self.decode(group, |batch| {
+                self.waiting.up();
+                match send.send(batch) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    // Nobody wants the rest.
+                    Err(_) => ControlFlow::Break(()),
+                }
             })
         });
         Ahead { batches, thread }
@@ -274,6 +307,7 @@ impl Events for Source {
             while let Some(next) = decoding.pop_front() {
                 assembly.begin();
                 for mut batch in &next.batches {
+                    self.waiting.down();
                     assembly.join(&mut batch)?;
                     if take(&batch.events, &assembly.names).is_break() {
                         return Ok(());
@@ -332,4 +366,103 @@ fn check_magic(input: &Input) -> Result<(), ReadError> {
         return Err(ReadError::Truncated);
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::file::{Writer, read};
+    use crate::{Header, NameId, PageState, PageUse, What};
+
+    /// A trace of so many row groups of `rows` events each, with page states around them.
+    fn written(path: &Path, groups: u64, rows: usize) {
+        let runs: Vec<StateRun> = (0..50)
+            .map(|place| StateRun {
+                time: 0,
+                frame: place * 2,
+                frames: 1,
+                order: 0,
+                state: PageState::of(PageUse::ALL[place as usize % 9]),
+            })
+            .collect();
+        let mut writer = Writer::create(path).unwrap().with_group_rows(rows);
+        writer.start(&runs).unwrap();
+        let names: Vec<String> = (0..groups).map(|group| format!("task {group}")).collect();
+        for group in 0..groups {
+            let event = |place: u64| Event {
+                time: group * 1000 + place,
+                frame: place,
+                what: What::Free,
+                pid: 1,
+                name: NameId(((group + place) % groups) as u32),
+                cpu: 0,
+                order: brickyard::Order::ZERO,
+            };
+            let events: Vec<Event> = (0..rows as u64).map(event).collect();
+            writer.events(&events, &names[..=group as usize]).unwrap();
+        }
+        writer.end(&runs[..30]).unwrap();
+        writer.finish(&Header::default()).unwrap();
+    }
+
+    #[test]
+    fn few_batches_wait_however_many_events_there_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.parquet");
+        let (groups, rows, batch) = (30, 400, 8);
+        written(&path, groups, rows);
+        let mut source = Source::open(&path).unwrap();
+        source.batch = batch;
+        assert_eq!(source.count(), groups * rows as u64);
+        assert_eq!(source.last_time(), 29_399);
+        let (outline, whole) = (source.outline(), read(&path).unwrap());
+        assert_eq!((outline.start.len(), outline.end.len()), (50, 30));
+        assert_eq!((&outline.start, &outline.end), (&whole.start, &whole.end));
+        let (mut all, mut names) = (Vec::new(), Vec::new());
+        let passed = source.pass(|events, so_far| {
+            if all.is_empty() {
+                // The others run as far ahead as they can.
+                thread::sleep(Duration::from_millis(50));
+            }
+            all.extend_from_slice(events);
+            names = so_far.to_vec();
+            ControlFlow::Continue(())
+        });
+        passed.unwrap();
+        assert!(all == whole.events);
+        assert_eq!(names, whole.names);
+        // Of each row group those that are queued and one to be queued: 1500 batches in all.
+        let most = source.waiting.most.load(Relaxed);
+        assert!(
+            most <= AHEAD * (QUEUED + 1),
+            "bounded-ahead: {most} batches"
+        );
+    }
+
+    #[test]
+    fn a_pass_can_be_ended_and_begun_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.parquet");
+        written(&path, 9, 100);
+        let mut source = Source::open(&path).unwrap();
+        source.batch = 10;
+        for most in [1, 55, 900, 2000] {
+            let mut done = 0;
+            let passed = source.pass(|events, _| {
+                done += events.len();
+                match done < most {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            });
+            passed.unwrap();
+            assert!(
+                (most.min(900)..most.min(900) + 10).contains(&done),
+                "{done}"
+            );
+        }
+    }
 }

@@ -115,6 +115,7 @@ impl Rows {
 pub struct Writer {
     path: PathBuf,
     is_direct: bool,
+    group_rows: usize,
     out: SerializedFileWriter<BufWriter<Sink>>,
     rows: Rows,
     names: Vec<String>,
@@ -168,12 +169,20 @@ impl Writer {
         Ok(Self {
             path,
             is_direct,
+            group_rows: GROUP_ROWS,
             out,
             rows: Rows::Runs(RowKind::Start, Vec::new()),
             names: Vec::new(),
             events: EventCheck::default(),
             runs: RunCheck::default(),
         })
+    }
+
+    /// Lets row groups have fewer rows.
+    #[cfg(test)]
+    pub(super) fn with_group_rows(mut self, rows: usize) -> Self {
+        self.group_rows = rows;
+        self
     }
 
     /// The file to be written.
@@ -310,7 +319,7 @@ impl Writer {
     }
 
     fn flush_if_full(&mut self) -> Result<(), WriteError> {
-        if self.rows.len() >= GROUP_ROWS {
+        if self.rows.len() >= self.group_rows {
             self.flush()
         } else {
             Ok(())

@@ -91,7 +91,7 @@ impl Collector {
     /// Reads the next line; returns the event in it, at the time of the host's clock.
     pub(super) fn line(&mut self, line: &str) -> Option<Event> {
         self.imported.lines += 1;
-        let line = line.trim_end();
+        let line = line.trim_ascii_end();
         let read = match parse(line) {
             Ok(Parsed::Event(event)) => self.event(&event).map(Some),
             Ok(Parsed::Repeated) => {

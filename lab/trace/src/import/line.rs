@@ -15,7 +15,7 @@
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memrchr};
 
 use super::collect::Tool;
 
@@ -200,17 +200,16 @@ struct Head<'a> {
 }
 
 fn parse_head(head: &str, tool: Tool) -> Result<Head<'_>, Why> {
-    let head = head.trim_end();
-    let head = head
-        .strip_suffix(':')
-        .ok_or("it has no time before the event's name")?;
-    let (head, time) = head
-        .rsplit_once(char::is_whitespace)
-        .ok_or("it has no time before the event's name")?;
+    const NO_TIME: Why = "it has no time before the event's name";
+    let head = before_last(head.trim_ascii_end(), b':').ok_or(NO_TIME)?;
+    let space = last_space(head).ok_or(NO_TIME)?;
+    let (head, time) = (&head[..space], &head[space + 1..]);
     let time = parse_time(time).ok_or("its time is neither seconds nor nanoseconds")?;
-    let (task, cpu) = head.rsplit_once('[').ok_or("it has no [CPU]")?;
-    let (cpu, _) = cpu.split_once(']').ok_or("it has no [CPU]")?;
-    let cpu = cpu.trim().parse().map_err(|_| "its CPU is not a number")?;
+    let open = memrchr(b'[', head.as_bytes()).ok_or("it has no [CPU]")?;
+    let (task, cpu) = (&head[..open], &head[open + 1..]);
+    let close = memchr(b']', cpu.as_bytes()).ok_or("it has no [CPU]")?;
+    let cpu = cpu[..close].trim().parse();
+    let cpu = cpu.map_err(|_| "its CPU is not a number")?;
     let (name, pid) = parse_task(task, tool).ok_or("it has no task-PID or task PID")?;
     Ok(Head {
         name,
@@ -220,11 +219,24 @@ fn parse_head(head: &str, tool: Tool) -> Result<Head<'_>, Why> {
     })
 }
 
+/// Returns a text without its last byte, if that is `last`.
+fn before_last(text: &str, last: u8) -> Option<&str> {
+    // As a byte: a `char` is compared by a call.
+    let is_last = text.as_bytes().last() == Some(&last);
+    is_last.then(|| &text[..text.len() - 1])
+}
+
+/// Returns the place of the last space or tab.
+fn last_space(text: &str) -> Option<usize> {
+    text.bytes().rposition(|byte| byte.is_ascii_whitespace())
+}
+
 /// Parses a time: `12.345678` is seconds, `12345678` nanoseconds.
 fn parse_time(text: &str) -> Option<u64> {
-    let Some((seconds, fraction)) = text.split_once('.') else {
+    let Some(dot) = memchr(b'.', text.as_bytes()) else {
         return text.parse().ok();
     };
+    let (seconds, fraction) = (&text[..dot], &text[dot + 1..]);
     let digits = u32::try_from(fraction.len()).ok()?;
     if !(1..=9).contains(&digits) || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -242,20 +254,21 @@ fn parse_task(task: &str, tool: Tool) -> Option<(&str, i32)> {
         tool != Tool::Perf && !instance.is_empty() && !instance.contains(char::is_whitespace)
     });
     let task = instance.map_or(task, |(_, task)| task).trim();
-    let task = match task.strip_suffix(')') {
-        Some(task) => task.rsplit_once('(')?.0.trim_end(),
+    let task = match before_last(task, b')') {
+        Some(task) => task[..memrchr(b'(', task.as_bytes())?].trim_end(),
         None => task,
     };
     // perf separates the number by a space. Of `process/thread` the thread is taken, which is what
     // the other tools print.
-    if let Some((name, pid)) = task.rsplit_once(char::is_whitespace) {
+    if let Some(space) = last_space(task) {
+        let (name, pid) = (&task[..space], &task[space + 1..]);
         let pid = pid.rsplit_once('/').map_or(pid, |(_, thread)| thread);
         if let Ok(pid) = pid.parse() {
             return Some((name.trim_end(), pid));
         }
     }
-    let (name, pid) = task.rsplit_once('-')?;
-    Some((name, pid.parse().ok()?))
+    let dash = memrchr(b'-', task.as_bytes())?;
+    Some((&task[..dash], task[dash + 1..].parse().ok()?))
 }
 
 /// Splits a text at the first colon that a space follows.
@@ -322,9 +335,9 @@ fn number(text: Option<&str>) -> Result<Option<u64>, Why> {
     let Some(text) = text else {
         return Ok(None);
     };
-    let number = match text.strip_prefix("0x") {
-        Some(hex) => u64::from_str_radix(hex, 16),
-        None => text.parse(),
+    let number = match text.as_bytes() {
+        [b'0', b'x', ..] => u64::from_str_radix(&text[2..], 16),
+        _ => text.parse(),
     };
     number
         .map(Some)
