@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use brickyard::Order;
 use brickyard_bench::side_by_side::cores;
 use brickyard_bench::slab::resident::available;
@@ -20,7 +20,7 @@ use brickyard_workload::fidelity;
 use brickyard_workload::outcome::{Mixer, OfOrder, Sample};
 use brickyard_workload::script::{Whose, passes};
 use brickyard_workload::{
-    Machine, Options, Outcome, Rules, Script, Start, Swap, replay as replayed,
+    Machine, Options, Outcome, Rules, Script, ScriptError, Start, Swap, replay as replayed,
 };
 use clap::Args;
 
@@ -36,6 +36,9 @@ use crate::{interrupt, progress};
 /// Bytes of this host's memory for each frame of a machine that is replayed on: the record that the
 /// model kernel has of it, and the metadata of the design that has most.
 const BYTES_PER_FRAME: usize = 28;
+
+/// The error of a replay that was interrupted before anything was known.
+const NOTHING_DONE: &str = "interrupted before the first configuration was finished";
 
 /// The options of `brickyard replay`.
 #[derive(Debug, Args)]
@@ -139,7 +142,7 @@ impl Replay {
         self.fits(&machine, configs.len())?;
         let runs = self.replay_all(configs, &machine, start, &script)?;
         if runs.is_empty() {
-            anyhow::bail!("interrupted before the first configuration was finished");
+            bail!(NOTHING_DONE);
         }
         let films: Vec<Film> = runs.iter().filter_map(|run| run.film.clone()).collect();
         self.sheet(trace, left_out, &script, &machine, &runs)
@@ -149,7 +152,7 @@ impl Replay {
             self.pictures.write(&films, &title)?;
         }
         if runs.iter().any(|run| run.outcome.interrupted) {
-            anyhow::bail!("interrupted: the figures are of what was done until then");
+            bail!("interrupted: the figures are of what was done until then");
         }
         Ok(())
     }
@@ -162,11 +165,11 @@ impl Replay {
             left_out: core::cell::Cell::new(0),
         };
         let whose = match self.memory {
-            None => Whose::Recorded,
+            None => Whose::HOST,
             Some(_) => Whose::Other,
         };
         let template = "reading {wide_bar} {percent} %, {eta} left";
-        let bar = progress::bar(source.count() * passes(whose), template);
+        let bar = progress::bar(source.count() * passes(&whose), template);
         let script = Script::read(&source, whose, |events| {
             bar.inc(events);
             match stop::asked() {
@@ -175,7 +178,10 @@ impl Replay {
             }
         });
         bar.finish_and_clear();
-        let script = script.with_context(|| format!("cannot replay {}", self.trace.display()))?;
+        let script = match script {
+            Err(ScriptError::Stopped) => bail!(NOTHING_DONE),
+            script => script.with_context(|| format!("cannot replay {}", self.trace.display()))?,
+        };
         Ok((script, source.left_out.get()))
     }
 

@@ -21,7 +21,7 @@ use crate::pages::{PageId, Role};
 use crate::passes::Passes;
 use crate::roles::{self, Reader};
 use crate::start::{self, Idle, Known, Limit};
-use crate::steps::{Collecting, Room, Rounds, Steps};
+use crate::steps::{Collecting, Rounds, Steps};
 
 /// A step: an event that matters to a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,22 +175,23 @@ pub struct Script {
 }
 
 impl Script {
-    /// Prepares `trace`, and keeps all steps in memory, 24 bytes each. O(events and pages).
+    /// Prepares `trace` for the recorded host. O(events and pages).
     ///
     /// # Errors
     /// [`ScriptError`] if it cannot be replayed.
     pub fn new(trace: &Trace) -> Result<Self, ScriptError> {
-        Self::drawn(trace, 0, &HashMap::new())
+        Self::read(trace, Whose::HOST, |_| ControlFlow::Continue(()))
     }
 
     /// As [`Script::new`], with only what the events show: for a machine other than the recorded
-    /// one, which compacts by itself and has other memory at the start.
+    /// one, which compacts by itself and has other memory at the start. Keeps all steps in memory, 24
+    /// bytes each.
     ///
     /// # Errors
     /// [`ScriptError`] if it cannot be replayed.
     pub fn of_events(trace: &Trace) -> Result<Self, ScriptError> {
         let passes = Passes::new(trace, |_| ControlFlow::Continue(()))?;
-        Self::build(passes, None, Room::Memory)
+        Self::build(passes, Whose::Other, Collecting::in_memory())
     }
 
     /// As [`Script::new`], with what is unknown of the start drawn by this seed: see [`start`].
@@ -204,14 +205,14 @@ impl Script {
         seed: u64,
         excluded: &HashMap<usize, u8>,
     ) -> Result<Self, ScriptError> {
-        let passes = Passes::new(trace, |_| ControlFlow::Continue(()))?;
-        let draw = Draw { seed, excluded };
-        Self::build(passes, Some(draw), Room::Memory)
+        let excluded = Some(excluded);
+        let whose = Whose::Recorded(Draw { seed, excluded });
+        Self::read(trace, whose, |_| ControlFlow::Continue(()))
     }
 
-    /// Prepares a trace that need not be in memory, as [`Script::new`] or, for another machine, as
-    /// [`Script::of_events`]. More than a million steps are kept in a temporary file. So memory
-    /// grows with the host's, by about 15 bytes a frame, and not with the number of events.
+    /// Prepares a trace that need not be in memory. More than a million steps are kept in a temporary
+    /// file. So memory grows with that of the host, by about 15 bytes a frame, and not with the
+    /// number of events.
     ///
     /// Takes several [`passes`]. `goes_on` is told how many events more are done, and can end it.
     ///
@@ -219,26 +220,17 @@ impl Script {
     /// [`ScriptError`] if it cannot be read or replayed.
     pub fn read(
         source: &impl Events,
-        whose: Whose,
+        whose: Whose<'_>,
         goes_on: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, ScriptError> {
         let passes = Passes::new(source, goes_on)?;
-        let excluded = HashMap::new();
-        let draw = match whose {
-            Whose::Recorded => Some(Draw {
-                seed: 0,
-                excluded: &excluded,
-            }),
-            Whose::Other => None,
-        };
-        Self::build(passes, draw, Room::File)
+        Self::build(passes, whose, Collecting::in_bounds())
     }
 
-    /// Prepares a trace. Without a `draw` nothing is inferred but what the events show.
     fn build<S: Events, G: FnMut(u64) -> ControlFlow<()>>(
         mut passes: Passes<'_, S, G>,
-        draw: Option<Draw<'_>>,
-        room: Room,
+        whose: Whose<'_>,
+        steps: Collecting,
     ) -> Result<Self, ScriptError> {
         let trace = passes.outline();
         let extent = Extent::of(&mut passes)?;
@@ -246,9 +238,10 @@ impl Script {
         let slabs = roles::slabs_by(&trace.header.start.zoneinfo);
         let mut takers = Takers::new(trace, first, pages);
         let mut mentions = Mentions::new(first, pages);
-        let mut inferring = draw
-            .as_ref()
-            .and_then(|draw| start::Inferring::new(trace, first, pages, draw.seed, draw.excluded));
+        let mut inferring = match &whose {
+            Whose::Recorded(draw) => start::Inferring::new(trace, first, pages, draw),
+            Whose::Other => None,
+        };
         passes.each(|place, event, _| {
             takers.event(place, event);
             mentions.event(event);
@@ -263,9 +256,9 @@ impl Script {
         let (initial_blocks, from_caches) = initial_blocks(trace, first, slabs, &cached);
         drop(cached);
         let in_use = InUse::of(&initial_blocks, pages);
-        let hidden = match draw {
-            Some(_) => hidden::find(&mut passes, first, in_use.0.clone(), slabs)?,
-            None => Vec::new(),
+        let hidden = match whose {
+            Whose::Recorded(_) => hidden::find(&mut passes, first, in_use.0.clone(), slabs)?,
+            Whose::Other => Vec::new(),
         };
         let mut building = Building {
             first,
@@ -275,7 +268,7 @@ impl Script {
             kept: kept.into_iter().peekable(),
             hidden: hidden.into_iter().peekable(),
             ends: extent.ends.into_iter().peekable(),
-            steps: Collecting::new(room),
+            steps,
             unshown: Vec::new(),
             host_fallbacks: 0,
             host_failures: 0,
@@ -335,7 +328,8 @@ impl Script {
         self.pages
     }
 
-    /// The steps, in order of time. `None` if they are in a file, which only [`Script::read`] makes.
+    /// The steps, in order of time. `None` if they are in a file, as those of a long
+    /// trace are, unless [`Script::of_events`] has made them.
     #[must_use]
     pub fn steps(&self) -> Option<&[Step]> {
         self.steps.in_memory()
@@ -462,26 +456,37 @@ impl Script {
 
 /// Returns how often [`Script::read`] goes through all events.
 #[must_use]
-pub const fn passes(whose: Whose) -> u64 {
+pub const fn passes(whose: &Whose<'_>) -> u64 {
     match whose {
-        Whose::Recorded => 4,
+        Whose::Recorded(_) => 4,
         Whose::Other => 3,
     }
 }
 
 /// The machine that a script is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// The recorded host, in its recorded state.
-    Recorded,
-    /// Another one.
+#[derive(Debug, Clone, Copy)]
+pub enum Whose<'a> {
+    /// The recorded host, in its recorded state, of which some is drawn.
+    Recorded(Draw<'a>),
+    /// Another one: only what the events show.
     Other,
 }
 
-/// What is unknown of the start is drawn.
-struct Draw<'a> {
-    seed: u64,
-    excluded: &'a HashMap<usize, u8>,
+impl Whose<'_> {
+    /// The recorded host, by the first draw.
+    pub const HOST: Self = Self::Recorded(Draw {
+        seed: 0,
+        excluded: None,
+    });
+}
+
+/// How that is drawn which a trace does not tell of its start: see [`start`].
+#[derive(Debug, Clone, Copy)]
+pub struct Draw<'a> {
+    /// The seed.
+    pub seed: u64,
+    /// The types that page blocks, counted from frame 0, certainly do not have, a bit for each.
+    pub excluded: Option<&'a HashMap<usize, u8>>,
 }
 
 /// What becomes steps, and what that needs.
@@ -897,5 +902,86 @@ impl Requests {
         self.all.push(request);
         self.places.insert(request, place);
         Ok(place)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests {
+    use std::path::Path;
+
+    use brickyard_classics::Configuration;
+    use brickyard_trace::file::{self, Source};
+
+    use super::*;
+    use crate::{Machine, Options, Outcome, Rules, Start, replay};
+
+    fn all_steps(script: &Script) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut rounds = script.rounds();
+        loop {
+            let round = rounds.next().unwrap();
+            if round.is_empty() {
+                return steps;
+            }
+            steps.extend_from_slice(round);
+        }
+    }
+
+    /// The outcome of a replay without what is timed.
+    fn replayed(script: &Script) -> Outcome {
+        let machine = Machine::sized(64 << 20, 2, 4096).unwrap();
+        let options = Options {
+            start: Start::Empty,
+            rules: Rules::default(),
+            sample_every: 100_000_000,
+        };
+        let outcome = replay(Configuration::Brickyard, &machine, script, &options, ()).unwrap();
+        Outcome {
+            alloc_ns: None,
+            free_ns: None,
+            seconds: 0.0,
+            ..outcome
+        }
+    }
+
+    #[test]
+    fn a_trace_read_piece_by_piece_makes_the_same_script() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/dd.parquet");
+        let (whole, source) = (file::read(&path).unwrap(), Source::open(&path).unwrap());
+        for whose in [Whose::HOST, Whose::Other] {
+            let goes_on = |_| ControlFlow::Continue(());
+            let in_memory = Collecting::in_memory();
+            let kept = Script::build(Passes::new(&whole, goes_on).unwrap(), whose, in_memory);
+            let few = Collecting::keeping(500);
+            let spooled = Script::build(Passes::new(&source, goes_on).unwrap(), whose, few);
+            let (kept, spooled) = (kept.unwrap(), spooled.unwrap());
+            assert_eq!((kept.steps().is_some(), spooled.steps()), (true, None));
+            assert_eq!(kept.len(), spooled.len());
+            assert!(all_steps(&kept) == all_steps(&spooled));
+            assert_eq!(kept.names, spooled.names);
+            assert_eq!(kept.initial_blocks, spooled.initial_blocks);
+            assert_eq!((&kept.idle, &kept.types), (&spooled.idle, &spooled.types));
+            assert_eq!(
+                (kept.duration, kept.known),
+                (spooled.duration, spooled.known)
+            );
+            assert_eq!(replayed(&kept), replayed(&spooled));
+        }
+    }
+
+    #[test]
+    fn reading_can_be_ended() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/dd.parquet");
+        let source = Source::open(&path).unwrap();
+        let mut done = 0;
+        let ended = Script::read(&source, Whose::Other, |events| {
+            done += events;
+            match done > source.count() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        assert_eq!(ended.unwrap_err(), ScriptError::Stopped);
     }
 }

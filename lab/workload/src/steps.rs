@@ -51,15 +51,6 @@ struct Placed {
     begins: u64,
 }
 
-/// Where steps go when they are many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
-    /// To memory, however many they are.
-    Memory,
-    /// To a temporary file.
-    File,
-}
-
 /// Collects steps.
 #[derive(Debug)]
 pub(crate) struct Collecting {
@@ -69,14 +60,18 @@ pub(crate) struct Collecting {
 }
 
 impl Collecting {
-    pub(crate) fn new(room: Room) -> Self {
-        Self::keeping(match room {
-            Room::Memory => usize::MAX,
-            Room::File => KEPT_MOST,
-        })
+    /// Keeps all steps in memory, however many they are.
+    pub(crate) fn in_memory() -> Self {
+        Self::keeping(usize::MAX)
     }
 
-    fn keeping(most: usize) -> Self {
+    /// Keeps the steps in a temporary file if they are many.
+    pub(crate) fn in_bounds() -> Self {
+        Self::keeping(KEPT_MOST)
+    }
+
+    /// Keeps at most `most` steps in memory.
+    pub(crate) fn keeping(most: usize) -> Self {
         Self {
             steps: Steps {
                 count: 0,

@@ -34,6 +34,7 @@ use brickyard_machine::Dice;
 use brickyard_trace::{Event, PageUse, Trace, What};
 
 use crate::pages::PageId;
+use crate::script::Draw;
 
 use matching::{CHUNK_ORDERS, Contents, Matching};
 use zones::{Zone, zones_of};
@@ -122,7 +123,7 @@ pub(crate) struct Inferring<'a> {
     mentioned: Vec<bool>,
     // By page block: the type that events show.
     shown: HashMap<usize, MigrateType>,
-    excluded: &'a HashMap<usize, u8>,
+    excluded: Option<&'a HashMap<usize, u8>>,
     // Page blocks that have changed their type, as far as events show.
     changed: HashSet<usize>,
     // By CPU and order: whether the list of movable blocks was empty at some time.
@@ -134,16 +135,7 @@ pub(crate) struct Inferring<'a> {
 impl<'a> Inferring<'a> {
     /// Begins with the states of `trace`, whose frames are `pages` pages from `first` on. `None` if
     /// it has none.
-    ///
-    /// `excluded` has the types that page blocks, counted from frame 0, certainly do not have, a bit
-    /// for each.
-    pub(crate) fn new(
-        trace: &'a Trace,
-        first: u64,
-        pages: usize,
-        seed: u64,
-        excluded: &'a HashMap<usize, u8>,
-    ) -> Option<Self> {
+    pub(crate) fn new(trace: &'a Trace, first: u64, pages: usize, draw: &Draw<'a>) -> Option<Self> {
         if trace.start.is_empty() {
             return None;
         }
@@ -157,10 +149,10 @@ impl<'a> Inferring<'a> {
             first: HashMap::new(),
             mentioned: vec![false; pages],
             shown: HashMap::new(),
-            excluded,
+            excluded: draw.excluded,
             changed: HashSet::new(),
             emptied: vec![[false; LIST_ORDERS]; usize::from(trace.header.cpus.max(1))],
-            dice: Dice::new(seed),
+            dice: Dice::new(draw.seed),
             known: Known::default(),
         };
         inferring.read_states();
@@ -342,7 +334,7 @@ impl<'a> Inferring<'a> {
         }
         let open: Vec<usize> = range.filter(|&block| !fixed[block]).collect();
         let before = (self.base >> self.block_order) as usize;
-        let excluded = |block: &usize| self.excluded.get(&(before + block)).copied();
+        let excluded = |block: &usize| self.excluded?.get(&(before + block)).copied();
         let excluded = open
             .iter()
             .map(|block| excluded(block).unwrap_or(0))
