@@ -1,6 +1,6 @@
 //! The steps of a script: in memory, or, where there are many, in a temporary file.
 //!
-//! The file has them in rounds, each column by column and compressed: about 4 bytes a step, where
+//! The file has them in rounds, each column by column and compressed: about 6 bytes a step, where
 //! memory takes 24. A replay reads one round after another.
 
 use std::fs::File;
