@@ -279,7 +279,7 @@ impl Merging {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests {
-    use std::fmt::Write as _;
+    use core::fmt::Write as _;
 
     use proptest::collection::vec;
     use proptest::prelude::*;
