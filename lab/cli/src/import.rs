@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use brickyard_bench::stop;
 use brickyard_report::noun;
-use brickyard_trace::file::{Writer, write_to};
-use brickyard_trace::import::{ImportError, Imported, Options, Progress, import};
-use brickyard_trace::{Flags, What};
+use brickyard_trace::Flags;
+use brickyard_trace::file::Writer;
+use brickyard_trace::import::{ImportError, Imported, Options, Progress, import_to};
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
@@ -49,7 +49,7 @@ impl Import {
         let writer = Writer::create(&self.output)?;
         interrupt::watch()?;
         let bar = bar(bytes);
-        let imported = import(input, &options, |progress| {
+        let imported = import_to(input, &options, writer, |progress| {
             show(&bar, progress);
             if stop::asked() {
                 ControlFlow::Break(())
@@ -58,7 +58,7 @@ impl Import {
             }
         });
         bar.finish_and_clear();
-        let mut imported = match imported {
+        let (mut imported, writer) = match imported {
             Err(ImportError::Stopped) => bail!("interrupted; nothing was written"),
             imported => imported.with_context(|| format!("cannot import {}", self.name()))?,
         };
@@ -69,7 +69,7 @@ impl Import {
                 .formats
                 .push(("mm_page_alloc".to_owned(), text));
         }
-        write_to(writer, &imported.trace)?;
+        writer.finish(&imported.trace.header)?;
         report(&imported, &self.output);
         Ok(())
     }
@@ -156,33 +156,17 @@ fn many(count: u64, one: &str, many: &str) -> String {
 
 /// Prints a summary to standard error.
 fn report(imported: &Imported, path: &Path) {
-    let trace = &imported.trace;
-    let count = |wanted: fn(&What) -> bool| {
-        let events = trace.events.iter().filter(|event| wanted(&event.what));
-        events.count() as u64
-    };
+    let (trace, kinds) = (&imported.trace, &imported.kinds);
     let size = fs::metadata(path).map_or(0, |about| about.len());
     eprintln!(
         "{}: {} in {:.3} s ({}, {}, {}, {}), {}",
         path.display(),
-        many(trace.events.len() as u64, "event", "events"),
+        many(kinds.all(), "event", "events"),
         trace.header.duration as f64 / 1e9,
-        many(
-            count(|what| matches!(what, What::Alloc { .. })),
-            "allocation",
-            "allocations"
-        ),
-        many(count(|what| matches!(what, What::Free)), "free", "frees"),
-        many(
-            count(|what| matches!(what, What::Failure { .. })),
-            "failure",
-            "failures"
-        ),
-        many(
-            count(|what| matches!(what, What::Fallback { .. })),
-            "fallback",
-            "fallbacks"
-        ),
+        many(kinds.allocs, "allocation", "allocations"),
+        many(kinds.frees, "free", "frees"),
+        many(kinds.failures, "failure", "failures"),
+        many(kinds.fallbacks, "fallback", "fallbacks"),
         HumanBytes(size),
     );
     let lost: u64 = trace.header.lost.iter().map(|lost| lost.events).sum();

@@ -1,22 +1,26 @@
 //! `brickyard replay`: replays a trace through several configurations, side by side.
 
+use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use brickyard::Order;
 use brickyard_bench::side_by_side::cores;
 use brickyard_bench::slab::resident::available;
+use brickyard_bench::stop;
 use brickyard_classics::Configuration;
 use brickyard_experiments::filming::{Camera, film};
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, SampleKind, counted};
-use brickyard_trace::{Event, Trace, What, file};
+use brickyard_trace::file::{ReadError, Source};
+use brickyard_trace::{Event, Events, Trace, What};
 use brickyard_workload::fidelity;
 use brickyard_workload::outcome::{Mixer, OfOrder, Sample};
+use brickyard_workload::script::{Whose, passes};
 use brickyard_workload::{
-    Machine, Options, Outcome, Rules, Script, Start, Swap, replay as replayed,
+    Machine, Options, Outcome, Rules, Script, ScriptError, Start, Swap, replay as replayed,
 };
 use clap::Args;
 
@@ -32,6 +36,9 @@ use crate::{interrupt, progress};
 /// Bytes of this host's memory for each frame of a machine that is replayed on: the record that the
 /// model kernel has of it, and the metadata of the design that has most.
 const BYTES_PER_FRAME: usize = 28;
+
+/// The error of a replay that was interrupted before anything was known.
+const NOTHING_DONE: &str = "interrupted before the first configuration was finished";
 
 /// The options of `brickyard replay`.
 #[derive(Debug, Args)]
@@ -70,19 +77,54 @@ pub(crate) struct Replay {
     output: SheetOutput,
 }
 
-/// Removes the requests above an order, also those that failed on the host, and what the host fell
-/// back on for them. The frees of what they took are dropped by the replay, as those of any block
-/// that it does not know. Returns how many requests were removed.
-fn leave_out(trace: &mut Trace, max: u8) -> usize {
-    let is_above = |event: &Event| event.order.get() > max;
-    let is_request =
-        |event: &Event| matches!(event.what, What::Alloc { .. } | What::Failure { .. });
-    let above = trace.events.iter().filter(|event| is_above(event));
-    let requests = above.filter(|event| is_request(event)).count();
-    trace
-        .events
-        .retain(|event| !is_above(event) || event.what == What::Free);
-    requests
+/// A trace without the requests above an order, also without those that failed on the host, and what
+/// the host fell back on for them. The frees of what they took are dropped by the replay, as those of
+/// any block that it does not know.
+struct UpTo<'a, S> {
+    source: &'a S,
+    max: Option<Order>,
+    /// How many requests were left out in the last pass.
+    left_out: core::cell::Cell<usize>,
+}
+
+impl<S: Events> Events for UpTo<'_, S> {
+    fn outline(&self) -> &Trace {
+        self.source.outline()
+    }
+
+    fn count(&self) -> u64 {
+        self.source.count()
+    }
+
+    fn last_time(&self) -> u64 {
+        self.source.last_time()
+    }
+
+    fn pass(
+        &self,
+        mut take: impl FnMut(&[Event], &[String]) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let Some(max) = self.max else {
+            return self.source.pass(take);
+        };
+        let is_request =
+            |event: &Event| matches!(event.what, What::Alloc { .. } | What::Failure { .. });
+        let mut left = Vec::new();
+        self.left_out.set(0);
+        self.source.pass(|events, names| {
+            let is_above = |event: &Event| event.order > max;
+            let above = events.iter().filter(|event| is_above(event));
+            let requests = above.filter(|event| is_request(event)).count();
+            self.left_out.set(self.left_out.get() + requests);
+            left.clear();
+            left.extend(
+                events
+                    .iter()
+                    .filter(|event| !is_above(event) || event.what == What::Free),
+            );
+            take(&left, names)
+        })
+    }
 }
 
 impl Replay {
@@ -91,31 +133,56 @@ impl Replay {
         self.output.check()?;
         self.pictures.check()?;
         interrupt::watch()?;
-        let mut trace = file::read(&self.trace)
+        let source = Source::open(&self.trace)
             .with_context(|| format!("cannot replay {}", self.trace.display()))?;
-        let left_out = self.max_order.map_or(0, |max| leave_out(&mut trace, max));
-        let script = match self.memory {
-            None => Script::new(&trace)?,
-            Some(_) => Script::of_events(&trace)?,
-        };
-        let (machine, start) = self.machine(&trace)?;
+        let trace = source.outline();
+        let (machine, start) = self.machine(trace)?;
+        let (script, left_out) = self.script(&source)?;
         let configs = or_all(&self.config, &Configuration::ALL);
         self.fits(&machine, configs.len())?;
         let runs = self.replay_all(configs, &machine, start, &script)?;
         if runs.is_empty() {
-            anyhow::bail!("interrupted before the first configuration was finished");
+            bail!(NOTHING_DONE);
         }
         let films: Vec<Film> = runs.iter().filter_map(|run| run.film.clone()).collect();
-        self.sheet(&trace, left_out, &script, &machine, &runs)
+        self.sheet(trace, left_out, &script, &machine, &runs)
             .emit(&self.output)?;
         if self.pictures.any() {
             let title = format!("{} replayed", self.trace.display());
             self.pictures.write(&films, &title)?;
         }
         if runs.iter().any(|run| run.outcome.interrupted) {
-            anyhow::bail!("interrupted: the figures are of what was done until then");
+            bail!("interrupted: the figures are of what was done until then");
         }
         Ok(())
+    }
+
+    /// Prepares the trace; returns how many requests were left out, too.
+    fn script(&self, source: &Source) -> anyhow::Result<(Script, usize)> {
+        let source = UpTo {
+            source,
+            max: self.max_order.and_then(Order::try_new),
+            left_out: core::cell::Cell::new(0),
+        };
+        let whose = match self.memory {
+            None => Whose::HOST,
+            Some(_) => Whose::Other,
+        };
+        let template = "reading {wide_bar} {percent} %, {eta} left";
+        let bar = progress::bar(source.count() * passes(&whose), template);
+        let script = Script::read(&source, whose, |events| {
+            bar.inc(events);
+            match stop::asked() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        bar.finish_and_clear();
+        let script = match script {
+            Err(ScriptError::Stopped) => bail!(NOTHING_DONE),
+            script => script.with_context(|| format!("cannot replay {}", self.trace.display()))?,
+        };
+        Ok((script, source.left_out.get()))
     }
 
     fn validate(&self) -> Result<(), Misuse> {
@@ -162,7 +229,7 @@ impl Replay {
             },
             sample_every: (self.every * 1e9) as u64,
         };
-        let units = (configs.len() * script.steps().len()) as u64;
+        let units = (configs.len() * script.len()) as u64;
         let runs = progress::runs(configs.len(), self.jobs, units, |place, follow| {
             let config = configs[place];
             let zones = machine.zones_for(config);
@@ -205,7 +272,7 @@ impl Replay {
         sheet.head(format!(
             "{}: {} in {:.1} s, recorded on {host}",
             self.trace.display(),
-            counted(script.steps().len(), "step", "steps"),
+            counted(script.len(), "step", "steps"),
             script.duration() as f64 / 1e9,
         ));
         let memory = machine.frames() * machine.frame_bytes;
@@ -563,14 +630,32 @@ mod tests {
             What::Free,
         ];
         let at_order = |order| of_each.map(|what| of(order, what));
-        let mut trace = Trace {
+        let trace = Trace {
             events: [at_order(2), at_order(3)].concat(),
             ..Trace::default()
         };
-        assert_eq!(leave_out(&mut trace, 2), 2);
+        let up_to = |max| {
+            let source = UpTo {
+                source: &trace,
+                max,
+                left_out: core::cell::Cell::new(0),
+            };
+            let mut left = Vec::new();
+            // As often as one likes.
+            for _ in 0..2 {
+                left.clear();
+                let all = source.pass(|events, _| {
+                    left.extend_from_slice(events);
+                    ControlFlow::Continue(())
+                });
+                all.unwrap();
+            }
+            (left, source.left_out.get())
+        };
         // A free may be of a part of a block that was there at the start.
         let left = [&at_order(2)[..], &[of(3, What::Free)]].concat();
-        assert_eq!(trace.events, left);
-        assert_eq!(leave_out(&mut trace, 2), 0);
+        assert_eq!(up_to(Some(Order::new(2))), (left, 2));
+        assert_eq!(up_to(Some(Order::new(3))), (trace.events.clone(), 0));
+        assert_eq!(up_to(None), (trace.events.clone(), 0));
     }
 }

@@ -14,7 +14,7 @@
 //! | [`record`] | the recorder: from the kernel's ring buffers |
 //! | [`import`] | traces from the text that ftrace, perf and trace-cmd print |
 //! | [`summary`] | the main figures of a trace |
-//! | [`trace`] | a whole trace in memory |
+//! | [`trace`] | a trace in memory, or gone through event by event |
 
 #![forbid(unsafe_code)]
 
@@ -33,4 +33,4 @@ pub mod trace;
 pub use event::{Event, NameId, NameIds, Step, What};
 pub use header::{Flag, Flags, Header, HostTexts, Lost, Reading, TextTimes};
 pub use state::{MOST_READERS, PageState, PageUse, ReadTime, StateRun, States};
-pub use trace::Trace;
+pub use trace::{Events, Trace, name_in};

@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::outcome::Outcome;
 use crate::pages::Role;
 use crate::replay::{Options, Watcher, replay};
-use crate::script::{Action, Script};
+use crate::script::{Action, Script, Step};
 use crate::view::{FrameUse, View};
 
 /// Replays `script`, which was made from `trace`, and records the replay. Returns its trace beside
@@ -91,14 +91,14 @@ struct Recorder<'a, W> {
 impl<W> Recorder<'_, W> {
     /// Returns the event that this step was made from, after recording the steps of compaction and
     /// reclaim before it. `None` if it was made from no event.
-    fn event(&mut self, step: usize) -> Option<Event> {
+    fn event(&mut self, place: usize, step: &Step) -> Option<Event> {
         if let Some((&next, rest)) = self.hidden.split_first()
-            && next as usize == step
+            && next as usize == place
         {
             self.hidden = rest;
             return None;
         }
-        let begins_or_ends = match self.script.action(self.script.steps().get(step)?) {
+        let begins_or_ends = match self.script.action(step) {
             Action::Reclaim(begins) => Some(begins),
             Action::Take(_) | Action::Try(_) | Action::Give => None,
         };
@@ -169,11 +169,11 @@ impl<W> Recorder<'_, W> {
 impl<W: Watcher> Watcher for Recorder<'_, W> {
     const STEPS: bool = true;
 
-    fn step(&mut self, step: usize, blocks: &[Logged]) {
-        self.watcher.step(step, blocks);
-        let event = self.event(step);
+    fn step(&mut self, place: usize, step: &Step, blocks: &[Logged]) {
+        self.watcher.step(place, step, blocks);
+        let event = self.event(place, step);
         // What no event shows is recorded only for what else it made happen.
-        let unshown = self.script.steps().get(step).map(|step| Event {
+        let cause = event.unwrap_or(Event {
             time: step.time,
             frame: 0,
             what: What::Free,
@@ -182,9 +182,6 @@ impl<W: Watcher> Watcher for Recorder<'_, W> {
             cpu: step.cpu,
             order: Order::ZERO,
         });
-        let Some(cause) = event.or(unshown) else {
-            return;
-        };
         for block in blocks {
             self.block(&cause, block);
         }

@@ -44,6 +44,14 @@ pub enum BuildError {
         "the frames of the traces are too far apart to run eight of them at once: record them on a host of less than 2 TiB"
     )]
     TooManyPages,
+    /// A script has its steps in a file, and they are needed in memory.
+    #[error(
+        "the steps of a trace are in a temporary file, and several traces run at once only from memory: prepare it by `Script::of_events`"
+    )]
+    StepsInFile,
+    /// The steps could not be read back from their temporary file.
+    #[error("the steps of the replay cannot be read back from their temporary file: {0}")]
+    Steps(std::io::Error),
 }
 
 /// Builds `machine` with an allocator of this configuration and runs `job` on it. Per-CPU lists and

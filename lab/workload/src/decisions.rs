@@ -13,6 +13,7 @@
 //!   changes its type;
 //! - of each refill and each drain of a page set: how much it moves.
 
+use core::ops::ControlFlow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use brickyard::block::Use;
@@ -22,7 +23,7 @@ use brickyard_classics::store::buddy::Buddy;
 use brickyard_classics::store::frames::{FrameRecord, FrameTable};
 use brickyard_classics::store::grouping::{BlockRecord, PageBlocks};
 use brickyard_host::zoneinfo;
-use brickyard_trace::{Event, Step, Trace, What, named};
+use brickyard_trace::{Event, Events, Step, Trace, What, name_in, named};
 
 use crate::machine::{Machine, ZonePlace};
 use crate::pages::PageId;
@@ -119,7 +120,7 @@ pub struct Decisions {
 }
 
 /// Why decisions cannot be followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecisionsError {
     /// The trace has no events of zones.
@@ -130,23 +131,30 @@ pub enum DecisionsError {
     /// This host has too little memory for the records of all frames.
     #[error("this host cannot allocate {0} bytes for the records of the trace's frames")]
     TooLittleMemory(usize),
+    /// The trace's events cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The caller has ended it.
+    #[error("interrupted")]
+    Stopped,
 }
 
-/// Follows `trace` on its machine and asks the rules of Linux with this [`Burst`] at each decision.
+/// Follows a trace on its machine and asks the rules of Linux with this [`Burst`] at each decision.
 /// O(events), and 12 bytes a frame.
 ///
 /// # Errors
 /// [`DecisionsError`] if the trace does not show decisions.
 pub fn follow(
-    trace: &Trace,
+    source: &impl Events,
     machine: &Machine,
     script: &Script,
     burst: Burst,
+    mut goes_on: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Decisions, DecisionsError> {
-    let is_of_zone = |event: &Event| matches!(event.what, What::Taken { .. });
-    if !trace.events.iter().any(is_of_zone) {
+    if !has_zone_events(source)? {
         return Err(DecisionsError::NoZoneEvents);
     }
+    let trace = source.outline();
     let records = |zone: &ZonePlace| -> Result<_, DecisionsError> {
         let blocks = PageBlocks::blocks_in(zone.span, machine.page_block_order);
         let frames = made(zone.span.len(), FrameRecord::default)?;
@@ -162,7 +170,6 @@ pub fn follow(
         .map(|(place, (frames, blocks))| Zone::new(trace, machine, place, frames, blocks, burst))
         .collect();
     let mut following = Following {
-        trace,
         zones,
         huge: machine.page_block_order,
         cpus: vec![Cpu::default(); machine.cpus],
@@ -173,11 +180,35 @@ pub fn follow(
         },
     };
     following.begin(script);
-    for event in &trace.events {
-        following.event(event);
+    let mut ended = false;
+    let read = source.pass(|events, names| {
+        for event in events {
+            following.event(event, names);
+        }
+        let next = goes_on(events.len() as u64);
+        ended = next.is_break();
+        next
+    });
+    read.map_err(|why| DecisionsError::Unreadable(why.to_string()))?;
+    if ended {
+        return Err(DecisionsError::Stopped);
     }
-    following.decisions.events = trace.events.len() as u64;
+    following.decisions.events = source.count();
     Ok(following.decisions)
+}
+
+fn has_zone_events(source: &impl Events) -> Result<bool, DecisionsError> {
+    let mut found = false;
+    let read = source.pass(|events, _| {
+        let mut events = events.iter();
+        found = events.any(|event| matches!(event.what, What::Taken { .. }));
+        match found {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    read.map_err(|why| DecisionsError::Unreadable(why.to_string()))?;
+    Ok(found)
 }
 
 /// Makes so many records.
@@ -299,7 +330,6 @@ struct Cpu {
 }
 
 struct Following<'a> {
-    trace: &'a Trace,
     zones: Vec<Zone<'a>>,
     huge: Order,
     cpus: Vec<Cpu>,
@@ -367,10 +397,10 @@ impl Following<'_> {
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &Event, names: &[String]) {
         let cpu = usize::from(event.cpu) % self.cpus.len();
         let frame = Frame::new(event.frame as usize);
-        self.end_run(cpu, event);
+        self.end_run(cpu, event, names);
         if let Some(taken) = self.cpus[cpu].claiming.take() {
             let resolves =
                 matches!(event.what, What::Fallback { .. }) && event.frame == taken.frame;
@@ -414,7 +444,7 @@ impl Following<'_> {
     }
 
     /// Ends the run of a CPU, unless the event continues it, and judges its length.
-    fn end_run(&mut self, cpu: usize, event: &Event) {
+    fn end_run(&mut self, cpu: usize, event: &Event, names: &[String]) {
         let goes_on = match (self.cpus[cpu].run, event.what) {
             (Some(Run::Refill { order, .. }), What::Taken { .. } | What::Fallback { .. }) => {
                 order == event.order
@@ -456,7 +486,7 @@ impl Following<'_> {
                 zone, wanted: None, ..
             }) => {
                 self.contradicted(Contradiction::OtherDrain);
-                if self.trace.name(event.name).starts_with("kworker") {
+                if name_in(names, event.name).starts_with("kworker") {
                     let zone = &self.zones[zone];
                     zone.courses[cpu].tick(&zone.sizes);
                 }

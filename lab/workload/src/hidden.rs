@@ -6,13 +6,16 @@
 //! meanwhile, the one that was moved, the two belong together; else it is taken just before it is
 //! freed, or at the end.
 
+use core::ops::ControlFlow;
 use std::collections::{BTreeSet, HashSet};
 
 use brickyard::Order;
-use brickyard_trace::{Event, PageUse, Step, Trace, What};
+use brickyard_trace::{Event, Events, PageUse, Step, What, name_in};
 
 use crate::pages::{PageId, Role};
+use crate::passes::Passes;
 use crate::roles;
+use crate::script::ScriptError;
 
 /// A page that is taken without an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,15 +43,20 @@ struct Window {
 /// The name of the tasks that compact in the background begins so.
 const COMPACTOR: &str = "kcompactd";
 
-/// Finds the pages of `trace` that are taken without an event, in the order of the events before
-/// which they are. `in_use` says which pages are in use at the start.
-pub(crate) fn find(trace: &Trace, first: u64, in_use: Vec<bool>, slabs: Role) -> Vec<Hidden> {
-    if trace.start.is_empty() {
+/// Finds the pages that are taken without an event, in the order of the events before which they
+/// are. `in_use` says which pages are in use at the start.
+pub(crate) fn find<S: Events, G: FnMut(u64) -> ControlFlow<()>>(
+    passes: &mut Passes<'_, S, G>,
+    first: u64,
+    in_use: Vec<bool>,
+    slabs: Role,
+) -> Result<Vec<Hidden>, ScriptError> {
+    if passes.outline().start.is_empty() {
         // What was free is not known.
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let (mut windows, mut sources) = windows(trace, first, in_use, slabs);
-    let events = trace.events.len() as u32;
+    let (mut windows, mut sources) = windows(passes, first, in_use, slabs)?;
+    let events = passes.count();
     windows.sort_by_key(|window| (window.before, window.after, window.page));
     let mut hidden: Vec<Hidden> = windows
         .into_iter()
@@ -75,7 +83,7 @@ pub(crate) fn find(trace: &Trace, first: u64, in_use: Vec<bool>, slabs: Role) ->
         })
         .collect();
     hidden.sort_by_key(|hidden| (hidden.before, hidden.page));
-    hidden
+    Ok(hidden)
 }
 
 /// Follows which tasks compact.
@@ -107,49 +115,48 @@ impl Compacting {
 
     /// Returns true if the task of the event compacts. Where steps are not recorded, its name says
     /// so.
-    fn is_by(&self, trace: &Trace, event: &Event) -> bool {
+    fn is_by(&self, names: &[String], event: &Event) -> bool {
         match self.steps_are_recorded {
             true => self.tasks.contains(&event.pid),
-            false => trace.name(event.name).starts_with(COMPACTOR),
+            false => name_in(names, event.name).starts_with(COMPACTOR),
         }
     }
 }
 
 /// Returns the windows, and the events by which compaction frees the pages that it has moved.
-fn windows(
-    trace: &Trace,
+fn windows<S: Events, G: FnMut(u64) -> ControlFlow<()>>(
+    passes: &mut Passes<'_, S, G>,
     first: u64,
     mut in_use: Vec<bool>,
     slabs: Role,
-) -> (Vec<Window>, BTreeSet<u32>) {
+) -> Result<(Vec<Window>, BTreeSet<u32>), ScriptError> {
     let pages = in_use.len();
     // By page, one more than the index of the last event that mentions it.
     let mut last = vec![0_u32; pages];
     let (mut windows, mut sources) = (Vec::new(), BTreeSet::new());
     let mut compacting = Compacting::default();
-    for (place, event) in trace.events.iter().enumerate() {
-        let place = place as u32;
+    passes.each(|place, event, names| {
         compacting.follow(event);
         let taken = match event.what {
             What::Alloc { .. } => true,
             What::Free => false,
-            _ => continue,
+            _ => return Ok(()),
         };
         let from = event.frame.saturating_sub(first).min(pages as u64) as usize;
         let end = (from + event.order.frames()).min(pages);
         if from == end {
-            continue;
+            return Ok(());
         }
         if !taken {
             match (
                 in_use[from..end].contains(&true),
-                compacting.is_by(trace, event),
+                compacting.is_by(names, event),
             ) {
                 (true, true) => {
                     sources.insert(place);
                 }
                 // A place that was not needed after all.
-                (false, true) => continue,
+                (false, true) => return Ok(()),
                 (false, false) if from.is_multiple_of(event.order.frames()) => {
                     windows.push(Window {
                         after: last[from],
@@ -164,8 +171,9 @@ fn windows(
         }
         in_use[from..end].fill(taken);
         last[from..end].fill(place + 1);
-    }
-    for run in &trace.end {
+        Ok(())
+    })?;
+    for run in &passes.outline().end {
         let role = roles::of_usage(run.state.usage, slabs);
         let known = matches!(
             run.state.usage,
@@ -182,7 +190,7 @@ fn windows(
             if !in_use[block.clone()].contains(&true) {
                 windows.push(Window {
                     after: last[block].iter().copied().max().unwrap_or(0),
-                    before: trace.events.len() as u32,
+                    before: passes.count(),
                     page: page as u32,
                     order,
                     role,
@@ -191,5 +199,5 @@ fn windows(
             page += order.frames();
         }
     }
-    (windows, sources)
+    Ok((windows, sources))
 }

@@ -8,6 +8,8 @@
 //! | [`roles`] | the purpose of recorded allocations |
 //! | [`start`] | what the page states of a recorded host do not show |
 //! | `hidden` | pages that are taken without an event |
+//! | `passes` | the events of a trace, gone through several times |
+//! | `steps` | steps in memory, or in a temporary file |
 //! | [`script`] | a trace prepared for many replays |
 //! | [`machine`] | the machine it is replayed on |
 //! | [`build`] | that machine with an allocator of some configuration |
@@ -37,12 +39,14 @@ pub mod machine;
 pub mod mixing;
 pub mod outcome;
 pub mod pages;
+mod passes;
 pub mod printed;
 mod processor;
 pub mod replay;
 pub mod roles;
 pub mod script;
 pub mod start;
+mod steps;
 pub mod stopwatch;
 pub mod view;
 

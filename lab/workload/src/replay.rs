@@ -5,6 +5,7 @@
 //! the trace's later frees of them are dropped, and counted. Every request starts at the first
 //! node: a trace does not record the nodes of its CPUs.
 
+use std::io;
 use std::time::Instant;
 
 use brickyard::node::{Node, Nodes};
@@ -50,8 +51,8 @@ pub trait Watcher {
     const STEPS: bool = false;
 
     /// Called after each step, with its number and what it did to blocks.
-    fn step(&mut self, step: usize, blocks: &[Logged]) {
-        let _ = (step, blocks);
+    fn step(&mut self, place: usize, step: &Step, blocks: &[Logged]) {
+        let _ = (place, step, blocks);
     }
 
     /// Called every few thousand steps with the number of steps done. Returning false ends the
@@ -84,7 +85,7 @@ pub fn replay<W: Watcher>(
     options: &Options,
     watcher: W,
 ) -> Result<Outcome, BuildError> {
-    build(
+    let replayed = build(
         configuration,
         machine,
         Replay {
@@ -93,11 +94,9 @@ pub fn replay<W: Watcher>(
             options,
             watcher,
         },
-    )
+    )?;
+    replayed.map_err(BuildError::Steps)
 }
-
-/// Steps between two calls of the watcher.
-const ROUND: usize = 1 << 15;
 
 /// Nanoseconds between two calls of [`LabZone::tick`].
 const TICK: u64 = 1_000_000_000;
@@ -113,9 +112,9 @@ struct Replay<'a, W> {
 }
 
 impl<W: Watcher> Job for Replay<'_, W> {
-    type Output = Outcome;
+    type Output = io::Result<Outcome>;
 
-    fn run<Z: LabZone>(mut self, nodes: &[Node<'_, Z>], processor: &Processor) -> Outcome {
+    fn run<Z: LabZone>(mut self, nodes: &[Node<'_, Z>], processor: &Processor) -> Self::Output {
         let machine = self.machine;
         let plain = Nodes::new(nodes);
         plain.set_min_free_kbytes(machine.min_free_kbytes, machine.frame_bytes);
@@ -154,8 +153,8 @@ impl<W: Watcher> Job for Replay<'_, W> {
         if self.options.start == Start::Recorded {
             run.place_initial_blocks();
         }
-        run.steps(&mut self.watcher, self.options.sample_every);
-        run.finish(&mut self.watcher)
+        run.steps(&mut self.watcher, self.options.sample_every)?;
+        Ok(run.finish(&mut self.watcher))
     }
 }
 
@@ -259,13 +258,19 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         Frame::new(self.script.first() as usize + page.0 as usize)
     }
 
-    fn steps<W: Watcher>(&mut self, watcher: &mut W, sample_every: u64) {
+    fn steps<W: Watcher>(&mut self, watcher: &mut W, sample_every: u64) -> io::Result<()> {
         let begun = Instant::now();
         let mut next_sample = 0;
         let mut next_tick = TICK;
         let mut sampling = core::time::Duration::ZERO;
         self.kernel.take_log(|_| ());
-        for round in self.script.steps().chunks(ROUND) {
+        let script = self.script;
+        let mut rounds = script.rounds();
+        loop {
+            let round = rounds.next()?;
+            if round.is_empty() {
+                break;
+            }
             for (place, step) in round.iter().enumerate() {
                 if step.time >= next_sample {
                     let paused = Instant::now();
@@ -288,7 +293,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
                 self.step(step);
                 if W::STEPS {
                     let place = self.outcome.steps as usize + place;
-                    let told = |blocks: &[Logged]| watcher.step(place, blocks);
+                    let told = |blocks: &[Logged]| watcher.step(place, step, blocks);
                     self.kernel.take_log(told);
                 }
             }
@@ -299,6 +304,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
             }
         }
         self.outcome.seconds = begun.elapsed().saturating_sub(sampling).as_secs_f64();
+        Ok(())
     }
 
     /// Lets a second pass on every CPU.

@@ -2,6 +2,7 @@
 //! agree with a naive reference without an allocator, and everything reclaimed is counted.
 
 use crate::support;
+use core::ops::ControlFlow;
 
 use std::collections::BTreeMap;
 
@@ -482,7 +483,7 @@ proptest! {
         let small = Machine::sized(16 << 20, 2, 4096).unwrap();
         let recorded = Machine::recorded(&trace).unwrap();
         let script = Script::new(&trace).unwrap();
-        if let Ok(decided) = decisions::follow(&trace, &recorded, &script, Burst::AfterABatch) {
+        if let Ok(decided) = decisions::follow(&trace, &recorded, &script, Burst::AfterABatch, |_| ControlFlow::Continue(())) {
             for agreement in &decided.agreements {
                 let differ: u64 = agreement.differences.values().sum();
                 prop_assert_eq!(agreement.asked, agreement.agreed + differ);

@@ -130,7 +130,7 @@ fn events_become_steps_with_small_page_numbers() {
     }
     let script = Script::new(&trace).unwrap();
     assert_eq!(script.first() % Order::MAX.frames() as u64, 0);
-    let steps = script.steps();
+    let steps = script.steps().unwrap();
     assert_eq!(steps.len(), 3);
     assert_eq!((script.host_fallbacks(), script.duration()), (1, 30));
     let page = PageId((BASE + 5 - script.first()) as u32);
@@ -165,6 +165,7 @@ fn allocations_of_pages_in_use_are_marked() {
     let script = Script::new(&trace).unwrap();
     let on: Vec<bool> = script
         .steps()
+        .unwrap()
         .iter()
         .map(|step| step.overlaps_used())
         .collect();
@@ -247,7 +248,7 @@ fn flags_give_roles_requests_and_zones() {
     let mut trace = with(idle(), events);
     trace.header.flags = flags.clone();
     let script = Script::new(&trace).unwrap();
-    for (step, (kind, text, order, role, marks)) in script.steps().iter().zip(&cases) {
+    for (step, (kind, text, order, role, marks)) in script.steps().unwrap().iter().zip(&cases) {
         assert_eq!((step.role, step.marks), (*role, *marks), "{kind:?} {text}");
         let Action::Take(request) = script.action(step) else {
             panic!("{text}");
@@ -277,6 +278,7 @@ fn flags_select_the_zones_for_devices() {
     let script = Script::new(&trace).unwrap();
     let highest: Vec<ZoneKind> = script
         .steps()
+        .unwrap()
         .iter()
         .filter_map(|step| match script.action(step) {
             Action::Take(request) => Some(request.highest),
@@ -291,9 +293,14 @@ fn without_flags_movable_pages_are_anonymous_and_any_zone_serves() {
     let mut trace = with(idle(), [taken(0, 0, Movable), taken(1, 0, Unmovable)]);
     trace.header.flags = Flags::default();
     let script = Script::new(&trace).unwrap();
-    let roles: Vec<Role> = script.steps().iter().map(|step| step.role).collect();
+    let roles: Vec<Role> = script
+        .steps()
+        .unwrap()
+        .iter()
+        .map(|step| step.role)
+        .collect();
     assert_eq!(roles, [Role::Anonymous, Role::Kernel]);
-    let Action::Take(request) = script.action(&script.steps()[1]) else {
+    let Action::Take(request) = script.action(&script.steps().unwrap()[1]) else {
         panic!("the step takes a block");
     };
     assert_ne!(request.context, Context::Atomic);
@@ -328,10 +335,13 @@ fn the_state_at_the_end_takes_precedence_over_flags() {
         ..run(0, 4, 0, PageUse::File)
     });
     let script = Script::new(&trace).unwrap();
-    for (step, (page, kind, usage, role)) in script.steps().iter().zip(end) {
+    for (step, (page, kind, usage, role)) in script.steps().unwrap().iter().zip(end) {
         assert_eq!(step.role, role, "{page} {kind:?} {usage:?}");
     }
-    let roles: Vec<Role> = script.steps()[8..].iter().map(|step| step.role).collect();
+    let roles: Vec<Role> = script.steps().unwrap()[8..]
+        .iter()
+        .map(|step| step.role)
+        .collect();
     let (gone, process, file) = (Role::None, Role::Anonymous, Role::File);
     // The last page was freed, and is in use at the end: it was taken again without an event.
     assert_eq!(roles, [process, gone, file, process, gone, file]);
@@ -434,6 +444,7 @@ fn pages_in_a_cpus_cache_at_the_start_are_no_initial_blocks() {
     assert_eq!(script.initial_blocks().len(), 4 + 16);
     let on: Vec<bool> = script
         .steps()
+        .unwrap()
         .iter()
         .map(|step| step.overlaps_used())
         .collect();

@@ -10,6 +10,7 @@ use brickyard_workload::pages::{PageId, Role};
 use brickyard_workload::script::Action;
 use brickyard_workload::start::Idle;
 use brickyard_workload::{Machine, Options, Rules, Script, Start, replay};
+use core::ops::ControlFlow;
 use std::collections::HashMap;
 
 use MigrateType::{HighAtomic, Movable, Reclaimable, Unmovable};
@@ -295,7 +296,7 @@ fn memory_that_is_not_managed_yet_is_no_memory() {
 fn takes(script: &Script) -> Vec<(u32, Role)> {
     let is_take =
         |step: &&brickyard_workload::script::Step| matches!(script.action(step), Action::Take(_));
-    let steps = script.steps().iter().filter(is_take);
+    let steps = script.steps().unwrap().iter().filter(is_take);
     steps.map(|step| (step.page.0, step.role)).collect()
 }
 
@@ -359,7 +360,7 @@ fn background_reclaim_ends_before_kswapd_says_so() {
     ];
     let runs = vec![run(0, FRAMES, 0, PageUse::Free)];
     let script = Script::new(&with(host(runs), events)).unwrap();
-    let steps = script.steps().iter();
+    let steps = script.steps().unwrap().iter();
     let reclaim: Vec<(u64, bool)> = steps
         .filter_map(|step| match script.action(step) {
             Action::Reclaim(begins) => Some((step.time, begins)),
@@ -376,7 +377,10 @@ fn decided(events: impl IntoIterator<Item = Event>) -> Decisions {
     let trace = with(host(runs), events);
     let machine = Machine::recorded(&trace).unwrap();
     let script = Script::new(&trace).unwrap();
-    decisions::follow(&trace, &machine, &script, Burst::AfterHalfTheLeast).unwrap()
+    decisions::follow(&trace, &machine, &script, Burst::AfterHalfTheLeast, |_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap()
 }
 
 fn answers(decisions: &Decisions, decision: Decision) -> (u64, u64) {
@@ -390,7 +394,10 @@ fn without_events_of_zones_there_are_no_decisions() {
     let trace = with(host(runs), [taken(1, 0, Movable)]);
     let machine = Machine::recorded(&trace).unwrap();
     let script = Script::new(&trace).unwrap();
-    let error = decisions::follow(&trace, &machine, &script, Burst::AfterABatch).unwrap_err();
+    let error = decisions::follow(&trace, &machine, &script, Burst::AfterABatch, |_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap_err();
     assert!(error.to_string().contains("--events zones"), "{error}");
 }
 
@@ -486,7 +493,10 @@ fn a_drain_has_the_length_that_the_page_set_asks_for() {
         let trace = with(host(runs.clone()), events);
         let machine = Machine::recorded(&trace).unwrap();
         let script = Script::new(&trace).unwrap();
-        let decisions = decisions::follow(&trace, &machine, &script, Burst::AfterABatch).unwrap();
+        let decisions = decisions::follow(&trace, &machine, &script, Burst::AfterABatch, |_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
         answers(&decisions, Decision::Drain)
     };
     // 28 frames freed in a row, of which a batch stays: 21 leave.

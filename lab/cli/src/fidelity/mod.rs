@@ -4,23 +4,30 @@
 mod page;
 mod untold;
 
+use core::ops::ControlFlow;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use brickyard::node::SlowPath;
 use brickyard::{MigrateType, Order};
+use brickyard_bench::stop;
 use brickyard_classics::Configuration;
 use brickyard_classics::linux::Burst;
 use brickyard_experiments::filming::Camera;
 use brickyard_host::zoneinfo;
 use brickyard_report::{Better, counted};
-use brickyard_trace::{Trace, What, file};
-use brickyard_workload::decisions::{self, Contradiction, Decision, Decisions};
+use brickyard_trace::file::{self, Source};
+use brickyard_trace::{Events as _, Trace, What};
+use brickyard_workload::decisions::{self, Contradiction, Decision, Decisions, DecisionsError};
 use brickyard_workload::fidelity::{self, Distance, ZoneTable};
-use brickyard_workload::{Machine, Options, Outcome, Rules, Script, Start, Swap, replay};
+use brickyard_workload::script::{Draw, Whose, passes};
+use brickyard_workload::{
+    Machine, Options, Outcome, Rules, Script, ScriptError, Start, Swap, replay,
+};
 use clap::Args;
+use indicatif::ProgressBar;
 
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::{self, SheetOutput};
@@ -37,6 +44,9 @@ const CONFIGS: [Configuration; 5] = [
     Configuration::List2007,
     Configuration::Brickyard,
 ];
+
+/// The error of a run that was interrupted before anything was known.
+const NOTHING_DONE: &str = "interrupted before the first replay was finished";
 
 /// The column of the host's own end.
 const HOST: &str = "the host";
@@ -115,28 +125,46 @@ impl Fidelity {
         self.output.check()?;
         self.check_page()?;
         interrupt::watch()?;
-        let trace = file::read(&self.trace)
-            .with_context(|| format!("cannot read {}", self.trace.display()))?;
-        let host = Host::of(&trace)?;
-        let machine = Machine::recorded(&trace)?;
-        let script = Script::new(&trace)?;
-        let decided: Vec<(Configuration, Decisions)> = [
+        let cannot = || format!("cannot read {}", self.trace.display());
+        let source = Source::open(&self.trace).with_context(cannot)?;
+        let trace = source.outline();
+        let host = Host::of(&source)?;
+        let machine = Machine::recorded(trace)?;
+        let kinds = [
             (Configuration::Linux618, Burst::AfterHalfTheLeast),
             (Configuration::Linux612, Burst::AfterABatch),
-        ]
-        .into_iter()
-        .filter(|(config, _)| self.config.contains(config))
-        .filter_map(|(config, burst)| {
-            let decided = decisions::follow(&trace, &machine, &script, burst);
-            Some((config, decided.ok()?))
-        })
-        .collect();
+        ];
+        let kinds = kinds.into_iter();
+        let kinds: Vec<_> = kinds
+            .filter(|(config, _)| self.config.contains(config))
+            .collect();
+        let reading = Reading::new(&source, kinds.len(), self.draws);
+        let script = script_of(&source, 0, None, &reading)?;
+        let mut decided: Vec<(Configuration, Decisions)> = Vec::new();
+        for (config, burst) in kinds {
+            let followed = decisions::follow(&source, &machine, &script, burst, |events| {
+                reading.on(events)
+            });
+            match followed {
+                Ok(decisions) => decided.push((config, decisions)),
+                Err(DecisionsError::Stopped) => bail!(NOTHING_DONE),
+                Err(why @ DecisionsError::Unreadable(_)) => {
+                    return Err(why).with_context(cannot);
+                }
+                // The page says that they are not compared.
+                Err(_) => {}
+            }
+        }
         // What the decisions have shown of the start.
         let excluded = decided.first().map(|(_, of)| of.excluded.clone());
         let excluded = excluded.unwrap_or_default();
-        let compared = self.compare(&trace, &machine, &host, &excluded)?;
+        let scripts = (0..self.draws as u64)
+            .map(|seed| script_of(&source, seed, Some(&excluded), &reading))
+            .collect::<anyhow::Result<Vec<Script>>>()?;
+        reading.end();
+        let compared = self.compare(&scripts, &machine, &host)?;
         if compared.is_empty() {
-            anyhow::bail!("interrupted before the first replay was finished");
+            bail!(NOTHING_DONE);
         }
         let is_cut = |of: &Compared| {
             let cut = of.outcomes.iter().any(|outcome| outcome.interrupted);
@@ -147,13 +175,13 @@ impl Fidelity {
         let mut failed = Ok(());
         if self.untold && !cut {
             // The comparison that is done is not lost by what fails here.
-            match self.untold(&trace, &machine, &excluded) {
+            match self.untold(&machine, &excluded) {
                 Ok(measured) => untold = measured,
                 Err(error) => failed = Err(error),
             }
             cut = failed.is_ok() && untold.len() < self.config.len();
         }
-        let mut sheet = self.sheet(&trace, &script, &host, &compared, &untold, &decided);
+        let mut sheet = self.sheet(&source, &script, &host, &compared, &untold, &decided);
         if cut {
             sheet.interrupted("Interrupted: the figures are of what was done until then.");
         }
@@ -164,7 +192,7 @@ impl Fidelity {
         emitted?;
         failed?;
         if cut {
-            anyhow::bail!("interrupted: the figures are of what was done until then");
+            bail!("interrupted: the figures are of what was done until then");
         }
         Ok(())
     }
@@ -185,30 +213,29 @@ impl Fidelity {
         output::check(page)
     }
 
-    /// Measures what the trace cannot tell.
+    /// Measures what the trace cannot tell, with all of it in memory.
     fn untold(
         &self,
-        trace: &Trace,
         machine: &Machine,
         excluded: &HashMap<usize, u8>,
     ) -> anyhow::Result<Vec<Untold>> {
-        let script = Script::drawn(trace, 0, excluded)?;
+        let trace = file::read(&self.trace)?;
+        let script = Script::drawn(&trace, 0, excluded)?;
         let (configs, draws) = (&self.config, self.draws);
-        untold::measure(trace, machine, &script, &OPTIONS, configs, draws, self.jobs)
+        untold::measure(
+            &trace, machine, &script, &OPTIONS, configs, draws, self.jobs,
+        )
     }
 
     /// Replays the trace with every configuration, as often as is drawn.
     fn compare(
         &self,
-        trace: &Trace,
+        scripts: &[Script],
         machine: &Machine,
         host: &Host,
-        excluded: &HashMap<usize, u8>,
     ) -> anyhow::Result<Vec<Compared>> {
-        let scripts = (0..self.draws as u64).map(|seed| Script::drawn(trace, seed, excluded));
-        let scripts: Vec<Script> = scripts.collect::<Result<_, _>>()?;
         let replays = self.config.len() * self.draws;
-        let units = (replays * scripts[0].steps().len()) as u64;
+        let units = (replays * scripts[0].len()) as u64;
         let outcomes = progress::runs(replays, self.jobs, units, |place, follow| {
             let config = self.config[place / self.draws];
             let script = &scripts[place % self.draws];
@@ -240,7 +267,7 @@ impl Fidelity {
 
     fn sheet(
         &self,
-        trace: &Trace,
+        source: &Source,
         script: &Script,
         host: &Host,
         compared: &[Compared],
@@ -248,12 +275,13 @@ impl Fidelity {
         decided: &[(Configuration, Decisions)],
     ) -> Sheet {
         let names = compared.iter().map(|of| of.config.name().to_owned());
+        let trace = source.outline();
         let columns = [HOST, START].map(str::to_owned);
         let mut sheet = Sheet::new("fidelity", columns.into_iter().chain(names).collect());
         sheet.head(format!(
             "{}: {} in {:.1} s, recorded on Linux {}",
             self.trace.display(),
-            counted(trace.events.len(), "event", "events"),
+            counted(source.count() as usize, "event", "events"),
             script.duration() as f64 / 1e9,
             trace.header.kernel,
         ));
@@ -360,7 +388,8 @@ impl Fidelity {
 }
 
 impl Host {
-    fn of(trace: &Trace) -> anyhow::Result<Self> {
+    fn of(source: &Source) -> anyhow::Result<Self> {
+        let trace = source.outline();
         let (start, end) = (&trace.header.start, &trace.header.end);
         if start.pagetypeinfo.is_empty() || end.pagetypeinfo.is_empty() {
             return Err(Misuse::new(
@@ -369,22 +398,68 @@ impl Host {
             .into());
         }
         let zones = zoneinfo::parse(&end.zoneinfo)?;
-        let claims = trace
-            .events
-            .iter()
-            .filter(|event| matches!(event.what, What::Fallback { claimed: true, .. }));
-        let fallbacks = trace
-            .events
-            .iter()
-            .filter(|event| matches!(event.what, What::Fallback { .. }));
+        let (mut fallbacks, mut claims) = (0, 0);
+        let read = source.pass(|events, _| {
+            for event in events {
+                if let What::Fallback { claimed, .. } = event.what {
+                    fallbacks += 1;
+                    claims += u64::from(claimed);
+                }
+            }
+            match stop::asked() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        read.context("cannot read the trace")?;
         Ok(Self {
             start: fidelity::of_host(start)?,
             end: fidelity::of_host(end)?,
             free: zones.iter().map(|zone| zone.free).sum(),
             idle: zones.iter().map(|zone| zone.idle_in_pagesets()).sum(),
-            fallbacks: fallbacks.count() as u64,
-            claims: claims.count() as u64,
+            fallbacks,
+            claims,
         })
+    }
+}
+
+/// The progress of all passes over the trace before the replays.
+struct Reading(ProgressBar);
+
+impl Reading {
+    /// The progress of a script and the decisions of so many kernels, and of a script for each draw.
+    fn new(source: &Source, kernels: usize, draws: usize) -> Self {
+        let scripts = (1 + draws as u64) * passes(&Whose::HOST);
+        let units = source.count() * (scripts + kernels as u64);
+        let template = "reading {wide_bar} {percent} %, {eta} left";
+        Self(progress::bar(units, template))
+    }
+
+    /// Notes that so many events more are read; says whether to go on.
+    fn on(&self, events: u64) -> ControlFlow<()> {
+        self.0.inc(events);
+        match stop::asked() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn end(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Prepares a replay on the recorded host, with what is unknown of its start drawn by this seed.
+fn script_of(
+    source: &Source,
+    seed: u64,
+    excluded: Option<&HashMap<usize, u8>>,
+    reading: &Reading,
+) -> anyhow::Result<Script> {
+    let whose = Whose::Recorded(Draw { seed, excluded });
+    match Script::read(source, whose, |events| reading.on(events)) {
+        Err(ScriptError::Stopped) => bail!(NOTHING_DONE),
+        script => Ok(script?),
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn measure(
     draws: usize,
     jobs: Option<usize>,
 ) -> anyhow::Result<Vec<Untold>> {
-    let units = (configs.len() * (draws + 1) * script.steps().len()) as u64;
+    let units = (configs.len() * (draws + 1) * script.len()) as u64;
     let measured = progress::runs(configs.len(), jobs, units, |place, follow| {
         let config = configs[place];
         let camera = Camera::new(follow.another(), None);

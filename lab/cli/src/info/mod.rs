@@ -3,16 +3,19 @@
 mod sections;
 mod tables;
 
+use core::ops::ControlFlow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use brickyard_trace::file;
+use brickyard_trace::Events as _;
+use brickyard_trace::file::Source;
 use brickyard_trace::summary::{Options, Summary};
 use clap::Args;
 
 use crate::misuse::Misuse;
+use crate::progress;
 use tables::Form;
 
 /// The options of `brickyard info`.
@@ -49,13 +52,21 @@ impl Info {
             "json" => Form::Json,
             _ => Form::Table,
         };
-        let trace = file::read(&self.trace).with_context(|| format!("{}", self.trace.display()))?;
+        let named = || format!("{}", self.trace.display());
+        let source = Source::open(&self.trace).with_context(named)?;
         let options = Options {
             processes: self.top,
             spans: self.spans,
         };
-        let summary = Summary::of(&trace, &options);
-        let sections = sections::all(&trace, &summary);
+        let template = "{wide_bar} {pos}/{len} events, {eta} left";
+        let bar = progress::bar(source.count(), template);
+        let summary = Summary::read(&source, &options, |events| {
+            bar.inc(events);
+            ControlFlow::Continue(())
+        });
+        bar.finish_and_clear();
+        let summary = summary.with_context(named)?;
+        let sections = sections::all(source.outline(), &summary);
         match &self.output {
             Some(path) => {
                 let cannot = || format!("cannot write {}", path.display());

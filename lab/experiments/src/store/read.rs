@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use brickyard_report::{Better, Host};
-use brickyard_trace::table::{self, Column, Fault, RowGroup, check_claims, guarded};
+use brickyard_trace::table::{self, Column, Fault, Input, RowGroup, check_claims, guarded};
 use bytes::Bytes;
 use parquet::data_type::{ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::metadata::FileMetaData;
@@ -114,8 +114,9 @@ impl Form {
 
 /// Returns the cells of a table, in the order of their first rows.
 fn parse(bytes: &Bytes, form: Form) -> Result<Vec<CellRows>, Fault> {
-    let file = table::open(bytes)?;
-    check_claims(&file, bytes)?;
+    let input = Input::Bytes(bytes.clone());
+    let file = table::open(&input)?;
+    check_claims(&file, &input)?;
     let about = file.metadata().file_metadata();
     let schema = about.schema_descr();
     let columns = schema.columns().iter().map(|column| column.name());

@@ -9,7 +9,7 @@ use brickyard::Order;
 use crate::{Event, StateRun};
 
 /// Checks that events are in order of time.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EventCheck {
     time: u64,
 }

@@ -8,9 +8,11 @@
 //! | `metadata` | the header as pairs |
 //! | `check` | the rules for the rows of every trace |
 //! | `columns`, `writer` | rows to columns, row group by row group |
-//! | `rows`, `reader` | columns to rows, with every value checked |
+//! | `rows` | columns to rows, with every value checked |
+//! | `source` | an open file, whose events are read as often as needed |
+//! | `reader` | a whole file |
 //!
-//! The reader's memory is bounded by the size of the file: no page may claim more than 4 MiB, and
+//! The reader's memory is bounded, whatever a file declares: no page may claim more than 4 MiB, and
 //! no file more than 256 rows a byte (the writer starts new pages every 65536 rows, each with a
 //! header, so it stays far below that).
 
@@ -22,6 +24,7 @@ mod metadata;
 mod reader;
 mod rows;
 mod schema;
+mod source;
 mod writer;
 
 use std::path::Path;
@@ -29,6 +32,7 @@ use std::path::Path;
 pub use error::{ReadError, WriteError};
 pub use metadata::VERSION;
 pub use reader::{read, read_bytes};
+pub use source::Source;
 pub use writer::Writer;
 
 use crate::Trace;

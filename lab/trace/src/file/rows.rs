@@ -1,5 +1,6 @@
 //! Columns to rows: each row's values, and whether they are valid.
 
+use core::ops::ControlFlow;
 use std::collections::HashMap;
 
 use brickyard::{MigrateType, Order};
@@ -8,61 +9,101 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type
 use super::ReadError;
 use super::check::{EventCheck, RunCheck};
 use super::kind::{Kind, RowKind, parse_mobility, parse_usage};
-use super::schema::{GROUP_ROWS, NAME_BYTES};
+use super::schema::NAME_BYTES;
 use crate::table::{Column, RowGroup};
-use crate::{Event, NameId, NameIds, PageState, StateRun, Trace, What};
+use crate::{Event, NameId, NameIds, PageState, StateRun, What};
 
 /// Rows that are read from the columns at a time.
 const BATCH: usize = 1 << 13;
 
-/// The rows of one row group.
-pub(super) struct GroupRows {
-    start: Vec<StateRun>,
-    events: Vec<Event>,
-    end: Vec<StateRun>,
-    names: Names,
+/// Some rows of a row group, one after another.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) start: Vec<StateRun>,
+    pub(super) events: Vec<Event>,
+    pub(super) end: Vec<StateRun>,
+    /// Names that no earlier batch of the row group has: its events number them on.
+    names: Vec<String>,
     check: EventCheck,
+    /// Rows of the file before these, for messages.
+    first: usize,
+}
+
+impl Batch {
+    fn rows(&self) -> usize {
+        self.start.len() + self.events.len() + self.end.len()
+    }
+}
+
+/// A row group while it is read.
+pub(super) struct GroupRows {
+    batch: Batch,
+    names: Names,
+    has_events: bool,
+    has_end: bool,
     /// Rows of the file before this row group, for messages.
     first: usize,
     /// Rows read so far.
     rows: usize,
     /// Rows that it may have.
     limit: usize,
+    /// Rows that a batch has, about.
+    handed: usize,
 }
 
 impl GroupRows {
-    /// Creates an empty row group that takes at most `limit` rows.
-    pub(super) fn new(first: usize, limit: usize) -> Self {
+    /// Creates an empty row group that takes at most `limit` rows, to be handed on in batches of
+    /// `handed`.
+    pub(super) fn new(first: usize, limit: usize, handed: usize) -> Self {
         Self {
-            start: Vec::new(),
-            events: Vec::with_capacity(limit.min(GROUP_ROWS)),
-            end: Vec::new(),
+            batch: Batch {
+                first,
+                ..Batch::default()
+            },
             names: Names::default(),
-            check: EventCheck::default(),
+            has_events: false,
+            has_end: false,
             first,
             rows: 0,
             limit,
+            handed,
         }
     }
 
     fn push_run(&mut self, kind: RowKind, run: StateRun) -> Result<(), Refusal> {
         if kind == RowKind::End {
-            self.end.push(run);
-        } else if self.events.is_empty() && self.end.is_empty() {
-            self.start.push(run);
-        } else {
+            self.has_end = true;
+            self.batch.end.push(run);
+        } else if self.has_events || self.has_end {
             return Err(START_LATE.to_owned());
+        } else {
+            self.batch.start.push(run);
         }
         Ok(())
     }
 
+    #[inline]
     fn push_event(&mut self, event: Event) -> Result<(), Refusal> {
-        if !self.end.is_empty() {
+        if self.has_end {
             return Err(EVENT_LATE.to_owned());
         }
-        self.check.accept(&event)?;
-        self.events.push(event);
+        self.has_events = true;
+        self.batch.check.accept(&event)?;
+        self.batch.events.push(event);
         Ok(())
+    }
+
+    /// Takes the rows read since the last call.
+    fn take(&mut self) -> Batch {
+        let next = Batch {
+            events: Vec::with_capacity((self.limit - self.rows).min(self.handed)),
+            check: self.batch.check,
+            first: self.first + self.rows,
+            ..Batch::default()
+        };
+        let mut batch = core::mem::replace(&mut self.batch, next);
+        batch.names = self.names.take_new();
+        batch
     }
 
     fn invalid(&self, why: Refusal) -> ReadError {
@@ -79,75 +120,105 @@ fn invalid(row: usize, why: Refusal) -> ReadError {
     ReadError::Invalid { place, why }
 }
 
-/// Joins row groups to a trace: the names so far, and the checks that run across row groups.
+/// Joins batches of one row group after another: the names so far, and the checks that run across
+/// row groups.
 #[derive(Default)]
 pub(super) struct Assembly {
-    names: NameIds,
+    /// All names so far.
+    pub(super) names: Vec<String>,
+    ids: NameIds,
+    /// The names of the row group, by its own numbers.
+    of_group: Vec<NameId>,
+    /// Whether some name of the row group has another number in the trace.
+    renames: bool,
+    is_late: bool,
+    has_events: bool,
+    has_end: bool,
     events: EventCheck,
     start: RunCheck,
     end: RunCheck,
 }
 
 impl Assembly {
-    /// Adds the next row group to `trace`.
-    pub(super) fn append(
-        &mut self,
-        trace: &mut Trace,
-        mut rows: GroupRows,
-    ) -> Result<(), ReadError> {
-        let (first, starts, events) = (rows.first, rows.start.len(), rows.events.len());
-        let is_late = !trace.events.is_empty() || !trace.end.is_empty();
-        if is_late && !rows.start.is_empty() {
+    /// An assembly of row groups that come after events, or of the first if `is_late` is false.
+    pub(super) fn new(is_late: bool) -> Self {
+        Self {
+            is_late,
+            ..Self::default()
+        }
+    }
+
+    /// Begins the next row group.
+    pub(super) fn begin(&mut self) {
+        self.of_group.clear();
+        self.renames = false;
+    }
+
+    /// Whether there was an event.
+    pub(super) const fn has_events(&self) -> bool {
+        self.has_events
+    }
+
+    /// Checks that `batch` may come next, and gives its events the names' numbers in the trace.
+    pub(super) fn join(&mut self, batch: &mut Batch) -> Result<(), ReadError> {
+        let (first, starts, events) = (batch.first, batch.start.len(), batch.events.len());
+        if (self.is_late || self.has_events || self.has_end) && !batch.start.is_empty() {
             return Err(invalid(first, START_LATE.to_owned()));
         }
-        if !rows.events.is_empty() && !trace.end.is_empty() {
+        if !batch.events.is_empty() && self.has_end {
             return Err(invalid(first, EVENT_LATE.to_owned()));
         }
-        for (row, run) in rows.start.iter().enumerate() {
+        for (row, run) in batch.start.iter().enumerate() {
             self.start
                 .accept(run)
                 .map_err(|why| invalid(first + row, why))?;
         }
-        for (row, run) in rows.end.iter().enumerate() {
+        for (row, run) in batch.end.iter().enumerate() {
             self.end
                 .accept(run)
                 .map_err(|why| invalid(first + starts + events + row, why))?;
         }
-        if let Some(event) = rows.events.first() {
+        if let Some(event) = batch.events.first() {
             self.events
                 .accept(event)
                 .map_err(|why| invalid(first + starts, why))?;
-            self.events = rows.check;
+            self.events = batch.check;
         }
-        self.rename(trace, rows.names.all, &mut rows.events);
-        trace.start.append(&mut rows.start);
-        trace.events.append(&mut rows.events);
-        trace.end.append(&mut rows.end);
+        self.has_events |= !batch.events.is_empty();
+        self.has_end |= !batch.end.is_empty();
+        self.rename(batch);
         Ok(())
     }
 
     /// Changes the events' names from the row group's numbering to that of the trace.
-    fn rename(&mut self, trace: &mut Trace, names: Vec<String>, events: &mut [Event]) {
-        let places: Vec<NameId> = names
-            .into_iter()
-            .map(|name| self.names.id(&mut trace.names, &name))
-            .collect();
-        if places
-            .iter()
-            .enumerate()
-            .any(|(place, id)| place != id.0 as usize)
-        {
-            for event in events {
-                event.name = places[event.name.0 as usize];
+    fn rename(&mut self, batch: &mut Batch) {
+        for name in batch.names.drain(..) {
+            let id = self.ids.id(&mut self.names, &name);
+            self.renames |= id.0 as usize != self.of_group.len();
+            self.of_group.push(id);
+        }
+        if self.renames {
+            for event in &mut batch.events {
+                event.name = self.of_group[event.name.0 as usize];
             }
         }
     }
 }
 
+/// Checks the page states at the end, the first of which is in this row, across row groups.
+pub(super) fn check_end(runs: &[StateRun], first: usize) -> Result<(), ReadError> {
+    let mut check = RunCheck::default();
+    for (row, run) in runs.iter().enumerate() {
+        check.accept(run).map_err(|why| invalid(first + row, why))?;
+    }
+    Ok(())
+}
+
 /// Process names, numbered in the order of their first appearance.
 #[derive(Default)]
 struct Names {
-    all: Vec<String>,
+    /// Those since [`Names::take_new`] was called last.
+    new: Vec<String>,
     known: HashMap<String, NameId>,
     /// A cache of recent names, indexed by the low bits of the address of the name's bytes: a
     /// column stores each of its names at one address.
@@ -181,10 +252,14 @@ impl Names {
         if let Some(&id) = self.known.get(text) {
             return Ok(id);
         }
-        let id = u32::try_from(self.all.len()).map_err(|_| "there are too many process names")?;
-        self.all.push(text.to_owned());
+        let id = u32::try_from(self.known.len()).map_err(|_| "there are too many process names")?;
+        self.new.push(text.to_owned());
         self.known.insert(text.to_owned(), NameId(id));
         Ok(NameId(id))
+    }
+
+    fn take_new(&mut self) -> Vec<String> {
+        core::mem::take(&mut self.new)
     }
 }
 
@@ -204,8 +279,8 @@ macro_rules! columns {
             }
 
             /// Fetches the next rows; returns how many each column had.
-            fn fill(&mut self) -> Result<[usize; [$(stringify!($column)),+].len()], ReadError> {
-                Ok([$(self.$column.fill(BATCH)?),+])
+            fn fill(&mut self, rows: usize) -> Result<[usize; [$(stringify!($column)),+].len()], ReadError> {
+                Ok([$(self.$column.fill(rows)?),+])
             }
         }
     };
@@ -268,14 +343,15 @@ impl Batches {
         })
     }
 
-    /// Reads all rows into `rows`; returns how many there were.
-    pub(super) fn read_all(&mut self, rows: &mut GroupRows) -> Result<usize, ReadError> {
-        let mut all = 0;
+    /// Reads all rows, and hands them to `take` in batches, for as long as it goes on. Returns how
+    /// many there were.
+    pub(super) fn read_all(
+        &mut self,
+        rows: &mut GroupRows,
+        mut take: impl FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<(), usize>, ReadError> {
         loop {
-            let count = self.fill()?;
-            if count == 0 {
-                return Ok(all);
-            }
+            let count = self.fill(rows.handed.min(BATCH))?;
             if rows.rows + count > rows.limit {
                 let why = "a row group has more rows than it declares";
                 return Err(ReadError::Damaged(why.to_owned()));
@@ -284,13 +360,19 @@ impl Batches {
                 self.row(row, rows).map_err(|why| rows.invalid(why))?;
                 rows.rows += 1;
             }
-            all += count;
+            let is_over = count == 0;
+            if (is_over || rows.batch.rows() >= rows.handed) && take(rows.take()).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            if is_over {
+                return Ok(ControlFlow::Continue(rows.rows));
+            }
         }
     }
 
-    fn fill(&mut self) -> Result<usize, ReadError> {
-        let (of_events, of_runs) = (self.event.fill()?, self.run.fill()?);
-        let of_steps = self.step.fill()?;
+    fn fill(&mut self, rows: usize) -> Result<usize, ReadError> {
+        let (of_events, of_runs) = (self.event.fill(rows)?, self.run.fill(rows)?);
+        let of_steps = self.step.fill(rows)?;
         let count = of_events[0];
         let mut others = of_events.iter().chain(&of_runs).chain(&of_steps);
         if others.any(|&other| other != count) {

@@ -16,8 +16,18 @@ use super::check::{EventCheck, RunCheck};
 use super::columns::write_group;
 use super::kind::RowKind;
 use super::schema::{GROUP_ROWS, NAME_BYTES, properties, schema};
-use super::{WriteError, metadata};
+use super::{Source, WriteError, metadata};
 use crate::{Event, Header, StateRun};
+
+/// The name of a file that is not complete begins and ends so.
+const PREFIX: &str = ".brickyard-";
+const SUFFIX: &str = ".unfinished";
+
+/// Creates a temporary file; an error is without its name, which says nothing to the user.
+fn unfinished(builder: &Builder<'_, '_>, folder: &Path) -> io::Result<NamedTempFile> {
+    let file = builder.tempfile_in(folder);
+    file.map_err(|error| io::Error::from(error.kind()))
+}
 
 /// Where the bytes go.
 #[derive(Debug)]
@@ -42,16 +52,13 @@ impl Sink {
             return Err(io::Error::new(io::ErrorKind::NotFound, why));
         }
         let mut builder = Builder::new();
-        builder.prefix(".brickyard-").suffix(".unfinished");
+        builder.prefix(PREFIX).suffix(SUFFIX);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
             builder.permissions(Permissions::from_mode(0o666)); // less the umask
         }
-        // The error without the temporary name, which says nothing to the user.
-        let file = builder.tempfile_in(folder);
-        let file = file.map_err(|error| io::Error::from(error.kind()))?;
-        Ok(Self::Temporary(file))
+        Ok(Self::Temporary(unfinished(&builder, folder)?))
     }
 }
 
@@ -107,6 +114,8 @@ impl Rows {
 /// ```
 pub struct Writer {
     path: PathBuf,
+    is_direct: bool,
+    group_rows: usize,
     out: SerializedFileWriter<BufWriter<Sink>>,
     rows: Rows,
     names: Vec<String>,
@@ -140,18 +149,50 @@ impl Writer {
             return Err(io_error(&path, source));
         }
         let sink = Sink::open(&path).map_err(|source| io_error(&path, source))?;
+        Self::to(sink, path)
+    }
+
+    /// Creates a writer of a file without a name in the folder `folder`, to be read back by
+    /// [`into_source`](Self::into_source).
+    pub(crate) fn unnamed(folder: &Path) -> Result<Self, WriteError> {
+        let sink = unfinished(Builder::new().prefix(PREFIX).suffix(SUFFIX), folder);
+        let sink = sink.map_err(|source| io_error(folder, source))?;
+        Self::to(Sink::Temporary(sink), folder.to_owned())
+    }
+
+    fn to(sink: Sink, path: PathBuf) -> Result<Self, WriteError> {
+        let is_direct = matches!(sink, Sink::Direct(_));
         let properties = properties().map_err(|why| parquet_error(&path, why))?;
         let schema = schema().map_err(|why| parquet_error(&path, why))?;
         let out = SerializedFileWriter::new(BufWriter::new(sink), schema, Arc::new(properties))
             .map_err(|why| parquet_error(&path, why))?;
         Ok(Self {
             path,
+            is_direct,
+            group_rows: GROUP_ROWS,
             out,
             rows: Rows::Runs(RowKind::Start, Vec::new()),
             names: Vec::new(),
             events: EventCheck::default(),
             runs: RunCheck::default(),
         })
+    }
+
+    /// Lets row groups have fewer rows.
+    #[cfg(test)]
+    pub(super) fn with_group_rows(mut self, rows: usize) -> Self {
+        self.group_rows = rows;
+        self
+    }
+
+    /// The file to be written.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns true if what is written cannot be read back: it goes to a device or a pipe.
+    pub(crate) const fn is_direct(&self) -> bool {
+        self.is_direct
     }
 
     /// Adds page states at the start, in rising order of frames. Comes before any event.
@@ -224,17 +265,9 @@ impl Writer {
     /// # Errors
     ///
     /// If the disk is full, or the file cannot be renamed.
-    pub fn finish(mut self, header: &Header) -> Result<(), WriteError> {
-        self.flush()?;
-        let Self { path, mut out, .. } = self;
-        for pair in metadata::to_pairs(header) {
-            out.append_key_value_metadata(pair);
-        }
-        let sink = out.into_inner().map_err(|why| parquet_error(&path, why))?;
-        let sink = sink
-            .into_inner()
-            .map_err(|error| io_error(&path, error.into_error()))?;
-        match sink {
+    pub fn finish(self, header: &Header) -> Result<(), WriteError> {
+        let path = self.path.clone();
+        match self.complete(header)? {
             Sink::Temporary(file) => {
                 file.persist(&path)
                     .map_err(|error| io_error(&path, error.error))?;
@@ -242,6 +275,36 @@ impl Writer {
             Sink::Direct(mut file) => file.flush().map_err(|source| io_error(&path, source))?,
         }
         Ok(())
+    }
+
+    /// Opens what was written so far, which never gets a name. The file is deleted when the source is
+    /// dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the disk is full, or the file cannot be read back.
+    pub(crate) fn into_source(self) -> Result<Source, WriteError> {
+        let path = self.path.clone();
+        let file = match self.complete(&Header::default())? {
+            Sink::Temporary(file) => file.into_file(),
+            Sink::Direct(file) => file,
+        };
+        Source::of_file(file).map_err(|why| WriteError::Parquet {
+            path: path.display().to_string(),
+            why: why.to_string(),
+        })
+    }
+
+    /// Writes the rest and the header; returns the complete file.
+    fn complete(mut self, header: &Header) -> Result<Sink, WriteError> {
+        self.flush()?;
+        let Self { path, mut out, .. } = self;
+        for pair in metadata::to_pairs(header) {
+            out.append_key_value_metadata(pair);
+        }
+        let sink = out.into_inner().map_err(|why| parquet_error(&path, why))?;
+        sink.into_inner()
+            .map_err(|error| io_error(&path, error.into_error()))
     }
 
     fn push_runs(&mut self, runs: &[StateRun]) -> Result<(), WriteError> {
@@ -256,7 +319,7 @@ impl Writer {
     }
 
     fn flush_if_full(&mut self) -> Result<(), WriteError> {
-        if self.rows.len() >= GROUP_ROWS {
+        if self.rows.len() >= self.group_rows {
             self.flush()
         } else {
             Ok(())

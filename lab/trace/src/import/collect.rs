@@ -1,4 +1,4 @@
-//! Lines to a trace.
+//! Lines to events, and to all of a trace but them.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use brickyard::{MigrateType, Order};
 
 use super::line::{Fields, Parsed, TextEvent, parse};
 use super::{BAD_SHOWN, BadLine, ImportError, Imported, Options};
-use crate::{Event, Flags, Lost, NameIds, What};
+use crate::{Event, Flags, Lost, NameId, NameIds, What};
 
 /// The tool that printed the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,16 +29,23 @@ impl Tool {
 /// How many unknown names of flags are kept to be shown.
 const UNKNOWN_SHOWN: usize = 20;
 
-/// Collects the lines of a text to a trace.
+/// Reads the lines of a text: collects the header, and returns the events.
 pub(super) struct Collector {
     imported: Imported,
     flags: Flags,
     /// Flags by their text; few texts are distinct.
     known_flags: HashMap<String, u64>,
+    /// The last text of flags of each length, modulo [`RECENT`].
+    recent_flags: Vec<(String, u64)>,
     names: NameIds,
+    /// The last name of the tasks of each number, modulo [`RECENT`].
+    recent_names: Vec<Option<NameId>>,
     old_types: Option<bool>,
     latest: u64,
 }
+
+/// Recent texts that are looked at before all known ones.
+const RECENT: usize = 64;
 
 impl Collector {
     pub(super) fn new(options: &Options) -> Self {
@@ -55,7 +62,9 @@ impl Collector {
             imported,
             flags,
             known_flags: HashMap::new(),
+            recent_flags: vec![(String::new(), 0); RECENT],
             names: NameIds::default(),
+            recent_names: vec![None; RECENT],
             old_types: None,
             latest: 0,
         }
@@ -65,8 +74,13 @@ impl Collector {
         self.imported.lines
     }
 
-    pub(super) fn events(&self) -> u64 {
-        self.imported.trace.events.len() as u64
+    pub(super) const fn events(&self) -> u64 {
+        self.imported.kinds.all()
+    }
+
+    /// All names so far.
+    pub(super) fn names(&self) -> &[String] {
+        &self.imported.trace.names
     }
 
     pub(super) fn too_long(&mut self) {
@@ -74,30 +88,31 @@ impl Collector {
         self.imported.other_lines += 1;
     }
 
-    /// Adds the next line.
-    pub(super) fn line(&mut self, line: &str) {
+    /// Reads the next line; returns the event in it, at the time of the host's clock.
+    pub(super) fn line(&mut self, line: &str) -> Option<Event> {
         self.imported.lines += 1;
-        let line = line.trim_end();
-        let taken = match parse(line) {
-            Ok(Parsed::Event(event)) => self.event(&event),
+        let line = line.trim_ascii_end();
+        let read = match parse(line) {
+            Ok(Parsed::Event(event)) => self.event(&event).map(Some),
             Ok(Parsed::Repeated) => {
                 self.imported.repeated += 1;
-                Ok(())
+                Ok(None)
             }
             Ok(Parsed::Lost { cpu, events }) => {
                 self.lost(cpu, events);
-                Ok(())
+                Ok(None)
             }
             Ok(Parsed::Other) => {
                 self.imported.other_lines += 1;
                 self.host_line(line);
-                Ok(())
+                Ok(None)
             }
             Err(why) => Err(why),
         };
-        if let Err(why) = taken {
+        read.unwrap_or_else(|why| {
             self.bad(line, why);
-        }
+            None
+        })
     }
 
     fn bad(&mut self, line: &str, why: &str) {
@@ -146,7 +161,7 @@ impl Collector {
         }
     }
 
-    fn event(&mut self, line: &TextEvent<'_>) -> Result<(), &'static str> {
+    fn event(&mut self, line: &TextEvent<'_>) -> Result<Event, &'static str> {
         let order = |order: u64| {
             let order = u8::try_from(order).ok().and_then(Order::try_new);
             order.ok_or("its order is larger than the largest there is")
@@ -201,25 +216,50 @@ impl Collector {
             frame: if failed { 0 } else { line.frame },
             what,
             pid: line.pid,
-            name: self.names.id(&mut self.imported.trace.names, line.name),
+            name: self.name(line),
             cpu: line.cpu,
             order: size,
         };
-        if self.imported.trace.events.is_empty() {
-            line.tool
-                .name()
-                .clone_into(&mut self.imported.trace.header.source);
+        let kinds = &mut self.imported.kinds;
+        let header = &mut self.imported.trace.header;
+        if kinds.all() == 0 {
+            line.tool.name().clone_into(&mut header.source);
         }
+        kinds.count(&event.what);
+        header.cpus = header.cpus.max(event.cpu.saturating_add(1));
         self.imported.out_of_order += u64::from(event.time < self.latest);
         self.latest = self.latest.max(event.time);
-        self.imported.trace.events.push(event);
-        Ok(())
+        Ok(event)
     }
 
-    fn flags(&mut self, text: &str) -> u64 {
-        if let Some(&flags) = self.known_flags.get(text) {
-            return flags;
+    #[inline]
+    fn name(&mut self, line: &TextEvent<'_>) -> NameId {
+        let names = &mut self.imported.trace.names;
+        let recent = &mut self.recent_names[line.pid as usize % RECENT];
+        if let Some(id) = *recent
+            && names[id.0 as usize] == line.name
+        {
+            return id;
         }
+        let id = self.names.id(names, line.name);
+        *recent = Some(id);
+        id
+    }
+
+    #[inline]
+    fn flags(&mut self, text: &str) -> u64 {
+        let place = text.len() % RECENT;
+        let (recent, flags) = &self.recent_flags[place];
+        if recent == text {
+            return *flags;
+        }
+        let flags = self.known_flags.get(text).copied();
+        let flags = flags.unwrap_or_else(|| self.new_flags(text));
+        self.recent_flags[place] = (text.to_owned(), flags);
+        flags
+    }
+
+    fn new_flags(&mut self, text: &str) -> u64 {
         if self.flags.try_parse_names(text).is_none() {
             let unknown = &mut self.imported.unknown_flags;
             for name in text.split('|') {
@@ -252,11 +292,10 @@ impl Collector {
         })
     }
 
-    /// Returns the trace: sorted by time, with times from 0.
-    pub(super) fn finish(self) -> Result<Imported, ImportError> {
+    /// Returns the trace without its events, the first of which was at `began`.
+    pub(super) fn finish(self, began: u64) -> Result<Imported, ImportError> {
         let mut imported = self.imported;
-        let trace = &mut imported.trace;
-        if trace.events.is_empty() {
+        if imported.kinds.all() == 0 {
             let bad = imported.first_bad.first();
             let bad = bad.map_or_else(String::new, |bad| {
                 format!("; line {} is bad: {}: {}", bad.line, bad.why, bad.text)
@@ -266,22 +305,10 @@ impl Collector {
                 bad,
             });
         }
-        trace.header.flags = self.flags;
-        trace.header.lost.sort_by_key(|lost| lost.cpu);
-        if imported.out_of_order > 0 {
-            trace.events.sort_by_key(|event| event.time); // stable: keeps the order at equal times
-        }
-        let began = trace.events.first().map_or(0, |event| event.time);
-        for event in &mut trace.events {
-            event.time -= began;
-        }
-        trace.header.duration = trace.events.last().map_or(0, |event| event.time);
-        let seen = trace
-            .events
-            .iter()
-            .map(|event| event.cpu.saturating_add(1))
-            .max();
-        trace.header.cpus = trace.header.cpus.max(seen.unwrap_or(0));
+        let header = &mut imported.trace.header;
+        header.flags = self.flags;
+        header.lost.sort_by_key(|lost| lost.cpu);
+        header.duration = self.latest - began;
         Ok(imported)
     }
 }

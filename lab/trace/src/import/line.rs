@@ -12,6 +12,11 @@
 //! So a line is parsed from the event's name outwards: to the right, fields by name; to the left,
 //! the time, the last `[..]`, and the task, whose name may contain spaces and dashes.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+use memchr::{memchr, memchr_iter, memrchr};
+
 use super::collect::Tool;
 
 /// What a line holds.
@@ -68,14 +73,16 @@ pub(super) enum Fields<'a> {
 /// Why a line is bad.
 pub(super) type Why = &'static str;
 
+/// How the names of the events begin.
 const EVENT: &str = "mm_page_";
+
+/// Finds [`EVENT`].
+static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(EVENT));
 
 /// The number in a required field.
 macro_rules! need {
-    ($fields:expr, $name:literal) => {
-        $fields
-            .number($name)?
-            .ok_or(concat!("it has no ", $name, "="))?
+    ($fields:expr, $name:ident) => {
+        number($fields.$name)?.ok_or(concat!("it has no ", stringify!($name), "="))?
     };
 }
 
@@ -84,43 +91,40 @@ pub(super) fn parse(line: &str) -> Result<Parsed<'_>, Why> {
     let Some((head, event, fields)) = find_event(line) else {
         return Ok(lost(line).unwrap_or(Parsed::Other));
     };
-    let fields = Named { text: fields };
+    let is_indented = fields.starts_with("    ");
+    let fields = Named::of(fields);
     let what = match event {
         "alloc" => Fields::Alloc {
-            migratetype: need!(fields, "migratetype"),
-            flags: fields.text("gfp_flags").ok_or("it has no gfp_flags=")?,
+            migratetype: need!(fields, migratetype),
+            flags: fields.gfp_flags.ok_or("it has no gfp_flags=")?,
         },
         // `mm_page_free_direct` until Linux 3.3.
         "free" | "free_direct" => Fields::Free,
         "free_batched" | "pagevec_free" => return Ok(Parsed::Repeated),
         "alloc_zone_locked" => Fields::Taken {
-            migratetype: need!(fields, "migratetype"),
-            refill: fields
-                .number("percpu_refill")?
-                .is_some_and(|refill| refill != 0),
+            migratetype: need!(fields, migratetype),
+            refill: number(fields.percpu_refill)?.is_some_and(|refill| refill != 0),
         },
         "pcpu_drain" => Fields::Drained {
-            migratetype: need!(fields, "migratetype"),
+            migratetype: need!(fields, migratetype),
         },
         "alloc_extfrag" => Fields::Fallback {
-            migratetype: need!(fields, "alloc_migratetype"),
-            from_order: need!(fields, "fallback_order"),
-            from: need!(fields, "fallback_migratetype"),
-            claimed: fields
-                .number("change_ownership")?
-                .is_some_and(|claimed| claimed != 0),
-            block_order: fields.number("pageblock_order")?,
+            migratetype: need!(fields, alloc_migratetype),
+            from_order: need!(fields, fallback_order),
+            from: need!(fields, fallback_migratetype),
+            claimed: number(fields.change_ownership)?.is_some_and(|claimed| claimed != 0),
+            block_order: number(fields.pageblock_order)?,
         },
         _ => return Ok(Parsed::Other),
     };
     let order = match what {
-        Fields::Fallback { .. } => need!(fields, "alloc_order"),
-        _ => need!(fields, "order"),
+        Fields::Fallback { .. } => need!(fields, alloc_order),
+        _ => need!(fields, order),
     };
-    let frame = need!(fields, "pfn");
+    let frame = need!(fields, pfn);
     let (tool, head) = match head.strip_suffix("kmem:") {
         Some(head) => (Tool::Perf, head),
-        None if fields.text.starts_with("    ") => (Tool::TraceCmd, head),
+        None if is_indented => (Tool::TraceCmd, head),
         None => (Tool::Ftrace, head),
     };
     let Head {
@@ -145,18 +149,18 @@ pub(super) fn parse(line: &str) -> Result<Parsed<'_>, Why> {
 /// the fields after it.
 fn find_event(line: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
-    while let Some(place) = line.get(from..)?.find(EVENT) {
+    while let Some(place) = FINDER.find(&line.as_bytes()[from..]) {
         let start = from + place;
         let rest = &line[start + EVENT.len()..];
         // A task may have this name too: an event's name is followed by a colon and a space, and
         // preceded by a space or `kmem:`.
-        if let Some((event, fields)) = rest.split_once(": ") {
-            let plain = event
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-            if plain && line[..start].ends_with([' ', ':', '\t']) {
-                return Some((&line[..start], event, fields));
-            }
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+        let length = rest.bytes().position(|byte| !is_plain(byte));
+        let (event, fields) = rest.split_at(length.unwrap_or(rest.len()));
+        if let Some(fields) = fields.strip_prefix(": ")
+            && line[..start].ends_with([' ', ':', '\t'])
+        {
+            return Some((&line[..start], event, fields));
         }
         from = start + EVENT.len();
     }
@@ -196,17 +200,16 @@ struct Head<'a> {
 }
 
 fn parse_head(head: &str, tool: Tool) -> Result<Head<'_>, Why> {
-    let head = head.trim_end();
-    let head = head
-        .strip_suffix(':')
-        .ok_or("it has no time before the event's name")?;
-    let (head, time) = head
-        .rsplit_once(char::is_whitespace)
-        .ok_or("it has no time before the event's name")?;
+    const NO_TIME: Why = "it has no time before the event's name";
+    let head = before_last(head.trim_ascii_end(), b':').ok_or(NO_TIME)?;
+    let space = last_space(head).ok_or(NO_TIME)?;
+    let (head, time) = (&head[..space], &head[space + 1..]);
     let time = parse_time(time).ok_or("its time is neither seconds nor nanoseconds")?;
-    let (task, cpu) = head.rsplit_once('[').ok_or("it has no [CPU]")?;
-    let (cpu, _) = cpu.split_once(']').ok_or("it has no [CPU]")?;
-    let cpu = cpu.trim().parse().map_err(|_| "its CPU is not a number")?;
+    let open = memrchr(b'[', head.as_bytes()).ok_or("it has no [CPU]")?;
+    let (task, cpu) = (&head[..open], &head[open + 1..]);
+    let close = memchr(b']', cpu.as_bytes()).ok_or("it has no [CPU]")?;
+    let cpu = cpu[..close].trim().parse();
+    let cpu = cpu.map_err(|_| "its CPU is not a number")?;
     let (name, pid) = parse_task(task, tool).ok_or("it has no task-PID or task PID")?;
     Ok(Head {
         name,
@@ -216,11 +219,24 @@ fn parse_head(head: &str, tool: Tool) -> Result<Head<'_>, Why> {
     })
 }
 
+/// Returns a text without its last byte, if that is `last`.
+fn before_last(text: &str, last: u8) -> Option<&str> {
+    // As a byte: a `char` is compared by a call.
+    let is_last = text.as_bytes().last() == Some(&last);
+    is_last.then(|| &text[..text.len() - 1])
+}
+
+/// Returns the place of the last space or tab.
+fn last_space(text: &str) -> Option<usize> {
+    text.bytes().rposition(|byte| byte.is_ascii_whitespace())
+}
+
 /// Parses a time: `12.345678` is seconds, `12345678` nanoseconds.
 fn parse_time(text: &str) -> Option<u64> {
-    let Some((seconds, fraction)) = text.split_once('.') else {
+    let Some(dot) = memchr(b'.', text.as_bytes()) else {
         return text.parse().ok();
     };
+    let (seconds, fraction) = (&text[..dot], &text[dot + 1..]);
     let digits = u32::try_from(fraction.len()).ok()?;
     if !(1..=9).contains(&digits) || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -234,50 +250,98 @@ fn parse_time(text: &str) -> Option<u64> {
 /// Parses a task: `name-12`, `name-12 (  12)`, `name 12`, `name 12/13`, perhaps after `instance:`.
 fn parse_task(task: &str, tool: Tool) -> Option<(&str, i32)> {
     // trace-cmd prints an instance's name first, before that of the task.
-    let instance = task.split_once(": ").filter(|(instance, _)| {
+    let instance = at_colon(task).filter(|(instance, _)| {
         tool != Tool::Perf && !instance.is_empty() && !instance.contains(char::is_whitespace)
     });
     let task = instance.map_or(task, |(_, task)| task).trim();
-    let task = match task.strip_suffix(')') {
-        Some(task) => task.rsplit_once('(')?.0.trim_end(),
+    let task = match before_last(task, b')') {
+        Some(task) => task[..memrchr(b'(', task.as_bytes())?].trim_end(),
         None => task,
     };
     // perf separates the number by a space. Of `process/thread` the thread is taken, which is what
     // the other tools print.
-    if let Some((name, pid)) = task.rsplit_once(char::is_whitespace) {
+    if let Some(space) = last_space(task) {
+        let (name, pid) = (&task[..space], &task[space + 1..]);
         let pid = pid.rsplit_once('/').map_or(pid, |(_, thread)| thread);
         if let Ok(pid) = pid.parse() {
             return Some((name.trim_end(), pid));
         }
     }
-    let (name, pid) = task.rsplit_once('-')?;
-    Some((name, pid.parse().ok()?))
+    let dash = memrchr(b'-', task.as_bytes())?;
+    Some((&task[..dash], task[dash + 1..].parse().ok()?))
 }
 
-/// The fields, each as `name=value`.
+/// Splits a text at the first colon that a space follows.
+fn at_colon(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let mut colons = memchr_iter(b':', bytes);
+    let colon = colons.find(|&colon| bytes.get(colon + 1) == Some(&b' '))?;
+    Some((&text[..colon], &text[colon + 2..]))
+}
+
+/// The values of an event's fields, each of which is `name=value`: of several with the same name
+/// the first.
+#[derive(Default)]
 struct Named<'a> {
-    text: &'a str,
+    pfn: Option<&'a str>,
+    order: Option<&'a str>,
+    migratetype: Option<&'a str>,
+    gfp_flags: Option<&'a str>,
+    percpu_refill: Option<&'a str>,
+    alloc_order: Option<&'a str>,
+    alloc_migratetype: Option<&'a str>,
+    fallback_order: Option<&'a str>,
+    fallback_migratetype: Option<&'a str>,
+    change_ownership: Option<&'a str>,
+    pageblock_order: Option<&'a str>,
 }
 
 impl<'a> Named<'a> {
-    fn text(&self, name: &str) -> Option<&'a str> {
-        let mut fields = self.text.split_ascii_whitespace();
-        fields.find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
+    /// Returns the place of the field with this name.
+    #[inline]
+    fn place(&mut self, name: &[u8]) -> Option<&mut Option<&'a str>> {
+        // As bytes: text is compared by a call each.
+        Some(match name {
+            b"pfn" => &mut self.pfn,
+            b"order" => &mut self.order,
+            b"migratetype" => &mut self.migratetype,
+            b"gfp_flags" => &mut self.gfp_flags,
+            b"percpu_refill" => &mut self.percpu_refill,
+            b"alloc_order" => &mut self.alloc_order,
+            b"alloc_migratetype" => &mut self.alloc_migratetype,
+            b"fallback_order" => &mut self.fallback_order,
+            b"fallback_migratetype" => &mut self.fallback_migratetype,
+            b"change_ownership" => &mut self.change_ownership,
+            b"pageblock_order" => &mut self.pageblock_order,
+            _ => return None,
+        })
     }
 
-    /// Parses a field as a number, `0x..` or decimal; `None` if the field is missing.
-    fn number(&self, name: &str) -> Result<Option<u64>, Why> {
-        let Some(text) = self.text(name) else {
-            return Ok(None);
-        };
-        let number = match text.strip_prefix("0x") {
-            Some(hex) => u64::from_str_radix(hex, 16),
-            None => text.parse(),
-        };
-        number
-            .map(Some)
-            .map_err(|_| "a field that should be a number is not one")
+    fn of(text: &'a str) -> Self {
+        let mut fields = Self::default();
+        for field in text.split_ascii_whitespace() {
+            if let Some(equals) = memchr(b'=', field.as_bytes())
+                && let Some(place) = fields.place(&field.as_bytes()[..equals])
+            {
+                place.get_or_insert(&field[equals + 1..]);
+            }
+        }
+        fields
     }
+}
+
+/// Parses a field as a number, `0x..` or decimal; `None` if the field is missing.
+fn number(text: Option<&str>) -> Result<Option<u64>, Why> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let number = match text.as_bytes() {
+        [b'0', b'x', ..] => u64::from_str_radix(&text[2..], 16),
+        _ => text.parse(),
+    };
+    number
+        .map(Some)
+        .map_err(|_| "a field that should be a number is not one")
 }
 
 #[cfg(test)]

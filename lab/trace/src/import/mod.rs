@@ -7,7 +7,9 @@
 //! | `source` | the bytes: plain or zstd, and how many were read |
 //! | `lines` | lines of bounded length |
 //! | `line` | the parser of one line |
-//! | `collect` | lines to a trace |
+//! | `collect` | lines to events, and to all of a trace but them |
+//! | `order` | events in order of time, whatever order they come in |
+//! | `output` | events to a trace file, as they come |
 //!
 //! Text has less than a recording: no page states, and often only microseconds. Request flags are
 //! names in text; they get the numbers of [`Flags::canonical`](crate::Flags::canonical), or those
@@ -16,6 +18,8 @@
 mod collect;
 mod line;
 mod lines;
+mod order;
+mod output;
 mod source;
 
 use core::ops::ControlFlow;
@@ -23,7 +27,9 @@ use std::io::{self, Read};
 
 use thiserror::Error;
 
-use crate::{Flags, Trace};
+use crate::file::{WriteError, Writer};
+use crate::summary::Kinds;
+use crate::{Event, Flags, Trace};
 use collect::Collector;
 use lines::{Line, Lines};
 use source::Source;
@@ -66,8 +72,10 @@ pub struct BadLine {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Imported {
-    /// The trace.
+    /// The trace. If it went to a file, without its events.
     pub trace: Trace,
+    /// Events by kind.
+    pub kinds: Kinds,
     /// Lines in all.
     pub lines: u64,
     /// Lines that are not events of the page allocator: headers, call chains, other events.
@@ -117,6 +125,19 @@ pub enum ImportError {
         /// The first bad line and what is wrong with it, or nothing.
         bad: String,
     },
+    /// The trace could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Events out of order could not be kept until they were put in order.
+    #[error(
+        "cannot keep events that are out of order in a temporary file in {folder}: {why}; free space there, or sort the text by time first"
+    )]
+    Kept {
+        /// Where.
+        folder: String,
+        /// Why.
+        why: io::Error,
+    },
     /// The caller's `progress` ended it.
     #[error("stopped")]
     Stopped,
@@ -145,25 +166,80 @@ const STEP: u64 = 1 << 14;
 pub fn import(
     input: impl Read,
     options: &Options,
-    mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+    progress: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Imported, ImportError> {
+    let mut events: Vec<Event> = Vec::new();
+    let mut collector = Collector::new(options);
+    read(input, &mut collector, progress, |_, new| {
+        events.append(new);
+        ControlFlow::Continue(())
+    })?;
+    events.sort_by_key(|event| event.time); // stable: keeps the order at equal times
+    let began = events.first().map_or(0, |event| event.time);
+    for event in &mut events {
+        event.time -= began;
+    }
+    let mut imported = collector.finish(began)?;
+    imported.trace.events = events;
+    Ok(imported)
+}
+
+/// Imports all of `input` to a trace file, event by event: memory does not grow with their number.
+/// Returns the trace without its events, and the writer that has them. The trace is complete when
+/// the caller finishes it with the header.
+///
+/// Where some events are out of order by more than a quarter of a million, all of them are written
+/// a second time, and meanwhile take up to twice the space.
+///
+/// # Errors
+///
+/// As [`import`], and if the file cannot be written.
+pub fn import_to(
+    input: impl Read,
+    options: &Options,
+    output: Writer,
+    progress: impl FnMut(Progress) -> ControlFlow<()>,
+) -> Result<(Imported, Writer), ImportError> {
+    output::write(
+        input,
+        Collector::new(options),
+        output,
+        order::WINDOW,
+        progress,
+    )
+}
+
+/// Reads all lines of `input`, and passes their events to `take` for as long as it goes on.
+fn read(
+    input: impl Read,
+    collector: &mut Collector,
+    mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+    mut take: impl FnMut(&[String], &mut Vec<Event>) -> ControlFlow<()>,
+) -> Result<(), ImportError> {
     let source = Source::open(input)?;
     let done = source.done();
     let mut lines = Lines::new(source);
-    let mut collector = Collector::new(options);
+    let mut events = Vec::with_capacity(STEP as usize);
     loop {
-        match lines.next_line()? {
-            Line::End => break,
-            Line::TooLong => collector.too_long(),
-            Line::Text(text) => collector.line(&text),
-        }
-        if collector.lines().is_multiple_of(STEP) {
-            let bytes = done.get();
-            let events = collector.events();
+        let is_over = match lines.next_line()? {
+            Line::End => true,
+            Line::TooLong => {
+                collector.too_long();
+                false
+            }
+            Line::Text(text) => {
+                events.extend(collector.line(&text));
+                false
+            }
+        };
+        if is_over || collector.lines().is_multiple_of(STEP) {
+            if take(collector.names(), &mut events).is_break() || is_over {
+                return Ok(());
+            }
+            let (bytes, events) = (done.get(), collector.events());
             if progress(Progress { bytes, events }).is_break() {
                 return Err(ImportError::Stopped);
             }
         }
     }
-    collector.finish()
 }

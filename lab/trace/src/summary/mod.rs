@@ -11,9 +11,12 @@ mod ledger;
 mod lifetimes;
 mod walk;
 
+use core::ops::ControlFlow;
+
 use brickyard::{MigrateType, Order};
 
-use crate::{PageUse, Step, Trace};
+use crate::file::ReadError;
+use crate::{Events, PageUse, Step, Trace, What};
 
 pub use lifetimes::Lifetimes;
 
@@ -58,6 +61,22 @@ pub struct Kinds {
 }
 
 impl Kinds {
+    /// Counts an event.
+    #[inline]
+    pub(crate) const fn count(&mut self, what: &What) {
+        let count = match what {
+            What::Alloc { .. } => &mut self.allocs,
+            What::Failure { .. } => &mut self.failures,
+            What::Free => &mut self.frees,
+            What::Fallback { .. } => &mut self.fallbacks,
+            What::Taken { .. } => &mut self.taken,
+            What::Drained { .. } => &mut self.drained,
+            What::Batched => &mut self.repeats,
+            What::Step { .. } => &mut self.steps,
+        };
+        *count += 1;
+    }
+
     /// Returns the number of events of all kinds.
     #[must_use]
     pub const fn all(&self) -> u64 {
@@ -207,8 +226,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Summarizes `trace`. Takes about a microsecond an event, and some 50 bytes for each block
-    /// that is held at a time.
+    /// Summarizes a trace in memory.
     ///
     /// ```
     /// use brickyard_trace::{Trace, summary::{Options, Summary}};
@@ -216,8 +234,91 @@ impl Summary {
     /// let summary = Summary::of(&Trace::default(), &Options::default());
     /// assert_eq!(summary.kinds.all(), 0);
     /// ```
+    ///
+    /// # Panics
+    /// Never: a trace in memory can be read.
     #[must_use]
     pub fn of(trace: &Trace, options: &Options) -> Self {
-        walk::summarize(trace, options)
+        let summary = Self::read(trace, options, |_| ControlFlow::Continue(()));
+        summary.expect("a trace in memory can be read")
+    }
+
+    /// Summarizes the trace that `source` passes on. Takes some 50 bytes for each block that is held
+    /// at a time, and at most 256 MiB for lifetimes: where there are more than 16 million, those of
+    /// the largest classes are only to within a thousandth.
+    ///
+    /// `goes_on` is told how many events more are done. If it ends the pass, the summary is of the
+    /// events until then.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn read(
+        source: &impl Events,
+        options: &Options,
+        goes_on: impl FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, ReadError> {
+        walk::summarize(source, options, lifetimes::KEPT_MOST, goes_on)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests {
+    use super::*;
+    use crate::{Event, NameId};
+
+    /// 100 blocks of order 0 that live 1000 ns and more, and 10 of order 1 that live 7 ns.
+    fn trace() -> Trace {
+        let event = |time, frame, order, what| Event {
+            time,
+            frame,
+            what,
+            pid: 1,
+            name: NameId(0),
+            cpu: 0,
+            order: Order::new(order),
+        };
+        let alloc = What::Alloc {
+            mobility: MigrateType::Movable,
+            flags: 0,
+        };
+        let mut trace = Trace::default();
+        let events = &mut trace.events;
+        events.extend((0..100).map(|frame| event(0, frame, 0, alloc)));
+        events.extend((0..100).map(|frame| event(1000 + frame, frame, 0, What::Free)));
+        events.extend((0..10).map(|block| event(2000, block * 2, 1, alloc)));
+        events.extend((0..10).map(|block| event(2007, block * 2, 1, What::Free)));
+        trace
+    }
+
+    #[test]
+    fn no_more_lifetimes_are_kept_than_may_be() {
+        let of = |most| {
+            let goes_on = |_| ControlFlow::Continue(());
+            walk::summarize(&trace(), &Options::default(), most, goes_on).unwrap()
+        };
+        let kept = |summary: &Summary| {
+            let classes = summary.classes.iter();
+            classes
+                .map(|class| class.lifetimes.kept())
+                .collect::<Vec<_>>()
+        };
+        let (all, some, none) = (of(110), of(50), of(0));
+        assert_eq!(kept(&all), [100, 10]);
+        // The largest class goes first.
+        assert_eq!(kept(&some), [0, 10]);
+        assert_eq!(kept(&none), [0, 0]);
+        for summary in [&all, &some, &none] {
+            let counts = summary.classes.iter().map(|class| class.lifetimes.count());
+            assert_eq!(counts.collect::<Vec<_>>(), [100, 10]);
+            let median = |class: usize| summary.classes[class].lifetimes.percentile(50);
+            assert_eq!((median(0), median(1)), (Some(1049), Some(7)));
+        }
+    }
+
+    #[test]
+    fn a_pass_can_be_ended() {
+        let ended = Summary::read(&trace(), &Options::default(), |_| ControlFlow::Break(()));
+        assert_eq!(ended.unwrap().kinds.all(), 220);
     }
 }

@@ -1,12 +1,15 @@
 //! One pass over the events, in order of time.
 
+use core::ops::ControlFlow;
+
 use brickyard::{MigrateType, Order};
 
 use super::ledger::{Holder, Ledger};
 use super::{
     Class, Fallbacks, Kinds, Lifetimes, Oddities, Options, Process, Steps, Summary, Usage,
 };
-use crate::{Event, MOST_READERS, PageUse, Reading, StateRun, Step, Trace, What};
+use crate::file::ReadError;
+use crate::{Event, Events, MOST_READERS, PageUse, Reading, StateRun, Step, Trace, What};
 
 const TYPES: usize = MigrateType::COUNT;
 const CLASSES: usize = Order::COUNT * TYPES;
@@ -21,16 +24,22 @@ struct Counted {
     allocs: u64,
     failures: u64,
     held: u64,
-    lifetimes: Vec<u64>,
+    lifetimes: Lifetimes,
 }
 
 struct Walk<'a> {
+    /// Header and page states.
     trace: &'a Trace,
     ledger: Ledger,
     reads: ReadTimes,
     classes: Vec<Counted>,
-    /// By name; the last entry is for names that the trace does not have.
+    /// Lifetimes that all classes keep.
+    kept: usize,
+    kept_most: usize,
+    /// By name.
     processes: Vec<Process>,
+    /// Of tasks whose name the trace does not have.
+    unnamed: Process,
     fallbacks: [[Fallbacks; TYPES]; TYPES],
     oddities: Oddities,
     kinds: Kinds,
@@ -39,16 +48,27 @@ struct Walk<'a> {
     duration: u64,
 }
 
-pub(super) fn summarize(trace: &Trace, options: &Options) -> Summary {
-    let mut walk = Walk::new(trace, options);
-    for event in &trace.events {
-        walk.event(event);
-    }
-    walk.finish(options)
+pub(super) fn summarize(
+    source: &impl Events,
+    options: &Options,
+    kept_most: usize,
+    mut goes_on: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Summary, ReadError> {
+    let mut walk = Walk::new(source, options, kept_most);
+    source.pass(|events, names| {
+        walk.name(names);
+        for event in events {
+            walk.event(event);
+        }
+        walk.keep_few();
+        goes_on(events.len() as u64)
+    })?;
+    Ok(walk.finish(options))
 }
 
 impl<'a> Walk<'a> {
-    fn new(trace: &'a Trace, options: &Options) -> Self {
+    fn new(source: &'a impl Events, options: &Options, kept_most: usize) -> Self {
+        let trace = source.outline();
         let mut ledger = Ledger::default();
         // Recorders whose traces do not say how the states were read had one thread for it.
         let one = trace.header.start_states == Reading::default();
@@ -61,20 +81,15 @@ impl<'a> Walk<'a> {
                 ledger.hold(run.frame, run.frame.saturating_add(run.frames), holder);
             }
         }
-        let unknown = "?".to_owned();
-        let names = trace.names.iter().chain([&unknown]);
-        let last = trace.events.last().map_or(0, |event| event.time);
         Self {
             trace,
             ledger,
             reads,
             classes: vec![Counted::default(); CLASSES],
-            processes: names
-                .map(|name| Process {
-                    name: name.clone(),
-                    ..Process::default()
-                })
-                .collect(),
+            kept: 0,
+            kept_most,
+            processes: Vec::new(),
+            unnamed: Process::named("?"),
             fallbacks: MigrateType::ALL.map(|mobility| {
                 MigrateType::ALL.map(|from| Fallbacks {
                     mobility,
@@ -87,31 +102,43 @@ impl<'a> Walk<'a> {
             kinds: Kinds::default(),
             steps: Step::ALL.map(Steps::none).to_vec(),
             spans: vec![Kinds::default(); options.spans.max(1)],
-            duration: trace.header.duration.max(last),
+            duration: trace.header.duration.max(source.last_time()),
         }
     }
 
-    fn process(&mut self, event: &Event) -> &mut Process {
-        let place = (event.name.0 as usize).min(self.processes.len() - 1);
-        &mut self.processes[place]
+    /// Takes the names so far.
+    fn name(&mut self, names: &[String]) {
+        let new = names.get(self.processes.len()..).unwrap_or_default();
+        self.processes
+            .extend(new.iter().map(|name| Process::named(name)));
+    }
+
+    fn process(&mut self, name: u32) -> &mut Process {
+        let processes = &mut self.processes;
+        processes
+            .get_mut(name as usize)
+            .unwrap_or(&mut self.unnamed)
+    }
+
+    /// Counts the lifetimes of the class that keeps most, until no more are kept than may be.
+    fn keep_few(&mut self) {
+        while self.kept > self.kept_most {
+            let classes = self.classes.iter_mut();
+            let most = classes.max_by_key(|class| class.lifetimes.kept());
+            let Some(most) = most.filter(|class| class.lifetimes.kept() > 0) else {
+                return;
+            };
+            self.kept -= most.lifetimes.kept();
+            most.lifetimes.count_only();
+        }
     }
 
     fn count(&mut self, event: &Event) {
         let spans = self.spans.len();
         let span = u128::from(event.time) * spans as u128 / (u128::from(self.duration) + 1);
         let span = usize::try_from(span).map_or(spans - 1, |span| span.min(spans - 1));
-        for kinds in [&mut self.kinds, &mut self.spans[span]] {
-            match event.what {
-                What::Alloc { .. } => kinds.allocs += 1,
-                What::Failure { .. } => kinds.failures += 1,
-                What::Free => kinds.frees += 1,
-                What::Fallback { .. } => kinds.fallbacks += 1,
-                What::Taken { .. } => kinds.taken += 1,
-                What::Drained { .. } => kinds.drained += 1,
-                What::Batched => kinds.repeats += 1,
-                What::Step { .. } => kinds.steps += 1,
-            }
-        }
+        self.kinds.count(&event.what);
+        self.spans[span].count(&event.what);
         if let What::Step { step, numbers } = event.what {
             let steps = &mut self.steps[step as usize];
             steps.events += 1;
@@ -127,7 +154,7 @@ impl<'a> Walk<'a> {
             What::Alloc { mobility, .. } => self.alloc(event, mobility),
             What::Failure { mobility, .. } => {
                 self.classes[class(event.order, mobility)].failures += 1;
-                self.process(event).failures += 1;
+                self.process(event.name.0).failures += 1;
             }
             What::Free => self.free(event),
             What::Fallback {
@@ -139,7 +166,7 @@ impl<'a> Walk<'a> {
                 let pair = &mut self.fallbacks[mobility.index()][from.index()];
                 pair.claimed += u64::from(claimed);
                 pair.mixed += u64::from(!claimed);
-                let process = self.process(event);
+                let process = self.process(event.name.0);
                 process.claimed += u64::from(claimed);
                 process.mixed += u64::from(!claimed);
             }
@@ -166,7 +193,7 @@ impl<'a> Walk<'a> {
         };
         self.ledger.hold(start, end, holder);
         self.classes[class].allocs += 1;
-        let process = self.process(event);
+        let process = self.process(event.name.0);
         process.allocs += 1;
         process.frames += event.order.frames() as u64;
     }
@@ -174,7 +201,7 @@ impl<'a> Walk<'a> {
     fn free(&mut self, event: &Event) {
         let (start, end) = span(event);
         let (mut known, mut before, mut part) = (0, false, false);
-        let classes = &mut self.classes;
+        let (classes, kept) = (&mut self.classes, &mut self.kept);
         self.ledger.release(start, end, |frames, holder| {
             known += frames;
             match holder {
@@ -182,9 +209,9 @@ impl<'a> Walk<'a> {
                 Holder::Block {
                     time, class, order, ..
                 } => {
-                    classes[usize::from(class)]
-                        .lifetimes
-                        .push(event.time.saturating_sub(time));
+                    let lifetimes = &mut classes[usize::from(class)].lifetimes;
+                    lifetimes.push(event.time.saturating_sub(time));
+                    *kept += usize::from(lifetimes.kept() > 0);
                     part |= frames < 1 << order;
                 }
             }
@@ -197,7 +224,7 @@ impl<'a> Walk<'a> {
         self.oddities.frees_of_before += u64::from(before || (unsettled && known == 0));
         self.oddities.unknown_frees += u64::from(unknown && !unsettled);
         self.oddities.frees_in_part += u64::from(part);
-        self.process(event).freed_frames += end - start;
+        self.process(event.name.0).freed_frames += end - start;
     }
 
     /// Returns the time by which the state of this frame at the start had been read; 0 if it was
@@ -212,14 +239,15 @@ impl<'a> Walk<'a> {
 
     fn finish(mut self, options: &Options) -> Summary {
         let mut held_frames = 0;
-        for (frames, holder) in self.ledger.held() {
+        let ledger = core::mem::take(&mut self.ledger);
+        for (frames, holder) in ledger.held() {
             if let Holder::Block { class, name, .. } = holder {
                 held_frames += frames;
                 self.classes[usize::from(class)].held += frames;
-                let place = (name as usize).min(self.processes.len() - 1);
-                self.processes[place].held_frames += frames;
+                self.process(name).held_frames += frames;
             }
         }
+        self.processes.push(self.unnamed);
         let (processes, mixers, process_names) = ranked(self.processes, options.processes);
         Summary {
             duration: self.duration,
@@ -277,6 +305,13 @@ impl ReadTimes {
 }
 
 impl Process {
+    fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+
     const fn did_nothing(&self) -> bool {
         self.allocs + self.freed_frames + self.failures + self.claimed + self.mixed == 0
     }
@@ -302,7 +337,7 @@ fn classes(counted: Vec<Counted>) -> Vec<Class> {
                     allocs: counted.allocs,
                     failures: counted.failures,
                     held_frames: counted.held,
-                    lifetimes: Lifetimes::new(counted.lifetimes),
+                    lifetimes: counted.lifetimes.sorted(),
                 });
             }
         }

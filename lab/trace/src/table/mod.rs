@@ -5,17 +5,18 @@
 //! |---|---|
 //! | `group` | [`Group`] writes the columns of a row group in the order of the schema |
 //! | `column` | [`Column`] reads one column batch by batch |
+//! | `input` | [`Input`]: the file, or its bytes in memory |
 //! | `pages` | [`check_claims`] checks the sizes that pages declare before they are unpacked |
 
 mod column;
 mod group;
+mod input;
 mod pages;
 
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -27,7 +28,8 @@ use thiserror::Error;
 
 pub use column::{Column, RowGroup};
 pub use group::Group;
-pub use pages::check_claims;
+pub use input::Input;
+pub use pages::{check_claims, check_claims_of};
 
 /// Why a table could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -53,12 +55,12 @@ impl From<ParquetError> for Fault {
     }
 }
 
-/// Opens a Parquet file in memory. Call [`check_claims`] before any page is read.
+/// Opens a Parquet file. Call [`check_claims`] before any page is read.
 ///
 /// # Errors
 /// [`Fault::Damaged`].
-pub fn open(bytes: &Bytes) -> Result<SerializedFileReader<Bytes>, Fault> {
-    Ok(SerializedFileReader::new(bytes.clone())?)
+pub fn open(input: &Input) -> Result<SerializedFileReader<Input>, Fault> {
+    Ok(SerializedFileReader::new(input.clone())?)
 }
 
 /// Calls `parse` and turns a panic into an error: the Parquet crate has assertions that a damaged

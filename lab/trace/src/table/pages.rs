@@ -7,10 +7,12 @@
 //! A page header is a struct in Thrift's compact protocol: fields as (distance, type, value), ended
 //! by a zero byte. Few of its numbers are needed; the others are skipped.
 
-use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
+use core::ops::Range;
 
-use super::Fault;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, FileReader, Length as _, SerializedFileReader};
+
+use super::{Fault, Input};
 
 /// The largest page accepted, unpacked: the crate ends those that it writes at 1 MiB.
 const PAGE_BYTES: u64 = 4 << 20;
@@ -32,8 +34,12 @@ struct Header {
 /// The encodings whose values are indices into a dictionary.
 const DICTIONARY: [u64; 2] = [2, 8];
 
+/// Bytes that are read for the header of a page: first so many, then, where the header is longer,
+/// so many.
+const WINDOWS: [usize; 2] = [1 << 10, 1 << 20];
+
 /// Checks that all pages of a Parquet file can be unpacked safely: no page declares more than 4
-/// MiB, none extends past the end of its column, none uses a missing dictionary. `bytes` are the
+/// MiB, none extends past the end of its column, none uses a missing dictionary. `input` is the
 /// whole file. Call it before reading any page of an untrusted file.
 ///
 /// # Errors
@@ -41,35 +47,60 @@ const DICTIONARY: [u64; 2] = [2, 8];
 /// [`Fault::Damaged`] with what is wrong.
 pub fn check_claims<R: ChunkReader + 'static>(
     file: &SerializedFileReader<R>,
-    bytes: &[u8],
+    input: &Input,
 ) -> Result<(), Fault> {
     for index in 0..file.num_row_groups() {
-        for chunk in file.metadata().row_group(index).columns() {
-            let chunk = bytes_of(chunk, bytes).ok_or("a column is outside the file");
-            let checked = chunk.and_then(check_pages);
-            checked.map_err(|why| Fault::Damaged(why.to_owned()))?;
-        }
+        check_claims_of(file.metadata().row_group(index), input)?;
     }
     Ok(())
 }
 
-/// Returns the bytes of a column; `None` if they are not within the file. (For negative offsets
+/// As [`check_claims`], of one row group.
+///
+/// # Errors
+///
+/// [`Fault::Damaged`] with what is wrong.
+pub fn check_claims_of(group: &RowGroupMetaData, input: &Input) -> Result<(), Fault> {
+    for chunk in group.columns() {
+        let chunk = range_of(chunk, input.len()).ok_or("a column is outside the file");
+        let checked = chunk.and_then(|chunk| check_pages(input, chunk));
+        checked.map_err(|why| Fault::Damaged(why.to_owned()))?;
+    }
+    Ok(())
+}
+
+/// Returns the place of a column; `None` if it is not within the file. (For negative offsets
 /// `ColumnChunkMetaData::byte_range` panics.)
-fn bytes_of<'a>(chunk: &ColumnChunkMetaData, bytes: &'a [u8]) -> Option<&'a [u8]> {
+fn range_of(chunk: &ColumnChunkMetaData, size: u64) -> Option<Range<u64>> {
     let start = chunk
         .dictionary_page_offset()
         .unwrap_or(chunk.data_page_offset());
-    let start = usize::try_from(start).ok()?;
-    let length = usize::try_from(chunk.compressed_size()).ok()?;
-    bytes.get(start..start.checked_add(length)?)
+    let start = u64::try_from(start).ok()?;
+    let length = u64::try_from(chunk.compressed_size()).ok()?;
+    let end = start.checked_add(length)?;
+    (end <= size).then_some(start..end)
+}
+
+/// Returns the header of the page at the start of `chunk`, and how many bytes it has. It ends
+/// before the end of `chunk`.
+fn head_at(input: &Input, chunk: &Range<u64>) -> Result<(Header, u64), &'static str> {
+    let left = usize::try_from(chunk.end - chunk.start).unwrap_or(usize::MAX);
+    for most in WINDOWS.map(|most| most.min(left)) {
+        let bytes = input.window(chunk.start, most);
+        let bytes = bytes.map_err(|_| "a page cannot be read")?;
+        let mut thrift = Thrift { bytes: &bytes };
+        if let Some(head) = thrift.page_head() {
+            return Ok((head, (bytes.len() - thrift.bytes.len()) as u64));
+        }
+    }
+    Err("a page has a broken header")
 }
 
 /// Checks all pages in `chunk`, a column of a row group.
-fn check_pages(mut chunk: &[u8]) -> Result<(), &'static str> {
+fn check_pages(input: &Input, mut chunk: Range<u64>) -> Result<(), &'static str> {
     let mut dictionary = false;
     while !chunk.is_empty() {
-        let mut thrift = Thrift { bytes: chunk };
-        let head = thrift.page_head().ok_or("a page has a broken header")?;
+        let (head, bytes) = head_at(input, &chunk)?;
         if head.unpacked > PAGE_BYTES {
             return Err("a page declares more than 4 MiB");
         }
@@ -87,9 +118,9 @@ fn check_pages(mut chunk: &[u8]) -> Result<(), &'static str> {
         if uses && !dictionary {
             return Err("a page uses a dictionary, but its column has none");
         }
-        let packed = usize::try_from(head.packed).ok();
-        chunk = packed
-            .and_then(|packed| thrift.bytes.get(packed..))
+        let next = (chunk.start + bytes).checked_add(head.packed);
+        chunk.start = next
+            .filter(|&next| next <= chunk.end)
             .ok_or("a page extends past the end of its column")?;
     }
     Ok(())
@@ -225,6 +256,23 @@ impl Thrift<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn check_pages(chunk: &[u8]) -> Result<(), &'static str> {
+        let input = Input::Bytes(chunk.to_vec().into());
+        super::check_pages(&input, 0..chunk.len() as u64)
+    }
+
+    #[test]
+    fn a_header_longer_than_a_window_is_read_whole() {
+        // Field 15, a binary of 2000 bytes, before the end.
+        let mut chunk = head(0, 0);
+        chunk.pop();
+        chunk.extend([0xa8, 0xd0, 0x0f]);
+        chunk.extend([7; 2000]);
+        assert!(check_pages(&chunk).is_err(), "it has no end");
+        chunk.push(0);
+        assert_eq!(check_pages(&chunk), Ok(()));
+    }
 
     /// A header with the sizes `unpacked` and `packed`, both below 64.
     fn head(unpacked: u8, packed: u8) -> Vec<u8> {

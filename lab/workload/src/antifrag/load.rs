@@ -9,6 +9,7 @@ use brickyard::node::Nodes;
 use brickyard::{Mobility, Order, Request};
 use brickyard_classics::LabZone;
 
+use crate::build::BuildError;
 use crate::kernel::Kernel;
 use crate::pages::{Location, PageId, Role, mark};
 use crate::processor::Processor;
@@ -37,6 +38,7 @@ pub struct Program<'s> {
 #[derive(Debug)]
 struct Running<'s> {
     program: Program<'s>,
+    steps: &'s [Step],
     // Added to its page numbers, so that no two programs share one.
     pages_from: u32,
     // The index of the next step.
@@ -69,15 +71,19 @@ pub(super) struct Load<'s> {
 }
 
 impl<'s> Load<'s> {
-    /// Makes a load of these programs. `None` if their pages together exceed 32-bit numbers.
-    #[must_use]
-    pub(super) fn new(programs: &[Program<'s>]) -> Option<Self> {
+    /// Makes a load of these programs.
+    ///
+    /// # Errors
+    /// [`BuildError`] if their pages together exceed 32-bit numbers, or their steps are in files.
+    pub(super) fn new(programs: &[Program<'s>]) -> Result<Self, BuildError> {
+        let numbered = |pages: u64| u32::try_from(pages).map_err(|_| BuildError::TooManyPages);
         let mut running = Vec::new();
         let mut pages_from: u64 = 0;
         for &program in programs {
             running.push(Running {
                 program,
-                pages_from: u32::try_from(pages_from).ok()?,
+                steps: program.script.steps().ok_or(BuildError::StepsInFile)?,
+                pages_from: numbered(pages_from)?,
                 at: 0,
                 began: program.starts,
                 copied: 0,
@@ -85,12 +91,14 @@ impl<'s> Load<'s> {
             let pages = program.script.pages() as u64;
             pages_from += pages.next_multiple_of(Order::MAX.frames() as u64);
         }
-        Some(Self {
+        let trees_from = numbered(pages_from)?;
+        if trees_from >= u32::MAX - 1 {
+            return Err(BuildError::TooManyPages);
+        }
+        Ok(Self {
             running,
             served: Served::default(),
-            trees_from: u32::try_from(pages_from)
-                .ok()
-                .filter(|&from| from < u32::MAX - 1)?,
+            trees_from,
         })
     }
 
@@ -151,7 +159,7 @@ impl Running<'_> {
             let from = program.starts.saturating_sub(program.copying);
             return from + program.copying * self.copied / program.tree;
         }
-        match program.script.steps().get(self.at) {
+        match self.steps.get(self.at) {
             Some(step) => self.began + self.stretched(step.time),
             None => self.began + self.stretched(program.script.duration()),
         }
@@ -200,7 +208,7 @@ impl Running<'_> {
         served: &mut Served,
     ) {
         let script = self.program.script;
-        let Some(&step) = script.steps().get(self.at) else {
+        let Some(&step) = self.steps.get(self.at) else {
             self.begin_again(kernel);
             return;
         };

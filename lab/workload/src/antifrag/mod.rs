@@ -167,7 +167,7 @@ pub fn run<W: Watcher>(
     protocol: &Protocol<'_>,
     watcher: W,
 ) -> core::result::Result<Result, BuildError> {
-    let load = Load::new(&programs(protocol, machine)).ok_or(BuildError::TooManyPages)?;
+    let load = Load::new(&programs(protocol, machine))?;
     build(
         configuration,
         machine,

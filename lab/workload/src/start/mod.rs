@@ -27,13 +27,14 @@
 mod matching;
 mod zones;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use brickyard::{MigrateType, Order};
 use brickyard_machine::Dice;
 use brickyard_trace::{Event, PageUse, Trace, What};
 
 use crate::pages::PageId;
+use crate::script::Draw;
 
 use matching::{CHUNK_ORDERS, Contents, Matching};
 use zones::{Zone, zones_of};
@@ -99,66 +100,17 @@ pub(crate) struct Inference {
 /// The first event that mentions a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum First {
-    /// It was handed out, as the first of a block of this order: the index of the event.
-    Out(u32, Order),
+    /// It was handed out, as the first of a block of this order: the index of the event, and its
+    /// CPU.
+    Out(u32, Order, u16),
     /// It went from a list back to its zone.
-    Back(u32, Order),
+    Back(u32, Order, u16),
     /// It came off the zone's lists, or it was freed.
     Other,
 }
 
-/// Infers the memory of the host before the first event of `trace`, whose frames are `pages` pages
-/// from `first` on.
-///
-/// `excluded` has the types that page blocks, counted from frame 0, certainly do not have, a bit for
-/// each.
-pub(crate) fn infer(
-    trace: &Trace,
-    first: u64,
-    pages: usize,
-    seed: u64,
-    excluded: &HashMap<usize, u8>,
-) -> Inference {
-    if trace.start.is_empty() {
-        return Inference::default();
-    }
-    let block_order = trace.header.page_block_order.clamp(1, Order::MAX.get());
-    let zones = zones_of(trace, pages as u64);
-    let mut inferring = Inferring {
-        trace,
-        base: first,
-        pages,
-        block_order,
-        zones,
-        usage: vec![PageUse::Hole as u8; pages],
-        first: HashMap::new(),
-        mentioned: vec![false; pages],
-        shown: HashMap::new(),
-        excluded,
-        emptied: vec![[false; LIST_ORDERS]; usize::from(trace.header.cpus.max(1))],
-        dice: Dice::new(seed),
-        known: Known::default(),
-    };
-    inferring.read_states();
-    inferring.read_events();
-    let types = inferring.types();
-    let idle = inferring.idle(&types);
-    let mut listed: Vec<(usize, MigrateType)> = types
-        .iter()
-        .enumerate()
-        .filter(|&(_, &kind)| kind != MigrateType::Movable)
-        .map(|(block, &kind)| (block, kind))
-        .collect();
-    listed.sort_unstable_by_key(|&(block, _)| block);
-    Inference {
-        idle,
-        types: listed,
-        limits: inferring.limits(),
-        known: inferring.known,
-    }
-}
-
-struct Inferring<'a> {
+/// Infers the memory of the host before the first event, from all events in their order.
+pub(crate) struct Inferring<'a> {
     trace: &'a Trace,
     base: u64,
     pages: usize,
@@ -171,14 +123,61 @@ struct Inferring<'a> {
     mentioned: Vec<bool>,
     // By page block: the type that events show.
     shown: HashMap<usize, MigrateType>,
-    excluded: &'a HashMap<usize, u8>,
+    excluded: Option<&'a HashMap<usize, u8>>,
+    // Page blocks that have changed their type, as far as events show.
+    changed: HashSet<usize>,
     // By CPU and order: whether the list of movable blocks was empty at some time.
     emptied: Vec<[bool; LIST_ORDERS]>,
     dice: Dice,
     known: Known,
 }
 
-impl Inferring<'_> {
+impl<'a> Inferring<'a> {
+    /// Begins with the states of `trace`, whose frames are `pages` pages from `first` on. `None` if
+    /// it has none.
+    pub(crate) fn new(trace: &'a Trace, first: u64, pages: usize, draw: &Draw<'a>) -> Option<Self> {
+        if trace.start.is_empty() {
+            return None;
+        }
+        let mut inferring = Self {
+            trace,
+            base: first,
+            pages,
+            block_order: trace.header.page_block_order.clamp(1, Order::MAX.get()),
+            zones: zones_of(trace, pages as u64),
+            usage: vec![PageUse::Hole as u8; pages],
+            first: HashMap::new(),
+            mentioned: vec![false; pages],
+            shown: HashMap::new(),
+            excluded: draw.excluded,
+            changed: HashSet::new(),
+            emptied: vec![[false; LIST_ORDERS]; usize::from(trace.header.cpus.max(1))],
+            dice: Dice::new(draw.seed),
+            known: Known::default(),
+        };
+        inferring.read_states();
+        Some(inferring)
+    }
+
+    /// Returns what all events show.
+    pub(crate) fn infer(mut self) -> Inference {
+        let types = self.types();
+        let idle = self.idle(&types);
+        let mut listed: Vec<(usize, MigrateType)> = types
+            .iter()
+            .enumerate()
+            .filter(|&(_, &kind)| kind != MigrateType::Movable)
+            .map(|(block, &kind)| (block, kind))
+            .collect();
+        listed.sort_unstable_by_key(|&(block, _)| block);
+        Inference {
+            idle,
+            types: listed,
+            limits: self.limits(),
+            known: self.known,
+        }
+    }
+
     fn part(&self, frame: u64, frames: u64) -> core::ops::Range<usize> {
         let from = frame.saturating_sub(self.base).min(self.pages as u64) as usize;
         let end = frame.saturating_add(frames).saturating_sub(self.base);
@@ -206,73 +205,69 @@ impl Inferring<'_> {
         }
     }
 
-    fn read_events(&mut self) {
-        // Page blocks that have changed their type, as far as events show.
-        let mut changed: HashMap<usize, ()> = HashMap::new();
-        for (place, event) in self.trace.events.iter().enumerate() {
-            let place = place as u32;
-            let first = match event.what {
-                What::Alloc { .. } => First::Out(place, event.order),
-                What::Free => First::Other,
-                What::Fallback { from, claimed, .. } => {
-                    self.show(event, from, &changed);
-                    if claimed {
-                        let block = self.part(event.frame, 1).start >> self.block_order;
-                        changed.insert(block, ());
-                    }
-                    continue;
+    /// Takes the next event, the one of this index.
+    pub(crate) fn event(&mut self, place: u32, event: &Event) {
+        let first = match event.what {
+            What::Alloc { .. } => First::Out(place, event.order, event.cpu),
+            What::Free => First::Other,
+            What::Fallback { from, claimed, .. } => {
+                self.show(event, from);
+                if claimed {
+                    let block = self.part(event.frame, 1).start >> self.block_order;
+                    self.changed.insert(block);
                 }
-                What::Taken { mobility, .. } => {
-                    self.show(event, mobility, &changed);
-                    First::Other
-                }
-                What::Drained { mobility } => {
-                    self.show(event, mobility, &changed);
-                    First::Back(place, event.order)
-                }
-                What::Failure { .. } | What::Batched | What::Step { .. } => continue,
-            };
-            let part = self.part(event.frame, event.order.frames() as u64);
-            if part.is_empty() {
-                continue;
+                return;
             }
-            if self.mentioned[part.clone()].contains(&true) {
-                // Pages of it were single at the start.
-                for page in part.clone().filter(|&page| !self.mentioned[page]) {
-                    let alone = match first {
-                        First::Out(place, _) => First::Out(place, Order::ZERO),
-                        First::Back(place, _) => First::Back(place, Order::ZERO),
-                        other => other,
-                    };
-                    if self.is_unknown(page) {
-                        self.first.insert(page as u32, alone);
-                    }
-                }
-            } else {
-                if self.is_unknown(part.start) {
-                    self.first.insert(part.start as u32, first);
-                }
-                let was_free = self.usage[part.start] == PageUse::Free as u8;
-                let movable = MigrateType::Movable;
-                if let What::Alloc { mobility, .. } | What::Taken { mobility, .. } = event.what
-                    && was_free
-                    && mobility == movable
-                    && let Some(lists) = self.emptied.get_mut(usize::from(event.cpu))
-                    && let Some(emptied) = lists.get_mut(event.order.index())
-                {
-                    *emptied = true;
-                }
+            What::Taken { mobility, .. } => {
+                self.show(event, mobility);
+                First::Other
             }
-            self.mentioned[part].fill(true);
+            What::Drained { mobility } => {
+                self.show(event, mobility);
+                First::Back(place, event.order, event.cpu)
+            }
+            What::Failure { .. } | What::Batched | What::Step { .. } => return,
+        };
+        let part = self.part(event.frame, event.order.frames() as u64);
+        if part.is_empty() {
+            return;
         }
+        if self.mentioned[part.clone()].contains(&true) {
+            // Pages of it were single at the start.
+            for page in part.clone().filter(|&page| !self.mentioned[page]) {
+                let alone = match first {
+                    First::Out(place, _, cpu) => First::Out(place, Order::ZERO, cpu),
+                    First::Back(place, _, cpu) => First::Back(place, Order::ZERO, cpu),
+                    other => other,
+                };
+                if self.is_unknown(page) {
+                    self.first.insert(page as u32, alone);
+                }
+            }
+        } else {
+            if self.is_unknown(part.start) {
+                self.first.insert(part.start as u32, first);
+            }
+            let was_free = self.usage[part.start] == PageUse::Free as u8;
+            let movable = MigrateType::Movable;
+            if let What::Alloc { mobility, .. } | What::Taken { mobility, .. } = event.what
+                && was_free
+                && mobility == movable
+                && let Some(lists) = self.emptied.get_mut(usize::from(event.cpu))
+                && let Some(emptied) = lists.get_mut(event.order.index())
+            {
+                *emptied = true;
+            }
+        }
+        self.mentioned[part].fill(true);
     }
 
     /// Notes that the page block of an event's frame is of this type, unless that may be a later
     /// one.
-    fn show(&mut self, event: &Event, kind: MigrateType, changed: &HashMap<usize, ()>) {
+    fn show(&mut self, event: &Event, kind: MigrateType) {
         let part = self.part(event.frame, 1);
         let block = part.start >> self.block_order;
-        if !part.is_empty() && !changed.contains_key(&block) {
+        if !part.is_empty() && !self.changed.contains(&block) {
             self.shown.entry(block).or_insert(kind);
         }
     }
@@ -339,7 +334,7 @@ impl Inferring<'_> {
         }
         let open: Vec<usize> = range.filter(|&block| !fixed[block]).collect();
         let before = (self.base >> self.block_order) as usize;
-        let excluded = |block: &usize| self.excluded.get(&(before + block)).copied();
+        let excluded = |block: &usize| self.excluded?.get(&(before + block)).copied();
         let excluded = open
             .iter()
             .map(|block| excluded(block).unwrap_or(0))
@@ -425,12 +420,11 @@ impl Inferring<'_> {
             if !self.is_unknown(page) {
                 continue;
             }
-            let (place, order, leaves) = match self.first.get(&(page as u32)) {
-                Some(&First::Out(place, order)) => (place, order, &mut out),
-                Some(&First::Back(place, order)) => (place, order, &mut back),
+            let (place, order, cpu, leaves) = match self.first.get(&(page as u32)) {
+                Some(&First::Out(place, order, cpu)) => (place, order, cpu, &mut out),
+                Some(&First::Back(place, order, cpu)) => (place, order, cpu, &mut back),
                 Some(First::Other) | None => continue,
             };
-            let event = &self.trace.events[place as usize];
             let end = (page + order.frames()).min(self.pages);
             if !(page..end).all(|page| self.is_unknown(page)) {
                 continue;
@@ -438,14 +432,14 @@ impl Inferring<'_> {
             let idle = Idle {
                 page: PageId(page as u32),
                 order,
-                cpu: event.cpu,
+                cpu,
                 kind: kind_of(page),
             };
             let frames = order.frames() as u64;
             self.known.idle_shown += frames;
             let own = self
                 .zone_of(page)
-                .and_then(|zone| left[zone].get_mut(usize::from(event.cpu)));
+                .and_then(|zone| left[zone].get_mut(usize::from(cpu)));
             if let Some(own) = own {
                 *own = own.saturating_sub(frames);
             }
