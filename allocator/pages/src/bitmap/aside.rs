@@ -1,14 +1,18 @@
 //! The reserve for atomic requests above order 0: page blocks that no other request takes from.
 //!
 //! Who cannot wait can neither reclaim nor compact, and small runs are what a full machine runs out
-//! of first. So when such a request had to go below the low mark, or to drain caches, the page block
-//! that served it is *set aside*: it is in no set from then on. The next such request takes from
-//! there first. Before a request fails that one of these blocks could serve, the block is given up.
-//! The rules are those of Linux's `MIGRATE_HIGHATOMIC`, but that frames of the reserve that a stash
-//! holds serve anybody, and that what is given up is chosen by what it could serve.
+//! of first. So when such a request had to go below the low mark, or to drain caches, the page
+//! block that served it is *set aside*: it is in no set from then on. The next such request takes
+//! from there first. Before a request fails that one of these blocks could serve, the block is
+//! given up.
 //!
-//! Nothing of this lies on the way of a request that finds what it wants: a block is set aside, used
-//! and given up on slow paths only.
+//! That follows Linux's `MIGRATE_HIGHATOMIC`. It differs in what ends it: Linux gives a block back
+//! after reclaim that helped nobody, and keeps one unless it must; atomic single frames take from
+//! the reserve as their last step, and give nothing up. Here the block is given up that would serve
+//! the request, whoever asks, and the rest only if that lifts the zone above the mark.
+//!
+//! A request far above the marks pays nothing for all this: a block is set aside, used and given up
+//! on slow paths. Less than 32 page blocks above a mark, a refill adds up what is free in them.
 //!
 //! # How blocks are set aside and given up
 //!
@@ -290,9 +294,8 @@ impl Bitmap<'_> {
         let mut is_aside = false;
         let changed = self.change(block, |state| {
             is_aside = state.is_aside();
-            // A block that is free as a whole is better kept for whoever wants all of it.
-            let some = state.is_open() && state.count() < self.block_frames();
-            let fits = some && !state.is_kept();
+            // Open, since the caller has a part of it; bad frees apart.
+            let fits = state.is_open() && state.count() < self.block_frames() && !state.is_kept();
             fits.then(|| state.with_lent(false).with_aside(true))
         });
         let is_over = match changed {
@@ -364,13 +367,10 @@ impl Bitmap<'_> {
         })
     }
 
-    /// Gives up all blocks that are set aside below the request's limit, and empties their slots.
-    pub(crate) fn give_up_all(&self, request: &Request) {
-        let limit = self.wanted(request).limit.unwrap_or(usize::MAX);
+    /// Gives up all blocks that are set aside, and empties all slots.
+    pub(crate) fn give_up_all(&self) {
         for (slot, block) in self.blocks_named(0) {
-            if block << self.block_order < limit {
-                self.give_up(slot, block);
-            }
+            self.give_up(slot, block);
         }
     }
 

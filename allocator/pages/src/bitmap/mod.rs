@@ -67,10 +67,10 @@
 //! meanwhile. Every failed try is another CPU's success. Nothing here waits for another CPU.
 //!
 //! A CPU that stands still keeps from others only what it has in hand: frames that it has promised
-//! itself; a page block while it opens it, sets it aside or gives it up; and, above order 0, a block whose state it has changed
-//! until it has moved the block to its sets. If it stands still while it sets or clears a bit for
-//! the first or the last of several blocks (`trees.rs`), these blocks are hidden with it, also from
-//! orders above 0 only, and until it goes on.
+//! itself; a page block while it opens it, sets it aside or gives it up; and, above order 0, a block
+//! whose state it has changed until it has moved the block to its sets. If it stands still while it
+//! sets or clears a bit for the first or the last of several blocks (`trees.rs`), these blocks are
+//! hidden with it, also from orders above 0 only, and until it goes on.
 //!
 //! # Invariants
 //!

@@ -187,9 +187,10 @@ impl Bitmap<'_> {
         Ok(state)
     }
 
-    /// Returns the block's state after it has served `wanted`, and whether the block was claimed. One
-    /// that is set aside is for atomic requests of any mobility, and keeps its own. A request that cannot be moved claims a movable block: its frames spoil the block for huge
-    /// pages, and the next such request should not spoil another.
+    /// Returns the block's state after it has served `wanted`, and whether the block was claimed. A
+    /// request that cannot be moved claims a movable block: its frames spoil the block for huge
+    /// pages, and the next such request should not spoil another. A block that is set aside is for
+    /// atomic requests of any mobility, and keeps its own.
     pub(super) fn claim(&self, old: BlockState, wanted: Wanted) -> (BlockState, Option<Claimed>) {
         let whole = old.count() == self.block_frames();
         if whole || old.kind() == wanted.kind {

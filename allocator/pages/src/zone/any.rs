@@ -85,7 +85,8 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     fn alloc_set_aside(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
         let floor = self.watermarks.floor(request, mark);
         let above = || self.store().free_frames().saturating_sub(floor);
-        let would_help = || above() >= request.order.frames();
+        // Without a floor there is nothing to be lifted above.
+        let would_help = || floor == 0 || above() >= request.order.frames();
         self.take_given_up(request, patience, would_help, || self.admits(request, mark))
     }
 

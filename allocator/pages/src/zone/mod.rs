@@ -64,7 +64,9 @@
 //! most [`LOOKS_MOST`](crate::patience::LOOKS_MOST) times. Each look visits every cache once and
 //! searches the store once, which has its own bound, see [`bitmap`](crate::bitmap). Each look then
 //! waits for frames that another CPU has in hand, and now and then reads what the store says.
-//! Orders above 0 and interrupts look once. Whatever other CPUs do, the request is then refused or
+//! Orders above 0 and interrupts look once. If anything was ever set aside for atomic requests, up
+//! to 32 page blocks are given up after that, with a search after each, and a single frame is looked
+//! for everywhere as often once more. Whatever other CPUs do, the request is then refused or
 //! goes on to compaction and reclaim. (That is done by [`Nodes`](crate::node::Nodes), which does
 //! all of the above in each zone, and again after each reclaim that helped.)
 //!
@@ -355,19 +357,30 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         if request.order > Order::ZERO {
             let lifts = would_help() && !admitted() && store.can_serve(request);
             if lifts {
-                store.give_up_all(request);
+                store.give_up_all();
             }
             return (lifts && admitted()).then(|| store.take(request)).flatten();
         }
+        let give_up = || {
+            if !would_help() {
+                return;
+            }
+            // With a limit, what lies above it need not be given up, unless against the mark.
+            let mut slot = Some(0);
+            while let Some(from) = slot {
+                slot = store.give_up_for(request, from);
+            }
+            if request.limit.is_none() || !admitted() {
+                store.give_up_all();
+            }
+        };
         let reach = Reach::of(request.context, self.platform());
         look_everywhere(
             request.order,
             reach,
             || {
                 self.look(request, reach, patience, false, &|| {
-                    if would_help() {
-                        store.give_up_all(request);
-                    }
+                    give_up();
                     admitted()
                 })
             },

@@ -48,7 +48,7 @@ fn at_last(zone: &Plain, request: &Request) -> Option<Frame> {
     zone.alloc_set_aside(request, Mark::Min, &Patience::new())
 }
 
-fn aside(zone: &Plain) -> usize {
+fn aside<A: brickyard::sync::SlotAccess>(zone: &Bricks<A>) -> usize {
     blocks_of(zone, HighAtomic)
 }
 
@@ -204,6 +204,56 @@ fn a_zone_by_itself_gives_it_up_too() {
     zone.alloc(&atomic(2)).unwrap();
     assert_eq!(aside(&zone), 1);
     free(&zone, run, 2);
+    sound(&zone);
+}
+
+#[test]
+fn who_had_caches_drained_sets_the_block_aside_and_finds_what_came_back() {
+    let plan = ZonePlan {
+        set_aside: SetAside {
+            percent: 100,
+            blocks: 1,
+        },
+        ..small(2 * FEW)
+    };
+    let cpus = Cpus::new();
+    let zone: Bricks<brickyard::sync::Shared> = support::full(&plan, cpus);
+    let all = take_all(&zone, Mobility::Unmovable);
+    assert_eq!(all.len(), 2 * FEW);
+    // Eight frames of one block lie in the stash.
+    let back = |run: Frame| (0..8).for_each(|i| free(&zone, run.plus(i), 0));
+    back(frame(0));
+    assert_eq!((zone.free_frames(), zone.cached_frames()), (0, 8));
+    let run = zone.alloc(&atomic(2)).unwrap();
+    assert_eq!((zone.block_type(run), aside(&zone)), (Some(HighAtomic), 1));
+    // What comes back to the block by way of the stash is found in the block once that is drained.
+    back(frame(8));
+    assert_eq!(zone.free_frames(), 4);
+    let wide = zone.alloc(&atomic(3)).unwrap();
+    assert_eq!((wide, aside(&zone)), (frame(8), 1));
+    // What is set aside comes before what caches hold.
+    back(frame(16));
+    let (cached, rest) = (zone.cached_frames(), zone.alloc(&atomic(2)).unwrap());
+    assert_eq!((rest.number() / 8, zone.cached_frames()), (0, cached));
+    sound(&zone);
+}
+
+#[test]
+fn what_is_set_aside_is_claimed_by_nobody() {
+    let zone = zone(2, 1);
+    let at = at_min(&zone, &request(3, Mobility::Movable).atomic()).unwrap();
+    let before = zone.fallbacks();
+    // Other mobilities take from it, and mix nothing.
+    for mobility in Mobility::ALL {
+        let run = at_min(&zone, &request(3, mobility).atomic()).unwrap();
+        assert_eq!(zone.block_type(run), Some(HighAtomic));
+    }
+    assert_eq!(zone.fallbacks(), before);
+    // Given up, it is as it was.
+    let order = Order::new(6);
+    zone.alloc(&request(6, Mobility::Movable)).unwrap();
+    zone.alloc(&MOVABLE).unwrap();
+    assert_eq!(zone.block_type(at.align_down(order)), Some(Movable));
     sound(&zone);
 }
 
@@ -699,7 +749,7 @@ fn of_blocks_that_share_a_slot_one_is_set_aside() {
 
 /// Of the block, only frames above the limit are free.
 #[test]
-fn adv_nothing_is_given_up_where_the_limit_cuts_the_block() {
+fn nothing_is_given_up_where_the_limit_cuts_the_block() {
     let zone = zone(1, 1);
     zone.alloc_at(frame(0), &request(5, Mobility::Movable))
         .unwrap();
@@ -711,7 +761,7 @@ fn adv_nothing_is_given_up_where_the_limit_cuts_the_block() {
 
 /// One block aside has the run, another has the frames that lift the zone above its mark.
 #[test]
-fn adv_what_lifts_the_zone_above_its_mark_is_given_up_too() {
+fn what_lifts_the_zone_above_its_mark_is_given_up_too() {
     let zone = zone(2, 2);
     for order in [5, 4, 3, 5] {
         at_min(&zone, &atomic(order)).unwrap();
