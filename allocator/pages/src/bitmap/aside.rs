@@ -390,9 +390,10 @@ impl Bitmap<'_> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use core::sync::atomic::{AtomicU8, AtomicU64};
     use std::boxed::Box;
     use std::vec::Vec;
+
+    use brickyard_sync::{AtomicU8, AtomicU64};
 
     use super::super::Borrower;
     use super::super::state::Mode;
