@@ -4,7 +4,6 @@
 mod page;
 mod untold;
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +18,9 @@ use brickyard_report::{Better, counted};
 use brickyard_trace::{Trace, What, file};
 use brickyard_workload::decisions::{self, Contradiction, Decision, Decisions};
 use brickyard_workload::fidelity::{self, Distance, ZoneTable};
-use brickyard_workload::{Machine, Options, Outcome, Rules, Script, Start, Swap, replay};
+use brickyard_workload::{
+    Machine, Options, Outcome, Rules, Script, ScriptError, Start, Swap, replay,
+};
 use clap::Args;
 
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
@@ -132,9 +133,9 @@ impl Fidelity {
         })
         .collect();
         // What the decisions have shown of the start.
-        let excluded = decided.first().map(|(_, of)| of.excluded.clone());
-        let excluded = excluded.unwrap_or_default();
-        let compared = self.compare(&trace, &machine, &host, &excluded)?;
+        let told = decided.first().map(|(_, of)| of.clone());
+        let told = told.unwrap_or_default();
+        let compared = self.compare(&trace, &machine, &host, &told)?;
         if compared.is_empty() {
             anyhow::bail!("interrupted before the first replay was finished");
         }
@@ -147,7 +148,7 @@ impl Fidelity {
         let mut failed = Ok(());
         if self.untold && !cut {
             // The comparison that is done is not lost by what fails here.
-            match self.untold(&trace, &machine, &excluded) {
+            match self.untold(&trace, &machine, &told) {
                 Ok(measured) => untold = measured,
                 Err(error) => failed = Err(error),
             }
@@ -190,9 +191,9 @@ impl Fidelity {
         &self,
         trace: &Trace,
         machine: &Machine,
-        excluded: &HashMap<usize, u8>,
+        told: &Decisions,
     ) -> anyhow::Result<Vec<Untold>> {
-        let script = Script::drawn(trace, 0, excluded)?;
+        let script = drawn(trace, 0, told)?;
         let (configs, draws) = (&self.config, self.draws);
         untold::measure(trace, machine, &script, &OPTIONS, configs, draws, self.jobs)
     }
@@ -203,9 +204,9 @@ impl Fidelity {
         trace: &Trace,
         machine: &Machine,
         host: &Host,
-        excluded: &HashMap<usize, u8>,
+        told: &Decisions,
     ) -> anyhow::Result<Vec<Compared>> {
-        let scripts = (0..self.draws as u64).map(|seed| Script::drawn(trace, seed, excluded));
+        let scripts = (0..self.draws as u64).map(|seed| drawn(trace, seed, told));
         let scripts: Vec<Script> = scripts.collect::<Result<_, _>>()?;
         let replays = self.config.len() * self.draws;
         let units = (replays * scripts[0].steps().len()) as u64;
@@ -386,6 +387,12 @@ impl Host {
             claims: claims.count() as u64,
         })
     }
+}
+
+/// Prepares the trace for a replay, with what its decisions have told.
+fn drawn(trace: &Trace, seed: u64, told: &Decisions) -> Result<Script, ScriptError> {
+    let script = Script::drawn(trace, seed, &told.excluded)?;
+    Ok(script.with_reports(told.reports_free))
 }
 
 /// Returns the median over the draws.

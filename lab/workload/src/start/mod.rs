@@ -44,6 +44,9 @@ pub(crate) use zones::unmanaged;
 /// that, nothing is drawn: where so many frames in a row are of unknown use, they mostly are in use.
 const LIST_ORDERS: usize = 4;
 
+/// The names of the kernel's workers begin so.
+pub(crate) const WORKER: &str = "kworker";
+
 /// A free block in a CPU's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Idle {
@@ -93,8 +96,16 @@ pub(crate) struct Inference {
     /// Page blocks that are not movable: the number of each, counted from page 0, and its type.
     pub(crate) types: Vec<(usize, MigrateType)>,
     pub(crate) limits: Vec<Limit>,
+    /// When the page sets of each CPU first shrink with time, in nanoseconds; then every second.
+    pub(crate) first_ticks: Vec<u64>,
     pub(crate) known: Known,
 }
+
+/// Nanoseconds between two times at which the page sets of a CPU shrink.
+pub(crate) const TICK: u64 = 1_000_000_000;
+
+/// After so many in a row without anything else, they do not change any more.
+pub(crate) const TICKS_MOST: u64 = 100;
 
 /// The first event that mentions a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,12 +161,39 @@ pub(crate) fn infer(
         .map(|(block, &kind)| (block, kind))
         .collect();
     listed.sort_unstable_by_key(|&(block, _)| block);
+    let first_ticks = inferring.first_ticks();
     Inference {
         idle,
         types: listed,
         limits: inferring.limits(),
+        first_ticks,
         known: inferring.known,
     }
+}
+
+/// Returns when in a second the page sets of each CPU shrink, where a drain shows it: one by a
+/// worker of the kernel that has not just freed something itself.
+fn shown_ticks(trace: &Trace, cpus: usize) -> Vec<Option<u64>> {
+    let mut shown = vec![None; cpus];
+    // By CPU: the task that freed something in the last event.
+    let mut freed = vec![None; cpus];
+    for event in &trace.events {
+        let cpu = usize::from(event.cpu);
+        if cpu >= cpus {
+            continue;
+        }
+        match event.what {
+            What::Drained { .. } => {
+                let by_worker = trace.name(event.name).starts_with(WORKER);
+                if by_worker && freed[cpu] != Some(event.pid) {
+                    shown[cpu].get_or_insert(event.time % TICK);
+                }
+            }
+            What::Free => freed[cpu] = Some(event.pid),
+            _ => freed[cpu] = None,
+        }
+    }
+    shown
 }
 
 struct Inferring<'a> {
@@ -398,6 +436,15 @@ impl Inferring<'_> {
     fn is_shown_idle(&self, page: usize) -> bool {
         let first = self.first.get(&(page as u32));
         matches!(first, Some(First::Out(..) | First::Back(..)))
+    }
+
+    /// Returns when the page sets of each CPU first shrink. All CPUs do at about the same time of a
+    /// second, so one whose time no event shows takes that of another.
+    fn first_ticks(&mut self) -> Vec<u64> {
+        let shown = shown_ticks(self.trace, self.emptied.len());
+        let drawn = self.dice.below(TICK);
+        let other = shown.iter().flatten().next().copied().unwrap_or(drawn);
+        shown.iter().map(|own| own.unwrap_or(other)).collect()
     }
 
     fn limits(&self) -> Vec<Limit> {

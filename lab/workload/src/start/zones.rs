@@ -7,7 +7,7 @@ use brickyard::{MigrateType, Order};
 use brickyard_host::pagetypeinfo::{self, FreeOfType, PageTypes};
 use brickyard_host::zoneinfo::{self, PageSet, ZoneInfo};
 use brickyard_trace::record::decode::type_named;
-use brickyard_trace::{PageUse, StateRun, Trace};
+use brickyard_trace::{Event, PageUse, StateRun, Trace, What};
 
 use crate::fidelity::bounded;
 
@@ -68,15 +68,56 @@ pub(super) fn zones_of(trace: &Trace, pages: u64) -> Vec<Zone> {
     populated
         .map(|zone| {
             let sets = pagesets(zone, cpus);
+            let counts = sets.iter().map(|set| set.count.min(pages)).collect();
             Zone {
                 from: zone.start_pfn,
                 to: zone.end_pfn(),
-                counts: sets.iter().map(|set| set.count.min(pages)).collect(),
+                counts: counts_at_states(trace, zone, counts),
                 highs: sets.iter().map(|set| set.high).collect(),
                 blocks: blocks_of(&types, zone),
                 free: free_of(&types, zone),
             }
         })
+        .collect()
+}
+
+/// Returns how many frames lay in the list of each CPU when the page states were read: the texts
+/// were read later, and the events until then show what the lists lost meanwhile. Where it is unknown
+/// when they were read, they count as they are.
+fn counts_at_states(trace: &Trace, zone: &ZoneInfo, counts: Vec<u64>) -> Vec<u64> {
+    let texts_read = trace.header.start.time;
+    if texts_read == 0 {
+        return counts;
+    }
+    let inside = |frame: u64| (zone.start_pfn..zone.end_pfn()).contains(&frame);
+    let is_listed = |event: &Event| {
+        event.order.index() < super::LIST_ORDERS
+            || event.order.get() == trace.header.page_block_order
+    };
+    let mut lost = vec![0_i64; counts.len()];
+    // By CPU: the frame that came off a list of the zone last.
+    let mut came = vec![None; counts.len()];
+    let early = trace
+        .events
+        .iter()
+        .take_while(|event| event.time <= texts_read);
+    for event in early.filter(|event| event.what.has_frames() && inside(event.frame)) {
+        let cpu = usize::from(event.cpu);
+        if cpu >= counts.len() || !is_listed(event) {
+            continue;
+        }
+        let frames = event.order.frames() as i64;
+        lost[cpu] += match event.what {
+            What::Alloc { .. } | What::Drained { .. } => frames,
+            What::Free | What::Taken { .. } => -frames,
+            // Where a part of a page block is claimed, the frame has come already.
+            What::Fallback { .. } if came[cpu] != Some(event.frame) => -frames,
+            _ => 0,
+        };
+        came[cpu] = matches!(event.what, What::Taken { .. }).then_some(event.frame);
+    }
+    let own = counts.iter().zip(lost);
+    own.map(|(count, lost)| count.saturating_add_signed(lost))
         .collect()
 }
 
