@@ -14,9 +14,9 @@
 //! - of each refill and each drain of a page set: how much it moves.
 //!
 //! Of what a page set holds, the trace shows a little too much or too little: a free is shown when
-//! it begins, up to [`ANNOUNCED_MOST`] before the first of them acts, and what is requested in bulk
-//! is not shown at all. So a drain after a free shows how full the set was, and is asked for its
-//! length alone; and a set that would be full by now, but is not drained, is taken not to be.
+//! it begins, up to 31 before the first of them acts, and what is requested in bulk is not shown at
+//! all. So a drain after a free shows how full the set was, and is asked for its length alone; and
+//! a set that would be full by now, but is not drained, is taken not to be.
 
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -131,8 +131,8 @@ pub struct Decisions {
     /// By page block, counted from frame 0: the types that it does not have at the start, a bit for
     /// each.
     pub excluded: HashMap<usize, u8>,
-    /// Whether the host reports its free page blocks to a host of its own, which makes them movable:
-    /// page blocks that had become free were not on the list of their type any more.
+    /// Whether the host reports its free page blocks to a host of its own, which makes them
+    /// movable: page blocks that had become free were not on the list of their type any more.
     pub reports_free: bool,
 }
 
@@ -695,9 +695,9 @@ impl Following<'_> {
         }
     }
 
-    /// Returns true if a free block that the host has passed over was reported to a host of its own,
-    /// and is movable now: page blocks that became free by events have changed their type without
-    /// one. From then on all are reported.
+    /// Returns true if a free block that the host has passed over was reported to a host of its
+    /// own, and is movable now: page blocks that became free by events have changed their type
+    /// without one. From then on all are reported.
     fn was_reported(&mut self, zone: usize, found: &Choice) -> bool {
         let of = &self.zones[zone];
         let block = found.frame.number() >> self.huge.get();

@@ -402,8 +402,8 @@ impl Script {
         &self.limits
     }
 
-    /// When the page sets of each of the recorded host's CPUs first shrink with time, in nanoseconds;
-    /// they do every second. Where no event shows it, it is drawn.
+    /// When the page sets of each of the recorded host's CPUs first shrink with time, in
+    /// nanoseconds; they do every second. Where no event shows it, it is drawn.
     pub(crate) fn first_ticks(&self) -> &[u64] {
         &self.first_ticks
     }

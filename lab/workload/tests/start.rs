@@ -632,6 +632,48 @@ fn a_page_set_shrinks_every_second() {
     assert_eq!(drained(60_000_000_000, 21 + 28), (1, 1));
 }
 
+/// At the time of a drain by a worker, though that is later; on another CPU, too.
+#[test]
+fn page_sets_shrink_when_the_hosts_did() {
+    let drained = |cpu: u16, worker: &str, freed_first: bool, time: u64| {
+        let runs = vec![
+            run(0, 1024, 0, PageUse::Anonymous),
+            run(1024, FRAMES - 1024, 0, PageUse::Free),
+        ];
+        let at = |time: u64| move |event: Event| Event { time, ..event };
+        let frees = (0..60).map(|page| freed(page, 0));
+        let leave = (0..60).map(|page| went(page, 0, Movable));
+        let end = [came(2000, 0, Movable), taken(2000, 0, Movable)];
+        // It shrinks from 900 frames to 74 in 19 seconds, and to 65 in 20.
+        let early = frees.chain(leave).chain(end);
+        let early = early.map(|event| by(cpu, event)).map(at(19_500_000_000));
+        let own = |event: Event| Event {
+            pid: 9,
+            name: NameId(2),
+            cpu: 1,
+            ..event
+        };
+        let late = freed_first.then_some(freed(70, 0));
+        let late = late.into_iter().chain([went(71, 0, Movable)]);
+        let late = late.map(own).map(at(time));
+        let mut trace = with(host(runs), early.chain(late));
+        trace.header.start.zoneinfo = with_lists(&[0, 0]);
+        trace.names.push(worker.into());
+        answers(&followed(&trace, Burst::AfterHalfTheLeast), Decision::Drain)
+    };
+    for cpu in [0, 1] {
+        // A batch stays: of 65 frames, 58 leave at most.
+        assert_eq!(drained(cpu, "kworker/1:0", false, 25_300_000_000), (1, 0));
+        assert_eq!(drained(cpu, "kworker/1:0", false, 25_900_000_000), (1, 1));
+        // Not at that of another task, or of a worker that has just freed something. The time is
+        // drawn.
+        let drawn = drained(cpu, "make", false, 25_300_000_000);
+        assert_eq!(drained(cpu, "make", false, 25_900_000_000), drawn);
+        let drawn = drained(cpu, "kworker/1:0", true, 25_300_000_000).1;
+        assert_eq!(drained(cpu, "kworker/1:0", true, 25_900_000_000).1, drawn);
+    }
+}
+
 /// Page blocks that were free as a whole are movable again, without an event.
 #[test]
 fn a_host_that_reports_its_free_page_blocks_is_known_by_claims() {

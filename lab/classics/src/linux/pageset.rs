@@ -388,9 +388,9 @@ impl Course {
         self.own.is_in_burst(order, self.burst.begins(sizes))
     }
 
-    /// Returns how many frames would leave, at least, if the frees so far had filled the page set: for
-    /// a lab that sees frames leave, and does not know exactly how many there were. A burst of frees
-    /// of several frames is none of this.
+    /// Returns how many frames would leave, at least, if the frees so far had filled the page set:
+    /// for a lab that sees frames leave, and does not know exactly how many there were. A burst of
+    /// frees of several frames is none of this.
     #[must_use]
     pub fn leaving_if_full(&self, sizes: &Sizes, below_high: bool, reclaiming: bool) -> usize {
         let now = Now {

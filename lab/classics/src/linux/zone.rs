@@ -437,7 +437,7 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> LabZone for Zone<'_, V,
         kept || self.inner.free_uncached(frame, order).is_ok()
     }
 
-    /// Unless too little is free: more than the low mark and [`REPORTED_AT_ONCE`] page blocks.
+    /// Unless too little is free: more than the low mark and 32 page blocks.
     fn report_free(&self) -> usize {
         let guard = self.inner.lock();
         let blocks = guard.grouping();

@@ -445,8 +445,8 @@ impl Reading {
     }
 }
 
-/// Prepares a replay on the recorded host, with what its decisions have `told`. What is unknown of its
-/// start is drawn by this seed.
+/// Prepares a replay on the recorded host, with what its decisions have `told`. What is unknown of
+/// its start is drawn by this seed.
 fn script_of(
     source: &Source,
     seed: u64,
