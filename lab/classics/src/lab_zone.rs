@@ -68,6 +68,13 @@ pub trait LabZone: AnyZone {
     /// time does so. By default nothing happens.
     fn tick(&self) {}
 
+    /// Reports free page blocks to the host of a virtual machine: called about every two seconds on
+    /// a machine that does so. Returns how many frames have changed their type by that. By default
+    /// nothing happens.
+    fn report_free(&self) -> usize {
+        0
+    }
+
     /// Tells the zone that background reclaim begins or ends. By default that makes no difference.
     fn set_reclaiming(&self, _reclaiming: bool) {}
 

@@ -111,8 +111,9 @@ fn a_page_has_every_figure_and_fetches_nothing() {
     }
 }
 
-/// The rules are the same in the replay and in the replay of it, so nearly all of its error is gone,
-/// but not that of a design whose caches no trace of a Linux host tells of.
+/// The rules are the same in the replay and in the replay of it, so most of its error is gone: but
+/// not what depends on when in a second page sets shrink, nor that of a design whose caches no
+/// trace of a Linux host tells of.
 #[test]
 fn what_the_trace_cannot_tell_is_measured() {
     let text = printed(&[DD, "--untold", "--format", "csv"]);
@@ -125,7 +126,7 @@ fn what_the_trace_cannot_tell_is_measured() {
         row[row.len() - 1].parse().unwrap()
     };
     assert!(
-        of("by order and type, untold", "linux-6.18") < 1.0,
+        of("by order and type, untold", "linux-6.18") < 2.0,
         "{text}"
     );
     assert!(of("by order and type, untold", "brickyard") > 0.0, "{text}");

@@ -12,9 +12,14 @@
 //! - of each fallback: the list, the order of the block found there, and whether the page block
 //!   changes its type;
 //! - of each refill and each drain of a page set: how much it moves.
+//!
+//! Of what a page set holds, the trace shows a little too much or too little: a free is shown when
+//! it begins, up to 31 before the first of them acts, and what is requested in bulk is not shown at
+//! all. So a drain after a free shows how full the set was, and is asked for its length alone; and
+//! a set that would be full by now, but is not drained, is taken not to be.
 
 use core::ops::ControlFlow;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use brickyard::block::Use;
 use brickyard::{Frame, FrameRange, MigrateType, Order};
@@ -27,7 +32,17 @@ use brickyard_trace::{Event, Events, Step, Trace, What, name_in, named};
 
 use crate::machine::{Machine, ZonePlace};
 use crate::pages::PageId;
+use crate::replay::REPORT;
 use crate::script::Script;
+use crate::start::{TICK, TICKS_MOST, WORKER};
+
+/// The most frees that are shown before the first of them acts: the kernel frees pages of a file or
+/// of a task in batches of so many (`PAGEVEC_SIZE`).
+const ANNOUNCED_MOST: usize = 31;
+
+/// By how much the time at which a page set shrinks may vary, in nanoseconds: it is that of a
+/// deferrable timer, and of a worker that has to wait for its CPU.
+const TICK_VARIES: u64 = 50_000_000;
 
 named! {
     /// A kind of decision.
@@ -98,8 +113,7 @@ named! {
         NotOnList => "free by the events, but not on its list",
         /// The page block had another type.
         OtherType => "from a page block of another type",
-        /// A page set was drained that the rules would have left alone: by another CPU, by time, or
-        /// for another reason that is not visible.
+        /// A page set was drained neither after a free on its CPU nor with time.
         OtherDrain => "drained for a reason that is not visible",
     }
 }
@@ -117,6 +131,9 @@ pub struct Decisions {
     /// By page block, counted from frame 0: the types that it does not have at the start, a bit for
     /// each.
     pub excluded: HashMap<usize, u8>,
+    /// Whether the host reports its free page blocks to a host of its own, which makes them
+    /// movable: page blocks that had become free were not on the list of their type any more.
+    pub reports_free: bool,
 }
 
 /// Why decisions cannot be followed.
@@ -174,6 +191,7 @@ pub fn follow(
         huge: machine.page_block_order,
         cpus: vec![Cpu::default(); machine.cpus],
         reclaiming: false,
+        next_report: 0,
         decisions: Decisions {
             agreements: vec![Agreement::default(); Decision::ALL.len()],
             ..Decisions::default()
@@ -230,6 +248,10 @@ struct Zone<'a> {
     // By CPU.
     courses: Vec<Course>,
     counts: Vec<i64>,
+    // Page blocks, counted from frame 0, that events have shown to become free as a whole.
+    freed_whole: HashSet<usize>,
+    // What would leave by each of the last frees in a row, if it had filled the page set.
+    announced: Vec<VecDeque<usize>>,
 }
 
 impl<'a> Zone<'a> {
@@ -272,7 +294,19 @@ impl<'a> Zone<'a> {
             below_high: false,
             courses,
             counts: vec![0; machine.cpus],
+            freed_whole: HashSet::new(),
+            announced: vec![VecDeque::new(); machine.cpus],
         }
+    }
+
+    /// Tells the course of a CPU's page set how many frames events show in it.
+    fn sync(&self, cpu: usize) {
+        self.courses[cpu].set_count(self.counts[cpu].max(0) as usize);
+    }
+
+    /// Returns true if a page set is full when it holds as many frames as it may, and not earlier.
+    fn fills_up(&self, reclaiming: bool) -> bool {
+        !self.below_high && !reclaiming
     }
 
     /// Takes a free block off the lists, as the host did. Returns false if it is not free.
@@ -293,6 +327,15 @@ impl<'a> Zone<'a> {
         self.buddy.grouping().retype(&self.buddy, frame, kind);
     }
 
+    /// Gives all page blocks of a free block this type.
+    fn retype_all(&self, first: Frame, order: Order, kind: MigrateType, block: Order) {
+        let (mut at, end) = (first, first.plus(order.frames()));
+        while at < end {
+            self.retype(at, kind);
+            at = at.align_down(block).plus(block.frames());
+        }
+    }
+
     fn free_block(&self, frame: Frame) -> Option<(Frame, Order, MigrateType)> {
         let (first, state) = self.buddy.block_of(frame)?;
         (state.usage == Use::Free).then_some((first, state.order, state.kind))
@@ -310,10 +353,31 @@ enum Run {
     },
     Drain {
         zone: usize,
-        wanted: Option<usize>,
+        why: WhyDrained,
         left: usize,
         last: usize,
     },
+}
+
+/// A drain that the rules ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Due {
+    zone: usize,
+    frames: usize,
+    // In a burst of frees, however few frames the set holds.
+    in_burst: bool,
+}
+
+/// Why frames leave a page set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WhyDrained {
+    /// It became full, or there is a burst of frees, and the rules say so.
+    Due(Due),
+    /// It became full by the last frees.
+    Full,
+    /// A second has passed.
+    Time,
+    Unknown,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -326,7 +390,11 @@ struct Cpu {
     // A refill has stolen: the rest of it only steals.
     steals: bool,
     // Drains that the rules ask for and that have not been seen yet.
-    due: VecDeque<usize>,
+    due: VecDeque<Due>,
+    // The last event was a free by this task.
+    freed_by: Option<i32>,
+    // When its page sets shrink next.
+    next_tick: u64,
 }
 
 struct Following<'a> {
@@ -334,6 +402,7 @@ struct Following<'a> {
     huge: Order,
     cpus: Vec<Cpu>,
     reclaiming: bool,
+    next_report: u64,
     decisions: Decisions,
 }
 
@@ -385,6 +454,28 @@ impl Following<'_> {
                 course.set_count(count.max(0) as usize);
             }
         }
+        for (place, cpu) in self.cpus.iter_mut().enumerate() {
+            cpu.next_tick = script.first_ticks().get(place).copied().unwrap_or(TICK);
+        }
+    }
+
+    /// Lets the page sets of a CPU shrink for each second that has passed.
+    fn pass_time(&mut self, cpu: usize, time: u64) {
+        let next = self.cpus[cpu].next_tick;
+        let Some(late) = time.checked_sub(next.saturating_add(TICK_VARIES)) else {
+            return;
+        };
+        let passed = late / TICK;
+        // After so many, nothing changes any more.
+        (0..=passed.min(TICKS_MOST)).for_each(|_| self.tick(cpu));
+        self.cpus[cpu].next_tick = next.saturating_add((passed + 1).saturating_mul(TICK));
+    }
+
+    fn tick(&mut self, cpu: usize) {
+        for zone in &self.zones {
+            zone.sync(cpu);
+            zone.courses[cpu].tick(&zone.sizes);
+        }
     }
 
     /// Takes a block, or as much of it as is free.
@@ -400,7 +491,9 @@ impl Following<'_> {
     fn event(&mut self, event: &Event, names: &[String]) {
         let cpu = usize::from(event.cpu) % self.cpus.len();
         let frame = Frame::new(event.frame as usize);
-        self.end_run(cpu, event, names);
+        self.end_run(cpu, event);
+        self.pass_time(cpu, event.time);
+        self.report(event.time);
         if let Some(taken) = self.cpus[cpu].claiming.take() {
             let resolves =
                 matches!(event.what, What::Fallback { .. }) && event.frame == taken.frame;
@@ -422,6 +515,11 @@ impl Following<'_> {
         let Some(zone) = self.zone_of(frame).filter(|_| event.what.has_frames()) else {
             return;
         };
+        self.in_zone(cpu, zone, event, frame, names);
+        self.cpus[cpu].freed_by = (event.what == What::Free).then_some(event.pid);
+    }
+
+    fn in_zone(&mut self, cpu: usize, zone: usize, event: &Event, frame: Frame, names: &[String]) {
         match event.what {
             What::Taken { mobility, .. } => self.taken(cpu, zone, event, frame, mobility),
             What::Fallback {
@@ -436,7 +534,10 @@ impl Following<'_> {
                 frame,
                 (mobility, from_order, from, claimed),
             ),
-            What::Drained { mobility } => self.drained(cpu, zone, event, frame, mobility),
+            What::Drained { mobility } => {
+                self.put_back(zone, frame, event.order, Some(mobility));
+                self.drained(cpu, zone, event, names);
+            }
             What::Alloc { .. } => self.handed_out(cpu, zone, event, frame),
             What::Free => self.freed(cpu, zone, event, frame),
             What::Failure { .. } | What::Batched | What::Step { .. } => {}
@@ -444,7 +545,7 @@ impl Following<'_> {
     }
 
     /// Ends the run of a CPU, unless the event continues it, and judges its length.
-    fn end_run(&mut self, cpu: usize, event: &Event, names: &[String]) {
+    fn end_run(&mut self, cpu: usize, event: &Event) {
         let goes_on = match (self.cpus[cpu].run, event.what) {
             (Some(Run::Refill { order, .. }), What::Taken { .. } | What::Fallback { .. }) => {
                 order == event.order
@@ -463,35 +564,61 @@ impl Following<'_> {
                     .ask(taken, wanted, taken == wanted);
             }
             Some(Run::Drain {
-                wanted: Some(first),
+                zone,
+                why,
                 left,
                 last,
-                ..
-            }) => {
+            }) => self.end_drain(cpu, zone, why, (left, last)),
+            None => {}
+        }
+    }
+
+    /// Judges a drain that is over, of so many frames, with the last block of so many.
+    fn end_drain(
+        &mut self,
+        cpu: usize,
+        zone: usize,
+        why: WhyDrained,
+        (left, last): (usize, usize),
+    ) {
+        let mut answer = None;
+        match why {
+            WhyDrained::Due(first) => {
                 // Several drains in a row look like one. Each ends with the block that reaches its
                 // number.
-                let (mut wanted, mut drains) = (first, 1);
+                let (mut wanted, mut drains) = (first.frames, 1);
                 while wanted < left
                     && let Some(next) = self.cpus[cpu].due.front()
-                    && wanted + next <= left
+                    && wanted + next.frames <= left
                 {
-                    wanted += next;
+                    wanted += next.frames;
                     drains += 1;
                     self.cpus[cpu].due.pop_front();
                 }
                 let agrees = wanted <= left && left < wanted + drains * last;
-                self.agreement(Decision::Drain).ask(left, wanted, agrees);
+                answer = Some((wanted, agrees));
             }
-            Some(Run::Drain {
-                zone, wanted: None, ..
-            }) => {
-                self.contradicted(Contradiction::OtherDrain);
-                if name_in(names, event.name).starts_with("kworker") {
-                    let zone = &self.zones[zone];
-                    zone.courses[cpu].tick(&zone.sizes);
-                }
+            WhyDrained::Time => {
+                // It holds now what it may.
+                let of = &mut self.zones[zone];
+                of.counts[cpu] = of.courses[cpu].high() as i64;
             }
-            None => {}
+            WhyDrained::Full => {}
+            WhyDrained::Unknown => self.contradicted(Contradiction::OtherDrain),
+        }
+        let of = &mut self.zones[zone];
+        if let WhyDrained::Due(_) | WhyDrained::Full = why {
+            let announced = of.announced[cpu].iter();
+            let agrees = |&&wanted: &&usize| wanted <= left && left < wanted + last;
+            let fits = announced.clone().find(agrees).map(|&wanted| (wanted, true));
+            let latest = announced.last().map(|&wanted| (wanted, false));
+            let exact = answer.filter(|&(_, agrees)| agrees);
+            answer = exact.or(fits).or(answer).or(latest);
+        }
+        of.announced[cpu].clear();
+        of.sync(cpu);
+        if let Some((wanted, agrees)) = answer {
+            self.agreement(Decision::Drain).ask(left, wanted, agrees);
         }
     }
 
@@ -555,12 +682,47 @@ impl Following<'_> {
         while let Some(found) = self.zones[zone].search(from, list, Mode::Normal)
             && found.way == Way::Own
             && to.is_none_or(|to| found.order < to)
-            && self.zones[zone].take(found.frame, found.order)
         {
+            if self.was_reported(zone, &found) {
+                continue;
+            }
+            if !self.zones[zone].take(found.frame, found.order) {
+                return;
+            }
             self.contradicted(Contradiction::NotOnList);
             let block = found.frame.number() >> self.huge.get();
             *self.decisions.excluded.entry(block).or_default() |= 1 << list.index();
         }
+    }
+
+    /// Returns true if a free block that the host has passed over was reported to a host of its
+    /// own, and is movable now: page blocks that became free by events have changed their type
+    /// without one. From then on all are reported.
+    fn was_reported(&mut self, zone: usize, found: &Choice) -> bool {
+        let of = &self.zones[zone];
+        let block = found.frame.number() >> self.huge.get();
+        if found.list == MigrateType::Movable
+            || found.order < self.huge
+            || !of.freed_whole.contains(&block)
+        {
+            return false;
+        }
+        self.decisions.reports_free = true;
+        of.retype_all(found.frame, found.order, MigrateType::Movable, self.huge);
+        true
+    }
+
+    /// Reports free page blocks, as far as is known that the host does so.
+    fn report(&mut self, time: u64) {
+        if self.decisions.reports_free && time < self.next_report {
+            return;
+        }
+        if self.decisions.reports_free {
+            for zone in &self.zones {
+                zone.buddy.grouping().report(&zone.buddy, 0);
+            }
+        }
+        self.next_report = time.saturating_add(REPORT);
     }
 
     /// Follows a block that came off a list of another type than its page block has by the events.
@@ -611,12 +773,7 @@ impl Following<'_> {
             let (first, order) = of
                 .free_block(frame)
                 .map_or((frame, event.order), |(first, order, _)| (first, order));
-            let mut at = first;
-            let end = first.plus(order.frames());
-            while at < end {
-                of.retype(at, wanted);
-                at = at.align_down(self.huge).plus(self.huge.frames());
-            }
+            of.retype_all(first, order, wanted, self.huge);
         }
         if !of.take(frame, event.order) {
             self.contradicted(Contradiction::TakenInUse);
@@ -624,25 +781,73 @@ impl Following<'_> {
         self.refilled(cpu, zone, event.order);
     }
 
-    fn drained(&mut self, cpu: usize, zone: usize, event: &Event, frame: Frame, list: MigrateType) {
-        self.put_back(zone, frame, event.order, Some(list));
+    fn drained(&mut self, cpu: usize, zone: usize, event: &Event, names: &[String]) {
         let frames = event.order.frames();
-        self.zones[zone].counts[cpu] -= frames as i64;
         if let Some(Run::Drain { left, last, .. }) = &mut self.cpus[cpu].run {
             *left += frames;
             *last = frames;
+            self.zones[zone].counts[cpu] -= frames as i64;
             return;
         }
-        let wanted = self.cpus[cpu].due.pop_front();
+        let why = self.why_drained(cpu, zone, event, names);
+        self.zones[zone].counts[cpu] -= frames as i64;
         self.cpus[cpu].run = Some(Run::Drain {
             zone,
-            wanted,
+            why,
             left: frames,
             last: frames,
         });
         let of = &mut self.zones[zone];
         if of.below_high && of.buddy.free_frames() > of.high {
             of.below_high = false;
+        }
+    }
+
+    /// Returns why a drain begins, and learns from it how full the page set is.
+    fn why_drained(
+        &mut self,
+        cpu: usize,
+        zone: usize,
+        event: &Event,
+        names: &[String],
+    ) -> WhyDrained {
+        let own = &mut self.cpus[cpu];
+        if own.freed_by != Some(event.pid) {
+            if !name_in(names, event.name).starts_with(WORKER) {
+                return WhyDrained::Unknown;
+            }
+            if own.next_tick < event.time.saturating_add(TICK / 2) {
+                own.next_tick = event.time.saturating_add(TICK);
+                self.tick(cpu);
+            }
+            return WhyDrained::Time;
+        }
+        let due = own.due.pop_front();
+        let of = &mut self.zones[zone];
+        if of.announced[cpu].is_empty() && due.is_none() {
+            return WhyDrained::Unknown;
+        }
+        if of.fills_up(self.reclaiming) && due.is_none_or(|due| !due.in_burst) {
+            of.counts[cpu] = of.courses[cpu].high() as i64;
+        }
+        due.map_or(WhyDrained::Full, WhyDrained::Due)
+    }
+
+    /// Ends the wait for drains that the rules ask for, and that the host has not made.
+    fn end_due(&mut self, cpu: usize) {
+        let in_burst = self.cpus[cpu].due.iter().find(|due| due.in_burst).copied();
+        let full = self.cpus[cpu].due.iter().find(|due| !due.in_burst).copied();
+        self.cpus[cpu].due.clear();
+        if let Some(due) = in_burst {
+            self.agreement(Decision::Drain).ask(0, due.frames, false);
+        }
+        if let Some(due) = full {
+            let of = &mut self.zones[due.zone];
+            if of.fills_up(self.reclaiming) {
+                let most = of.courses[cpu].high() as i64 - 1;
+                of.counts[cpu] = of.counts[cpu].min(most);
+            }
+            of.sync(cpu);
         }
     }
 
@@ -655,8 +860,16 @@ impl Following<'_> {
             of.retype(frame, list);
             self.contradicted(Contradiction::OtherType);
         }
-        let of = &self.zones[zone];
+        let huge = self.huge;
+        let of = &mut self.zones[zone];
         if of.buddy.give(frame, order).is_ok() {
+            if let Some((first, order, _)) = of.free_block(frame)
+                && order >= huge
+            {
+                let first = first.number() >> huge.get();
+                of.freed_whole
+                    .extend(first..first + (order.frames() >> huge.get()));
+            }
             return;
         }
         // Its parts were taken one by one.
@@ -677,7 +890,7 @@ impl Following<'_> {
             return;
         }
         let requested = core::mem::take(&mut self.cpus[cpu].requested);
-        self.cpus[cpu].due.clear();
+        self.end_due(cpu);
         let of = &mut self.zones[zone];
         of.counts[cpu] -= event.order.frames() as i64;
         let course = &of.courses[cpu];
@@ -694,14 +907,29 @@ impl Following<'_> {
             return;
         }
         let reclaiming = self.reclaiming;
+        if self.cpus[cpu].freed_by.is_none() {
+            for zone in &mut self.zones {
+                zone.announced[cpu].clear();
+            }
+        }
         let of = &mut self.zones[zone];
         of.counts[cpu] += event.order.frames() as i64;
         let course = &of.courses[cpu];
-        let leaving = course.free(event.order, &of.sizes, of.below_high, reclaiming);
-        if leaving > 0 {
-            course.set_count(course.count().saturating_sub(leaving));
-            self.cpus[cpu].due.push_back(leaving);
+        let in_burst = course.is_in_burst(event.order, &of.sizes);
+        let frames = course.free(event.order, &of.sizes, of.below_high, reclaiming);
+        if frames > 0 {
+            course.set_count(course.count().saturating_sub(frames));
+            self.cpus[cpu].due.push_back(Due {
+                zone,
+                frames,
+                in_burst,
+            });
         }
+        let announced = &mut of.announced[cpu];
+        if announced.len() == ANNOUNCED_MOST {
+            announced.pop_front();
+        }
+        announced.push_back(course.leaving_if_full(&of.sizes, of.below_high, reclaiming));
     }
 }
 

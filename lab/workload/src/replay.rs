@@ -21,7 +21,7 @@ use crate::outcome::{HugePages, Mixer, Outcome, ZoneEnd, mobility_name};
 use crate::pages::{Block, Location, PageId, Pages, Role};
 use crate::processor::Processor;
 use crate::script::{Action, Script, Step};
-use crate::start::Known;
+use crate::start::{Known, TICK, TICKS_MOST};
 use crate::view::{View, free_counts};
 
 /// The contents of memory before the first step.
@@ -98,11 +98,9 @@ pub fn replay<W: Watcher>(
     replayed.map_err(BuildError::Steps)
 }
 
-/// Nanoseconds between two calls of [`LabZone::tick`].
-const TICK: u64 = 1_000_000_000;
-
-/// The most such calls in a row.
-const TICKS_MOST: u64 = 100;
+/// Nanoseconds between two reports of free page blocks, on a machine where some become free all the
+/// time (`PAGE_REPORTING_DELAY`).
+pub(crate) const REPORT: u64 = 2_000_000_000;
 
 struct Replay<'a, W> {
     machine: &'a Machine,
@@ -145,6 +143,7 @@ impl<W: Watcher> Job for Replay<'_, W> {
             processor,
             cpus: machine.cpus,
             huge: machine.huge_order,
+            start: self.options.start,
             outcome: Outcome {
                 requests: vec![Default::default(); Order::COUNT],
                 ..Outcome::default()
@@ -167,6 +166,7 @@ struct Replaying<'a, 'z, Z: LabZone> {
     processor: &'a Processor,
     cpus: usize,
     huge: Order,
+    start: Start,
     outcome: Outcome,
 }
 
@@ -261,7 +261,13 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
     fn steps<W: Watcher>(&mut self, watcher: &mut W, sample_every: u64) -> io::Result<()> {
         let begun = Instant::now();
         let mut next_sample = 0;
-        let mut next_tick = TICK;
+        let mut ticks = self.ticks();
+        let soonest = |ticks: &[u64]| ticks.iter().copied().min().unwrap_or(u64::MAX);
+        let mut next_tick = soonest(&ticks);
+        let mut next_report = match self.start == Start::Recorded && self.script.reports_free() {
+            true => REPORT,
+            false => u64::MAX,
+        };
         let mut sampling = core::time::Duration::ZERO;
         self.kernel.take_log(|_| ());
         let script = self.script;
@@ -285,10 +291,20 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
                     self.outcome.zones = self.zones();
                 }
                 if step.time >= next_tick {
-                    let passed = (step.time - next_tick) / TICK;
-                    // After so many, nothing changes any more.
-                    (0..=passed.min(TICKS_MOST)).for_each(|_| self.tick());
-                    next_tick = next_tick.saturating_add((passed + 1).saturating_mul(TICK));
+                    let due = ticks.iter_mut().enumerate();
+                    for (cpu, next) in due.filter(|(_, next)| step.time >= **next) {
+                        let passed = (step.time - *next) / TICK;
+                        // After so many, nothing changes any more.
+                        (0..=passed.min(TICKS_MOST)).for_each(|_| self.tick(cpu));
+                        *next = next.saturating_add((passed + 1).saturating_mul(TICK));
+                    }
+                    next_tick = soonest(&ticks);
+                }
+                if step.time >= next_report {
+                    for zone in self.plain.zones() {
+                        zone.report_free();
+                    }
+                    next_report = step.time.saturating_add(REPORT);
                 }
                 self.step(step);
                 if W::STEPS {
@@ -307,12 +323,20 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
         Ok(())
     }
 
-    /// Lets a second pass on every CPU.
-    fn tick(&self) {
-        for cpu in 0..self.cpus {
-            self.processor.switch_to(cpu);
-            self.plain.zones().for_each(LabZone::tick);
-        }
+    /// Returns when each CPU notes for the first time that a second has passed.
+    fn ticks(&self) -> Vec<u64> {
+        let shown = match self.start {
+            Start::Empty => &[],
+            Start::Recorded => self.script.first_ticks(),
+        };
+        let of = |cpu| shown.get(cpu).copied().unwrap_or(TICK);
+        (0..self.cpus).map(of).collect()
+    }
+
+    /// Lets a second pass on a CPU.
+    fn tick(&self, cpu: usize) {
+        self.processor.switch_to(cpu);
+        self.plain.zones().for_each(LabZone::tick);
     }
 
     #[inline]

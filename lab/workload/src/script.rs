@@ -164,6 +164,8 @@ pub struct Script {
     idle: Vec<Idle>,
     types: Vec<(usize, MigrateType)>,
     limits: Vec<Limit>,
+    first_ticks: Vec<u64>,
+    reports_free: bool,
     known: Known,
     block_order: u8,
     names: Vec<String>,
@@ -242,11 +244,11 @@ impl Script {
             Whose::Recorded(draw) => start::Inferring::new(trace, first, pages, draw),
             Whose::Other => None,
         };
-        passes.each(|place, event, _| {
+        passes.each(|place, event, names| {
             takers.event(place, event);
             mentions.event(event);
             if let Some(inferring) = &mut inferring {
-                inferring.event(place, event);
+                inferring.event(place, event, names);
             }
             Ok(())
         })?;
@@ -296,6 +298,8 @@ impl Script {
             idle: inferred.idle,
             types: inferred.types,
             limits: inferred.limits,
+            first_ticks: inferred.first_ticks,
+            reports_free: false,
             known: inferred.known,
             block_order: trace.header.page_block_order,
             steps: building.steps.finish()?,
@@ -396,6 +400,28 @@ impl Script {
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
         &self.limits
+    }
+
+    /// When the page sets of each of the recorded host's CPUs first shrink with time, in
+    /// nanoseconds; they do every second. Where no event shows it, it is drawn.
+    pub(crate) fn first_ticks(&self) -> &[u64] {
+        &self.first_ticks
+    }
+
+    /// Says whether the recorded host reports its free page blocks to a host of its own, which
+    /// makes them movable. At first it does not.
+    #[must_use]
+    pub fn with_reports(self, reports_free: bool) -> Self {
+        Self {
+            reports_free,
+            ..self
+        }
+    }
+
+    /// Whether the recorded host reports its free page blocks.
+    #[must_use]
+    pub const fn reports_free(&self) -> bool {
+        self.reports_free
     }
 
     /// How much of the start is known.

@@ -3,7 +3,7 @@
 use brickyard::{MigrateType, Order};
 use brickyard_classics::Configuration;
 use brickyard_classics::linux::Burst;
-use brickyard_trace::{Event, HostTexts, PageUse, StateRun, Step, Trace, What};
+use brickyard_trace::{Event, HostTexts, NameId, PageUse, StateRun, Step, Trace, What};
 use brickyard_workload::decisions::{self, Contradiction, Decision, Decisions};
 use brickyard_workload::fidelity::{self, ZoneTable};
 use brickyard_workload::pages::{PageId, Role};
@@ -182,6 +182,33 @@ fn what_is_missing_lies_in_the_lists_that_were_not_empty() {
     let of_two = by(0, taken(400, 1, Movable));
     let script = trace(vec![single, of_two, of_four, of_eight]);
     assert_eq!(of_order(&script), [0; 4]);
+}
+
+/// The texts are read after the page states: what the lists lost in between lay in them.
+#[test]
+fn lists_hold_what_they_lost_before_they_were_counted() {
+    let counted = |time: u64| {
+        let events = [
+            by(0, taken(100, 1, Movable)),
+            by(0, went(3, 0, Movable)),
+            by(0, came(200, 2, Movable)),
+            by(1, freed(300, 0)),
+            // Page sets have no lists of this order.
+            by(1, freed(320, 4)),
+            // Later than the texts.
+            Event {
+                time: 9,
+                ..by(0, taken(101, 0, Movable))
+            },
+        ];
+        let mut trace = with(host(with_unknown(64)), events);
+        trace.header.start.zoneinfo = with_lists(&[10, 4]);
+        trace.header.start.time = time;
+        Script::new(&trace).unwrap().known().idle_counted
+    };
+    assert_eq!(counted(5), 10 + 2 + 1 - 4 + 4 - 1);
+    // Where the time is unknown.
+    assert_eq!(counted(0), 10 + 4);
 }
 
 #[test]
@@ -374,13 +401,14 @@ fn background_reclaim_ends_before_kswapd_says_so() {
 
 fn decided(events: impl IntoIterator<Item = Event>) -> Decisions {
     let runs = vec![run(0, FRAMES, 0, PageUse::Free)];
-    let trace = with(host(runs), events);
-    let machine = Machine::recorded(&trace).unwrap();
-    let script = Script::new(&trace).unwrap();
-    decisions::follow(&trace, &machine, &script, Burst::AfterHalfTheLeast, |_| {
-        ControlFlow::Continue(())
-    })
-    .unwrap()
+    followed(&with(host(runs), events), Burst::AfterHalfTheLeast)
+}
+
+fn followed(trace: &Trace, burst: Burst) -> Decisions {
+    let machine = Machine::recorded(trace).unwrap();
+    let script = Script::new(trace).unwrap();
+    let goes_on = |_| ControlFlow::Continue(());
+    decisions::follow(trace, &machine, &script, burst, goes_on).unwrap()
 }
 
 fn answers(decisions: &Decisions, decision: Decision) -> (u64, u64) {
@@ -491,18 +519,193 @@ fn a_drain_has_the_length_that_the_page_set_asks_for() {
         let rest = [came(2000, 0, Movable), taken(2000, 0, Movable)];
         let events: Vec<Event> = frees.chain(leave).chain(rest).collect();
         let trace = with(host(runs.clone()), events);
-        let machine = Machine::recorded(&trace).unwrap();
-        let script = Script::new(&trace).unwrap();
-        let decisions = decisions::follow(&trace, &machine, &script, Burst::AfterABatch, |_| {
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-        answers(&decisions, Decision::Drain)
+        answers(&followed(&trace, Burst::AfterABatch), Decision::Drain)
     };
     // 28 frames freed in a row, of which a batch stays: 21 leave.
     assert_eq!(drain(21), (1, 1));
-    assert_eq!(drain(20), (1, 0));
     assert_eq!(drain(22), (1, 0));
+    // The frees were shown before the first of them acted, and the set may have held more: then
+    // fewer filled it. A batch is the least.
+    assert_eq!(drain(20), (1, 1));
+    assert_eq!(drain(6), (1, 0));
+}
+
+/// Decisions on a host whose first 128 frames are in use, each CPU of which may hold 28 frames.
+fn decided_in_use(events: impl IntoIterator<Item = Event>, burst: Burst) -> Decisions {
+    let runs = vec![
+        run(0, 128, 0, PageUse::Anonymous),
+        run(128, FRAMES - 128, 0, PageUse::Free),
+    ];
+    let rest = [came(2000, 0, Movable), taken(2000, 0, Movable)];
+    let mut trace = with(host(runs), events.into_iter().chain(rest));
+    trace.names.push("kworker/0:1".into());
+    followed(&trace, burst)
+}
+
+fn drains(decisions: &Decisions) -> (u64, u64, u64) {
+    let unseen = decisions.contradictions.get(&Contradiction::OtherDrain);
+    let (asked, agreed) = answers(decisions, Decision::Drain);
+    (asked, agreed, unseen.copied().unwrap_or(0))
+}
+
+/// The page set holds more than events show: it is full with fewer frees.
+#[test]
+fn a_drain_after_a_free_shows_that_the_page_set_was_full() {
+    let frees = || (0..12).map(|page| freed(page, 0));
+    let leave = |from: u64, frames: u64| (from..from + frames).map(|page| went(page, 0, Movable));
+    let of = |left: u64| {
+        let events = frees().chain(leave(0, left));
+        drains(&decided_in_use(events, Burst::AfterHalfTheLeast))
+    };
+    // Twelve in a row, or one of the last of them, since all were shown before the first acted.
+    assert_eq!(of(12), (1, 1, 0));
+    assert_eq!(of(9), (1, 1, 0));
+    assert_eq!(of(13), (1, 0, 0));
+    // From then on it is known how full it is: as many frees fill it again, and all of those since
+    // the first free leave.
+    let again = (12..24).map(|page| freed(page, 0)).chain(leave(12, 21));
+    let events = frees().chain(leave(0, 12)).chain(again);
+    let decisions = decided_in_use(events, Burst::AfterHalfTheLeast);
+    assert_eq!(drains(&decisions), (2, 2, 0));
+    // By another task than the one that freed, it has another reason.
+    let other = |event: Event| Event { pid: 8, ..event };
+    let events = frees().chain(leave(0, 12).map(other));
+    let decisions = decided_in_use(events, Burst::AfterHalfTheLeast);
+    assert_eq!(drains(&decisions), (0, 0, 1));
+}
+
+/// The rules of 6.12 see a burst where the host, by those of 6.18, does not.
+#[test]
+fn a_burst_that_the_host_does_not_drain_for_is_a_wrong_answer() {
+    let frees = || {
+        (0..5)
+            .map(|block| freed(4 * block, 2))
+            .chain([taken(0, 2, Movable)])
+    };
+    let decisions = decided_in_use(frees(), Burst::AfterABatch);
+    assert_eq!(drains(&decisions), (1, 0, 0));
+    let decisions = decided_in_use(frees(), Burst::AfterHalfTheLeast);
+    assert_eq!(drains(&decisions), (0, 0, 0));
+}
+
+#[test]
+fn a_worker_drains_with_time() {
+    let worker = |event: Event| Event {
+        pid: 9,
+        name: NameId(2),
+        ..event
+    };
+    let frees = (0..12).map(|page| freed(page, 0));
+    let leave = (0..9).map(|page| worker(went(page, 0, Movable)));
+    let decisions = decided_in_use(frees.chain(leave), Burst::AfterHalfTheLeast);
+    assert_eq!(drains(&decisions), (0, 0, 0));
+    // Unless it has freed what filled the page set.
+    let frees = (0..12).map(|page| worker(freed(page, 0)));
+    let leave = (0..12).map(|page| worker(went(page, 0, Movable)));
+    let decisions = decided_in_use(frees.chain(leave), Burst::AfterHalfTheLeast);
+    assert_eq!(drains(&decisions), (1, 1, 0));
+}
+
+/// Nothing leaves it then, and no event shows it.
+#[test]
+fn a_page_set_shrinks_every_second() {
+    let drained = |time: u64, left: u64| {
+        let runs = vec![
+            run(0, 1024, 0, PageUse::Anonymous),
+            run(1024, FRAMES - 1024, 0, PageUse::Free),
+        ];
+        let frees = (0..60).map(|page| freed(page, 0));
+        let leave = (0..left).map(|page| went(page, 0, Movable));
+        let end = [came(2000, 0, Movable), taken(2000, 0, Movable)];
+        let events = frees.chain(leave).chain(end);
+        let mut trace = with(host(runs), events.map(|event| Event { time, ..event }));
+        // It may hold 900 frames at first.
+        trace.header.start.zoneinfo = with_lists(&[0]);
+        let decisions = followed(&trace, Burst::AfterHalfTheLeast);
+        answers(&decisions, Decision::Drain)
+    };
+    // As many as were freed in a row.
+    assert_eq!(drained(0, 60), (1, 1));
+    assert_eq!(drained(0, 21), (1, 0));
+    // A minute later it is as small as it can be: 28 frames, and then 35. Twice, all but a batch.
+    assert_eq!(drained(60_000_000_000, 60), (1, 0));
+    assert_eq!(drained(60_000_000_000, 21 + 28), (1, 1));
+}
+
+/// At the time of a drain by a worker, though that is later; on another CPU, too.
+#[test]
+fn page_sets_shrink_when_the_hosts_did() {
+    let drained = |cpu: u16, worker: &str, freed_first: bool, time: u64| {
+        let runs = vec![
+            run(0, 1024, 0, PageUse::Anonymous),
+            run(1024, FRAMES - 1024, 0, PageUse::Free),
+        ];
+        let at = |time: u64| move |event: Event| Event { time, ..event };
+        let frees = (0..60).map(|page| freed(page, 0));
+        let leave = (0..60).map(|page| went(page, 0, Movable));
+        let end = [came(2000, 0, Movable), taken(2000, 0, Movable)];
+        // It shrinks from 900 frames to 74 in 19 seconds, and to 65 in 20.
+        let early = frees.chain(leave).chain(end);
+        let early = early.map(|event| by(cpu, event)).map(at(19_500_000_000));
+        let own = |event: Event| Event {
+            pid: 9,
+            name: NameId(2),
+            cpu: 1,
+            ..event
+        };
+        let late = freed_first.then_some(freed(70, 0));
+        let late = late.into_iter().chain([went(71, 0, Movable)]);
+        let late = late.map(own).map(at(time));
+        let mut trace = with(host(runs), early.chain(late));
+        trace.header.start.zoneinfo = with_lists(&[0, 0]);
+        trace.names.push(worker.into());
+        answers(&followed(&trace, Burst::AfterHalfTheLeast), Decision::Drain)
+    };
+    for cpu in [0, 1] {
+        // A batch stays: of 65 frames, 58 leave at most.
+        assert_eq!(drained(cpu, "kworker/1:0", false, 25_300_000_000), (1, 0));
+        assert_eq!(drained(cpu, "kworker/1:0", false, 25_900_000_000), (1, 1));
+        // Not at that of another task, or of a worker that has just freed something. The time is
+        // drawn.
+        let drawn = drained(cpu, "make", false, 25_300_000_000);
+        assert_eq!(drained(cpu, "make", false, 25_900_000_000), drawn);
+        let drawn = drained(cpu, "kworker/1:0", true, 25_300_000_000).1;
+        assert_eq!(drained(cpu, "kworker/1:0", true, 25_900_000_000).1, drawn);
+    }
+}
+
+/// Page blocks that were free as a whole are movable again, without an event.
+#[test]
+fn a_host_that_reports_its_free_page_blocks_is_known_by_claims() {
+    let claim = |page: u64, time: u64| {
+        let what = What::Fallback {
+            mobility: Unmovable,
+            from_order: Order::new(10),
+            from: Movable,
+            claimed: true,
+        };
+        let unmovable = [event(page, 0, what), taken(page, 0, Unmovable)];
+        unmovable.map(|event| Event { time, ..event })
+    };
+    let back = |page: u64, time: u64| {
+        [freed(page, 0), went(page, 0, Unmovable)].map(|event| Event { time, ..event })
+    };
+    let end = [came(9000, 0, Movable), taken(9000, 0, Movable)];
+    let first = || claim(0, 0).into_iter().chain(back(0, 1));
+    let once = decided(first().chain(end));
+    assert!(!once.reports_free);
+    // The host has a page block of 1024 unmovable frames, and claims another.
+    let twice = || first().chain(claim(1024, 10));
+    let decisions = decided(twice().chain(end));
+    assert!(decisions.reports_free);
+    assert_eq!(answers(&decisions, Decision::Claim), (2, 1));
+    assert!(decisions.excluded.is_empty());
+    // From then on that is a rule.
+    let thrice = twice()
+        .chain(back(1024, 11))
+        .chain(claim(2048, 3_000_000_000));
+    let decisions = decided(thrice.chain(end));
+    assert_eq!(answers(&decisions, Decision::Claim), (3, 2));
 }
 
 // ---- the end ----

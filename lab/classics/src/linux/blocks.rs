@@ -556,6 +556,30 @@ impl<'m> Blocks<'m> {
         }
     }
 
+    /// Reports the free page blocks to the host of a virtual machine, as far as that changes
+    /// anything here: those that are not movable become so. They are taken off their list for it,
+    /// like targets of compaction, and come back at the end of another. Each needs that more than
+    /// `least` frames are free. Returns how many frames have changed their type.
+    pub fn report(&self, buddy: &Buddy<'_, Self>, least: usize) -> usize {
+        let mut frames = 0;
+        if !self.types.is_enabled() {
+            return frames;
+        }
+        for order in self.order().up_to(buddy.max_order()) {
+            for kind in [Unmovable, Reclaimable] {
+                while buddy.free_frames() > least + order.frames()
+                    && let Some(first) = buddy.first_of(order, kind)
+                {
+                    let range = FrameRange::of_block(first, order);
+                    buddy.move_free(range, Movable);
+                    self.types.set_kind(range, Movable);
+                    frames += range.len();
+                }
+            }
+        }
+        frames
+    }
+
     /// Returns the order from which on a request of type `wanted` claims page blocks of other
     /// types.
     pub(crate) fn least_claim(&self, wanted: MigrateType) -> Order {

@@ -113,6 +113,11 @@ impl Sizes {
     }
 }
 
+/// Returns true for the orders whose frees may be a burst.
+fn is_small(order: Order) -> bool {
+    order > Order::ZERO && order <= SMALL_MOST
+}
+
 /// What a page set takes for granted in one call.
 #[derive(Debug, Clone, Copy)]
 struct Now {
@@ -206,13 +211,18 @@ impl Pageset {
         }
     }
 
+    /// Returns true if a free of this order, as the next, is in a burst of frees of several frames.
+    fn is_in_burst(&self, order: Order, burst_from: usize) -> bool {
+        let free_count = self.free_count.get() as usize;
+        is_small(order) && free_count >= burst_from && self.freed_small.get() == 1
+    }
+
     /// Notes a free, and returns how many frames are to leave.
     fn next_drain(&self, order: Order, now: &Now, burst_from: usize) -> usize {
         let sizes = &now.sizes;
         let free_count = self.free_count.get() as usize;
-        let small = order > Order::ZERO && order <= SMALL_MOST;
-        let burst = small && free_count >= burst_from && self.freed_small.get() == 1;
-        self.freed_small.set(u32::from(small));
+        let burst = self.is_in_burst(order, burst_from);
+        self.freed_small.set(u32::from(is_small(order)));
         let free_count = match free_count < sizes.largest() {
             true => free_count + order.frames(),
             false => free_count,
@@ -226,12 +236,7 @@ impl Pageset {
         if burst {
             return held.min(sizes.largest());
         }
-        if threshold < sizes.batch {
-            return 1;
-        }
-        // `threshold - batch` may be below the batch.
-        let most = threshold - sizes.batch;
-        free_count.max(sizes.batch).min(most.max(sizes.batch))
+        self.leaving(sizes, threshold)
     }
 
     /// Returns the number of frames from which on some leave, and adapts.
@@ -261,6 +266,34 @@ impl Pageset {
             self.set_high(needed, sizes);
         }
         high
+    }
+
+    /// Returns how many frames leave by the threshold that was reached, other than in a burst.
+    fn leaving(&self, sizes: &Sizes, threshold: usize) -> usize {
+        if threshold < sizes.batch {
+            return 1;
+        }
+        // `threshold - batch` may be below the batch.
+        let most = threshold - sizes.batch;
+        let free_count = self.free_count.get() as usize;
+        free_count.max(sizes.batch).min(most.max(sizes.batch))
+    }
+
+    /// Returns how many frames would leave if the page set had just become full, other than in a
+    /// burst.
+    fn leaving_if_full(&self, now: &Now) -> usize {
+        let sizes = &now.sizes;
+        let high = self.high().clamp(sizes.high_least, sizes.high_most);
+        let threshold = match now {
+            Now {
+                reclaiming: true, ..
+            } => high.min(sizes.batch * 4),
+            Now {
+                below_high: true, ..
+            } if !sizes.is_fixed() => self.len().max(sizes.high_least),
+            _ => high,
+        };
+        self.leaving(sizes, threshold)
     }
 
     /// Lets time pass, about a second. Returns how many frames are to leave.
@@ -347,6 +380,25 @@ impl Course {
             reclaiming: false,
         };
         self.own.next_refill(order, &now)
+    }
+
+    /// Returns true if a free of this order, as the next, is in a burst of frees.
+    #[must_use]
+    pub fn is_in_burst(&self, order: Order, sizes: &Sizes) -> bool {
+        self.own.is_in_burst(order, self.burst.begins(sizes))
+    }
+
+    /// Returns how many frames would leave, at least, if the frees so far had filled the page set:
+    /// for a lab that sees frames leave, and does not know exactly how many there were. A burst of
+    /// frees of several frames is none of this.
+    #[must_use]
+    pub fn leaving_if_full(&self, sizes: &Sizes, below_high: bool, reclaiming: bool) -> usize {
+        let now = Now {
+            sizes: *sizes,
+            below_high,
+            reclaiming,
+        };
+        self.own.leaving_if_full(&now)
     }
 
     /// Notes a free, and returns how many frames would leave: at least so many, in whole blocks.

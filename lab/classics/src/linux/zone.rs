@@ -56,6 +56,10 @@ impl Version for V6_18 {
     const BURST: Burst = Burst::AfterHalfTheLeast;
 }
 
+/// The most free page blocks that are reported to the host of a virtual machine at once
+/// (`PAGE_REPORTING_CAPACITY`).
+const REPORTED_AT_ONCE: usize = 32;
+
 /// What a machine's administrator sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -431,6 +435,19 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> LabZone for Zone<'_, V,
     fn stock(&self, frame: Frame, order: Order) -> bool {
         let kept = self.inner.front.stock(&self.inner.backing, frame, order);
         kept || self.inner.free_uncached(frame, order).is_ok()
+    }
+
+    /// Unless too little is free: more than the low mark and 32 page blocks.
+    fn report_free(&self) -> usize {
+        let guard = self.inner.lock();
+        let blocks = guard.grouping();
+        let marks = self.watermarks().marks();
+        let low = marks.low + self.boost();
+        let room = REPORTED_AT_ONCE * blocks.order().frames();
+        match guard.free_frames() > low + room {
+            true => blocks.report(&guard, marks.min),
+            false => 0,
+        }
     }
 
     fn set_cache_limit(&self, frames: usize) {

@@ -299,3 +299,42 @@ fn nothing_is_stolen_from_what_is_set_aside_or_isolated() {
         assert_eq!(way(&search(&zone, 0, wanted, Rights::OOM)), None);
     }
 }
+
+// ---- reports of free page blocks ----
+
+#[test]
+fn free_page_blocks_that_are_reported_become_movable() {
+    let blocks = 128;
+    let zone = full_zone(blocks);
+    zone.dedicate(frame(0), Mobility::Unmovable);
+    zone.dedicate(frame(2 * BLOCK), Mobility::Reclaimable);
+    zone.dedicate(frame(3 * BLOCK), Mobility::Reclaimable);
+    zone.dedicate(frame(4 * BLOCK), Mobility::Unmovable);
+    release(&zone, 0, 9);
+    release(&zone, 2 * BLOCK, 10);
+    release(&zone, 4 * BLOCK, 8);
+    // Too little is free.
+    assert_eq!(zone.report_free(), 0);
+    assert_eq!(free_by_order(&zone, Unmov)[9], 1);
+    for block in (64..blocks).step_by(2) {
+        release(&zone, block * BLOCK, 10);
+    }
+    // The one of order 10 is of two page blocks.
+    assert_eq!(zone.report_free(), 3 * BLOCK);
+    let types = [0, 2, 3].map(|block| zone.block_type(frame(block * BLOCK)));
+    assert_eq!(types, [Some(Mov); 3]);
+    assert_eq!(
+        (
+            free_by_order(&zone, Unmov)[9],
+            free_by_order(&zone, Recl)[10]
+        ),
+        (0, 0)
+    );
+    // What is smaller than a page block is not reported.
+    assert_eq!(free_by_order(&zone, Unmov)[8], 1);
+    // The next unmovable request claims one again.
+    let found = search(&zone, 9, Unmov, Rights::NONE);
+    assert_eq!(found.found.map(|found| found.way), Some(Way::ClaimWhole));
+    assert_eq!(zone.report_free(), 0);
+    assert!(zone.check().is_ok());
+}

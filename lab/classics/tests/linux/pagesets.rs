@@ -56,6 +56,33 @@ fn a_refill_leaves_a_batch_of_room() {
     assert_eq!(refills(&course, true, 1).0, [63]);
 }
 
+/// For a lab that sees that a page set was full, and not how much it held.
+#[test]
+fn what_would_leave_if_it_were_full() {
+    let course = course();
+    course.set_high(400);
+    let leaving = || course.leaving_if_full(&SIZES, false, false);
+    assert_eq!(leaving(), 63);
+    for _ in 0..100 {
+        assert_eq!(course.free(Order::ZERO, &SIZES, false, false), 0);
+    }
+    assert_eq!((leaving(), course.high(), course.count()), (100, 400, 100));
+    // While background reclaim works, four batches are enough, and a batch stays.
+    for _ in 0..100 {
+        course.free(Order::ZERO, &SIZES, false, false);
+    }
+    assert_eq!(leaving(), 200);
+    assert_eq!(course.leaving_if_full(&SIZES, false, true), 189);
+    // Below the high mark, the least size counts.
+    assert_eq!(course.leaving_if_full(&SIZES, true, false), 200);
+    // A burst has its own rule: here it begins with a batch, at the second free of that kind.
+    let two = Order::new(1);
+    assert!(!course.is_in_burst(two, &SIZES));
+    course.free(two, &SIZES, false, false);
+    assert!(course.is_in_burst(two, &SIZES));
+    assert!(!course.is_in_burst(Order::ZERO, &SIZES));
+}
+
 #[test]
 fn a_free_halves_the_next_refill() {
     let course = course();

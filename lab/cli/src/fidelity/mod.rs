@@ -5,7 +5,6 @@ mod page;
 mod untold;
 
 use core::ops::ControlFlow;
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -156,10 +155,10 @@ impl Fidelity {
             }
         }
         // What the decisions have shown of the start.
-        let excluded = decided.first().map(|(_, of)| of.excluded.clone());
-        let excluded = excluded.unwrap_or_default();
+        let told = decided.first().map(|(_, of)| of.clone());
+        let told = told.unwrap_or_default();
         let scripts = (0..self.draws as u64)
-            .map(|seed| script_of(&source, seed, Some(&excluded), &reading))
+            .map(|seed| script_of(&source, seed, Some(&told), &reading))
             .collect::<anyhow::Result<Vec<Script>>>()?;
         reading.end();
         let compared = self.compare(&scripts, &machine, &host)?;
@@ -175,7 +174,7 @@ impl Fidelity {
         let mut failed = Ok(());
         if self.untold && !cut {
             // The comparison that is done is not lost by what fails here.
-            match self.untold(&machine, &excluded) {
+            match self.untold(&machine, &told) {
                 Ok(measured) => untold = measured,
                 Err(error) => failed = Err(error),
             }
@@ -214,13 +213,10 @@ impl Fidelity {
     }
 
     /// Measures what the trace cannot tell, with all of it in memory.
-    fn untold(
-        &self,
-        machine: &Machine,
-        excluded: &HashMap<usize, u8>,
-    ) -> anyhow::Result<Vec<Untold>> {
+    fn untold(&self, machine: &Machine, told: &Decisions) -> anyhow::Result<Vec<Untold>> {
         let trace = file::read(&self.trace)?;
-        let script = Script::drawn(&trace, 0, excluded)?;
+        let script = Script::drawn(&trace, 0, &told.excluded)?;
+        let script = script.with_reports(told.reports_free);
         let (configs, draws) = (&self.config, self.draws);
         untold::measure(
             &trace, machine, &script, &OPTIONS, configs, draws, self.jobs,
@@ -449,17 +445,20 @@ impl Reading {
     }
 }
 
-/// Prepares a replay on the recorded host, with what is unknown of its start drawn by this seed.
+/// Prepares a replay on the recorded host, with what its decisions have `told`. What is unknown of
+/// its start is drawn by this seed.
 fn script_of(
     source: &Source,
     seed: u64,
-    excluded: Option<&HashMap<usize, u8>>,
+    told: Option<&Decisions>,
     reading: &Reading,
 ) -> anyhow::Result<Script> {
+    let excluded = told.map(|told| &told.excluded);
+    let reports_free = told.is_some_and(|told| told.reports_free);
     let whose = Whose::Recorded(Draw { seed, excluded });
     match Script::read(source, whose, |events| reading.on(events)) {
         Err(ScriptError::Stopped) => bail!(NOTHING_DONE),
-        script => Ok(script?),
+        script => Ok(script?.with_reports(reports_free)),
     }
 }
 

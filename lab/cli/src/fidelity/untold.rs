@@ -45,7 +45,8 @@ pub(super) fn measure(
                 return Ok(None);
             }
             // Seed 0 is that of the replay that was recorded.
-            let script = Script::drawn(&recorded, draw + 1, &HashMap::new())?;
+            let drawn = Script::drawn(&recorded, draw + 1, &HashMap::new())?;
+            let script = drawn.with_reports(script.reports_free());
             let camera = Camera::new(follow.another(), None);
             let outcome = replay(config, machine, &script, options, camera)
                 .with_context(|| format!("{config} cannot be replayed"))?;

@@ -23,8 +23,10 @@
 //! |---|---|
 //! | `zones` | what the host's texts count in each zone, and what is not managed |
 //! | `matching` | the types of page blocks that no event shows |
+//! | `ticks` | when the page sets of CPUs shrink with time |
 
 mod matching;
+mod ticks;
 mod zones;
 
 use std::collections::{HashMap, HashSet};
@@ -37,8 +39,10 @@ use crate::pages::PageId;
 use crate::script::Draw;
 
 use matching::{CHUNK_ORDERS, Contents, Matching};
+use ticks::Ticks;
 use zones::{Zone, zones_of};
 
+pub(crate) use ticks::{TICK, TICKS_MOST, WORKER};
 pub(crate) use zones::unmanaged;
 
 /// A CPU has lists of orders 0 to 3 (`PAGE_ALLOC_COSTLY_ORDER`). It has one of huge pages, too; for
@@ -94,6 +98,8 @@ pub(crate) struct Inference {
     /// Page blocks that are not movable: the number of each, counted from page 0, and its type.
     pub(crate) types: Vec<(usize, MigrateType)>,
     pub(crate) limits: Vec<Limit>,
+    /// When the page sets of each CPU first shrink with time, in nanoseconds; then every second.
+    pub(crate) first_ticks: Vec<u64>,
     pub(crate) known: Known,
 }
 
@@ -128,6 +134,7 @@ pub(crate) struct Inferring<'a> {
     changed: HashSet<usize>,
     // By CPU and order: whether the list of movable blocks was empty at some time.
     emptied: Vec<[bool; LIST_ORDERS]>,
+    ticks: Ticks,
     dice: Dice,
     known: Known,
 }
@@ -139,6 +146,7 @@ impl<'a> Inferring<'a> {
         if trace.start.is_empty() {
             return None;
         }
+        let cpus = usize::from(trace.header.cpus.max(1));
         let mut inferring = Self {
             trace,
             base: first,
@@ -151,7 +159,8 @@ impl<'a> Inferring<'a> {
             shown: HashMap::new(),
             excluded: draw.excluded,
             changed: HashSet::new(),
-            emptied: vec![[false; LIST_ORDERS]; usize::from(trace.header.cpus.max(1))],
+            emptied: vec![[false; LIST_ORDERS]; cpus],
+            ticks: Ticks::new(cpus),
             dice: Dice::new(draw.seed),
             known: Known::default(),
         };
@@ -170,10 +179,12 @@ impl<'a> Inferring<'a> {
             .map(|(block, &kind)| (block, kind))
             .collect();
         listed.sort_unstable_by_key(|&(block, _)| block);
+        let drawn = self.dice.below(TICK);
         Inference {
             idle,
             types: listed,
             limits: self.limits(),
+            first_ticks: self.ticks.first(drawn),
             known: self.known,
         }
     }
@@ -205,8 +216,12 @@ impl<'a> Inferring<'a> {
         }
     }
 
-    /// Takes the next event, the one of this index.
-    pub(crate) fn event(&mut self, place: u32, event: &Event) {
+    /// Takes the next event, the one of this index. `names` has its task's name.
+    pub(crate) fn event(&mut self, place: u32, event: &Event, names: &[String]) {
+        self.ticks.event(event, names);
+        for zone in &mut self.zones {
+            zone.event(event);
+        }
         let first = match event.what {
             What::Alloc { .. } => First::Out(place, event.order, event.cpu),
             What::Free => First::Other,
@@ -414,7 +429,7 @@ impl<'a> Inferring<'a> {
         // By when they leave: first what goes back to the zone from the cold end, then what never
         // leaves, last what is handed out, latest first.
         let (mut back, mut out) = (Vec::new(), Vec::new());
-        let mut left: Vec<Vec<u64>> = self.zones.iter().map(|zone| zone.counts.clone()).collect();
+        let mut left: Vec<Vec<u64>> = self.zones.iter().map(|zone| zone.counts()).collect();
         self.known.idle_counted = left.iter().flatten().copied().fold(0, u64::saturating_add);
         for page in 0..self.pages {
             if !self.is_unknown(page) {

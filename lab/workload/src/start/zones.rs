@@ -7,7 +7,7 @@ use brickyard::{MigrateType, Order};
 use brickyard_host::pagetypeinfo::{self, FreeOfType, PageTypes};
 use brickyard_host::zoneinfo::{self, PageSet, ZoneInfo};
 use brickyard_trace::record::decode::type_named;
-use brickyard_trace::{PageUse, StateRun, Trace};
+use brickyard_trace::{Event, PageUse, StateRun, Trace, What};
 
 use crate::fidelity::bounded;
 
@@ -15,14 +15,75 @@ use crate::fidelity::bounded;
 pub(super) struct Zone {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// Frames in the list of each CPU.
-    pub(super) counts: Vec<u64>,
+    /// Frames in the list of each CPU, when the texts were read.
+    counted: Vec<u64>,
+    meanwhile: Meanwhile,
     /// Frames that each may hold.
     pub(super) highs: Vec<u64>,
     /// Page blocks that are not movable, by type; `None` where that is unknown.
     pub(super) blocks: Option<[u64; MigrateType::COUNT]>,
     /// Free blocks smaller than a page block, by type and order.
     pub(super) free: [[i64; Order::COUNT]; MigrateType::COUNT],
+}
+
+/// What the lists of CPUs have lost between the page states and the texts, which are read later.
+struct Meanwhile {
+    /// When the texts were read; 0 where that is unknown, and nothing is counted.
+    texts_read: u64,
+    block_order: u8,
+    // By CPU: the frames that the list has lost.
+    lost: Vec<i64>,
+    // By CPU: the frame that came off a list of the zone last.
+    came: Vec<Option<u64>>,
+}
+
+impl Meanwhile {
+    fn new(trace: &Trace, cpus: usize) -> Self {
+        Self {
+            texts_read: trace.header.start.time,
+            block_order: trace.header.page_block_order,
+            lost: vec![0; cpus],
+            came: vec![None; cpus],
+        }
+    }
+
+    /// Takes the next event of a frame of the zone.
+    fn event(&mut self, event: &Event) {
+        let is_listed =
+            event.order.index() < super::LIST_ORDERS || event.order.get() == self.block_order;
+        let cpu = usize::from(event.cpu);
+        if cpu >= self.lost.len() || !is_listed {
+            return;
+        }
+        let frames = event.order.frames() as i64;
+        self.lost[cpu] += match event.what {
+            What::Alloc { .. } | What::Drained { .. } => frames,
+            What::Free | What::Taken { .. } => -frames,
+            // Where a part of a page block is claimed, the frame has come already.
+            What::Fallback { .. } if self.came[cpu] != Some(event.frame) => -frames,
+            _ => 0,
+        };
+        self.came[cpu] = matches!(event.what, What::Taken { .. }).then_some(event.frame);
+    }
+}
+
+impl Zone {
+    /// Takes the next event.
+    pub(super) fn event(&mut self, event: &Event) {
+        let until = self.meanwhile.texts_read;
+        let inside = (self.from..self.to).contains(&event.frame);
+        if until > 0 && event.time <= until && inside && event.what.has_frames() {
+            self.meanwhile.event(event);
+        }
+    }
+
+    /// Returns how many frames lay in the list of each CPU when the page states were read: what the
+    /// lists have lost from then until the texts were read lay in them.
+    pub(super) fn counts(&self) -> Vec<u64> {
+        let own = self.counted.iter().zip(&self.meanwhile.lost);
+        own.map(|(count, &lost)| count.saturating_add_signed(lost))
+            .collect()
+    }
 }
 
 /// Returns the runs of page states that are no memory of the allocator, by the index of each:
@@ -71,7 +132,8 @@ pub(super) fn zones_of(trace: &Trace, pages: u64) -> Vec<Zone> {
             Zone {
                 from: zone.start_pfn,
                 to: zone.end_pfn(),
-                counts: sets.iter().map(|set| set.count.min(pages)).collect(),
+                counted: sets.iter().map(|set| set.count.min(pages)).collect(),
+                meanwhile: Meanwhile::new(trace, cpus),
                 highs: sets.iter().map(|set| set.high).collect(),
                 blocks: blocks_of(&types, zone),
                 free: free_of(&types, zone),
