@@ -190,28 +190,3 @@ fn a_frame_that_comes_back_to_a_block_aside_is_found() {
         settle(world, 1);
     });
 }
-
-/// The first block of all is set aside, another CPU opens the only block that has frames, and a
-/// third wants one of its many frames. Nobody stands still.
-#[test]
-fn a_frame_is_found_while_the_first_block_is_set_aside() {
-    const PAIR: &[FrameRange] = &[FrameRange::new(0, 2), FrameRange::new(64, 128)];
-    let setting = Setting {
-        cpus: 3,
-        ..setting(1, PAIR)
-    };
-    explore::<Bricks>("aside: the first of all", 1, setting, |world| {
-        touch(world);
-        let other = on_cpu(2, || {
-            look_anew();
-            let single = Request::new(Order::ZERO, Mobility::Unmovable);
-            let taken = world.machine.alloc_uncached(&single);
-            if let Some(first) = taken {
-                world.own(first, Order::ZERO);
-            }
-        });
-        let (frame, _) = both(|| world.take(0), || atomic(world));
-        other.join().unwrap();
-        assert!(frame.is_some(), "order-0-succeeds");
-    });
-}
