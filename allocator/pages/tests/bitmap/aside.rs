@@ -11,17 +11,18 @@ use MigrateType::HighAtomic;
 /// Frames in a page block of the plan `small`.
 const FEW: usize = 64;
 
-/// So many small page blocks, of which as many may be set aside.
-fn zone(blocks: usize, aside: usize) -> Plain {
+/// A plan by which so many page blocks of all may be set aside.
+const fn of_all(blocks: usize, plan: ZonePlan) -> ZonePlan {
     let set_aside = SetAside {
         percent: 100,
-        blocks: aside,
+        blocks,
     };
-    let plan = ZonePlan {
-        set_aside,
-        ..small(blocks * FEW)
-    };
-    full(&plan, Cpus::new())
+    ZonePlan { set_aside, ..plan }
+}
+
+/// So many small page blocks, of which as many may be set aside.
+fn zone(blocks: usize, aside: usize) -> Plain {
+    full(&of_all(aside, small(blocks * FEW)), Cpus::new())
 }
 
 /// An atomic request.
@@ -209,13 +210,7 @@ fn a_zone_by_itself_gives_it_up_too() {
 
 #[test]
 fn who_had_caches_drained_sets_the_block_aside_and_finds_what_came_back() {
-    let plan = ZonePlan {
-        set_aside: SetAside {
-            percent: 100,
-            blocks: 1,
-        },
-        ..small(2 * FEW)
-    };
+    let plan = of_all(1, small(2 * FEW));
     let cpus = Cpus::new();
     let zone: Bricks<brickyard::sync::Shared> = support::full(&plan, cpus);
     let all = take_all(&zone, Mobility::Unmovable);
@@ -297,13 +292,7 @@ fn a_pair_is_whole_again_once_its_half_is_given_up() {
 
 #[test]
 fn a_stash_does_not_fetch_from_its_block_once_that_is_set_aside() {
-    let plan = ZonePlan {
-        set_aside: SetAside {
-            percent: 100,
-            blocks: 1,
-        },
-        ..small(2 * FEW)
-    };
+    let plan = of_all(1, small(2 * FEW));
     let zone: Plain = support::full(&plan, Cpus::new());
     // The stash has a block on loan, which is called in and set aside.
     let page = zone.alloc(&UNMOVABLE).unwrap();
@@ -702,13 +691,7 @@ fn nothing_is_given_up_for_a_pair_of_which_the_other_half_is_in_use() {
 /// free.
 #[test]
 fn a_frame_in_a_stash_is_found_at_last() {
-    let plan = ZonePlan {
-        set_aside: SetAside {
-            percent: 100,
-            blocks: 1,
-        },
-        ..linux(2 * BLOCK)
-    };
+    let plan = of_all(1, linux(2 * BLOCK));
     let cpus = Cpus::new();
     let zone: Bricks<brickyard::sync::Shared> = support::full(&plan, cpus);
     let at = zone.alloc_above(&atomic(8), Mark::Min).unwrap();
