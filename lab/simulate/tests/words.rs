@@ -155,17 +155,24 @@ fn loans_are_called_in_without_a_look_at_every_page_block() {
 /// many they are.
 const ASIDE: u64 = 2 * 32 + 1;
 
-/// The words that a request of a zone without a free frame reads, if `blocks` page blocks are set
-/// aside in it: one that may have them, and one for which nothing is left but to give them up.
-fn words_of_a_full_zone(gib: usize, blocks: usize) -> [u64; 2] {
+/// A zone without stashes, all of it free, of which so many page blocks may be set aside. It lives as
+/// long as the test process.
+fn zone_with_reserve(gib: usize, blocks: usize) -> Zone<'static, OneCpu, Exclusive> {
     let plan = ZonePlan {
         set_aside: SetAside { percent: 1, blocks },
         ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, gib * GIB), 0)
     };
     let bytes = Zone::<OneCpu, Exclusive>::bytes(&plan);
-    let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
-    let zone = Zone::<OneCpu, Exclusive>::new(&plan, OneCpu, &mut memory).unwrap();
+    let memory = vec![core::mem::MaybeUninit::uninit(); bytes].leak();
+    let zone = Zone::new(&plan, OneCpu, memory).unwrap();
     zone.add(plan.span).unwrap();
+    zone
+}
+
+/// The words that a request of a zone without a free frame reads, if `blocks` page blocks are set
+/// aside in it: one that may have them, and one for which nothing is left but to give them up.
+fn words_of_a_full_zone(gib: usize, blocks: usize) -> [u64; 2] {
+    let zone = zone_with_reserve(gib, blocks);
     let half = request(8, Mobility::Unmovable).atomic();
     while zone.alloc_above(&half, Mark::Min).is_some() {}
     let aside = (0..gib * GIB).step_by(BLOCK).map(Frame::new);
@@ -253,14 +260,7 @@ fn a_request_that_must_fail_is_tried_again_only_if_somebody_may_have_freed_somet
 /// The words that a single frame costs that is there: a request that finds what it wants, in a zone
 /// that is so many frames above its low mark.
 fn words_of_a_frame_that_is_there(blocks: usize, above: usize) -> u64 {
-    let plan = ZonePlan {
-        set_aside: SetAside { percent: 1, blocks },
-        ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 8 * GIB), 0)
-    };
-    let bytes = Zone::<OneCpu, Exclusive>::bytes(&plan);
-    let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
-    let zone = Zone::<OneCpu, Exclusive>::new(&plan, OneCpu, &mut memory).unwrap();
-    zone.add(plan.span).unwrap();
+    let zone = zone_with_reserve(8, blocks);
     let half = request(8, Mobility::Unmovable).atomic();
     for _ in 0..64 {
         zone.alloc_above(&half, Mark::Min).unwrap();
@@ -294,17 +294,7 @@ fn a_request_that_finds_what_it_wants_pays_nothing_far_above_the_mark() {
 #[test]
 fn a_zone_with_nothing_but_its_reserve_is_passed_by() {
     let words = [8, 64].map(|gib| {
-        let plan = ZonePlan {
-            set_aside: SetAside {
-                percent: 1,
-                blocks: 1,
-            },
-            ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, gib * GIB), 0)
-        };
-        let bytes = Zone::<OneCpu, Exclusive>::bytes(&plan);
-        let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
-        let zone = Zone::<OneCpu, Exclusive>::new(&plan, OneCpu, &mut memory).unwrap();
-        zone.add(plan.span).unwrap();
+        let zone = zone_with_reserve(gib, 1);
         let half = request(8, Mobility::Unmovable).atomic();
         zone.alloc_above(&half, Mark::Min).unwrap();
         let wide = request(9, Mobility::Movable);
