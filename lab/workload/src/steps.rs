@@ -280,6 +280,21 @@ mod tests {
         }
     }
 
+    impl Rounds<'_> {
+        /// All steps that are left.
+        pub(crate) fn all(mut self) -> Vec<Step> {
+            let mut all = Vec::new();
+            loop {
+                let round = self.next().unwrap();
+                if round.is_empty() {
+                    return all;
+                }
+                assert!(round.len() <= ROUND);
+                all.extend_from_slice(round);
+            }
+        }
+    }
+
     fn collected(all: &[Step], most: usize) -> Steps {
         let mut collecting = Collecting::keeping(most);
         for &step in all {
@@ -289,19 +304,6 @@ mod tests {
         }
         assert_eq!(collecting.len(), all.len());
         collecting.finish().unwrap()
-    }
-
-    fn read_back(steps: &Steps) -> Vec<Step> {
-        let mut all = Vec::new();
-        let mut rounds = steps.rounds();
-        loop {
-            let round = rounds.next().unwrap();
-            if round.is_empty() {
-                return all;
-            }
-            assert!(round.len() <= ROUND);
-            all.extend_from_slice(round);
-        }
     }
 
     #[test]
@@ -321,17 +323,17 @@ mod tests {
             .collect();
         let kept = collected(&all, usize::MAX);
         assert_eq!(kept.in_memory(), Some(&all[..]));
-        assert_eq!(read_back(&kept), all);
+        assert_eq!(kept.rounds().all(), all);
         for most in [100, 40_000] {
             let spooled = collected(&all, most);
             assert_eq!((spooled.len(), spooled.in_memory()), (all.len(), None));
             assert!(spooled.kept.is_empty());
-            assert!(read_back(&spooled) == all, "{most}");
+            assert!(spooled.rounds().all() == all, "{most}");
             // It can be read again, as by the next design.
-            assert!(read_back(&spooled) == all, "{most}");
+            assert!(spooled.rounds().all() == all, "{most}");
         }
         let none = collected(&[], 100);
-        assert!(read_back(&none).is_empty());
+        assert!(none.rounds().all().is_empty());
         let exact = collected(&all[..100], 100);
         assert_eq!(exact.in_memory(), Some(&all[..100]));
     }

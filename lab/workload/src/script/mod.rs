@@ -1,0 +1,486 @@
+//! A trace prepared for many replays, with no look-ups left: frames are small numbers, flags are
+//! requests, page states are roles. How it is made from a trace is said in `build.rs`.
+
+mod build;
+
+use core::ops::ControlFlow;
+use std::collections::HashMap;
+use std::io;
+
+use brickyard::{MigrateType, Order, Request};
+use brickyard_trace::{Event, Events, NameId, Trace, name_in};
+
+use crate::pages::{PageId, Role};
+use crate::passes::Passes;
+use crate::start::{Idle, Known, Limit};
+use crate::steps::{Collecting, Rounds, Steps};
+
+/// A step: an event that matters to a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Nanoseconds since the trace began.
+    pub time: u64,
+    /// The first page.
+    pub page: PageId,
+    /// The task's name.
+    pub name: NameId,
+    /// The CPU.
+    pub cpu: u16,
+    pub(crate) request: u16,
+    /// The order.
+    pub order: Order,
+    /// The page's role.
+    pub role: Role,
+    /// The page's initial marks.
+    pub marks: u8,
+    pub(crate) overlaps_used: bool,
+}
+
+impl Step {
+    /// Makes a step that is no request for a page, just before `next`.
+    const fn not_of_a_page(request: u16, time: u64, next: &Event) -> Self {
+        Self {
+            time,
+            page: PageId::NONE,
+            name: next.name,
+            cpu: next.cpu,
+            request,
+            order: Order::ZERO,
+            role: Role::None,
+            marks: 0,
+            overlaps_used: false,
+        }
+    }
+
+    /// Returns true if it takes pages of which one is in use according to the trace: the event of a
+    /// free was lost then.
+    #[must_use]
+    #[inline]
+    pub const fn overlaps_used(&self) -> bool {
+        self.overlaps_used
+    }
+}
+
+/// The request numbers of steps that are no requests: a free, and background reclaim that begins or
+/// ends.
+const FREE: u16 = u16::MAX;
+const WAKE: u16 = u16::MAX - 1;
+const SLEEP: u16 = u16::MAX - 2;
+
+/// More different requests than a trace may have.
+const REQUESTS_MOST: u16 = SLEEP;
+
+/// The action of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Takes a block.
+    Take(Request),
+    /// Takes a block and gives it back: the request failed on the host.
+    Try(Request),
+    /// Gives back a block, a part of one, or several.
+    Give,
+    /// The host's background reclaim begins (true) or ends.
+    Reclaim(bool),
+}
+
+/// A block in use before the first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InitialBlock {
+    /// Its first page.
+    pub page: PageId,
+    /// Its order.
+    pub order: Order,
+    /// Its role.
+    pub role: Role,
+    /// Its marks.
+    pub marks: u8,
+}
+
+/// Why a trace cannot be replayed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScriptError {
+    /// It has no allocations.
+    #[error(
+        "the trace has no allocation: record a command that uses memory, `brickyard record -o FILE -- COMMAND`"
+    )]
+    Empty,
+    /// Its frames are too far apart.
+    #[error(
+        "the trace spans {0} frames, and a replay supports at most {MOST_PAGES}: the trace is damaged or not of one host"
+    )]
+    TooWide(u64),
+    /// It has too many different requests.
+    #[error(
+        "the trace has more than {REQUESTS_MOST} different requests, and a kernel makes some hundred: the trace is damaged"
+    )]
+    TooVaried,
+    /// It has more events than their indices can number.
+    #[error(
+        "the trace has {0} events, and a replay supports at most 4 billion: record a shorter time"
+    )]
+    TooLong(u64),
+    /// Its events cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The steps cannot be stored.
+    #[error(
+        "the steps of the replay cannot be kept in a temporary file ({0}): free some of the disk, or name a folder on another one by TMPDIR"
+    )]
+    Unstored(String),
+    /// The caller has ended it.
+    #[error("interrupted")]
+    Stopped,
+}
+
+impl From<io::Error> for ScriptError {
+    fn from(error: io::Error) -> Self {
+        Self::Unstored(error.to_string())
+    }
+}
+
+/// The widest span of frames: 8 TiB with 4 KiB frames.
+const MOST_PAGES: u64 = 1 << 31;
+
+/// A trace prepared for replays.
+#[derive(Debug)]
+pub struct Script {
+    first: u64,
+    pages: usize,
+    steps: Steps,
+    requests: Vec<Request>,
+    initial_blocks: Vec<InitialBlock>,
+    from_caches: u64,
+    // The steps that no event shows, by their numbers, in rising order.
+    hidden: Vec<u32>,
+    idle: Vec<Idle>,
+    types: Vec<(usize, MigrateType)>,
+    limits: Vec<Limit>,
+    first_ticks: Vec<u64>,
+    reports_free: bool,
+    known: Known,
+    block_order: u8,
+    names: Vec<String>,
+    duration: u64,
+    compared_at: u64,
+    shows_reclaim: bool,
+    host_fallbacks: u64,
+    host_failures: u64,
+}
+
+impl Script {
+    /// Prepares `trace` for the recorded host. O(events and pages).
+    ///
+    /// # Errors
+    /// [`ScriptError`] if it cannot be replayed.
+    pub fn new(trace: &Trace) -> Result<Self, ScriptError> {
+        Self::read(trace, Whose::HOST, |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Script::new`], with only what the events show: for a machine other than the recorded
+    /// one, which compacts by itself and has other memory at the start. Keeps all steps in memory, 24
+    /// bytes each.
+    ///
+    /// # Errors
+    /// [`ScriptError`] if it cannot be replayed.
+    pub fn of_events(trace: &Trace) -> Result<Self, ScriptError> {
+        let passes = Passes::new(trace, |_| ControlFlow::Continue(()))?;
+        Self::build(passes, Whose::Other, Collecting::in_memory())
+    }
+
+    /// As [`Script::new`], with what is unknown of the start drawn by this seed: see [`start`](crate::start).
+    /// `excluded` has the types that page blocks, counted from frame 0, certainly do not have, a bit
+    /// for each.
+    ///
+    /// # Errors
+    /// [`ScriptError`] if it cannot be replayed.
+    pub fn drawn(
+        trace: &Trace,
+        seed: u64,
+        excluded: &HashMap<usize, u8>,
+    ) -> Result<Self, ScriptError> {
+        let excluded = Some(excluded);
+        let whose = Whose::Recorded(Draw { seed, excluded });
+        Self::read(trace, whose, |_| ControlFlow::Continue(()))
+    }
+
+    /// Prepares a trace that need not be in memory. More than a million steps are kept in a temporary
+    /// file. So memory grows with that of the host, by about 15 bytes a frame, and not with the
+    /// number of events.
+    ///
+    /// Takes several [`passes`]. `goes_on` is told how many events more are done, and can end it.
+    ///
+    /// # Errors
+    /// [`ScriptError`] if it cannot be read or replayed.
+    pub fn read(
+        source: &impl Events,
+        whose: Whose<'_>,
+        goes_on: impl FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, ScriptError> {
+        let passes = Passes::new(source, goes_on)?;
+        Self::build(passes, whose, Collecting::in_bounds())
+    }
+
+    /// The host's frame of page 0, a multiple of the largest block.
+    #[must_use]
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The number of pages: page numbers are below this.
+    #[must_use]
+    pub const fn pages(&self) -> usize {
+        self.pages
+    }
+
+    /// The steps, in order of time. `None` if they are in a file, as those of a long
+    /// trace are, unless [`Script::of_events`] has made them.
+    #[must_use]
+    pub fn steps(&self) -> Option<&[Step]> {
+        self.steps.in_memory()
+    }
+
+    /// The number of steps.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Returns true if there are no steps, as in no trace that can be replayed.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns a reader of all steps.
+    pub(crate) fn rounds(&self) -> Rounds<'_> {
+        self.steps.rounds()
+    }
+
+    /// The blocks in use before the first step.
+    #[must_use]
+    pub fn initial_blocks(&self) -> &[InitialBlock] {
+        &self.initial_blocks
+    }
+
+    /// The number of pages of unknown use at the start that must have been in a CPU's cache: they
+    /// are allocated before they are freed.
+    #[must_use]
+    pub const fn from_caches(&self) -> u64 {
+        self.from_caches
+    }
+
+    /// The number of blocks that were taken without an event: steps that no event shows.
+    #[must_use]
+    pub const fn hidden(&self) -> u64 {
+        self.hidden.len() as u64
+    }
+
+    /// The numbers of these steps, in rising order.
+    pub(crate) fn hidden_steps(&self) -> &[u32] {
+        &self.hidden
+    }
+
+    /// The free blocks in lists of CPUs before the first step, in the order in which they are put
+    /// there.
+    #[must_use]
+    pub fn idle(&self) -> &[Idle] {
+        &self.idle
+    }
+
+    /// The page blocks that are not movable before the first step: the first page of each, and its
+    /// type.
+    pub fn types(&self) -> impl Iterator<Item = (PageId, MigrateType)> + '_ {
+        let first = |block: usize| PageId((block << self.block_order) as u32);
+        self.types
+            .iter()
+            .map(move |&(block, kind)| (first(block), kind))
+    }
+
+    /// How many frames the lists of CPUs may hold before the first step.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        &self.limits
+    }
+
+    /// When the page sets of each of the recorded host's CPUs first shrink with time, in
+    /// nanoseconds; they do every second. Where no event shows it, it is drawn.
+    pub(crate) fn first_ticks(&self) -> &[u64] {
+        &self.first_ticks
+    }
+
+    /// Says whether the recorded host reports its free page blocks to a host of its own, which
+    /// makes them movable. At first it does not.
+    #[must_use]
+    pub fn with_reports(self, reports_free: bool) -> Self {
+        Self {
+            reports_free,
+            ..self
+        }
+    }
+
+    /// Whether the recorded host reports its free page blocks.
+    #[must_use]
+    pub const fn reports_free(&self) -> bool {
+        self.reports_free
+    }
+
+    /// How much of the start is known.
+    #[must_use]
+    pub const fn known(&self) -> Known {
+        self.known
+    }
+
+    /// Whether the trace shows when background reclaim works.
+    #[must_use]
+    pub const fn shows_reclaim(&self) -> bool {
+        self.shows_reclaim
+    }
+
+    /// The duration of the trace, in nanoseconds.
+    #[must_use]
+    pub const fn duration(&self) -> u64 {
+        self.duration
+    }
+
+    /// The time at which the host's texts at the end were read, in nanoseconds; `u64::MAX` where
+    /// unknown.
+    #[must_use]
+    pub const fn compared_at(&self) -> u64 {
+        self.compared_at
+    }
+
+    /// The number of fallbacks to another type's memory on the host.
+    #[must_use]
+    pub const fn host_fallbacks(&self) -> u64 {
+        self.host_fallbacks
+    }
+
+    /// The number of requests that failed on the host.
+    #[must_use]
+    pub const fn host_failures(&self) -> u64 {
+        self.host_failures
+    }
+
+    /// Returns the name of a task; `?` for an unknown one.
+    #[must_use]
+    pub fn name(&self, id: NameId) -> &str {
+        name_in(&self.names, id)
+    }
+
+    /// Returns the action of a step.
+    #[must_use]
+    #[inline]
+    pub fn action(&self, step: &Step) -> Action {
+        match self.requests.get(usize::from(step.request)) {
+            Some(&request) if step.page == PageId::NONE => Action::Try(request),
+            Some(&request) => Action::Take(request),
+            None if step.request == FREE => Action::Give,
+            None => Action::Reclaim(step.request == WAKE),
+        }
+    }
+}
+
+/// Returns how often [`Script::read`] goes through all events.
+#[must_use]
+pub const fn passes(whose: &Whose<'_>) -> u64 {
+    match whose {
+        Whose::Recorded(_) => 4,
+        Whose::Other => 3,
+    }
+}
+
+/// The machine that a script is for.
+#[derive(Debug, Clone, Copy)]
+pub enum Whose<'a> {
+    /// The recorded host, in its recorded state, of which some is drawn.
+    Recorded(Draw<'a>),
+    /// Another one: only what the events show.
+    Other,
+}
+
+impl Whose<'_> {
+    /// The recorded host, by the first draw.
+    pub const HOST: Self = Self::Recorded(Draw {
+        seed: 0,
+        excluded: None,
+    });
+}
+
+/// How that is drawn which a trace does not tell of its start: see [`start`](crate::start).
+#[derive(Debug, Clone, Copy)]
+pub struct Draw<'a> {
+    /// The seed.
+    pub seed: u64,
+    /// The types that page blocks, counted from frame 0, certainly do not have, a bit for each.
+    pub excluded: Option<&'a HashMap<usize, u8>>,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests {
+    use std::path::Path;
+
+    use brickyard_classics::Configuration;
+    use brickyard_trace::file::{self, Source};
+
+    use super::*;
+    use crate::{Machine, Options, Outcome, Rules, Start, replay};
+
+    /// The outcome of a replay without what is timed.
+    fn replayed(script: &Script) -> Outcome {
+        let machine = Machine::sized(64 << 20, 2, 4096).unwrap();
+        let options = Options {
+            start: Start::Empty,
+            rules: Rules::default(),
+            sample_every: 100_000_000,
+        };
+        let outcome = replay(Configuration::Brickyard, &machine, script, &options, ()).unwrap();
+        Outcome {
+            alloc_ns: None,
+            free_ns: None,
+            seconds: 0.0,
+            ..outcome
+        }
+    }
+
+    #[test]
+    fn a_trace_read_piece_by_piece_makes_the_same_script() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/dd.parquet");
+        let (whole, source) = (file::read(&path).unwrap(), Source::open(&path).unwrap());
+        for whose in [Whose::HOST, Whose::Other] {
+            let goes_on = |_| ControlFlow::Continue(());
+            let in_memory = Collecting::in_memory();
+            let kept = Script::build(Passes::new(&whole, goes_on).unwrap(), whose, in_memory);
+            let few = Collecting::keeping(500);
+            let spooled = Script::build(Passes::new(&source, goes_on).unwrap(), whose, few);
+            let (kept, spooled) = (kept.unwrap(), spooled.unwrap());
+            assert_eq!((kept.steps().is_some(), spooled.steps()), (true, None));
+            assert_eq!(kept.len(), spooled.len());
+            assert!(kept.rounds().all() == spooled.rounds().all());
+            assert_eq!(kept.names, spooled.names);
+            assert_eq!(kept.initial_blocks, spooled.initial_blocks);
+            assert_eq!((&kept.idle, &kept.types), (&spooled.idle, &spooled.types));
+            assert_eq!(
+                (kept.duration, kept.known),
+                (spooled.duration, spooled.known)
+            );
+            assert_eq!(replayed(&kept), replayed(&spooled));
+        }
+    }
+
+    #[test]
+    fn reading_can_be_ended() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/dd.parquet");
+        let source = Source::open(&path).unwrap();
+        let mut done = 0;
+        let ended = Script::read(&source, Whose::Other, |events| {
+            done += events;
+            match done > source.count() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        assert_eq!(ended.unwrap_err(), ScriptError::Stopped);
+    }
+}
