@@ -261,7 +261,9 @@ impl Reclaim for &Asked {
 }
 
 impl Migrate for &Asked {
-    const MOVES: bool = false;
+    fn moves(&self) -> bool {
+        false
+    }
 
     fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
         Migration::Unknown

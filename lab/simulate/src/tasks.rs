@@ -81,7 +81,9 @@ impl<Z: LabZone> Reclaim for PageCache<'_, Z> {
 
 /// No page is moved: neither kernel of these experiments compacted memory for such requests.
 impl<Z: LabZone> Migrate for PageCache<'_, Z> {
-    const MOVES: bool = false;
+    fn moves(&self) -> bool {
+        false
+    }
 
     fn migrate(&self, _from: Frame, _order: Order, _to: Frame) -> Migration {
         Migration::Unknown

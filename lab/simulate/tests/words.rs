@@ -215,7 +215,9 @@ impl Reclaim for Idle {
 }
 
 impl Migrate for Idle {
-    const MOVES: bool = false;
+    fn moves(&self) -> bool {
+        false
+    }
 
     fn migrate(&self, _from: Frame, _order: Order, _to: Frame) -> Migration {
         Migration::Unknown

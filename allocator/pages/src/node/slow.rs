@@ -117,7 +117,7 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
         need: &Need,
         patience: &Patience,
     ) -> Option<Frame> {
-        if request.context != Context::MaySleep || !(H::RECLAIMS || H::MOVES) {
+        if request.context != Context::MaySleep || !(self.hooks.reclaims() || self.hooks.moves()) {
             return None;
         }
         // Above Linux's costly order, a quarter of the tries.
@@ -144,7 +144,7 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
     }
 
     fn compact(&self, from: usize, request: &Request) -> Option<Frame> {
-        let off = self.slow_path.compaction == Compaction::Off || !H::MOVES;
+        let off = self.slow_path.compaction == Compaction::Off || !self.hooks.moves();
         if request.order == Order::ZERO || off {
             return None;
         }

@@ -60,9 +60,12 @@ pub enum Eviction {
 
 /// Takes pages away from their users.
 pub trait Reclaim {
-    /// Whether the hook ever frees anything. If it does not, and [moves](Migrate::MOVES) nothing
-    /// either, a request that has found nothing is not tried again.
-    const RECLAIMS: bool = true;
+    /// Returns true if the hook ever frees anything. If it does not, and [moves](Migrate::moves)
+    /// nothing either, a request that has found nothing is not tried again.
+    #[inline]
+    fn reclaims(&self) -> bool {
+        true
+    }
 
     /// Frees at least `need.frames` frames if it can, oldest first, through the allocator's own
     /// free. Returns the number freed; 0 ends the attempt.
@@ -104,8 +107,11 @@ pub enum Migration {
 
 /// Moves pages.
 pub trait Migrate {
-    /// Whether the hook ever moves anything. If not, nothing is compacted.
-    const MOVES: bool = true;
+    /// Returns true if the hook ever moves anything. If not, nothing is compacted.
+    #[inline]
+    fn moves(&self) -> bool {
+        true
+    }
 
     /// Returns true if the block of `order` at `frame` could be moved, as far as can be told
     /// without trying. Called for blocks in use, before anything near them is moved, if the store
@@ -136,7 +142,10 @@ pub trait Migrate {
 pub struct NoHooks;
 
 impl Reclaim for NoHooks {
-    const RECLAIMS: bool = false;
+    #[inline]
+    fn reclaims(&self) -> bool {
+        false
+    }
 
     fn reclaim(&self, _need: &Need) -> usize {
         0
@@ -144,7 +153,10 @@ impl Reclaim for NoHooks {
 }
 
 impl Migrate for NoHooks {
-    const MOVES: bool = false;
+    #[inline]
+    fn moves(&self) -> bool {
+        false
+    }
 
     fn migrate(&self, _from: Frame, _order: Order, _to: Frame) -> Migration {
         Migration::Unknown
@@ -152,7 +164,10 @@ impl Migrate for NoHooks {
 }
 
 impl<H: Reclaim> Reclaim for &H {
-    const RECLAIMS: bool = H::RECLAIMS;
+    #[inline]
+    fn reclaims(&self) -> bool {
+        (**self).reclaims()
+    }
 
     fn reclaim(&self, need: &Need) -> usize {
         (**self).reclaim(need)
@@ -172,7 +187,10 @@ impl<H: Reclaim> Reclaim for &H {
 }
 
 impl<H: Migrate> Migrate for &H {
-    const MOVES: bool = H::MOVES;
+    #[inline]
+    fn moves(&self) -> bool {
+        (**self).moves()
+    }
 
     fn can_move(&self, frame: Frame, order: Order) -> bool {
         (**self).can_move(frame, order)

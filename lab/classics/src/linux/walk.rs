@@ -331,7 +331,7 @@ where
 
     /// Compacts the zones in order, up to the first where that succeeds, and tries all of them.
     fn compact(&self, priority: Priority, rights: Rights) -> Compaction {
-        if self.request.order == Order::ZERO || !H::MOVES {
+        if self.request.order == Order::ZERO || !self.nodes.hooks().moves() {
             return Compaction::Skipped;
         }
         let mut all = Compaction::Skipped;
