@@ -20,11 +20,11 @@ use brickyard_sync::{Lease, OnceSlot};
 
 use crate::cache_info::CacheInfo;
 use crate::caller::{Caller, Callers, Inside};
-use crate::debug::Finding;
 use crate::error::FreeFault;
 use crate::layout::CacheId;
 use crate::local::Local;
 use crate::pages::Pages;
+use crate::plan::Reporter;
 use crate::source::{PageAsk, PageSource};
 
 /// See the module. [`design`](crate::design) says who may call what (`backend-of-a-design`).
@@ -37,7 +37,7 @@ pub struct Backend<'m, S, L> {
     pub pages: Pages<'m>,
     pub(crate) caches: &'m [OnceSlot<CacheInfo>],
     /// The function that is told what checks find.
-    pub(crate) report: fn(&Finding),
+    pub(crate) report: Reporter,
 }
 
 impl<S, L> fmt::Debug for Backend<'_, S, L> {

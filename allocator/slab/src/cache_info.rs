@@ -9,14 +9,31 @@ use crate::debug::Checks;
 use crate::geometry::Geometry;
 use crate::layout::CacheId;
 
-/// Brings an object into the state that it has whenever it is free. It is called once for each
+/// What brings an object into the state that it has whenever it is free. It is called once for each
 /// object when its slab is made, not at every allocation.
 ///
 /// Its rules: a caller that frees an object leaves it in that state. The constructor allocates
 /// nothing from its own cache. Objects of the cache are never asked for zeroed. With a constructor,
 /// what a design keeps in free objects lies behind them, and they are not poisoned, so the state
 /// lasts.
-pub type Constructor = fn(NonNull<u8>);
+#[derive(Debug, Clone, Copy)]
+pub enum Constructor {
+    /// A function of the object.
+    Plain(fn(NonNull<u8>)),
+    /// A function of the object and of this number, for constructors that are known at run time only:
+    /// the address of something, for example.
+    With(fn(NonNull<u8>, usize), usize),
+}
+
+impl Constructor {
+    /// Calls the function for an object.
+    pub(crate) fn run(self, object: NonNull<u8>) {
+        match self {
+            Self::Plain(function) => function(object),
+            Self::With(function, number) => function(object, number),
+        }
+    }
+}
 
 /// A description of a cache's objects.
 ///
@@ -63,9 +80,21 @@ impl CacheSpec {
     }
 
     /// Returns the same description, with objects made by `constructor`.
-    pub const fn constructor(self, constructor: Constructor) -> Self {
+    pub const fn constructor(self, constructor: fn(NonNull<u8>)) -> Self {
         Self {
-            constructor: Some(constructor),
+            constructor: Some(Constructor::Plain(constructor)),
+            ..self
+        }
+    }
+
+    /// Returns the same description, with objects made by `constructor`, which is passed `number` too.
+    pub const fn constructor_with(
+        self,
+        constructor: fn(NonNull<u8>, usize),
+        number: usize,
+    ) -> Self {
+        Self {
+            constructor: Some(Constructor::With(constructor, number)),
             ..self
         }
     }

@@ -96,7 +96,7 @@ pub use layout::{CacheId, MAX_CACHES, MAX_PAGES};
 pub use local::{Hits, Local, Pinned, Pushed};
 pub use numbers::{CacheNumbers, Waste};
 pub use pages::{PageCaches, Tables};
-pub use plan::SlabPlan;
+pub use plan::{Reporter, SlabPlan};
 pub use reserve::Reserve;
 pub use rows::Rows;
 pub use sheaf::Sheafed;

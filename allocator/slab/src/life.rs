@@ -14,7 +14,7 @@ impl<S: PageSource, L: Local> Backend<'_, S, L> {
         if let Some(constructor) = info.spec.constructor {
             for index in 0..info.geometry.objects {
                 let place = first + (index * info.geometry.stride) as usize;
-                constructor(self.pointer(place + info.before));
+                constructor.run(self.pointer(place + info.before));
             }
         }
         watch::new_slab(self, info, first);

@@ -6,6 +6,25 @@ use crate::layout::WORD_BYTES;
 use crate::rows::Rows;
 use crate::source::PageSource;
 
+/// What is told of findings.
+#[derive(Debug, Clone, Copy)]
+pub enum Reporter {
+    /// A function of the finding.
+    Plain(fn(&Finding)),
+    /// A function of the finding and of this number, for receivers that are known at run time only.
+    With(fn(&Finding, usize), usize),
+}
+
+impl Reporter {
+    /// Calls the function for a finding.
+    pub(crate) fn tell(self, finding: &Finding) {
+        match self {
+            Self::Plain(function) => function(finding),
+            Self::With(function, number) => function(finding, number),
+        }
+    }
+}
+
 /// The values that a system of slabs is built with.
 #[derive(Debug, Clone, Copy)]
 pub struct SlabPlan {
@@ -24,7 +43,7 @@ pub struct SlabPlan {
     /// The function that is told what checks find. It must not use the cache that the finding is
     /// about. It should not panic: if it does, the objects and pages that the caller has in hand
     /// are lost. Objects lost earlier through a broken link may not be counted then.
-    pub report: fn(&Finding),
+    pub report: Reporter,
 }
 
 impl SlabPlan {
@@ -37,7 +56,7 @@ impl SlabPlan {
             pages: 0,
             nodes: 1,
             rules: Rules::NONE,
-            report: |_| {},
+            report: Reporter::Plain(|_| {}),
         }
     }
 
@@ -62,7 +81,7 @@ impl SlabPlan {
     pub const fn debug(self, rules: &'static [DebugRule], report: fn(&Finding)) -> Self {
         Self {
             rules: Rules::List(rules),
-            report,
+            report: Reporter::Plain(report),
             ..self
         }
     }
@@ -73,7 +92,7 @@ impl SlabPlan {
     pub const fn debug_text(self, rules: RuleText, report: fn(&Finding)) -> Self {
         Self {
             rules: Rules::Text(rules),
-            report,
+            report: Reporter::Plain(report),
             ..self
         }
     }

@@ -3,7 +3,9 @@
 use core::cell::RefCell;
 use core::ptr::NonNull;
 
-use brickyard_slab::{CacheSpec, Checks, Finding, FreeFault, SlabPlan, TaskOnly, debug::Fault};
+use brickyard_slab::{
+    CacheSpec, Checks, Finding, FreeFault, Reporter, SlabPlan, TaskOnly, debug::Fault,
+};
 use brickyard_slqb::Plain;
 
 use crate::support;
@@ -25,7 +27,7 @@ fn found() -> Vec<Finding> {
 
 fn plan() -> SlabPlan {
     SlabPlan {
-        report: note,
+        report: Reporter::Plain(note),
         ..SlabPlan::new(3, 2)
     }
 }

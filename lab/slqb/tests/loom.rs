@@ -27,7 +27,9 @@ use std::sync::Arc;
 
 use brickyard::sync::{AtomicU32, GuardedU32, GuardedU64, RawLock, TicketLock};
 use brickyard::{Order, Platform};
-use brickyard_slab::{CacheSpec, PageAsk, PageSource, Pinned, RawCache, SlabPlan, Slabs, TaskOnly};
+use brickyard_slab::{
+    CacheSpec, PageAsk, PageSource, Pinned, RawCache, Reporter, SlabPlan, Slabs, TaskOnly,
+};
 use brickyard_slqb::Slqb2008;
 use brickyard_slqb::queue::{Broken, Incoming, Links, ObjectList};
 use loom::sync::Mutex;
@@ -501,7 +503,7 @@ fn explore_design<K: RawLock>(
 
 fn in_new_world<K: RawLock>(source: &'static Source, model: &impl Fn(&'static World<K>)) {
     let plan = SlabPlan {
-        report: |finding| panic!("{finding}"),
+        report: Reporter::Plain(|finding| panic!("{finding}")),
         ..SlabPlan::new(1, CPUS)
     };
     let bytes = Slabs::<Design<K>>::bytes(&plan.over(&source));

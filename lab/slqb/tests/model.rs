@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use std::collections::HashMap;
 use std::sync::{Arc, Barrier, Mutex};
 
-use brickyard_slab::{Caller, Everywhere, SlabPlan, TaskOnly};
+use brickyard_slab::{Caller, Everywhere, Reporter, SlabPlan, TaskOnly};
 use brickyard_slqb::{Encoded, FreePointers, Plain};
 
 use crate::support;
@@ -66,7 +66,7 @@ impl Owned {
 
 fn plan(cpus: usize) -> SlabPlan {
     SlabPlan {
-        report: |finding| panic!("{finding}"),
+        report: Reporter::Plain(|finding| panic!("{finding}")),
         ..SlabPlan::new(2, cpus)
     }
 }

@@ -78,7 +78,9 @@ pub(crate) fn old_slab<S: PageSource, L: Local>(
         let spot = Spot { info, place };
         if let Some(fault) = spot.damage_while_free() {
             let noticed = Track::now(&backend.local, Location::caller());
-            (backend.report)(&spot.finding(fault, Moment::Return, noticed));
+            backend
+                .report
+                .tell(&spot.finding(fault, Moment::Return, noticed));
         }
     }
 }
@@ -93,7 +95,11 @@ pub(crate) fn on_alloc<S: PageSource, L: Local>(
 ) -> Result<(), ()> {
     let spot = Spot { info, place };
     if let Some(fault) = spot.damage_while_free() {
-        (backend.report)(&spot.finding(fault, Moment::Alloc, Track::now(&backend.local, caller)));
+        backend.report.tell(&spot.finding(
+            fault,
+            Moment::Alloc,
+            Track::now(&backend.local, caller),
+        ));
         return Err(());
     }
     spot.paint_zones(paint::ZONE_USED);
@@ -129,7 +135,9 @@ pub(crate) fn on_free<'m, D: SlabDesign<'m>>(
         if spot.zones(paint::ZONE_FREE).is_none() {
             return Err(refused(FreeFault::DoubleFree));
         }
-        (backend.report)(&spot.finding(fault, Moment::Free, Track::now(&backend.local, caller)));
+        backend
+            .report
+            .tell(&spot.finding(fault, Moment::Free, Track::now(&backend.local, caller)));
         return Err(FreeFault::Damaged);
     }
     spot.paint_zones(paint::ZONE_FREE);
@@ -208,7 +216,7 @@ pub(crate) fn refuse<'m, D: SlabDesign<'m>>(
     let [allocated, freed] = spot
         .and_then(|spot| users_of(backend, design, spot))
         .unwrap_or([User::Untracked; 2]);
-    (backend.report)(&Finding {
+    backend.report.tell(&Finding {
         cache: info.spec.name,
         size: info.spec.size,
         object: object.addr().get(),
@@ -252,7 +260,9 @@ pub fn overwritten<S: PageSource, L: Local>(
         place: backend.pointer(place),
     };
     let noticed = Track::now(&backend.local, Location::caller());
-    (backend.report)(&spot.finding(Fault::Overwritten { title, lost }, Moment::Queue, noticed));
+    backend
+        .report
+        .tell(&spot.finding(Fault::Overwritten { title, lost }, Moment::Queue, noticed));
 }
 
 /// Returns the place of the cache that an address lies in, if it lies in one.

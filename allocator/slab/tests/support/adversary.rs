@@ -126,7 +126,7 @@ where
 {
     let source = pages();
     let plan = SlabPlan {
-        report,
+        report: brickyard_slab::Reporter::Plain(report),
         ..SlabPlan::new(4, 1)
     };
     let slabs = build::<D>(plan, Reused(source), pinned(Hooked));

@@ -29,10 +29,10 @@ const MANY_BYTES: usize = 300 << 10;
 
 /// The constructors, with the sizes of their objects.
 const CONSTRUCTORS: [(usize, Constructor); 4] = [
-    (24, construct::<24>),
-    (200, construct::<200>),
-    (1000, construct::<1000>),
-    (5000, construct::<5000>),
+    (24, Constructor::Plain(construct::<24>)),
+    (200, Constructor::Plain(construct::<200>)),
+    (1000, Constructor::Plain(construct::<1000>)),
+    (5000, Constructor::Plain(construct::<5000>)),
 ];
 
 /// A cache, and the driver's record of it.

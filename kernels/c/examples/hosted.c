@@ -1,0 +1,442 @@
+/* Every function of brickyard.h, with threads as CPUs, over ordinary memory. Ends with 0 if all is as
+ * the header says; prints what is not. Built and run by `./test`, under sanitizers. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../brickyard.h"
+
+enum {
+	CPUS = 4,
+	PAGE = 4096,
+	/* Zones: DMA32 and Normal of node 0, Normal and Movable of node 1. */
+	DMA32 = 0,
+	NORMAL = 1,
+	FAR = 2,
+	MOVABLE = 3,
+	FRAMES = 4 * 4096,
+};
+
+static int failures;
+
+#define CHECK(condition)                                                                            \
+	do {                                                                                        \
+		if (!(condition)) {                                                                 \
+			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);             \
+			failures++;                                                                 \
+		}                                                                                   \
+	} while (0)
+
+/* ---- the platform: a thread is a CPU ---- */
+
+static __thread size_t this_cpu;
+static char *memory; /* frame 0 is here */
+
+#ifdef BY_LINKED
+size_t by_cpu(void) { return this_cpu; }
+size_t by_pin(void) { return this_cpu; }
+void by_unpin(void) {}
+bool by_in_interrupt(void) { return false; }
+size_t by_mask_interrupts(void) { return 0; }
+void by_restore_interrupts(size_t found) { (void)found; }
+void by_relax(void) { sched_yield(); }
+bool by_run_on(size_t cpu, by_work work, void *argument)
+{
+	(void)cpu, (void)work, (void)argument;
+	return false;
+}
+void *by_address(size_t frame) { return frame < FRAMES ? memory + frame * PAGE : NULL; }
+#define PLATFORM { 0 }
+#else
+static size_t cpu(void *context) { return (void)context, this_cpu; }
+static void relax(void *context) { (void)context, sched_yield(); }
+static void *address(void *context, size_t frame)
+{
+	return (void)context, frame < FRAMES ? memory + frame * PAGE : NULL;
+}
+#define PLATFORM { .cpu = cpu, .relax = relax, .address = address }
+#endif
+
+/* ---- the hooks: a page cache of single frames, and pages that move ---- */
+
+static size_t cached[FRAMES], cached_count, woken, migrations;
+static const by_machine *machine;
+
+static size_t reclaim(void *context, const by_need *need)
+{
+	size_t freed = 0;
+	(void)context;
+	while (freed < need->frames + 31 && cached_count > 0)
+		freed += by_free(machine, cached[--cached_count], 0) == 0;
+	return freed;
+}
+
+static void wake(void *context, const by_need *need)
+{
+	(void)context, (void)need;
+	__atomic_fetch_add(&woken, 1, __ATOMIC_RELAXED); /* on any CPU */
+}
+
+static uint32_t migrate(void *context, size_t from, uint32_t order, size_t to)
+{
+	size_t i;
+	(void)context;
+	for (i = 0; order == 0 && i < cached_count; i++) {
+		if (cached[i] == from) {
+			memcpy(memory + to * PAGE, memory + from * PAGE, PAGE);
+			cached[i] = to;
+			migrations++;
+			return BY_MOVED;
+		}
+	}
+	return BY_UNKNOWN;
+}
+
+/* ---- building ---- */
+
+static const by_zone_plan zones[] = {
+	{ .start = 0, .end = 4096, .node = 0, .kind = BY_DMA32 },
+	{ .start = 4096, .end = 8192, .node = 0, .kind = BY_NORMAL },
+	{ .start = 8192, .end = 12288, .node = 1, .kind = BY_NORMAL },
+	{ .start = 12288, .end = 16384, .node = 1, .kind = BY_ZONE_MOVABLE },
+};
+
+static by_plan plan = {
+	.zones = zones,
+	.zone_count = sizeof(zones) / sizeof(*zones),
+	.cpus = CPUS,
+	.platform = PLATFORM,
+	.hooks = { .reclaim = reclaim, .wake = wake, .migrate = migrate },
+};
+
+static void build(void)
+{
+	by_zone_plan odd[2];
+	by_plan wrong = plan;
+	ptrdiff_t bytes = by_machine_bytes(&plan);
+	void *metadata;
+
+	CHECK(bytes > 0);
+	CHECK(by_machine_bytes(NULL) == BY_INVALID);
+	wrong.zone_count = 0;
+	CHECK(by_machine_bytes(&wrong) == BY_INVALID);
+	wrong.zone_count = 2;
+	wrong.zones = odd;
+	odd[0] = zones[1];
+	odd[1] = zones[0];
+	CHECK(by_machine_bytes(&wrong) == BY_UNSORTED);
+	odd[0] = odd[1] = zones[0];
+	CHECK(by_machine_bytes(&wrong) == BY_UNSORTED);
+	odd[1].start = 100, odd[1].end = 200;
+	CHECK(by_machine_bytes(&wrong) == BY_UNSORTED);
+	odd[1] = zones[1], odd[1].node = 2;
+	CHECK(by_machine_bytes(&wrong) == BY_UNSORTED);
+	odd[1] = zones[1], odd[1].kind = 5;
+	CHECK(by_machine_bytes(&wrong) == BY_UNSORTED || by_machine_bytes(&wrong) == BY_INVALID);
+	odd[1] = zones[1], odd[1].max_order = 19;
+	CHECK(by_machine_bytes(&wrong) == BY_INVALID);
+	odd[1] = zones[1], odd[1].end = SIZE_MAX;
+	CHECK(by_machine_bytes(&wrong) == BY_TOO_LARGE);
+
+	metadata = malloc((size_t)bytes);
+	CHECK(by_machine_init(&plan, metadata, (size_t)bytes - 1, &machine) == BY_TOO_LITTLE_MEMORY);
+	CHECK(by_machine_init(&plan, NULL, (size_t)bytes, &machine) == BY_INVALID);
+	CHECK(by_machine_init(&plan, metadata, (size_t)bytes, NULL) == BY_INVALID);
+	CHECK(by_machine_init(&plan, metadata, (size_t)bytes, &machine) == 0);
+
+	CHECK(by_alloc(machine, 0, BY_MOVABLE) == BY_EXHAUSTED);
+	CHECK(by_add(machine, DMA32, 16, 4096) == 4080);
+	CHECK(by_add(machine, NORMAL, 4096, 8192) == 4096);
+	CHECK(by_add(machine, FAR, 8192, 12288) == 4096);
+	CHECK(by_add(machine, MOVABLE, 12288, 16384) == 4096);
+	CHECK(by_add(machine, NORMAL, 4096, 8192) == 0);
+	CHECK(by_add(machine, NORMAL, 0, 4096) == BY_OUTSIDE);
+	CHECK(by_add(machine, 4, 0, 4096) == BY_INVALID);
+	CHECK(by_min_free_kbytes(machine, PAGE) > 0);
+	by_set_min_free_kbytes(machine, by_min_free_kbytes(machine, PAGE), PAGE);
+}
+
+/* ---- requests and frees ---- */
+
+static void requests(void)
+{
+	size_t some[40], freed = 99, i;
+	by_contiguous wanted = { .frames = 700, .align = 16, .start = 4096, .end = 8192 };
+	ptrdiff_t frame, other;
+	by_counts counts;
+
+	frame = by_alloc(machine, 0, BY_UNMOVABLE);
+	CHECK(frame >= 4096 && frame < 8192 && by_zone_of(machine, (size_t)frame) == NORMAL);
+	CHECK(by_free(machine, (size_t)frame, 0) == 0);
+	CHECK(by_free(machine, (size_t)frame, 0) == BY_DOUBLE_FREE);
+	CHECK(by_free(machine, FRAMES, 0) == BY_NOT_OWNED && by_zone_of(machine, FRAMES) == BY_NOT_OWNED);
+
+	frame = by_alloc(machine, 9, BY_MOVABLE);
+	CHECK(frame >= 0 && frame % 512 == 0);
+	CHECK(by_free(machine, (size_t)frame + 1, 3) == BY_WRONG_ORDER ||
+	      by_free(machine, (size_t)frame + 1, 3) == BY_NOT_OWNED);
+	CHECK(by_free(machine, (size_t)frame, 300) == BY_WRONG_ORDER);
+	CHECK(by_free(machine, (size_t)frame + 256, 8) == 0); /* a part */
+	CHECK(by_free(machine, (size_t)frame, 8) == 0);
+
+	frame = by_alloc_from(machine, 1, 0, BY_MOVABLE, 0);
+	CHECK(by_zone_of(machine, (size_t)frame) == MOVABLE);
+	other = by_alloc_from(machine, 1, 0, BY_MOVABLE | BY_FROM_DMA32, 0);
+	CHECK(by_zone_of(machine, (size_t)other) == DMA32);
+	CHECK(by_free(machine, (size_t)frame, 0) == 0 && by_free(machine, (size_t)other, 0) == 0);
+	frame = by_alloc_from(machine, 0, 2, BY_UNMOVABLE | BY_ATOMIC, 64);
+	CHECK(frame >= 16 && frame + 4 <= 64);
+	CHECK(by_free(machine, (size_t)frame, 2) == 0);
+	CHECK(by_alloc_from(machine, 0, 0, BY_UNMOVABLE, 16) == BY_ABOVE_LIMIT);
+	CHECK(by_alloc(machine, 11, BY_MOVABLE) == BY_ORDER_TOO_LARGE);
+	CHECK(by_alloc(machine, 1000, BY_MOVABLE) == BY_ORDER_TOO_LARGE);
+	CHECK(by_alloc(machine, 0, 3) == BY_INVALID && by_alloc(machine, 0, 1u << 30) == BY_INVALID);
+
+	by_drain(machine);
+	CHECK(by_alloc_at(machine, 5000, 0, BY_MOVABLE) == 0);
+	CHECK(by_alloc_at(machine, 5000, 0, BY_MOVABLE) == BY_BUSY);
+	CHECK(by_alloc_at(machine, 3, 0, BY_MOVABLE) == BY_ABSENT);
+	CHECK(by_alloc_at(machine, FRAMES, 0, BY_MOVABLE) == BY_OUTSIDE);
+	CHECK(by_free(machine, 5000, 0) == 0);
+
+	CHECK(by_alloc_bulk(machine, 0, BY_MOVABLE, some, 40) == 40);
+	for (i = 1; i < 40; i++)
+		CHECK(some[i] != some[0]);
+	i = some[39];
+	some[39] = FRAMES; /* bad, behind 39 good ones */
+	CHECK(by_free_bulk(machine, some, 40, &freed) == BY_NOT_OWNED && freed == 39);
+	CHECK(by_free_bulk(machine, &i, 1, NULL) == 0);
+	CHECK(by_alloc_bulk(machine, 0, BY_MOVABLE, NULL, 0) == 0);
+	CHECK(by_alloc_bulk(machine, 0, BY_MOVABLE, NULL, 1) == BY_INVALID);
+	CHECK(by_free_bulk(machine, NULL, 0, NULL) == 0);
+	CHECK(by_free_bulk(machine, NULL, 1, NULL) == BY_INVALID);
+
+	frame = by_alloc_contiguous(machine, 0, &wanted, BY_UNMOVABLE);
+	CHECK(frame >= 4096 && frame + 700 <= 8192 && frame % 16 == 0);
+	CHECK(by_free_range(machine, (size_t)frame, (size_t)frame + 701) != 0);
+	CHECK(by_free_range(machine, (size_t)frame, (size_t)frame + 300) == 0);
+	CHECK(by_free_range(machine, (size_t)frame + 300, (size_t)frame + 700) == 0);
+	wanted.align = 3;
+	CHECK(by_alloc_contiguous(machine, 0, &wanted, BY_UNMOVABLE) == BY_INVALID);
+	CHECK(by_alloc_contiguous(machine, 0, NULL, BY_UNMOVABLE) == BY_INVALID);
+
+	by_drain(machine);
+	CHECK(by_reserve(machine, NORMAL, 6000, 6100) == 100);
+	CHECK(by_alloc_at(machine, 6050, 0, BY_MOVABLE) == BY_BUSY);
+	CHECK(by_unreserve(machine, NORMAL, 6000, 6100) == 100);
+	CHECK(by_zone_counts(machine, NORMAL, &counts) == 0);
+	CHECK(counts.managed == 4096 && counts.free + counts.cached == 4096);
+	CHECK(counts.min > 0 && counts.min < counts.low && counts.low < counts.high);
+	CHECK(by_zone_counts(machine, 4, &counts) == BY_INVALID);
+}
+
+/* ---- pressure ---- */
+
+static void pressure(void)
+{
+	ptrdiff_t frame;
+	size_t i, huge = 0;
+
+	/* All memory is page cache. */
+	while ((frame = by_alloc(machine, 0, BY_MOVABLE | BY_ATOMIC)) >= 0) {
+		memset(memory + (size_t)frame * PAGE, (int)(frame % 251), PAGE);
+		cached[cached_count++] = (size_t)frame;
+	}
+	CHECK(frame == BY_EXHAUSTED && cached_count > FRAMES / 2 && woken > 0);
+	/* A request that may sleep reclaims. */
+	i = cached_count;
+	frame = by_alloc(machine, 0, BY_MOVABLE);
+	CHECK(frame >= 0 && cached_count < i);
+	CHECK(by_free(machine, (size_t)frame, 0) == 0);
+	/* Every other page is freed: huge pages come by moving the rest. */
+	for (i = 0; i < cached_count; i++)
+		if (cached[i] % 2 == 0) {
+			CHECK(by_free(machine, cached[i], 0) == 0);
+			cached[i--] = cached[--cached_count];
+		}
+	i = cached_count;
+	while (huge < 4 && (frame = by_alloc(machine, 9, BY_MOVABLE)) >= 0) {
+		huge++;
+		CHECK(frame % 512 == 0);
+	}
+	CHECK(huge == 4 && migrations > 0);
+	CHECK(by_compact(machine, MOVABLE) >= 0 && by_compact(machine, 9) == BY_INVALID);
+	/* Memory that goes away is emptied first. */
+	by_drain(machine);
+	CHECK(by_remove(machine, MOVABLE, 15872, 16384) == BY_BUSY);
+	CHECK(by_offline(machine, MOVABLE, 15872, 16384) == 512);
+	CHECK(by_add(machine, MOVABLE, 15872, 16384) == 512);
+	CHECK(by_remove(machine, MOVABLE, 15872, 16384) == 512);
+	CHECK(by_add(machine, MOVABLE, 15872, 16384) == 512);
+	while (cached_count > 0)
+		CHECK(by_free(machine, cached[--cached_count], 0) == 0);
+}
+
+/* ---- threads ---- */
+
+static unsigned char owned[FRAMES];
+
+static void *worker(void *argument)
+{
+	static const uint32_t kinds[] = { BY_UNMOVABLE, BY_MOVABLE, BY_RECLAIMABLE, BY_MOVABLE | BY_ATOMIC };
+	size_t held[64], orders[64], count = 0, step, i;
+	unsigned seed = (unsigned)(size_t)argument * 77u + 1u;
+
+	this_cpu = (size_t)argument;
+	for (step = 0; step < 200000; step++) {
+		seed = seed * 1103515245u + 12345u;
+		if (count < 64 && (seed >> 16) % 2 == 0) {
+			size_t order = (seed >> 20) % 8 == 0 ? (seed >> 24) % 10 : 0;
+			ptrdiff_t frame = by_alloc_from(machine, this_cpu % 2, (uint32_t)order, kinds[(seed >> 8) % 4], 0);
+			if (frame < 0)
+				continue;
+			for (i = 0; i < (size_t)1 << order; i++)
+				if (__atomic_exchange_n(&owned[(size_t)frame + i], 1, __ATOMIC_ACQ_REL)) {
+					printf("frame %zd has two owners\n", frame);
+					abort();
+				}
+			held[count] = (size_t)frame, orders[count++] = order;
+		} else if (count > 0) {
+			size_t at = (seed >> 18) % count;
+			for (i = 0; i < (size_t)1 << orders[at]; i++)
+				__atomic_store_n(&owned[held[at] + i], 0, __ATOMIC_RELEASE);
+			if (by_free(machine, held[at], (uint32_t)orders[at]) != 0)
+				abort();
+			held[at] = held[--count], orders[at] = orders[count];
+		}
+	}
+	while (count-- > 0) {
+		for (i = 0; i < (size_t)1 << orders[count]; i++)
+			__atomic_store_n(&owned[held[count] + i], 0, __ATOMIC_RELEASE);
+		if (by_free(machine, held[count], (uint32_t)orders[count]) != 0)
+			abort();
+	}
+	return NULL;
+}
+
+/* ---- slabs ---- */
+
+static size_t constructed, reports;
+static void construct(void *object) { *(unsigned *)object = 0xb41c, constructed++; }
+static void report(const char *text, size_t length)
+{
+	reports++;
+	CHECK(length > 0 && memchr(text, 0, length) == NULL);
+}
+
+static const by_slabs *slabs;
+
+static void *slab_worker(void *argument)
+{
+	unsigned char *held[100];
+	size_t round, i, size;
+
+	this_cpu = (size_t)argument;
+	for (round = 0; round < 300; round++) {
+		for (i = 0; i < 100; i++) {
+			size = 1 + (round * 131 + i * 977) % 5000;
+			held[i] = by_malloc(slabs, size, 0);
+			if (!held[i])
+				abort();
+			memset(held[i], (int)(this_cpu + 1), size);
+		}
+		for (i = 0; i < 100; i++)
+			if (*held[i] != this_cpu + 1 || by_mfree(slabs, held[i]) != 0)
+				abort();
+	}
+	return NULL;
+}
+
+static void run(void *(*work)(void *))
+{
+	pthread_t threads[CPUS];
+	size_t i;
+
+	for (i = 0; i < CPUS; i++)
+		if (pthread_create(&threads[i], NULL, work, (void *)i) != 0)
+			abort();
+	for (i = 0; i < CPUS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void objects(void)
+{
+	by_slab_plan slab_plan = { .machine = machine, .cpus = CPUS, .checks = "FZPU,watched", .report = report };
+	by_cache_spec spec = { .name = "inode", .size = 200, .flags = BY_CACHE_RECLAIMABLE, .constructor = construct };
+	ptrdiff_t bytes = by_slabs_bytes(&slab_plan);
+	by_cache inodes, watched;
+	char text[8192];
+	unsigned *object;
+	char *other;
+
+	CHECK(bytes > 0);
+	CHECK(by_slabs_init(&slab_plan, malloc((size_t)bytes), (size_t)bytes - 1, &slabs) == BY_TOO_LITTLE_MEMORY);
+	CHECK(by_slabs_init(&slab_plan, malloc((size_t)bytes), (size_t)bytes, &slabs) == 0);
+	CHECK(by_cache_init(slabs, &spec, &inodes) == 0);
+	object = by_cache_alloc(&inodes);
+	CHECK(object && *object == 0xb41c && constructed > 0);
+	CHECK(by_cache_alloc_zeroed(&inodes) == NULL); /* it would undo the constructor */
+	CHECK(by_cache_destroy(&inodes) == BY_BUSY);
+	CHECK(by_cache_free(&inodes, object) == 0);
+	CHECK(by_cache_free(&inodes, object) == BY_DOUBLE_FREE);
+	CHECK(by_cache_free(&inodes, NULL) == BY_NOT_AN_OBJECT);
+	CHECK(by_cache_shrink(&inodes) == 0);
+	CHECK(by_write_slabinfo(slabs, text, sizeof text) > 0 && strstr(text, "inode"));
+	CHECK(by_cache_destroy(&inodes) == 0);
+	CHECK(by_cache_alloc(&inodes) == NULL && by_cache_destroy(&inodes) == BY_INVALID);
+
+	spec = (by_cache_spec){ .name = "watched", .size = 64, .flags = BY_CACHE_INTERRUPTS };
+	CHECK(by_cache_init(slabs, &spec, &watched) == 0);
+	other = by_cache_alloc_zeroed(&watched);
+	CHECK(other && other[0] == 0 && other[63] == 0);
+	other[64] = 1; /* one byte too far */
+	CHECK(by_cache_free(&watched, other) == BY_DAMAGED);
+	CHECK(reports == 2); /* this, and the second free above */
+	spec.align = 48;
+	CHECK(by_cache_init(slabs, &spec, &watched) == BY_INVALID);
+
+	other = by_malloc(slabs, 100, 64);
+	CHECK(other && (size_t)other % 64 == 0 && by_usable(slabs, other) >= 100);
+	CHECK(by_mfree(slabs, other) == 0 && by_mfree(slabs, NULL) == 0);
+	CHECK(by_mfree(slabs, &other) == BY_NOT_AN_OBJECT && by_usable(slabs, &other) == 0);
+	CHECK(by_malloc(slabs, 1 << 20, 0) == NULL && by_malloc(slabs, 8, 3) == NULL);
+	run(slab_worker);
+	by_slabs_trim(slabs);
+	by_slabs_drain(slabs);
+}
+
+int main(void)
+{
+	by_census census;
+	char text[4096], shorter[20];
+	ptrdiff_t length;
+
+	/* Blocks are aligned by number, so memory is aligned to the largest. */
+	memory = aligned_alloc((size_t)1024 * PAGE, (size_t)FRAMES * PAGE);
+	if (!memory)
+		return puts("no memory"), 1;
+	build();
+	requests();
+	pressure();
+	run(worker);
+	by_drain(machine);
+	/* Four blocks of order 9 stay, from `pressure`. */
+	CHECK(by_check(machine, &census) == 0);
+	CHECK(census.allocated == 4 * 512 && census.free == FRAMES - 16 - 4 * 512);
+	objects();
+
+	length = by_write_text(machine, BY_BUDDYINFO, text, sizeof text);
+	CHECK(length == (ptrdiff_t)strlen(text) && strstr(text, "Node 1, zone  Movable"));
+	CHECK(by_write_text(machine, BY_BUDDYINFO, shorter, sizeof shorter) == length);
+	CHECK(strlen(shorter) == sizeof shorter - 1 && strncmp(shorter, text, sizeof shorter - 1) == 0);
+	CHECK(by_write_text(machine, BY_PAGETYPEINFO, text, sizeof text) > 0 && strstr(text, "Reclaimable"));
+	CHECK(by_write_text(machine, BY_UNUSABLE_INDEX, NULL, 0) > 0);
+	CHECK(by_write_text(machine, BY_EXTFRAG_INDEX, NULL, 0) > 0);
+	CHECK(by_write_text(machine, 4, NULL, 0) == BY_INVALID);
+	CHECK(strcmp(by_error_text(BY_FRAGMENTED), by_error_text(BY_EXHAUSTED)) != 0);
+	CHECK(by_check(machine, NULL) == 0);
+	printf("%s\n", failures ? "FAIL" : "PASS");
+	return failures != 0;
+}

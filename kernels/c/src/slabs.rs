@@ -1,0 +1,440 @@
+//! Caches of objects, and memory by size, over a machine.
+
+use core::alloc::Layout;
+use core::ffi::{CStr, c_char, c_void};
+use core::mem::MaybeUninit;
+use core::ptr::{self, NonNull};
+use core::slice;
+
+use brickyard_slab::{
+    CacheSpec, Everywhere, Finding, General, Pinned, RawCache, Reporter, RuleText, Sheafed,
+    SlabError, SlabPlan, Slabs, TaskOnly,
+};
+
+use crate::error::{
+    self, BY_BUSY, BY_INVALID, BY_NOT_AN_OBJECT, BY_TOO_LARGE, BY_TOO_LITTLE_MEMORY, count,
+};
+use crate::machine::by_machine;
+use crate::pages::MachinePages;
+use crate::platform::by_platform;
+use crate::text;
+
+type Design = Sheafed<'static, MachinePages, Pinned<by_platform>>;
+type System = Slabs<'static, Design>;
+
+/// All caches of a machine. Opaque, and in the embedder's memory.
+pub struct by_slabs {
+    system: System,
+    general: MaybeUninit<General<'static, 'static, Design, Everywhere>>,
+}
+
+/// What slabs are built from.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct by_slab_plan {
+    /// The machine that pages come from. Its users must leave alone what slabs took. The platform's
+    /// `address` must be linear over all zones up to BY_NORMAL, and the address of the first frame be
+    /// aligned to the largest block.
+    pub machine: *const by_machine,
+    /// log2 of the bytes of a page. 0: 12.
+    pub page_shift: u32,
+    /// The most caches at a time beside the general sizes, at most 200. 0: 64.
+    pub caches: u32,
+    /// The number of CPUs that have queues of their own. 0: 1.
+    pub cpus: usize,
+    /// Checks by names of caches, such as "FZPU,inode;U,dentry", as Linux's slab_debug. Null: none.
+    /// The text stays as it is while the slabs are used.
+    pub checks: *const c_char,
+    /// Told what checks find, as a text of `length` bytes, without a zero behind it. Must not use the
+    /// cache that it is about. Null: nobody is told.
+    pub report: Option<unsafe extern "C" fn(text: *const c_char, length: usize)>,
+}
+
+/// The type of `by_slab_plan::report`.
+type Report = unsafe extern "C" fn(text: *const c_char, length: usize);
+
+/// Calls C's function for reports, whose address is `number`, with the first 512 bytes of the text.
+fn tell(finding: &Finding, number: usize) {
+    let mut buffer = [0; 512];
+    // SAFETY: the buffer has that many bytes.
+    let length = unsafe { text::write(finding, buffer.as_mut_ptr(), buffer.len()) };
+    // SAFETY: `read` made the number of such a function.
+    unsafe {
+        let report: Report = core::mem::transmute(ptr::with_exposed_provenance::<()>(number));
+        report(
+            buffer.as_ptr(),
+            length.cast_unsigned().min(buffer.len() - 1),
+        );
+    }
+}
+
+/// The number of caches of general sizes.
+const GENERAL: usize = 40;
+
+/// Returns the plan in the library's terms, and the source of pages.
+///
+/// # Safety
+/// `plan` points to a plan, or is null; its machine is one, and keeps `mapped-in-c`.
+unsafe fn read(plan: *const by_slab_plan) -> Result<(SlabPlan, MachinePages), isize> {
+    // SAFETY: the caller's promise, here and below.
+    let plan = unsafe { plan.as_ref() }.ok_or(BY_INVALID)?;
+    // SAFETY: as above.
+    let machine = unsafe { plan.machine.as_ref() }.ok_or(BY_INVALID)?;
+    let page_shift = match plan.page_shift {
+        0 => 12,
+        shift @ 10..=16 => shift,
+        _ => return Err(BY_INVALID),
+    };
+    let caches = match plan.caches {
+        0 => 64,
+        caches @ 1..=200 => caches as usize,
+        _ => return Err(BY_TOO_LARGE),
+    };
+    // SAFETY: as above.
+    let pages = unsafe { MachinePages::new(machine, page_shift) }?;
+    let mut slabs = SlabPlan::new(caches + GENERAL, plan.cpus.max(1)).over(&pages);
+    if !plan.checks.is_null() {
+        // SAFETY: as above: the text has an end, and stays.
+        let text = unsafe { CStr::from_ptr(plan.checks) }
+            .to_str()
+            .map_err(|_| BY_INVALID)?;
+        let rules = RuleText::parse(text).map_err(|_| BY_INVALID)?;
+        slabs = slabs.debug_text(rules, |_| {});
+        if let Some(report) = plan.report {
+            slabs.report = Reporter::With(tell, report as usize);
+        }
+    }
+    Ok((slabs, pages))
+}
+
+/// Returns the bytes of memory that slabs of this plan need, at any address; or BY_INVALID,
+/// BY_TOO_LARGE, BY_UNMAPPED.
+///
+/// # Safety
+/// `plan` points to a plan, or is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn by_slabs_bytes(plan: *const by_slab_plan) -> isize {
+    // SAFETY: the caller's promise.
+    match unsafe { read(plan) } {
+        Ok((plan, _)) => bytes(&plan).map_or(BY_TOO_LARGE, count),
+        Err(code) => code,
+    }
+}
+
+fn bytes(plan: &SlabPlan) -> Option<usize> {
+    let own = size_of::<by_slabs>() + align_of::<by_slabs>() - 1;
+    System::bytes(plan).checked_add(own)
+}
+
+/// Builds slabs in `memory`, with a cache for each general size, and writes where they are to `*slabs`.
+/// Returns 0; or what by_slabs_bytes returns, or BY_TOO_LITTLE_MEMORY.
+///
+/// # Safety
+/// `plan` points to a plan that keeps what is said there; `memory` is `bytes` bytes that nobody else
+/// uses from now on; `slabs` can be written. The platform keeps its promises.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn by_slabs_init(
+    plan: *const by_slab_plan,
+    memory: *mut c_void,
+    bytes: usize,
+    slabs: *mut *const by_slabs,
+) -> isize {
+    // SAFETY: the caller's promise.
+    let (plan, pages) = match unsafe { read(plan) } {
+        Ok(read) => read,
+        Err(code) => return code,
+    };
+    if memory.is_null() || slabs.is_null() {
+        return BY_INVALID;
+    }
+    if self::bytes(&plan).is_none_or(|needed| bytes < needed) {
+        return BY_TOO_LITTLE_MEMORY;
+    }
+    // SAFETY: the caller's promise: the memory is the slabs' for ever.
+    let memory = unsafe { slice::from_raw_parts_mut(memory.cast::<MaybeUninit<u8>>(), bytes) };
+    match build(plan, pages, memory) {
+        Ok(built) => {
+            // SAFETY: the caller's promise.
+            unsafe { slabs.write(built) };
+            0
+        }
+        Err(code) => code,
+    }
+}
+
+fn build(
+    plan: SlabPlan,
+    pages: MachinePages,
+    memory: &'static mut [MaybeUninit<u8>],
+) -> Result<&'static by_slabs, isize> {
+    let (place, rest) = brickyard::sync::place(memory, 1, MaybeUninit::<by_slabs>::uninit)
+        .ok_or(BY_TOO_LITTLE_MEMORY)?;
+    // SAFETY: `platform-in-c`: a pinned caller is alone on its CPU, and an interrupt says that it is
+    // one.
+    let local = unsafe { Pinned::new(pages.platform()) };
+    let system = Slabs::new(plan, pages, local, rest).map_err(error::of_build)?;
+    let slabs = ptr::from_mut(place[0].write(by_slabs {
+        system,
+        general: MaybeUninit::uninit(),
+    }));
+    // SAFETY: nobody but this function knows the slabs yet; the system is not moved any more, and
+    // `general`, which is written here, is another member.
+    unsafe {
+        let system: &'static System = &(*slabs).system;
+        (*slabs)
+            .general
+            .write(system.general().map_err(error::of_cache)?);
+        Ok(&*slabs)
+    }
+}
+
+impl by_slabs {
+    fn general(&self) -> &General<'static, 'static, Design, Everywhere> {
+        // SAFETY: `build` wrote it before anybody was told of the slabs.
+        unsafe { self.general.assume_init_ref() }
+    }
+}
+
+// ---- memory by size ----
+
+/// Returns memory of at least `size` bytes, up to 32 KiB, aligned to `align` (a power of two up to a
+/// page; 0: 16), with any content; or null. To be called by tasks and interrupts. For more, by_alloc.
+#[unsafe(no_mangle)]
+pub extern "C" fn by_malloc(slabs: &by_slabs, size: usize, align: usize) -> *mut c_void {
+    let align = if align == 0 { 16 } else { align };
+    let Ok(layout) = Layout::from_size_align(size.max(1), align) else {
+        return ptr::null_mut();
+    };
+    slabs
+        .general()
+        .alloc(layout)
+        .map_or(ptr::null_mut(), |memory| memory.as_ptr().cast())
+}
+
+/// Takes back what by_malloc returned; null is nothing. Returns 0; or BY_NOT_AN_OBJECT,
+/// BY_DOUBLE_FREE, and then nothing has changed.
+///
+/// # Safety
+/// `memory` is null, or nobody uses it any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn by_mfree(slabs: &by_slabs, memory: *mut c_void) -> isize {
+    let Some(memory) = NonNull::new(memory.cast()) else {
+        return 0;
+    };
+    // SAFETY: the caller's promise.
+    let freed = unsafe { slabs.general().free_unsized(memory) };
+    freed.map_or_else(error::of_fault, |()| 0)
+}
+
+/// Returns how many bytes can be used of what by_malloc returned; 0 if it did not.
+#[unsafe(no_mangle)]
+pub extern "C" fn by_usable(slabs: &by_slabs, memory: *mut c_void) -> usize {
+    NonNull::new(memory.cast()).map_or(0, |memory| slabs.general().usable(memory))
+}
+
+// ---- caches ----
+
+/// The cache is used in interrupts too, so that calls mask them.
+pub const BY_CACHE_INTERRUPTS: u32 = 1;
+/// The objects can be given back on request: their pages are grouped.
+pub const BY_CACHE_RECLAIMABLE: u32 = 2;
+
+/// What a cache is made from.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct by_cache_spec {
+    /// The name in statistics and checks. The text stays as it is while the cache lives.
+    pub name: *const c_char,
+    /// The bytes of an object.
+    pub size: usize,
+    /// A power of two up to a page. 0: a word.
+    pub align: usize,
+    /// BY_CACHE_INTERRUPTS, BY_CACHE_RECLAIMABLE, both or neither.
+    pub flags: u32,
+    /// Called for each object when its slab is made; an object that is freed is as this left it.
+    /// Null: none.
+    pub constructor: Option<unsafe extern "C" fn(object: *mut c_void)>,
+}
+
+/// A cache: in memory of the embedder, who must not copy it.
+#[repr(C)]
+pub struct by_cache {
+    /// Not for the embedder.
+    pub opaque: [usize; 6],
+}
+
+/// What lies in a [`by_cache`].
+enum Inner {
+    Tasks(RawCache<'static, 'static, Design, TaskOnly>),
+    Everywhere(RawCache<'static, 'static, Design, Everywhere>),
+}
+
+const _: () = assert!(size_of::<Option<Inner>>() <= size_of::<by_cache>());
+const _: () = assert!(align_of::<Option<Inner>>() <= align_of::<by_cache>());
+
+impl by_cache {
+    fn inner(&self) -> Option<&Inner> {
+        // SAFETY: `by_cache_init` wrote it, as its caller had to see to, or `by_cache_destroy` did.
+        unsafe { ptr::from_ref(self).cast::<Option<Inner>>().as_ref() }?.as_ref()
+    }
+}
+
+/// Runs something with the cache, whatever its callers.
+macro_rules! with {
+    ($cache:expr, $name:ident => $work:expr, $none:expr) => {
+        match $cache.inner() {
+            Some(Inner::Tasks($name)) => $work,
+            Some(Inner::Everywhere($name)) => $work,
+            None => $none,
+        }
+    };
+}
+
+/// Makes a cache in `*cache`. Returns 0; or BY_INVALID, BY_TOO_LARGE.
+///
+/// # Safety
+/// `spec` points to one whose constructor may be called; `cache` is memory for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn by_cache_init(
+    slabs: &'static by_slabs,
+    spec: *const by_cache_spec,
+    cache: *mut by_cache,
+) -> isize {
+    // SAFETY: the caller's promise.
+    let Some(spec) = (unsafe { spec.as_ref() }) else {
+        return BY_INVALID;
+    };
+    if cache.is_null() || spec.name.is_null() || spec.flags > 3 {
+        return BY_INVALID;
+    }
+    // SAFETY: as above: the name has an end, and stays.
+    let Ok(name) = unsafe { CStr::from_ptr(spec.name) }.to_str() else {
+        return BY_INVALID;
+    };
+    let align = if spec.align == 0 {
+        align_of::<usize>()
+    } else {
+        spec.align
+    };
+    let mut wanted = CacheSpec::new(name, spec.size).align(align);
+    if spec.flags & BY_CACHE_RECLAIMABLE != 0 {
+        wanted = wanted.reclaimable();
+    }
+    if let Some(constructor) = spec.constructor {
+        wanted = wanted.constructor_with(construct, constructor as usize);
+    }
+    let made = match spec.flags & BY_CACHE_INTERRUPTS {
+        0 => slabs.system.cache(wanted).map(Inner::Tasks),
+        _ => slabs.system.cache(wanted).map(Inner::Everywhere),
+    };
+    match made {
+        Ok(inner) => {
+            // SAFETY: the caller's promise; the sizes were compared above.
+            unsafe { cache.cast::<Option<Inner>>().write(Some(inner)) };
+            0
+        }
+        Err(error) => error::of_cache(error),
+    }
+}
+
+/// Calls C's constructor, whose address is `number`.
+fn construct(object: NonNull<u8>, number: usize) {
+    // SAFETY: `by_cache_init` made the number of such a function, which may be called for an object.
+    unsafe {
+        let constructor: unsafe extern "C" fn(*mut c_void) =
+            core::mem::transmute(ptr::with_exposed_provenance::<()>(number));
+        constructor(object.as_ptr().cast());
+    }
+}
+
+/// Returns an object with any content, or with what the constructor made; or null.
+#[unsafe(no_mangle)]
+pub extern "C" fn by_cache_alloc(cache: &by_cache) -> *mut c_void {
+    with!(cache, inner => given(inner.alloc()), ptr::null_mut())
+}
+
+/// Returns an object of zeros; or null, always so if there is a constructor.
+#[unsafe(no_mangle)]
+pub extern "C" fn by_cache_alloc_zeroed(cache: &by_cache) -> *mut c_void {
+    with!(cache, inner => given(inner.alloc_zeroed()), ptr::null_mut())
+}
+
+fn given(object: Result<NonNull<u8>, SlabError>) -> *mut c_void {
+    object.map_or(ptr::null_mut(), |object| object.as_ptr().cast())
+}
+
+/// Takes an object back. Returns 0; or BY_NOT_AN_OBJECT, BY_DOUBLE_FREE, BY_DAMAGED, BY_TASK_ONLY, and
+/// then nothing has changed. Without checks not every bad free is noticed.
+///
+/// # Safety
+/// `object` came from this cache, and nobody uses it any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn by_cache_free(cache: &by_cache, object: *mut c_void) -> isize {
+    let Some(object) = NonNull::new(object.cast()) else {
+        return BY_NOT_AN_OBJECT;
+    };
+    // SAFETY: the caller's promise.
+    let freed = with!(cache, inner => unsafe { inner.free(object) }, return BY_INVALID);
+    freed.map_or_else(error::of_fault, |()| 0)
+}
+
+/// Gives back all pages of which no object is in use, as far as CPUs can be reached. Returns 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn by_cache_shrink(cache: &by_cache) -> isize {
+    with!(cache, inner => inner.shrink(), return BY_INVALID);
+    0
+}
+
+/// Ends a cache. Returns 0, or BY_BUSY if objects are in use; then the cache stays.
+///
+/// # Safety
+/// No other CPU uses the cache.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn by_cache_destroy(cache: &mut by_cache) -> isize {
+    let place = ptr::from_mut(cache).cast::<Option<Inner>>();
+    // SAFETY: as in `by_cache::inner`, and no other CPU uses it.
+    let place = unsafe { &mut *place };
+    let (left, code) = match place.take() {
+        Some(Inner::Tasks(inner)) => match inner.destroy() {
+            Ok(()) => (None, 0),
+            Err((inner, _)) => (Some(Inner::Tasks(inner)), BY_BUSY),
+        },
+        Some(Inner::Everywhere(inner)) => match inner.destroy() {
+            Ok(()) => (None, 0),
+            Err((inner, _)) => (Some(Inner::Everywhere(inner)), BY_BUSY),
+        },
+        None => (None, BY_INVALID),
+    };
+    *place = left;
+    code
+}
+
+// ---- all caches ----
+
+/// Gives back some of what has lain unused on this CPU since the last call. To be called on every CPU
+/// every few seconds.
+#[unsafe(no_mangle)]
+pub extern "C" fn by_slabs_trim(slabs: &by_slabs) {
+    slabs.system.trim();
+}
+
+/// Gives back all that lies in this CPU's queues, and in those that CPUs share.
+#[unsafe(no_mangle)]
+pub extern "C" fn by_slabs_drain(slabs: &by_slabs) {
+    slabs.system.drain();
+    slabs.system.shrink();
+}
+
+/// Writes `/proc/slabinfo` to `buffer`, as by_write_text does.
+///
+/// # Safety
+/// As by_write_text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn by_write_slabinfo(
+    slabs: &by_slabs,
+    buffer: *mut c_char,
+    bytes: usize,
+) -> isize {
+    // SAFETY: the caller's promise.
+    unsafe { text::write(&slabs.system.slab_info(), buffer, bytes) }
+}
