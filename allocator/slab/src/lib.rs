@@ -12,7 +12,7 @@
 //! | `layout` | numbers that all modules agree on: caches, pages, the bytes of a sheaf |
 //! | [`geometry`], [`sizes`] | the shape of slabs; general sizes |
 //! | `error`, [`debug`] | errors, as values; checks on request, and what they report |
-//! | `source`, `zone` | where pages come from; the page allocator as such a source |
+//! | `source`, `zone`, `nodes` | where pages come from; a zone, and all zones of a machine, as such a source |
 //! | `plan`, `caller` | what a system is built with; the kinds of callers |
 //! | `rows`, `wrapped`, `local`, `counted` | a CPU's own words; how it reaches them; the same with hits counted |
 //! | `cache_info`, `pages` | a cache's shape and rules; what is known of each page |
@@ -68,6 +68,7 @@ pub mod geometry;
 mod layout;
 mod life;
 mod local;
+mod nodes;
 mod numbers;
 mod owned;
 mod pages;
@@ -94,6 +95,7 @@ pub use error::{BuildError, CacheError, FreeFault, SlabError};
 pub use general::General;
 pub use layout::{CacheId, MAX_CACHES, MAX_PAGES};
 pub use local::{Hits, Local, Pinned, Pushed};
+pub use nodes::NodesPages;
 pub use numbers::{CacheNumbers, Waste};
 pub use pages::{PageCaches, Tables};
 pub use plan::{Reporter, SlabPlan};

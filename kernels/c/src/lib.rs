@@ -18,7 +18,6 @@
 //! | `memory` | requests and frees |
 //! | `ranges` | memory that comes and goes |
 //! | `stats` | counts, texts of Linux's files, the check of all invariants |
-//! | `pages` | a machine as the source of slabs' pages |
 //! | `slabs` | caches of objects, and memory by size |
 //! | `text` | text into a buffer, as `snprintf` does |
 //! | `panic` | what happens at a bug, where there is no std |
@@ -38,7 +37,6 @@ pub mod flags;
 pub mod hooks;
 pub mod machine;
 pub mod memory;
-pub mod pages;
 #[cfg(feature = "freestanding")]
 mod panic;
 pub mod plan;

@@ -6,19 +6,21 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use core::slice;
 
+use brickyard::AnyZone;
 use brickyard_slab::{
-    CacheSpec, Everywhere, Finding, General, Pinned, RawCache, Reporter, RuleText, Sheafed,
-    SlabError, SlabPlan, Slabs, TaskOnly,
+    CacheSpec, Everywhere, Finding, General, NodesPages, Pinned, RawCache, Reporter, RuleText,
+    Sheafed, SlabError, SlabPlan, Slabs, TaskOnly,
 };
 
 use crate::error::{
     self, BY_BUSY, BY_INVALID, BY_NOT_AN_OBJECT, BY_TOO_LARGE, BY_TOO_LITTLE_MEMORY, count,
 };
-use crate::machine::by_machine;
-use crate::pages::MachinePages;
+use crate::hooks::by_hooks;
+use crate::machine::{AZone, by_machine};
 use crate::platform::by_platform;
 use crate::text;
 
+type MachinePages = NodesPages<'static, AZone, by_hooks>;
 type Design = Sheafed<'static, MachinePages, Pinned<by_platform>>;
 type System = Slabs<'static, Design>;
 
@@ -74,8 +76,8 @@ const GENERAL: usize = 40;
 /// Returns the plan in the library's terms, and the source of pages.
 ///
 /// # Safety
-/// `plan` points to a plan, or is null; its machine is one, and keeps `mapped-in-c`.
-unsafe fn read(plan: *const by_slab_plan) -> Result<(SlabPlan, MachinePages), isize> {
+/// `plan` points to a plan, or is null; its machine is one, and keeps what is said there.
+unsafe fn read(plan: *const by_slab_plan) -> Result<(SlabPlan, MachinePages, by_platform), isize> {
     // SAFETY: the caller's promise, here and below.
     let plan = unsafe { plan.as_ref() }.ok_or(BY_INVALID)?;
     // SAFETY: as above.
@@ -91,7 +93,8 @@ unsafe fn read(plan: *const by_slab_plan) -> Result<(SlabPlan, MachinePages), is
         _ => return Err(BY_TOO_LARGE),
     };
     // SAFETY: as above.
-    let pages = unsafe { MachinePages::new(machine, page_shift) }?;
+    let pages =
+        unsafe { MachinePages::shared(&machine.nodes, page_shift) }.map_err(error::of_build)?;
     let mut slabs = SlabPlan::new(caches + GENERAL, plan.cpus.max(1)).over(&pages);
     if !plan.checks.is_null() {
         // SAFETY: as above: the text has an end, and stays.
@@ -104,7 +107,8 @@ unsafe fn read(plan: *const by_slab_plan) -> Result<(SlabPlan, MachinePages), is
             slabs.report = Reporter::With(tell, report as usize);
         }
     }
-    Ok((slabs, pages))
+    let platform = *machine.zones[0].platform();
+    Ok((slabs, pages, platform))
 }
 
 /// Returns the bytes of memory that slabs of this plan need, at any address; or BY_INVALID,
@@ -116,7 +120,7 @@ unsafe fn read(plan: *const by_slab_plan) -> Result<(SlabPlan, MachinePages), is
 pub unsafe extern "C" fn by_slabs_bytes(plan: *const by_slab_plan) -> isize {
     // SAFETY: the caller's promise.
     match unsafe { read(plan) } {
-        Ok((plan, _)) => bytes(&plan).map_or(BY_TOO_LARGE, count),
+        Ok((plan, ..)) => bytes(&plan).map_or(BY_TOO_LARGE, count),
         Err(code) => code,
     }
 }
@@ -140,7 +144,7 @@ pub unsafe extern "C" fn by_slabs_init(
     slabs: *mut *const by_slabs,
 ) -> isize {
     // SAFETY: the caller's promise.
-    let (plan, pages) = match unsafe { read(plan) } {
+    let (plan, pages, platform) = match unsafe { read(plan) } {
         Ok(read) => read,
         Err(code) => return code,
     };
@@ -152,7 +156,7 @@ pub unsafe extern "C" fn by_slabs_init(
     }
     // SAFETY: the caller's promise: the memory is the slabs' for ever.
     let memory = unsafe { slice::from_raw_parts_mut(memory.cast::<MaybeUninit<u8>>(), bytes) };
-    match build(plan, pages, memory) {
+    match build(plan, pages, platform, memory) {
         Ok(built) => {
             // SAFETY: the caller's promise.
             unsafe { slabs.write(built) };
@@ -165,13 +169,14 @@ pub unsafe extern "C" fn by_slabs_init(
 fn build(
     plan: SlabPlan,
     pages: MachinePages,
+    platform: by_platform,
     memory: &'static mut [MaybeUninit<u8>],
 ) -> Result<&'static by_slabs, isize> {
     let (place, rest) = brickyard::sync::place(memory, 1, MaybeUninit::<by_slabs>::uninit)
         .ok_or(BY_TOO_LITTLE_MEMORY)?;
     // SAFETY: `platform-in-c`: a pinned caller is alone on its CPU, and an interrupt says that it is
     // one.
-    let local = unsafe { Pinned::new(pages.platform()) };
+    let local = unsafe { Pinned::new(platform) };
     let system = Slabs::new(plan, pages, local, rest).map_err(error::of_build)?;
     let slabs = ptr::from_mut(place[0].write(by_slabs {
         system,

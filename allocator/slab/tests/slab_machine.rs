@@ -1,0 +1,189 @@
+//! Slabs over all zones of a machine: two nodes, of which one also has memory that slabs must not use.
+
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use brickyard::node::{Node, Nodes};
+use brickyard::pressure::NoHooks;
+use brickyard::{
+    AnyZone, Frame, FrameRange, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
+};
+use brickyard_slab::{
+    BuildError, CacheSpec, NodesPages, PageAsk, PageSource, Pinned, Sheafed, SlabPlan, Slabs,
+    TaskOnly,
+};
+
+/// The frames of a zone.
+const EACH: usize = 64;
+const FIRST: usize = 128;
+const BLOCK: Order = Order::new(5);
+
+#[repr(align(0x20000))]
+struct Memory(
+    #[allow(dead_code, reason = "reached by address")] [MaybeUninit<u8>; (4 * EACH) << 12],
+);
+
+/// One CPU, whose frames from `FIRST` on are memory.
+#[derive(Clone, Copy)]
+struct Machine(NonNull<u8>);
+
+// SAFETY: the pointer is an address.
+unsafe impl Sync for Machine {}
+
+impl Platform for Machine {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn address(&self, frame: Frame) -> Option<NonNull<u8>> {
+        let page = frame.number().checked_sub(FIRST)?;
+        // SAFETY: a page of the memory.
+        (page < 4 * EACH).then(|| unsafe { self.0.add(page << 12) })
+    }
+}
+
+type AZone = Zone<'static, Machine>;
+type System = Nodes<'static, AZone, NoHooks>;
+
+/// Zone `place` of the machine's memory, all of it free.
+fn zone(machine: Machine, place: usize, kind: ZoneKind) -> AZone {
+    let start = FIRST + place * EACH;
+    let plan = ZonePlan {
+        max_order: BLOCK,
+        page_block_order: BLOCK,
+        ..ZonePlan::new(kind, FrameRange::new(start, start + EACH), 1)
+    };
+    let metadata = vec![MaybeUninit::uninit(); AZone::bytes(&plan)].leak();
+    let zone = AZone::new(&plan, machine, metadata).unwrap();
+    zone.add(plan.span).unwrap();
+    zone
+}
+
+/// Node 0 with DMA32 and Normal memory, node 1 with Normal and Movable memory.
+fn machine() -> &'static System {
+    let machine = Machine(NonNull::from(Box::leak(Box::<Memory>::new_uninit())).cast());
+    let near = vec![
+        zone(machine, 0, ZoneKind::Dma32),
+        zone(machine, 1, ZoneKind::Normal),
+    ];
+    let far = vec![
+        zone(machine, 2, ZoneKind::Normal),
+        zone(machine, 3, ZoneKind::Movable),
+    ];
+    let nodes = vec![Node::new(0, near.leak()), Node::new(7, far.leak())];
+    Box::leak(Box::new(Nodes::new(nodes.leak())))
+}
+
+fn source(nodes: &'static System) -> NodesPages<'static, AZone, NoHooks> {
+    // SAFETY: the memory is leaked, mapped in one piece and aligned; only this test uses the nodes.
+    unsafe { NodesPages::shared(nodes, 12) }.unwrap()
+}
+
+fn free(nodes: &System) -> usize {
+    nodes.drain();
+    nodes.zones().map(AnyZone::free_frames).sum()
+}
+
+#[test]
+fn pages_come_from_mapped_zones_of_the_node_that_was_asked() {
+    let nodes = machine();
+    let pages = source(nodes).near(|cpu| cpu);
+    assert_eq!((pages.nodes(), pages.pages()), (2, 3 * EACH));
+    assert_eq!(
+        [0, 1, 2, usize::MAX].map(|cpu| pages.local_node(cpu)),
+        [0, 1, 0, 0]
+    );
+    let ask = PageAsk {
+        order: Order::new(1),
+        mobility: Mobility::Reclaimable,
+        node: Some(1),
+        context: brickyard::Context::MaySleep,
+    };
+    let mut taken = Vec::new();
+    while let Some(page) = pages.take(ask) {
+        assert_eq!(pages.node_of(page), 1);
+        taken.push(page);
+    }
+    // All of node 1 that is not only for movable pages; nothing of node 0 is kept.
+    assert_eq!(taken.len(), EACH / 2);
+    assert_eq!(free(nodes), 3 * EACH);
+    let anywhere = PageAsk { node: None, ..ask };
+    while let Some(page) = pages.take(anywhere) {
+        assert_eq!(pages.node_of(page), 0);
+        taken.push(page);
+    }
+    assert_eq!(taken.len(), 3 * EACH / 2);
+    let whole = |page: &NonNull<u8>| page.addr().get().is_multiple_of(2 << 12);
+    assert!(taken.iter().all(whole));
+    for page in taken {
+        // SAFETY: it was taken with this order, and is not used.
+        unsafe { pages.give(page, ask.order) };
+    }
+    assert_eq!(free(nodes), 4 * EACH);
+    nodes.check().unwrap();
+}
+
+#[test]
+fn slabs_over_a_machine_give_everything_back() {
+    for told in [false, true] {
+        let nodes = machine();
+        let pages = source(nodes);
+        let pages = if told { pages.near(|_| 1) } else { pages };
+        // SAFETY: one thread uses these slabs.
+        let local = unsafe { Pinned::new(Machine(NonNull::dangling())) };
+        type Design = Sheafed<'static, NodesPages<'static, AZone, NoHooks>, Pinned<Machine>>;
+        let plan = SlabPlan::new(4, 1).over(&pages);
+        let memory = vec![MaybeUninit::uninit(); Slabs::<Design>::bytes(&plan)].leak();
+        let slabs = Slabs::<Design>::new(plan, pages, local, memory).unwrap();
+        let cache = slabs
+            .cache::<TaskOnly>(CacheSpec::new("object", 1000))
+            .unwrap();
+        let mut objects = Vec::new();
+        while let Ok(object) = cache.alloc() {
+            // SAFETY: the object is this test's.
+            unsafe { object.write_bytes(objects.len() as u8, 1000) };
+            objects.push(object);
+        }
+        // Four objects a page, less some pages for sheaves.
+        assert!(objects.len() > 3 * EACH * 3, "{}", objects.len());
+        assert!(nodes.alloc(0, &Request::page(Mobility::Unmovable)).is_err());
+        for (number, object) in objects.into_iter().enumerate() {
+            // SAFETY: as above, and it is not used any more.
+            unsafe {
+                assert_eq!(object.add(999).read(), number as u8);
+                cache.free(object).unwrap();
+            }
+        }
+        cache.destroy().unwrap();
+        slabs.drain();
+        slabs.shrink();
+        assert_eq!(free(nodes), 4 * EACH, "told {told}");
+        nodes.check().unwrap();
+    }
+}
+
+#[test]
+fn memory_that_is_not_mapped_or_not_aligned_is_refused() {
+    let machine = Machine(NonNull::from(Box::leak(Box::<Memory>::new_uninit())).cast());
+    let refused = |zones: Vec<AZone>| {
+        let nodes = Nodes::new(vec![Node::new(0, zones.leak())].leak());
+        let nodes = Box::leak(Box::new(nodes));
+        // SAFETY: nothing is taken.
+        unsafe { NodesPages::shared(nodes, 12) }.unwrap_err()
+    };
+    assert_eq!(refused(Vec::new()), BuildError::Unmapped);
+    let movable = vec![zone(machine, 0, ZoneKind::Movable)];
+    assert_eq!(refused(movable), BuildError::Unmapped);
+    // SAFETY: an address, which is only compared.
+    let odd = Machine(unsafe { machine.0.add(1 << 12) });
+    assert_eq!(
+        refused(vec![zone(odd, 0, ZoneKind::Normal)]),
+        BuildError::Unmapped
+    );
+    let outside = {
+        let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, EACH), 1);
+        let metadata = vec![MaybeUninit::uninit(); AZone::bytes(&plan)].leak();
+        AZone::new(&plan, machine, metadata).unwrap()
+    };
+    assert_eq!(refused(vec![outside]), BuildError::Unmapped);
+}
