@@ -30,8 +30,12 @@ pub trait Platform: Sync {
     #[inline]
     fn unpin(&self) {}
 
-    /// Returns true if the caller runs in an interrupt, or with interrupts masked. It may then have
-    /// interrupted anything.
+    /// Returns true if the caller runs in an interrupt of any kind, and so may have interrupted other
+    /// code on this CPU. It is then served without this CPU's stash, and waits for no other CPU.
+    ///
+    /// A task that has only masked interrupts need not count as one, and keeps its stash if it does
+    /// not. Its requests must then be [`Context::Atomic`](crate::Context::Atomic), and it must not
+    /// allocate from slabs of tasks, since both may otherwise wait for another CPU.
     #[inline]
     fn in_interrupt(&self) -> bool {
         false
