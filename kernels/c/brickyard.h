@@ -84,7 +84,7 @@
 #define BY_TOO_LITTLE_MEMORY -13
 
 /**
- * No zone can be as large as that, or no machine have as many zones, CPUs or caches.
+ * No zone can be as large as that or end as high, or no machine have as many zones, CPUs or caches.
  */
 #define BY_TOO_LARGE -14
 
@@ -309,7 +309,7 @@ typedef struct by_zone_plan {
    */
   size_t start;
   /**
-   * The frame after the last one.
+   * The frame after the last one, at most PTRDIFF_MAX: results are frame numbers or negative codes.
    */
   size_t end;
   /**

@@ -32,7 +32,7 @@ pub const BY_ISOLATED: isize = -11;
 pub const BY_INVALID: isize = -12;
 /// The memory is too small; the function for its size tells how much is needed.
 pub const BY_TOO_LITTLE_MEMORY: isize = -13;
-/// No zone can be as large as that, or no machine have as many zones, CPUs or caches.
+/// No zone can be as large as that or end as high, or no machine have as many zones, CPUs or caches.
 pub const BY_TOO_LARGE: isize = -14;
 /// Zones must be sorted by node, then by kind (BY_DMA, BY_DMA32, BY_NORMAL, BY_HIGHMEM,
 /// BY_ZONE_MOVABLE), then by start, without overlap; nodes are numbered from 0 without a gap.
@@ -72,7 +72,7 @@ const fn text_of(code: isize) -> &'static CStr {
             c"invalid argument: a null pointer, an unknown flag, zone or node, or a size or alignment that makes no sense"
         }
         BY_TOO_LITTLE_MEMORY => c"the memory for metadata is too small: ask for its size first",
-        BY_TOO_LARGE => c"no zone is as large, and no machine has as many zones, CPUs or caches",
+        BY_TOO_LARGE => c"no zone is as large or ends as high, and no machine has as many zones, CPUs or caches",
         BY_UNSORTED => {
             c"sort zones by node, kind and start, without overlap; number nodes from 0 without a gap"
         }

@@ -4,7 +4,7 @@ use brickyard::bitmap::SetAside;
 use brickyard::stash::StashSizes;
 use brickyard::{FrameRange, Order, ZoneKind, ZonePlan};
 
-use crate::error::{BY_INVALID, BY_UNSORTED};
+use crate::error::{BY_INVALID, BY_TOO_LARGE, BY_UNSORTED};
 use crate::hooks::by_hooks;
 use crate::platform::by_platform;
 
@@ -32,7 +32,7 @@ pub const BY_PLAIN: u32 = 2;
 pub struct by_zone_plan {
     /// The first frame that the zone can ever hold.
     pub start: usize,
-    /// The frame after the last one.
+    /// The frame after the last one, at most PTRDIFF_MAX: results are frame numbers or negative codes.
     pub end: usize,
     /// The node, counted from 0.
     pub node: u32,
@@ -114,6 +114,10 @@ impl by_zone_plan {
         if span.is_empty() || self.stash_percent > 100 {
             return Err(BY_INVALID);
         }
+        // A result that is a frame number is not negative.
+        if isize::try_from(self.end).is_err() {
+            return Err(BY_TOO_LARGE);
+        }
         let mut stash = StashSizes::DEFAULT;
         if self.stash_percent > 0 {
             stash.percent = self.stash_percent as usize;
@@ -150,10 +154,14 @@ impl by_plan {
         if self.zones.is_null() || self.zone_count == 0 || self.slow_path > BY_PLAIN {
             return Err(BY_INVALID);
         }
+        if self.zone_count > isize::MAX as usize / size_of::<by_zone_plan>() {
+            return Err(BY_TOO_LARGE);
+        }
         // SAFETY: the caller's promise.
         let zones = unsafe { core::slice::from_raw_parts(self.zones, self.zone_count) };
         for (lower, upper) in zones.iter().zip(&zones[1..]) {
-            let sorted = lower.place() < upper.place() && upper.node <= lower.node + 1;
+            // What is sorted is sorted by node.
+            let sorted = lower.place() < upper.place() && upper.node - lower.node <= 1;
             let same = lower.node == upper.node && lower.kind == upper.kind;
             if !sorted || (same && lower.end > upper.start) {
                 return Err(BY_UNSORTED);
@@ -168,5 +176,57 @@ impl by_plan {
     /// Returns the number of CPUs with stashes.
     pub(crate) fn cpus(&self) -> usize {
         self.cpus.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HIGHEST: usize = isize::MAX as usize;
+
+    /// Returns a zone of a node, with everything else as it is by default.
+    fn zone(node: u32, start: usize, end: usize) -> by_zone_plan {
+        by_zone_plan {
+            start,
+            end,
+            node,
+            kind: BY_NORMAL,
+            max_order: 0,
+            page_block_order: 0,
+            stash_percent: 0,
+            set_aside_percent: 0,
+        }
+    }
+
+    #[test]
+    fn no_frame_number_looks_like_a_code() {
+        let planned = |start, end| zone(0, start, end).plan(1).map(|plan| plan.span.end);
+        assert_eq!(
+            planned(HIGHEST - 1024, HIGHEST),
+            Ok(brickyard::Frame::new(HIGHEST))
+        );
+        assert_eq!(planned(HIGHEST - 1024, HIGHEST + 1), Err(BY_TOO_LARGE));
+        let all = usize::MAX;
+        assert_eq!(planned(all - 4096, all - 1), Err(BY_TOO_LARGE));
+    }
+
+    #[test]
+    #[cfg(not(feature = "linked"))]
+    fn any_number_of_zones_and_nodes_is_read_or_refused() {
+        // SAFETY: a plan is numbers and null pointers.
+        let mut plan: by_plan = unsafe { core::mem::zeroed() };
+        let most = u32::MAX;
+        for nodes in [[most, most], [0, most], [1, 1], [0, 2], [most, 0]] {
+            let zones = nodes.map(|node| zone(node, node as usize, node as usize + 1));
+            (plan.zones, plan.zone_count) = (zones.as_ptr(), 2);
+            // SAFETY: there are two zones.
+            let found = unsafe { plan.zones() }.map(<[_]>::len);
+            assert_eq!(found, Err(BY_UNSORTED), "{nodes:?}");
+        }
+        plan.zone_count = usize::MAX;
+        // SAFETY: refused before a zone is read.
+        let found = unsafe { plan.zones() }.map(<[_]>::len);
+        assert_eq!(found, Err(BY_TOO_LARGE));
     }
 }

@@ -66,9 +66,7 @@ mod tests {
         // SAFETY: a null buffer of no bytes.
         assert_eq!(unsafe { write(&"brick", core::ptr::null_mut(), 0) }, 5);
         // SAFETY: refused before it is written to.
-        assert_eq!(
-            unsafe { write(&"brick", core::ptr::null_mut(), 1) },
-            BY_INVALID
-        );
+        let refused = unsafe { write(&"brick", core::ptr::null_mut(), 1) };
+        assert_eq!(refused, BY_INVALID);
     }
 }
