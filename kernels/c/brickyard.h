@@ -589,7 +589,8 @@ typedef struct by_cache_spec {
 } by_cache_spec;
 
 /**
- * A cache: in memory of the embedder, who must not copy it.
+ * A cache: in memory of the embedder, who must not copy it. All zeros are no cache, and so is what
+ * by_cache_destroy leaves: nothing can be requested from it.
  */
 typedef struct by_cache {
   /**
@@ -893,10 +894,11 @@ ptrdiff_t by_mfree(const struct by_slabs *slabs, void *memory);
 size_t by_usable(const struct by_slabs *slabs, void *memory);
 
 /**
- * Makes a cache in `*cache`. Returns 0; or BY_INVALID, BY_TOO_LARGE.
+ * Makes a cache in `*cache`. Returns 0; or BY_INVALID, BY_TOO_LARGE, and then `*cache` is as it was.
  *
  * # Safety
- * `spec` points to one whose constructor may be called; `cache` is memory for it.
+ * `spec` points to one whose constructor may be called; `cache` is memory of any content, but no
+ * cache that still is to be used: it would be lost.
  */
 ptrdiff_t by_cache_init(const struct by_slabs *slabs,
                         const struct by_cache_spec *spec,
@@ -913,8 +915,9 @@ void *by_cache_alloc(const struct by_cache *cache);
 void *by_cache_alloc_zeroed(const struct by_cache *cache);
 
 /**
- * Takes an object back. Returns 0; or BY_NOT_AN_OBJECT, BY_DOUBLE_FREE, BY_DAMAGED, BY_TASK_ONLY, and
- * then nothing has changed. Without checks not every bad free is noticed.
+ * Takes an object back. Returns 0; or BY_NOT_AN_OBJECT, BY_DOUBLE_FREE, BY_DAMAGED, BY_TASK_ONLY, or
+ * BY_INVALID without a cache, and then nothing has changed. Without checks not every bad free is
+ * noticed.
  *
  * # Safety
  * `object` came from this cache, and nobody uses it any more.
@@ -923,12 +926,14 @@ ptrdiff_t by_cache_free(const struct by_cache *cache,
                         void *object);
 
 /**
- * Gives back all pages of which no object is in use, as far as CPUs can be reached. Returns 0.
+ * Gives back all pages of which no object is in use, as far as CPUs can be reached. Returns 0, or
+ * BY_INVALID without a cache.
  */
 ptrdiff_t by_cache_shrink(const struct by_cache *cache);
 
 /**
- * Ends a cache. Returns 0, or BY_BUSY if objects are in use; then the cache stays.
+ * Ends a cache. Returns 0; BY_BUSY if objects are in use, or lie in the queues of CPUs that cannot be
+ * reached (see by_slabs_drain), and then the cache stays; or BY_INVALID if there is none.
  *
  * # Safety
  * No other CPU uses the cache.

@@ -366,6 +366,7 @@ static void objects(void)
 	by_slab_plan slab_plan = { .machine = machine, .cpus = CPUS, .checks = "FZPU,watched", .report = report };
 	by_cache_spec spec = { .name = "inode", .size = 200, .flags = BY_CACHE_RECLAIMABLE, .constructor = construct };
 	ptrdiff_t bytes = by_slabs_bytes(&slab_plan);
+	static by_cache nothing; /* zeros are no cache */
 	by_cache inodes, watched;
 	char text[8192];
 	unsigned *object;
@@ -374,6 +375,9 @@ static void objects(void)
 	CHECK(bytes > 0);
 	CHECK(by_slabs_init(&slab_plan, malloc((size_t)bytes), (size_t)bytes - 1, &slabs) == BY_TOO_LITTLE_MEMORY);
 	CHECK(by_slabs_init(&slab_plan, malloc((size_t)bytes), (size_t)bytes, &slabs) == 0);
+	CHECK(by_cache_alloc(&nothing) == NULL && by_cache_alloc_zeroed(&nothing) == NULL);
+	CHECK(by_cache_free(&nothing, &nothing) == BY_INVALID && by_cache_shrink(&nothing) == BY_INVALID);
+	CHECK(by_cache_destroy(&nothing) == BY_INVALID);
 	CHECK(by_cache_init(slabs, &spec, &inodes) == 0);
 	object = by_cache_alloc(&inodes);
 	CHECK(object && *object == 0xb41c && constructed > 0);

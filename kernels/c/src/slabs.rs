@@ -261,26 +261,30 @@ pub struct by_cache_spec {
     pub constructor: Option<unsafe extern "C" fn(object: *mut c_void)>,
 }
 
-/// A cache: in memory of the embedder, who must not copy it.
+/// A cache: in memory of the embedder, who must not copy it. All zeros are no cache, and so is what
+/// by_cache_destroy leaves: nothing can be requested from it.
 #[repr(C)]
 pub struct by_cache {
     /// Not for the embedder.
     pub opaque: [usize; 6],
 }
 
-/// What lies in a [`by_cache`].
+/// What lies in a [`by_cache`]. The numbers say that zeros are no cache.
+#[repr(usize)]
 enum Inner {
-    Tasks(RawCache<'static, 'static, Design, TaskOnly>),
-    Everywhere(RawCache<'static, 'static, Design, Everywhere>),
+    None = 0,
+    Tasks(RawCache<'static, 'static, Design, TaskOnly>) = 1,
+    Everywhere(RawCache<'static, 'static, Design, Everywhere>) = 2,
 }
 
-const _: () = assert!(size_of::<Option<Inner>>() <= size_of::<by_cache>());
-const _: () = assert!(align_of::<Option<Inner>>() <= align_of::<by_cache>());
+const _: () = assert!(size_of::<Inner>() <= size_of::<by_cache>());
+const _: () = assert!(align_of::<Inner>() <= align_of::<by_cache>());
 
 impl by_cache {
-    fn inner(&self) -> Option<&Inner> {
-        // SAFETY: `by_cache_init` wrote it, as its caller had to see to, or `by_cache_destroy` did.
-        unsafe { ptr::from_ref(self).cast::<Option<Inner>>().as_ref() }?.as_ref()
+    fn inner(&self) -> &Inner {
+        // SAFETY: it is all zeros, or `by_cache_init` or `by_cache_destroy` wrote it, as the header
+        // demands.
+        unsafe { &*ptr::from_ref(self).cast::<Inner>() }
     }
 }
 
@@ -288,17 +292,18 @@ impl by_cache {
 macro_rules! with {
     ($cache:expr, $name:ident => $work:expr, $none:expr) => {
         match $cache.inner() {
-            Some(Inner::Tasks($name)) => $work,
-            Some(Inner::Everywhere($name)) => $work,
-            None => $none,
+            Inner::Tasks($name) => $work,
+            Inner::Everywhere($name) => $work,
+            Inner::None => $none,
         }
     };
 }
 
-/// Makes a cache in `*cache`. Returns 0; or BY_INVALID, BY_TOO_LARGE.
+/// Makes a cache in `*cache`. Returns 0; or BY_INVALID, BY_TOO_LARGE, and then `*cache` is as it was.
 ///
 /// # Safety
-/// `spec` points to one whose constructor may be called; `cache` is memory for it.
+/// `spec` points to one whose constructor may be called; `cache` is memory of any content, but no
+/// cache that still is to be used: it would be lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn by_cache_init(
     slabs: &'static by_slabs,
@@ -335,7 +340,7 @@ pub unsafe extern "C" fn by_cache_init(
     match made {
         Ok(inner) => {
             // SAFETY: the caller's promise; the sizes were compared above.
-            unsafe { cache.cast::<Option<Inner>>().write(Some(inner)) };
+            unsafe { cache.cast::<Inner>().write(inner) };
             0
         }
         Err(error) => error::of_cache(error),
@@ -368,8 +373,9 @@ fn given(object: Result<NonNull<u8>, SlabError>) -> *mut c_void {
     object.map_or(ptr::null_mut(), |object| object.as_ptr().cast())
 }
 
-/// Takes an object back. Returns 0; or BY_NOT_AN_OBJECT, BY_DOUBLE_FREE, BY_DAMAGED, BY_TASK_ONLY, and
-/// then nothing has changed. Without checks not every bad free is noticed.
+/// Takes an object back. Returns 0; or BY_NOT_AN_OBJECT, BY_DOUBLE_FREE, BY_DAMAGED, BY_TASK_ONLY, or
+/// BY_INVALID without a cache, and then nothing has changed. Without checks not every bad free is
+/// noticed.
 ///
 /// # Safety
 /// `object` came from this cache, and nobody uses it any more.
@@ -383,32 +389,33 @@ pub unsafe extern "C" fn by_cache_free(cache: &by_cache, object: *mut c_void) ->
     freed.map_or_else(error::of_fault, |()| 0)
 }
 
-/// Gives back all pages of which no object is in use, as far as CPUs can be reached. Returns 0.
+/// Gives back all pages of which no object is in use, as far as CPUs can be reached. Returns 0, or
+/// BY_INVALID without a cache.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_cache_shrink(cache: &by_cache) -> isize {
     with!(cache, inner => inner.shrink(), return BY_INVALID);
     0
 }
 
-/// Ends a cache. Returns 0, or BY_BUSY if objects are in use; then the cache stays.
+/// Ends a cache. Returns 0; BY_BUSY if objects are in use, or lie in the queues of CPUs that cannot be
+/// reached (see by_slabs_drain), and then the cache stays; or BY_INVALID if there is none.
 ///
 /// # Safety
 /// No other CPU uses the cache.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn by_cache_destroy(cache: &mut by_cache) -> isize {
-    let place = ptr::from_mut(cache).cast::<Option<Inner>>();
     // SAFETY: as in `by_cache::inner`, and no other CPU uses it.
-    let place = unsafe { &mut *place };
-    let (left, code) = match place.take() {
-        Some(Inner::Tasks(inner)) => match inner.destroy() {
-            Ok(()) => (None, 0),
-            Err((inner, _)) => (Some(Inner::Tasks(inner)), BY_BUSY),
+    let place = unsafe { &mut *ptr::from_mut(cache).cast::<Inner>() };
+    let (left, code) = match core::mem::replace(place, Inner::None) {
+        Inner::Tasks(inner) => match inner.destroy() {
+            Ok(()) => (Inner::None, 0),
+            Err((inner, _)) => (Inner::Tasks(inner), BY_BUSY),
         },
-        Some(Inner::Everywhere(inner)) => match inner.destroy() {
-            Ok(()) => (None, 0),
-            Err((inner, _)) => (Some(Inner::Everywhere(inner)), BY_BUSY),
+        Inner::Everywhere(inner) => match inner.destroy() {
+            Ok(()) => (Inner::None, 0),
+            Err((inner, _)) => (Inner::Everywhere(inner), BY_BUSY),
         },
-        None => (None, BY_INVALID),
+        Inner::None => (Inner::None, BY_INVALID),
     };
     *place = left;
     code
