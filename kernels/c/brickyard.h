@@ -58,7 +58,8 @@
 #define BY_OUTSIDE -8
 
 /**
- * A frame of the range is in use; or the cache is; or another CPU writes a text.
+ * A frame of the range is in use, or another zone's; or the cache is in use; or another CPU writes a
+ * text.
  */
 #define BY_BUSY -9
 
@@ -90,7 +91,8 @@
 
 /**
  * Zones must be sorted by node, then by kind (BY_DMA, BY_DMA32, BY_NORMAL, BY_HIGHMEM,
- * BY_ZONE_MOVABLE), then by start, without overlap; nodes are numbered from 0 without a gap.
+ * BY_ZONE_MOVABLE), then by start; those of one node and kind must not overlap; nodes are numbered
+ * from 0 without a gap.
  */
 #define BY_UNSORTED -15
 
@@ -476,7 +478,8 @@ typedef struct by_hooks {
 typedef struct by_plan {
   /**
    * The zones, sorted by node, then by kind (BY_DMA, BY_DMA32, BY_NORMAL, BY_HIGHMEM,
-   * BY_ZONE_MOVABLE), then by start.
+   * BY_ZONE_MOVABLE), then by start. Those of one node and kind must not overlap. The spans of others
+   * may, as where nodes interleave; each frame still belongs to one zone, by by_add.
    */
   const struct by_zone_plan *zones;
   /**
@@ -819,7 +822,9 @@ size_t by_min_free_kbytes(const struct by_machine *machine, size_t page_bytes);
 
 /**
  * Adds the frames from `start` up to, but not including, `end` to a zone. What it has already stays as
- * it is. Returns the number of new frames; or BY_OUTSIDE, BY_INVALID.
+ * it is. Returns the number of new frames; or BY_OUTSIDE, BY_INVALID, or BY_BUSY if another zone has
+ * one of the frames, and then nothing has changed. Where the spans of zones overlap, only one CPU may
+ * be adding at a time.
  */
 ptrdiff_t by_add(const struct by_machine *machine,
                  size_t zone,
@@ -844,10 +849,13 @@ ptrdiff_t by_unreserve(const struct by_machine *machine, size_t zone, size_t sta
 ptrdiff_t by_remove(const struct by_machine *machine, size_t zone, size_t start, size_t end);
 
 /**
- * As by_remove, after what is movable there was moved elsewhere by the hook `migrate`. For callers
- * that may sleep.
+ * As by_remove, after what is movable there was moved elsewhere in the zone by the hook `migrate`. Also
+ * returns BY_ISOLATED. What was moved stays moved. For callers that may sleep.
  */
-ptrdiff_t by_offline(const struct by_machine *machine, size_t zone, size_t start, size_t end);
+ptrdiff_t by_offline(const struct by_machine *machine,
+                     size_t zone,
+                     size_t start,
+                     size_t end);
 
 /**
  * Returns the bytes of memory that slabs of this plan need, at any address; or BY_INVALID,

@@ -232,6 +232,61 @@ static void requests(void)
 	CHECK(by_zone_counts(machine, 4, &counts) == BY_INVALID);
 }
 
+/* ---- what no careful caller does ---- */
+
+static const by_machine *machine_of(const by_plan *of)
+{
+	ptrdiff_t bytes = by_machine_bytes(of);
+	const by_machine *built = NULL;
+
+	CHECK(bytes > 0);
+	/* At an odd address, with no byte to spare. */
+	CHECK(by_machine_init(of, (char *)malloc((size_t)bytes + 1) + 1, (size_t)bytes, &built) == 0);
+	return built;
+}
+
+static void ranges(void)
+{
+	/* Two nodes interleave, and a movable zone lies within both. */
+	const by_zone_plan mixed[] = {
+		{ .start = 0, .end = 3072, .node = 0 },
+		{ .start = 1024, .end = 4096, .node = 1 },
+		{ .start = 0, .end = 4096, .node = 1, .kind = BY_ZONE_MOVABLE },
+	};
+	const by_plan interleaved = { .zones = mixed, .zone_count = 3, .platform = PLATFORM };
+	const by_machine *both = machine_of(&interleaved);
+	size_t none[][2] = { { 2000, 2000 }, { 2000, 1999 }, { SIZE_MAX, 0 }, { SIZE_MAX, SIZE_MAX } }, i;
+	ptrdiff_t frame;
+
+	CHECK(by_add(both, 0, 0, 1024) == 1024 && by_add(both, 0, 2048, 3072) == 1024);
+	/* A frame has one zone. */
+	CHECK(by_add(both, 1, 1024, 2049) == BY_BUSY && by_add(both, 2, 1023, 1025) == BY_BUSY);
+	CHECK(by_add(both, 1, 1024, 2048) == 1024 && by_add(both, 2, 3072, 4096) == 1024);
+	CHECK(by_add(both, 1, 3072, 3073) == BY_BUSY && by_add(both, 0, 0, 1024) == 0);
+	for (i = 0; i < 4096; i++) {
+		frame = by_alloc(both, 0, BY_MOVABLE);
+		CHECK(frame >= 0 && by_zone_of(both, (size_t)frame) == (frame < 1024 ? 0 : frame < 2048 ? 1 : frame < 3072 ? 0 : 2));
+	}
+	CHECK(by_alloc(both, 0, BY_MOVABLE) == BY_EXHAUSTED);
+	for (i = 0; i < 4096; i++)
+		CHECK(by_free(both, i, 0) == 0);
+	by_drain(both);
+	/* Reserved frames are a zone's, too. */
+	CHECK(by_reserve(both, 0, 2048, 2050) == 2 && by_add(both, 1, 2048, 2050) == BY_BUSY);
+	CHECK(by_remove(both, 0, 2048, 2050) == 2 && by_add(both, 1, 2048, 2050) == 2);
+	/* What is no range is refused. */
+	for (i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		size_t start = none[i][0], end = none[i][1];
+
+		CHECK(by_add(both, 0, start, end) == BY_INVALID);
+		CHECK(by_reserve(both, 0, start, end) == BY_INVALID);
+		CHECK(by_unreserve(both, 0, start, end) == BY_INVALID);
+		CHECK(by_remove(both, 0, start, end) == BY_INVALID);
+		CHECK(by_offline(both, 0, start, end) == BY_INVALID);
+	}
+	CHECK(by_check(both, NULL) == 0);
+}
+
 /* ---- pressure ---- */
 
 static void pressure(void)
@@ -423,6 +478,7 @@ int main(void)
 		return puts("no memory"), 1;
 	build();
 	requests();
+	ranges();
 	pressure();
 	run(worker);
 	by_drain(machine);

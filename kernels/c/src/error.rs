@@ -21,7 +21,8 @@ pub const BY_DOUBLE_FREE: isize = -6;
 pub const BY_WRONG_ORDER: isize = -7;
 /// The range reaches outside the zone.
 pub const BY_OUTSIDE: isize = -8;
-/// A frame of the range is in use; or the cache is; or another CPU writes a text.
+/// A frame of the range is in use, or another zone's; or the cache is in use; or another CPU writes a
+/// text.
 pub const BY_BUSY: isize = -9;
 /// A frame of the range is not memory of the zone.
 pub const BY_ABSENT: isize = -10;
@@ -35,7 +36,8 @@ pub const BY_TOO_LITTLE_MEMORY: isize = -13;
 /// No zone can be as large as that or end as high, or no machine have as many zones, CPUs or caches.
 pub const BY_TOO_LARGE: isize = -14;
 /// Zones must be sorted by node, then by kind (BY_DMA, BY_DMA32, BY_NORMAL, BY_HIGHMEM,
-/// BY_ZONE_MOVABLE), then by start, without overlap; nodes are numbered from 0 without a gap.
+/// BY_ZONE_MOVABLE), then by start; those of one node and kind must not overlap; nodes are numbered
+/// from 0 without a gap.
 pub const BY_UNSORTED: isize = -15;
 /// The platform has no address for a frame that slabs were to use.
 pub const BY_UNMAPPED: isize = -16;
@@ -65,7 +67,7 @@ const fn text_of(code: isize) -> &'static CStr {
         BY_DOUBLE_FREE => c"the frame or object is free already",
         BY_WRONG_ORDER => c"the block is not as large as that, or begins elsewhere",
         BY_OUTSIDE => c"the range reaches outside the zone's span",
-        BY_BUSY => c"in use",
+        BY_BUSY => c"in use, or another zone's",
         BY_ABSENT => c"a frame of the range is not memory of the zone",
         BY_ISOLATED => c"the range is isolated, or too many are at once",
         BY_INVALID => {
@@ -74,7 +76,7 @@ const fn text_of(code: isize) -> &'static CStr {
         BY_TOO_LITTLE_MEMORY => c"the memory for metadata is too small: ask for its size first",
         BY_TOO_LARGE => c"no zone is as large or ends as high, and no machine has as many zones, CPUs or caches",
         BY_UNSORTED => {
-            c"sort zones by node, kind and start, without overlap; number nodes from 0 without a gap"
+            c"sort zones by node, kind and start, without overlap in a kind; number nodes from 0 without a gap"
         }
         BY_UNMAPPED => c"the platform has no address for a frame, or the first frame is misaligned",
         BY_TASK_ONLY => c"an interrupt used a cache for tasks only: give it BY_CACHE_INTERRUPTS",

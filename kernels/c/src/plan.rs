@@ -54,7 +54,8 @@ pub struct by_zone_plan {
 #[repr(C)]
 pub struct by_plan {
     /// The zones, sorted by node, then by kind (BY_DMA, BY_DMA32, BY_NORMAL, BY_HIGHMEM,
-    /// BY_ZONE_MOVABLE), then by start.
+    /// BY_ZONE_MOVABLE), then by start. Those of one node and kind must not overlap. The spans of others
+    /// may, as where nodes interleave; each frame still belongs to one zone, by by_add.
     pub zones: *const by_zone_plan,
     /// The number of zones.
     pub zone_count: usize,

@@ -1,29 +1,52 @@
 //! Memory that comes and goes. A range belongs to one zone, by its number in the plan.
 
-use brickyard::FrameRange;
-use brickyard::pressure;
+use core::ptr;
 
-use crate::error::{count, of_range};
+use brickyard::pressure;
+use brickyard::{AnyZone, Frame, FrameRange, RangeError};
+
+use crate::error::{BY_INVALID, count, of_range};
 use crate::machine::{AZone, by_machine};
 
-/// Does something to a range of a zone, and returns how many frames it was done to.
+/// Does something to a range of a zone, and returns how many frames it was done to. A range without
+/// frames is refused.
 fn with(
     machine: &by_machine,
     zone: usize,
     (start, end): (usize, usize),
-    work: impl FnOnce(&AZone, FrameRange) -> Result<usize, brickyard::RangeError>,
+    work: impl FnOnce(&AZone, FrameRange) -> Result<usize, RangeError>,
 ) -> isize {
+    let range = FrameRange::new(start, end);
     match machine.zone(zone) {
-        Ok(zone) => work(zone, FrameRange::new(start, end)).map_or_else(of_range, count),
+        Ok(_) if range.is_empty() => BY_INVALID,
+        Ok(zone) => work(zone, range).map_or_else(of_range, count),
         Err(code) => code,
     }
 }
 
+/// Returns the first frame of the range that another zone has. O(zones), and O(frames) where spans
+/// overlap.
+fn elsewhere(machine: &by_machine, own: &AZone, range: FrameRange) -> Option<Frame> {
+    let others = machine.zones.iter().filter(|zone| !ptr::eq(*zone, own));
+    let has = |zone: &AZone| {
+        let mut shared = zone.span().intersection(range).frames();
+        shared.find(|&frame| zone.has(frame))
+    };
+    others.filter_map(has).min()
+}
+
 /// Adds the frames from `start` up to, but not including, `end` to a zone. What it has already stays as
-/// it is. Returns the number of new frames; or BY_OUTSIDE, BY_INVALID.
+/// it is. Returns the number of new frames; or BY_OUTSIDE, BY_INVALID, or BY_BUSY if another zone has
+/// one of the frames, and then nothing has changed. Where the spans of zones overlap, only one CPU may
+/// be adding at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_add(machine: &by_machine, zone: usize, start: usize, end: usize) -> isize {
-    with(machine, zone, (start, end), |zone, range| zone.add(range))
+    with(machine, zone, (start, end), |zone, range| {
+        match elsewhere(machine, zone, range) {
+            Some(frame) if zone.span().covers(range) => Err(RangeError::Busy { frame }),
+            _ => zone.add(range),
+        }
+    })
 }
 
 /// Keeps the free frames of a range from being handed out. Returns how many; or BY_BUSY, BY_OUTSIDE,
@@ -57,8 +80,8 @@ pub extern "C" fn by_remove(machine: &by_machine, zone: usize, start: usize, end
     })
 }
 
-/// As by_remove, after what is movable there was moved elsewhere by the hook `migrate`. For callers
-/// that may sleep.
+/// As by_remove, after what is movable there was moved elsewhere in the zone by the hook `migrate`. Also
+/// returns BY_ISOLATED. What was moved stays moved. For callers that may sleep.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_offline(machine: &by_machine, zone: usize, start: usize, end: usize) -> isize {
     with(machine, zone, (start, end), |zone, range| {
