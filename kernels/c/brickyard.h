@@ -75,7 +75,7 @@
 
 /**
  * An argument makes no sense: a null pointer, an unknown flag, a range or object without size, an
- * alignment that is not a power of two, or a zone or node that the machine does not have.
+ * alignment that is not a power of two, or a zone that the machine does not have.
  */
 #define BY_INVALID -12
 
@@ -142,7 +142,8 @@
 #define BY_ATOMIC 4
 
 /**
- * The caller is an interrupt, and may have interrupted anything.
+ * The caller is an interrupt, and may have interrupted anything. It cannot wait either. (Frees have no
+ * flags: the platform's `in_interrupt` speaks for them.)
  */
 #define BY_INTERRUPT 8
 
@@ -712,13 +713,16 @@ ptrdiff_t by_machine_init(const struct by_plan *plan,
 
 /**
  * Takes a block of 2^order frames, from node 0 if possible. Returns its first frame; or
- * BY_EXHAUSTED, BY_FRAGMENTED, BY_ORDER_TOO_LARGE, or BY_INVALID for unknown flags.
+ * BY_EXHAUSTED, BY_FRAGMENTED, BY_ORDER_TOO_LARGE, or BY_INVALID for unknown flags. A request that is
+ * neither BY_ATOMIC nor BY_INTERRUPT may call all hooks.
  */
-ptrdiff_t by_alloc(const struct by_machine *machine, uint32_t order, uint32_t flags);
+ptrdiff_t by_alloc(const struct by_machine *machine,
+                   uint32_t order,
+                   uint32_t flags);
 
 /**
  * As by_alloc, from this node if possible, and with every frame below `limit` unless that is 0.
- * Also returns BY_ABOVE_LIMIT.
+ * Also returns BY_ABOVE_LIMIT. A node that the machine does not have is node 0, here and below.
  */
 ptrdiff_t by_alloc_from(const struct by_machine *machine,
                         uint32_t node,
@@ -727,8 +731,9 @@ ptrdiff_t by_alloc_from(const struct by_machine *machine,
                         size_t limit);
 
 /**
- * Takes exactly the block of 2^order frames at `frame`. Returns 0; or BY_BUSY, BY_ABSENT,
- * BY_OUTSIDE, BY_ISOLATED, BY_INVALID.
+ * Takes exactly the block of 2^order frames at `frame`, of whatever zone. Returns 0; or BY_BUSY,
+ * BY_ABSENT, BY_OUTSIDE, BY_ISOLATED, BY_ORDER_TOO_LARGE, or BY_INVALID, also if no such block begins
+ * there.
  */
 ptrdiff_t by_alloc_at(const struct by_machine *machine,
                       size_t frame,
@@ -771,7 +776,7 @@ ptrdiff_t by_free_bulk(const struct by_machine *machine,
 
 /**
  * Takes back the frames from `start` up to, but not including, `end`, of one zone: any number, all in
- * use. Returns 0; or as by_free, and then nothing has changed.
+ * use. Returns 0; or as by_free, or BY_INVALID for no frames, and then nothing has changed.
  */
 ptrdiff_t by_free_range(const struct by_machine *machine,
                         size_t start,
@@ -779,8 +784,9 @@ ptrdiff_t by_free_range(const struct by_machine *machine,
 
 /**
  * Takes adjacent frames, from this node if possible. What is movable is moved out of the way, by the
- * hook `migrate`. Free them by by_free_range, whole or in parts. Returns the first frame; or BY_BUSY,
- * BY_OUTSIDE, BY_ISOLATED, BY_INVALID. For callers that may sleep. O(zone).
+ * hook `migrate`. Free them by by_free_range, whole or in parts. Returns the first frame; or, of the
+ * last zone that was asked, BY_BUSY, BY_OUTSIDE or BY_ISOLATED; or BY_INVALID, also for BY_ATOMIC and
+ * BY_INTERRUPT, since it is for callers that may sleep. O(zones).
  *
  * # Safety
  * `wanted` points to such a request, or is null.
@@ -791,7 +797,8 @@ ptrdiff_t by_alloc_contiguous(const struct by_machine *machine,
                               uint32_t flags);
 
 /**
- * Returns the number of the zone that a frame belongs to, in the order of the plan, or BY_NOT_OWNED.
+ * Returns the number of the zone that has the frame, in the order of the plan; if none has it, the first
+ * whose span contains it; or BY_NOT_OWNED.
  */
 ptrdiff_t by_zone_of(const struct by_machine *machine,
                      size_t frame);
@@ -810,6 +817,7 @@ ptrdiff_t by_compact(const struct by_machine *machine, size_t zone);
 /**
  * Sets all watermarks and reserves by Linux's rules, from `min_free_kbytes` and the memory that the
  * zones have now. Call it again when memory comes or goes. Until it is called, nothing is held back.
+ * Pages of 0 bytes change nothing.
  */
 void by_set_min_free_kbytes(const struct by_machine *machine,
                             size_t kbytes,

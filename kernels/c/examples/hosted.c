@@ -115,6 +115,7 @@ static void build(void)
 {
 	by_zone_plan odd[2];
 	by_plan wrong = plan;
+	by_counts counts;
 	ptrdiff_t bytes = by_machine_bytes(&plan);
 	void *metadata;
 
@@ -154,7 +155,9 @@ static void build(void)
 	CHECK(by_add(machine, NORMAL, 4096, 8192) == 0);
 	CHECK(by_add(machine, NORMAL, 0, 4096) == BY_OUTSIDE);
 	CHECK(by_add(machine, 4, 0, 4096) == BY_INVALID);
-	CHECK(by_min_free_kbytes(machine, PAGE) > 0);
+	CHECK(by_min_free_kbytes(machine, PAGE) > 0 && by_min_free_kbytes(machine, 0) > 0);
+	by_set_min_free_kbytes(machine, SIZE_MAX, 0);
+	CHECK(by_zone_counts(machine, NORMAL, &counts) == 0 && counts.min == 0);
 	by_set_min_free_kbytes(machine, by_min_free_kbytes(machine, PAGE), PAGE);
 }
 
@@ -221,6 +224,19 @@ static void requests(void)
 	wanted.align = 3;
 	CHECK(by_alloc_contiguous(machine, 0, &wanted, BY_UNMOVABLE) == BY_INVALID);
 	CHECK(by_alloc_contiguous(machine, 0, NULL, BY_UNMOVABLE) == BY_INVALID);
+	wanted.align = 0;
+	CHECK(by_alloc_contiguous(machine, 0, &wanted, 1u << 30) == BY_INVALID);
+	CHECK(by_alloc_contiguous(machine, 0, &wanted, BY_ATOMIC) == BY_INVALID);
+	/* No zone of these kinds reaches as high as that, or there is none at all. */
+	CHECK(by_alloc_contiguous(machine, 0, &wanted, BY_FROM_DMA32) == BY_OUTSIDE);
+	CHECK(by_alloc_contiguous(machine, 0, &wanted, BY_FROM_DMA) == BY_OUTSIDE);
+	wanted.start = wanted.end = 0;
+	frame = by_alloc_contiguous(machine, 1, &wanted, BY_MOVABLE | BY_FROM_DMA32);
+	CHECK(frame >= 16 && frame + 700 <= 4096);
+	CHECK(by_free_range(machine, (size_t)frame, (size_t)frame + 700) == 0);
+	CHECK(by_alloc_at(machine, 4096, 11, BY_MOVABLE) == BY_INVALID);
+	CHECK(by_alloc_at(machine, 4096, 19, BY_MOVABLE) == BY_ORDER_TOO_LARGE);
+	CHECK(by_alloc_at(machine, 4097, 1, BY_MOVABLE) == BY_INVALID);
 
 	by_drain(machine);
 	CHECK(by_reserve(machine, NORMAL, 6000, 6100) == 100);
@@ -283,6 +299,7 @@ static void ranges(void)
 		CHECK(by_unreserve(both, 0, start, end) == BY_INVALID);
 		CHECK(by_remove(both, 0, start, end) == BY_INVALID);
 		CHECK(by_offline(both, 0, start, end) == BY_INVALID);
+		CHECK(by_free_range(both, start, end) == BY_INVALID);
 	}
 	CHECK(by_check(both, NULL) == 0);
 }

@@ -29,7 +29,7 @@ pub const BY_ABSENT: isize = -10;
 /// The range is isolated, or too many are.
 pub const BY_ISOLATED: isize = -11;
 /// An argument makes no sense: a null pointer, an unknown flag, a range or object without size, an
-/// alignment that is not a power of two, or a zone or node that the machine does not have.
+/// alignment that is not a power of two, or a zone that the machine does not have.
 pub const BY_INVALID: isize = -12;
 /// The memory is too small; the function for its size tells how much is needed.
 pub const BY_TOO_LITTLE_MEMORY: isize = -13;
@@ -71,7 +71,7 @@ const fn text_of(code: isize) -> &'static CStr {
         BY_ABSENT => c"a frame of the range is not memory of the zone",
         BY_ISOLATED => c"the range is isolated, or too many are at once",
         BY_INVALID => {
-            c"invalid argument: a null pointer, an unknown flag, zone or node, or a size or alignment that makes no sense"
+            c"invalid argument: a null pointer, an unknown flag or zone, or a size or alignment that makes no sense"
         }
         BY_TOO_LITTLE_MEMORY => c"the memory for metadata is too small: ask for its size first",
         BY_TOO_LARGE => c"no zone is as large or ends as high, and no machine has as many zones, CPUs or caches",

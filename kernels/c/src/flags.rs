@@ -13,7 +13,8 @@ pub const BY_MOVABLE: u32 = 1;
 pub const BY_RECLAIMABLE: u32 = 2;
 /// The caller may not wait.
 pub const BY_ATOMIC: u32 = 4;
-/// The caller is an interrupt, and may have interrupted anything.
+/// The caller is an interrupt, and may have interrupted anything. It cannot wait either. (Frees have no
+/// flags: the platform's `in_interrupt` speaks for them.)
 pub const BY_INTERRUPT: u32 = 8;
 /// From zones of kind BY_DMA only.
 pub const BY_FROM_DMA: u32 = 0x10;
@@ -32,7 +33,7 @@ const ZONES: u32 = 0x70;
 
 /// Returns the mobility of these flags.
 #[inline]
-pub(crate) const fn mobility_of(flags: u32) -> Result<Mobility, isize> {
+const fn mobility_of(flags: u32) -> Result<Mobility, isize> {
     match flags & MOBILITY {
         BY_UNMOVABLE => Ok(Mobility::Unmovable),
         BY_MOVABLE => Ok(Mobility::Movable),

@@ -5,25 +5,26 @@
 
 use core::slice;
 
-use brickyard::pressure::{ContiguousRequest, compact_all};
-use brickyard::{AnyZone, Frame, FrameRange};
+use brickyard::pressure::{ContiguousRequest, alloc_contiguous, compact_all};
+use brickyard::{AnyZone, Context, Frame, FrameRange};
 
 use crate::error::{
     self, BY_INVALID, BY_NOT_OWNED, BY_WRONG_ORDER, count, of_alloc, of_free, of_range,
 };
-use crate::flags::{mobility_of, request_of};
+use crate::flags::request_of;
 use crate::machine::by_machine;
 use crate::plan::order_of;
 
 /// Takes a block of 2^order frames, from node 0 if possible. Returns its first frame; or
-/// BY_EXHAUSTED, BY_FRAGMENTED, BY_ORDER_TOO_LARGE, or BY_INVALID for unknown flags.
+/// BY_EXHAUSTED, BY_FRAGMENTED, BY_ORDER_TOO_LARGE, or BY_INVALID for unknown flags. A request that is
+/// neither BY_ATOMIC nor BY_INTERRUPT may call all hooks.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_alloc(machine: &by_machine, order: u32, flags: u32) -> isize {
     take(machine, 0, (order, flags), 0)
 }
 
 /// As by_alloc, from this node if possible, and with every frame below `limit` unless that is 0.
-/// Also returns BY_ABOVE_LIMIT.
+/// Also returns BY_ABOVE_LIMIT. A node that the machine does not have is node 0, here and below.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_alloc_from(
     machine: &by_machine,
@@ -46,8 +47,9 @@ fn take(machine: &by_machine, node: u32, (order, flags): (u32, u32), limit: usiz
     }
 }
 
-/// Takes exactly the block of 2^order frames at `frame`. Returns 0; or BY_BUSY, BY_ABSENT,
-/// BY_OUTSIDE, BY_ISOLATED, BY_INVALID.
+/// Takes exactly the block of 2^order frames at `frame`, of whatever zone. Returns 0; or BY_BUSY,
+/// BY_ABSENT, BY_OUTSIDE, BY_ISOLATED, BY_ORDER_TOO_LARGE, or BY_INVALID, also if no such block begins
+/// there.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_alloc_at(machine: &by_machine, frame: usize, order: u32, flags: u32) -> isize {
     let frame = Frame::new(frame);
@@ -138,9 +140,12 @@ pub unsafe extern "C" fn by_free_bulk(
 }
 
 /// Takes back the frames from `start` up to, but not including, `end`, of one zone: any number, all in
-/// use. Returns 0; or as by_free, and then nothing has changed.
+/// use. Returns 0; or as by_free, or BY_INVALID for no frames, and then nothing has changed.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_free_range(machine: &by_machine, start: usize, end: usize) -> isize {
+    if start >= end {
+        return BY_INVALID;
+    }
     match machine.nodes.free_range(FrameRange::new(start, end)) {
         Ok(()) => 0,
         Err(error) => of_free(error),
@@ -164,8 +169,9 @@ pub struct by_contiguous {
 }
 
 /// Takes adjacent frames, from this node if possible. What is movable is moved out of the way, by the
-/// hook `migrate`. Free them by by_free_range, whole or in parts. Returns the first frame; or BY_BUSY,
-/// BY_OUTSIDE, BY_ISOLATED, BY_INVALID. For callers that may sleep. O(zone).
+/// hook `migrate`. Free them by by_free_range, whole or in parts. Returns the first frame; or, of the
+/// last zone that was asked, BY_BUSY, BY_OUTSIDE or BY_ISOLATED; or BY_INVALID, also for BY_ATOMIC and
+/// BY_INTERRUPT, since it is for callers that may sleep. O(zones).
 ///
 /// # Safety
 /// `wanted` points to such a request, or is null.
@@ -177,9 +183,12 @@ pub unsafe extern "C" fn by_alloc_contiguous(
     flags: u32,
 ) -> isize {
     // SAFETY: the caller's promise.
-    let (Some(wanted), Ok(mobility)) = (unsafe { wanted.as_ref() }, mobility_of(flags)) else {
+    let (Some(wanted), Ok(page)) = (unsafe { wanted.as_ref() }, request_of(0, flags, 0)) else {
         return BY_INVALID;
     };
+    if page.context != Context::MaySleep {
+        return BY_INVALID;
+    }
     let end = match wanted.end {
         0 => usize::MAX,
         end => end,
@@ -187,16 +196,21 @@ pub unsafe extern "C" fn by_alloc_contiguous(
     let request = ContiguousRequest {
         align: wanted.align.max(1),
         boundary: wanted.boundary,
-        mobility,
+        mobility: page.mobility,
         ..ContiguousRequest::new(wanted.frames, FrameRange::new(wanted.start, end))
     };
-    match machine.nodes.alloc_contiguous(node as usize, &request) {
-        Ok(range) => range.start.number().cast_signed(),
-        Err(error) => of_range(error),
+    let mut code = error::BY_OUTSIDE;
+    for zone in machine.nodes.zonelist(node as usize, &page) {
+        match alloc_contiguous(zone, &request, machine.nodes.hooks()) {
+            Ok(range) => return range.start.number().cast_signed(),
+            Err(error) => code = of_range(error),
+        }
     }
+    code
 }
 
-/// Returns the number of the zone that a frame belongs to, in the order of the plan, or BY_NOT_OWNED.
+/// Returns the number of the zone that has the frame, in the order of the plan; if none has it, the first
+/// whose span contains it; or BY_NOT_OWNED.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_zone_of(machine: &by_machine, frame: usize) -> isize {
     let found = machine.nodes.zone_of(Frame::new(frame));
@@ -232,8 +246,12 @@ const _: () =
 
 /// Sets all watermarks and reserves by Linux's rules, from `min_free_kbytes` and the memory that the
 /// zones have now. Call it again when memory comes or goes. Until it is called, nothing is held back.
+/// Pages of 0 bytes change nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_set_min_free_kbytes(machine: &by_machine, kbytes: usize, page_bytes: usize) {
+    if page_bytes == 0 {
+        return;
+    }
     machine.nodes.set_min_free_kbytes(kbytes, page_bytes);
 }
 
