@@ -693,7 +693,7 @@ const char *by_error_text(ptrdiff_t code);
  * BY_UNSORTED, BY_TOO_LARGE. `zones` of the plan is read, its functions are not called.
  *
  * # Safety
- * `plan` points to a plan, or is null.
+ * `plan` points to a plan, or is null; `zones` of the plan points to `zone_count` of them, or is null.
  */
 ptrdiff_t by_machine_bytes(const struct by_plan *plan);
 

@@ -433,6 +433,29 @@ static void run(void *(*work)(void *))
 		pthread_join(threads[i], NULL);
 }
 
+/* Slabs number the pages from the first zone to the last. */
+static void far(const by_slab_plan *slab_plan)
+{
+	const by_zone_plan ends[] = {
+		{ .start = 0, .end = 1024 },
+		{ .start = (size_t)1 << 40, .end = ((size_t)1 << 40) + 1024, .node = 1 },
+	};
+	const by_plan wide = { .zones = ends, .zone_count = 2, .platform = PLATFORM };
+	by_slab_plan over = *slab_plan;
+
+	over.machine = machine_of(&wide);
+	CHECK(by_slabs_bytes(&over) == BY_TOO_LARGE);
+	CHECK(by_slabs_init(&over, memory, SIZE_MAX, &slabs) == BY_TOO_LARGE);
+	over = *slab_plan;
+	for (over.cpus = 1; over.cpus; over.cpus <<= 1) {
+		ptrdiff_t bytes = by_slabs_bytes(&over);
+		CHECK(bytes == BY_TOO_LARGE || (bytes > 0 && bytes < PTRDIFF_MAX));
+		CHECK(over.cpus < (size_t)1 << 53 || bytes == BY_TOO_LARGE);
+	}
+	over.caches = 201;
+	CHECK(by_slabs_bytes(&over) == BY_TOO_LARGE);
+}
+
 static void objects(void)
 {
 	by_slab_plan slab_plan = { .machine = machine, .cpus = CPUS, .checks = "FZPU,watched", .report = report };
@@ -446,7 +469,9 @@ static void objects(void)
 
 	CHECK(bytes > 0);
 	CHECK(by_slabs_init(&slab_plan, malloc((size_t)bytes), (size_t)bytes - 1, &slabs) == BY_TOO_LITTLE_MEMORY);
-	CHECK(by_slabs_init(&slab_plan, malloc((size_t)bytes), (size_t)bytes, &slabs) == 0);
+	/* Only as much as is needed is used, whatever is told. */
+	CHECK(by_slabs_init(&slab_plan, (char *)malloc((size_t)bytes + 1) + 1, SIZE_MAX, &slabs) == 0);
+	far(&slab_plan);
 	CHECK(by_cache_alloc(&nothing) == NULL && by_cache_alloc_zeroed(&nothing) == NULL);
 	CHECK(by_cache_free(&nothing, &nothing) == BY_INVALID && by_cache_shrink(&nothing) == BY_INVALID);
 	CHECK(by_cache_destroy(&nothing) == BY_INVALID);

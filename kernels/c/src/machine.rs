@@ -57,14 +57,11 @@ impl by_machine {
 /// BY_UNSORTED, BY_TOO_LARGE. `zones` of the plan is read, its functions are not called.
 ///
 /// # Safety
-/// `plan` points to a plan, or is null.
+/// `plan` points to a plan, or is null; `zones` of the plan points to `zone_count` of them, or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn by_machine_bytes(plan: *const by_plan) -> isize {
     // SAFETY: the caller's promise.
-    match unsafe { bytes(plan) } {
-        Ok(bytes) => isize::try_from(bytes).unwrap_or(BY_TOO_LARGE),
-        Err(code) => code,
-    }
+    unsafe { bytes(plan) }.map_or_else(|code| code, error::count)
 }
 
 /// # Safety
@@ -82,7 +79,8 @@ unsafe fn bytes(plan: *const by_plan) -> Result<usize, isize> {
         let zone = AZone::checked_bytes(&zone.plan(plan.cpus())?).map_err(error::of_plan)?;
         sum = sum.and_then(|sum| sum.checked_add(zone));
     }
-    sum.ok_or(BY_TOO_LARGE)
+    sum.filter(|&sum| isize::try_from(sum).is_ok())
+        .ok_or(BY_TOO_LARGE)
 }
 
 /// Returns the most bytes that `count` values take, wherever they begin.
@@ -124,7 +122,7 @@ pub unsafe extern "C" fn by_machine_init(
         return BY_TOO_LITTLE_MEMORY;
     }
     // SAFETY: the caller's promise: the memory is the machine's for ever.
-    let memory = unsafe { slice::from_raw_parts_mut(memory.cast::<MaybeUninit<u8>>(), bytes) };
+    let memory = unsafe { slice::from_raw_parts_mut(memory.cast::<MaybeUninit<u8>>(), needed) };
     // SAFETY: `bytes` found that the plan is none that is null.
     match unsafe { build(&*plan, memory) } {
         Ok(built) => {

@@ -8,8 +8,8 @@ use core::slice;
 
 use brickyard::AnyZone;
 use brickyard_slab::{
-    CacheSpec, Everywhere, Finding, General, NodesPages, Pinned, RawCache, Reporter, RuleText,
-    Sheafed, SlabError, SlabPlan, Slabs, TaskOnly,
+    CacheSpec, Everywhere, Finding, General, MAX_PAGES, NodesPages, Pinned, RawCache, Reporter,
+    RuleText, Sheafed, SlabError, SlabPlan, Slabs, TaskOnly,
 };
 
 use crate::error::{
@@ -120,14 +120,17 @@ unsafe fn read(plan: *const by_slab_plan) -> Result<(SlabPlan, MachinePages, by_
 pub unsafe extern "C" fn by_slabs_bytes(plan: *const by_slab_plan) -> isize {
     // SAFETY: the caller's promise.
     match unsafe { read(plan) } {
-        Ok((plan, ..)) => bytes(&plan).map_or(BY_TOO_LARGE, count),
+        Ok((plan, ..)) => bytes(&plan).map_or_else(|code| code, count),
         Err(code) => code,
     }
 }
 
-fn bytes(plan: &SlabPlan) -> Option<usize> {
+/// Returns the bytes of memory for slabs of this plan, or BY_TOO_LARGE.
+fn bytes(plan: &SlabPlan) -> Result<usize, isize> {
     let own = size_of::<by_slabs>() + align_of::<by_slabs>() - 1;
-    System::bytes(plan).checked_add(own)
+    let sum = System::bytes(plan).checked_add(own);
+    sum.filter(|&sum| plan.pages <= MAX_PAGES && isize::try_from(sum).is_ok())
+        .ok_or(BY_TOO_LARGE)
 }
 
 /// Builds slabs in `memory`, with a cache for each general size, and writes where they are to `*slabs`.
@@ -148,14 +151,18 @@ pub unsafe extern "C" fn by_slabs_init(
         Ok(read) => read,
         Err(code) => return code,
     };
+    let needed = match self::bytes(&plan) {
+        Ok(needed) => needed,
+        Err(code) => return code,
+    };
     if memory.is_null() || slabs.is_null() {
         return BY_INVALID;
     }
-    if self::bytes(&plan).is_none_or(|needed| bytes < needed) {
+    if bytes < needed {
         return BY_TOO_LITTLE_MEMORY;
     }
     // SAFETY: the caller's promise: the memory is the slabs' for ever.
-    let memory = unsafe { slice::from_raw_parts_mut(memory.cast::<MaybeUninit<u8>>(), bytes) };
+    let memory = unsafe { slice::from_raw_parts_mut(memory.cast::<MaybeUninit<u8>>(), needed) };
     match build(plan, pages, platform, memory) {
         Ok(built) => {
             // SAFETY: the caller's promise.
