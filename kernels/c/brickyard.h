@@ -537,12 +537,14 @@ typedef struct by_contiguous {
 typedef struct by_slab_plan {
   /**
    * The machine that pages come from. Its users must leave alone what slabs took. The platform's
-   * `address` must be linear over all zones up to BY_NORMAL, and the address of the first frame be
-   * aligned to the largest block.
+   * `address` must be linear over all zones up to BY_NORMAL: page i after the first frame of them is at
+   * its address plus i pages. That frame, rounded down to the largest block of any zone, must have an
+   * address, too, which is aligned to such a block; else BY_UNMAPPED. Tables of 65 bytes a page cover
+   * all from there to the last of these zones, holes included.
    */
   const struct by_machine *machine;
   /**
-   * log2 of the bytes of a page. 0: 12.
+   * log2 of the bytes of a page, 10 to 16. 0: 12.
    */
   uint32_t page_shift;
   /**
@@ -550,17 +552,18 @@ typedef struct by_slab_plan {
    */
   uint32_t caches;
   /**
-   * The number of CPUs that have queues of their own. 0: 1.
+   * The number of CPUs that have queues of their own; others use slabs without. 0: 1.
    */
   size_t cpus;
   /**
    * Checks by names of caches, such as "FZPU,inode;U,dentry", as Linux's slab_debug. Null: none.
-   * The text stays as it is while the slabs are used.
+   * UTF-8; the text stays as it is while the slabs are used.
    */
   const char *checks;
   /**
-   * Told what checks find, as a text of `length` bytes, without a zero behind it. Must not use the
-   * cache that it is about. Null: nobody is told.
+   * Told what is found, with checks or without (some double frees), as a text of `length` bytes, at
+   * most 511, without a zero behind it. May be called by any user of slabs, also in interrupts. Must
+   * not use the cache that it is about. Null: nobody is told.
    */
   void (*report)(const char *text, size_t length);
 } by_slab_plan;
@@ -570,7 +573,7 @@ typedef struct by_slab_plan {
  */
 typedef struct by_cache_spec {
   /**
-   * The name in statistics and checks. The text stays as it is while the cache lives.
+   * The name in statistics and checks, in UTF-8. The text stays as it is while the cache lives.
    */
   const char *name;
   /**
@@ -586,8 +589,8 @@ typedef struct by_cache_spec {
    */
   uint32_t flags;
   /**
-   * Called for each object when its slab is made; an object that is freed is as this left it.
-   * Null: none.
+   * Called for each object when its slab is made; an object that is freed is as this left it. Must
+   * not use its own cache: each object would need another slab. Null: none.
    */
   void (*constructor)(void *object);
 } by_cache_spec;
@@ -889,7 +892,8 @@ ptrdiff_t by_slabs_init(const struct by_slab_plan *plan,
 
 /**
  * Returns memory of at least `size` bytes, up to 32 KiB, aligned to `align` (a power of two up to a
- * page; 0: 16), with any content; or null. To be called by tasks and interrupts. For more, by_alloc.
+ * page; 0: 16), with any content; or null, also for any other size or alignment. To be called by tasks
+ * and interrupts. For more, by_alloc.
  */
 void *by_malloc(const struct by_slabs *slabs,
                 size_t size,
@@ -905,9 +909,11 @@ void *by_malloc(const struct by_slabs *slabs,
 ptrdiff_t by_mfree(const struct by_slabs *slabs, void *memory);
 
 /**
- * Returns how many bytes can be used of what by_malloc returned; 0 if it did not.
+ * Returns how many bytes can be used of what by_malloc returned; 0 for an address that lies in none of
+ * its slabs.
  */
-size_t by_usable(const struct by_slabs *slabs, void *memory);
+size_t by_usable(const struct by_slabs *slabs,
+                 void *memory);
 
 /**
  * Makes a cache in `*cache`. Returns 0; or BY_INVALID, BY_TOO_LARGE, and then `*cache` is as it was.

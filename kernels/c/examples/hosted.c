@@ -395,7 +395,9 @@ static void construct(void *object) { *(unsigned *)object = 0xb41c, constructed+
 static void report(const char *text, size_t length)
 {
 	reports++;
-	CHECK(length > 0 && memchr(text, 0, length) == NULL);
+	CHECK(length > 0 && length < 512 && memchr(text, 0, length) == NULL);
+	/* It does not end within one of the two-byte characters of `checks`. */
+	CHECK((unsigned char)text[length - 1] != 0xc3);
 }
 
 static const by_slabs *slabs;
@@ -454,6 +456,59 @@ static void far(const by_slab_plan *slab_plan)
 	}
 	over.caches = 201;
 	CHECK(by_slabs_bytes(&over) == BY_TOO_LARGE);
+}
+
+static const by_slabs *slabs_of(const char *checks)
+{
+	by_slab_plan checked = { .machine = machine, .cpus = CPUS, .checks = checks, .report = report };
+	ptrdiff_t bytes = by_slabs_bytes(&checked);
+	const by_slabs *built = NULL;
+
+	CHECK(bytes > 0 && by_slabs_init(&checked, malloc((size_t)bytes), (size_t)bytes, &built) == 0);
+	return built;
+}
+
+static void checks(void)
+{
+	static char name[2][600];
+	by_slab_plan wrong = { .machine = machine, .checks = "FZPU;;" };
+	by_cache_spec spec = { .size = 64 };
+	const by_slabs *checked;
+	by_cache cache;
+	size_t i, before;
+	void *object;
+
+	CHECK(by_slabs_bytes(&wrong) == BY_INVALID);
+	wrong.checks = "\xff,\xfe";
+	CHECK(by_slabs_bytes(&wrong) == BY_INVALID);
+	/* Without checks, a second free at once is still found, and told. */
+	checked = slabs_of(NULL);
+	object = by_malloc(checked, 64, 0);
+	before = reports;
+	CHECK(object && by_mfree(checked, object) == 0 && by_mfree(checked, object) == BY_DOUBLE_FREE);
+	CHECK(reports == before + 1);
+	/* What is returned is aligned as was asked for. */
+	checked = slabs_of("FZPU");
+	for (i = 1; i; i <<= 1) {
+		object = by_malloc(checked, 8192, i);
+		CHECK((object != NULL) == (i <= PAGE) && (size_t)object % i == 0);
+		CHECK(by_mfree(checked, object) == 0);
+	}
+	/* A report is text, also if it is cut in the middle of a character. */
+	for (i = 0; i < 2; i++) {
+		memset(name[i], 'x', i);
+		for (before = i; before < 590; before += 2)
+			memcpy(name[i] + before, "\xc3\xa4", 2);
+		spec.name = name[i];
+		CHECK(by_cache_init(checked, &spec, &cache) == 0);
+		object = by_cache_alloc(&cache);
+		CHECK(object && by_cache_free(&cache, object) == 0);
+		before = reports;
+		CHECK(by_cache_free(&cache, object) < 0 && reports == before + 1);
+		CHECK(by_cache_destroy(&cache) == 0);
+	}
+	spec.name = "\xc3";
+	CHECK(by_cache_init(checked, &spec, &cache) == BY_INVALID);
 }
 
 static void objects(void)
@@ -528,6 +583,7 @@ int main(void)
 	CHECK(by_check(machine, &census) == 0);
 	CHECK(census.allocated == 4 * 512 && census.free == FRAMES - 16 - 4 * 512);
 	objects();
+	checks();
 
 	length = by_write_text(machine, BY_BUDDYINFO, text, sizeof text);
 	CHECK(length == (ptrdiff_t)strlen(text) && strstr(text, "Node 1, zone  Movable"));

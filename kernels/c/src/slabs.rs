@@ -8,8 +8,8 @@ use core::slice;
 
 use brickyard::AnyZone;
 use brickyard_slab::{
-    CacheSpec, Everywhere, Finding, General, MAX_PAGES, NodesPages, Pinned, RawCache, Reporter,
-    RuleText, Sheafed, SlabError, SlabPlan, Slabs, TaskOnly,
+    CacheSpec, Everywhere, Finding, General, MAX_PAGES, NodesPages, PageSource, Pinned, RawCache,
+    Reporter, RuleText, Sheafed, SlabError, SlabPlan, Slabs, TaskOnly,
 };
 
 use crate::error::{
@@ -35,38 +35,43 @@ pub struct by_slabs {
 #[repr(C)]
 pub struct by_slab_plan {
     /// The machine that pages come from. Its users must leave alone what slabs took. The platform's
-    /// `address` must be linear over all zones up to BY_NORMAL, and the address of the first frame be
-    /// aligned to the largest block.
+    /// `address` must be linear over all zones up to BY_NORMAL: page i after the first frame of them is at
+    /// its address plus i pages. That frame, rounded down to the largest block of any zone, must have an
+    /// address, too, which is aligned to such a block; else BY_UNMAPPED. Tables of 65 bytes a page cover
+    /// all from there to the last of these zones, holes included.
     pub machine: *const by_machine,
-    /// log2 of the bytes of a page. 0: 12.
+    /// log2 of the bytes of a page, 10 to 16. 0: 12.
     pub page_shift: u32,
     /// The most caches at a time beside the general sizes, at most 200. 0: 64.
     pub caches: u32,
-    /// The number of CPUs that have queues of their own. 0: 1.
+    /// The number of CPUs that have queues of their own; others use slabs without. 0: 1.
     pub cpus: usize,
     /// Checks by names of caches, such as "FZPU,inode;U,dentry", as Linux's slab_debug. Null: none.
-    /// The text stays as it is while the slabs are used.
+    /// UTF-8; the text stays as it is while the slabs are used.
     pub checks: *const c_char,
-    /// Told what checks find, as a text of `length` bytes, without a zero behind it. Must not use the
-    /// cache that it is about. Null: nobody is told.
+    /// Told what is found, with checks or without (some double frees), as a text of `length` bytes, at
+    /// most 511, without a zero behind it. May be called by any user of slabs, also in interrupts. Must
+    /// not use the cache that it is about. Null: nobody is told.
     pub report: Option<unsafe extern "C" fn(text: *const c_char, length: usize)>,
 }
 
 /// The type of `by_slab_plan::report`.
 type Report = unsafe extern "C" fn(text: *const c_char, length: usize);
 
-/// Calls C's function for reports, whose address is `number`, with the first 512 bytes of the text.
+/// The bytes that a report has room for, with the zero that [`text::write`] puts behind it.
+const REPORT: usize = 512;
+
+/// Calls C's function for reports, whose address is `number`, with as many whole characters of the
+/// text as there is room for.
 fn tell(finding: &Finding, number: usize) {
-    let mut buffer = [0; 512];
+    let mut buffer = [0_u8; REPORT];
     // SAFETY: the buffer has that many bytes.
-    let length = unsafe { text::write(finding, buffer.as_mut_ptr(), buffer.len()) };
+    let length = unsafe { text::write(finding, buffer.as_mut_ptr().cast(), buffer.len()) };
+    let shown = text::whole(&buffer[..length.cast_unsigned().min(REPORT - 1)]);
     // SAFETY: `read` made the number of such a function.
     unsafe {
         let report: Report = core::mem::transmute(ptr::with_exposed_provenance::<()>(number));
-        report(
-            buffer.as_ptr(),
-            length.cast_unsigned().min(buffer.len() - 1),
-        );
+        report(shown.as_ptr().cast(), shown.len());
     }
 }
 
@@ -103,9 +108,10 @@ unsafe fn read(plan: *const by_slab_plan) -> Result<(SlabPlan, MachinePages, by_
             .map_err(|_| BY_INVALID)?;
         let rules = RuleText::parse(text).map_err(|_| BY_INVALID)?;
         slabs = slabs.debug_text(rules, |_| {});
-        if let Some(report) = plan.report {
-            slabs.report = Reporter::With(tell, report as usize);
-        }
+    }
+    // Some bad frees are noticed without checks.
+    if let Some(report) = plan.report {
+        slabs.report = Reporter::With(tell, report as usize);
     }
     let platform = *machine.zones[0].platform();
     Ok((slabs, pages, platform))
@@ -210,10 +216,15 @@ impl by_slabs {
 // ---- memory by size ----
 
 /// Returns memory of at least `size` bytes, up to 32 KiB, aligned to `align` (a power of two up to a
-/// page; 0: 16), with any content; or null. To be called by tasks and interrupts. For more, by_alloc.
+/// page; 0: 16), with any content; or null, also for any other size or alignment. To be called by tasks
+/// and interrupts. For more, by_alloc.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_malloc(slabs: &by_slabs, size: usize, align: usize) -> *mut c_void {
     let align = if align == 0 { 16 } else { align };
+    // Beyond a page, slabs that are checked keep no alignment.
+    if align > 1 << slabs.system.source().page_shift() {
+        return ptr::null_mut();
+    }
     let Ok(layout) = Layout::from_size_align(size.max(1), align) else {
         return ptr::null_mut();
     };
@@ -238,7 +249,8 @@ pub unsafe extern "C" fn by_mfree(slabs: &by_slabs, memory: *mut c_void) -> isiz
     freed.map_or_else(error::of_fault, |()| 0)
 }
 
-/// Returns how many bytes can be used of what by_malloc returned; 0 if it did not.
+/// Returns how many bytes can be used of what by_malloc returned; 0 for an address that lies in none of
+/// its slabs.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_usable(slabs: &by_slabs, memory: *mut c_void) -> usize {
     NonNull::new(memory.cast()).map_or(0, |memory| slabs.general().usable(memory))
@@ -255,7 +267,7 @@ pub const BY_CACHE_RECLAIMABLE: u32 = 2;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct by_cache_spec {
-    /// The name in statistics and checks. The text stays as it is while the cache lives.
+    /// The name in statistics and checks, in UTF-8. The text stays as it is while the cache lives.
     pub name: *const c_char,
     /// The bytes of an object.
     pub size: usize,
@@ -263,8 +275,8 @@ pub struct by_cache_spec {
     pub align: usize,
     /// BY_CACHE_INTERRUPTS, BY_CACHE_RECLAIMABLE, both or neither.
     pub flags: u32,
-    /// Called for each object when its slab is made; an object that is freed is as this left it.
-    /// Null: none.
+    /// Called for each object when its slab is made; an object that is freed is as this left it. Must
+    /// not use its own cache: each object would need another slab. Null: none.
     pub constructor: Option<unsafe extern "C" fn(object: *mut c_void)>,
 }
 

@@ -47,6 +47,18 @@ pub(crate) unsafe fn write(text: &impl fmt::Display, buffer: *mut c_char, bytes:
     count(out.length)
 }
 
+/// Returns the text without the character at its end that was cut, if one was.
+pub(crate) fn whole(text: &[u8]) -> &[u8] {
+    let first = text.utf8_chunks().next();
+    match first {
+        // What follows a text of which only the end was cut is one incomplete character.
+        Some(chunk) if chunk.valid().len() + chunk.invalid().len() == text.len() => {
+            chunk.valid().as_bytes()
+        }
+        _ => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +80,17 @@ mod tests {
         // SAFETY: refused before it is written to.
         let refused = unsafe { write(&"brick", core::ptr::null_mut(), 1) };
         assert_eq!(refused, BY_INVALID);
+    }
+
+    #[test]
+    fn a_cut_character_is_left_out() {
+        let text = "slab `ä€𝄞`";
+        for bytes in 0..=text.len() {
+            let mut kept = bytes;
+            while !text.is_char_boundary(kept) {
+                kept -= 1;
+            }
+            assert_eq!(whole(&text.as_bytes()[..bytes]), &text.as_bytes()[..kept]);
+        }
     }
 }
