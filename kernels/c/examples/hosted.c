@@ -346,6 +346,82 @@ static void pressure(void)
 		CHECK(by_free(machine, cached[--cached_count], 0) == 0);
 }
 
+/* Hooks that use the machine, and answer what is not so. */
+static const by_machine *odd;
+static size_t answers;
+
+static size_t odd_reclaim(void *context, const by_need *need)
+{
+	ptrdiff_t frame = by_alloc(odd, 0, BY_MOVABLE | BY_ATOMIC);
+
+	CHECK(need->frames > 0 && need->order <= 10);
+	if (frame >= 0)
+		CHECK(by_free(odd, (size_t)frame, 0) == 0);
+	by_drain(odd);
+	return (void)context, answers++, SIZE_MAX; /* frees nothing */
+}
+
+static uint32_t odd_migrate(void *context, size_t from, uint32_t order, size_t to)
+{
+	ptrdiff_t frame = by_alloc(odd, 0, BY_MOVABLE | BY_ATOMIC);
+
+	CHECK(from < 4096 && to < 4096 && order <= 10);
+	if (frame >= 0)
+		CHECK(by_free(odd, (size_t)frame, 0) == 0);
+	CHECK(by_write_text(odd, BY_BUDDYINFO, NULL, 0) > 0);
+	return (void)context, (uint32_t)(answers++ % 3 ? BY_LATER : 0x80000000u);
+}
+
+static bool odd_oldest(void *context, size_t start, size_t end, size_t *frame, bool *active)
+{
+	const size_t places[] = { 0, end, start - 1, SIZE_MAX, SIZE_MAX / 2 };
+
+	*frame = places[answers++ % 5];
+	*active = answers % 2;
+	return (void)context, true;
+}
+
+static uint32_t odd_evict(void *context, size_t frame, bool active)
+{
+	CHECK(frame < 4096); /* of the zone, whatever `oldest` said */
+	return (void)context, (void)active, (uint32_t)(answers++ % 7); /* 5 and 6 mean nothing */
+}
+
+static void nonsense(void)
+{
+	static const by_zone_plan one = { .start = 0, .end = 4096 };
+	static size_t held[4096];
+	by_plan wild = {
+		.zones = &one,
+		.zone_count = 1,
+		.platform = PLATFORM,
+		.hooks = { .reclaim = odd_reclaim, .migrate = odd_migrate, .oldest = odd_oldest, .evict = odd_evict },
+	};
+	by_contiguous wanted = { .frames = 100 };
+	size_t count, i;
+
+	for (wild.slow_path = BY_COMPACT; wild.slow_path <= BY_PLAIN; wild.slow_path++) {
+		odd = machine_of(&wild);
+		CHECK(by_add(odd, 0, 0, 4096) == 4096);
+		CHECK(by_alloc_bulk(odd, 0, BY_MOVABLE, held, 4096) == 4096);
+		for (count = i = 0; i < 4096; i++)
+			if (held[i] % 8 == 0)
+				CHECK(by_free(odd, held[i], 0) == 0);
+			else
+				held[count++] = held[i];
+		answers = 0;
+		CHECK(by_alloc(odd, 4, BY_MOVABLE) < 0 && answers > 0);
+		CHECK(by_alloc_contiguous(odd, 0, &wanted, BY_MOVABLE) == BY_BUSY);
+		CHECK(by_compact(odd, 0) == 0 && by_offline(odd, 0, 0, 512) == BY_BUSY);
+		while (count > 0)
+			CHECK(by_free(odd, held[--count], 0) == 0);
+		by_drain(odd);
+		CHECK(by_check(odd, NULL) == 0 && by_alloc(odd, 10, BY_MOVABLE) >= 0);
+	}
+	wild.slow_path = BY_PLAIN + 1;
+	CHECK(by_machine_bytes(&wild) == BY_INVALID);
+}
+
 /* ---- threads ---- */
 
 static unsigned char owned[FRAMES];
@@ -355,9 +431,21 @@ static void *worker(void *argument)
 	static const uint32_t kinds[] = { BY_UNMOVABLE, BY_MOVABLE, BY_RECLAIMABLE, BY_MOVABLE | BY_ATOMIC };
 	size_t held[64], orders[64], count = 0, step, i;
 	unsigned seed = (unsigned)(size_t)argument * 77u + 1u;
+#ifndef __SANITIZE_THREAD__
+	char text[256];
+#endif
 
 	this_cpu = (size_t)argument;
 	for (step = 0; step < 200000; step++) {
+#ifndef __SANITIZE_THREAD__ /* which sees the library's memcpy, but not its atomics */
+		if (step % 5000 == 0) {
+			/* One CPU at a time; meanwhile the others are told so. */
+			ptrdiff_t length = by_write_text(machine, (uint32_t)(step / 5000) % 4, text, sizeof text);
+
+			if (length != BY_BUSY && (length <= 0 || text[0] != (step / 5000 % 4 == 1 ? 'P' : 'N')))
+				abort();
+		}
+#endif
 		seed = seed * 1103515245u + 12345u;
 		if (count < 64 && (seed >> 16) % 2 == 0) {
 			size_t order = (seed >> 20) % 8 == 0 ? (seed >> 24) % 10 : 0;
@@ -385,6 +473,7 @@ static void *worker(void *argument)
 		if (by_free(machine, held[count], (uint32_t)orders[count]) != 0)
 			abort();
 	}
+	by_drain(machine); /* with `exclusive` and no run_on, no other CPU can */
 	return NULL;
 }
 
@@ -577,6 +666,7 @@ int main(void)
 	requests();
 	ranges();
 	pressure();
+	nonsense();
 	run(worker);
 	by_drain(machine);
 	/* Four blocks of order 9 stay, from `pressure`. */
