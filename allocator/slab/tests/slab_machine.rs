@@ -45,17 +45,23 @@ impl Platform for Machine {
 type AZone = Zone<'static, Machine>;
 type System = Nodes<'static, AZone, NoHooks>;
 
-/// Zone `place` of the machine's memory, all of it free.
-fn zone(machine: Machine, place: usize, kind: ZoneKind) -> AZone {
-    let start = FIRST + place * EACH;
+/// A zone without memory yet.
+fn zone_of(machine: Machine, span: FrameRange, kind: ZoneKind) -> AZone {
     let plan = ZonePlan {
         max_order: BLOCK,
         page_block_order: BLOCK,
-        ..ZonePlan::new(kind, FrameRange::new(start, start + EACH), 1)
+        ..ZonePlan::new(kind, span, 1)
     };
     let metadata = vec![MaybeUninit::uninit(); AZone::bytes(&plan)].leak();
-    let zone = AZone::new(&plan, machine, metadata).unwrap();
-    zone.add(plan.span).unwrap();
+    AZone::new(&plan, machine, metadata).unwrap()
+}
+
+/// Zone `place` of the machine's memory, all of it free.
+fn zone(machine: Machine, place: usize, kind: ZoneKind) -> AZone {
+    let start = FIRST + place * EACH;
+    let span = FrameRange::new(start, start + EACH);
+    let zone = zone_of(machine, span, kind);
+    zone.add(span).unwrap();
     zone
 }
 
@@ -115,6 +121,49 @@ fn pages_come_from_mapped_zones_of_the_node_that_was_asked() {
     assert_eq!(taken.len(), 3 * EACH / 2);
     let whole = |page: &NonNull<u8>| page.addr().get().is_multiple_of(2 << 12);
     assert!(taken.iter().all(whole));
+    for page in taken {
+        // SAFETY: it was taken with this order, and is not used.
+        unsafe { pages.give(page, ask.order) };
+    }
+    assert_eq!(free(nodes), 4 * EACH);
+    nodes.check().unwrap();
+}
+
+/// Both nodes span all memory, and have every other lump of it.
+#[test]
+fn pages_of_nodes_that_interleave_are_of_the_node_that_has_them() {
+    const LUMP: usize = EACH / 2;
+    let machine = Machine(NonNull::from(Box::leak(Box::<Memory>::new_uninit())).cast());
+    let all = FrameRange::new(FIRST, FIRST + 4 * EACH);
+    let nodes: Vec<_> = (0..2)
+        .map(|id| {
+            let zone = zone_of(machine, all, ZoneKind::Normal);
+            for start in (FIRST + id * LUMP..all.end.number()).step_by(2 * LUMP) {
+                zone.add(FrameRange::new(start, start + LUMP)).unwrap();
+            }
+            Node::new(id as u32, vec![zone].leak())
+        })
+        .collect();
+    let nodes = Box::leak(Box::new(Nodes::new(nodes.leak())));
+    let pages = source(nodes).near(|cpu| cpu);
+    assert_eq!(pages.pages(), 4 * EACH);
+    let ask = PageAsk {
+        order: Order::new(2),
+        mobility: Mobility::Unmovable,
+        node: Some(1),
+        context: brickyard::Context::Atomic,
+    };
+    let mut taken = Vec::new();
+    for node in [1, 0] {
+        let node = Some(node);
+        while let Some(page) = pages.take(PageAsk { node, ..ask }) {
+            let lump = (page.addr().get() - pages.start().addr().get()) >> 12;
+            assert_eq!(Some(lump / LUMP % 2), node);
+            assert_eq!(Some(pages.node_of(page)), node);
+            taken.push(page);
+        }
+    }
+    assert_eq!(taken.len(), EACH);
     for page in taken {
         // SAFETY: it was taken with this order, and is not used.
         unsafe { pages.give(page, ask.order) };
