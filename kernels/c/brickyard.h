@@ -349,8 +349,10 @@ typedef void (*by_work)(void *argument);
 
 #if !defined(BY_LINKED)
 /**
- * What the embedder says of its CPUs. A function that is null is not needed: with one CPU, all of
- * them may be. Each is called with `context`, from every CPU, and must not call Brickyard.
+ * What the embedder says of its CPUs. A function that is null is not needed: with one CPU, and no
+ * interrupts that use Brickyard, all of them may be (slabs need `address`). With such interrupts,
+ * `in_interrupt`, `mask_interrupts` and `restore_interrupts` must be there. Each is called with
+ * `context`, from every CPU, and must not call Brickyard.
  *
  * `cpu`, `pin`, `unpin` and `in_interrupt` are called by every request and free.
  */
@@ -433,7 +435,8 @@ typedef struct by_need {
 /**
  * What the embedder can do when memory is short. A function that is null is not offered. They are
  * called without any lock, for requests that may sleep (`wake`: for all). They may free. What they
- * allocate, they request as BY_ATOMIC.
+ * allocate, they request as BY_ATOMIC. An answer that means nothing counts as BY_UNKNOWN,
+ * of `evict` as BY_UNSUITABLE.
  */
 typedef struct by_hooks {
   /**
@@ -458,7 +461,9 @@ typedef struct by_hooks {
    * Moves the contents of the block at `from` to the one at `to`. Returns BY_MOVED, BY_NOT_NEEDED,
    * BY_LATER, BY_NEVER or BY_UNKNOWN. The owner may be freeing the block at this moment, so a lock
    * of the owner's must make sure that BY_MOVED and BY_NOT_NEEDED are returned only for a block
-   * that is still its own, and that it is not freed any more. Null: nothing is compacted.
+   * that is still its own and of this order, and that it is not freed any more. The limit of a
+   * request is not remembered: a page that must stay below one must not be moved. Null: nothing is
+   * compacted.
    */
   uint32_t (*migrate)(void *context, size_t from, uint32_t order, size_t to);
   /**
@@ -537,10 +542,10 @@ typedef struct by_contiguous {
 typedef struct by_slab_plan {
   /**
    * The machine that pages come from. Its users must leave alone what slabs took. The platform's
-   * `address` must be linear over all zones up to BY_NORMAL: page i after the first frame of them is at
-   * its address plus i pages. That frame, rounded down to the largest block of any zone, must have an
-   * address, too, which is aligned to such a block; else BY_UNMAPPED. Tables of 65 bytes a page cover
-   * all from there to the last of these zones, holes included.
+   * `address` must be linear over all zones up to BY_NORMAL: page i after the first frame of them is
+   * at its address plus i pages. That frame, rounded down to the largest block of any zone, must have
+   * an address, too, which is aligned to such a block; else BY_UNMAPPED. Tables of 65 bytes a page
+   * cover all from there to the last of these zones, holes included.
    */
   const struct by_machine *machine;
   /**
@@ -927,7 +932,9 @@ ptrdiff_t by_cache_init(const struct by_slabs *slabs,
                         struct by_cache *cache);
 
 /**
- * Returns an object with any content, or with what the constructor made; or null.
+ * Returns an object with any content, or with what the constructor made; or null. A cache without
+ * BY_CACHE_INTERRUPTS requests pages as a caller that may sleep, and so may call all hooks; one with it
+ * requests them as BY_ATOMIC.
  */
 void *by_cache_alloc(const struct by_cache *cache);
 

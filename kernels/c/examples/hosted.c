@@ -534,6 +534,18 @@ static void far(const by_slab_plan *slab_plan)
 	const by_plan wide = { .zones = ends, .zone_count = 2, .platform = PLATFORM };
 	by_slab_plan over = *slab_plan;
 
+	by_zone_plan lone = { .start = 1024, .end = 2048, .kind = BY_HIGHMEM };
+	const by_plan low = { .zones = &lone, .zone_count = 1, .platform = PLATFORM };
+
+	/* There must be memory that is mapped, to the largest block. */
+	over.machine = machine_of(&low);
+	CHECK(by_slabs_bytes(&over) == BY_UNMAPPED);
+	lone = (by_zone_plan){ .start = FRAMES + 1, .end = FRAMES + 1024 };
+	over.machine = machine_of(&low);
+	CHECK(by_slabs_bytes(&over) == BY_UNMAPPED);
+	lone = (by_zone_plan){ .start = 1000, .end = 1010 }; /* rounded down to frame 0 */
+	over.machine = machine_of(&low);
+	CHECK(by_slabs_bytes(&over) > 1010 * 65);
 	over.machine = machine_of(&wide);
 	CHECK(by_slabs_bytes(&over) == BY_TOO_LARGE);
 	CHECK(by_slabs_init(&over, memory, SIZE_MAX, &slabs) == BY_TOO_LARGE);

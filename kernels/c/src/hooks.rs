@@ -43,7 +43,8 @@ pub const BY_HOLE: u32 = 4;
 
 /// What the embedder can do when memory is short. A function that is null is not offered. They are
 /// called without any lock, for requests that may sleep (`wake`: for all). They may free. What they
-/// allocate, they request as BY_ATOMIC.
+/// allocate, they request as BY_ATOMIC. An answer that means nothing counts as BY_UNKNOWN,
+/// of `evict` as BY_UNSUITABLE.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct by_hooks {
@@ -61,7 +62,9 @@ pub struct by_hooks {
     /// Moves the contents of the block at `from` to the one at `to`. Returns BY_MOVED, BY_NOT_NEEDED,
     /// BY_LATER, BY_NEVER or BY_UNKNOWN. The owner may be freeing the block at this moment, so a lock
     /// of the owner's must make sure that BY_MOVED and BY_NOT_NEEDED are returned only for a block
-    /// that is still its own, and that it is not freed any more. Null: nothing is compacted.
+    /// that is still its own and of this order, and that it is not freed any more. The limit of a
+    /// request is not remembered: a page that must stay below one must not be moved. Null: nothing is
+    /// compacted.
     pub migrate: Option<
         unsafe extern "C" fn(context: *mut c_void, from: usize, order: u32, to: usize) -> u32,
     >,

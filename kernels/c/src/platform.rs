@@ -18,8 +18,10 @@ unsafe extern "C" fn call(argument: *mut c_void) {
     unsafe { (*argument.cast::<&mut dyn FnMut()>())() }
 }
 
-/// What the embedder says of its CPUs. A function that is null is not needed: with one CPU, all of
-/// them may be. Each is called with `context`, from every CPU, and must not call Brickyard.
+/// What the embedder says of its CPUs. A function that is null is not needed: with one CPU, and no
+/// interrupts that use Brickyard, all of them may be (slabs need `address`). With such interrupts,
+/// `in_interrupt`, `mask_interrupts` and `restore_interrupts` must be there. Each is called with
+/// `context`, from every CPU, and must not call Brickyard.
 ///
 /// `cpu`, `pin`, `unpin` and `in_interrupt` are called by every request and free.
 #[cfg(not(feature = "linked"))]

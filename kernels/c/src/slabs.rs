@@ -35,10 +35,10 @@ pub struct by_slabs {
 #[repr(C)]
 pub struct by_slab_plan {
     /// The machine that pages come from. Its users must leave alone what slabs took. The platform's
-    /// `address` must be linear over all zones up to BY_NORMAL: page i after the first frame of them is at
-    /// its address plus i pages. That frame, rounded down to the largest block of any zone, must have an
-    /// address, too, which is aligned to such a block; else BY_UNMAPPED. Tables of 65 bytes a page cover
-    /// all from there to the last of these zones, holes included.
+    /// `address` must be linear over all zones up to BY_NORMAL: page i after the first frame of them is
+    /// at its address plus i pages. That frame, rounded down to the largest block of any zone, must have
+    /// an address, too, which is aligned to such a block; else BY_UNMAPPED. Tables of 65 bytes a page
+    /// cover all from there to the last of these zones, holes included.
     pub machine: *const by_machine,
     /// log2 of the bytes of a page, 10 to 16. 0: 12.
     pub page_shift: u32,
@@ -376,7 +376,9 @@ fn construct(object: NonNull<u8>, number: usize) {
     }
 }
 
-/// Returns an object with any content, or with what the constructor made; or null.
+/// Returns an object with any content, or with what the constructor made; or null. A cache without
+/// BY_CACHE_INTERRUPTS requests pages as a caller that may sleep, and so may call all hooks; one with it
+/// requests them as BY_ATOMIC.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_cache_alloc(cache: &by_cache) -> *mut c_void {
     with!(cache, inner => given(inner.alloc()), ptr::null_mut())
