@@ -1,6 +1,6 @@
 //! Typed slices out of memory that the caller supplies: the allocator has no heap for its records.
 
-use core::mem::{MaybeUninit, align_of, size_of};
+use core::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
 use core::slice;
 
 /// Makes `count` values with `make` at the start of `memory`, aligned as they need it.
@@ -25,6 +25,19 @@ pub fn place<T>(
     count: usize,
     mut make: impl FnMut() -> T,
 ) -> Option<(&mut [T], &mut [MaybeUninit<u8>])> {
+    // SAFETY: the place is written.
+    unsafe { place_by(memory, count, |place: *mut T| place.write(make())) }
+}
+
+/// As [`place()`], with values that `write` makes where they are to be.
+///
+/// # Safety
+/// `write` makes a value at the place that it is given, which is aligned for it and holds none.
+pub(crate) unsafe fn place_by<T>(
+    memory: &mut [MaybeUninit<u8>],
+    count: usize,
+    mut write: impl FnMut(*mut T),
+) -> Option<(&mut [T], &mut [MaybeUninit<u8>])> {
     let skip = memory.as_ptr().align_offset(align_of::<T>());
     let bytes = size_of::<T>().checked_mul(count)?;
     if skip.checked_add(bytes)? > memory.len() {
@@ -36,11 +49,39 @@ pub fn place<T>(
         // Invariant `place-in-bounds`: `first` is aligned for T, and `count` values fit between it
         // and the end of `ours`, as computed above.
         // SAFETY: by `place-in-bounds`.
-        unsafe { first.add(i).write(make()) };
+        write(unsafe { first.add(i) });
     }
     // SAFETY: `place-in-bounds`, and all `count` values have been written. The memory is borrowed
     // mutably for as long as the slice lives, and `rest` does not overlap it.
     Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
+}
+
+/// Values of which one is all zeros, so that it can be made where it is to be, without a copy on the
+/// stack first: see [`Slot::place`](crate::Slot::place). The compiler checks that it is.
+pub trait Blank: Sized {
+    /// The value that is all zeros. It has no padding.
+    #[allow(
+        clippy::declare_interior_mutable_const,
+        reason = "a pattern to make values from, never used in place"
+    )]
+    const BLANK: Self;
+}
+
+/// Returns true if all bytes of [`Blank::BLANK`] are 0. For constants: the compiler then refuses a
+/// value with padding.
+pub(crate) const fn is_all_zeros<T: Blank>() -> bool {
+    let value = ManuallyDrop::new(T::BLANK);
+    let first = (&raw const value).cast::<u8>();
+    let mut at = 0;
+    while at < size_of::<T>() {
+        // SAFETY: a byte of `value`. In a constant, one that is not there or is a part of a pointer
+        // is a compile error.
+        if unsafe { *first.add(at) } != 0 {
+            return false;
+        }
+        at += 1;
+    }
+    true
 }
 
 /// Values that are valid when all their bytes are 0.

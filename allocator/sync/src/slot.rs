@@ -12,9 +12,12 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use core::ops::Deref;
 
-use crate::{AtomicU32, Ordering};
+#[cfg(not(loom))]
+use crate::place::{is_all_zeros, place_by};
+use crate::{AtomicU32, Blank, Ordering};
 
 /// The most waits for another CPU, each a call of `relax`, before the caller goes on without it:
 /// for a CPU that is in a slot, or has frames in hand. This is longer than any CPU takes that makes
@@ -141,6 +144,34 @@ impl<A: SlotAccess, T> Slot<A, T> {
             access: A::EMPTY,
             data,
         }
+    }
+
+    /// Makes `count` slots at the start of `memory`, each with [`Blank::BLANK`]. They are made in
+    /// place: a slot may be larger than a kernel's stack.
+    ///
+    /// Returns the slots and the memory after them, or `None` if `memory` is too small.
+    pub fn place(
+        memory: &mut [MaybeUninit<u8>],
+        count: usize,
+    ) -> Option<(&mut [Self], &mut [MaybeUninit<u8>])>
+    where
+        T: Blank,
+    {
+        #[cfg(not(loom))]
+        {
+            const { assert!(is_all_zeros::<T>(), "`Blank::BLANK` is all zeros") };
+            // SAFETY: all of a slot is written: its access, and its data, of which `T::BLANK` is
+            // all zeros, so that these zeros are a copy of it.
+            unsafe {
+                place_by(memory, count, |slot: *mut Self| {
+                    (&raw mut (*slot).access).write(A::EMPTY);
+                    (&raw mut (*slot).data).write_bytes(0, 1);
+                })
+            }
+        }
+        // The words of the model are more than their bytes.
+        #[cfg(loom)]
+        crate::place(memory, count, || Self::new(T::BLANK))
     }
 
     /// Lets the owner in. The owner is the CPU that the slot belongs to; the caller stays on it,

@@ -444,7 +444,8 @@ mod tests {
         assert!(store.state(block).is_aside());
         let wanted = Request::new(Order::new(3), Mobility::Movable);
         assert!(!store.can_serve(&wanted), "it is aside");
-        let masks = store.masks_of(block, FrameRange::at(page, 1));
+        let mut masks = [0; super::super::MOST_WORDS];
+        store.write_masks(&mut masks, block, FrameRange::at(page, 1));
         // What `BlockMasks` of a stash that gives frames back do, while a block is free as a whole.
         store.give_masks(block, &masks, 1, Borrower::Cpu(MigrateType::Movable));
         assert!(!store.state(block).is_lent(), "a loan that is of no use");

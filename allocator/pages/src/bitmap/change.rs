@@ -201,19 +201,20 @@ impl Bitmap<'_> {
 
     /// Moves a block, whose state has just been changed from `old` to `new`, to the sets that it now
     /// belongs to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn moved(&self, block: usize, old: BlockState, new: BlockState) {
         let [graded, run] = self.index.sets_of(old);
         let [graded_now, run_now] = self.index.sets_of(new);
         if graded != graded_now || run != run_now {
-            self.move_between(block, [(graded, graded_now), (run, run_now)], new);
+            self.move_between(block, &[(graded, graded_now), (run, run_now)], new);
         }
     }
 
     /// Moves a block out of some sets and into others.
-    fn move_between(&self, block: usize, moves: [(Option<Set>, Option<Set>); 2], new: BlockState) {
+    #[inline(never)]
+    fn move_between(&self, block: usize, moves: &[(Option<Set>, Option<Set>); 2], new: BlockState) {
         let position = block + self.phase;
-        for (was, is) in moves {
+        for &(was, is) in moves {
             if was == is {
                 continue;
             }
@@ -229,11 +230,18 @@ impl Bitmap<'_> {
         }
         // The block has moved on meanwhile. The CPU that moved it may have changed these sets before
         // they were changed here.
-        for set in moves.into_iter().flat_map(|(was, is)| [was, is]).flatten() {
-            match self.belongs(set, block) {
-                true => self.put_into(set, block),
-                false => self.take_out_of(set, block),
-            }
+        for &(was, is) in moves {
+            self.settle(was, block);
+            self.settle(is, block);
+        }
+    }
+
+    /// Puts a block into a set or takes it out, as it belongs.
+    fn settle(&self, set: Option<Set>, block: usize) {
+        match set {
+            Some(set) if self.belongs(set, block) => self.put_into(set, block),
+            Some(set) => self.take_out_of(set, block),
+            None => {}
         }
     }
 

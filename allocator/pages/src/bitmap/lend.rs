@@ -112,6 +112,7 @@ impl Bitmap<'_> {
     }
 
     /// Ends all loans. Returns true if there were any.
+    #[inline(never)]
     pub(super) fn call_in_loans(&self) -> bool {
         let lent = self.lent_blocks();
         lent.map(|block| self.end_loan(block)).count() > 0

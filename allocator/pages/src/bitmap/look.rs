@@ -210,6 +210,13 @@ impl Bitmap<'_> {
     /// Returns the free blocks by order and type, as a buddy store would have merged them. O(span).
     pub fn free_table(&self) -> FreeTable {
         let mut table = [[0; MigrateType::COUNT]; Order::COUNT];
+        self.count_free(&mut table);
+        table
+    }
+
+    /// Adds the free blocks to a table: see [`Bitmap::free_table`].
+    #[inline(never)]
+    fn count_free(&self, table: &mut FreeTable) {
         let mut block = 0;
         while block < self.states.len() {
             let state = self.state(block);
@@ -221,11 +228,10 @@ impl Bitmap<'_> {
                 continue;
             }
             if state.mode() == Mode::Free || state.is_open() {
-                self.count_in(block, state.shown_kind(), &mut table);
+                self.count_in(block, state.shown_kind(), table);
             }
             block += 1;
         }
-        table
     }
 
     /// Returns the order, in blocks, of the largest aligned group of blocks that starts here and is

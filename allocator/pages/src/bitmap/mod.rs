@@ -114,6 +114,7 @@ use crate::{
 };
 use aside::Reserve;
 pub use aside::SetAside;
+pub(crate) use give::Sorter;
 use index::Index;
 use lend::NEIGHBOURS;
 pub(crate) use lend::{Borrower, Borrows, Loan};
@@ -338,6 +339,7 @@ impl<'m> Bitmap<'m> {
     /// # Panics
     /// Panics if there are fewer words than [`Bitmap::words`] says, or fewer classes than
     /// [`Bitmap::classes`] says, and if `words` panics.
+    #[inline(always)]
     #[must_use]
     pub const fn new(
         span: FrameRange,
@@ -439,24 +441,24 @@ impl<'m> Bitmap<'m> {
         (!0_u8 >> (7 - (last - first))) << first
     }
 
-    /// Returns the frames of a range, clipped to a block, as masks of its words.
-    fn masks_of(&self, block: usize, range: FrameRange) -> Masks {
-        let mut masks = [0; MOST_WORDS];
-        let first = self.frame_at(block << self.block_order);
-        let clipped = range.intersection(FrameRange::at(first, self.block_frames()));
-        if clipped.is_empty() {
-            return masks;
-        }
-        let from = clipped.start.number() - first.number();
-        let to = clipped.end.number() - first.number();
+    /// Writes the frames of a range, clipped to a block, as masks of its words. In place: masks are
+    /// large for a kernel's stack, and a result would be copied.
+    fn write_masks(&self, masks: &mut Masks, block: usize, range: FrameRange) {
+        let word = self.first_word(block);
         for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
-            let start = from.saturating_sub(i * WORD_FRAMES).min(WORD_FRAMES);
-            let end = to.saturating_sub(i * WORD_FRAMES).min(WORD_FRAMES);
-            if start < end {
-                *mask = (!0 >> (WORD_FRAMES - (end - start))) << start;
-            }
+            *mask = self.mask_of(word + i, range);
         }
-        masks
+    }
+
+    /// Returns the frames of a range, clipped to a word, as a mask.
+    fn mask_of(&self, word: usize, range: FrameRange) -> u64 {
+        let first = self.frame_at(word * WORD_FRAMES).number();
+        let start = range.start.number().saturating_sub(first).min(WORD_FRAMES);
+        let end = range.end.number().saturating_sub(first).min(WORD_FRAMES);
+        match start < end {
+            true => (!0 >> (WORD_FRAMES - (end - start))) << start,
+            false => 0,
+        }
     }
 
     /// Returns the blocks that a range touches.
@@ -591,6 +593,7 @@ impl Bitmap<'_> {
     }
 
     /// Takes a block for `request`, within its limit. For cost and bounds, see the [module](self).
+    #[inline(never)]
     pub fn take(&self, request: &Request) -> Option<Frame> {
         if request.order > self.max_order {
             return None;

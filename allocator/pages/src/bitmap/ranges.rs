@@ -28,11 +28,10 @@ impl Bitmap<'_> {
         Err(RangeError::OutsideSpan { span: self.span })
     }
 
-    /// Returns the frames of `masks` that are not memory, and are reserved or not, as `reserved`
-    /// says.
-    fn not_memory(&self, block: usize, masks: &Masks, reserved: bool) -> Masks {
+    /// Leaves in `masks` the frames that are not memory, and are reserved or not, as `reserved` says.
+    /// In place: masks are large for a kernel's stack.
+    fn leave_not_memory(&self, block: usize, masks: &mut Masks, reserved: bool) {
         let first = self.first_word(block);
-        let mut found = [0; MOST_WORDS];
         for i in 0..self.block_words() {
             let word = first + i;
             let wanted = if reserved {
@@ -41,20 +40,17 @@ impl Bitmap<'_> {
                 !self.inner_bits(word)
             };
             if masks[i] != 0 {
-                found[i] = masks[i] & !self.memory_bits(word) & wanted;
+                masks[i] &= !self.memory_bits(word) & wanted;
             }
         }
-        found
     }
 
-    /// Returns the frames of `masks` that are memory.
-    fn only_memory(&self, block: usize, masks: &Masks) -> Masks {
+    /// Leaves in `masks` the frames that are memory.
+    fn leave_memory(&self, block: usize, masks: &mut Masks) {
         let first = self.first_word(block);
-        let mut found = *masks;
-        for (i, mask) in found[..self.block_words()].iter_mut().enumerate() {
+        for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
             *mask &= self.memory_bits(first + i);
         }
-        found
     }
 
     /// Makes all frames of `range` free that are not yet memory of this store. Returns their
@@ -83,7 +79,9 @@ impl Bitmap<'_> {
             if self.state(block).is_solid() {
                 continue;
             }
-            let masks = self.not_memory(block, &self.masks_of(block, range), reserved);
+            let mut masks = [0; MOST_WORDS];
+            self.write_masks(&mut masks, block, range);
+            self.leave_not_memory(block, &mut masks, reserved);
             let frames = frames_in(&masks);
             if frames > 0 {
                 self.make_free(block, &masks, frames);
@@ -167,16 +165,20 @@ impl Bitmap<'_> {
 
     /// Takes all free frames of the range. The other frames must not be memory; otherwise nothing
     /// changes.
+    #[inline(never)]
     fn take_all_free(&self, range: FrameRange) -> Result<(), RangeError> {
         self.within_span(range)?;
         self.busy_in(range)?;
         for block in self.blocks_of(range) {
-            let masks = self.only_memory(block, &self.masks_of(block, range));
+            let mut masks = [0; MOST_WORDS];
+            self.write_masks(&mut masks, block, range);
+            self.leave_memory(block, &mut masks);
             if frames_in(&masks) == 0 || self.take_masks(block, &masks) {
                 continue;
             }
             for taken in self.blocks_of(range).take_while(|&taken| taken < block) {
-                let masks = self.only_memory(taken, &self.masks_of(taken, range));
+                self.write_masks(&mut masks, taken, range);
+                self.leave_memory(taken, &mut masks);
                 self.give_masks(taken, &masks, frames_in(&masks), Borrower::Nobody);
             }
             let clipped = FrameRange::at(self.frame_at(block << self.block_order), 1);
@@ -193,39 +195,50 @@ impl Bitmap<'_> {
         self.take_all_free(range)?;
         let (mut left, mut unmanaged) = (0, 0);
         for block in self.blocks_of(range) {
-            let masks = self.masks_of(block, range);
-            let memory = self.only_memory(block, &masks);
-            let reserved = self.not_memory(block, &masks, true);
-            unmanaged += frames_in(&memory);
-            left += frames_in(&memory);
-            if leaves == Leaves::Absent {
-                left += frames_in(&reserved);
-            }
-            if frames_in(&memory) > 0 {
-                let less = |state: BlockState| state.with_solid(false).with_aside(false);
-                self.change(block, |state| Some(less(state)));
-                self.end_class(block);
-            }
-            let first = self.first_word(block);
-            for i in 0..self.block_words() {
-                // Relaxed: frames that this caller has taken, or that are not memory.
-                self.memory[first + i].fetch_and(!memory[i], Ordering::Relaxed);
-                match leaves {
-                    Leaves::Absent => {
-                        let gone = memory[i] | reserved[i];
-                        self.inner[first + i].fetch_and(!gone, Ordering::Relaxed);
-                    }
-                    Leaves::Reserved => {
-                        // Release: pairs with the acquire in `inner_bits`, for `inner_memory`.
-                        self.inner[first + i].fetch_or(memory[i], Ordering::Release);
-                    }
-                }
-            }
+            let (managed, gone) = self.leave_block(block, range, leaves);
+            unmanaged += managed;
+            left += gone;
         }
         // Relaxed: as in `make_memory`.
         self.totals.managed.fetch_sub(unmanaged, Ordering::Relaxed);
         self.recount_isolated();
         Ok(left)
+    }
+
+    /// Writes into a block's words that the frames of `range` have left it. Returns how many of them
+    /// were managed, and how many have left.
+    #[inline(never)]
+    fn leave_block(&self, block: usize, range: FrameRange, leaves: Leaves) -> (usize, usize) {
+        let (mut memory, mut reserved) = ([0; MOST_WORDS], [0; MOST_WORDS]);
+        self.write_masks(&mut memory, block, range);
+        self.write_masks(&mut reserved, block, range);
+        self.leave_memory(block, &mut memory);
+        self.leave_not_memory(block, &mut reserved, true);
+        let managed = frames_in(&memory);
+        if managed > 0 {
+            let less = |state: BlockState| state.with_solid(false).with_aside(false);
+            self.change(block, |state| Some(less(state)));
+            self.end_class(block);
+        }
+        let first = self.first_word(block);
+        for i in 0..self.block_words() {
+            // Relaxed: frames that this caller has taken, or that are not memory.
+            self.memory[first + i].fetch_and(!memory[i], Ordering::Relaxed);
+            match leaves {
+                Leaves::Absent => {
+                    let gone = memory[i] | reserved[i];
+                    self.inner[first + i].fetch_and(!gone, Ordering::Relaxed);
+                }
+                Leaves::Reserved => {
+                    // Release: pairs with the acquire in `inner_bits`, for `inner_memory`.
+                    self.inner[first + i].fetch_or(memory[i], Ordering::Release);
+                }
+            }
+        }
+        match leaves {
+            Leaves::Absent => (managed, managed + frames_in(&reserved)),
+            Leaves::Reserved => (managed, managed),
+        }
     }
 
     /// Isolates `range`: from now on nothing is handed out from it, and what is freed there stays
@@ -269,7 +282,9 @@ impl Bitmap<'_> {
                 .map(|range| range.intersection(self.span))
             {
                 for block in self.blocks_of(range) {
-                    isolated += self.free_of(block, &self.masks_of(block, range));
+                    let mut masks = [0; MOST_WORDS];
+                    self.write_masks(&mut masks, block, range);
+                    isolated += self.free_of(block, &masks);
                 }
             }
         }

@@ -157,6 +157,7 @@ impl Bitmap<'_> {
 
     /// Takes back small blocks of `order` that a front held, by their positions. Those that turn
     /// out not to be blocks in use of this order are left alone, and counted.
+    #[inline(never)]
     pub(crate) fn give_runs(&self, order: Order, offsets: impl Iterator<Item = usize>) {
         let frames = order.frames();
         let mut offsets = offsets.peekable();

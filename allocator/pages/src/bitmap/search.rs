@@ -218,23 +218,28 @@ impl Bitmap<'_> {
     /// there is one, it tries all blocks, unless that may be one of a block that is set aside. It
     /// also tries all while something is isolated, since partly isolated blocks are in no set.
     /// Otherwise it tries those that are already on loan again.
+    #[inline(never)]
     fn try_any<T>(
         &self,
         order: u8,
         wanted: Wanted,
         mut attempt: impl FnMut(usize) -> Attempt<T>,
     ) -> Option<T> {
-        let mut taken = |block| match attempt(block) {
-            Attempt::Got(got) => Some(got),
-            Attempt::More | Attempt::Lost | Attempt::Nothing => None,
+        let below = self.blocks_below(wanted);
+        let all = order == 0 && !self.keeps_something() || self.isolation.any();
+        let (mut every, mut lent) = match all {
+            true => (below.clone(), None),
+            false => (0..0, Some(self.lent_blocks())),
         };
-        let mut below = self.blocks_below(wanted);
-        if order == 0 && !self.keeps_something() || self.isolation.any() {
-            below.find_map(taken)
-        } else {
-            let mut lent = self.lent_blocks().filter(|block| below.contains(block));
-            lent.find_map(&mut taken)
+        // One call of `attempt`, since its frame is large.
+        while let Some(block) = every.next().or_else(|| lent.as_mut()?.next()) {
+            if below.contains(&block)
+                && let Attempt::Got(got) = attempt(block)
+            {
+                return Some(got);
+            }
         }
+        None
     }
 
     /// Returns the blocks in which the request may be served, as far as its limit tells.
@@ -247,6 +252,7 @@ impl Bitmap<'_> {
 
     /// Returns true if a request that found nothing may be refused; false if frames that it may
     /// have could be in transit.
+    #[inline(never)]
     pub fn may_refuse(&self, request: &Request) -> bool {
         if request.order > Order::ZERO {
             return true;

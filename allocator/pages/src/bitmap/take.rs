@@ -112,12 +112,9 @@ impl Bitmap<'_> {
 
     /// Returns the isolated frames of a word.
     pub(super) fn isolated_bits(&self, word: usize) -> u64 {
-        let block = word >> (self.block_order - WORD_ORDER);
-        let in_block = word - self.first_word(block);
         let ranges = self.isolation.ranges();
         ranges.fold(0, |bits, range| {
-            let clipped = range.intersection(self.span);
-            bits | self.masks_of(block, clipped)[in_block]
+            bits | self.mask_of(word, range.intersection(self.span))
         })
     }
 
@@ -253,6 +250,7 @@ impl Bitmap<'_> {
     }
 
     /// Takes up to `most` frames from a block, as bits of its words.
+    #[inline(never)]
     fn take_bits(
         &self,
         block: usize,
@@ -532,7 +530,9 @@ impl Bitmap<'_> {
             return self.take_blocks(block, blocks, kind, Isolated::Too);
         }
         let range = FrameRange::at(self.frame_at(offset), 1 << order);
-        if !self.take_masks(block, &self.masks_of(block, range)) {
+        let mut masks = [0; MOST_WORDS];
+        self.write_masks(&mut masks, block, range);
+        if !self.take_masks(block, &masks) {
             return false;
         }
         self.now_in_use(block, offset, order, kind);

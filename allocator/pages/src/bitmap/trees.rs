@@ -98,6 +98,7 @@ impl<'m> Trees<'m> {
         &self.words[first + place]
     }
 
+    #[inline(never)]
     pub(super) fn insert(&self, set: Set, position: usize) {
         self.insert_bits(set, position / FANOUT, 1 << (position % FANOUT));
     }
@@ -109,50 +110,72 @@ impl<'m> Trees<'m> {
         // AcqRel: as in `lift`.
         let before = self.word(set, 0, leaf).fetch_or(bits, Ordering::AcqRel);
         if before == 0 {
-            self.lift(set, 1, leaf, true);
+            self.lift(set, leaf, true);
         }
         before
     }
 
-    /// Makes the bit of `child` at `level` follow the word below, which this CPU has just filled
-    /// (`held`) or emptied. Then the bits above it, as far as this fills or empties words. A call
-    /// of itself is for the next level.
+    /// Makes the bit of `leaf` at level 1 follow the word below, which this CPU has just filled
+    /// (`held`) or emptied. Then the bits above it, as far as this fills or empties words. When the
+    /// first bit of a word was set, the bits above it come first, and then the word below is looked
+    /// at again.
     ///
     /// For why the bit is exact when all CPUs have come so far, see [`Trees::follow`].
-    fn lift(&self, set: Set, level: usize, child: usize, held: bool) {
-        if level >= self.shape.levels {
-            return;
-        }
-        let (place, bit) = (child / FANOUT, 1 << (child % FANOUT));
-        let word = self.word(set, level, place);
+    fn lift(&self, set: Set, leaf: usize, held: bool) {
+        let (mut level, mut held) = (1, held);
+        // The levels whose word below is yet to be looked at again, one bit each.
+        let mut unsure = 0_u32;
         // Acquire: pairs with the changes of the word below. If the bit is set and cleared, the
         // later CPU sees what the other saw there.
-        let holds = || self.word(set, level - 1, child).load(Ordering::Acquire) != 0;
-        let mut held = held;
+        let holds = |level: usize| {
+            let child = leaf >> ((level as u32 - 1) * FANOUT_SHIFT);
+            self.word(set, level - 1, child).load(Ordering::Acquire) != 0
+        };
         loop {
-            // AcqRel, twice: a CPU that finds the bit sees the state for which it was set; also as
-            // above.
-            if held {
-                if word.fetch_or(bit, Ordering::AcqRel) == 0 {
-                    // Else the CPU that set the first bit of this word sets the one above.
-                    self.lift(set, level + 1, place, true);
-                }
-                if holds() {
-                    return;
-                }
-            } else {
-                let before = word.fetch_and(!bit, Ordering::AcqRel);
-                if !holds() {
-                    if before == bit {
-                        self.lift(set, level + 1, place, false);
+            let mut settled = level >= self.shape.levels;
+            if !settled {
+                let child = leaf >> ((level as u32 - 1) * FANOUT_SHIFT);
+                let (place, bit) = (child / FANOUT, 1 << (child % FANOUT));
+                let word = self.word(set, level, place);
+                // AcqRel, twice: a CPU that finds the bit sees the state for which it was set; also
+                // as above.
+                if held {
+                    if word.fetch_or(bit, Ordering::AcqRel) == 0 {
+                        // Else the CPU that set the first bit of this word sets the one above.
+                        unsure |= 1 << level;
+                        level += 1;
+                        continue;
                     }
-                    return;
+                    settled = holds(level);
+                } else {
+                    let before = word.fetch_and(!bit, Ordering::AcqRel);
+                    settled = !holds(level);
+                    if settled && before == bit {
+                        level += 1;
+                        continue;
+                    }
                 }
             }
-            held = !held;
+            if !settled {
+                held = !held;
+                continue;
+            }
+            // What is above is as it should be. Back to the highest level that is not sure.
+            loop {
+                if unsure == 0 {
+                    return;
+                }
+                level = unsure.ilog2() as usize;
+                unsure &= !(1 << level);
+                if !holds(level) {
+                    held = false;
+                    break;
+                }
+            }
         }
     }
 
+    #[inline(never)]
     pub(super) fn remove(&self, set: Set, position: usize) {
         self.remove_bits(set, position / FANOUT, 1 << (position % FANOUT));
     }
@@ -164,7 +187,7 @@ impl<'m> Trees<'m> {
         // AcqRel: as in `lift`.
         let before = self.word(set, 0, leaf).fetch_and(!bits, Ordering::AcqRel);
         if before & !bits == 0 && before != 0 {
-            self.lift(set, 1, leaf, false);
+            self.lift(set, leaf, false);
         }
         before
     }

@@ -224,6 +224,7 @@ impl Bitmap<'_> {
 
     /// Takes back page blocks that a front held, by their positions. Counts those that are not in
     /// use.
+    #[inline(never)]
     pub(crate) fn give_page_blocks(&self, offsets: impl ExactSizeIterator<Item = usize>) {
         let frames = self.block_frames();
         let (mut leaf, mut back) = (0, 0_u64);

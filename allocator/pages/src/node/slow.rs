@@ -86,6 +86,7 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
     }
 
     /// Tries the zones down to the min watermark, or as far below it as the request may go.
+    #[inline(never)]
     fn try_to_min(&self, from: usize, request: &Request) -> Option<Frame> {
         self.zonelist(from, request)
             .find_map(|zone| zone.alloc_above(request, Mark::Min))
@@ -98,18 +99,21 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
     }
 
     /// As [`Nodes::try_to_min`], with every reachable cache drained.
+    #[inline(never)]
     fn try_drained(&self, from: usize, request: &Request, patience: &Patience) -> Option<Frame> {
         self.zonelist(from, request)
             .find_map(|zone| zone.alloc_drained(request, Mark::Min, patience))
     }
 
     /// As [`Nodes::try_to_min`], from what zones have set aside for others.
+    #[inline(never)]
     fn try_set_aside(&self, from: usize, request: &Request, patience: &Patience) -> Option<Frame> {
         self.zonelist(from, request)
             .find_map(|zone| zone.alloc_set_aside(request, Mark::Min, patience))
     }
 
     /// Compacts and reclaims while that helps.
+    #[inline(never)]
     fn under_pressure(
         &self,
         from: usize,
@@ -143,6 +147,7 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
         None
     }
 
+    #[inline(never)]
     fn compact(&self, from: usize, request: &Request) -> Option<Frame> {
         let off = self.slow_path.compaction == Compaction::Off || !self.hooks.moves();
         if request.order == Order::ZERO || off {
@@ -156,6 +161,7 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
         })
     }
 
+    #[inline(never)]
     fn reclaim(&self, from: usize, request: &Request, need: &Need) -> usize {
         if request.order > Order::ZERO && self.slow_path.lumpy == Lumpy::On {
             let freed = self
@@ -172,6 +178,7 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
 
     /// Returns the reason why no zone could serve the request, judged in the zone with the most
     /// free memory.
+    #[inline(never)]
     fn why_not(&self, from: usize, request: &Request) -> AllocError {
         let zones = self.zonelist(from, request);
         let Some(max) = zones.clone().map(AnyZone::max_order).max() else {

@@ -177,6 +177,12 @@ fn cannot_help<Z: AnyZone>(zone: &Z, request: &Request) -> Option<Why> {
         .then_some(Why::NotFragmented)
 }
 
+/// Blocks to be moved. Their orders lie apart from their frames, where there would be padding.
+struct Cluster {
+    frames: [Frame; CLUSTER],
+    orders: [Order; CLUSTER],
+}
+
 /// One pass of the two scanners.
 struct Compaction<'z, Z> {
     zone: &'z Z,
@@ -244,10 +250,14 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
         is_caught: &impl Fn() -> bool,
         is_served: &impl Fn() -> bool,
     ) -> bool {
-        let mut cluster = [(Frame::new(0), Order::ZERO); CLUSTER];
+        let mut cluster = Cluster {
+            frames: [Frame::new(0); CLUSTER],
+            orders: [Order::ZERO; CLUSTER],
+        };
         while !self.have_met() {
             let gathered = self.gather(hooks, &mut cluster);
-            for &(from, order) in &cluster[..gathered] {
+            let blocks = cluster.frames.iter().zip(&cluster.orders);
+            for (&from, &order) in blocks.take(gathered) {
                 match self.free_place(from, order) {
                     Some(to) => self.move_one(hooks, from, order, to),
                     // There is no place above it at all, or none of its size.
@@ -272,7 +282,7 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
 
     /// The migration scanner: gathers the next blocks that might be moved, at most a cluster of
     /// them. It passes over every place of the wanted size that contains something immovable.
-    fn gather(&mut self, hooks: &impl Migrate, cluster: &mut [(Frame, Order); CLUSTER]) -> usize {
+    fn gather(&mut self, hooks: &impl Migrate, cluster: &mut Cluster) -> usize {
         let mut gathered = 0;
         while gathered < CLUSTER && !self.have_met() {
             let at = self.migrate_from;
@@ -292,7 +302,8 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
             // The hook is not asked about blocks that have come since the place was judged.
             let movable = self.zone.knows_to_move(state).unwrap_or(true);
             if state.usage == Use::Allocated && small && movable {
-                cluster[gathered] = (at, state.order);
+                cluster.frames[gathered] = at;
+                cluster.orders[gathered] = state.order;
                 gathered += 1;
             }
             self.migrate_from = match state.usage {

@@ -8,8 +8,19 @@ use crate::bitmap::{Bitmap, Borrower, Borrows, Loan};
 /// The number of page blocks. With page blocks of 2 MiB, they are 32 MiB for each mobility.
 const MOST: usize = 8;
 
-/// No page block.
-const NONE: u32 = u32::MAX;
+/// No page block. The others are counted from 1, so that no block at all is all zeros, and a stash
+/// is made by zeroing its memory.
+const NONE: u32 = 0;
+
+/// Returns the entry that stands for a page block.
+const fn entry_of(block: usize) -> u32 {
+    block as u32 + 1
+}
+
+/// Returns the page block that an entry stands for; no store has it, if it stands for none.
+const fn block_of(entry: u32) -> usize {
+    entry.wrapping_sub(1) as usize
+}
 
 /// Page blocks by number, those added last first. Read and written by whichever CPU is inside the
 /// stash.
@@ -23,31 +34,34 @@ impl Blocks {
 
     /// Returns the fullest of the blocks that have free frames. Drops those that no longer serve
     /// this purpose.
+    #[inline(never)]
     pub(super) fn fullest(&self, store: &Bitmap<'_>, kind: MigrateType) -> Option<usize> {
         let mut best = None;
         for entry in &self.0 {
-            let block = entry.get();
-            if block == NONE {
+            let found = entry.get();
+            if found == NONE {
                 continue;
             }
-            match store.at_hand(block as usize, kind) {
+            let block = block_of(found);
+            match store.at_hand(block, kind) {
                 None => {
-                    store.end_loan(block as usize);
+                    store.end_loan(block);
                     entry.set(NONE);
                 }
                 Some(0) => {}
                 Some(free) if best.is_some_and(|(least, _)| least <= free) => {}
-                Some(free) => best = Some((free, block as usize)),
+                Some(free) => best = Some((free, block)),
             }
         }
         best.map(|(_, block)| block)
     }
 
     /// Adds a block. It replaces one that is used up, or the one that was added longest ago.
+    #[inline(never)]
     pub(super) fn adopt(&self, store: &Bitmap<'_>, kind: MigrateType, block: usize) {
         let mut goes = MOST - 1;
         for (place, entry) in self.0.iter().enumerate() {
-            if entry.get() == block as u32 {
+            if entry.get() == entry_of(block) {
                 return;
             }
             if Self::is_room(store, kind, entry) {
@@ -55,16 +69,16 @@ impl Blocks {
                 break;
             }
         }
-        store.end_loan(self.0[goes].get() as usize);
+        store.end_loan(block_of(self.0[goes].get()));
         for place in (0..goes).rev() {
             self.0[place + 1].set(self.0[place].get());
         }
-        self.0[0].set(block as u32);
+        self.0[0].set(entry_of(block));
     }
 
     fn is_room(store: &Bitmap<'_>, kind: MigrateType, entry: &GuardedU32) -> bool {
-        let block = entry.get();
-        block == NONE || store.at_hand(block as usize, kind) == Some(0)
+        let found = entry.get();
+        found == NONE || store.at_hand(block_of(found), kind) == Some(0)
     }
 
     /// Returns how to get the next block: one that no other CPU writes, while such blocks exist.
@@ -76,19 +90,19 @@ impl Blocks {
         if cpus == 1 || kind != MigrateType::Movable {
             return Loan::Any;
         }
-        Loan::Near(self.0[0].get() as usize)
+        Loan::Near(block_of(self.0[0].get()))
     }
 
     /// Returns true if `block` is one of them.
     pub(super) fn contains(&self, block: usize) -> bool {
-        self.0.iter().any(|entry| entry.get() == block as u32)
+        self.0.iter().any(|entry| entry.get() == entry_of(block))
     }
 
     /// Ends all loans.
     pub(super) fn let_go(&self, store: &Bitmap<'_>) {
         for entry in &self.0 {
             if entry.get() != NONE {
-                store.end_loan(entry.get() as usize);
+                store.end_loan(block_of(entry.get()));
                 entry.set(NONE);
             }
         }

@@ -51,14 +51,27 @@ impl<A: SlotAccess> Stash<'_, A> {
         let place = place_of(kind);
         let stack = &own.singles[place];
         debug_assert_eq!(stack.len(), 0, "`cached-once`: filled from the start");
-        let store = &backing.store;
         if stack.limit() == 0 {
             self.grow(backing, own, stack);
         }
         let half = (stack.limit() / 2).max(1);
         self.grow(backing, own, stack);
         let wanted = half.min(stack.limit()) as usize;
-        let wanted = wanted.min(FETCH_MOST).min(room);
+        self.fetch(backing, own, request, wanted.min(FETCH_MOST).min(room))
+    }
+
+    /// Fetches so many single frames into an empty array. Takes one of them.
+    #[inline(never)]
+    fn fetch<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        request: &Request,
+        wanted: usize,
+    ) -> Option<u32> {
+        let kind = request.mobility.into();
+        let place = place_of(kind);
+        let (stack, store) = (&own.singles[place], &backing.store);
         // The frames leave the store before they arrive in the stash.
         let _transit = backing.moves.begin(backing.platform.cpu());
         let blocks = &own.blocks[place];
@@ -123,7 +136,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         let store = &backing.store;
         let kind = Mobility::ALL[place].into();
         let mut borrowing = own.blocks[place].borrowing(store, kind);
-        store.give_cached(stack.first(leaving), &mut borrowing);
+        store.give_cached(stack.first(leaving), &own.sorter, &mut borrowing);
         stack.shift(leaving);
     }
 

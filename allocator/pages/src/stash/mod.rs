@@ -122,7 +122,7 @@ enum Class {
     None,
 }
 
-/// A stash for each CPU, over caller-supplied slots of 13 KiB. A CPU without one, and every
+/// A stash for each CPU, over caller-supplied slots of 14.5 KiB. A CPU without one, and every
 /// interrupt, goes straight to the store.
 #[derive(Debug)]
 pub struct Stash<'m, A> {
@@ -253,6 +253,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     }
 
     /// As [`Stash::take`], above order 0.
+    #[inline(never)]
     fn take_block<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -397,6 +398,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     }
 
     /// Keeps a freed block of another order, if it is a block and there is room.
+    #[inline(never)]
     fn put_block<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -471,6 +473,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
 
     /// Returns the number of blocks ever freed to stashes, modulo 2^32. It is unchanged if no block
     /// was freed meanwhile.
+    #[inline(never)]
     pub(crate) fn arrivals(&self) -> usize {
         let freed = self.slots.iter().map(|slot| slot.outside().freed());
         freed.fold(0, u32::wrapping_add) as usize

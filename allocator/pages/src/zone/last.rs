@@ -11,6 +11,7 @@ use crate::{Frame, Order, Platform, Request};
 
 impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
     /// Drains and tries again, see [`look_everywhere`].
+    #[inline(never)]
     pub(super) fn take_drained(
         &self,
         request: &Request,
@@ -40,6 +41,7 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
     ///
     /// At most 32 blocks are given up one by one. Each look everywhere gives up as many if other CPUs
     /// set more aside.
+    #[inline(never)]
     pub(super) fn take_given_up(
         &self,
         request: &Request,
@@ -99,6 +101,7 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
     /// Drains the caches to the store, and takes a block for `request` there. If something is
     /// `kept` for others, nothing says whether that was all that is free, and a look that has seen
     /// everything is enough.
+    #[inline(never)]
     fn look(
         &self,
         request: &Request,
@@ -146,6 +149,7 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
     /// Waits for other CPUs, at least `least` times, until frames in transit have arrived. Also
     /// waits until what other CPUs have in hand in the store is available, or other CPUs have done
     /// something. Gives up when the CPU that has the frames in hand evidently stands still.
+    #[inline(never)]
     fn wait_for_others(&self, request: &Request, least: u32, patience: &Patience) {
         let activity = || {
             let moves = self.backing.moves.started();

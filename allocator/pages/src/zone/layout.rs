@@ -19,7 +19,7 @@
 //! |---|---|
 //! | each frame of the span, holes included | 3/8 |
 //! | each page block of 512 frames | 14.5 |
-//! | each CPU, for its stash | 13 KiB |
+//! | each CPU, for its stash | 14.5 KiB |
 //!
 //! Apart from the CPUs' part, that is 0.0098 % of memory in frames of 4 KiB.
 //!
@@ -185,8 +185,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             supplied: memory.len(),
             needed: Self::checked_bytes(plan)?,
         };
-        let slot = || Slot::new(CpuStash::new());
-        let (slots, rest) = place(memory, plan.cpus, slot).ok_or(too_little)?;
+        let (slots, rest) = Slot::place(memory, plan.cpus).ok_or(too_little)?;
         let skip = rest.as_ptr().align_offset(LINE);
         let rest = rest.get_mut(skip..).ok_or(too_little)?;
         let zero = || AtomicU64::new(0);

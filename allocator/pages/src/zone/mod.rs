@@ -122,6 +122,7 @@ const fn is_first(mark: Mark) -> bool {
 impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Returns a zone made of these parts, with no memory yet (see [`Zone::add`]) and no
     /// watermarks.
+    #[inline(always)]
     #[must_use]
     pub const fn of(kind: ZoneKind, platform: P, store: Bitmap<'m>, stash: Stash<'m, A>) -> Self {
         Self {
@@ -209,9 +210,20 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     #[inline(never)]
     fn alloc_slowly(&self, request: &Request) -> Result<Frame, AllocError> {
+        match self.take(request, || usize::MAX) {
+            Some(frame) => Ok(frame),
+            None => self.alloc_at_last(request),
+        }
+    }
+
+    /// As [`Zone::alloc`], if neither the stash nor the store has anything at once. A function of
+    /// its own, so that its frame does not lie below that of a refill.
+    #[cold]
+    #[inline(never)]
+    fn alloc_at_last(&self, request: &Request) -> Result<Frame, AllocError> {
         let patience = &Patience::new();
-        self.take(request, || usize::MAX)
-            .or_else(|| self.store().take_aside(request))
+        self.store()
+            .take_aside(request)
             .or_else(|| self.take_drained(request, patience, || true))
             .or_else(|| self.take_given_up(request, patience, || true, || true))
             .ok_or_else(|| self.why_not(request))

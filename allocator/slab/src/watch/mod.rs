@@ -61,6 +61,7 @@ pub(crate) fn new_slab<S: PageSource, L: Local>(
 /// Checks the free objects of the slab that begins at page `head`, whose pages are about to be
 /// given back. Nobody would notice later what was written to them. Damage is only reported.
 #[track_caller]
+#[inline(never)]
 pub(crate) fn old_slab<S: PageSource, L: Local>(
     backend: &Backend<'_, S, L>,
     info: &CacheInfo,
@@ -87,6 +88,7 @@ pub(crate) fn old_slab<S: PageSource, L: Local>(
 
 /// Checks the object at `place`, which has left its slab, before it is handed out. An error means
 /// that it is damaged and must be left out; that has been reported.
+#[inline(never)]
 pub(crate) fn on_alloc<S: PageSource, L: Local>(
     backend: &Backend<'_, S, L>,
     info: &CacheInfo,
@@ -110,6 +112,7 @@ pub(crate) fn on_alloc<S: PageSource, L: Local>(
 }
 
 /// Checks an object that is freed. Returns its place, if it may be put back into its slab.
+#[inline(never)]
 pub(crate) fn on_free<'m, D: SlabDesign<'m>>(
     backend: &BackendOf<'m, D>,
     design: &D,
@@ -169,6 +172,8 @@ fn locate<'k, S: PageSource, L: Local>(
 }
 
 /// Reports a free that turned out bad when the object was put back into its slab.
+#[cold]
+#[inline(never)]
 #[track_caller]
 pub fn refuse_late<'m, D: SlabDesign<'m>>(
     backend: &BackendOf<'m, D>,
@@ -190,6 +195,8 @@ pub fn refuse_late<'m, D: SlabDesign<'m>>(
 
 /// Reports a free that is refused because of what `object` is: whose it is, and who allocated and
 /// freed it.
+#[cold]
+#[inline(never)]
 pub(crate) fn refuse<'m, D: SlabDesign<'m>>(
     backend: &BackendOf<'m, D>,
     design: &D,
@@ -248,6 +255,8 @@ fn users_of<'m, D: SlabDesign<'m>>(
 
 /// Reports that what the design keeps in the free object at `place` was written over. `lost` others
 /// hung on that object.
+#[cold]
+#[inline(never)]
 #[track_caller]
 pub fn overwritten<S: PageSource, L: Local>(
     backend: &Backend<'_, S, L>,
