@@ -11,8 +11,6 @@
 
 mod embedder;
 mod memory;
-#[cfg(feature = "planted")]
-mod planted;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod run;
 #[path = "../../../examples/freestanding/src/runtime.rs"]
@@ -51,6 +49,9 @@ pub(crate) struct Kept(#[allow(dead_code, reason = "read by the linker")] *const
 
 // SAFETY: an address.
 unsafe impl Sync for Kept {}
+
+#[cfg(feature = "planted")]
+mod planted;
 
 pub(crate) mod exclusive {
     pub(crate) type Access = brickyard::sync::Exclusive;
