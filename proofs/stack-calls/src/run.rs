@@ -157,10 +157,22 @@ macro_rules! run {
             let all = FrameRange::new(16, FRAMES - 16);
             let mut fine = on_paint("Zone::add", || Zone::add(zone, all)).is_ok();
             let part = FrameRange::new(1000, 1700);
-            wants!(fine, on_paint("Zone::reserve", || Zone::reserve(zone, part)) == Ok(700));
-            wants!(fine, on_paint("Zone::unreserve", || Zone::unreserve(zone, part)) == Ok(700));
-            wants!(fine, on_paint("Zone::remove", || Zone::remove(zone, part)) == Ok(700));
-            wants!(fine, on_paint("Zone::add", || Zone::add(zone, part)) == Ok(700));
+            wants!(
+                fine,
+                on_paint("Zone::reserve", || Zone::reserve(zone, part)) == Ok(700)
+            );
+            wants!(
+                fine,
+                on_paint("Zone::unreserve", || Zone::unreserve(zone, part)) == Ok(700)
+            );
+            wants!(
+                fine,
+                on_paint("Zone::remove", || Zone::remove(zone, part)) == Ok(700)
+            );
+            wants!(
+                fine,
+                on_paint("Zone::add", || Zone::add(zone, part)) == Ok(700)
+            );
 
             // All of it, on both CPUs, for all mobilities, and beyond: the last requests look
             // everywhere.
@@ -178,7 +190,10 @@ macro_rules! run {
             for i in 0..count {
                 go(i / 1000 % 2);
                 let frame = held[i * 7919 % count];
-                wants!(fine, on_paint("Zone::free", || Zone::free(zone, frame, order(0))).is_ok());
+                wants!(
+                    fine,
+                    on_paint("Zone::free", || Zone::free(zone, frame, order(0))).is_ok()
+                );
             }
             wants!(fine, on_paint("Zone::check", || Zone::check(zone)).is_ok());
             on_paint("Zone::drain", || Zone::drain(zone));
@@ -216,14 +231,32 @@ macro_rules! run {
             });
             wants!(fine, taken == Ok(5000));
             held[..5000].reverse();
-            wants!(fine, on_paint("Zone::free_bulk", || Zone::free_bulk(zone, &held[..200])).is_ok());
-            wants!(fine, on_paint("Zone::free_bulk", || Zone::free_bulk(zone, &held[200..5000])).is_ok());
+            wants!(
+                fine,
+                on_paint("Zone::free_bulk", || Zone::free_bulk(zone, &held[..200])).is_ok()
+            );
+            wants!(
+                fine,
+                on_paint("Zone::free_bulk", || Zone::free_bulk(
+                    zone,
+                    &held[200..5000]
+                ))
+                .is_ok()
+            );
             let block = Request::new(order(4), Mobility::Movable);
             let place = Frame::new(2048);
-            wants!(fine, on_paint("Zone::alloc_at", || Zone::alloc_at(zone, place, &block)).is_ok());
+            wants!(
+                fine,
+                on_paint("Zone::alloc_at", || Zone::alloc_at(zone, place, &block)).is_ok()
+            );
             let range = FrameRange::at(place, 16);
-            wants!(fine, on_paint("Zone::free_range", || Zone::free_range(zone, range)).is_ok());
-            on_paint("Zone::dedicate", || Zone::dedicate(zone, place, Mobility::Unmovable));
+            wants!(
+                fine,
+                on_paint("Zone::free_range", || Zone::free_range(zone, range)).is_ok()
+            );
+            on_paint("Zone::dedicate", || {
+                Zone::dedicate(zone, place, Mobility::Unmovable)
+            });
 
             // Scattered pages, so that there is something to compact and to move.
             count = 0;
@@ -240,7 +273,9 @@ macro_rules! run {
             Zone::drain(zone);
             let huge = Request::new(order(9), Mobility::Movable);
             on_paint("AnyZone::compact", || AnyZone::compact(zone, &huge));
-            on_paint("pressure::compact_for", || pressure::compact_for(zone, &huge));
+            on_paint("pressure::compact_for", || {
+                pressure::compact_for(zone, &huge)
+            });
             on_paint("pressure::compact_all", || pressure::compact_all(zone));
             let wanted = ContiguousRequest::new(300, FrameRange::new(512, FRAMES - 512));
             let found = on_paint("pressure::alloc_contiguous", || {
@@ -254,7 +289,10 @@ macro_rules! run {
             if gone.is_ok() {
                 wants!(fine, Zone::add(zone, far).is_ok());
             }
-            wants!(fine, on_paint("AnyZone::isolate", || AnyZone::isolate(zone, part)).is_ok());
+            wants!(
+                fine,
+                on_paint("AnyZone::isolate", || AnyZone::isolate(zone, part)).is_ok()
+            );
             let isolated = on_paint("AnyZone::take_isolated", || {
                 AnyZone::take_isolated(zone, part, Mobility::Movable)
             });
@@ -270,10 +308,13 @@ macro_rules! run {
             let zones = core::slice::from_ref(zone);
             let node = [Node::new(zones)];
             let nodes: &TheNodes<'_> = &Nodes::with_hooks(&node);
-            on_paint("Nodes::set_min_free_kbytes", || Nodes::set_min_free_kbytes(nodes, 1024));
+            on_paint("Nodes::set_min_free_kbytes", || {
+                Nodes::set_min_free_kbytes(nodes, 1024)
+            });
             for request in [request, huge, huge.atomic(), block] {
                 count = 0;
-                while let Ok(frame) = on_paint("Nodes::alloc", || Nodes::alloc(nodes, 0, &request)) {
+                while let Ok(frame) = on_paint("Nodes::alloc", || Nodes::alloc(nodes, 0, &request))
+                {
                     held[count] = frame;
                     count += 1;
                     if count > 30_000 {
@@ -281,7 +322,8 @@ macro_rules! run {
                     }
                 }
                 for &frame in &held[..count] {
-                    let freed = on_paint("Nodes::free", || Nodes::free(nodes, frame, request.order));
+                    let freed =
+                        on_paint("Nodes::free", || Nodes::free(nodes, frame, request.order));
                     wants!(fine, freed.is_ok());
                 }
             }
@@ -290,25 +332,54 @@ macro_rules! run {
             });
             wants!(fine, taken.is_ok());
             let taken = taken.unwrap_or(0);
-            wants!(fine, on_paint("Nodes::free_bulk", || Nodes::free_bulk(nodes, &held[..taken])).is_ok());
+            wants!(
+                fine,
+                on_paint("Nodes::free_bulk", || Nodes::free_bulk(
+                    nodes,
+                    &held[..taken]
+                ))
+                .is_ok()
+            );
             let found = on_paint("Nodes::alloc_contiguous", || {
                 Nodes::alloc_contiguous(nodes, &wanted)
             });
             if let Ok(range) = found {
-                wants!(fine, on_paint("Nodes::free_range", || Nodes::free_range(nodes, range)).is_ok());
+                wants!(
+                    fine,
+                    on_paint("Nodes::free_range", || Nodes::free_range(nodes, range)).is_ok()
+                );
             }
-            wants!(fine, on_paint("Nodes::check", || Nodes::check(nodes)).is_ok());
+            wants!(
+                fine,
+                on_paint("Nodes::check", || Nodes::check(nodes)).is_ok()
+            );
             on_paint("Nodes::drain", || Nodes::drain(nodes));
 
             // Texts.
             let snapshot = on_paint("Nodes::snapshots", || Nodes::snapshots(nodes));
-            let Some(snapshot) = snapshot else { return false };
-            on_paint("ZoneSnapshot::counts_to_be_had", || Snapshot::counts_to_be_had(&snapshot));
+            let Some(snapshot) = snapshot else {
+                return false;
+            };
+            on_paint("ZoneSnapshot::counts_to_be_had", || {
+                Snapshot::counts_to_be_had(&snapshot)
+            });
             let snapshots: &[ZoneSnapshot] = core::slice::from_ref(&snapshot);
-            wants!(fine, on_paint("texts::buddyinfo", || texts::buddyinfo(snapshots)));
-            wants!(fine, on_paint("texts::pagetypeinfo", || texts::pagetypeinfo(snapshots)));
-            wants!(fine, on_paint("texts::unusable_index", || texts::unusable_index(snapshots)));
-            wants!(fine, on_paint("texts::extfrag_index", || texts::extfrag_index(snapshots)));
+            wants!(
+                fine,
+                on_paint("texts::buddyinfo", || texts::buddyinfo(snapshots))
+            );
+            wants!(
+                fine,
+                on_paint("texts::pagetypeinfo", || texts::pagetypeinfo(snapshots))
+            );
+            wants!(
+                fine,
+                on_paint("texts::unusable_index", || texts::unusable_index(snapshots))
+            );
+            wants!(
+                fine,
+                on_paint("texts::extfrag_index", || texts::extfrag_index(snapshots))
+            );
             let why = brickyard::AllocError::Exhausted { free: 1, cached: 2 };
             wants!(fine, on_paint("texts::error", || texts::error(&why)));
             let _ = (Bitmap::may_refuse, Use::Free);
@@ -321,9 +392,7 @@ macro_rules! run {
                     ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, PAGES), 2)
                 };
                 // SAFETY: frame `i` is page `i` of the memory. The other run's zone has ended.
-                let map = unsafe {
-                    brickyard_slab::DirectMap::new(crate::embedder::Embedder, 12)
-                };
+                let map = unsafe { brickyard_slab::DirectMap::new(crate::embedder::Embedder, 12) };
                 let Ok(mut mapped) = Mapped::new(&small, map, memory(Mapped::bytes(&small))) else {
                     return false;
                 };
@@ -366,11 +435,17 @@ macro_rules! run {
                     for i in 0..got {
                         go(i / 70 % 2);
                         let object = objects[i * 7919 % got];
-                        wants!(fine, on_paint("RawCache::free", || RawCache::free(&cache, object)).is_ok());
+                        wants!(
+                            fine,
+                            on_paint("RawCache::free", || RawCache::free(&cache, object)).is_ok()
+                        );
                     }
                     // The last one again: refused, and reported.
                     let last = objects[(got - 1) * 7919 % got];
-                    wants!(fine, on_paint("RawCache::free", || RawCache::free(&cache, last)).is_err());
+                    wants!(
+                        fine,
+                        on_paint("RawCache::free", || RawCache::free(&cache, last)).is_err()
+                    );
                     on_paint("RawCache::numbers", || RawCache::numbers(&cache));
                     let some = on_paint("RawCache::reserve", || RawCache::reserve(&cache));
                     wants!(fine, some.is_ok());
@@ -378,7 +453,8 @@ macro_rules! run {
                     on_paint("RawCache::each_in_use", || RawCache::each_in_use(&cache));
                     on_paint("RawCache::shrink", || RawCache::shrink(&cache));
                     let mut cache = Some(cache);
-                    let ended = on_paint("RawCache::destroy", || cache.take().map(RawCache::destroy));
+                    let ended =
+                        on_paint("RawCache::destroy", || cache.take().map(RawCache::destroy));
                     wants!(fine, matches!(ended, Some(Ok(()))));
                 }
                 let made = on_paint("Slabs::typed", || Slabs::typed(slabs));
