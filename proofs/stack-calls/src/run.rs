@@ -34,8 +34,9 @@ static mut FRAMES_HELD: [Frame; FRAMES] = [Frame::new(0); FRAMES];
 fn memory(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
     // Relaxed: one thread.
     let from = USED.fetch_add(bytes, Ordering::Relaxed);
+    let all: *mut [MaybeUninit<u8>] = &raw mut MEMORY;
     // SAFETY: each part is handed out once. Bounds are checked.
-    unsafe { &mut (&mut *(&raw mut MEMORY))[from..from + bytes] }
+    unsafe { &mut (&mut *all)[from..from + bytes] }
 }
 
 global_asm!(".globl _start", "_start:", "xor ebp, ebp", "and rsp, -16", "call {main}", main = sym main);
@@ -148,8 +149,9 @@ macro_rules! run {
             let order = brickyard::Order::new;
             // Relaxed, everywhere: one thread.
             let go = |cpu: usize| CPU.store(cpu, Ordering::Relaxed);
+            let held: *mut [Frame] = &raw mut FRAMES_HELD;
             // SAFETY: only this borrows them, and the other run has ended.
-            let held = unsafe { &mut *(&raw mut FRAMES_HELD) };
+            let held = unsafe { &mut *held };
             let bytes = TheZone::bytes(&PLAN);
             let made = on_paint("Zone::new", || Zone::new(&PLAN, memory(bytes)));
             let Ok(zone) = made else { return false };

@@ -399,7 +399,10 @@ impl Bitmap<'_> {
             next.set(i as usize, heads[chain]);
             heads[chain] = i;
         }
-        // By their numbers: an iterator over the heads would be a copy of them.
+        #[allow(
+            clippy::needless_range_loop,
+            reason = "an iterator over the heads would be a copy of them on the stack"
+        )]
         for chain in 0..CHAINS {
             let mut first = heads[chain];
             // Each turn frees one block's frames and leaves those of other blocks in the chain.

@@ -22,8 +22,9 @@ static mut METADATA: [MaybeUninit<u8>; BYTES] = [MaybeUninit::uninit(); BYTES];
 /// Makes a zone, and takes and frees a block.
 #[unsafe(no_mangle)]
 extern "C" fn _start() -> ! {
+    let metadata: *mut [MaybeUninit<u8>] = &raw mut METADATA;
     // SAFETY: this runs once, and nothing else uses the memory.
-    let metadata = unsafe { &mut *(&raw mut METADATA) };
+    let metadata = unsafe { &mut *metadata };
     let plan = black_box(&PLAN);
     if let Ok(zone) = Zone::<OneCpu>::new(plan, OneCpu, metadata) {
         let zone = black_box(&zone);
