@@ -6,8 +6,36 @@
 use core::fmt;
 
 /// A page frame, named by its number.
+///
+/// It is laid out as a `usize`, and stays so. A frame can cross a C interface as one, and memory
+/// that holds numbers of frames can be filled as memory of frames:
+///
+/// ```
+/// #![deny(improper_ctypes_definitions)]
+/// use brickyard::Frame;
+///
+/// /// What `uintptr_t *numbers` is in C.
+/// ///
+/// /// # Safety
+/// /// `numbers` points to `count` numbers.
+/// unsafe extern "C" fn highest(numbers: *const Frame, count: usize) -> Frame {
+///     // SAFETY: the caller's promise; every `usize` is a frame.
+///     let frames = unsafe { core::slice::from_raw_parts(numbers, count) };
+///     frames.iter().copied().max().unwrap_or_default()
+/// }
+///
+/// let numbers = [7_usize, 9, 8];
+/// // SAFETY: these are as many numbers.
+/// let highest = unsafe { highest(numbers.as_ptr().cast(), numbers.len()) };
+/// assert_eq!(highest, Frame::new(9));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
 pub struct Frame(usize);
+
+/// Whoever casts pointers relies on it.
+const _: () =
+    assert!(size_of::<Frame>() == size_of::<usize>() && align_of::<Frame>() == align_of::<usize>());
 
 impl Frame {
     /// Returns the frame with this number.
