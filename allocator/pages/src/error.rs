@@ -41,6 +41,13 @@ pub enum AllocError {
         /// The highest order of the zones that may serve the request.
         max: Order,
     },
+    /// A range of adjacent frames has none, or more than the largest block.
+    LengthUnsatisfiable {
+        /// The frames requested.
+        frames: usize,
+        /// The frames of the largest block.
+        most: usize,
+    },
 }
 
 impl fmt::Display for AllocError {
@@ -72,6 +79,14 @@ impl fmt::Display for AllocError {
             Self::OrderTooLarge { order, max } => {
                 write!(f, "order {order} is above the highest order {max}")
             }
+            Self::LengthUnsatisfiable { frames: 0, most } => {
+                write!(f, "a range of no frames: ask for 1 to {most}")
+            }
+            Self::LengthUnsatisfiable { frames, most } => write!(
+                f,
+                "{frames} adjacent frames are more than the largest block, which has {most}: plan \
+                 a higher `max_order`, or ask by `alloc_contiguous`"
+            ),
         }
     }
 }

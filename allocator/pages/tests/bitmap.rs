@@ -9,6 +9,7 @@
 
 mod aside;
 mod contiguous;
+mod lengths;
 mod orders;
 mod ranges;
 mod refused;

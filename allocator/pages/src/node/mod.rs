@@ -18,6 +18,7 @@ use crate::error::BulkFreeError;
 use crate::pressure::{ContiguousRequest, Migrate, NoHooks, Reclaim, alloc_contiguous};
 use crate::stats::ZoneSnapshot;
 use crate::watermark::{self, Mark};
+use crate::zone::block_holding;
 use crate::zones::AnyZone;
 use crate::{
     AllocError, Frame, FrameRange, FreeError, Mobility, Order, RangeError, Request, ZoneKind,
@@ -294,6 +295,31 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
                 Err(_) => break,
             }
             taken += 1;
+        }
+        Ok(taken)
+    }
+
+    /// Takes `frames` adjacent frames, see [`Zone::alloc_range`](crate::Zone::alloc_range): the
+    /// smallest block that holds them, whose rest is free again at once. They are freed by
+    /// [`Nodes::free_range`], all or in parts.
+    ///
+    /// # Errors
+    /// [`AllocError::LengthUnsatisfiable`] for no frames, and for more than the largest block of
+    /// the zones that may serve the request; otherwise as [`Nodes::alloc`] of the block.
+    pub fn alloc_range(
+        &self,
+        from: usize,
+        request: &Request,
+        frames: usize,
+    ) -> Result<FrameRange, AllocError> {
+        let orders = self.zonelist(from, request).map(AnyZone::max_order);
+        let block = block_holding(request, frames, orders.max().unwrap_or_default())?;
+        let first = self.alloc(from, &block)?;
+        let taken = FrameRange::at(first, frames);
+        let rest = FrameRange::at(taken.end, block.order.frames() - frames);
+        if !rest.is_empty() {
+            let freed = self.free_range(rest);
+            debug_assert!(freed.is_ok(), "one-owner: {rest:?} of a block: {freed:?}");
         }
         Ok(taken)
     }

@@ -79,8 +79,10 @@
 mod any;
 mod last;
 mod layout;
+mod range;
 
 pub use layout::ZonePlan;
+pub(crate) use range::block_holding;
 
 use core::fmt;
 
@@ -437,7 +439,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         Ok(())
     }
 
-    /// Takes back a range of any size, such as one from
+    /// Takes back a range of any size, such as one from [`Zone::alloc_range`] or
     /// [`alloc_contiguous`](crate::pressure::alloc_contiguous).
     ///
     /// # Errors
