@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 fn sources() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut sources = Vec::new();
-    let mut folders: Vec<PathBuf> = ["allocator", "heap", "lab", "examples", "fuzz"]
+    let mut folders: Vec<PathBuf> = ["allocator", "heap", "kernels", "lab", "examples", "fuzz"]
         .map(|wing| root.join(wing))
         .into();
     while let Some(folder) = folders.pop() {
