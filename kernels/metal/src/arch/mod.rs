@@ -1,0 +1,21 @@
+//! What differs from machine to machine: how it boots, finds its own words, takes interrupts and
+//! ends. Each architecture has the same functions.
+
+#[cfg(target_arch = "riscv64")]
+mod riscv64;
+#[cfg(target_arch = "riscv64")]
+pub use riscv64::*;
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::*;
+
+/// How the kernel ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// All went well.
+    Pass,
+    /// Something was found.
+    Fail,
+}

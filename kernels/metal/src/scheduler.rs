@@ -1,0 +1,171 @@
+//! Interrupts, and what follows from them. Every interrupt does work of its own in the allocator,
+//! at whatever point it came in. At its end the timer's moves on to the next task, unless the
+//! interrupted one is pinned; whichever CPU comes first goes on with it.
+
+use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::cpu::{self, Cpu, count};
+use crate::task::{self, Task};
+use crate::{arch, errand};
+
+/// The kinds of interrupts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Kind {
+    /// The CPU's own timer.
+    Timer = 0,
+    /// Another CPU, or this one itself.
+    Poke = 1,
+}
+
+/// So deep interrupts nest: the last one keeps interrupts masked.
+const DEEPEST: usize = 4;
+
+/// What every interrupt does: the CPU, and the kind of interrupt.
+pub type Work = fn(&'static Cpu, Kind);
+
+// The work, as an address; 0 is none.
+static WORK: AtomicUsize = AtomicUsize::new(0);
+// Interrupts that may be at that work now.
+static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+
+/// Has interrupts do this from now on.
+pub fn set_work(work: Work) {
+    // Release: pairs with the acquire in `do_work`; what the work needs is there.
+    WORK.store(work as usize, Ordering::Release);
+}
+
+/// Has interrupts do nothing any more, and waits for those at work.
+pub fn end_work() {
+    // Both sequentially consistent, as in `do_work`: an interrupt counts itself before it looks for
+    // work, so it finds none, or is waited for.
+    WORK.store(0, Ordering::SeqCst);
+    while AT_WORK.load(Ordering::SeqCst) != 0 {
+        core::hint::spin_loop();
+    }
+}
+
+fn do_work(cpu: &'static Cpu, kind: Kind) {
+    AT_WORK.fetch_add(1, Ordering::SeqCst);
+    let work = WORK.load(Ordering::SeqCst);
+    if work != 0 {
+        // SAFETY: `set_work` has stored a function of this type.
+        let work = unsafe { core::mem::transmute::<usize, Work>(work) };
+        work(cpu, kind);
+    }
+    // Release: pairs with `end_work`.
+    AT_WORK.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// Allows interrupts, on a CPU that is set up.
+pub fn go() {
+    let cpu = arch::this_cpu();
+    cpu.errands.begin_errands(cpu.id.get(), errand::run);
+    // Release: pairs with the acquire in `errand::run_on`.
+    cpu.online.store(true, Ordering::Release);
+    arch::arm_timer(50);
+    arch::irq_enable();
+}
+
+/// What an interrupt leads to.
+#[repr(C)]
+pub struct Switch {
+    /// The registers to go on with.
+    pub frame: usize,
+    /// The task that was left, for [`task::leave`]; null if none is.
+    pub left: *const Task,
+}
+
+/// An interrupt, on the stack of the task that it interrupted, with interrupts masked. `frame` is
+/// where that task's registers lie.
+pub fn interrupt(frame: usize, kind: Kind) -> Switch {
+    let stay = Switch {
+        frame,
+        left: ptr::null(),
+    };
+    let cpu = arch::this_cpu();
+    let depth = cpu.depth.get() + 1;
+    cpu.depth.set(depth);
+    if depth > 1 {
+        count(&cpu.counts.nested);
+    }
+    cpu.counts
+        .deepest
+        .fetch_max(depth as u64, Ordering::Relaxed);
+    match kind {
+        Kind::Timer => {
+            count(&cpu.counts.timers);
+            arch::arm_timer(until_next(cpu));
+        }
+        Kind::Poke => count(&cpu.counts.pokes),
+    }
+    if depth < DEEPEST {
+        arch::irq_enable();
+        do_work(cpu, kind);
+        arch::irq_disable();
+    } else {
+        do_work(cpu, kind);
+    }
+    cpu.depth.set(depth - 1);
+    if depth > 1 {
+        return stay;
+    }
+    // SAFETY: tasks are static.
+    let task = unsafe { &*cpu.current.get() };
+    match next_after(cpu, task, kind) {
+        Some(next) => switch(cpu, task, next, frame),
+        None => stay,
+    }
+}
+
+/// Returns the microseconds until the next timer interrupt: now and then soon, so that interrupts
+/// nest.
+fn until_next(cpu: &Cpu) -> u64 {
+    // Relaxed: a hint.
+    match (WORK.load(Ordering::Relaxed), cpu.draw()) {
+        (0, _) => 2000,
+        (_, dice) if dice.is_multiple_of(4) => 5,
+        (_, dice) => 50 + dice % 500,
+    }
+}
+
+/// Returns the task that the CPU goes on with, if that is another one.
+fn next_after(cpu: &'static Cpu, task: &'static Task, kind: Kind) -> Option<&'static Task> {
+    let (is_errands, is_idle) = (ptr::eq(task, &cpu.errands), ptr::eq(task, &cpu.idle));
+    // A lie about pins is told to tasks only, so that errands come to an end.
+    if task.pins.get() > 0 && !(cfg!(feature = "lie-pin") && !is_errands) {
+        count(&cpu.counts.put_off);
+        return None;
+    }
+    if errand::is_asked(cpu) {
+        return (!is_errands).then_some(&cpu.errands);
+    }
+    if kind == Kind::Timer || is_errands || is_idle {
+        let leaves = is_errands || task.is_done();
+        return task::next().or(leaves.then_some(&cpu.idle));
+    }
+    None
+}
+
+fn switch(cpu: &Cpu, task: &'static Task, next: &'static Task, frame: usize) -> Switch {
+    let of_all = !ptr::eq(task, &cpu.errands) && !ptr::eq(task, &cpu.idle);
+    if of_all && !task.is_done() {
+        count(&cpu.counts.preemptions);
+    }
+    if next.moves_to(cpu.id.get()) {
+        count(&cpu.counts.moves);
+    }
+    task.frame.set(frame);
+    cpu.current.set(next);
+    Switch {
+        frame: next.frame.get(),
+        // The tasks of a CPU itself are in no queue.
+        left: if of_all { task } else { ptr::null() },
+    }
+}
+
+/// Interrupts a CPU out of the first `cpus`, by a random number.
+pub fn poke_some(cpus: usize, number: u64) {
+    arch::poke(cpu::cpu(number as usize % cpus));
+}
