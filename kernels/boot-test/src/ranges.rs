@@ -4,7 +4,8 @@
 //! A range is isolated first, so that what is freed in it stays there. Then the change is tried
 //! until nothing of the range is in use, or the caller's patience ends.
 
-use brickyard::{AnyZone, FrameRange, Mobility, Order, RangeError};
+use brickyard::block::Use;
+use brickyard::{AnyZone, Frame, FrameRange, Mobility, Order, RangeError, Request};
 
 use crate::{By, Contents, Figures, Finding, Owner, Test};
 
@@ -25,12 +26,14 @@ impl RangeChange {
 }
 
 impl<Z: AnyZone, C: Contents> Test<'_, Z, C> {
-    /// Does `change` with `range`, which is clipped to the span, and undoes it. Until the range is
-    /// free, `again` is called after each try, to let others run; when it returns false, the change
-    /// is given up.
+    /// Does `change` with the first part of `range` that is memory, and undoes it. (What lies in
+    /// holes of the zone is not the test's to add.) Until the range is free, `again` is called after
+    /// each try, to let others run; when it returns false, the change is given up.
     ///
     /// While the range is away, its frames are owned, and `again` is called once more: nobody may
     /// get any of them.
+    ///
+    /// One task at a time may call this.
     ///
     /// # Errors
     /// The [`Finding`].
@@ -45,7 +48,11 @@ impl<Z: AnyZone, C: Contents> Test<'_, Z, C> {
         if self.oracle.is_stopped() {
             return Ok(figures);
         }
-        let range = range.intersection(self.oracle.span());
+        let range = self.memory_of(range);
+        if range.is_empty() {
+            figures.given_up += 1;
+            return Ok(figures);
+        }
         let owner = self.owner(Order::ZERO, By::Range, task);
         let done = self.change(change, range, owner, again, &mut figures);
         self.judge(done.map(|()| figures))
@@ -72,8 +79,6 @@ impl<Z: AnyZone, C: Contents> Test<'_, Z, C> {
             match self.try_change(change, range) {
                 Ok(frames) => break Some(frames),
                 Err(RangeError::Busy { frame }) if range.contains(frame) => figures.busy += 1,
-                // The range has holes, and cannot be taken as a whole.
-                Err(RangeError::Absent { .. }) => break None,
                 Err(error) => return Err(Finding::RangeRefused { range, error }),
             }
             if self.oracle.is_stopped() || !again() {
@@ -115,7 +120,15 @@ impl<Z: AnyZone, C: Contents> Test<'_, Z, C> {
         mut again: impl FnMut() -> bool,
         figures: &mut Figures,
     ) -> Result<(), Finding> {
-        let memory = |frame| change != RangeChange::Remove || self.is_away(frame, range);
+        let size = |found| match found == range.len() {
+            true => Ok(()),
+            false => Err(Finding::RangeSize {
+                range,
+                expected: range.len(),
+                found,
+            }),
+        };
+        size(left)?;
         for frame in range.frames() {
             if let Some(owner) = self.oracle.owner_of(frame) {
                 return Err(Finding::RangeInUse {
@@ -124,9 +137,7 @@ impl<Z: AnyZone, C: Contents> Test<'_, Z, C> {
                     owner,
                 });
             }
-            if memory(frame) {
-                self.oracle.claim_frame(frame, owner)?;
-            }
+            self.oracle.claim_frame(frame, owner)?;
         }
         if change == RangeChange::Take {
             self.zone.unisolate(range);
@@ -134,7 +145,6 @@ impl<Z: AnyZone, C: Contents> Test<'_, Z, C> {
         again();
         range
             .frames()
-            .filter(|&frame| memory(frame))
             .try_for_each(|frame| self.oracle.release_frame(frame, owner))?;
         let refused = |error| Finding::RangeRefused { range, error };
         let found = match change {
@@ -151,13 +161,7 @@ impl<Z: AnyZone, C: Contents> Test<'_, Z, C> {
                 }
             },
         };
-        if found != left {
-            return Err(Finding::RangeSize {
-                range,
-                expected: left,
-                found,
-            });
-        }
+        size(found)?;
         match change {
             RangeChange::Remove => figures.removed += 1,
             RangeChange::Reserve => figures.reserved += 1,
@@ -166,9 +170,17 @@ impl<Z: AnyZone, C: Contents> Test<'_, Z, C> {
         Ok(())
     }
 
-    /// Returns true if a frame of a removed range is no memory of the zone any more.
-    fn is_away(&self, frame: brickyard::Frame, range: FrameRange) -> bool {
-        range.contains(frame) && !self.zone.has(frame)
+    /// Returns the first part of `range` that is memory of the zone, and not reserved.
+    fn memory_of(&self, range: FrameRange) -> FrameRange {
+        let is_memory = |frame: &Frame| {
+            let found = self.zone.block_of(*frame);
+            found.is_some_and(|(_, state)| state.usage != Use::Reserved)
+        };
+        let mut frames = range.intersection(self.oracle.span()).frames();
+        match frames.find(is_memory) {
+            Some(start) => FrameRange::at(start, 1 + frames.take_while(is_memory).count()),
+            None => FrameRange::default(),
+        }
     }
 
     /// Takes a frame, and tries to remove and to reserve `around` frames about it, which must be
@@ -186,7 +198,7 @@ impl<Z: AnyZone, C: Contents> Test<'_, Z, C> {
     }
 
     fn refuse(&self, around: Order, task: u16, figures: &mut Figures) -> Result<(), Finding> {
-        let request = brickyard::Request::page(Mobility::Movable);
+        let request = Request::page(Mobility::Movable);
         let Some(frame) = self.take(&request, By::Task, task, figures)? else {
             return Ok(());
         };

@@ -191,9 +191,9 @@ fn property<'t>(
         b"#address-cells" => node.address_cells = (word(value, 0)? as usize).min(4),
         b"#size-cells" => node.size_cells = (word(value, 0)? as usize).min(4),
         b"reg" => match above {
-            [root] if node.is(b"memory") => ranges(value, root, |from, size| {
-                tree.map.memory.push(from, size)
-            })?,
+            [root] if node.is(b"memory") => {
+                ranges(value, root, |from, size| tree.map.memory.push(from, size))?
+            }
             [_, parent] if parent.is(b"reserved-memory") => ranges(value, parent, |from, size| {
                 tree.map.reserved.push(from, size)
             })?,

@@ -74,7 +74,11 @@ impl MemoryMap {
     /// Returns the pages from the first one of memory to the one after the last; `None` without
     /// memory.
     pub fn pages(&self) -> Option<(usize, usize)> {
-        let first = self.memory.iter().map(|(from, _)| from.div_ceil(PAGE)).min();
+        let first = self
+            .memory
+            .iter()
+            .map(|(from, _)| from.div_ceil(PAGE))
+            .min();
         let last = self.memory.iter().map(|(_, to)| to / PAGE).max();
         first.zip(last).filter(|(first, last)| first < last)
     }

@@ -146,7 +146,10 @@ impl<A: SlotAccess> Caches<A> {
             cache.free(object)
         };
         if let Err(fault) = freed {
-            fail(format_args!("free of an object of {}: {fault}", cache.name()));
+            fail(format_args!(
+                "free of an object of {}: {fault}",
+                cache.name()
+            ));
         }
     }
 

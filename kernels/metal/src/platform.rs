@@ -39,8 +39,7 @@ impl Platform for Machine {
 
     #[inline(always)]
     fn in_interrupt(&self) -> bool {
-        !cfg!(feature = "lie-interrupt")
-            && (arch::cpu_word::<DEPTH>() != 0 || !arch::irqs_on())
+        !cfg!(feature = "lie-interrupt") && (arch::cpu_word::<DEPTH>() != 0 || !arch::irqs_on())
     }
 
     #[inline]

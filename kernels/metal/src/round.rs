@@ -125,7 +125,9 @@ pub fn bytes<A: Slots>(boot: &Boot) -> usize {
     };
     let pages = plan.span.len();
     zone.saturating_add(Oracle::bytes(plan.span))
-        .saturating_add(objects::System::<A>::bytes(&objects::plan(boot.cpus, pages)))
+        .saturating_add(objects::System::<A>::bytes(&objects::plan(
+            boot.cpus, pages,
+        )))
         // The zone itself, the oracle itself, the slabs, the caches, the system, and alignment.
         .saturating_add(4 * PAGE)
 }
@@ -139,10 +141,11 @@ fn build<A: Slots>(boot: &Boot, room: &mut Room, seed: u64) -> (&'static System<
         Err(why) => fail(format_args!("{why}")),
     };
     let mut frames = 0;
-    boot.map.free(|from, to| match zone.add(FrameRange::new(from, to)) {
-        Ok(added) => frames += added,
-        Err(why) => fail(format_args!("pages {from:#x} to {to:#x}: {why}")),
-    });
+    boot.map
+        .free(|from, to| match zone.add(FrameRange::new(from, to)) {
+            Ok(added) => frames += added,
+            Err(why) => fail(format_args!("pages {from:#x} to {to:#x}: {why}")),
+        });
     let oracle = match Oracle::new(plan.span, room.bytes(Oracle::bytes(plan.span))) {
         Ok(oracle) => room.keep(oracle),
         Err(why) => fail(format_args!("{why}")),

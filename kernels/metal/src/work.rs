@@ -57,13 +57,7 @@ extern "C" fn worker<A: Slots>(id: usize) -> ! {
     let system = A::system();
     let span = system.test.oracle.span();
     let limit = span.start.plus(span.len() / 2);
-    let plan = plan(
-        system.seed,
-        id,
-        span.len(),
-        WORKERS * system.cpus,
-        limit,
-    );
+    let plan = plan(system.seed, id, span.len(), WORKERS * system.cpus, limit);
     let mut dice = Dice::new(!plan.seed);
     let mut bulk = [Frame::new(0); BULK];
     let mut worker = Worker::new(system.test, plan);
@@ -82,14 +76,12 @@ extern "C" fn worker<A: Slots>(id: usize) -> ! {
 extern "C" fn object_worker<A: Slots>(id: usize) -> ! {
     let system = A::system();
     let mut dice = Dice::new(system.seed ^ (id as u64) << 24);
-    system
-        .caches
-        .work(dice.draw(), 4 * system.steps, || {
-            if dice.one_in(4 * STEPS_PER_POKE) {
-                scheduler::poke_some(system.cpus, dice.draw());
-            }
-            !system.test.oracle.is_stopped()
-        });
+    system.caches.work(dice.draw(), 4 * system.steps, || {
+        if dice.one_in(4 * STEPS_PER_POKE) {
+            scheduler::poke_some(system.cpus, dice.draw());
+        }
+        !system.test.oracle.is_stopped()
+    });
     task::finish()
 }
 

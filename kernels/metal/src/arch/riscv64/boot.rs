@@ -90,7 +90,9 @@ pub fn start_others(cpus: usize) {
         let hart = hart.load(Ordering::Relaxed);
         let error = sbi::start_hart(hart, _start_other as *const () as usize, id);
         if error != 0 {
-            fail(format_args!("hart {hart} does not start: SBI error {error}"));
+            fail(format_args!(
+                "hart {hart} does not start: SBI error {error}"
+            ));
         }
     }
 }
