@@ -26,7 +26,7 @@ pub fn line(text: fmt::Arguments<'_>) {
     let mut waits = 0;
     // Acquire: pairs with the release below; one writer at a time.
     while BUSY.swap(true, Ordering::Acquire) && waits < WAITS_MOST {
-        core::hint::spin_loop();
+        arch::relax();
         waits += 1;
     }
     // The serial line reports no errors.

@@ -46,12 +46,12 @@ pub fn run_on(id: usize, work: &mut dyn FnMut()) -> bool {
         )
         .is_err()
     {
-        core::hint::spin_loop();
+        arch::relax();
     }
     arch::poke(target);
     // Acquire: pairs with the release in `run`; the work comes before what follows.
     while !errand.done.load(Ordering::Acquire) {
-        core::hint::spin_loop();
+        arch::relax();
     }
     true
 }

@@ -72,7 +72,7 @@ pub fn kernel(mut boot: Boot) -> ! {
     arch::start_others(boot.cpus);
     scheduler::go();
     while cpu::all(boot.cpus).any(|cpu| !cpu.online.load(Ordering::Acquire)) {
-        core::hint::spin_loop();
+        arch::relax();
     }
 
     let begin = arch::ticks();

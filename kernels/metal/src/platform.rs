@@ -52,6 +52,10 @@ impl Platform for Machine {
         arch::irq_restore(found.0 != 0);
     }
 
+    fn relax(&self) {
+        arch::relax();
+    }
+
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         errand::run_on(cpu, work)
     }

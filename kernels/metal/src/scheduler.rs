@@ -42,7 +42,7 @@ pub fn end_work() {
     // work, so it finds none, or is waited for.
     WORK.store(0, Ordering::SeqCst);
     while AT_WORK.load(Ordering::SeqCst) != 0 {
-        core::hint::spin_loop();
+        arch::relax();
     }
 }
 

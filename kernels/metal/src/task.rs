@@ -109,7 +109,7 @@ impl Queue {
     fn with<R>(&self, work: impl FnOnce(&mut [*const Task; TASKS], usize, usize) -> R) -> R {
         // Acquire, and release below: what a CPU did to a task comes before what the next one does.
         while self.busy.swap(true, Ordering::Acquire) {
-            core::hint::spin_loop();
+            arch::relax();
         }
         // SAFETY: `queue-locked`; `work` gets the ring for the time of the call.
         let ring = unsafe { &mut *self.ring.get() };

@@ -137,7 +137,6 @@ fn read_tree(tree: *const u8, own: usize) -> Result<Boot, Malformed> {
     let mut cpus = 1;
     for &hart in found.cpus().iter().filter(|&&hart| hart != own) {
         if let Some(place) = HARTS.get(cpus) {
-            // Relaxed: read by this CPU.
             place.store(hart, Ordering::Relaxed);
             cpus += 1;
         }

@@ -116,6 +116,22 @@ pub fn poke(cpu: &Cpu) {
     sbi::send_ipi(cpu.hardware.get());
 }
 
+/// Waits a little for another CPU.
+///
+/// Where QEMU counts instructions, one host thread runs the CPUs in turn, and a CPU keeps its turn
+/// until the next timer: QEMU 7 takes a pause instruction of this architecture for no reason to go
+/// on to the next CPU. Waiting for an interrupt is one, also if interrupts are masked.
+pub fn relax() {
+    const WAITS_PER_TURN: u64 = 256;
+    static WAITS: AtomicU64 = AtomicU64::new(0);
+    core::hint::spin_loop();
+    // Relaxed: any CPU's waits count.
+    let waits = WAITS.fetch_add(1, Ordering::Relaxed);
+    if waits.is_multiple_of(WAITS_PER_TURN) {
+        wait();
+    }
+}
+
 /// Returns where the memory at a physical address is reached.
 #[inline(always)]
 pub fn direct_map(address: usize) -> *mut u8 {

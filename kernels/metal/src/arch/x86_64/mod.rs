@@ -95,6 +95,11 @@ pub fn wait() {
     unsafe { asm!("hlt", options(nostack)) }
 }
 
+/// Waits a little for another CPU.
+pub fn relax() {
+    core::hint::spin_loop();
+}
+
 /// Where all physical memory is mapped: the first address of the upper half.
 const DIRECT_MAP: usize = 0xffff_8000_0000_0000;
 
