@@ -79,13 +79,15 @@ pub fn kernel(mut boot: Boot) -> ! {
     let mut rounds = 0;
     loop {
         let seed = settings.seed.wrapping_add(rounds << 32);
-        SEED.store(seed, Ordering::Relaxed);
+        // Relaxed: for messages.
+        SEED.store(settings.seed, Ordering::Relaxed);
+        ROUND.store(rounds + 1, Ordering::Relaxed);
         // SAFETY: carved out of the map; whatever was made here in the round before is not used any
         // more, since its tasks are gone and its interrupts' work has ended.
         let mut room = unsafe { Room::new(address, bytes) };
         match rounds % 2 {
-            0 => round::run::<Exclusive>(&boot, &mut room, seed),
-            _ => round::run::<Shared>(&boot, &mut room, seed),
+            0 => round::run::<Exclusive>(&boot, &mut room, rounds + 1, seed),
+            _ => round::run::<Shared>(&boot, &mut room, rounds + 1, seed),
         }
         rounds += 1;
         let seconds = (arch::ticks() - begin) / arch::ticks_per_second();
@@ -100,8 +102,10 @@ pub fn kernel(mut boot: Boot) -> ! {
     }
 }
 
-/// The seed of the round that runs.
+/// The seed.
 static SEED: AtomicU64 = AtomicU64::new(0);
+/// The round that runs, from 1.
+static ROUND: AtomicU64 = AtomicU64::new(0);
 static FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Says what was found, and ends the machine with another exit code than 0. Only the first one to
@@ -113,7 +117,8 @@ pub fn fail(what: fmt::Arguments<'_>) -> ! {
             core::hint::spin_loop();
         }
     }
-    println!("FAIL: seed {}: {what}", SEED.load(Ordering::Relaxed));
+    let (seed, round) = (SEED.load(Ordering::Relaxed), ROUND.load(Ordering::Relaxed));
+    println!("FAIL: seed {seed}, round {round}: {what}");
     arch::exit(End::Fail)
 }
 

@@ -183,7 +183,7 @@ fn build<A: Slots>(boot: &Boot, room: &mut Room, seed: u64) -> (&'static System<
 }
 
 /// Runs a round on the boot CPU, outside all tasks. Fails the kernel if something is found.
-pub fn run<A: Slots>(boot: &Boot, room: &mut Room, seed: u64) {
+pub fn run<A: Slots>(boot: &Boot, room: &mut Room, number: u64, seed: u64) {
     let (system, frames) = build::<A>(boot, room, seed);
     // Release: pairs with the acquire in `Slots::system`.
     A::place().store(
@@ -206,7 +206,7 @@ pub fn run<A: Slots>(boot: &Boot, room: &mut Room, seed: u64) {
     }
     let refused_late = system.test.zone.refused_late();
     println!(
-        "round of seed {seed}, {} slots: {frames} frames, all free at the end",
+        "round {number}, {} slots: {frames} frames, all free again at the end",
         A::NAME
     );
     let objects = &system.caches.counts;

@@ -21,7 +21,7 @@ impl Settings {
         seed: 1,
         rounds: 2,
         seconds: 0,
-        steps: 2000,
+        steps: 10_000,
     };
 }
 

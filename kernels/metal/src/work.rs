@@ -6,7 +6,7 @@ use brickyard_boot_test::{Dice, Figures, Finding, Plan, RangeChange, Worker};
 
 use crate::cpu::Cpu;
 use crate::platform::Machine;
-use crate::round::Slots;
+use crate::round::{Slots, System};
 use crate::scheduler::{self, Kind};
 use crate::task::{self, TASKS};
 use crate::{arch, fail};
@@ -42,22 +42,22 @@ fn judge<R>(result: Result<R, Finding>) -> R {
     }
 }
 
-/// The plan of a task.
-fn plan(seed: u64, task: usize, frames: usize, tasks: usize, limit: Frame) -> Plan {
+/// Returns the plan of a worker. The seed says how much all of them together want: a half to twice
+/// of what there is.
+fn plan<A: Slots>(system: &System<A>, id: usize) -> Plan {
+    let span = system.test.oracle.span();
+    let wanted = span.len() * (1 + system.seed as usize % 4) / 2;
     Plan {
-        // All tasks together may want twice what there is.
-        most_held: (2 * frames / tasks).max(2048),
-        limit: Some(limit),
-        steps_per_flood: 1500,
-        ..Plan::new(seed).task(task as u16 + 1)
+        most_held: (wanted / (WORKERS * system.cpus)).max(Order::DEFAULT_MAX.frames()),
+        limit: Some(span.start.plus(span.len() / 2)),
+        steps_per_flood: 8000,
+        ..Plan::new(system.seed).task(id as u16 + 1)
     }
 }
 
 extern "C" fn worker<A: Slots>(id: usize) -> ! {
     let system = A::system();
-    let span = system.test.oracle.span();
-    let limit = span.start.plus(span.len() / 2);
-    let plan = plan(system.seed, id, span.len(), WORKERS * system.cpus, limit);
+    let plan = plan(system, id);
     let mut dice = Dice::new(!plan.seed);
     let mut bulk = [Frame::new(0); BULK];
     let mut worker = Worker::new(system.test, plan);
@@ -92,7 +92,7 @@ extern "C" fn range_worker<A: Slots>(id: usize) -> ! {
     let span = test.oracle.span();
     let mut dice = Dice::new(system.seed ^ !(id as u64));
     let mut figures = Figures::default();
-    for _ in 0..system.steps / 40 {
+    for _ in 0..system.steps / 100 {
         if test.oracle.is_stopped() {
             break;
         }
