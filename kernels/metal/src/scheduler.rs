@@ -134,7 +134,8 @@ fn until_next(cpu: &Cpu) -> u64 {
 fn next_after(cpu: &'static Cpu, task: &'static Task, kind: Kind) -> Option<&'static Task> {
     let (is_errands, is_idle) = (ptr::eq(task, &cpu.errands), ptr::eq(task, &cpu.idle));
     // A lie about pins is told to tasks only, so that errands come to an end.
-    if task.pins.get() > 0 && !(cfg!(feature = "lie-pin") && !is_errands) {
+    let holds = is_errands || !cfg!(feature = "lie-pin");
+    if holds && task.pins.get() > 0 {
         count(&cpu.counts.put_off);
         return None;
     }
