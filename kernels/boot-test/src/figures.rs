@@ -72,6 +72,8 @@ figures! {
     atomic: "atomic",
     /// Of those: above order 0.
     above_order_0: "above order 0",
+    /// Of those: one certain block.
+    taken_at: "of a certain block",
     /// Frees of blocks, parts of blocks, and each frame of a bulk free.
     frees: "frees",
     /// Of those: a part of a larger block.

@@ -85,6 +85,7 @@ impl<'t, Z: AnyZone, C: Contents> Worker<'t, Z, C> {
                 self.figures.drains += 1;
                 Ok(())
             }
+            674..690 => self.take_at(),
             _ => self.free(),
         }
     }
@@ -131,6 +132,27 @@ impl<'t, Z: AnyZone, C: Contents> Worker<'t, Z, C> {
         if let Some(frame) = taken? {
             self.hold(frame, order);
         }
+        Ok(())
+    }
+
+    /// Asks for one block and no other. Mostly it is in use, or no memory.
+    fn take_at(&mut self) -> Result<(), Finding> {
+        let span = self.test.oracle.span();
+        let order = some_order(&mut self.dice, self.plan.max_order);
+        let frame = span.start.plus(self.dice.below(span.len() as u64) as usize);
+        let (frame, request) = (
+            frame.align_down(order),
+            Request::new(order, some_mobility(&mut self.dice)),
+        );
+        if self.count == BLOCKS || self.test.zone.take_at(frame, &request).is_err() {
+            return Ok(());
+        }
+        let owner = self.test.owner(order, By::Task, self.plan.task);
+        self.test.got(frame, &request, owner)?;
+        self.figures.takes += 1;
+        self.figures.taken_at += 1;
+        self.figures.above_order_0 += u64::from(order > Order::ZERO);
+        self.hold(frame, order);
         Ok(())
     }
 

@@ -54,6 +54,7 @@ impl Machine {
 
 /// Sets what runs in the middle of this thread's operations.
 pub(crate) fn set_hook(hook: Option<Hook>) {
+    ASKED.set(0);
     HOOK.set(hook);
 }
 

@@ -75,6 +75,7 @@ fn all_cpus_at_once<A: SlotAccess + Sync + 'static>(seed: u64) {
         figures.handed_over > 1000 && figures.parts > 100,
         "{figures}"
     );
+    assert!(figures.taken_at > 50, "{figures}");
     assert!(figures.refused > 0 && figures.busy > 0, "{figures}");
     let changed = figures.removed + figures.reserved + figures.contiguous;
     assert!(changed > 0, "{figures}");
