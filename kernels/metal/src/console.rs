@@ -9,7 +9,7 @@ static BUSY: AtomicBool = AtomicBool::new(false);
 
 /// So often somebody waits for the line. A CPU that failed in the middle of one must not keep the
 /// others from saying so.
-const WAITS_MOST: u32 = 50_000_000;
+const WAITS_MOST: u32 = 1_000_000;
 
 struct Serial;
 

@@ -85,8 +85,8 @@ pub fn kernel(mut boot: Boot) -> ! {
         // SAFETY: carved out of the map; whatever was made here in the round before is not used any
         // more, since its tasks are gone and its interrupts' work has ended.
         let mut room = unsafe { Room::new(address, bytes) };
-        match rounds % 2 {
-            0 => round::run::<Exclusive>(&boot, &mut room, rounds + 1, seed),
+        match (settings.slots, rounds % 2) {
+            (1, _) | (0, 0) => round::run::<Exclusive>(&boot, &mut room, rounds + 1, seed),
             _ => round::run::<Shared>(&boot, &mut room, rounds + 1, seed),
         }
         rounds += 1;

@@ -11,6 +11,8 @@ pub struct Settings {
     pub rounds: u64,
     /// If not 0: no round begins after so many seconds.
     pub seconds: u64,
+    /// 0: rounds alternate between exclusive and shared slots. 1: all exclusive. 2: all shared.
+    pub slots: u64,
     /// Steps of each task in a round.
     pub steps: u64,
 }
@@ -21,6 +23,7 @@ impl Settings {
         seed: 1,
         rounds: 2,
         seconds: 0,
+        slots: 0,
         steps: 10_000,
     };
 }
@@ -33,7 +36,7 @@ impl fmt::Display for Unknown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "command line: `{}` is none of seed=, rounds=, seconds=, steps= with a number",
+            "command line: `{}` is none of seed=, rounds=, seconds=, slots=, steps= with a number",
             self.0.escape_ascii()
         )
     }
@@ -53,6 +56,7 @@ pub fn read(text: &[u8]) -> Result<Settings, Unknown<'_>> {
             b"seed" => settings.seed = number,
             b"rounds" => settings.rounds = number,
             b"seconds" => settings.seconds = number,
+            b"slots" => settings.slots = number,
             b"steps" => settings.steps = number,
             _ => return Err(Unknown(word)),
         }
