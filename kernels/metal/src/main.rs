@@ -78,7 +78,8 @@ pub fn kernel(mut boot: Boot) -> ! {
     let begin = arch::ticks();
     let mut rounds = 0;
     loop {
-        let seed = settings.seed.wrapping_add(rounds << 32);
+        // Each pair of rounds has another seed, and so other sizes of stashes.
+        let seed = settings.seed.wrapping_add(rounds / 2 * 0x1_0000_0001);
         // Relaxed: for messages.
         SEED.store(settings.seed, Ordering::Relaxed);
         ROUND.store(rounds + 1, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use brickyard::stash::StashSizes;
 use brickyard::sync::{Exclusive, Shared, SlotAccess};
 use brickyard::{Frame, FrameRange, Platform, Zone, ZoneKind, ZonePlan};
 use brickyard_boot_test::{Contents, Oracle, Test};
@@ -100,8 +101,17 @@ pub struct System<A: Slots> {
     pub steps: u64,
 }
 
+/// The sizes of stashes: every other seed has the largest, which may hold all there is, and page
+/// blocks however small the memory is.
+fn sizes(seed: u64) -> StashSizes {
+    match seed % 2 {
+        0 => StashSizes::LARGEST,
+        _ => StashSizes::DEFAULT,
+    }
+}
+
 /// Returns the plan of the zone: all memory there is, from the start of a block of the highest order.
-fn plan(map: &MemoryMap, cpus: usize) -> ZonePlan {
+fn plan(map: &MemoryMap, cpus: usize, stash: StashSizes) -> ZonePlan {
     let Some((first, last)) = map.pages() else {
         fail(format_args!("the firmware tells of no memory"));
     };
@@ -112,13 +122,14 @@ fn plan(map: &MemoryMap, cpus: usize) -> ZonePlan {
             start,
             ..whole.span
         },
+        stash,
         ..whole
     }
 }
 
 /// Returns the bytes of metadata that a round needs.
 pub fn bytes<A: Slots>(boot: &Boot) -> usize {
-    let plan = plan(&boot.map, boot.cpus);
+    let plan = plan(&boot.map, boot.cpus, StashSizes::LARGEST);
     let zone = match Zone::<Machine, A>::checked_bytes(&plan) {
         Ok(bytes) => bytes,
         Err(why) => fail(format_args!("{why}")),
@@ -134,7 +145,7 @@ pub fn bytes<A: Slots>(boot: &Boot) -> usize {
 
 /// Builds the zone, the oracle and the slabs. Returns the system, and the frames that were added.
 fn build<A: Slots>(boot: &Boot, room: &mut Room, seed: u64) -> (&'static System<A>, usize) {
-    let plan = plan(&boot.map, boot.cpus);
+    let plan = plan(&boot.map, boot.cpus, sizes(seed));
     let memory = room.bytes(Zone::<Machine, A>::bytes(&plan));
     let zone = match Zone::<Machine, A>::new(&plan, Machine, memory) {
         Ok(zone) => room.keep(zone),
@@ -206,8 +217,9 @@ pub fn run<A: Slots>(boot: &Boot, room: &mut Room, number: u64, seed: u64) {
     }
     let refused_late = system.test.zone.refused_late();
     println!(
-        "round {number}, {} slots: {frames} frames, all free again at the end",
-        A::NAME
+        "round {number}, {} slots, stashes of up to {} %: {frames} frames, all free again at the end",
+        A::NAME,
+        sizes(seed).percent
     );
     let objects = &system.caches.counts;
     report::print(system.done, objects, boot.cpus, &before, refused_late);

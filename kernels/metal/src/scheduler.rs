@@ -142,7 +142,8 @@ fn next_after(cpu: &'static Cpu, task: &'static Task, kind: Kind) -> Option<&'st
     if errand::is_asked(cpu) {
         return (!is_errands).then_some(&cpu.errands);
     }
-    if kind == Kind::Timer || is_errands || is_idle {
+    // Every other interrupt from a CPU asks for another task, too.
+    if kind == Kind::Timer || is_errands || is_idle || cpu.draw().is_multiple_of(2) {
         let leaves = is_errands || task.is_done();
         return task::next().or(leaves.then_some(&cpu.idle));
     }
