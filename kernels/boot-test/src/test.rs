@@ -19,6 +19,8 @@ pub struct Plan {
     pub most_held: usize,
     /// If set, some requests are for memory below this frame.
     pub limit: Option<Frame>,
+    /// Of a hundred requests so many are for huge pages, beside those of all orders.
+    pub huge_percent: u64,
     /// One step in so many takes all memory there is, and gives it back. 0: none does.
     pub steps_per_flood: u64,
 }
@@ -33,6 +35,7 @@ impl Plan {
             max_order: Order::DEFAULT_MAX,
             most_held: 2048,
             limit: None,
+            huge_percent: 2,
             steps_per_flood: 4000,
         }
     }
@@ -204,16 +207,19 @@ impl<'t, Z: AnyZone, C: Contents> Test<'t, Z, C> {
     }
 }
 
-/// Draws an order: mostly 0, and each up to `max`.
-pub(crate) fn some_order(dice: &mut Dice, max: Order) -> Order {
+/// Draws an order: mostly 0, and each up to the plan's highest.
+pub(crate) fn some_order(dice: &mut Dice, plan: &Plan) -> Order {
+    if dice.below(100) < plan.huge_percent {
+        return Order::HUGE.min(plan.max_order);
+    }
     let order = match dice.below(100) {
         0..66 => 0,
         66..86 => 1 + dice.below(3) as u8,
-        86..93 => 4 + dice.below(5) as u8,
-        93..98 => 9,
+        86..95 => 4 + dice.below(5) as u8,
+        95..98 => 9,
         _ => 10,
     };
-    Order::try_new(order).map_or(max, |order| order.min(max))
+    Order::new(order).min(plan.max_order)
 }
 
 /// Draws a mobility.

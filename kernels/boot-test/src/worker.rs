@@ -106,7 +106,7 @@ impl<'t, Z: AnyZone, C: Contents> Worker<'t, Z, C> {
     }
 
     fn alloc(&mut self) -> Result<(), Finding> {
-        let order = some_order(&mut self.dice, self.plan.max_order);
+        let order = some_order(&mut self.dice, &self.plan);
         if self.count == BLOCKS || self.held + order.frames() > self.plan.most_held {
             return self.free();
         }
@@ -138,7 +138,7 @@ impl<'t, Z: AnyZone, C: Contents> Worker<'t, Z, C> {
     /// Asks for one block and no other. Mostly it is in use, or no memory.
     fn take_at(&mut self) -> Result<(), Finding> {
         let span = self.test.oracle.span();
-        let order = some_order(&mut self.dice, self.plan.max_order);
+        let order = some_order(&mut self.dice, &self.plan);
         let frame = span.start.plus(self.dice.below(span.len() as u64) as usize);
         let (frame, request) = (
             frame.align_down(order),
@@ -233,7 +233,7 @@ impl<'t, Z: AnyZone, C: Contents> Worker<'t, Z, C> {
     fn flood(&mut self) -> Result<(), Finding> {
         let order = match self.dice.one_in(2) {
             true => Order::ZERO,
-            false => some_order(&mut self.dice, self.plan.max_order),
+            false => some_order(&mut self.dice, &self.plan),
         };
         let test = &self.test;
         let owner = test.owner(order, By::Task, self.plan.task);

@@ -23,6 +23,8 @@ pub struct Cpu {
     pub depth: Cell<usize>,
     /// The number, from 0.
     pub id: Cell<usize>,
+    /// Not 0 if another task was to run, but the current one was pinned.
+    pub put_off: Cell<usize>,
     this: Cell<*const Self>,
     /// What the hardware calls it.
     pub hardware: Cell<usize>,
@@ -45,6 +47,8 @@ pub const CURRENT: usize = offset_of!(Cpu, current);
 pub const DEPTH: usize = offset_of!(Cpu, depth);
 /// As above.
 pub const ID: usize = offset_of!(Cpu, id);
+/// As above.
+pub const PUT_OFF: usize = offset_of!(Cpu, put_off);
 /// As above.
 #[allow(dead_code, reason = "one architecture's register can be read itself")]
 pub const THIS: usize = offset_of!(Cpu, this);
@@ -100,6 +104,7 @@ impl Cpu {
             current: Cell::new(ptr::null()),
             depth: Cell::new(0),
             id: Cell::new(0),
+            put_off: Cell::new(0),
             this: Cell::new(ptr::null()),
             hardware: Cell::new(0),
             idle: Task::new(),

@@ -5,9 +5,9 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use brickyard::{Frame, InterruptState, Platform};
 
-use crate::cpu::{DEPTH, ID};
+use crate::cpu::{DEPTH, ID, PUT_OFF};
 use crate::memory_map::PAGE;
-use crate::{arch, errand, task};
+use crate::{arch, errand, scheduler, task};
 
 /// This kernel.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,11 @@ impl Platform for Machine {
     fn unpin(&self) {
         compiler_fence(Ordering::SeqCst);
         let task = task::current();
-        task.pins.set(task.pins.get() - 1);
+        let pins = task.pins.get() - 1;
+        task.pins.set(pins);
+        if pins == 0 && arch::cpu_word::<PUT_OFF>() != 0 {
+            scheduler::catch_up();
+        }
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::cpu::{self, Cpu, count};
+use crate::cpu::{self, Cpu, DEPTH, ID, count};
 use crate::task::{self, Task};
 use crate::{arch, errand};
 
@@ -133,21 +133,37 @@ fn until_next(cpu: &Cpu) -> u64 {
 /// Returns the task that the CPU goes on with, if that is another one.
 fn next_after(cpu: &'static Cpu, task: &'static Task, kind: Kind) -> Option<&'static Task> {
     let (is_errands, is_idle) = (ptr::eq(task, &cpu.errands), ptr::eq(task, &cpu.idle));
+    let is_asked = errand::is_asked(cpu);
+    // Every other interrupt from a CPU asks for another task, too.
+    let is_over = kind == Kind::Timer || cpu.put_off.get() != 0 || cpu.draw().is_multiple_of(2);
     // A lie about pins is told to tasks only, so that errands come to an end.
     let holds = is_errands || !cfg!(feature = "lie-pin");
     if holds && task.pins.get() > 0 {
-        count(&cpu.counts.put_off);
+        if is_asked || is_over {
+            cpu.put_off.set(1);
+            count(&cpu.counts.put_off);
+        }
         return None;
     }
-    if errand::is_asked(cpu) {
+    cpu.put_off.set(0);
+    if is_asked {
         return (!is_errands).then_some(&cpu.errands);
     }
-    // Every other interrupt from a CPU asks for another task, too.
-    if kind == Kind::Timer || is_errands || is_idle || cpu.draw().is_multiple_of(2) {
+    if is_over || is_errands || is_idle {
         let leaves = is_errands || task.is_done();
         return task::next().or(leaves.then_some(&cpu.idle));
     }
     None
+}
+
+/// The last pin of a task has ended, and another task was to run meanwhile: now it does. In an
+/// interrupt, or with interrupts masked, it is for the next interrupt to do.
+#[cold]
+pub fn catch_up() {
+    if arch::cpu_word::<DEPTH>() == 0 && arch::irqs_on() {
+        // The caller may be moved at any moment. Then another CPU gets an interrupt for nothing.
+        arch::poke(cpu::cpu(arch::cpu_word::<ID>()));
+    }
 }
 
 fn switch(cpu: &Cpu, task: &'static Task, next: &'static Task, frame: usize) -> Switch {

@@ -43,13 +43,14 @@ fn judge<R>(result: Result<R, Finding>) -> R {
 }
 
 /// Returns the plan of a worker. The seed says how much all of them together want: a half to twice
-/// of what there is.
+/// of what there is; and whether they ask for huge pages now and then, or most of the time.
 fn plan<A: Slots>(system: &System<A>, id: usize) -> Plan {
     let span = system.test.oracle.span();
     let wanted = span.len() * (1 + system.seed as usize % 4) / 2;
     Plan {
         most_held: (wanted / (WORKERS * system.cpus)).max(Order::DEFAULT_MAX.frames()),
         limit: Some(span.start.plus(span.len() / 2)),
+        huge_percent: if system.seed.is_multiple_of(3) { 50 } else { 2 },
         steps_per_flood: 8000,
         ..Plan::new(system.seed).task(id as u16 + 1)
     }
