@@ -1,0 +1,9 @@
+#ifndef FORMAT_H
+#define FORMAT_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+size_t format(char *to, size_t room, const char *text, va_list arguments);
+
+#endif

@@ -1,0 +1,9 @@
+/* Numbers that C and assembly share. */
+#ifndef LAYOUT_H
+#define LAYOUT_H
+
+#define DIRECT 0xffffffc000000000 /* where physical address 0 is mapped */
+#define SATP_SV39 0x8000000000000000
+#define BOOT_STACK_BYTES 65536
+
+#endif

@@ -1,0 +1,31 @@
+/* The order in which the kernel comes up. */
+#include "kernel.h"
+
+/* The first hart. `tree` is the physical address of the device tree. */
+void boot(size_t number, size_t tree)
+{
+	extern char boot_stack[], image_end[];
+	char here;
+
+	stack_paint(boot_stack, (size_t)(&here - boot_stack - 256) & ~7ul); /* below this function's frame */
+	hart_init(number);
+	kernel_lock();
+	while (hart_count < HARTS && sbi_hart_exists(hart_count))
+		hart_count++;
+	page_init(physical(image_end), memory_end(direct(tree)));
+	object_init();
+	remember_at_boot();
+	print("kernel: %ld harts, %ld pages of %ld bytes are free\n", (long)hart_count,
+	      (long)page_count(), (long)PAGE);
+	harts_start();
+	process_first();
+	idle();
+}
+
+/* Any other hart. */
+void boot_other(size_t number)
+{
+	hart_init(number);
+	kernel_lock();
+	idle();
+}

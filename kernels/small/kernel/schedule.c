@@ -1,0 +1,70 @@
+/* Who runs: one queue for all harts, first come, first served, with time slices. A hart without work
+ * sleeps until its next timer interrupt and then looks again, so nobody need be woken. */
+#include "kernel.h"
+
+struct process *finished;
+
+static struct process *queue, **queue_end = &queue;
+
+/* Puts a process at the end of the queue. */
+void can_run(struct process *process)
+{
+	process->state = RUNNABLE;
+	process->next = NULL;
+	*queue_end = process;
+	queue_end = &process->next;
+}
+
+/* Gives this hart to the next process, or to the idle one. Returns when it is the caller's turn again,
+ * perhaps on another hart; if the caller is neither in the queue nor to be put there, never. */
+void schedule(void)
+{
+	struct process *from = hart->current, *to = queue;
+
+	if (!to) {
+		to = hart->idle;
+	} else {
+		queue = to->next;
+		if (!queue)
+			queue_end = &queue;
+	}
+	if (to == from)
+		return;
+	hart->current = to;
+	space_use(to->root);
+	context_switch(&from->context, &to->context);
+}
+
+void process_yield(void)
+{
+	if (queue) {
+		can_run(hart->current);
+		schedule();
+	}
+}
+
+/* The time slice of the current process is over. */
+void process_tick(void)
+{
+	timer_arm();
+	if (queue) {
+		hart->current->preempted++;
+		process_yield();
+	}
+}
+
+/* What a hart does without a process. */
+void idle(void)
+{
+	for (;;) {
+		if (finished)
+			end();
+		schedule();
+		if (finished)
+			continue;
+		kernel_unlock();
+		__asm__ volatile("wfi"); /* a pending interrupt ends it, masked or not */
+		kernel_lock();
+		timer_arm();
+	}
+}
