@@ -12,6 +12,8 @@
 enum {
 	PAGE = 4096,
 	HARTS = 8, /* at most */
+	STACK_ORDER = 2, /* of a kernel stack, in pages */
+	STACK = PAGE << STACK_ORDER,
 };
 
 struct process;
@@ -138,7 +140,7 @@ struct process {
 
 static inline struct frame *frame_of(const struct process *process)
 {
-	return (struct frame *)(process->stack + PAGE) - 1;
+	return (struct frame *)(process->stack + STACK) - 1;
 }
 
 extern size_t most_stack_used, processes_made;

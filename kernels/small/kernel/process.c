@@ -12,12 +12,12 @@ static struct process *first;
 void process_free(struct process *process)
 {
 	if (process->stack) {
-		size_t used = stack_used(process->stack, PAGE);
+		size_t used = stack_used(process->stack, STACK);
 
 		stack_check(process->stack);
 		if (used > most_stack_used)
 			most_stack_used = used;
-		page_free(process->stack, 0);
+		page_free(process->stack, STACK_ORDER);
 	}
 	if (process->root)
 		space_free(process->root);
@@ -31,10 +31,10 @@ static struct process *process_new(void)
 
 	if (!process)
 		return NULL;
-	process->stack = page_alloc(0, FOR_KERNEL);
+	process->stack = page_alloc(STACK_ORDER, FOR_KERNEL);
 	process->root = space_new();
 	if (process->stack)
-		stack_paint(process->stack, PAGE);
+		stack_paint(process->stack, STACK);
 	if (!process->stack || !process->root) {
 		process_free(process);
 		return NULL;

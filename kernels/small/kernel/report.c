@@ -88,7 +88,7 @@ void end(void)
 	used = page_check();
 	print("kernel: %ld processes; stacks used: %ld of %ld bytes of a process, %ld of a hart, "
 	      "%ld at boot\n",
-	      (long)processes_made, (long)most_stack_used, (long)PAGE, (long)idle_stack_used(),
+	      (long)processes_made, (long)most_stack_used, (long)STACK, (long)idle_stack_used(),
 	      (long)stack_used(boot_stack, BOOT_STACK_BYTES));
 	print("kernel: %ld pages free, %ld at boot, %ld in use; by_check: every invariant holds\n",
 	      (long)free, (long)free_at_boot, (long)used);
