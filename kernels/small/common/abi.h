@@ -13,12 +13,14 @@ enum {
 	SYS_YIELD,
 	SYS_WRITE, /* text, bytes: to the console */
 	SYS_COUNT, /* which of those below */
+	SYS_LEAVE, /* pages: for tests, takes pages away until so many are free, or gives some back */
 };
 
 enum {
 	COUNT_FREE_PAGES, /* after all that lies in stashes and queues was given back */
 	COUNT_HARTS,
-	COUNT_PREEMPTED,  /* how often the timer took the hart from the caller */
+	COUNT_TICKS,	  /* how often the timer interrupted the caller's program */
+	COUNT_PREEMPTED,  /* and how often another got its hart then */
 	COUNT_AT_ONCE,    /* the most harts that ever were in programs at once */
 };
 

@@ -70,7 +70,7 @@ long exec(struct process *process, const char *name, const char *argument)
 	for (i = 0; i < elf->segment_count; i++) {
 		const struct segment *segment = (const struct segment *)(image + elf->segments) + i;
 
-		if (segment->type != LOADED)
+		if (segment->type != LOADED || segment->bytes == 0)
 			continue;
 		if (!load(root, segment, image)) {
 			space_free(root);

@@ -9,22 +9,20 @@ static struct process idlers[HARTS];
 static size_t in_programs; /* harts; the lock protects it, and what is above */
 static char stacks[HARTS][PAGE] __attribute__((aligned(PAGE)));
 
-/* A ticket lock, so that harts take turns. */
-static uint32_t next_ticket, serving;
+static uint32_t locked;
 
 void kernel_lock(void)
 {
-	uint32_t ticket = __atomic_fetch_add(&next_ticket, 1, __ATOMIC_RELAXED);
-
-	/* Pairs with the release in kernel_unlock. */
-	while (__atomic_load_n(&serving, __ATOMIC_ACQUIRE) != ticket)
-		;
+	/* Pairs with the release in kernel_unlock. Waiting only reads. */
+	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(&locked, __ATOMIC_RELAXED))
+			;
 	kernel_hart = hart->number;
 }
 
 void kernel_unlock(void)
 {
-	__atomic_store_n(&serving, serving + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
 }
 
 /* From a program into the kernel. */

@@ -132,7 +132,7 @@ struct process {
 	char *stack; /* a page */
 	entry *root;
 	size_t heap, heap_end;
-	size_t preempted;
+	size_t ticks, preempted; /* see abi.h */
 	struct context context;
 	struct process *parent, *children, *sibling;
 	struct process *next; /* in the queue of those that can run */

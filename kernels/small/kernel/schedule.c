@@ -47,6 +47,7 @@ void process_yield(void)
 void process_tick(void)
 {
 	timer_arm();
+	hart->current->ticks++;
 	if (queue) {
 		hart->current->preempted++;
 		process_yield();
@@ -63,8 +64,11 @@ void idle(void)
 		if (finished)
 			continue;
 		kernel_unlock();
-		__asm__ volatile("wfi"); /* a pending interrupt ends it, masked or not */
+		do {
+			__asm__ volatile("wfi"); /* a pending interrupt ends it, masked or not */
+			timer_arm();
+		} while (!__atomic_load_n(&queue, __ATOMIC_RELAXED) &&
+			 !__atomic_load_n(&finished, __ATOMIC_RELAXED)); /* hints */
 		kernel_lock();
-		timer_arm();
 	}
 }

@@ -41,12 +41,32 @@ static long sys_count(size_t which)
 		return (long)page_count();
 	case COUNT_HARTS:
 		return (long)hart_count;
+	case COUNT_TICKS:
+		return (long)hart->current->ticks;
 	case COUNT_PREEMPTED:
 		return (long)hart->current->preempted;
 	case COUNT_AT_ONCE:
 		return (long)most_at_once;
 	}
 	return -1;
+}
+
+/* Makes memory short for a test: takes pages until `pages` are free, or gives back what it took. */
+static long sys_leave(size_t pages)
+{
+	static void **taken;
+	size_t free = (size_t)sys_count(COUNT_FREE_PAGES);
+	void **page;
+
+	for (; free > pages && (page = page_alloc(0, FOR_KERNEL)); free--) {
+		*page = taken;
+		taken = page;
+	}
+	for (; free < pages && (page = taken); free++) {
+		taken = *page;
+		page_free(page, 0);
+	}
+	return (long)free;
 }
 
 static long system_call(const struct frame *frame)
@@ -74,6 +94,8 @@ static long system_call(const struct frame *frame)
 		return sys_write(a0, a1);
 	case SYS_COUNT:
 		return sys_count(a0);
+	case SYS_LEAVE:
+		return sys_leave(a0);
 	}
 	return -1;
 }

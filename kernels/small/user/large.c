@@ -1,7 +1,7 @@
 /* As answer.c, but of many pages, so that exec needs many. */
 #include "libc.h"
 
-static char zeros[96 * 4096], data[20000] = { 1 };
+static volatile char zeros[96 * 4096], data[20000] = { 1 };
 
 int main(const char *argument);
 

@@ -18,6 +18,7 @@ long getpid(void);
 void yield(void);
 long write(const char *text, size_t bytes);
 long count(long which);
+long leave(size_t pages);
 
 #define NO_MEMORY ((void *)-1) /* of sbrk */
 

@@ -25,3 +25,4 @@ _start: /* a0 is the argument */
 	system_call yield
 	system_call write
 	system_call count
+	system_call leave
