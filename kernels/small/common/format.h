@@ -1,3 +1,4 @@
+/* How the kernel and its programs write numbers: see format.c. */
 #ifndef FORMAT_H
 #define FORMAT_H
 

@@ -1,5 +1,5 @@
-/* The first instructions of every hart, in physical memory without paging: they switch paging on, with
- * all physical memory mapped at DIRECT, and call C on a stack. */
+/* The first instructions of every hart, in physical memory without paging: they switch paging on,
+ * with all physical memory mapped at DIRECT, and call C on a stack. */
 #include "layout.h"
 
 	.section .boot, "ax"
@@ -14,8 +14,8 @@ start_other: /* any other: a0 is its number, a1 the top of its stack, physical *
 	mv	sp, a1
 	la	t2, boot_other
 
-	/* The next instruction but one is not mapped where it lies, so fetching it is a trap, to the same
-	 * instruction in the direct map. */
+	/* The next instruction but one is not mapped where it lies, so fetching it is a trap, to
+	 * the same instruction in the direct map. */
 paging:
 	li	t0, DIRECT
 	add	sp, sp, t0
@@ -45,8 +45,8 @@ paging:
 	.data
 	.balign 4096
 	.globl kernel_root
-	/* The upper half of every address space: gigabyte by gigabyte, all physical memory and the devices,
-	 * for the kernel. It never changes, so that no other hart need ever be told. */
+	/* The upper half of every address space: gigabyte by gigabyte, all physical memory and
+	 * the devices, for the kernel. It never changes, so that no other hart need ever be told. */
 kernel_root:
 	.fill	256, 8, 0
 	.set	gigabyte, 0

@@ -1,5 +1,5 @@
-/* What OpenSBI and the board `virt` of QEMU do for the kernel: harts, the timer, the console, an end
- * with an exit code; and from the device tree the size of memory. */
+/* What OpenSBI and the board `virt` of QEMU do for the kernel: harts, the timer, the console, an
+ * end with an exit code; and from the device tree the size of memory. */
 #include "kernel.h"
 
 /* ---- OpenSBI ---- */

@@ -55,8 +55,8 @@ static bool load(entry *root, const struct segment *segment, const char *image)
 	return true;
 }
 
-/* Makes a process run a program. Returns the address of the argument, which the program gets; or -1 if
- * there is no such program or memory is short, and then nothing has changed. */
+/* Makes a process run a program. Returns the address of the argument, which the program gets; or
+ * -1 if there is no such program or memory is short, and then nothing has changed. */
 long exec(struct process *process, const char *name, const char *argument)
 {
 	const char *image = find(name);

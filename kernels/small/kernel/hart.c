@@ -1,5 +1,6 @@
-/* Harts, and the one lock of the kernel. Whoever is in the kernel holds it: from a trap to the return
- * from it, and across a switch from one process to another. Interrupts are masked meanwhile. */
+/* Harts, and the one lock of the kernel. Whoever is in the kernel holds it: from a trap to the
+ * return from it, and across a switch from one process to another. Interrupts are masked
+ * meanwhile. */
 #include "kernel.h"
 
 size_t hart_count, kernel_hart, most_at_once;
@@ -7,7 +8,7 @@ size_t hart_count, kernel_hart, most_at_once;
 static struct hart harts[HARTS];
 static struct process idlers[HARTS];
 static size_t in_programs; /* harts; the lock protects it, and what is above */
-static char stacks[HARTS][PAGE] __attribute__((aligned(PAGE)));
+static char stacks[HARTS][STACK] __attribute__((aligned(PAGE)));
 
 static uint32_t locked;
 
@@ -58,22 +59,23 @@ void harts_start(void)
 	size_t number;
 
 	for (number = 0; number < hart_count; number++) {
-		stack_paint(stacks[number], PAGE);
+		stack_paint(stacks[number], STACK);
 		if (number == hart->number)
 			continue;
-		if (!sbi_hart_start(number, physical(start_other), physical(stacks[number] + PAGE)))
+		if (!sbi_hart_start(number, physical(start_other), physical(stacks[number] + STACK)))
 			panic("hart %ld does not start", (long)number);
 	}
 }
 
-/* Returns how much of any other hart's stack was used. */
+/* Returns how much of any hart's own stack was used, after boot. */
 size_t idle_stack_used(void)
 {
 	size_t most = 0, number;
 
 	for (number = 0; number < hart_count; number++) {
-		size_t used = stack_used(stacks[number], PAGE);
+		size_t used = stack_used(stacks[number], STACK);
 
+		stack_check(stacks[number]);
 		if (used > most)
 			most = used;
 	}

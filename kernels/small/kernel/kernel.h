@@ -12,7 +12,7 @@
 enum {
 	PAGE = 4096,
 	HARTS = 8, /* at most */
-	STACK_ORDER = 2, /* of a kernel stack, in pages */
+	STACK_ORDER = 1, /* of a kernel stack */
 	STACK = PAGE << STACK_ORDER,
 };
 
@@ -129,7 +129,7 @@ struct process {
 	long pid;
 	enum state state;
 	long code; /* of one that ended */
-	char *stack; /* a page */
+	char *stack; /* the kernel's, STACK bytes */
 	entry *root;
 	size_t heap, heap_end;
 	size_t ticks, preempted; /* see abi.h */

@@ -1,11 +1,14 @@
 /* The page allocator: Brickyard, and what it must know of this kernel. This is the file to copy.
  *
- * All memory is one zone. Its metadata come first, in the memory itself; the rest is handed out. A
- * page is a frame number to Brickyard and an address in the direct map to the kernel.
+ * All memory is one zone. Its metadata come first, in the memory itself; the rest is handed out.
+ * A page is a frame number to Brickyard and an address in the direct map to the kernel.
  *
- * The platform functions are few words each because of the big lock: nobody else is in the kernel,
- * interrupts are masked there, and a hart that needs something done as another hart, which is
- * outside, can do it itself in the other's name. */
+ * The platform functions are few words each because of the big lock: nobody else is in the
+ * kernel, interrupts are masked there, and a hart that needs something done as another hart,
+ * which is outside, can do it itself in the other's name.
+ *
+ * Compiled with -DBY_LINKED -DBY_FREESTANDING, for a library that was built with --features
+ * linked. */
 #include "brickyard.h"
 
 #include "kernel.h"

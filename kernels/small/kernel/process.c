@@ -1,6 +1,6 @@
-/* Processes: fork, exit, wait, the heap. All is under the big lock. What a process has is its object,
- * its kernel stack and its address space; each is freed by the same functions, whether it ended or
- * never began because memory was short. */
+/* Processes: fork, exit, wait, the heap. All is under the big lock. What a process has is its
+ * object, its kernel stack and its address space; each is freed by the same functions, whether it
+ * ended or never began because memory was short. */
 #include "kernel.h"
 
 size_t most_stack_used, processes_made;
@@ -24,7 +24,8 @@ void process_free(struct process *process)
 	process_object_free(process);
 }
 
-/* Returns a process without a program that would begin at trap_return, or null if memory is short. */
+/* Returns a process without a program that would begin at trap_return, or null if memory is
+ * short. */
 static struct process *process_new(void)
 {
 	struct process *process = process_object();

@@ -1,5 +1,5 @@
-/* What the kernel says: lines on the console, a panic, and at the end its own findings: how much of a
- * kernel stack was ever used, whether a page was lost, and whether the allocator is sound. */
+/* What the kernel says: lines on the console, a panic, and at the end its own findings: how much
+ * of a kernel stack was ever used, whether a page was lost, and whether the allocator is sound. */
 #include "format.h"
 #include "kernel.h"
 
@@ -21,7 +21,8 @@ void print(const char *text, ...)
 	va_end(arguments);
 }
 
-/* Says what is wrong, and ends all. Other harts stop at the lock, which the caller has or needs not. */
+/* Says what is wrong, and ends all. Other harts stop at the lock, which the caller has or needs
+ * not. */
 void panic(const char *text, ...)
 {
 	va_list arguments;

@@ -1,5 +1,5 @@
-/* Who runs: one queue for all harts, first come, first served, with time slices. A hart without work
- * sleeps until its next timer interrupt and then looks again, so nobody need be woken. */
+/* Who runs: one queue for all harts, first come, first served, with time slices. A hart without
+ * work sleeps until its next timer interrupt and then looks again, so nobody need be woken. */
 #include "kernel.h"
 
 struct process *finished;
@@ -15,8 +15,9 @@ void can_run(struct process *process)
 	queue_end = &process->next;
 }
 
-/* Gives this hart to the next process, or to the idle one. Returns when it is the caller's turn again,
- * perhaps on another hart; if the caller is neither in the queue nor to be put there, never. */
+/* Gives this hart to the next process, or to the idle one. Returns when it is the caller's turn
+ * again, perhaps on another hart; if the caller is neither in the queue nor to be put there,
+ * never. */
 void schedule(void)
 {
 	struct process *from = hart->current, *to = queue;

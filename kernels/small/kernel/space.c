@@ -42,7 +42,8 @@ void space_use(const entry *root)
 			 : "memory");
 }
 
-/* Returns the entry of a page; or null if its table is not there, and is not to be or cannot be made. */
+/* Returns the entry of a page; or null if its table is not there, and is not to be or cannot be
+ * made. */
 entry *space_find(entry *root, size_t address, bool make)
 {
 	entry *table = root;
@@ -78,8 +79,8 @@ bool space_map(entry *root, size_t address, unsigned rights)
 	return true;
 }
 
-/* Frees the pages from `from` to `to` under a table that begins at `base`, and the tables under it that
- * are then empty. Returns true if the table itself is. */
+/* Frees the pages from `from` to `to` under a table that begins at `base`, and the tables under
+ * it that are then empty. Returns true if the table itself is. */
 static bool clear(entry *table, int level, size_t base, size_t from, size_t to)
 {
 	size_t span = (size_t)PAGE << 9 * level;
@@ -98,7 +99,8 @@ static bool clear(entry *table, int level, size_t base, size_t from, size_t to)
 	return empty;
 }
 
-/* Frees the pages from `from` to `to`, both multiples of a page, and the tables that are then empty. */
+/* Frees the pages from `from` to `to`, both multiples of a page, and the tables that are then
+ * empty. */
 void space_unmap(entry *root, size_t from, size_t to)
 {
 	clear(root, TOP, 0, from, to);
@@ -138,8 +140,8 @@ static bool copy(entry *to, const entry *from, int level)
 	return true;
 }
 
-/* Copies a program's pages to an empty space. Returns false if memory is short; what was copied so far
- * is freed with the space. */
+/* Copies a program's pages to an empty space. Returns false if memory is short; what was copied
+ * so far is freed with the space. */
 bool space_copy(entry *to, const entry *from)
 {
 	return copy(to, from, TOP);

@@ -1,9 +1,10 @@
-/* The memory of a program, as the kernel accesses it: page by page in the direct map, after a look at
- * the program's page table. A bad address is an error of the program's, never a trap in the kernel. */
+/* The memory of a program, as the kernel accesses it: page by page in the direct map, after a
+ * look at the program's page table. A bad address is an error of the program's, never a trap in
+ * the kernel. */
 #include "kernel.h"
 
-/* Gives a program's stack the page at `address`. Returns false if that is none of the stack's, is there
- * already, or if memory is short. */
+/* Gives a program's stack the page at `address`. Returns false if that is none of the stack's, is
+ * there already, or if memory is short. */
 bool stack_grow(struct process *process, size_t address)
 {
 	size_t page = address & ~(size_t)(PAGE - 1);

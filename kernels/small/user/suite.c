@@ -1,7 +1,7 @@
-/* The first process: a test suite of the kernel. A test is a function that runs in a process of its own
- * and returns a figure for its line, or a negative number if something is not so. Before it and after
- * it, the suite counts the free pages: a test that loses one has failed. So a test may leave its memory
- * and its orphans to the kernel; that they come back is a part of it. */
+/* The first process: a test suite of the kernel. A test is a function that runs in a process of
+ * its own and returns a figure for its line, or a negative number if something is not so. Before
+ * it and after it, the suite counts the free pages: a test that loses one has failed. So a test
+ * may leave its memory and its orphans to the kernel; that they come back is a part of it. */
 #include "libc.h"
 
 enum { PAGE = 4096 };
@@ -131,7 +131,8 @@ static long chain(long depth)
 	return pid < 0 ? depth : wait_code();
 }
 
-/* Each of some rounds doubles the processes, as long as memory lasts. Returns how many there were. */
+/* Each of some rounds doubles the processes, as long as memory lasts. Returns how many there
+ * were. */
 static long bomb(long rounds)
 {
 	long made = 1, code;
@@ -285,7 +286,7 @@ static long stack_at_the_end(long most)
 		take_all();
 		exit(deeper(most));
 	}
-	return wait_code() == FAULTED - STORE ? 0 : -1;
+	return wait_code() == FAULTED - STORE ? most : -1;
 }
 
 /* ---- several harts ---- */
@@ -365,7 +366,7 @@ static const struct test {
 	{ "exec when memory is short", exec_at_the_end, 0, "failures" },
 	{ "faults", faults, 7, "kinds" },
 	{ "a stack grows to its limit", stack, STACK_BYTES, "pages" },
-	{ "a stack cannot grow", stack_at_the_end, STACK_BYTES / 2, "" },
+	{ "a stack cannot grow", stack_at_the_end, STACK_BYTES / 2, "bytes wanted" },
 	{ "all harts, by time slices", harts, 100, "harts" },
 	{ "all at once", storm, 12, "processes" },
 };
@@ -373,21 +374,20 @@ static const struct test {
 /* Returns true if the test is passed and no page is lost. */
 static bool run(const struct test *test)
 {
-	long before = pages(), after, code = -1, orphan_code;
+	long before = pages(), after, result = -1;
 	long pid = spawn(test->body, test->argument);
 
-	while (pid > 0 && wait(&orphan_code) != pid)
+	while (pid > 0 && wait(&result) != pid) /* orphans */
 		;
-	code = orphan_code;
-	while (wait(NULL) >= 0) /* orphans */
+	while (wait(NULL) >= 0)
 		;
 	leave(EVERYTHING);
 	after = pages();
-	if (code >= 0 && after == before) {
-		print("%-28s ok   %6ld %s\n", test->name, code, test->unit);
+	if (result >= 0 && after == before) {
+		print("%-28s ok   %6ld %s\n", test->name, result, test->unit);
 		return true;
 	}
-	print("%-28s FAIL code %ld, pages lost: %ld\n", test->name, code, before - after);
+	print("%-28s FAIL %6ld, pages lost: %ld\n", test->name, result, before - after);
 	return false;
 }
 
