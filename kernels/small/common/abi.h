@@ -13,7 +13,7 @@ enum {
 	SYS_YIELD,
 	SYS_WRITE, /* text, bytes: to the console */
 	SYS_COUNT, /* which of those below */
-	SYS_LEAVE, /* pages: for tests, takes pages away until so many are free, or gives some back */
+	SYS_LEAVE, /* pages: for tests, hides pages until so many are free, or shows some again */
 };
 
 enum {

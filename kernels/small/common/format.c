@@ -13,7 +13,8 @@ static void put(struct output *output, char letter)
 		output->to[output->length++] = letter;
 }
 
-static void put_field(struct output *output, const char *text, size_t length, size_t width, int left)
+static void put_field(struct output *output, const char *text, size_t length, size_t width,
+		      int left)
 {
 	size_t spaces = length < width ? width - length : 0, i;
 
@@ -48,6 +49,7 @@ size_t format(char *to, size_t room, const char *text, va_list arguments)
 		size_t width = 0, length = 0;
 		int left = 0;
 		const char *string;
+		unsigned long value;
 		long number;
 
 		if (*text != '%') {
@@ -63,14 +65,15 @@ size_t format(char *to, size_t room, const char *text, va_list arguments)
 			while (string[length])
 				length++;
 			put_field(&output, string, length, width, left);
-		} else { /* ld, lx */
-			number = va_arg(arguments, long);
-			if (*++text == 'x')
-				put_number(&output, (unsigned long)number, 16, 0, width, left);
-			else
-				put_number(&output, number < 0 ? 0 - (unsigned long)number : (unsigned long)number,
-					   10, number < 0, width, left);
+			continue;
 		}
+		number = va_arg(arguments, long); /* ld, lx */
+		value = (unsigned long)number;
+		if (*++text == 'x')
+			put_number(&output, value, 16, 0, width, left);
+		else
+			put_number(&output, number < 0 ? 0 - value : value, 10, number < 0, width,
+				   left);
 	}
 	return output.length;
 }

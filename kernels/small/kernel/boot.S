@@ -33,11 +33,10 @@ paging:
 1:	csrw	sscratch, zero
 	la	t0, trap_entry
 	csrw	stvec, t0
-	li	t0, 0x6122 /* SPP, SPIE, SIE: a return goes to user mode, with interrupts on; no FS */
+	li	t0, 0x6102 /* SPP, SIE, FS: traps return to programs, which have no floating point */
 	csrc	sstatus, t0
-	li	t0, 0x20
+	li	t0, 0x20 /* SPIE: with interrupts on; STIE: from the timer only */
 	csrs	sstatus, t0
-	li	t0, 0x20 /* the timer only */
 	csrw	sie, t0
 	li	ra, 0
 	jr	t2
@@ -45,13 +44,13 @@ paging:
 	.data
 	.balign 4096
 	.globl kernel_root
-	/* The upper half of every address space: gigabyte by gigabyte, all physical memory and
-	 * the devices, for the kernel. It never changes, so that no other hart need ever be told. */
+	/* The upper half of every address space: all physical memory and the devices, gigabyte by
+	 * gigabyte, for the kernel. It never changes, so no other hart need ever be told. */
 kernel_root:
 	.fill	256, 8, 0
 	.set	gigabyte, 0
 	.rept	256
-	.quad	(gigabyte << 28) | 0xef /* valid, readable, writable, executable, global, used */
+	.quad	(gigabyte << 28) | 0xef /* readable, writable, executable, global, used */
 	.set	gigabyte, gigabyte + 1
 	.endr
 

@@ -62,7 +62,8 @@ void harts_start(void)
 		stack_paint(stacks[number], STACK);
 		if (number == hart->number)
 			continue;
-		if (!sbi_hart_start(number, physical(start_other), physical(stacks[number] + STACK)))
+		if (!sbi_hart_start(number, physical(start_other),
+				    physical(stacks[number] + STACK)))
 			panic("hart %ld does not start", (long)number);
 	}
 }

@@ -7,7 +7,8 @@ void boot(size_t number, size_t tree)
 	extern char boot_stack[], image_end[];
 	char here;
 
-	stack_paint(boot_stack, (size_t)(&here - boot_stack - 256) & ~7ul); /* below this function's frame */
+	/* Below this function's own frame. */
+	stack_paint(boot_stack, (size_t)(&here - boot_stack - 256) & ~7ul);
 	hart_init(number);
 	kernel_lock();
 	while (hart_count < HARTS && sbi_hart_exists(hart_count))

@@ -27,7 +27,7 @@ ptrdiff_t must(ptrdiff_t code)
 void page_init(size_t from, size_t end)
 {
 	/* The zone begins where the memory does, which is aligned to the largest block. */
-	const by_zone_plan zone = { .start = 0x80000000 / PAGE, .end = end / PAGE, .kind = BY_NORMAL };
+	const by_zone_plan zone = { .start = MEMORY / PAGE, .end = end / PAGE, .kind = BY_NORMAL };
 	const by_plan plan = { .zones = &zone, .zone_count = 1, .cpus = hart_count };
 	size_t bytes = (size_t)must(by_machine_bytes(&plan));
 
@@ -92,6 +92,8 @@ bool by_run_on(size_t cpu, by_work work, void *argument)
 
 void by_panic(const char *file, size_t length, uint32_t line)
 {
+	print("a bug in the allocator, in ");
 	console_write(file, length);
-	panic(", line %ld: a bug in the allocator", (long)line);
+	print("\n");
+	panic("line %ld of it", (long)line);
 }

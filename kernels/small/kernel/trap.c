@@ -51,7 +51,7 @@ static long sys_count(size_t which)
 	return -1;
 }
 
-/* Makes memory short for a test: takes pages until `pages` are free, or gives back what it took. */
+/* Makes memory short for a test: takes pages until so many are free, or frees what it took. */
 static long sys_leave(size_t pages)
 {
 	static void **taken;
@@ -121,5 +121,6 @@ void trap(struct frame *frame)
 /* The kernel masks interrupts and never touches an address that may not be there. */
 void trap_in_kernel(size_t cause, size_t counter, size_t address)
 {
-	panic("trap %lx in the kernel at %lx, address %lx", (long)cause, (long)counter, (long)address);
+	panic("trap %lx in the kernel at %lx, address %lx", (long)cause, (long)counter,
+	      (long)address);
 }

@@ -11,7 +11,10 @@ trap_entry:
 	beqz	sp, in_kernel
 	sd	ra, 8(sp)
 	/* x2, which is sp, comes last. */
-	.irp	n, 3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+	.irp	n, 3,4,5,6,7,8,9,10,11,12,13,14,15,16,17
+	sd	x\n, 8*\n(sp)
+	.endr
+	.irp	n, 18,19,20,21,22,23,24,25,26,27,28,29,30,31
 	sd	x\n, 8*\n(sp)
 	.endr
 	csrrw	t0, sscratch, zero
@@ -29,7 +32,10 @@ trap_return: /* sp is the frame; a new process begins here */
 	csrw	sscratch, sp
 	ld	t0, 0(sp)
 	csrw	sepc, t0
-	.irp	n, 1,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+	.irp	n, 1,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17
+	ld	x\n, 8*\n(sp)
+	.endr
+	.irp	n, 18,19,20,21,22,23,24,25,26,27,28,29,30,31
 	ld	x\n, 8*\n(sp)
 	.endr
 	ld	sp, 16(sp)

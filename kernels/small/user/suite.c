@@ -9,12 +9,12 @@ enum { PAGE = 4096 };
 #define EVERYTHING ((size_t)-1) /* pages that `leave` is to leave */
 
 /* Says what is not so, and ends the process. */
-#define CHECK(condition)                                                                            \
-	do {                                                                                        \
-		if (!(condition)) {                                                                 \
-			print("suite.c:%ld: not so: %s\n", (long)__LINE__, #condition);             \
-			exit(-1);                                                                   \
-		}                                                                                   \
+#define CHECK(condition)                                                              \
+	do {                                                                          \
+		if (!(condition)) {                                                   \
+			print("suite.c:%ld: not so: %s\n", (long)__LINE__, #condition);\
+			exit(-1);                                                     \
+		}                                                                     \
 	} while (0)
 
 /* Makes a child that runs `body` and ends with its result. */
@@ -101,6 +101,7 @@ static long fill_is(char byte)
 	return 1;
 }
 
+/* Fills its pages, and so does its child with others, and a child of that. */
 static long own_copy(long depth)
 {
 	char *heap = sbrk(100 * PAGE);
@@ -111,9 +112,11 @@ static long own_copy(long depth)
 	for (i = 0; i < 100; i++)
 		heap[i * PAGE] = (char)(depth + i);
 	if (depth > 0) {
-		CHECK(fork() > 0 || (fill_is((char)depth) && heap[99 * PAGE] == (char)(depth + 99) &&
-				     (exit(own_copy(depth - 1)), 1)));
-		CHECK(wait_code() >= 0);
+		if (fork() == 0) {
+			CHECK(fill_is((char)depth) && heap[99 * PAGE] == (char)(depth + 99));
+			exit(own_copy(depth - 1));
+		}
+		CHECK(wait_code() > 0);
 	}
 	CHECK(fill_is((char)depth)); /* whatever the child wrote */
 	for (i = 0; i < 100; i++)
