@@ -874,7 +874,8 @@ ptrdiff_t by_offline(const struct by_machine *machine,
                      size_t end);
 
 /**
- * Returns the bytes of memory that slabs of this plan need, at any address; or BY_INVALID,
+ * Returns the bytes of memory that slabs of this plan need, at any address: 65 for each frame of
+ * the zones up to BY_NORMAL, holes included, and some for each cache and CPU. Or BY_INVALID,
  * BY_TOO_LARGE, BY_UNMAPPED.
  *
  * # Safety

@@ -117,7 +117,8 @@ unsafe fn read(plan: *const by_slab_plan) -> Result<(SlabPlan, MachinePages, by_
     Ok((slabs, pages, platform))
 }
 
-/// Returns the bytes of memory that slabs of this plan need, at any address; or BY_INVALID,
+/// Returns the bytes of memory that slabs of this plan need, at any address: 65 for each frame of
+/// the zones up to BY_NORMAL, holes included, and some for each cache and CPU. Or BY_INVALID,
 /// BY_TOO_LARGE, BY_UNMAPPED.
 ///
 /// # Safety
