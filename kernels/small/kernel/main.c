@@ -16,8 +16,8 @@ void boot(size_t number, size_t tree)
 	page_init(physical(image_end), memory_end(direct(tree)));
 	object_init();
 	remember_at_boot();
-	print("kernel: %ld harts, %ld pages of %ld bytes are free\n", (long)hart_count,
-	      (long)page_count(), (long)PAGE);
+	print("kernel: harts: %ld; free pages of %ld bytes: %ld\n", (long)hart_count, (long)PAGE,
+	      (long)page_count());
 	harts_start();
 	process_first();
 	idle();

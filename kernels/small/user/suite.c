@@ -127,11 +127,16 @@ static long own_copy(long depth)
 /* ---- all memory ---- */
 
 /* Each process makes one more, until there is no memory for it. Returns how many there were. */
-static long chain(long depth)
+static long chain(long made)
 {
-	long pid = spawn(chain, depth + 1);
+	for (;; made++) {
+		long pid = fork();
 
-	return pid < 0 ? depth : wait_code();
+		if (pid < 0)
+			return made;
+		if (pid > 0)
+			return wait_code();
+	}
 }
 
 /* Each of some rounds doubles the processes, as long as memory lasts. Returns how many there
