@@ -10,7 +10,7 @@ use core::ops::ControlFlow;
 use std::collections::{BTreeSet, HashSet};
 
 use brickyard::Order;
-use brickyard_trace::{Event, Events, PageUse, Step, What, name_in};
+use brickyard_trace::{Event, Events, PageUse, Step, Trace, What, name_in};
 
 use crate::pages::{PageId, Role};
 use crate::passes::Passes;
@@ -44,46 +44,37 @@ struct Window {
 const COMPACTOR: &str = "kcompactd";
 
 /// Finds the pages that are taken without an event, in the order of the events before which they
-/// are. `in_use` says which pages are in use at the start.
+/// are: for each of `in_use`, which says which pages are in use at the start. One pass for all.
 pub(crate) fn find<S: Events, G: FnMut(u64) -> ControlFlow<()>>(
     passes: &mut Passes<'_, S, G>,
     first: u64,
-    in_use: Vec<bool>,
+    in_use: Vec<Vec<bool>>,
     slabs: Role,
-) -> Result<Vec<Hidden>, ScriptError> {
-    if passes.outline().start.is_empty() {
+) -> Result<Vec<Vec<Hidden>>, ScriptError> {
+    let trace = passes.outline();
+    if trace.start.is_empty() {
         // What was free is not known.
-        return Ok(Vec::new());
+        return Ok(vec![Vec::new(); in_use.len()]);
     }
-    let (mut windows, mut sources) = windows(passes, first, in_use, slabs)?;
+    let own = in_use.into_iter();
+    let mut finding: Vec<Finding> = own.map(|in_use| Finding::new(first, in_use)).collect();
+    let mut compacting = Compacting::default();
+    passes.each(|place, event, names| {
+        compacting.follow(event);
+        let taken = match event.what {
+            What::Alloc { .. } => true,
+            What::Free => false,
+            _ => return Ok(()),
+        };
+        let moves = !taken && compacting.is_by(names, event);
+        for own in &mut finding {
+            own.event(place, event, taken, moves);
+        }
+        Ok(())
+    })?;
     let events = passes.count();
-    windows.sort_by_key(|window| (window.before, window.after, window.page));
-    let mut hidden: Vec<Hidden> = windows
-        .into_iter()
-        .map(|window| {
-            let source = sources.range(window.after..window.before).next().copied();
-            let before = match source {
-                Some(source) => {
-                    sources.remove(&source);
-                    source
-                }
-                None => window.before.min(events),
-            };
-            let role = match (window.role, source) {
-                (Role::None, Some(_)) => Role::Anonymous,
-                (Role::None, None) => Role::Kernel,
-                (role, _) => role,
-            };
-            Hidden {
-                before,
-                page: PageId(window.page),
-                order: window.order,
-                role,
-            }
-        })
-        .collect();
-    hidden.sort_by_key(|hidden| (hidden.before, hidden.page));
-    Ok(hidden)
+    let found = finding.into_iter();
+    Ok(found.map(|own| own.finish(trace, slabs, events)).collect())
 }
 
 /// Follows which tasks compact.
@@ -123,43 +114,47 @@ impl Compacting {
     }
 }
 
-/// Returns the windows, and the events by which compaction frees the pages that it has moved.
-fn windows<S: Events, G: FnMut(u64) -> ControlFlow<()>>(
-    passes: &mut Passes<'_, S, G>,
+/// Follows which pages are in use by all events.
+struct Finding {
     first: u64,
-    mut in_use: Vec<bool>,
-    slabs: Role,
-) -> Result<(Vec<Window>, BTreeSet<u32>), ScriptError> {
-    let pages = in_use.len();
-    // By page, one more than the index of the last event that mentions it.
-    let mut last = vec![0_u32; pages];
-    let (mut windows, mut sources) = (Vec::new(), BTreeSet::new());
-    let mut compacting = Compacting::default();
-    passes.each(|place, event, names| {
-        compacting.follow(event);
-        let taken = match event.what {
-            What::Alloc { .. } => true,
-            What::Free => false,
-            _ => return Ok(()),
-        };
-        let from = event.frame.saturating_sub(first).min(pages as u64) as usize;
+    in_use: Vec<bool>,
+    /// By page, one more than the index of the last event that mentions it.
+    last: Vec<u32>,
+    windows: Vec<Window>,
+    /// The events by which compaction frees the pages that it has moved.
+    sources: BTreeSet<u32>,
+}
+
+impl Finding {
+    fn new(first: u64, in_use: Vec<bool>) -> Self {
+        Self {
+            first,
+            last: vec![0; in_use.len()],
+            in_use,
+            windows: Vec::new(),
+            sources: BTreeSet::new(),
+        }
+    }
+
+    /// Takes the next event, which takes or frees a block; `moves` says whether it is a free by a
+    /// task that compacts.
+    fn event(&mut self, place: u32, event: &Event, taken: bool, moves: bool) {
+        let pages = self.in_use.len();
+        let from = event.frame.saturating_sub(self.first).min(pages as u64) as usize;
         let end = (from + event.order.frames()).min(pages);
         if from == end {
-            return Ok(());
+            return;
         }
         if !taken {
-            match (
-                in_use[from..end].contains(&true),
-                compacting.is_by(names, event),
-            ) {
+            match (self.in_use[from..end].contains(&true), moves) {
                 (true, true) => {
-                    sources.insert(place);
+                    self.sources.insert(place);
                 }
                 // A place that was not needed after all.
-                (false, true) => return Ok(()),
+                (false, true) => return,
                 (false, false) if from.is_multiple_of(event.order.frames()) => {
-                    windows.push(Window {
-                        after: last[from],
+                    self.windows.push(Window {
+                        after: self.last[from],
                         before: place,
                         page: from as u32,
                         order: event.order,
@@ -169,35 +164,71 @@ fn windows<S: Events, G: FnMut(u64) -> ControlFlow<()>>(
                 (_, false) => {}
             }
         }
-        in_use[from..end].fill(taken);
-        last[from..end].fill(place + 1);
-        Ok(())
-    })?;
-    for run in &passes.outline().end {
-        let role = roles::of_usage(run.state.usage, slabs);
-        let known = matches!(
-            run.state.usage,
-            PageUse::Anonymous | PageUse::File | PageUse::Slab | PageUse::PageTable
-        );
-        if !known || run.frame < first {
-            continue;
-        }
-        let order = Order::try_new(run.order).unwrap_or_default();
-        let end = (run.frame - first + run.frames).min(pages as u64) as usize;
-        let mut page = (run.frame - first) as usize;
-        while page + order.frames() <= end {
-            let block = page..page + order.frames();
-            if !in_use[block.clone()].contains(&true) {
-                windows.push(Window {
-                    after: last[block].iter().copied().max().unwrap_or(0),
-                    before: passes.count(),
-                    page: page as u32,
-                    order,
+        self.in_use[from..end].fill(taken);
+        self.last[from..end].fill(place + 1);
+    }
+
+    /// Returns the pages, after the last of so many events.
+    fn finish(mut self, trace: &Trace, slabs: Role, events: u32) -> Vec<Hidden> {
+        self.look_at_end(trace, slabs, events);
+        let (mut windows, mut sources) = (self.windows, self.sources);
+        windows.sort_by_key(|window| (window.before, window.after, window.page));
+        let mut hidden: Vec<Hidden> = windows
+            .into_iter()
+            .map(|window| {
+                let source = sources.range(window.after..window.before).next().copied();
+                let before = match source {
+                    Some(source) => {
+                        sources.remove(&source);
+                        source
+                    }
+                    None => window.before.min(events),
+                };
+                let role = match (window.role, source) {
+                    (Role::None, Some(_)) => Role::Anonymous,
+                    (Role::None, None) => Role::Kernel,
+                    (role, _) => role,
+                };
+                Hidden {
+                    before,
+                    page: PageId(window.page),
+                    order: window.order,
                     role,
-                });
+                }
+            })
+            .collect();
+        hidden.sort_by_key(|hidden| (hidden.before, hidden.page));
+        hidden
+    }
+
+    /// Adds the pages that are in use at the end, although they were free by all events.
+    fn look_at_end(&mut self, trace: &Trace, slabs: Role, events: u32) {
+        let pages = self.in_use.len();
+        for run in &trace.end {
+            let role = roles::of_usage(run.state.usage, slabs);
+            let known = matches!(
+                run.state.usage,
+                PageUse::Anonymous | PageUse::File | PageUse::Slab | PageUse::PageTable
+            );
+            if !known || run.frame < self.first {
+                continue;
             }
-            page += order.frames();
+            let order = Order::try_new(run.order).unwrap_or_default();
+            let end = (run.frame - self.first + run.frames).min(pages as u64) as usize;
+            let mut page = (run.frame - self.first) as usize;
+            while page + order.frames() <= end {
+                let block = page..page + order.frames();
+                if !self.in_use[block.clone()].contains(&true) {
+                    self.windows.push(Window {
+                        after: self.last[block].iter().copied().max().unwrap_or(0),
+                        before: events,
+                        page: page as u32,
+                        order,
+                        role,
+                    });
+                }
+                page += order.frames();
+            }
         }
     }
-    Ok((windows, sources))
 }

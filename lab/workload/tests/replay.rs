@@ -483,8 +483,9 @@ proptest! {
         let small = Machine::sized(16 << 20, 2, 4096).unwrap();
         let recorded = Machine::recorded(&trace).unwrap();
         let script = Script::new(&trace).unwrap();
-        if let Ok(decided) = decisions::follow(&trace, &recorded, &script, Burst::AfterABatch, |_| ControlFlow::Continue(())) {
-            for agreement in &decided.agreements {
+        let (begun, goes_on) = (script.beginning(), |_| ControlFlow::Continue(()));
+        if let Ok(decided) = decisions::follow(&trace, &recorded, begun, &[Burst::AfterABatch], goes_on) {
+            for agreement in &decided[0].agreements {
                 let differ: u64 = agreement.differences.values().sum();
                 prop_assert_eq!(agreement.asked, agreement.agreed + differ);
             }

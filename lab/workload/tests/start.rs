@@ -408,7 +408,9 @@ fn followed(trace: &Trace, burst: Burst) -> Decisions {
     let machine = Machine::recorded(trace).unwrap();
     let script = Script::new(trace).unwrap();
     let goes_on = |_| ControlFlow::Continue(());
-    decisions::follow(trace, &machine, &script, burst, goes_on).unwrap()
+    let begun = script.beginning();
+    let mut decided = decisions::follow(trace, &machine, begun, &[burst], goes_on).unwrap();
+    decided.swap_remove(0)
 }
 
 fn answers(decisions: &Decisions, decision: Decision) -> (u64, u64) {
@@ -422,10 +424,9 @@ fn without_events_of_zones_there_are_no_decisions() {
     let trace = with(host(runs), [taken(1, 0, Movable)]);
     let machine = Machine::recorded(&trace).unwrap();
     let script = Script::new(&trace).unwrap();
-    let error = decisions::follow(&trace, &machine, &script, Burst::AfterABatch, |_| {
-        ControlFlow::Continue(())
-    })
-    .unwrap_err();
+    let (begun, goes_on) = (script.beginning(), |_| ControlFlow::Continue(()));
+    let followed = decisions::follow(&trace, &machine, begun, &[Burst::AfterABatch], goes_on);
+    let error = followed.unwrap_err();
     assert!(error.to_string().contains("--events zones"), "{error}");
 }
 

@@ -18,10 +18,11 @@ use brickyard_experiments::filming::Camera;
 use brickyard_host::zoneinfo;
 use brickyard_report::{Better, counted};
 use brickyard_trace::file::{self, Source};
-use brickyard_trace::{Events as _, Trace, What};
+use brickyard_trace::{Events as _, Trace};
 use brickyard_workload::decisions::{self, Contradiction, Decision, Decisions, DecisionsError};
 use brickyard_workload::fidelity::{self, Distance, ZoneTable};
-use brickyard_workload::script::{Draw, Whose, passes};
+use brickyard_workload::script::{Counts, Draw, Survey};
+use brickyard_workload::start::Known;
 use brickyard_workload::{
     Machine, Options, Outcome, Rules, Script, ScriptError, Start, Swap, replay,
 };
@@ -117,6 +118,12 @@ struct Host {
     claims: u64,
 }
 
+/// What is known of the trace and its start before the decisions tell more.
+struct Begun {
+    duration: u64,
+    known: Known,
+}
+
 impl Fidelity {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         no_value_twice([("config", has_twice(&self.config))])?;
@@ -127,25 +134,27 @@ impl Fidelity {
         let cannot = || format!("cannot read {}", self.trace.display());
         let source = Source::open(&self.trace).with_context(cannot)?;
         let trace = source.outline();
-        let host = Host::of(&source)?;
+        let mut host = Host::of(trace)?;
         let machine = Machine::recorded(trace)?;
         let kinds = [
             (Configuration::Linux618, Burst::AfterHalfTheLeast),
             (Configuration::Linux612, Burst::AfterABatch),
         ];
         let kinds = kinds.into_iter();
-        let kinds: Vec<_> = kinds
+        let (kinds, bursts): (Vec<_>, Vec<_>) = kinds
             .filter(|(config, _)| self.config.contains(config))
-            .collect();
-        let reading = Reading::new(&source, kinds.len(), self.draws);
-        let script = script_of(&source, 0, None, &reading)?;
+            .unzip();
+        let reading = Reading::new(&source, !kinds.is_empty(), self.draws);
+        let survey = read(Survey::read(&source, |events| reading.on(events)))?;
+        host.count(survey.counts());
+        let first = survey.begin(&Draw::FIRST);
         let mut decided: Vec<(Configuration, Decisions)> = Vec::new();
-        for (config, burst) in kinds {
-            let followed = decisions::follow(&source, &machine, &script, burst, |events| {
+        if !kinds.is_empty() && survey.counts().taken > 0 {
+            let followed = decisions::follow(&source, &machine, &first, &bursts, |events| {
                 reading.on(events)
             });
             match followed {
-                Ok(decisions) => decided.push((config, decisions)),
+                Ok(decisions) => decided.extend(kinds.into_iter().zip(decisions)),
                 Err(DecisionsError::Stopped) => bail!(NOTHING_DONE),
                 Err(why @ DecisionsError::Unreadable(_)) => {
                     return Err(why).with_context(cannot);
@@ -157,9 +166,11 @@ impl Fidelity {
         // What the decisions have shown of the start.
         let told = decided.first().map(|(_, of)| of.clone());
         let told = told.unwrap_or_default();
-        let scripts = (0..self.draws as u64)
-            .map(|seed| script_of(&source, seed, Some(&told), &reading))
-            .collect::<anyhow::Result<Vec<Script>>>()?;
+        let begun = Begun {
+            duration: survey.duration(),
+            known: first.known(),
+        };
+        let scripts = self.scripts(survey, &source, &told, &reading)?;
         reading.end();
         let compared = self.compare(&scripts, &machine, &host)?;
         if compared.is_empty() {
@@ -180,7 +191,7 @@ impl Fidelity {
             }
             cut = failed.is_ok() && untold.len() < self.config.len();
         }
-        let mut sheet = self.sheet(&source, &script, &host, &compared, &untold, &decided);
+        let mut sheet = self.sheet(&source, &begun, &host, &compared, &untold, &decided);
         if cut {
             sheet.interrupted("Interrupted: the figures are of what was done until then.");
         }
@@ -194,6 +205,24 @@ impl Fidelity {
             bail!("interrupted: the figures are of what was done until then");
         }
         Ok(())
+    }
+
+    /// Prepares a replay on the recorded host for each draw, with what its decisions have `told`.
+    fn scripts(
+        &self,
+        survey: Survey<'_>,
+        source: &Source,
+        told: &Decisions,
+        reading: &Reading,
+    ) -> anyhow::Result<Vec<Script>> {
+        let excluded = Some(&told.excluded);
+        let draw = |seed| Draw { seed, excluded };
+        let draws: Vec<Draw<'_>> = (0..self.draws as u64).map(draw).collect();
+        let scripts = read(survey.scripts(source, &draws, |events| reading.on(events)))?;
+        let scripts = scripts.into_iter();
+        Ok(scripts
+            .map(|script| script.with_reports(told.reports_free))
+            .collect())
     }
 
     /// Fails if the page would be written over the trace or the results.
@@ -264,7 +293,7 @@ impl Fidelity {
     fn sheet(
         &self,
         source: &Source,
-        script: &Script,
+        begun: &Begun,
         host: &Host,
         compared: &[Compared],
         untold: &[Untold],
@@ -278,10 +307,10 @@ impl Fidelity {
             "{}: {} in {:.1} s, recorded on Linux {}",
             self.trace.display(),
             counted(source.count() as usize, "event", "events"),
-            script.duration() as f64 / 1e9,
+            begun.duration as f64 / 1e9,
             trace.header.kernel,
         ));
-        let known = script.known();
+        let known = begun.known;
         sheet.head(format!(
             "start: {} frames idle in lists of CPUs are shown by events, {} drawn, {} counted; \
              page blocks: the types of {} are shown, of {} drawn",
@@ -384,8 +413,8 @@ impl Fidelity {
 }
 
 impl Host {
-    fn of(source: &Source) -> anyhow::Result<Self> {
-        let trace = source.outline();
+    /// Reads the host's texts; its events are counted later.
+    fn of(trace: &Trace) -> anyhow::Result<Self> {
         let (start, end) = (&trace.header.start, &trace.header.end);
         if start.pagetypeinfo.is_empty() || end.pagetypeinfo.is_empty() {
             return Err(Misuse::new(
@@ -394,28 +423,18 @@ impl Host {
             .into());
         }
         let zones = zoneinfo::parse(&end.zoneinfo)?;
-        let (mut fallbacks, mut claims) = (0, 0);
-        let read = source.pass(|events, _| {
-            for event in events {
-                if let What::Fallback { claimed, .. } = event.what {
-                    fallbacks += 1;
-                    claims += u64::from(claimed);
-                }
-            }
-            match stop::asked() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        });
-        read.context("cannot read the trace")?;
         Ok(Self {
             start: fidelity::of_host(start)?,
             end: fidelity::of_host(end)?,
             free: zones.iter().map(|zone| zone.free).sum(),
             idle: zones.iter().map(|zone| zone.idle_in_pagesets()).sum(),
-            fallbacks,
-            claims,
+            fallbacks: 0,
+            claims: 0,
         })
+    }
+
+    fn count(&mut self, counts: Counts) {
+        (self.fallbacks, self.claims) = (counts.fallbacks, counts.claims);
     }
 }
 
@@ -423,12 +442,13 @@ impl Host {
 struct Reading(ProgressBar);
 
 impl Reading {
-    /// The progress of a script and the decisions of so many kernels, and of a script for each draw.
-    fn new(source: &Source, kernels: usize, draws: usize) -> Self {
-        let scripts = (1 + draws as u64) * passes(&Whose::HOST);
-        let units = source.count() * (scripts + kernels as u64);
+    /// The progress of a survey, of the decisions if they are followed, and of a script for each
+    /// draw.
+    fn new(source: &Source, follows: bool, draws: usize) -> Self {
+        let some_draws = draws.div_ceil(Survey::AT_ONCE) as u64;
+        let passes = Survey::PASSES * (1 + some_draws) + u64::from(follows);
         let template = "reading {wide_bar} {percent} %, {eta} left";
-        Self(progress::bar(units, template))
+        Self(progress::bar(source.count() * passes, template))
     }
 
     /// Notes that so many events more are read; says whether to go on.
@@ -445,20 +465,11 @@ impl Reading {
     }
 }
 
-/// Prepares a replay on the recorded host, with what its decisions have `told`. What is unknown of
-/// its start is drawn by this seed.
-fn script_of(
-    source: &Source,
-    seed: u64,
-    told: Option<&Decisions>,
-    reading: &Reading,
-) -> anyhow::Result<Script> {
-    let excluded = told.map(|told| &told.excluded);
-    let reports_free = told.is_some_and(|told| told.reports_free);
-    let whose = Whose::Recorded(Draw { seed, excluded });
-    match Script::read(source, whose, |events| reading.on(events)) {
+/// Returns what was read, unless that was ended.
+fn read<T>(read: Result<T, ScriptError>) -> anyhow::Result<T> {
+    match read {
         Err(ScriptError::Stopped) => bail!(NOTHING_DONE),
-        script => Ok(script?.with_reports(reports_free)),
+        read => Ok(read?),
     }
 }
 

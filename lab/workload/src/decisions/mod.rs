@@ -20,6 +20,7 @@
 
 mod drains;
 
+use core::fmt;
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -35,7 +36,7 @@ use brickyard_trace::{Event, Events, Step, Trace, What, named};
 use crate::machine::{Machine, ZonePlace};
 use crate::pages::PageId;
 use crate::replay::REPORT;
-use crate::script::Script;
+use crate::script::Beginning;
 use crate::start::TICK;
 use drains::{Due, WhyDrained};
 
@@ -72,12 +73,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    fn ask(
-        &mut self,
-        host: impl ToString + PartialEq,
-        answer: impl ToString + PartialEq,
-        agree: bool,
-    ) {
+    fn ask(&mut self, host: impl ToString, answer: impl ToString, agree: bool) {
         self.asked += 1;
         self.agreed += u64::from(agree);
         if !agree {
@@ -151,18 +147,19 @@ pub enum DecisionsError {
     Stopped,
 }
 
-/// Follows a trace on its machine and asks the rules of Linux with this [`Burst`] at each decision.
-/// O(events), and 12 bytes a frame.
+/// Follows a trace on its machine, from this state of memory on, and asks the rules of Linux at each
+/// decision: those with each of these bursts, all in one pass. O(events), and 12 bytes a frame, for
+/// each burst.
 ///
 /// # Errors
 /// [`DecisionsError`] if the trace does not show decisions.
 pub fn follow(
     source: &impl Events,
     machine: &Machine,
-    script: &Script,
-    burst: Burst,
+    beginning: &Beginning,
+    bursts: &[Burst],
     mut goes_on: impl FnMut(u64) -> ControlFlow<()>,
-) -> Result<Decisions, DecisionsError> {
+) -> Result<Vec<Decisions>, DecisionsError> {
     if !has_zone_events(source)? {
         return Err(DecisionsError::NoZoneEvents);
     }
@@ -172,31 +169,28 @@ pub fn follow(
         let frames = made(zone.span.len(), FrameRecord::default)?;
         Ok((frames, made(blocks, BlockRecord::new)?))
     };
-    let records: Vec<(Vec<FrameRecord>, Vec<BlockRecord>)> = machine
-        .zones
+    let of_machine = || machine.zones.iter().map(records).collect();
+    let of_bursts = bursts.iter().map(|_| of_machine());
+    let records: Vec<Vec<(Vec<FrameRecord>, Vec<BlockRecord>)>> =
+        of_bursts.collect::<Result<_, _>>()?;
+    let mut following: Vec<Following<'_>> = bursts
         .iter()
-        .map(records)
-        .collect::<Result<_, _>>()?;
-    let zones = machine.zones.iter().zip(&records);
-    let zones: Vec<Zone<'_>> = zones
-        .map(|(place, (frames, blocks))| Zone::new(trace, machine, place, frames, blocks, burst))
+        .zip(&records)
+        .map(|(&burst, records)| {
+            let zones = machine.zones.iter().zip(records);
+            let zones = zones.map(|(place, (frames, blocks))| {
+                Zone::new(trace, machine, place, frames, blocks, burst)
+            });
+            Following::new(machine, zones.collect(), beginning)
+        })
         .collect();
-    let mut following = Following {
-        zones,
-        huge: machine.page_block_order,
-        cpus: vec![Cpu::default(); machine.cpus],
-        reclaiming: false,
-        next_report: 0,
-        decisions: Decisions {
-            agreements: vec![Agreement::default(); Decision::ALL.len()],
-            ..Decisions::default()
-        },
-    };
-    following.begin(script);
     let mut ended = false;
     let read = source.pass(|events, names| {
-        for event in events {
-            following.event(event, names);
+        // One after another: each has much in the caches that the others do not use.
+        for own in &mut following {
+            for event in events {
+                own.event(event, names);
+            }
         }
         let next = goes_on(events.len() as u64);
         ended = next.is_break();
@@ -206,8 +200,11 @@ pub fn follow(
     if ended {
         return Err(DecisionsError::Stopped);
     }
-    following.decisions.events = source.count();
-    Ok(following.decisions)
+    let decisions = following.into_iter().map(|own| Decisions {
+        events: source.count(),
+        ..own.decisions
+    });
+    Ok(decisions.collect())
 }
 
 fn has_zone_events(source: &impl Events) -> Result<bool, DecisionsError> {
@@ -380,7 +377,23 @@ struct Following<'a> {
     decisions: Decisions,
 }
 
-impl Following<'_> {
+impl<'a> Following<'a> {
+    fn new(machine: &Machine, zones: Vec<Zone<'a>>, beginning: &Beginning) -> Self {
+        let mut following = Self {
+            zones,
+            huge: machine.page_block_order,
+            cpus: vec![Cpu::default(); machine.cpus],
+            reclaiming: false,
+            next_report: 0,
+            decisions: Decisions {
+                agreements: vec![Agreement::default(); Decision::ALL.len()],
+                ..Decisions::default()
+            },
+        };
+        following.begin(beginning);
+        following
+    }
+
     fn zone_of(&self, frame: Frame) -> Option<usize> {
         self.zones.iter().position(|zone| zone.span.contains(frame))
     }
@@ -400,16 +413,16 @@ impl Following<'_> {
 
     /// Takes everything that is in use or in a page set at the start, and gives page blocks their
     /// types.
-    fn begin(&mut self, script: &Script) {
-        let first = script.first() as usize;
+    fn begin(&mut self, beginning: &Beginning) {
+        let first = beginning.first() as usize;
         let frame_of = |page: PageId| Frame::new(first + page.0 as usize);
-        for block in script.initial_blocks() {
+        for block in beginning.initial_blocks() {
             let frame = frame_of(block.page);
             if let Some(zone) = self.zone_of(frame) {
                 self.take_all(zone, frame, block.order);
             }
         }
-        for idle in script.idle() {
+        for idle in beginning.idle() {
             let frame = frame_of(idle.page);
             if let Some(zone) = self.zone_of(frame) {
                 self.take_all(zone, frame, idle.order);
@@ -417,7 +430,7 @@ impl Following<'_> {
                 self.zones[zone].counts[cpu] += idle.order.frames() as i64;
             }
         }
-        for (page, kind) in script.types() {
+        for (page, kind) in beginning.types() {
             let frame = frame_of(page);
             if let Some(zone) = self.zone_of(frame) {
                 self.zones[zone].retype(frame, kind);
@@ -429,7 +442,7 @@ impl Following<'_> {
             }
         }
         for (place, cpu) in self.cpus.iter_mut().enumerate() {
-            cpu.next_tick = script.first_ticks().get(place).copied().unwrap_or(TICK);
+            cpu.next_tick = beginning.first_ticks().get(place).copied().unwrap_or(TICK);
         }
     }
 
@@ -573,9 +586,8 @@ impl Following<'_> {
         let found = self.zones[zone].search(event.order, list, Mode::Normal);
         let answer = found.map(|found| (found.order, found.list));
         let agrees = answer == Some((order, list));
-        let answer = answer.map_or("nothing".to_owned(), |(order, _)| order.to_string());
-        self.agreement(Decision::Split)
-            .ask(order.to_string(), answer, agrees);
+        let answer = Answer(answer.map(|(order, _)| order));
+        self.agreement(Decision::Split).ask(order, answer, agrees);
         self.put_aside(zone, event.order, list, Some(order));
         self.zones[zone].take(frame, event.order);
         self.refilled(cpu, zone, event.order);
@@ -735,6 +747,18 @@ impl Following<'_> {
         }
         course.set_count(of.counts[cpu].max(0) as usize);
         of.below_high |= of.buddy.free_frames() <= of.high;
+    }
+}
+
+/// The order of a block that is chosen, if one is.
+struct Answer(Option<Order>);
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(order) => order.fmt(f),
+            None => f.write_str("nothing"),
+        }
     }
 }
 

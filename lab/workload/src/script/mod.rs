@@ -1,7 +1,15 @@
 //! A trace prepared for many replays, with no look-ups left: frames are small numbers, flags are
-//! requests, page states are roles. How it is made from a trace is said in `build.rs`.
+//! requests, page states are roles.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `survey` | what two passes over the events tell, however the rest is drawn |
+//! | `beginning` | the state of memory before the first step |
+//! | `build` | the steps, for several draws at once |
 
+mod beginning;
 mod build;
+mod survey;
 
 use core::ops::ControlFlow;
 use std::collections::HashMap;
@@ -14,6 +22,9 @@ use crate::pages::{PageId, Role};
 use crate::passes::Passes;
 use crate::start::{Idle, Known, Limit};
 use crate::steps::{Collecting, Rounds, Steps};
+
+pub use beginning::Beginning;
+pub use survey::{Counts, Survey};
 
 /// A step: an event that matters to a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,21 +156,12 @@ const MOST_PAGES: u64 = 1 << 31;
 /// A trace prepared for replays.
 #[derive(Debug)]
 pub struct Script {
-    first: u64,
-    pages: usize,
+    beginning: Beginning,
     steps: Steps,
     requests: Vec<Request>,
-    initial_blocks: Vec<InitialBlock>,
-    from_caches: u64,
     // The steps that no event shows, by their numbers, in rising order.
     hidden: Vec<u32>,
-    idle: Vec<Idle>,
-    types: Vec<(usize, MigrateType)>,
-    limits: Vec<Limit>,
-    first_ticks: Vec<u64>,
     reports_free: bool,
-    known: Known,
-    block_order: u8,
     names: Vec<String>,
     duration: u64,
     compared_at: u64,
@@ -185,7 +187,7 @@ impl Script {
     /// [`ScriptError`] if it cannot be replayed.
     pub fn of_events(trace: &Trace) -> Result<Self, ScriptError> {
         let passes = Passes::new(trace, |_| ControlFlow::Continue(()))?;
-        Self::build(passes, Whose::Other, Collecting::in_memory())
+        Self::build(passes, Whose::Other, Collecting::in_memory)
     }
 
     /// As [`Script::new`], with what is unknown of the start drawn by this seed: see [`start`](crate::start).
@@ -218,19 +220,41 @@ impl Script {
         goes_on: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, ScriptError> {
         let passes = Passes::new(source, goes_on)?;
-        Self::build(passes, whose, Collecting::in_bounds())
+        Self::build(passes, whose, Collecting::in_bounds)
+    }
+
+    /// Makes the script, step by step, in several passes over the events.
+    fn build<'a, S: Events, G: FnMut(u64) -> ControlFlow<()>>(
+        mut passes: Passes<'a, S, G>,
+        whose: Whose<'_>,
+        steps: impl Fn() -> Collecting,
+    ) -> Result<Self, ScriptError> {
+        let (is_hosts, draw) = match whose {
+            Whose::Recorded(draw) => (true, draw),
+            Whose::Other => (false, Draw::FIRST),
+        };
+        let survey = Survey::of(&mut passes, is_hosts)?;
+        let mut scripts = survey.make(&mut passes, &[draw], steps)?;
+        // There is one for each draw.
+        Ok(scripts.swap_remove(0))
+    }
+
+    /// The state of memory before the first step.
+    #[must_use]
+    pub const fn beginning(&self) -> &Beginning {
+        &self.beginning
     }
 
     /// The host's frame of page 0, a multiple of the largest block.
     #[must_use]
     pub const fn first(&self) -> u64 {
-        self.first
+        self.beginning.first
     }
 
     /// The number of pages: page numbers are below this.
     #[must_use]
     pub const fn pages(&self) -> usize {
-        self.pages
+        self.beginning.pages
     }
 
     /// The steps, in order of time. `None` if they are in a file, as those of a long
@@ -260,14 +284,14 @@ impl Script {
     /// The blocks in use before the first step.
     #[must_use]
     pub fn initial_blocks(&self) -> &[InitialBlock] {
-        &self.initial_blocks
+        &self.beginning.initial_blocks
     }
 
     /// The number of pages of unknown use at the start that must have been in a CPU's cache: they
     /// are allocated before they are freed.
     #[must_use]
     pub const fn from_caches(&self) -> u64 {
-        self.from_caches
+        self.beginning.from_caches
     }
 
     /// The number of blocks that were taken without an event: steps that no event shows.
@@ -285,28 +309,25 @@ impl Script {
     /// there.
     #[must_use]
     pub fn idle(&self) -> &[Idle] {
-        &self.idle
+        &self.beginning.idle
     }
 
     /// The page blocks that are not movable before the first step: the first page of each, and its
     /// type.
     pub fn types(&self) -> impl Iterator<Item = (PageId, MigrateType)> + '_ {
-        let first = |block: usize| PageId((block << self.block_order) as u32);
-        self.types
-            .iter()
-            .map(move |&(block, kind)| (first(block), kind))
+        self.beginning.types()
     }
 
     /// How many frames the lists of CPUs may hold before the first step.
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
-        &self.limits
+        &self.beginning.limits
     }
 
     /// When the page sets of each of the recorded host's CPUs first shrink with time, in
     /// nanoseconds; they do every second. Where no event shows it, it is drawn.
     pub(crate) fn first_ticks(&self) -> &[u64] {
-        &self.first_ticks
+        self.beginning.first_ticks()
     }
 
     /// Says whether the recorded host reports its free page blocks to a host of its own, which
@@ -328,7 +349,7 @@ impl Script {
     /// How much of the start is known.
     #[must_use]
     pub const fn known(&self) -> Known {
-        self.known
+        self.beginning.known
     }
 
     /// Whether the trace shows when background reclaim works.
@@ -401,10 +422,7 @@ pub enum Whose<'a> {
 
 impl Whose<'_> {
     /// The recorded host, by the first draw.
-    pub const HOST: Self = Self::Recorded(Draw {
-        seed: 0,
-        excluded: None,
-    });
+    pub const HOST: Self = Self::Recorded(Draw::FIRST);
 }
 
 /// How that is drawn which a trace does not tell of its start: see [`start`](crate::start).
@@ -416,13 +434,23 @@ pub struct Draw<'a> {
     pub excluded: Option<&'a HashMap<usize, u8>>,
 }
 
+impl Draw<'_> {
+    /// The first draw, of which nothing is excluded.
+    pub const FIRST: Self = Self {
+        seed: 0,
+        excluded: None,
+    };
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests {
+    use core::cell::Cell;
     use std::path::Path;
 
     use brickyard_classics::Configuration;
-    use brickyard_trace::file::{self, Source};
+    use brickyard_trace::file::{self, ReadError, Source};
+    use brickyard_trace::{PageState, PageUse, StateRun, What};
 
     use super::*;
     use crate::{Machine, Options, Outcome, Rules, Start, replay};
@@ -450,22 +478,167 @@ mod tests {
         let (whole, source) = (file::read(&path).unwrap(), Source::open(&path).unwrap());
         for whose in [Whose::HOST, Whose::Other] {
             let goes_on = |_| ControlFlow::Continue(());
-            let in_memory = Collecting::in_memory();
+            let in_memory = Collecting::in_memory;
             let kept = Script::build(Passes::new(&whole, goes_on).unwrap(), whose, in_memory);
-            let few = Collecting::keeping(500);
+            let few = || Collecting::keeping(500);
             let spooled = Script::build(Passes::new(&source, goes_on).unwrap(), whose, few);
             let (kept, spooled) = (kept.unwrap(), spooled.unwrap());
             assert_eq!((kept.steps().is_some(), spooled.steps()), (true, None));
-            assert_eq!(kept.len(), spooled.len());
-            assert!(kept.rounds().all() == spooled.rounds().all());
-            assert_eq!(kept.names, spooled.names);
-            assert_eq!(kept.initial_blocks, spooled.initial_blocks);
-            assert_eq!((&kept.idle, &kept.types), (&spooled.idle, &spooled.types));
-            assert_eq!(
-                (kept.duration, kept.known),
-                (spooled.duration, spooled.known)
-            );
+            assert_same(&kept, &spooled);
             assert_eq!(replayed(&kept), replayed(&spooled));
+        }
+    }
+
+    fn assert_same(one: &Script, other: &Script) {
+        assert_eq!(one.len(), other.len());
+        assert!(one.rounds().all() == other.rounds().all());
+        assert_eq!(one.beginning, other.beginning);
+        assert_eq!(
+            (&one.names, &one.requests, &one.hidden),
+            (&other.names, &other.requests, &other.hidden)
+        );
+        let counts = |of: &Script| (of.host_fallbacks, of.host_failures);
+        assert_eq!(counts(one), counts(other));
+        let rest = |of: &Script| (of.duration, of.compared_at, of.shows_reclaim);
+        assert_eq!(rest(one), rest(other));
+    }
+
+    /// The events of a trace, and how often they were gone through.
+    struct Read {
+        trace: Trace,
+        passes: Cell<u64>,
+    }
+
+    impl Events for Read {
+        fn outline(&self) -> &Trace {
+            &self.trace
+        }
+
+        fn count(&self) -> u64 {
+            self.trace.count()
+        }
+
+        fn last_time(&self) -> u64 {
+            self.trace.last_time()
+        }
+
+        fn pass(
+            &self,
+            take: impl FnMut(&[Event], &[String]) -> ControlFlow<()>,
+        ) -> Result<(), ReadError> {
+            self.passes.set(self.passes.get() + 1);
+            self.trace.pass(take)
+        }
+    }
+
+    /// A trace of 4096 frames, many of unknown use: events show that some were idle, and others are
+    /// drawn.
+    fn unknown() -> Trace {
+        let zoneinfo = "Node 0, zone   Normal
+  pages free     0
+        min      1
+        low      2
+        high     3
+        spanned  4096
+        present  4096
+        managed  4096
+    nr_free_pages 0
+  pagesets
+    cpu: 0
+              count: 300
+              high:  400
+              batch: 63
+  node_unreclaimable:  0
+  start_pfn:           4096
+";
+        let run = |frame, frames, usage| StateRun {
+            time: 0,
+            frame,
+            frames,
+            order: 0,
+            state: PageState::of(usage),
+        };
+        // More of it is movable than unknown, so it is taken to be a block of movable pages.
+        let page_block = |place: u64| {
+            let first = 4096 + place * 512;
+            [
+                run(first, 200, PageUse::Untold),
+                run(first + 200, 312, PageUse::Anonymous),
+            ]
+        };
+        let (mobility, flags) = (MigrateType::Movable, 0);
+        let event = |place: u64| Event {
+            time: place * 1000,
+            frame: 4096 + place * 37 % 2048,
+            what: match place % 3 {
+                0 => What::Free,
+                _ => What::Alloc { mobility, flags },
+            },
+            pid: 1,
+            name: NameId(0),
+            cpu: 0,
+            order: Order::ZERO,
+        };
+        let mut trace = Trace {
+            names: vec!["task".to_owned()],
+            start: (0..8).flat_map(page_block).collect(),
+            events: (0..600).map(event).collect(),
+            end: vec![run(4096, 4096, PageUse::File)],
+            ..Trace::default()
+        };
+        trace.header.start.zoneinfo = zoneinfo.to_owned();
+        trace.header.page_block_order = 9;
+        trace.header.cpus = 1;
+        trace
+    }
+
+    #[test]
+    fn draws_of_one_reading_are_those_of_a_reading_each() {
+        let read = Read {
+            trace: unknown(),
+            passes: Cell::new(0),
+        };
+        let goes_on = |_| ControlFlow::Continue(());
+        let excluded = HashMap::from([(9, 1), (11, 4)]);
+        let excluded = [None, Some(&excluded)];
+        let draw = |seed| Draw {
+            seed,
+            excluded: excluded[seed as usize % 2],
+        };
+        for (count, passes) in [(1, 4), (4, 4), (5, 6), (9, 8)] {
+            read.passes.set(0);
+            let draws: Vec<Draw<'_>> = (0..count).map(draw).collect();
+            let survey = Survey::read(&read, goes_on).unwrap();
+            let begun = survey.begin(&draws[0]);
+            let together = survey.scripts(&read, &draws, goes_on).unwrap();
+            assert_eq!((together.len() as u64, read.passes.get()), (count, passes));
+            assert_eq!(begun, together[0].beginning);
+            for (&draw, script) in draws.iter().zip(&together) {
+                let alone = Script::read(&read, Whose::Recorded(draw), goes_on).unwrap();
+                assert_same(&alone, script);
+            }
+            // They differ, so that one could be taken for another.
+            for (one, other) in together.iter().zip(&together[1..]) {
+                assert_ne!(one.beginning, other.beginning);
+                assert!(one.rounds().all() != other.rounds().all());
+            }
+        }
+    }
+
+    #[test]
+    fn a_trace_in_a_file_is_drawn_as_in_memory() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/dd.parquet");
+        let (whole, source) = (file::read(&path).unwrap(), Source::open(&path).unwrap());
+        let goes_on = |_| ControlFlow::Continue(());
+        let excluded = None;
+        let draws = [0, 1, 2].map(|seed| Draw { seed, excluded });
+        let survey = Survey::read(&source, goes_on).unwrap();
+        let together = survey.make(&mut Passes::new(&source, goes_on).unwrap(), &draws, || {
+            Collecting::keeping(700)
+        });
+        for (&draw, script) in draws.iter().zip(&together.unwrap()) {
+            let alone = Script::read(&whole, Whose::Recorded(draw), goes_on).unwrap();
+            assert_same(&alone, script);
         }
     }
 

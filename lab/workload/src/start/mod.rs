@@ -21,10 +21,12 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `drawing` | what is drawn, and what follows from the events at their end |
 //! | `zones` | what the host's texts count in each zone, and what is not managed |
 //! | `matching` | the types of page blocks that no event shows |
 //! | `ticks` | when the page sets of CPUs shrink with time |
 
+mod drawing;
 mod matching;
 mod ticks;
 mod zones;
@@ -32,13 +34,13 @@ mod zones;
 use std::collections::{HashMap, HashSet};
 
 use brickyard::{MigrateType, Order};
-use brickyard_machine::Dice;
 use brickyard_trace::{Event, PageUse, Trace, What};
 
 use crate::pages::PageId;
 use crate::script::Draw;
 
-use matching::{CHUNK_ORDERS, Contents, Matching};
+use drawing::Drawing;
+use matching::{CHUNK_ORDERS, Contents};
 use ticks::Ticks;
 use zones::{Zone, zones_of};
 
@@ -115,7 +117,8 @@ enum First {
     Other,
 }
 
-/// Infers the memory of the host before the first event, from all events in their order.
+/// Infers the memory of the host before the first event, from all events in their order. What it has
+/// seen serves any number of draws.
 pub(crate) struct Inferring<'a> {
     trace: &'a Trace,
     base: u64,
@@ -129,20 +132,17 @@ pub(crate) struct Inferring<'a> {
     mentioned: Vec<bool>,
     // By page block: the type that events show.
     shown: HashMap<usize, MigrateType>,
-    excluded: Option<&'a HashMap<usize, u8>>,
     // Page blocks that have changed their type, as far as events show.
     changed: HashSet<usize>,
     // By CPU and order: whether the list of movable blocks was empty at some time.
     emptied: Vec<[bool; LIST_ORDERS]>,
     ticks: Ticks,
-    dice: Dice,
-    known: Known,
 }
 
 impl<'a> Inferring<'a> {
     /// Begins with the states of `trace`, whose frames are `pages` pages from `first` on. `None` if
     /// it has none.
-    pub(crate) fn new(trace: &'a Trace, first: u64, pages: usize, draw: &Draw<'a>) -> Option<Self> {
+    pub(crate) fn new(trace: &'a Trace, first: u64, pages: usize) -> Option<Self> {
         if trace.start.is_empty() {
             return None;
         }
@@ -157,36 +157,17 @@ impl<'a> Inferring<'a> {
             first: HashMap::new(),
             mentioned: vec![false; pages],
             shown: HashMap::new(),
-            excluded: draw.excluded,
             changed: HashSet::new(),
             emptied: vec![[false; LIST_ORDERS]; cpus],
             ticks: Ticks::new(cpus),
-            dice: Dice::new(draw.seed),
-            known: Known::default(),
         };
         inferring.read_states();
         Some(inferring)
     }
 
-    /// Returns what all events show.
-    pub(crate) fn infer(mut self) -> Inference {
-        let types = self.types();
-        let idle = self.idle(&types);
-        let mut listed: Vec<(usize, MigrateType)> = types
-            .iter()
-            .enumerate()
-            .filter(|&(_, &kind)| kind != MigrateType::Movable)
-            .map(|(block, &kind)| (block, kind))
-            .collect();
-        listed.sort_unstable_by_key(|&(block, _)| block);
-        let drawn = self.dice.below(TICK);
-        Inference {
-            idle,
-            types: listed,
-            limits: self.limits(),
-            first_ticks: self.ticks.first(drawn),
-            known: self.known,
-        }
+    /// Returns what all events show, and of the rest what this `draw` makes of it.
+    pub(crate) fn infer(&self, draw: &Draw<'_>) -> Inference {
+        Drawing::new(self, draw).infer()
     }
 
     fn part(&self, frame: u64, frames: u64) -> core::ops::Range<usize> {
@@ -287,84 +268,6 @@ impl<'a> Inferring<'a> {
         }
     }
 
-    /// Returns the type of each page block.
-    fn types(&mut self) -> Vec<MigrateType> {
-        let size = 1_usize << self.block_order;
-        let blocks = self.pages.div_ceil(size);
-        let mut types = vec![MigrateType::Movable; blocks];
-        let contents: Vec<Contents> = (0..blocks).map(|block| self.contents(block)).collect();
-        let mut fixed = vec![false; blocks];
-        for (&block, &kind) in &self.shown {
-            if block < blocks && kind != MigrateType::Isolate {
-                types[block] = kind;
-                fixed[block] = true;
-                self.known.types_shown += 1;
-            }
-        }
-        for zone in 0..self.zones.len() {
-            let part = self.part(
-                self.zones[zone].from,
-                self.zones[zone].to - self.zones[zone].from,
-            );
-            // A zone may begin within a page block, as the first one does.
-            let range = part.start / size..part.end.div_ceil(size);
-            self.types_of_zone(zone, range, &contents, &fixed, &mut types);
-        }
-        types
-    }
-
-    fn types_of_zone(
-        &mut self,
-        zone: usize,
-        range: core::ops::Range<usize>,
-        contents: &[Contents],
-        fixed: &[bool],
-        types: &mut [MigrateType],
-    ) {
-        let Some(counts) = self.zones[zone].blocks else {
-            // Only the contents tell.
-            for block in range {
-                if !fixed[block] && contents[block].unmovable() > 0 {
-                    types[block] = match contents[block].slab > contents[block].other {
-                        true => MigrateType::Reclaimable,
-                        false => MigrateType::Unmovable,
-                    };
-                }
-            }
-            return;
-        };
-        let mut missing = counts;
-        for block in range.clone() {
-            if fixed[block] {
-                let count = &mut missing[types[block].index()];
-                *count = count.saturating_sub(1);
-            }
-        }
-        let mut wanted = self.zones[zone].free;
-        for block in range.clone().filter(|&block| fixed[block]) {
-            let row = &mut wanted[types[block].index()];
-            for (sum, &chunks) in row.iter_mut().zip(&contents[block].chunks) {
-                *sum -= i64::from(chunks);
-            }
-        }
-        let open: Vec<usize> = range.filter(|&block| !fixed[block]).collect();
-        let before = (self.base >> self.block_order) as usize;
-        let excluded = |block: &usize| self.excluded?.get(&(before + block)).copied();
-        let excluded = open
-            .iter()
-            .map(|block| excluded(block).unwrap_or(0))
-            .collect();
-        let mut matching = Matching::new(contents, open, excluded, wanted);
-        for kind in [MigrateType::Unmovable, MigrateType::Reclaimable] {
-            matching.begin(kind, missing[kind.index()] as usize);
-        }
-        matching.improve(&mut self.dice);
-        for (block, kind) in matching.members() {
-            types[block] = kind;
-            self.known.types_drawn += 1;
-        }
-    }
-
     fn contents(&self, block: usize) -> Contents {
         let size = 1_usize << self.block_order;
         let from = block * size;
@@ -421,116 +324,5 @@ impl<'a> Inferring<'a> {
             zone.highs.iter().enumerate().map(limit).collect::<Vec<_>>()
         };
         self.zones.iter().flat_map(of_zone).collect()
-    }
-
-    /// Returns the free blocks in lists.
-    fn idle(&mut self, types: &[MigrateType]) -> Vec<Idle> {
-        let kind_of = |page: usize| types[page >> self.block_order];
-        // By when they leave: first what goes back to the zone from the cold end, then what never
-        // leaves, last what is handed out, latest first.
-        let (mut back, mut out) = (Vec::new(), Vec::new());
-        let mut left: Vec<Vec<u64>> = self.zones.iter().map(|zone| zone.counts()).collect();
-        self.known.idle_counted = left.iter().flatten().copied().fold(0, u64::saturating_add);
-        for page in 0..self.pages {
-            if !self.is_unknown(page) {
-                continue;
-            }
-            let (place, order, cpu, leaves) = match self.first.get(&(page as u32)) {
-                Some(&First::Out(place, order, cpu)) => (place, order, cpu, &mut out),
-                Some(&First::Back(place, order, cpu)) => (place, order, cpu, &mut back),
-                Some(First::Other) | None => continue,
-            };
-            let end = (page + order.frames()).min(self.pages);
-            if !(page..end).all(|page| self.is_unknown(page)) {
-                continue;
-            }
-            let idle = Idle {
-                page: PageId(page as u32),
-                order,
-                cpu,
-                kind: kind_of(page),
-            };
-            let frames = order.frames() as u64;
-            self.known.idle_shown += frames;
-            let own = self
-                .zone_of(page)
-                .and_then(|zone| left[zone].get_mut(usize::from(cpu)));
-            if let Some(own) = own {
-                *own = own.saturating_sub(frames);
-            }
-            leaves.push((place, idle));
-        }
-        back.sort_by_key(|&(place, _)| place);
-        out.sort_by_key(|&(place, _)| core::cmp::Reverse(place));
-        let drawn = self.draw(types, &left);
-        let shown = |of: Vec<(u32, Idle)>| of.into_iter().map(|(_, idle)| idle);
-        shown(back).chain(drawn).chain(shown(out)).collect()
-    }
-
-    /// Draws blocks for the lists that were never empty, as many frames as events show too few in
-    /// all lists of a CPU: the largest first, since what is large and idle as a whole hardly lies
-    /// so by chance.
-    fn draw(&mut self, types: &[MigrateType], left: &[Vec<u64>]) -> Vec<Idle> {
-        let mut drawn = Vec::new();
-        let mut taken = vec![false; self.pages];
-        for (zone, left) in left.iter().enumerate() {
-            let mut left = left.clone();
-            for order in (0..LIST_ORDERS).rev() {
-                let size = 1 << order;
-                let cpus = left.iter().zip(&self.emptied).enumerate();
-                let open = cpus.filter(|(_, (_, emptied))| !emptied[order]);
-                let places = open.flat_map(|(cpu, (&frames, _))| {
-                    (0..frames / size as u64).map(move |_| cpu as u32)
-                });
-                let places: Vec<u32> = places.take(self.pages).collect();
-                if places.is_empty() {
-                    continue;
-                }
-                let likely = self.likely(zone, types, &taken, size);
-                let blocks = self.some_of(likely, places.len());
-                let cpus = self.some_of(places, blocks.len());
-                for (page, cpu) in blocks.into_iter().zip(cpus) {
-                    taken[page as usize..page as usize + size].fill(true);
-                    left[cpu as usize] -= size as u64;
-                    self.known.idle_drawn += size as u64;
-                    drawn.push(Idle {
-                        page: PageId(page),
-                        order: Order::new(order as u8),
-                        cpu: cpu as u16,
-                        kind: MigrateType::Movable,
-                    });
-                }
-            }
-        }
-        drawn
-    }
-
-    /// Returns the blocks of `size` frames of a zone that may lie in a list: of unknown use, not
-    /// mentioned by events, not `taken`, in page blocks of movable pages. Hardly anything of unknown
-    /// use is in use there.
-    fn likely(&self, zone: usize, types: &[MigrateType], taken: &[bool], size: usize) -> Vec<u32> {
-        let (from, to) = (self.zones[zone].from, self.zones[zone].to);
-        let part = self.part(from, to - from);
-        let is_likely = |page: usize| {
-            let movable = types[page >> self.block_order] == MigrateType::Movable;
-            movable && self.is_unknown(page) && !self.mentioned[page] && !taken[page]
-        };
-        let blocks = (part.start.next_multiple_of(size)..part.end).step_by(size);
-        blocks
-            .filter(|&first| first + size <= part.end)
-            .filter(|&first| (first..first + size).all(is_likely))
-            .map(|first| first as u32)
-            .collect()
-    }
-
-    /// Returns `wanted` of these pages, at random.
-    fn some_of(&mut self, mut pages: Vec<u32>, wanted: usize) -> Vec<u32> {
-        let wanted = wanted.min(pages.len());
-        for place in 0..wanted {
-            let other = place + self.dice.below((pages.len() - place) as u64) as usize;
-            pages.swap(place, other);
-        }
-        pages.truncate(wanted);
-        pages
     }
 }
