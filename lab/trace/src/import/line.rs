@@ -93,22 +93,23 @@ pub(super) fn parse(line: &str) -> Result<Parsed<'_>, Why> {
     };
     let is_indented = fields.starts_with("    ");
     let fields = Named::of(fields);
-    let what = match event {
-        "alloc" => Fields::Alloc {
+    // As bytes: text is compared by a call each.
+    let what = match event.as_bytes() {
+        b"alloc" => Fields::Alloc {
             migratetype: need!(fields, migratetype),
             flags: fields.gfp_flags.ok_or("it has no gfp_flags=")?,
         },
         // `mm_page_free_direct` until Linux 3.3.
-        "free" | "free_direct" => Fields::Free,
-        "free_batched" | "pagevec_free" => return Ok(Parsed::Repeated),
-        "alloc_zone_locked" => Fields::Taken {
+        b"free" | b"free_direct" => Fields::Free,
+        b"free_batched" | b"pagevec_free" => return Ok(Parsed::Repeated),
+        b"alloc_zone_locked" => Fields::Taken {
             migratetype: need!(fields, migratetype),
             refill: number(fields.percpu_refill)?.is_some_and(|refill| refill != 0),
         },
-        "pcpu_drain" => Fields::Drained {
+        b"pcpu_drain" => Fields::Drained {
             migratetype: need!(fields, migratetype),
         },
-        "alloc_extfrag" => Fields::Fallback {
+        b"alloc_extfrag" => Fields::Fallback {
             migratetype: need!(fields, alloc_migratetype),
             from_order: need!(fields, fallback_order),
             from: need!(fields, fallback_migratetype),
@@ -208,7 +209,7 @@ fn parse_head(head: &str, tool: Tool) -> Result<Head<'_>, Why> {
     let open = memrchr(b'[', head.as_bytes()).ok_or("it has no [CPU]")?;
     let (task, cpu) = (&head[..open], &head[open + 1..]);
     let close = memchr(b']', cpu.as_bytes()).ok_or("it has no [CPU]")?;
-    let cpu = cpu[..close].trim().parse();
+    let cpu = trimmed(&cpu[..close]).parse();
     let cpu = cpu.map_err(|_| "its CPU is not a number")?;
     let (name, pid) = parse_task(task, tool).ok_or("it has no task-PID or task PID")?;
     Ok(Head {
@@ -253,7 +254,7 @@ fn parse_task(task: &str, tool: Tool) -> Option<(&str, i32)> {
     let instance = at_colon(task).filter(|(instance, _)| {
         tool != Tool::Perf && !instance.is_empty() && !instance.contains(char::is_whitespace)
     });
-    let task = instance.map_or(task, |(_, task)| task).trim();
+    let task = trimmed(instance.map_or(task, |(_, task)| task));
     let task = match before_last(task, b')') {
         Some(task) => task[..memrchr(b'(', task.as_bytes())?].trim_end(),
         None => task,
@@ -262,13 +263,19 @@ fn parse_task(task: &str, tool: Tool) -> Option<(&str, i32)> {
     // the other tools print.
     if let Some(space) = last_space(task) {
         let (name, pid) = (&task[..space], &task[space + 1..]);
-        let pid = pid.rsplit_once('/').map_or(pid, |(_, thread)| thread);
+        let pid = memrchr(b'/', pid.as_bytes()).map_or(pid, |slash| &pid[slash + 1..]);
         if let Ok(pid) = pid.parse() {
             return Some((name.trim_end(), pid));
         }
     }
     let dash = memrchr(b'-', task.as_bytes())?;
     Some((&task[..dash], task[dash + 1..].parse().ok()?))
+}
+
+/// Returns a text without the white space around it.
+fn trimmed(text: &str) -> &str {
+    // Most of it is found as bytes.
+    text.trim_ascii().trim()
 }
 
 /// Splits a text at the first colon that a space follows.
