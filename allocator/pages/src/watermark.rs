@@ -252,14 +252,21 @@ impl Watermarks {
 
     /// Returns the marks, in frames.
     #[must_use]
+    #[inline]
     pub fn marks(&self) -> Marks {
         // Relaxed: as above.
-        let [min, low, high] = [0, 1, 2].map(|i| self.marks[i].load(Ordering::Relaxed));
-        Marks { min, low, high }
+        let load = |mark: &AtomicUsize| mark.load(Ordering::Relaxed);
+        let [min, low, high] = &self.marks;
+        Marks {
+            min: load(min),
+            low: load(low),
+            high: load(high),
+        }
     }
 
     /// Returns what is held back from requests whose highest zone is `highest`, in frames.
     #[must_use]
+    #[inline]
     pub fn reserve_against(&self, highest: ZoneKind) -> usize {
         // Relaxed: as above.
         self.reserve[highest.index()].load(Ordering::Relaxed)
@@ -267,12 +274,14 @@ impl Watermarks {
 
     /// Returns true if something is kept that this request may not have.
     #[must_use]
+    #[inline]
     pub fn hold_back_from(&self, request: &Request) -> bool {
         self.marks().min > 0 || self.reserve_against(request.highest) > 0
     }
 
     /// Returns the floor: more frames than this must be left after `request` has been served.
     #[must_use]
+    #[inline]
     pub fn floor(&self, request: &Request, mark: Mark) -> usize {
         let marks = self.marks();
         let mark = match mark {

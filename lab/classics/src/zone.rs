@@ -212,6 +212,16 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
         self.backing.platform()
     }
 
+    #[inline]
+    fn kind(&self) -> ZoneKind {
+        self.kind
+    }
+
+    #[inline]
+    fn span(&self) -> FrameRange {
+        self.unlocked().span()
+    }
+
     fn shape(&self) -> Shape {
         let store = self.unlocked();
         Shape {

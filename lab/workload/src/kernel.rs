@@ -353,21 +353,17 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
     /// Frees the 2^order pages at `page`, as a trace does: a block, a part of one, or several.
     #[inline]
     pub fn give(&self, page: PageId, order: Order) -> Freed {
-        let place = self.state.borrow().pages.location(page);
-        if let Location::At(frame) = place {
-            let mut state = self.state.borrow_mut();
-            if state
-                .pages
-                .block(frame)
-                .is_some_and(|block| block.order == order)
-            {
-                state.pages.remove(frame);
-                drop(state);
-                self.give_back(frame, order);
-                return Freed::Whole;
+        let removed = self.change(|pages| match pages.location(page) {
+            Location::At(frame) => pages.remove_of(frame, order),
+            _ => None,
+        });
+        match removed {
+            Some(block) => {
+                self.give_back(block.frame, order);
+                Freed::Whole
             }
+            None => self.give_parts(page, order),
         }
-        self.give_parts(page, order)
     }
 
     /// Frees pages that are not exactly one block.

@@ -132,6 +132,19 @@ const UNUSED: Record = Record {
     zone: 0,
 };
 
+impl Record {
+    const fn block(&self, frame: Frame) -> Block {
+        Block {
+            frame,
+            order: Order::new(self.order),
+            role: self.role,
+            marks: self.marks,
+            page: self.page,
+            zone: self.zone as usize,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct List {
     head: u32,
@@ -298,14 +311,7 @@ impl Pages {
     #[must_use]
     pub fn block(&self, frame: Frame) -> Option<Block> {
         let record = self.records.get(frame.number().checked_sub(self.base)?)?;
-        (record.role != Role::None).then(|| Block {
-            frame,
-            order: Order::new(record.order),
-            role: record.role,
-            marks: record.marks,
-            page: record.page,
-            zone: record.zone as usize,
-        })
+        (record.role != Role::None).then(|| record.block(frame))
     }
 
     /// Returns all blocks in use, in rising order of their frames.
@@ -318,15 +324,6 @@ impl Pages {
     pub fn insert(&mut self, block: Block) {
         let index = self.index(block.frame);
         debug_assert_eq!(self.records[index].role, Role::None, "both-ways");
-        self.records[index] = Record {
-            next: END,
-            prev: END,
-            page: block.page,
-            role: block.role,
-            order: block.order.get(),
-            marks: block.marks,
-            zone: block.zone as u8,
-        };
         if let Some(place) = self.places.get_mut(block.page.0 as usize) {
             let other = core::mem::replace(place, index as u32 + 1);
             if other != 0 && other < REFUSED {
@@ -337,18 +334,41 @@ impl Pages {
         self.used[block.role as usize] += block.order.frames() as u64;
         self.mixing
             .add(block.frame, block.order, block.role.mobility());
-        self.push(index as u32);
+        let record = Record {
+            page: block.page,
+            role: block.role,
+            order: block.order.get(),
+            marks: block.marks,
+            zone: block.zone as u8,
+            ..UNUSED
+        };
+        self.push(index as u32, record);
     }
 
     /// Removes the record of the block at `frame`. Its page becomes unknown.
     pub fn remove(&mut self, frame: Frame) -> Option<Block> {
-        let block = self.block(frame)?;
-        let index = self.index(frame);
-        self.unlink(index as u32);
+        self.remove_if(frame, |_| true)
+    }
+
+    /// As [`Pages::remove`], if the block is of this order.
+    #[inline]
+    pub(crate) fn remove_of(&mut self, frame: Frame, order: Order) -> Option<Block> {
+        self.remove_if(frame, |record| record.order == order.get())
+    }
+
+    #[inline]
+    fn remove_if(&mut self, frame: Frame, is: impl FnOnce(&Record) -> bool) -> Option<Block> {
+        let index = frame.number().checked_sub(self.base)?;
+        let record = *self.records.get(index)?;
+        if record.role == Role::None || !is(&record) {
+            return None;
+        }
+        self.unlink(&record);
         self.records[index] = UNUSED;
-        if let Some(place) = self.places.get_mut(block.page.0 as usize) {
+        if let Some(place) = self.places.get_mut(record.page.0 as usize) {
             *place = 0;
         }
+        let block = record.block(frame);
         self.used[block.role as usize] -= block.order.frames() as u64;
         self.mixing
             .remove(frame, block.order, block.role.mobility());
@@ -409,16 +429,21 @@ impl Pages {
             self.records[index].marks = new;
             return;
         }
-        self.unlink(index as u32);
-        self.records[index].marks = new;
-        self.push(index as u32);
+        let record = self.records[index];
+        self.unlink(&record);
+        let record = Record {
+            marks: new,
+            ..record
+        };
+        self.push(index as u32, record);
     }
 
     /// Moves the block at `frame` to the head of its list.
     pub fn rotate(&mut self, frame: Frame) {
-        let index = self.index(frame) as u32;
-        self.unlink(index);
-        self.push(index);
+        let index = self.index(frame);
+        let record = self.records[index];
+        self.unlink(&record);
+        self.push(index as u32, record);
     }
 
     /// Returns the oldest block of a list.
@@ -446,28 +471,30 @@ impl Pages {
         }
     }
 
-    fn push(&mut self, index: u32) {
-        let record = self.records[index as usize];
-        let Some(age) = Self::list_of(&record) else {
-            return;
+    /// Writes the record of a frame, at the head of its list if it has one. (A record is written as
+    /// a whole, once, and not read again: that would wait for the write.)
+    fn push(&mut self, index: u32, record: Record) {
+        let mut record = Record {
+            next: END,
+            prev: END,
+            ..record
         };
-        let list = &mut self.lists[record.zone as usize][age as usize];
-        let head = list.head;
-        list.head = index;
-        list.frames += 1 << record.order;
-        if head == END {
-            list.tail = index;
-        } else {
-            self.records[head as usize].prev = index;
+        if let Some(age) = Self::list_of(&record) {
+            let list = &mut self.lists[record.zone as usize][age as usize];
+            record.next = core::mem::replace(&mut list.head, index);
+            list.frames += 1 << record.order;
+            if record.next == END {
+                list.tail = index;
+            } else {
+                self.records[record.next as usize].prev = index;
+            }
         }
-        let record = &mut self.records[index as usize];
-        record.next = head;
-        record.prev = END;
+        self.records[index as usize] = record;
     }
 
-    fn unlink(&mut self, index: u32) {
-        let record = self.records[index as usize];
-        let Some(age) = Self::list_of(&record) else {
+    /// Takes the frame with this record off its list, if it is on one.
+    fn unlink(&mut self, record: &Record) {
+        let Some(age) = Self::list_of(record) else {
             return;
         };
         let list = &mut self.lists[record.zone as usize][age as usize];

@@ -18,7 +18,7 @@ use brickyard::sync::{AtomicU32, RawLock, Slot, SlotAccess, place};
 use brickyard::watermark::{Mark, Watermarks};
 use brickyard::{
     AllocError, AnyZone, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility, Order,
-    PlanError, Platform, RangeError, Request, Shape,
+    PlanError, Platform, RangeError, Request, Shape, ZoneKind,
 };
 
 use super::blocks::Blocks;
@@ -200,6 +200,16 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> AnyZone for Zone<'_, V,
 
     fn shape(&self) -> Shape {
         self.inner.shape()
+    }
+
+    #[inline]
+    fn kind(&self) -> ZoneKind {
+        self.inner.kind()
+    }
+
+    #[inline]
+    fn span(&self) -> FrameRange {
+        self.inner.span()
     }
 
     fn watermarks(&self) -> &Watermarks {

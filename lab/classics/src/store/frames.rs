@@ -23,6 +23,7 @@ const fn bits_of(state: State) -> u32 {
 }
 
 /// Decodes a state word.
+#[inline]
 const fn state_of(bits: u32) -> State {
     let usage = match bits >> 5 & 0b111 {
         0 => Use::Inner,
@@ -168,11 +169,17 @@ impl<'m> FrameTable<'m> {
     /// state. Reads at most one record per order.
     #[must_use]
     pub fn block_of(&self, frame: Frame, max: Order) -> Option<(Frame, State)> {
-        Order::ZERO.up_to(max).find_map(|order| {
+        // A plain loop: that of an iterator is not inlined without link-time optimisation, and most
+        // blocks are found at once.
+        let mut order = Order::ZERO;
+        loop {
             let first = frame.align_down(order);
             let state = self.state(first);
-            (state.usage != Use::Inner && state.order >= order).then_some((first, state))
-        })
+            if state.usage != Use::Inner && state.order >= order {
+                return Some((first, state));
+            }
+            order = order.up().filter(|&order| order <= max)?;
+        }
     }
 }
 

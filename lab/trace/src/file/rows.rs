@@ -405,8 +405,11 @@ impl Batches {
             of_event.from.take(row),
             of_event.claimed.take(row),
         );
-        let further = [self.step.second.take(row), self.step.third.take(row)];
-        let further = further.map(|number| number.map_or(0, |number| number.cast_unsigned()));
+        let number = |number: Option<&i32>| number.map_or(0, |number| number.cast_unsigned());
+        let further = [
+            number(self.step.second.take(row)),
+            number(self.step.third.take(row)),
+        ];
         if let Kind::Row(kind @ (RowKind::Start | RowKind::End)) = kind {
             let run = self.run.read(row, time, frame, order)?;
             return rows.push_run(kind, run);
