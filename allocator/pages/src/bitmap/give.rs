@@ -265,6 +265,28 @@ impl Bitmap<'_> {
         Some(state.mobility_in(self.eighth(offset)))
     }
 
+    /// Returns the number of the mobility of the block of exactly `order`, smaller than a word, that
+    /// begins at `offset` and is in use, if its page block is all memory and nothing in it is isolated.
+    /// `None` says nothing; also for a position outside all page blocks.
+    #[inline(always)]
+    pub(crate) fn mobility_of_small(&self, offset: usize, order: Order) -> Option<usize> {
+        debug_assert!((1..WORD_ORDER).contains(&order.get()));
+        // Relaxed, three times: as in `mobility_by_state`.
+        let state = self.states.get(self.block_at(offset))?;
+        let state = BlockState::from_bits(state.load(Ordering::Relaxed));
+        let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
+        let all = word::run(order.get());
+        let free = self.free[place].load(Ordering::Relaxed) >> bit & all;
+        // The block begins here, continues to its end, and the frame after it is no part of it. A
+        // block that ends with the word begins at no multiple of a larger order.
+        let inner = self.inner[place].load(Ordering::Relaxed) >> bit;
+        let after = 1_u64 << order.frames();
+        let whole = inner & (all | after) == all & !1;
+        let aligned = bit & (order.frames() - 1) == 0;
+        let found = state.is_all_memory() && state.is_joined() && free == 0 && whole && aligned;
+        found.then(|| state.mobility_in(self.eighth(offset)))
+    }
+
     /// Returns true if the frame is a block of order 0 in use.
     fn is_single_in_use(&self, offset: usize) -> bool {
         self.is_block_in_use(offset, Order::ZERO)
@@ -274,6 +296,10 @@ impl Bitmap<'_> {
     /// looks again if the page block has changed meanwhile.
     pub(super) fn is_surely_block_in_use(&self, offset: usize, order: Order) -> bool {
         let block = self.block_at(offset);
+        if (1..WORD_ORDER).contains(&order.get()) && self.mobility_of_small(offset, order).is_some()
+        {
+            return true;
+        }
         for _ in 0..TRIES {
             let before = self.state(block);
             if self.is_block_in_use(offset, order) {

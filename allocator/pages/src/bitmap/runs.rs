@@ -197,6 +197,16 @@ impl Chosen {
     /// Adds runs of `order` of a word's free frames, while there are fewer than `most`: the smallest
     /// first, so that larger ones stay whole.
     fn take(&mut self, word: usize, free: u64, order: u8, most: usize) {
+        if free == u64::MAX && self.masks[word] == 0 {
+            // The same as one after the other, since each is the smallest that is left.
+            let runs = (most - self.blocks).min(WORD_FRAMES >> order);
+            self.masks[word] = match runs << order {
+                0 => 0,
+                frames => u64::MAX >> (WORD_FRAMES - frames),
+            };
+            self.blocks += runs;
+            return;
+        }
         while self.blocks < most
             && let Some(bit) = word::best_fit(free & !self.masks[word], order)
         {

@@ -223,6 +223,21 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         Some(backing.store.frame_at(entry as usize))
     }
 
+    /// As [`Stash::pop`], for a block of `order`, if blocks of that order are kept.
+    #[inline(always)]
+    pub(crate) fn pop_small<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        order: Order,
+        mobility: Mobility,
+    ) -> Option<Frame> {
+        let small = order.index().wrapping_sub(1);
+        let entry = self.at_once(&backing.platform, |own| {
+            own.small.get(small)?[mobility as usize].pop()
+        })?;
+        Some(backing.store.frame_at(entry as usize))
+    }
+
     /// Takes a block for `request`: one that lies here, else one fetched from the store. A block of
     /// an order that is not fetched is taken from the store directly.
     ///
@@ -353,6 +368,27 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             // Inside the slot: as in `push`.
             let place = backing.store.mobility_of_page_block(offset)?;
             own.huge.get(place)?.push_if(offset as u32)
+        });
+        kept.is_some()
+    }
+
+    /// As [`Stash::push`], for a block of `order`, if blocks of that order are kept.
+    #[inline(always)]
+    pub(crate) fn push_small<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        frame: Frame,
+        order: Order,
+    ) -> bool {
+        let small = order.index().wrapping_sub(1);
+        if small >= SMALL_ORDERS {
+            return false;
+        }
+        let offset = backing.store.offset(frame);
+        let kept = self.at_once(&backing.platform, |own| {
+            // Inside the slot: as in `push`.
+            let place = backing.store.mobility_of_small(offset, order)?;
+            own.small[small].get(place)?.push_if(offset as u32)
         });
         kept.is_some()
     }

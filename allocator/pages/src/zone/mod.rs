@@ -191,20 +191,23 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.stash.pop(&self.backing, request.mobility)
     }
 
-    /// Takes a page block that lies in this CPU's stash.
+    /// Takes a page block, or one of a small order, that lies in this CPU's stash.
     #[inline(always)]
-    fn page_block_at_hand(&self, request: &Request) -> Option<Frame> {
-        let wide = self.store().is_page_block(request.order);
-        if !wide || request.limit.is_some() || request.context == Context::Interrupt {
+    fn block_at_hand(&self, request: &Request) -> Option<Frame> {
+        if request.limit.is_some() || request.context == Context::Interrupt {
             return None;
         }
-        self.stash.pop_page_block(&self.backing, request.mobility)
+        let (order, mobility) = (request.order, request.mobility);
+        match self.store().is_page_block(order) {
+            true => self.stash.pop_page_block(&self.backing, mobility),
+            false => self.stash.pop_small(&self.backing, order, mobility),
+        }
     }
 
     /// As [`Zone::alloc`], if no single frame was at hand.
     #[inline(never)]
     fn alloc_missed(&self, request: &Request) -> Result<Frame, AllocError> {
-        match self.page_block_at_hand(request) {
+        match self.block_at_hand(request) {
             Some(frame) => Ok(frame),
             None => self.alloc_slowly(request),
         }
@@ -235,7 +238,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     #[inline(never)]
     fn alloc_above_missed(&self, request: &Request, mark: Mark) -> Option<Frame> {
         if is_first(mark)
-            && let Some(frame) = self.page_block_at_hand(request)
+            && let Some(frame) = self.block_at_hand(request)
         {
             return Some(frame);
         }
@@ -396,11 +399,14 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// As [`Zone::free`], for what is no single frame that this CPU's stash keeps as it is.
     #[inline(never)]
     fn free_missed(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        let wide = self.store().is_page_block(order);
-        if wide && self.stash.push_page_block(&self.backing, frame) {
-            return Ok(());
+        let kept = match self.store().is_page_block(order) {
+            true => self.stash.push_page_block(&self.backing, frame),
+            false => self.stash.push_small(&self.backing, frame, order),
+        };
+        match kept {
+            true => Ok(()),
+            false => self.free_slowly(frame, order),
         }
-        self.free_slowly(frame, order)
     }
 
     #[inline(never)]
