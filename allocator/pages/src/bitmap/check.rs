@@ -7,10 +7,10 @@ use super::index::{End, GRADES, Index, Set};
 use super::lend::NEIGHBOURS;
 use super::state::{BlockState, Mode};
 use super::trees::FANOUT;
-use super::word::WORD_FRAMES;
-use crate::block::{Census, Use};
+use super::word::{WORD_FRAMES, WORD_ORDER};
+use crate::block::{Census, State, Use};
 use crate::check::Violation;
-use crate::{Frame, MigrateType};
+use crate::{Frame, MigrateType, Order};
 
 impl Bitmap<'_> {
     /// Tests every invariant of the store. O(span).
@@ -201,6 +201,21 @@ impl Bitmap<'_> {
         }
     }
 
+    /// Invariant `small-told`: what a stash asks of a small block in use, in one look, is what the
+    /// store knows of it; and of nothing else is it told that it is one.
+    fn check_small(&self, first: Frame, block: State) -> Result<(), Violation> {
+        let offset = self.offset(first);
+        let known = self.state(self.block_at(offset)).is_all_memory();
+        for order in Order::new(1).up_to(Order::new(WORD_ORDER - 1)) {
+            let is_one = block.usage == Use::Allocated && block.order == order && known;
+            let mobility = is_one.then(|| self.mobility_of(offset).index());
+            if self.mobility_of_small(offset, order) != mobility {
+                return Err(Violation::at("small-told", "a small block mistaken", first));
+            }
+        }
+        Ok(())
+    }
+
     /// Walks the span from block to block. Each must be aligned and end where the next begins.
     fn check_blocks(&self) -> Result<(), Violation> {
         let mut at = self.span.start;
@@ -215,6 +230,7 @@ impl Bitmap<'_> {
             }
             let word = self.offset(at) / WORD_FRAMES;
             debug_assert!(word < self.free.len(), "a frame of the span has words");
+            self.check_small(first, state)?;
             at = first.plus(state.order.frames());
         }
         Ok(())

@@ -267,7 +267,7 @@ impl Bitmap<'_> {
 
     /// Returns the number of the mobility of the block of exactly `order`, smaller than a word, that
     /// begins at `offset` and is in use, if its page block is all memory and nothing in it is isolated.
-    /// `None` says nothing; also for a position outside all page blocks.
+    /// `None` says nothing; also for a position outside all page blocks. (`small-told`, see `check.rs`.)
     #[inline(always)]
     pub(crate) fn mobility_of_small(&self, offset: usize, order: Order) -> Option<usize> {
         debug_assert!((1..WORD_ORDER).contains(&order.get()));

@@ -13,8 +13,8 @@ pub(super) const SINGLES: usize = 1024;
 pub(super) const SMALL: usize = 16;
 pub(super) const HUGE: usize = 8;
 
-/// Orders 1 to 3 each have arrays of their own.
-pub(super) const SMALL_ORDERS: usize = 3;
+/// Orders 1 to 5 each have arrays of their own.
+pub(super) const SMALL_ORDERS: usize = 5;
 
 pub(super) const KINDS: usize = Mobility::ALL.len();
 

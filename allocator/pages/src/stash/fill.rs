@@ -14,10 +14,8 @@ const FETCH_MOST: usize = 320;
 impl<A: SlotAccess> Stash<'_, A> {
     /// Returns the most frames that leave the store at a time.
     pub(crate) fn most_fetched(&self, store: &Bitmap<'_>) -> usize {
-        // Of small orders at most 128 frames come at a time.
-        const { assert!(SMALL << SMALL_ORDERS <= FETCH_MOST) };
         let blocks = self.sizes.huge * store.page_block_order().frames();
-        blocks.max(FETCH_MOST)
+        blocks.max(FETCH_MOST).max(SMALL << SMALL_ORDERS)
     }
 
     /// As [`Stash::refill`], if the store has `room` for a frame.

@@ -6,11 +6,11 @@
 //! [`Shared`](brickyard_sync::Shared), a hit takes a lock that is nearly always free. Any CPU can
 //! take that lock to drain any stash; the owner waits meanwhile.
 //!
-//! There is an array for each order class (single frames, orders 1 to 3, whole page blocks) and
+//! There is an array for each order class (single frames, orders 1 to 5, whole page blocks) and
 //! mobility. A freed frame goes to the array of the mobility that its neighbourhood shows. So
 //! memory that cannot be moved is handed out again where it does no harm. An empty array of single
 //! frames is filled by half, by words of the store, and one of larger blocks wholly. (Of orders 1
-//! to 3 it gets no more than one page block has beside its whole words, or one such word.) A full
+//! to 5 it gets no more than one page block has beside its whole words, or one such word.) A full
 //! array gives back its colder three quarters, single frames sorted by block. An array of single
 //! frames starts small, doubles whenever it runs empty or full, and is small again after a drain.
 //! All arrays of a CPU together stay within its share of the zone's memory
@@ -54,7 +54,7 @@ const BULK: usize = 256;
 pub struct StashSizes {
     /// Single frames of a CPU, for each mobility: at most 1024.
     pub singles: usize,
-    /// Blocks of a CPU of each of the orders 1, 2 and 3, for each mobility: at most 16.
+    /// Blocks of a CPU of each of the orders 1 to 5, for each mobility: at most 16.
     pub small: usize,
     /// Page blocks of a CPU, for each mobility: at most 8.
     pub huge: usize,
