@@ -32,15 +32,11 @@ impl Bitmap<'_> {
     /// In place: masks are large for a kernel's stack.
     fn leave_not_memory(&self, block: usize, masks: &mut Masks, reserved: bool) {
         let first = self.first_word(block);
-        for i in 0..self.block_words() {
-            let word = first + i;
-            let wanted = if reserved {
-                self.inner_bits(word)
-            } else {
-                !self.inner_bits(word)
-            };
-            if masks[i] != 0 {
-                masks[i] &= !self.memory_bits(word) & wanted;
+        for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
+            let inner = self.inner_bits(first + i);
+            let wanted = if reserved { inner } else { !inner };
+            if *mask != 0 {
+                *mask &= !self.memory_bits(first + i) & wanted;
             }
         }
     }
