@@ -18,7 +18,7 @@ pub(super) const SMALL_ORDERS: usize = 5;
 
 pub(super) const KINDS: usize = Mobility::ALL.len();
 
-/// The stash of one CPU: 14.5 KiB.
+/// The stash of one CPU: 15 KiB.
 #[derive(Debug)]
 pub struct CpuStash {
     // How many CPUs used their stashes when the arrays were last held against their share; 0 if
