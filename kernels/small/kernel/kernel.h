@@ -12,7 +12,7 @@
 enum {
 	PAGE = 4096,
 	HARTS = 8, /* at most */
-	STACK_ORDER = 1, /* of a kernel stack */
+	STACK_ORDER = 0, /* of a kernel stack */
 	STACK = PAGE << STACK_ORDER,
 };
 

@@ -5,6 +5,6 @@
 #define DIRECT 0xffffffc000000000 /* where physical address 0 is mapped */
 #define MEMORY 0x80000000 /* where it begins, physical */
 #define SATP_SV39 0x8000000000000000
-#define BOOT_STACK_BYTES 65536
+#define BOOT_STACK_BYTES 4096
 
 #endif
