@@ -101,7 +101,7 @@ void process_exit(long code)
 	entry *root = process->root;
 	bool for_first = false;
 
-	while ((child = process->children)) {
+	while (process != first && (child = process->children)) {
 		for_first |= child->state == ENDED;
 		process->children = child->sibling;
 		child->parent = first;

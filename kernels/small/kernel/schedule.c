@@ -22,7 +22,7 @@ void schedule(void)
 {
 	struct process *from = hart->current, *to = queue;
 
-	if (!to) {
+	if (!to || finished) {
 		to = hart->idle;
 	} else {
 		queue = to->next;
