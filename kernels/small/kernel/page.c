@@ -92,7 +92,7 @@ bool by_run_on(size_t cpu, by_work work, void *argument)
 
 void by_panic(const char *file, size_t length, uint32_t line)
 {
-	print("a bug in the allocator, in ");
+	print("kernel: a bug in the allocator, in ");
 	console_write(file, length);
 	print("\n");
 	panic("line %ld of it", (long)line);
