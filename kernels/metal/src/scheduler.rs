@@ -96,7 +96,7 @@ pub fn interrupt(frame: usize, kind: Kind) -> Switch {
     match kind {
         Kind::Timer => {
             count(&cpu.counts.timers);
-            arch::arm_timer(until_next(cpu));
+            arch::arm_timer(until_nested(cpu));
         }
         Kind::Poke => count(&cpu.counts.pokes),
     }
@@ -106,6 +106,9 @@ pub fn interrupt(frame: usize, kind: Kind) -> Switch {
         arch::irq_disable();
     } else {
         do_work(cpu, kind);
+    }
+    if kind == Kind::Timer {
+        arch::arm_timer(until_next(cpu));
     }
     cpu.depth.set(depth - 1);
     if depth > 1 {
@@ -119,14 +122,21 @@ pub fn interrupt(frame: usize, kind: Kind) -> Switch {
     }
 }
 
-/// Returns the microseconds until the next timer interrupt: now and then soon, so that interrupts
-/// nest.
+/// Returns the microseconds until the timer interrupts this interrupt: now and then soon.
+fn until_nested(cpu: &Cpu) -> u64 {
+    match cpu.draw().is_multiple_of(4) {
+        true => 5,
+        false => 10_000,
+    }
+}
+
+/// Returns the microseconds from the end of a timer's interrupt to the next one. However long its
+/// work takes, as when memory is full, the interrupted task goes on meanwhile.
 fn until_next(cpu: &Cpu) -> u64 {
     // Relaxed: a hint.
-    match (WORK.load(Ordering::Relaxed), cpu.draw()) {
-        (0, _) => 2000,
-        (_, dice) if dice.is_multiple_of(4) => 5,
-        (_, dice) => 50 + dice % 500,
+    match WORK.load(Ordering::Relaxed) {
+        0 => 2000,
+        _ => 50 + cpu.draw() % 500,
     }
 }
 
