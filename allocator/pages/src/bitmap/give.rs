@@ -463,10 +463,15 @@ impl Bitmap<'_> {
         borrows: &mut impl Borrows,
     ) {
         let mut refused = came.twice;
-        if !self.state(block).is_plain() {
+        let state = self.state(block);
+        if !state.is_plain() {
             // A bad free may have gone through a cache.
             for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
-                let mut rest = *mask;
+                let good = match state.is_open() {
+                    true => self.singles_in_use(self.first_word(block) + i, *mask),
+                    false => 0,
+                };
+                let mut rest = *mask & !good;
                 while rest != 0 {
                     let bit = rest.trailing_zeros() as usize;
                     rest &= rest - 1;
@@ -506,14 +511,28 @@ impl Bitmap<'_> {
         (given, None)
     }
 
-    /// Frees the frames at the start of a list that lie in one plain block and are good. Returns
-    /// how many; 0 if the first is not such a simple case.
+    /// Returns those frames of a word of an open block that are single frames in use: as
+    /// [`Bitmap::is_block_in_use`], for all of `mask` at once.
+    fn singles_in_use(&self, word: usize, mask: u64) -> u64 {
+        if mask == 0 {
+            return 0;
+        }
+        let used = mask & self.memory_bits(word) & !self.free_bits(word);
+        // The frame continues no block, nor does the next one. None begins at the last bit of a
+        // word, which is at no multiple of a larger order.
+        let inner = self.inner_memory(word);
+        used & !inner & !(inner >> 1)
+    }
+
+    /// Frees the frames at the start of a list that lie in one open block, nothing of which is
+    /// isolated, and are good. Returns how many; 0 if they are not such a simple case.
     fn give_run(&self, frames: &[Frame]) -> usize {
         let Some(&first) = frames.first().filter(|&&first| self.span.contains(first)) else {
             return 0;
         };
         let block = self.block_at(self.offset(first));
-        if !self.state(block).is_plain() {
+        let state = self.state(block);
+        if !state.is_open() || state.is_isolated() {
             return 0;
         }
         let start = self.frame_at(block << self.block_order).number();
@@ -538,9 +557,15 @@ impl Bitmap<'_> {
             run += 1;
         }
         let words = self.first_word(block)..self.first_word(block) + self.block_words();
-        let bad = words
-            .zip(&masks)
-            .any(|(word, &mask)| self.free_bits(word) & mask != 0);
+        let mut words = words.zip(&masks);
+        let bad = match state.is_plain() {
+            true => words.any(|(word, &mask)| self.free_bits(word) & mask != 0),
+            // If it is not open any more, the caller owns nothing in it: as in `give_narrow`.
+            false => {
+                words.any(|(word, &mask)| self.singles_in_use(word, mask) != mask)
+                    || !self.state(block).is_open()
+            }
+        };
         if bad {
             return 0;
         }

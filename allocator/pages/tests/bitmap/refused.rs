@@ -183,3 +183,67 @@ fn a_frame_that_is_in_a_list_twice_is_freed_once() {
     assert_eq!(zone.free_bulk(&list), Err(refused));
     assert_eq!(sound(&zone).free, 1024);
 }
+
+#[test]
+fn a_list_among_blocks_of_several_frames_is_freed_as_one_by_one() {
+    // Single frames around a block of order 3 and one of order 1, a hole, and free frames.
+    let around = || {
+        let zone = empty(&linux(2 * BLOCK), Cpus::new());
+        assert_eq!(zone.add(range(0, 2 * BLOCK)), Ok(2 * BLOCK));
+        assert_eq!(zone.remove(range(448, 450)), Ok(2));
+        for (at, order) in [(72, 3), (126, 1)] {
+            let taken = zone.alloc_at(frame(at), &request(order, Mobility::Movable));
+            assert_eq!(taken, Ok(()));
+        }
+        for part in [
+            range(0, 72),
+            range(80, 126),
+            range(128, 400),
+            range(450, 900),
+        ] {
+            for at in part.frames() {
+                assert_eq!(zone.alloc_at(at, &MOVABLE), Ok(()));
+            }
+        }
+        zone
+    };
+    let singles: Vec<Frame> = [range(0, 72), range(80, 126), range(128, 400)]
+        .into_iter()
+        .flat_map(FrameRange::frames)
+        .collect();
+    // Between which of them: nothing, parts of blocks, what is free, in the hole, or listed already.
+    for odd in [
+        None,
+        Some(72),
+        Some(75),
+        Some(79),
+        Some(126),
+        Some(127),
+        Some(410),
+        Some(448),
+        Some(3),
+    ] {
+        for place in [0, 1, 64, 100, singles.len()] {
+            let mut list = singles.clone();
+            if let Some(odd) = odd {
+                list.insert(place, frame(odd));
+            }
+            let (bulk, single) = (around(), around());
+            let refused = list.iter().enumerate().find_map(|(freed, &at)| {
+                match single.free(at, Order::ZERO) {
+                    Ok(()) => None,
+                    Err(error) => Some(BulkFreeError { freed, error }),
+                }
+            });
+            assert_eq!(
+                bulk.free_bulk(&list),
+                refused.map_or(Ok(()), Err),
+                "{odd:?} at {place}"
+            );
+            assert_eq!(seen(&bulk), seen(&single), "{odd:?} at {place}");
+            assert_eq!(sound(&bulk), sound(&single));
+            let bad = odd.is_some_and(|odd| [410, 448, 3].contains(&odd));
+            assert_eq!(refused.is_some(), bad, "{odd:?} at {place}");
+        }
+    }
+}
