@@ -42,12 +42,29 @@ const fn mobility_of(flags: u32) -> Result<Mobility, isize> {
     }
 }
 
-/// Returns the request of `order` with these flags, below `limit` unless that is 0.
-#[inline]
-pub(crate) fn request_of(order: u32, flags: u32, limit: usize) -> Result<Request, isize> {
-    let order = match order {
-        0 => Order::ZERO,
-        order => order_of(order).ok_or(BY_ORDER_TOO_LARGE)?,
+/// What flags say, other than an order.
+#[derive(Clone, Copy)]
+struct Meaning {
+    mobility: Mobility,
+    context: Context,
+    highest: ZoneKind,
+}
+
+/// The meaning of each set of flags that has one, so that a request reads it instead of working it
+/// out.
+static MEANINGS: [Option<Meaning>; BY_FROM_ANY as usize + 0x10] = {
+    let mut all = [None; BY_FROM_ANY as usize + 0x10];
+    let mut flags = 0;
+    while flags < all.len() {
+        all[flags] = meaning_of(flags as u32);
+        flags += 1;
+    }
+    all
+};
+
+const fn meaning_of(flags: u32) -> Option<Meaning> {
+    let Ok(mobility) = mobility_of(flags) else {
+        return None;
     };
     let context = match flags & CONTEXT {
         0 => Context::MaySleep,
@@ -55,24 +72,46 @@ pub(crate) fn request_of(order: u32, flags: u32, limit: usize) -> Result<Request
         // An interrupt cannot wait either.
         _ => Context::Interrupt,
     };
-    let mut request = Request::new(order, mobility_of(flags)?).in_context(context);
-    if flags & !(MOBILITY | CONTEXT) != 0 {
-        request = match flags & !(MOBILITY | CONTEXT) {
-            BY_FROM_DMA => request.from_zones_up_to(ZoneKind::Dma),
-            BY_FROM_DMA32 => request.from_zones_up_to(ZoneKind::Dma32),
-            BY_FROM_NORMAL => request.from_zones_up_to(ZoneKind::Normal),
-            BY_FROM_HIGHMEM => request.from_zones_up_to(ZoneKind::HighMem),
-            BY_FROM_ANY => request.from_zones_up_to(ZoneKind::Movable),
-            _ => return Err(BY_INVALID),
-        };
-    }
-    Ok(match limit {
+    let request = Request::page(mobility);
+    let request = match flags & !(MOBILITY | CONTEXT) {
         0 => request,
-        limit => request.below(Frame::new(limit)),
+        BY_FROM_DMA => request.from_zones_up_to(ZoneKind::Dma),
+        BY_FROM_DMA32 => request.from_zones_up_to(ZoneKind::Dma32),
+        BY_FROM_NORMAL => request.from_zones_up_to(ZoneKind::Normal),
+        BY_FROM_HIGHMEM => request.from_zones_up_to(ZoneKind::HighMem),
+        BY_FROM_ANY => request.from_zones_up_to(ZoneKind::Movable),
+        _ => return None,
+    };
+    Some(Meaning {
+        mobility,
+        context,
+        highest: request.highest,
     })
 }
 
-const _: () = assert!(ZONES & (MOBILITY | CONTEXT) == 0);
+/// Returns the request of `order` with these flags, below `limit` unless that is 0.
+#[inline]
+pub(crate) fn request_of(order: u32, flags: u32, limit: usize) -> Result<Request, isize> {
+    let order = match order {
+        0 => Order::ZERO,
+        order => order_of(order).ok_or(BY_ORDER_TOO_LARGE)?,
+    };
+    let Some(&Some(meaning)) = MEANINGS.get(flags as usize) else {
+        return Err(BY_INVALID);
+    };
+    Ok(Request {
+        order,
+        mobility: meaning.mobility,
+        highest: meaning.highest,
+        limit: match limit {
+            0 => None,
+            limit => Some(Frame::new(limit)),
+        },
+        context: meaning.context,
+    })
+}
+
+const _: () = assert!(ZONES & (MOBILITY | CONTEXT) == 0 && BY_FROM_ANY & !ZONES == 0);
 
 #[cfg(test)]
 mod tests {
@@ -87,9 +126,12 @@ mod tests {
             .below(Frame::new(77));
         assert_eq!(request, Ok(wanted));
         assert_eq!(request_of(0, 0, 0), Ok(Request::page(Mobility::Unmovable)));
+        let both = BY_MOVABLE | BY_ATOMIC | BY_INTERRUPT | BY_FROM_ANY;
+        let wanted = Request::page(Mobility::Movable).in_context(Context::Interrupt);
+        assert_eq!(request_of(0, both, 0), Ok(wanted));
         assert_eq!(request_of(19, 0, 0), Err(BY_ORDER_TOO_LARGE));
         assert_eq!(request_of(256, 0, 0), Err(BY_ORDER_TOO_LARGE));
-        for unknown in [3, 0x60, 0x70, 0x80, 1 << 31] {
+        for unknown in [3, 0x57, 0x60, 0x70, 0x80, 1 << 31] {
             assert_eq!(request_of(0, unknown, 0), Err(BY_INVALID), "{unknown:#x}");
         }
     }
