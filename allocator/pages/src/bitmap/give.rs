@@ -247,15 +247,16 @@ impl Bitmap<'_> {
     }
 
     /// As [`Bitmap::mobility_of_plain_single`], by the state of the page block and the word of the
-    /// frame. `None` also where blocks of several frames lie in that word.
+    /// frame.
     fn mobility_by_state(&self, offset: usize) -> Option<usize> {
         // Relaxed, three times: the caller claims to own the frame. If it does, the parts of the
         // state that are read here do not change, nor do the bits of the frame.
         let state = self.states.get(self.block_at(offset))?;
         let state = BlockState::from_bits(state.load(Ordering::Relaxed));
-        let place = offset / WORD_FRAMES;
-        let free = self.free[place].load(Ordering::Relaxed) >> (offset % WORD_FRAMES) & 1 != 0;
-        let joined = || self.inner[place].load(Ordering::Relaxed) != 0;
+        let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
+        let free = self.free[place].load(Ordering::Relaxed) >> bit & 1 != 0;
+        // It continues no block, nor does the next frame: as in `singles_in_use`.
+        let joined = || self.inner[place].load(Ordering::Relaxed) >> bit & 0b11 != 0;
         if free || !state.is_all_memory() || state.is_joined() && joined() {
             return None;
         }
