@@ -107,15 +107,12 @@ static void give(size_t frame, unsigned int order)
 	code = by_free(machine, frame, order);
 	if (code)
 		fault(by_error_text(code), frame);
-	if (plant(PLANT_USE_AFTER_FREE)) { /* until an owner noticed */
-		size_t i;
-
-		for (i = 0; i < 200000 && !atomic_read(&faults); i++) {
-			WRITE_ONCE(*(u64 *)by_address(frame), i);
-			if (i % 64 == 0)
-				usleep_range(1, 10);
+	if (plant(PLANT_USE_AFTER_FREE))
+		while (!atomic_read(&faults) && !kthread_should_stop()) {
+			if (atomic_read(&owners[frame - first_frame])) /* the next owner's */
+				WRITE_ONCE(*(u64 *)by_address(frame), 0);
+			cond_resched();
 		}
-	}
 }
 
 static void try_object(void)
@@ -251,6 +248,8 @@ static size_t take_all(void)
 	size_t got = 0;
 
 	while ((frame = by_alloc(machine, 0, BY_MOVABLE)) >= 0) {
+		if (atomic_read(&owners[frame - first_frame]))
+			fault("a free frame with an owner", frame);
 		*(ptrdiff_t *)by_address(frame) = chain;
 		chain = frame;
 		got++;
