@@ -68,6 +68,5 @@ void empty_half(void);
 /* stack.c: how much stack calls take. */
 void all_stacks(void);
 size_t stack_of(void (*call)(void *), void *argument);
-size_t on_large_stack(void (*call)(void *), void *argument);
 
 #endif

@@ -97,8 +97,7 @@ int take_memory(size_t megabytes)
 	machine_memory = vmalloc(init.bytes);
 	if (!machine_memory)
 		return -ENOMEM;
-	init.code = BY_TOO_LITTLE_MEMORY;
-	stack = on_large_stack(init_machine, &init);
+	stack = stack_of(init_machine, &init);
 	if (init.code) {
 		say("FAIL: by_machine_init: %s", by_error_text(init.code));
 		machine = NULL;

@@ -4,11 +4,8 @@
  * at after the call. An interrupt in between adds its first frame, some 200 bytes.
  */
 #include <linux/gfp.h>
-#include <linux/irqflags.h>
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
-#include <asm/irq_stack.h>
 #include "brickyard_module.h"
 
 #define PATTERN 0x5bad57ac5bad57acUL
@@ -56,45 +53,6 @@ size_t stack_of(void (*call)(void *), void *argument)
 	size_t used = one_try(call, argument);
 
 	return used <= MARGIN ? MARGIN : used;
-}
-
-#define LARGE (128UL << 10)
-
-struct elsewhere {
-	void (*call)(void *);
-	void *argument;
-};
-
-static noinline void call_there(struct elsewhere *elsewhere)
-{
-	elsewhere->call(elsewhere->argument);
-}
-
-static noinline void switch_stack(void *top, struct elsewhere *elsewhere)
-{
-	call_on_stack(top, call_there, ASM_CALL_ARG1, , [arg1] "r" (elsewhere));
-}
-
-/* Calls it on a stack of its own, of 128 KiB, with interrupts masked. Returns the bytes used, 0 if
- * there is no memory. Making a machine needs more than the 16 KiB of a task. */
-size_t on_large_stack(void (*call)(void *), void *argument)
-{
-	unsigned long *stack = vmalloc(LARGE), *p = stack, flags;
-	unsigned long top = (unsigned long)stack + LARGE - sizeof(long);
-	struct elsewhere elsewhere = { call, argument };
-
-	if (!stack)
-		return 0;
-	while ((unsigned long)p < top)
-		*p++ = PATTERN;
-	local_irq_save(flags);
-	switch_stack((void *)top, &elsewhere);
-	local_irq_restore(flags);
-	for (p = stack; *p == PATTERN;)
-		p++;
-	top -= (unsigned long)p;
-	vfree(stack);
-	return top;
 }
 
 /* ---- calls beside Linux's ---- */
