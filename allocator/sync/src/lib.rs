@@ -13,6 +13,7 @@
 //! | `slot.rs` | [`Slot`]: how a CPU accesses its own slot, and whether other CPUs can |
 //! | `once.rs` | [`OnceSlot`]: a place for a value that is put in while other CPUs look |
 //! | `place.rs` | [`place()`]: typed slices out of the caller's memory |
+//! | `scratch.rs` | [`Scratch`]: room for one call's own numbers |
 //!
 //! A **guarded word** ([`GuardedU32`]) is one that a lock, or the ownership of a frame, makes
 //! private to the code that accesses it. On hardware an access is a plain load or store, and can
@@ -27,6 +28,7 @@ mod backend;
 mod lock;
 mod once;
 mod place;
+mod scratch;
 mod slot;
 
 pub use backend::{
@@ -39,4 +41,5 @@ pub use lock::LockApi;
 pub use lock::{Held, Locked, OwnLine, RawLock, TestAndSetLock, TicketLock};
 pub use once::{Lease, OnceSlot};
 pub use place::{Blank, Zeroable, place, place_zeroed};
+pub use scratch::Scratch;
 pub use slot::{Exclusive, Inside, PATIENCE, Shared, Slot, SlotAccess};

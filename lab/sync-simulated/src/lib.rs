@@ -13,6 +13,7 @@ mod backend;
 mod lock;
 mod once;
 mod place;
+mod scratch;
 mod slot;
 mod timed;
 
@@ -26,5 +27,6 @@ pub use lock::LockApi;
 pub use lock::{Held, Locked, OwnLine, RawLock, TestAndSetLock, TicketLock};
 pub use once::{Lease, OnceSlot};
 pub use place::{Blank, Zeroable, place, place_zeroed};
+pub use scratch::Scratch;
 pub use slot::{Exclusive, Inside, PATIENCE, Shared, Slot, SlotAccess};
 pub use timed::{Found, LockLog, Timed, timed};

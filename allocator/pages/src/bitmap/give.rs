@@ -1,6 +1,6 @@
 //! Frees: which are refused, and how frames become free.
 
-use brickyard_sync::{GuardedU32, Ordering};
+use brickyard_sync::{GuardedU32, Ordering, Scratch};
 
 use super::state::{BlockState, Mode};
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
@@ -9,6 +9,9 @@ use crate::{Frame, FrameRange, FreeError, MigrateType, Order};
 
 /// The number of frames sorted by block at a time.
 const CHUNK: usize = 768;
+
+/// Where they are sorted: it is too large for a kernel's stack.
+pub(crate) type Sorter = Scratch<CHUNK>;
 
 /// Runs of fewer frames in one block are worth sorting.
 const IN_A_ROW: usize = 16;
@@ -360,10 +363,15 @@ impl Bitmap<'_> {
     ///
     /// Before each block, `borrows` is asked whether the CPU has room for one more block to fetch
     /// from. It is told each block that is lent to the CPU.
-    pub(crate) fn give_cached(&self, positions: &[GuardedU32], borrows: &mut impl Borrows) {
+    pub(crate) fn give_cached(
+        &self,
+        positions: &[GuardedU32],
+        sorter: &Sorter,
+        borrows: &mut impl Borrows,
+    ) {
         let given = self.give_in_order(positions, borrows);
         for chunk in positions[given..].chunks(CHUNK) {
-            self.give_chunk(chunk, borrows);
+            self.give_chunk(chunk, sorter, borrows);
         }
     }
 
@@ -408,15 +416,14 @@ impl Bitmap<'_> {
 
     /// Sorts frames by block and frees them block by block: one change of each word and each state.
     #[inline(never)]
-    fn give_chunk(&self, positions: &[GuardedU32], borrows: &mut impl Borrows) {
+    fn give_chunk(&self, positions: &[GuardedU32], next: &Sorter, borrows: &mut impl Borrows) {
         const END: u16 = u16::MAX;
         let mut heads = [END; CHAINS];
-        let mut next = [END; CHUNK];
         let offset_of = |i: u16| positions[i as usize].get() as usize;
         let block_of = |i: u16| self.block_at(offset_of(i));
         for i in (0..positions.len() as u16).rev() {
             let chain = block_of(i) % CHAINS;
-            next[i as usize] = heads[chain];
+            next.set(i as usize, heads[chain]);
             heads[chain] = i;
         }
         #[allow(
@@ -433,7 +440,7 @@ impl Bitmap<'_> {
                 let mut others = END;
                 let mut i = first;
                 while i != END {
-                    let after = next[i as usize];
+                    let after = next.get(i as usize);
                     let offset = offset_of(i);
                     if self.block_at(offset) == block {
                         let in_block = offset & (self.block_frames() - 1);
@@ -443,7 +450,7 @@ impl Bitmap<'_> {
                         came.twice += usize::from(*mask & bit != 0);
                         *mask |= bit;
                     } else {
-                        next[i as usize] = others;
+                        next.set(i as usize, others);
                         others = i;
                     }
                     i = after;

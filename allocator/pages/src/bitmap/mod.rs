@@ -114,6 +114,7 @@ use crate::{
 };
 use aside::Reserve;
 pub use aside::SetAside;
+pub(crate) use give::Sorter;
 use index::Index;
 use lend::NEIGHBOURS;
 pub(crate) use lend::{Borrower, Borrows, Loan};

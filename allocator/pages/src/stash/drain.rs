@@ -36,7 +36,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         if frames > 0 {
             let _transit = backing.moves.begin(backing.platform.cpu());
             for stack in &inside.singles {
-                store.give_cached(stack.first(stack.len()), &mut ());
+                store.give_cached(stack.first(stack.len()), &inside.sorter, &mut ());
             }
             for (stacks, order) in inside.small.iter().zip(1..) {
                 for stack in stacks {

@@ -134,7 +134,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         let store = &backing.store;
         let kind = Mobility::ALL[place].into();
         let mut borrowing = own.blocks[place].borrowing(store, kind);
-        store.give_cached(stack.first(leaving), &mut borrowing);
+        store.give_cached(stack.first(leaving), &own.sorter, &mut borrowing);
         stack.shift(leaving);
     }
 

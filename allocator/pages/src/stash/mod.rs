@@ -122,7 +122,7 @@ enum Class {
     None,
 }
 
-/// A stash for each CPU, over caller-supplied slots of 13.5 KiB. A CPU without one, and every
+/// A stash for each CPU, over caller-supplied slots of 15 KiB. A CPU without one, and every
 /// interrupt, goes straight to the store.
 #[derive(Debug)]
 pub struct Stash<'m, A> {
