@@ -1,6 +1,8 @@
 //! Typed slices out of memory that the caller supplies: the allocator has no heap for its records.
 
-use core::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
+#[cfg(not(loom))]
+use core::mem::ManuallyDrop;
+use core::mem::{MaybeUninit, align_of, size_of};
 use core::slice;
 
 /// Makes `count` values with `make` at the start of `memory`, aligned as they need it.
@@ -69,6 +71,7 @@ pub trait Blank: Sized {
 
 /// Returns true if all bytes of [`Blank::BLANK`] are 0. For constants: the compiler then refuses a
 /// value with padding.
+#[cfg(not(loom))]
 pub(crate) const fn is_all_zeros<T: Blank>() -> bool {
     let value = ManuallyDrop::new(T::BLANK);
     let first = (&raw const value).cast::<u8>();
