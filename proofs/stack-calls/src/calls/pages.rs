@@ -37,6 +37,10 @@ calls! {
             -> Result<usize, AllocError> = zone.alloc_bulk(request, out);
         alloc_at(zone: &TheZone<'_>, frame: Frame, request: &Request) -> Result<(), RangeError>
             = zone.alloc_at(frame, request);
+        alloc_range(zone: &TheZone<'_>, request: &Request, frames: usize)
+            -> Result<FrameRange, AllocError> = zone.alloc_range(request, frames);
+        alloc_range_at(zone: &TheZone<'_>, range: FrameRange, request: &Request)
+            -> Result<(), RangeError> = zone.alloc_range_at(range, request);
         free(zone: &TheZone<'_>, frame: Frame, order: Order) -> Result<(), FreeError>
             = zone.free(frame, order);
         free_bulk(zone: &TheZone<'_>, frames: &[Frame]) -> Result<(), BulkFreeError>
@@ -148,6 +152,8 @@ calls! {
             = nodes.alloc(from, request);
         alloc_bulk(nodes: &TheNodes<'_>, from: usize, request: &Request, out: &mut [Frame])
             -> Result<usize, AllocError> = nodes.alloc_bulk(from, request, out);
+        alloc_range(nodes: &TheNodes<'_>, request: &Request, frames: usize)
+            -> Result<FrameRange, AllocError> = nodes.alloc_range(0, request, frames);
         zone_of<'z>(nodes: &TheNodes<'z>, frame: Frame) -> Option<&'z TheZone<'z>>
             = nodes.zone_of(frame);
         free(nodes: &TheNodes<'_>, frame: Frame, order: Order) -> Result<(), FreeError>

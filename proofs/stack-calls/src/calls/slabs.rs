@@ -13,6 +13,7 @@ use slab::{
 pub(crate) type Mapped<'z> = slab::DirectMapped<'z, Embedder, Access>;
 pub(crate) type Pages<'m, 'z> = slab::ZonePages<'m, Mapped<'z>>;
 pub(crate) type TheSource<'m> = Pages<'m, 'm>;
+pub(crate) type Machine<'z> = slab::NodesPages<'z, TheZone<'z>, Embedder>;
 pub(crate) type Design<'m> = slab::Sheafed<'m, TheSource<'m>, slab::Pinned<Embedder>>;
 pub(crate) type TheSlabs<'m> = slab::Slabs<'m, Design<'m>>;
 pub(crate) type TheCache<'s, 'm> = slab::RawCache<'s, 'm, Design<'m>, Everywhere>;
@@ -145,6 +146,18 @@ calls! {
         take(source: &TheSource<'_>, ask: slab::PageAsk) -> Option<NonNull<u8>>
             = slab::PageSource::take(source, ask);
         give(source: &TheSource<'_>, first: NonNull<u8>, order: Order) -> ()
+            // SAFETY: the caller gives a block of the source.
+            = unsafe { slab::PageSource::give(source, first, order) };
+    }
+    NodesPages {
+        shared<'z>(nodes: &'z TheNodes<'z>) -> Result<Machine<'z>, BuildError>
+            // SAFETY: the caller gives nodes of slabs only.
+            = unsafe { slab::NodesPages::shared(nodes, 12) };
+        near<'z>(source: Machine<'z>, near: fn(usize) -> usize) -> Machine<'z> = source.near(near);
+        span_of<'z>(nodes: &'z TheNodes<'z>) -> FrameRange = Machine::span_of(nodes);
+        take(source: &Machine<'_>, ask: slab::PageAsk) -> Option<NonNull<u8>>
+            = slab::PageSource::take(source, ask);
+        give(source: &Machine<'_>, first: NonNull<u8>, order: Order) -> ()
             // SAFETY: the caller gives a block of the source.
             = unsafe { slab::PageSource::give(source, first, order) };
     }
