@@ -43,7 +43,8 @@ pub(crate) struct Snapshots {
     pub(crate) room: UnsafeCell<&'static mut [MaybeUninit<ZoneSnapshot>]>,
 }
 
-// SAFETY: invariant `one-writer`: `room` is accessed only by who changed `taken` from 0.
+// Invariant `one-writer`: `room` is accessed only by who changed `taken` from 0.
+// SAFETY: by `one-writer`.
 unsafe impl Sync for Snapshots {}
 
 impl by_machine {

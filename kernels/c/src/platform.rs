@@ -59,7 +59,7 @@ pub struct by_platform {
     pub address: Option<unsafe extern "C" fn(context: *mut c_void, frame: usize) -> *mut c_void>,
 }
 
-// The contract of the header, here and below: invariant `platform-in-c`: the functions may be called
+// The contract of the header. Invariant `platform-in-c`: the functions may be called
 // with `context` on every CPU, at any time as long as the machine lives.
 
 // SAFETY: by `platform-in-c`.

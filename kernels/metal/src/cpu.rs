@@ -94,8 +94,9 @@ pub fn count(what: &AtomicU64) {
     what.fetch_add(1, Ordering::Relaxed);
 }
 
-// SAFETY: invariant `cpu-own-cells`: the cells are accessed by their CPU only, and by the boot CPU
+// Invariant `cpu-own-cells`: the cells are accessed by their CPU only, and by the boot CPU
 // before that CPU starts. `id` and `hardware` never change after that. The rest is atomic.
+// SAFETY: by `cpu-own-cells`.
 unsafe impl Sync for Cpu {}
 
 impl Cpu {

@@ -70,8 +70,9 @@ impl Contents for DirectMap {
     const WORDS: usize = PAGE / size_of::<u64>();
 
     fn write(&self, frame: Frame, word: usize, value: u64) {
-        // SAFETY: invariant `frames-are-memory`: the test asks for frames of the zone that it owns,
+        // Invariant `frames-are-memory`: the test asks for frames of the zone that it owns,
         // and the zone has nothing but memory of the map that nobody else uses.
+        // SAFETY: by `frames-are-memory`.
         unsafe { Self::word(frame, word).write_volatile(value) }
     }
 

@@ -29,8 +29,9 @@ pub struct Task {
 /// No CPU.
 const NOWHERE: usize = usize::MAX;
 
-// SAFETY: invariant `task-in-one-place`: a task runs on one CPU, or lies in the queue, or is being
+// Invariant `task-in-one-place`: a task runs on one CPU, or lies in the queue, or is being
 // passed from one to the other. Whoever has it accesses its cells; the queue's lock passes them on.
+// SAFETY: by `task-in-one-place`.
 unsafe impl Sync for Task {}
 
 impl Task {
@@ -94,8 +95,9 @@ struct Queue {
     len: Cell<usize>,
 }
 
-// SAFETY: invariant `queue-locked`: `with` is the only way in, and its lock lets one CPU in at a
+// Invariant `queue-locked`: `with` is the only way in, and its lock lets one CPU in at a
 // time.
+// SAFETY: by `queue-locked`.
 unsafe impl Sync for Queue {}
 
 static QUEUE: Queue = Queue {

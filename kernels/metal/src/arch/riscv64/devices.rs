@@ -6,8 +6,9 @@ use super::wait;
 /// Writes a byte to the serial line (a 16550).
 pub fn put(byte: u8) {
     let uart = core::ptr::with_exposed_provenance_mut::<u8>(0x1000_0000);
-    // SAFETY: invariant `virt-devices`: the kernel runs on this machine only, and these addresses
+    // Invariant `virt-devices`: the kernel runs on this machine only, and these addresses
     // are device registers there.
+    // SAFETY: by `virt-devices`.
     unsafe {
         while uart.add(5).read_volatile() & 0x20 == 0 {}
         uart.write_volatile(byte);

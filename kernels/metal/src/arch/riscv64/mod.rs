@@ -25,7 +25,8 @@ const SIE: usize = 1 << 1;
 #[inline(always)]
 pub fn cpu_word<const OFFSET: usize>() -> usize {
     let word;
-    // SAFETY: invariant `cpu-register`: `tp` points to the CPU's words, and `OFFSET` is one of them.
+    // Invariant `cpu-register`: `tp` points to the CPU's words, and `OFFSET` is one of them.
+    // SAFETY: by `cpu-register`.
     unsafe {
         asm!(
             "ld {}, {offset}(tp)",

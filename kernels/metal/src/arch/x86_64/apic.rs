@@ -28,7 +28,8 @@ fn register(offset: usize) -> *mut u32 {
 }
 
 fn read(offset: usize) -> u32 {
-    // SAFETY: invariant `apic-registers`: a register of this CPU's own APIC, mapped at its address.
+    // Invariant `apic-registers`: a register of this CPU's own APIC, mapped at its address.
+    // SAFETY: by `apic-registers`.
     unsafe { register(offset).read_volatile() }
 }
 

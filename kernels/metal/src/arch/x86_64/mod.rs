@@ -34,7 +34,8 @@ const INTERRUPTS: usize = 0x200;
 #[inline(always)]
 pub fn cpu_word<const OFFSET: usize>() -> usize {
     let word;
-    // SAFETY: invariant `cpu-register`: `gs` points to the CPU's words, and `OFFSET` is one of them.
+    // Invariant `cpu-words`: `gs` points to the CPU's words, and `OFFSET` is one of them.
+    // SAFETY: by `cpu-words`.
     unsafe {
         asm!(
             "mov {}, gs:[{offset}]",
@@ -48,7 +49,7 @@ pub fn cpu_word<const OFFSET: usize>() -> usize {
 
 /// Returns the running CPU, for callers that cannot be moved.
 pub fn this_cpu() -> &'static Cpu {
-    // SAFETY: `cpu-register`; the word is the address of the words, which are static.
+    // SAFETY: `cpu-words`; the word is the address of the words, which are static.
     unsafe { &*core::ptr::with_exposed_provenance(cpu_word::<THIS>()) }
 }
 

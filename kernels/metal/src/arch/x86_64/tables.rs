@@ -100,7 +100,7 @@ pub fn set_up(cpu: &'static Cpu, id: usize) {
     let gates = Pointer(4095, GATES.0.get().expose_provenance() as u64);
     let words = core::ptr::from_ref(cpu).expose_provenance() as u64;
     const GS_BASE: u32 = 0xc000_0101;
-    // SAFETY: the tables are static and as the CPU expects them; `cpu-register` begins to hold here.
+    // SAFETY: the tables are static and as the CPU expects them; `cpu-words` begins to hold here.
     unsafe {
         asm!(
             "lgdt [{}]",
