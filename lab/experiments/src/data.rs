@@ -61,6 +61,9 @@ impl fmt::Display for Key {
     }
 }
 
+/// Samples whose span is not more than this part of the largest do not vary.
+pub const CONSTANT: f64 = 1e-6;
+
 /// The samples of one key: its rows that are not points of a series, by run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples<'d> {
@@ -76,6 +79,23 @@ pub struct Samples<'d> {
     pub values: Vec<f64>,
     /// The indices of the rows for [`Data::row`], in the same order.
     pub rows: Vec<usize>,
+}
+
+impl Samples<'_> {
+    /// Returns true if they do not vary, and no other run would differ: replayed ones, and several
+    /// simulated ones, whose span is at most [`CONSTANT`] of the largest.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        let ends = (f64::INFINITY, f64::NEG_INFINITY);
+        let values = self.values.iter();
+        let (low, high) = values.fold(ends, |(low, high), &it| (low.min(it), high.max(it)));
+        let enough = match self.kind {
+            Method::Replayed => true,
+            Method::Simulated => self.values.len() > 1,
+            Method::Timed => false,
+        };
+        enough && high - low <= CONSTANT * low.abs().max(high.abs())
+    }
 }
 
 /// The series of one key: its rows that have a time, of its first run.

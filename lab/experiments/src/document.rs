@@ -18,12 +18,18 @@ pub struct Document {
     pub title: &'static str,
     /// Author, title, date.
     pub source: &'static str,
+    /// Author and year, such as `Porter 2007`.
+    pub by: &'static str,
     /// The document's question and its answer, for a reader who has never seen it.
     pub asked: &'static str,
+    /// What it claimed, as one sentence.
+    pub claimed: &'static str,
+    /// What decides here whether it came out, as one sentence.
+    pub decides: &'static str,
     /// The results measured here, as sentences with figures in them.
     pub findings: Vec<Finding>,
     /// Where the document is wrong, contradicts itself, or does not support its conclusion.
-    pub mistakes: &'static [&'static str],
+    pub mistakes: &'static [Mistake],
     /// Its tables, as it printed them.
     pub tables: Vec<Table>,
     /// The same with today's configurations.
@@ -38,7 +44,7 @@ impl Document {
         let pieces = self.findings.iter().flat_map(|finding| &finding.pieces);
         let in_findings = pieces.filter_map(|piece| match piece {
             Piece::Figure(figure) | Piece::Word(Word { figure, .. }) => Some(figure),
-            Piece::Text(_) | Piece::Directions(..) => None,
+            Piece::Text(_) | Piece::PrintedMean(..) | Piece::Directions(..) => None,
         });
         let tables = self.tables.iter().chain(&self.today);
         let lines = tables.flat_map(|table| &table.lines);
@@ -61,6 +67,44 @@ impl Document {
             }
             new
         })
+    }
+}
+
+/// Where a document is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mistake {
+    /// What is wrong, and what is right.
+    pub text: &'static str,
+    /// Whether it matters.
+    pub weight: Weight,
+}
+
+/// Whether a mistake matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// It changes a conclusion, or leaves one without support.
+    Conclusion,
+    /// A slip, of print or of the pen, that changes no conclusion.
+    Print,
+}
+
+impl Mistake {
+    /// Returns a mistake that changes a conclusion.
+    #[must_use]
+    pub const fn conclusion(text: &'static str) -> Self {
+        Self {
+            text,
+            weight: Weight::Conclusion,
+        }
+    }
+
+    /// Returns a slip that changes none.
+    #[must_use]
+    pub const fn print(text: &'static str) -> Self {
+        Self {
+            text,
+            weight: Weight::Print,
+        }
     }
 }
 
@@ -90,6 +134,9 @@ pub enum Piece {
     Text(String),
     /// A computed number.
     Figure(Figure),
+    /// The geometric mean of the published speedups of those of these figures that were measured,
+    /// with so many digits after the point: what a measured mean over them is compared with.
+    PrintedMean(Vec<Figure>, usize),
     /// A word that a computed number chooses, so that the sentence is true whatever the number is.
     Word(Word),
     /// How many of [`Document::directions`] have this outcome, as a plain number. Those without
@@ -98,7 +145,7 @@ pub enum Piece {
 }
 
 /// How far from 1 a speedup must be for words to call it a difference, if its samples do not show
-/// how much it varies (one run of a method that varies).
+/// how much it varies (one run of a method that varies, or of an assumed machine).
 const UNKNOWN_SPREAD: f64 = 0.1;
 
 /// A word that a computed speedup chooses.
@@ -126,7 +173,7 @@ impl Word {
             Some((low, high)) if low <= 1.0 && 1.0 <= high => {
                 (f64::INFINITY, 1.0 - NONE <= low && high <= 1.0 + NONE)
             }
-            None if !found.exact => (self.margin.max(UNKNOWN_SPREAD), false),
+            None if !found.constant || found.assumed => (self.margin.max(UNKNOWN_SPREAD), false),
             _ => (self.margin, true),
         };
         if found.value > 1.0 + margin {
@@ -146,12 +193,18 @@ impl Word {
 pub enum Outcome {
     /// Any outcome: all that were measured.
     Any,
-    /// The direction of the document.
+    /// The direction of the document, and its size.
     Same,
+    /// The direction of the document, and another size.
+    OtherSize,
+    /// The direction of the document, whatever the size.
+    SameDirection,
     /// The opposite direction.
     Opposite,
     /// The samples cannot decide, or the difference is negligible.
     WithinNoise,
+    /// It depends on an assumption, or on one that was not varied.
+    Undecided,
     /// The direction of the document, significant after the correction for many comparisons.
     SameCorrected,
     /// The opposite direction, significant after that correction.
@@ -363,8 +416,11 @@ pub struct Figure {
     /// What is published for it.
     pub published: Option<Published>,
     /// Whether its direction is judged. If so, `of` and `against` have one key each, and
-    /// `published` has a direction.
+    /// `published` has a direction; or `of` has one, and `published` a claim about its mean.
     pub judged: Judged,
+    /// The same comparison under other assumptions, where it hangs on what the document does not
+    /// say. A judged direction then counts only if all of them have it.
+    pub swept: Vec<Swept>,
     /// Digits after the point.
     pub decimals: usize,
     /// What the value is multiplied by when it is shown, such as 1000 for seconds in milliseconds.
@@ -418,6 +474,7 @@ impl Figure {
             against: Vec::new(),
             published: None,
             judged: Judged::No,
+            swept: Vec::new(),
             decimals: 2,
             scale: 1.0,
         }
@@ -463,6 +520,61 @@ impl Figure {
         }
     }
 
+    /// Sets the published text, and the claim that the mean is at least so large, in the unit of the
+    /// samples. The claim is judged.
+    #[must_use]
+    pub fn at_least(self, least: u32, text: &'static str) -> Self {
+        Self {
+            published: Some(Published {
+                text,
+                speedup: None,
+                claim: Claim::AtLeast(least),
+            }),
+            judged: Judged::Yes,
+            ..self
+        }
+    }
+
+    /// Returns what its value is claimed to be at least; none if it has no such claim.
+    #[must_use]
+    pub fn least(&self) -> Option<u32> {
+        match self.published?.claim {
+            Claim::AtLeast(least) => Some(least),
+            Claim::Significant | Claim::Noise | Claim::Untested => None,
+        }
+    }
+
+    /// Adds a sweep: one member for each of these, which are what the workload of both sides ends
+    /// with, after a space, under another assumption: `plain under load` becomes `plain under load
+    /// sweep-memory-1.5`. A document adds it to its judged figures, such as
+    /// `figure.swept(&["sweep-memory-0.75", "sweep-memory-1.5"])`; its cells have the rows. Rows
+    /// that are missing, as in a quick run, are no error: then the figure counts as not swept.
+    #[must_use]
+    pub fn swept(self, assumptions: &[&str]) -> Self {
+        let other = |key: &Key, assumption: &str| Key {
+            workload: format!("{} {assumption}", key.workload),
+            ..key.clone()
+        };
+        let members = assumptions.iter().filter_map(|assumption| {
+            Some(Swept {
+                label: (*assumption).to_owned(),
+                of: other(self.of.first()?, assumption),
+                against: self.against.first().map(|key| other(key, assumption)),
+            })
+        });
+        Self {
+            swept: self.swept.iter().cloned().chain(members).collect(),
+            ..self
+        }
+    }
+
+    /// Returns all keys that it is computed from, those of its sweep included.
+    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+        let swept = self.swept.iter();
+        let swept = swept.flat_map(|swept| core::iter::once(&swept.of).chain(&swept.against));
+        self.of.iter().chain(&self.against).chain(swept)
+    }
+
     /// Says why a direction that would be judged cannot be tested here. Does nothing to a figure
     /// without a direction.
     #[must_use]
@@ -502,6 +614,17 @@ impl Figure {
     pub fn scaled(self, scale: f64) -> Self {
         Self { scale, ..self }
     }
+}
+
+/// A member of a sweep: a figure under another assumption.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Swept {
+    /// The assumption, in a word or two.
+    pub label: String,
+    /// The samples.
+    pub of: Key,
+    /// What they are compared with, if the figure has such a side.
+    pub against: Option<Key>,
 }
 
 /// Whether the direction of a figure is judged.
@@ -553,6 +676,8 @@ pub enum Claim {
     Noise,
     /// It was not tested.
     Untested,
+    /// No difference: a mean is at least this, in the unit of its samples.
+    AtLeast(u32),
 }
 
 /// A plot.

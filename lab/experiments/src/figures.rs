@@ -12,7 +12,7 @@ use crate::shown::in_cell;
 use crate::store::{WriteError, write_records};
 
 /// The columns.
-const HEAD: [&str; 28] = [
+const HEAD: [&str; 35] = [
     "experiment",
     "table",
     "line",
@@ -28,6 +28,7 @@ const HEAD: [&str; 28] = [
     "against_metric",
     "published",
     "published_speedup",
+    "published_least",
     "value",
     "unit",
     "scale",
@@ -39,6 +40,12 @@ const HEAD: [&str; 28] = [
     "hedges_g",
     "p",
     "p_holm",
+    "assumed",
+    "sweep_members",
+    "sweep_low",
+    "sweep_low_at",
+    "sweep_high",
+    "sweep_high_at",
     "verdict",
     "not_testable_because",
 ];
@@ -97,6 +104,7 @@ fn record(
     let (of, against) = (figure.of.first(), figure.against.first());
     let word = |word: Option<&String>| word.cloned().unwrap_or_default();
     let verdict = judged.and_then(|judged| judged.verdict);
+    let sweep = judged.and_then(|judged| judged.sweep.as_ref());
     [
         experiment.to_owned(),
         table.to_owned(),
@@ -116,6 +124,7 @@ fn record(
             .map(|it| it.text.to_owned())
             .unwrap_or_default(),
         number(figure.published.and_then(|it| it.speedup)),
+        number(figure.least().map(f64::from)),
         number(judged.map(|judged| judged.value)),
         judged.map(|judged| judged.unit.clone()).unwrap_or_default(),
         number(judged.map(|_| figure.scale)),
@@ -131,6 +140,18 @@ fn record(
         number(judged.and_then(|judged| judged.effect)),
         number(judged.and_then(|judged| judged.p)),
         number(judged.and_then(|judged| judged.p_holm)),
+        if judged.is_some_and(|judged| judged.assumed) {
+            "yes".to_owned()
+        } else {
+            String::new()
+        },
+        sweep
+            .map(|sweep| sweep.members.to_string())
+            .unwrap_or_default(),
+        number(sweep.map(|sweep| sweep.lowest.value)),
+        word(sweep.map(|sweep| &sweep.lowest.label)),
+        number(sweep.map(|sweep| sweep.highest.value)),
+        word(sweep.map(|sweep| &sweep.highest.label)),
         verdict
             .map(|verdict| verdict.name().to_owned())
             .unwrap_or_default(),

@@ -1,7 +1,8 @@
 //! Findings as sentences.
 
 use crate::directions::{Directions, Judged};
-use crate::document::{Document, Finding, Piece, Statistic};
+use crate::document::{Document, Figure, Finding, Piece, Statistic};
+use crate::judge::mean;
 use crate::shown::shown;
 
 impl Finding {
@@ -11,6 +12,7 @@ impl Finding {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => Some(text.clone()),
             Piece::Figure(figure) => Some(shown(figure, &judged(figure)?)),
+            Piece::PrintedMean(figures, decimals) => printed_mean(figures, *decimals, judged),
             Piece::Word(word) => Some(word.chosen(&judged(&word.figure)?)),
             Piece::Directions(outcome, among) => {
                 let counts = Directions::of(judged, document, *among);
@@ -45,4 +47,17 @@ impl Finding {
             parts.join(" and ")
         )
     }
+}
+
+/// Returns the geometric mean of the published speedups of those figures that were measured; none
+/// if none was.
+pub(crate) fn printed_mean(
+    figures: &[Figure],
+    decimals: usize,
+    judged: Judged<'_>,
+) -> Option<String> {
+    let measured = figures.iter().filter(|figure| judged(figure).is_some());
+    let logarithms = measured.filter_map(|figure| Some(figure.published?.speedup?.ln()));
+    let mean = mean(&logarithms.collect::<Vec<f64>>())?.exp();
+    Some(format!("{mean:.decimals$}"))
 }

@@ -1,5 +1,5 @@
-//! The summary of a run for the terminal: which allocator wins, and for each document its
-//! directions and its first findings.
+//! The summary of a run for the terminal: whether each document's claims came out, with its first
+//! findings, and then how today's default compares.
 
 use crate::directions::{Directions, Judged};
 use crate::document::{Among, Document, ShownIn};
@@ -7,30 +7,25 @@ use crate::documents;
 
 /// Returns the summary, one line for each sentence.
 pub fn of(documents: &[Document], judged: Judged<'_>) -> String {
-    let winner = documents
-        .first()
-        .and_then(|first| documents::winner().plain(judged, first));
-    let mut out = winner.map(|winner| winner + "\n").unwrap_or_default();
+    let mut out = String::new();
     for document in documents {
         out += &one(document, judged);
     }
-    out
+    let winner = documents
+        .first()
+        .and_then(|first| documents::winner().plain(judged, first));
+    out + &winner.map(|winner| winner + "\n").unwrap_or_default()
 }
 
 fn one(document: &Document, judged: Judged<'_>) -> String {
-    let mut out = format!("{} ({})\n", document.title, document.experiment);
+    let (title, by, experiment) = (document.title, document.by, document.experiment);
+    let mut out = format!("{title} ({by}, {experiment})\n");
     let counts = Directions::of(judged, document, Among::All);
-    if counts.all() > 0 {
+    if let Some(answer) = counts.answer() {
         out += &format!(
-            "  of {} published directions {} are the same here, {} opposite, {} within noise{}\n",
-            counts.all(),
-            counts.same,
-            counts.opposite,
-            counts.noise,
-            match counts.not_testable {
-                0 => String::new(),
-                count => format!("; {count} more cannot be tested"),
-            }
+            "  Did it come out? {}.{}\n",
+            capital(answer.words()),
+            in_words(counts)
         );
     }
     let first = document
@@ -41,4 +36,35 @@ fn one(document: &Document, judged: Judged<'_>) -> String {
         out += &format!("  {text}\n");
     }
     out
+}
+
+/// Returns the counts as a sentence, without those that are zero.
+fn in_words(counts: Directions) -> String {
+    let parts = [
+        (counts.same, "the same"),
+        (counts.other_size, "of the same direction and another size"),
+        (counts.opposite, "opposite"),
+        (counts.noise, "within noise"),
+        (counts.depends, "dependent on an assumption"),
+        (counts.not_swept, "dependent on one that was not varied"),
+    ];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
+    let judged = match counts.all() {
+        0 => String::new(),
+        all => format!(" Of {all} published directions: {}.", parts.join(", ")),
+    };
+    match counts.not_testable {
+        0 => judged,
+        count => format!("{judged} Not testable: {count}."),
+    }
+}
+
+/// Returns words with a capital letter at the beginning.
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }

@@ -233,16 +233,61 @@ pub(super) fn word_beyond(
     })
 }
 
+/// The figures of some lines for which a speedup was published: what a geometric mean is compared
+/// with is computed from what is printed, over the same lines.
+pub(super) struct PrintedMeans(Vec<Figure>);
+
+impl PrintedMeans {
+    /// Returns those figures of these tables whose own key is one of `of`, each once.
+    pub(super) fn of(tables: &[Table], of: &[Key]) -> Self {
+        let lines = tables.iter().flat_map(|table| &table.lines);
+        let figures = lines.flat_map(|line| line.cells.iter().flatten());
+        let mut found: Vec<Figure> = Vec::new();
+        for figure in figures {
+            let speedup = figure.published.and_then(|published| published.speedup);
+            let is_wanted = speedup.is_some() && figure.of.iter().all(|key| of.contains(key));
+            let is_new = !found.iter().any(|other| other.of == figure.of);
+            if is_wanted && is_new {
+                found.push(figure.clone());
+            }
+        }
+        assert!(!found.is_empty(), "no figure is published for {of:?}");
+        Self(found)
+    }
+
+    fn sides(&self) -> (Vec<Key>, Vec<Key>) {
+        let of = self.0.iter().flat_map(|figure| figure.of.clone());
+        let against = self.0.iter().flat_map(|figure| figure.against.clone());
+        (of.collect(), against.collect())
+    }
+
+    /// Returns the measured geometric mean, and that of what is printed for those of the lines that
+    /// were measured.
+    pub(super) fn means(&self, decimals: usize) -> [Piece; 2] {
+        let (of, against) = self.sides();
+        let printed = Piece::PrintedMean(self.0.clone(), decimals);
+        [gmean(of, against, decimals), printed]
+    }
+
+    /// Returns words chosen by the measured mean, as [`word`] does.
+    pub(super) fn word(&self, words: [&'static str; 3]) -> Piece {
+        let (of, against) = self.sides();
+        word(of, against, words)
+    }
+}
+
 /// Returns the finding that counts the outcomes of the document's directions.
 pub(super) fn directions() -> Finding {
     let count = |outcome| Piece::Directions(outcome, Among::All);
     finding(
-        "Of its directions that were measured ({}), {} are the same, {} are opposite, and {} are within noise or no more than a tenth of the published difference. After correction for their number, {} and {} of the first two remain.",
+        "Of its directions that were measured ({}), {} are the same, {} have the same direction and another size, {} are opposite, {} are within noise or no more than a tenth of the published difference, and {} depend on an assumption or on one that was not varied. After correction for their number, {} of the same direction and {} opposite ones remain.",
         [
             count(Outcome::Any),
             count(Outcome::Same),
+            count(Outcome::OtherSize),
             count(Outcome::Opposite),
             count(Outcome::WithinNoise),
+            count(Outcome::Undecided),
             count(Outcome::SameCorrected),
             count(Outcome::OppositeCorrected),
         ],

@@ -22,19 +22,26 @@ fn key(machine: &str, workload: &str, cpus: u32, config: &str, metric: &str) -> 
 }
 
 pub(super) fn document() -> Document {
-    let mut tables: Vec<Table> = SIMULATED.iter().map(simulated).collect();
-    tables.extend([real(), bulks(), ticket()]);
     Document {
         experiment: EXPERIMENT,
         title: "How long to hold the zone lock",
         source: "Donald E. Porter, \"A Proposed Buddy System Allocator Patch\", 29 October 2007, with its \"Subsequent Data\" of January 2008",
+        by: "Porter 2007",
         asked: words::ASKED,
+        claimed: words::CLAIMED,
+        decides: words::DECIDES,
         findings: today::findings(),
         mistakes: &words::MISTAKES,
-        tables,
+        tables: tables(),
         today: today::today(),
         plots: today::plots(),
     }
+}
+
+fn tables() -> Vec<Table> {
+    let mut tables: Vec<Table> = SIMULATED.iter().map(simulated).collect();
+    tables.extend([real(), bulks(), ticket()]);
+    tables
 }
 
 /// One of the paper's tables with two columns for each workload: the simulated ones, and that of

@@ -44,7 +44,7 @@ pub fn keys() -> BTreeSet<Key> {
     let mut keys = BTreeSet::new();
     for document in all() {
         let figures = document.figures();
-        keys.extend(figures.flat_map(|figure| figure.of.iter().chain(&figure.against).cloned()));
+        keys.extend(figures.flat_map(|figure| figure.keys().cloned()));
         for curve in document.plots.iter().flat_map(|plot| &plot.curves) {
             match &curve.points {
                 Points::Samples(points) => keys.extend(points.iter().map(|(_, key)| key.clone())),

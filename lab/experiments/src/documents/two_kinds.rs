@@ -37,7 +37,10 @@ pub(super) fn document() -> Document {
         experiment: EXPERIMENT,
         title: "Two kinds of page, kept apart",
         source: "Mel Gorman, \"[PATCH 0/5] Light fragmentation avoidance without usemap\" (v21), 22 November 2005",
+        by: "Gorman 2005",
         asked: words::ASKED,
+        claimed: words::CLAIMED,
+        decides: words::DECIDES,
         findings: today::findings(),
         mistakes: &words::MISTAKES,
         tables: vec![

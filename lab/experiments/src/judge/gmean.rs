@@ -17,9 +17,9 @@ pub(super) fn of(all: &[Sides<'_>]) -> Option<f64> {
 /// Returns its 95 % interval: Student's t over the geometric means of the single runs, of those
 /// runs that all varying pairs of sides have. None if these are fewer than two.
 pub(super) fn interval(all: &[Sides<'_>]) -> Option<RatioInterval> {
-    let (exact, varying): (Vec<&Sides<'_>>, Vec<&Sides<'_>>) =
-        all.iter().partition(|sides| sides.is_exact());
-    let constant: f64 = exact
+    let (constant, varying): (Vec<&Sides<'_>>, Vec<&Sides<'_>>) =
+        all.iter().partition(|sides| sides.is_constant());
+    let constant: f64 = constant
         .iter()
         .map(|sides| Some(sides.speedup()?.ln()))
         .sum::<Option<f64>>()?;

@@ -15,30 +15,50 @@
 //!   today's tables, for all comparisons of the document's tables of today. Tests of the very same
 //!   samples count as one. Only this one earns an asterisk.
 //!
-//! Replayed samples, and several simulated ones, that do not vary on either side ([`CONSTANT`]) are
-//! exact: there is nothing to test and no interval, and the sign counts. One simulated run decides
-//! nothing: another seed may give another result.
+//! Several simulated samples that do not vary on either side
+//! ([`CONSTANT`](crate::data::CONSTANT)) have no interval and nothing to test: their value counts.
+//! One simulated run decides nothing: another seed may give another result.
 //!
-//! A verdict compares directions, nothing more. "Within noise" also covers a difference that is
-//! real, since simulated runs with one seed do the same work, but less than a tenth of the
-//! published one (of its logarithm): something else then moved the published figure. If a document
-//! published a difference below 1 % ([`NONE`]) that it does not call significant, or one that it
-//! calls noise itself, it counts as having published none: then the whole interval (of exact
-//! samples: the value) must be within 1 %, or within what the document calls noise, for "no
-//! difference in either", and wholly outside for "a difference here alone". These are no
-//! directions, and are counted separately. So is a direction whose cause is not modelled: it is "not
-//! testable", whatever was measured, and in no family of tests.
+//! **Sign.** "Same" and "opposite" need the whole interval on one side of 1. "Within noise" also
+//! covers a difference that is real, since simulated runs with one seed do the same work, but less
+//! than a tenth ([`NEGLIGIBLE`]) of the published one (of its logarithm): something else then moved
+//! the published figure.
+//!
+//! **Size.** A difference of the published direction has the published size if its logarithm is
+//! between half and twice the published one ([`SIZE`]), for some value of the interval; otherwise
+//! the verdict is "same direction, other size".
+//!
+//! **Assumptions.** Where a figure hangs on what its document does not say, it has a sweep: the same
+//! comparison under other assumptions ([`Figure::swept`]). Then a direction counts only if every
+//! member has it by its own interval, otherwise the verdict is "depends on an assumption"; for the
+//! size, the interval is the range of all members. A replay is one deterministic run of a machine
+//! whose parameters are assumed, so it decides nothing without a sweep, however often it is
+//! repeated. If a run lacks rows of a sweep, no sweep is shown, and the verdict is "assumption not
+//! varied".
+//!
+//! **None published.** If a document published a difference below 1 % ([`NONE`]) that it does not
+//! call significant, or one that it calls noise itself, it counts as having published none: then
+//! the whole interval (of constant samples: the value) must be within 1 %, or within what the
+//! document calls noise, for "no difference in either", and wholly outside for "a difference here
+//! alone"; under all assumptions. These are no directions, and are counted separately. So is a
+//! direction whose cause is not modelled: it is "not testable", whatever was measured, and in no
+//! family of tests.
+//!
+//! **Claims** that a value is at least so large ([`Claim::AtLeast`](crate::document::Claim)) are
+//! "same" if the whole interval of the mean is, "opposite" if none of it is.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `sides` | two sides: their common runs, interval and p |
 //! | `statistic` | the value of a statistic |
 //! | `gmean` | the geometric mean over several keys, and its interval |
+//! | `sweep` | the same comparison under other assumptions |
 //! | `verdict` | how a measured direction compares with the published one |
 
 mod gmean;
 mod sides;
 mod statistic;
+mod sweep;
 mod verdict;
 
 use core::cell::RefCell;
@@ -49,11 +69,14 @@ use serde::Serialize;
 
 use crate::data::{Data, Key, Samples};
 use crate::document::{Document, Figure, Judged, Statistic};
+use crate::raw::Method;
 use sides::Sides;
+use verdict::Swept;
 
-pub use sides::{CONSTANT, PAIRS_LEAST};
+pub use sides::PAIRS_LEAST;
 pub use statistic::mean;
-pub use verdict::{NEGLIGIBLE, NONE, Verdict};
+pub use sweep::{Member, Sweep};
+pub use verdict::{NEGLIGIBLE, NONE, SIZE, SIZE_RULE, SWEEP_RULE, Verdict};
 
 /// The computed value of a figure, and its comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,12 +91,17 @@ pub struct Judgement {
     pub n: usize,
     /// How many times better than `against`; above 1 is better.
     pub speedup: Option<f64>,
-    /// The 95 % interval of `speedup`; none if it is exact or the samples are too few.
+    /// The 95 % interval of `speedup`; none if the samples do not vary, or are too few.
     pub interval: Option<(f64, f64)>,
     /// How the interval was computed, in words; none if there is none.
     pub interval_by: Option<&'static str>,
-    /// Whether there is a `speedup` that every run would reproduce exactly.
-    pub exact: bool,
+    /// Whether there is a `speedup` whose samples do not vary.
+    pub constant: bool,
+    /// Whether a side was replayed on a machine whose parameters are assumed: then the figure
+    /// decides nothing without a sweep.
+    pub assumed: bool,
+    /// The figure under other assumptions; none if it has none, or if this run lacks some of them.
+    pub sweep: Option<Sweep>,
     /// Hedges' g of the two: above 0 is better.
     pub effect: Option<f64>,
     /// The p of the test that the module documentation describes.
@@ -91,6 +119,13 @@ impl Judgement {
         self.p_holm.is_some_and(|p| p < 0.05)
     }
 
+    /// Returns true if its direction remains after the correction for many comparisons: it is
+    /// significant, or there is nothing to test, as its samples do not vary.
+    #[must_use]
+    pub fn remains(&self) -> bool {
+        self.is_significant() || self.constant
+    }
+
     /// Returns the judgement of a value that is compared with nothing.
     pub(crate) fn alone(value: f64, unit: &str, rows: Vec<usize>, n: usize) -> Self {
         Self {
@@ -101,7 +136,9 @@ impl Judgement {
             speedup: None,
             interval: None,
             interval_by: None,
-            exact: false,
+            constant: false,
+            assumed: false,
+            sweep: None,
             effect: None,
             p: None,
             p_holm: None,
@@ -188,7 +225,9 @@ impl<'d> Judge<'d> {
         let Some(sides) = self.sides(figure) else {
             let of = self.data.samples(figure.of.first()?)?;
             let value = statistic::of(figure.statistic, &of, None)?;
-            return Some(alone(figure.statistic, value, &of));
+            let mut judgement = alone(figure.statistic, value, &of);
+            self.check_claim(figure, &of, &mut judgement);
+            return Some(judgement);
         };
         let value = statistic::of(figure.statistic, &sides.of, Some(&sides.against))?;
         let mut judgement = alone(figure.statistic, value, &sides.of);
@@ -204,8 +243,9 @@ impl<'d> Judge<'d> {
         }
         let pair = (figure.of.clone(), figure.against.clone());
         out.speedup = sides.speedup();
-        out.exact = sides.is_exact() && out.speedup.is_some();
-        if !sides.is_exact() {
+        out.constant = sides.is_constant() && out.speedup.is_some();
+        out.assumed = sides.is_assumed();
+        if !sides.is_constant() {
             let mut intervals = self.intervals.borrow_mut();
             let interval = intervals.entry(pair.clone());
             out.set_interval(*interval.or_insert_with(|| sides.interval()));
@@ -222,11 +262,58 @@ impl<'d> Judge<'d> {
             out.verdict = Some(Verdict::NotTestable);
         } else if figure.judged == Judged::Yes {
             out.p_holm = self.judged.get(&pair).copied();
-            let published = figure.published;
-            out.verdict = published.and_then(|published| verdict::of(published, out));
+            self.set_verdict(figure, sides, out);
         } else if is_compared_today(figure) {
             out.p_holm = self.today.get(&pair).copied();
         }
+    }
+
+    /// Sets sweep and verdict of a judged direction. One run of something that varies decides
+    /// nothing.
+    fn set_verdict(&self, figure: &Figure, sides: &Sides<'_>, out: &mut Judgement) {
+        let (Some(published), Some(speedup)) = (figure.published, out.speedup) else {
+            return;
+        };
+        if !out.constant && out.n < 2 {
+            return;
+        }
+        let range = if out.constant {
+            Some((speedup, speedup))
+        } else {
+            out.interval
+        };
+        if let Some(own) = Member::itself(sides, range) {
+            let swept = self.sweep(figure, &own, out);
+            out.verdict = verdict::of(published, range, &swept);
+        }
+    }
+
+    /// Sets sweep and verdict of a claim about a value; does nothing to other figures.
+    fn check_claim(&self, figure: &Figure, of: &Samples<'_>, out: &mut Judgement) {
+        let claim = figure.published.filter(|_| figure.least().is_some());
+        let (Some(published), Some(own)) = (claim, Member::itself_alone(of)) else {
+            return;
+        };
+        out.constant = of.is_constant();
+        out.assumed = of.kind == Method::Replayed;
+        if figure.why_not_testable().is_some() {
+            out.verdict = Some(Verdict::NotTestable);
+        } else if figure.judged == Judged::Yes && (out.constant || out.n > 1) {
+            let swept = self.sweep(figure, &own, out);
+            out.verdict = verdict::of(published, own.range, &swept);
+        }
+    }
+
+    /// Sets the sweep of a figure that is itself `own`; returns the ranges of its other members.
+    fn sweep(&self, figure: &Figure, own: &Member, out: &mut Judgement) -> Swept {
+        if figure.swept.is_empty() && !out.assumed {
+            return Swept::NotNeeded;
+        }
+        let Some((sweep, others)) = Sweep::of(own, figure, self.data) else {
+            return Swept::Lacking;
+        };
+        out.sweep = Some(sweep);
+        Swept::Over(others.into_iter().map(|member| member.range).collect())
     }
 
     /// Returns both sides of a figure that has two.
@@ -252,8 +339,9 @@ impl<'d> Judge<'d> {
         });
         let mut judgement = Judgement::alone(value, "times", rows.collect(), there.len());
         judgement.speedup = Some(value);
-        judgement.exact = there.iter().all(Sides::is_exact);
-        if !judgement.exact {
+        judgement.constant = there.iter().all(Sides::is_constant);
+        judgement.assumed = there.iter().any(Sides::is_assumed);
+        if !judgement.constant {
             judgement.set_interval(gmean::interval(&there));
         }
         Some(judgement)

@@ -11,9 +11,6 @@ use crate::raw::Method;
 /// The fewest pairs with which the signed-rank test can reach 5 %.
 pub const PAIRS_LEAST: usize = 6;
 
-/// Samples whose span is not more than this part of the largest do not vary.
-pub const CONSTANT: f64 = 1e-6;
-
 /// The samples of a figure, and those that it is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sides<'d> {
@@ -61,22 +58,14 @@ impl<'d> Sides<'d> {
         )
     }
 
-    /// Returns true if no side would differ in another run.
-    pub(super) fn is_exact(&self) -> bool {
-        [&self.of, &self.against].into_iter().all(|side| {
-            let (low, high) = side
-                .values
-                .iter()
-                .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
-                    (low.min(value), high.max(value))
-                });
-            let enough = match side.kind {
-                Method::Replayed => true,
-                Method::Simulated => side.values.len() > 1,
-                Method::Timed => false,
-            };
-            enough && high - low <= CONSTANT * low.abs().max(high.abs())
-        })
+    /// Returns true if neither side varies.
+    pub(super) fn is_constant(&self) -> bool {
+        self.of.is_constant() && self.against.is_constant()
+    }
+
+    /// Returns true if a side was replayed on a machine whose parameters are assumed.
+    pub(super) fn is_assumed(&self) -> bool {
+        self.of.kind == Method::Replayed || self.against.kind == Method::Replayed
     }
 
     /// Returns the 95 % interval of the speedup.
@@ -90,9 +79,9 @@ impl<'d> Sides<'d> {
         ratio_interval(top, bottom, self.runs)
     }
 
-    /// Returns the p of the test that fits the samples; none if they are exact.
+    /// Returns the p of the test that fits the samples; none if they do not vary.
     pub(super) fn p(&self) -> Option<f64> {
-        if self.is_exact() {
+        if self.is_constant() {
             return None;
         }
         let (now, before) = (&self.of.values, &self.against.values);

@@ -2,26 +2,41 @@
 
 use serde::Serialize;
 
-use super::Judgement;
 use crate::document::{Claim, Published};
 
 /// A measured difference below this fraction of the published one (of its logarithm) is negligible.
 pub const NEGLIGIBLE: f64 = 0.1;
 
+/// A difference has the published size if the logarithm of its ratio is at most this many times the
+/// published one, and at least the published one divided by it.
+pub const SIZE: f64 = 2.0;
+
 /// A published relative difference below this counts as none, unless the document calls it
 /// significant; so does a measured one that is compared with it.
 pub const NONE: f64 = 0.01;
+
+/// The rule for the size of a difference, as it is printed in the report.
+pub const SIZE_RULE: &str = "A difference has the published size if the logarithm of its ratio is between half and twice the published one. \"Same\" needs that of some value of the 95 % interval, or of the range of a sweep; without an interval, of the value itself. A difference of less than a tenth of the published one counts as noise.";
+
+/// The rule for assumptions, as it is printed in the report.
+pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep), and a direction counts only if every member has it. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
 
 /// How a measured direction compares with the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The same direction.
+    /// The same direction, and a size within [`SIZE`].
     Same,
+    /// The same direction, but a smaller or a larger difference than [`SIZE`] allows.
+    OtherSize,
     /// The opposite direction.
     Opposite,
     /// The samples cannot decide, or the difference is negligible.
     WithinNoise,
+    /// Some members of the sweep have another direction, or none.
+    Depends,
+    /// It hangs on assumptions that this run did not vary.
+    NotSwept,
     /// No difference was published, and there is none.
     NoDifference,
     /// No difference was published, and there is one.
@@ -33,11 +48,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All of them. Three are for figures without a published direction.
-    pub const ALL: [Self; 7] = [
+    /// All of them: six for published directions, three for figures without one, and
+    /// [`NotTestable`](Self::NotTestable).
+    pub const ALL: [Self; 10] = [
         Self::Same,
+        Self::OtherSize,
         Self::Opposite,
         Self::WithinNoise,
+        Self::Depends,
+        Self::NotSwept,
         Self::NoDifference,
         Self::OnlyHere,
         Self::Unclear,
@@ -49,8 +68,11 @@ impl Verdict {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
+            Self::OtherSize => "same direction, other size",
             Self::Opposite => "opposite",
             Self::WithinNoise => "within noise",
+            Self::Depends => "depends on an assumption",
+            Self::NotSwept => "assumption not varied",
             Self::NoDifference => "no difference in either",
             Self::OnlyHere => "a difference here alone",
             Self::Unclear => "none published, unclear here",
@@ -59,67 +81,158 @@ impl Verdict {
     }
 }
 
-/// Returns the verdict on a published figure; none if it has no direction, if none was measured, or
-/// if there is only one run and another one may differ.
-pub(super) fn of(published: Published, found: &Judgement) -> Option<Verdict> {
-    let speedup = found.speedup?;
-    // One run of something that varies decides nothing.
-    if !found.exact && found.n < 2 {
-        return None;
-    }
-    let range = if found.exact {
-        Some((speedup, speedup))
-    } else {
-        found.interval
-    };
-    verdict(published, range)
+/// What a measured number is known to be between: the ends of its interval, or twice the value if
+/// it does not vary. Speedups; of a claim about a value, values.
+pub(super) type Range = (f64, f64);
+
+/// The sweep of a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Swept {
+    /// None is needed: the figure hangs on no assumption.
+    NotNeeded,
+    /// One is needed, and this run does not have all of its members.
+    Lacking,
+    /// The range of each member; none if its samples are too few.
+    Over(Vec<Option<Range>>),
 }
 
-/// Returns the verdict if the measured speedup is within `range`: its interval, or twice the same
-/// value if it is exact; none if the samples are too few.
-fn verdict(figure: Published, range: Option<(f64, f64)>) -> Option<Verdict> {
-    let published = figure.speedup?.ln();
-    let (is_none, none) = match figure.claim {
-        Claim::Significant => (false, 0.0),
-        Claim::Noise => (true, published.abs().max(NONE.ln_1p())),
-        Claim::Untested => (published.abs() < NONE.ln_1p(), NONE.ln_1p()),
-    };
-    let Some((low, high)) = range.map(|(low, high)| (low.ln(), high.ln())) else {
-        return Some(if is_none {
-            Verdict::Unclear
-        } else {
-            Verdict::WithinNoise
-        });
-    };
-    if is_none {
-        return Some(if -none <= low && high <= none {
-            Verdict::NoDifference
-        } else if high < -none || low > none {
-            Verdict::OnlyHere
-        } else {
-            Verdict::Unclear
-        });
-    }
-    let is_negligible = f64::midpoint(low, high).abs() < NEGLIGIBLE * published.abs();
-    Some(if is_negligible || low <= 0.0 && 0.0 <= high {
-        Verdict::WithinNoise
-    } else if (low > 0.0) == (published > 0.0) {
-        Verdict::Same
-    } else {
-        Verdict::Opposite
+/// Returns the verdict on a published figure whose measured number is within `range`; none if
+/// nothing that can be judged was published. A range of none says that the samples are too few.
+pub(super) fn of(published: Published, range: Option<Range>, swept: &Swept) -> Option<Verdict> {
+    let rule = Rule::of(published)?;
+    Some(match swept {
+        Swept::NotNeeded => rule.verdict(&[range]),
+        Swept::Lacking => rule.undecided(Verdict::NotSwept),
+        Swept::Over(members) => {
+            let mut all = vec![range];
+            all.extend(members);
+            rule.verdict(&all)
+        }
     })
+}
+
+/// By what a measured number is judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Rule {
+    /// The logarithm of the published speedup.
+    Direction(f64),
+    /// No difference was published: how far a logarithm may be from 0 to count as none.
+    NoDirection(f64),
+    /// The least value.
+    AtLeast(f64),
+}
+
+impl Rule {
+    fn of(published: Published) -> Option<Self> {
+        if let Claim::AtLeast(least) = published.claim {
+            return Some(Self::AtLeast(f64::from(least)));
+        }
+        let logarithm = published.speedup?.ln();
+        let none = NONE.ln_1p();
+        Some(match published.claim {
+            Claim::Noise => Self::NoDirection(logarithm.abs().max(none)),
+            Claim::Untested if logarithm.abs() < none => Self::NoDirection(none),
+            _ => Self::Direction(logarithm),
+        })
+    }
+
+    /// Returns the verdict if nothing could be decided about a direction; without one it is
+    /// unclear.
+    const fn undecided(self, otherwise: Verdict) -> Verdict {
+        match self {
+            Self::NoDirection(_) => Verdict::Unclear,
+            Self::Direction(_) | Self::AtLeast(_) => otherwise,
+        }
+    }
+
+    /// Returns the verdict on a number, and on it under all other assumptions: it stands if they
+    /// all have it. Any of the ranges may give the published size.
+    fn verdict(self, ranges: &[Option<Range>]) -> Verdict {
+        let mut verdicts = ranges.iter().map(|&range| self.direction(range));
+        let Some(first) = verdicts.next() else {
+            return self.undecided(Verdict::WithinNoise);
+        };
+        if !verdicts.all(|other| other == first) {
+            return self.undecided(Verdict::Depends);
+        }
+        let whole = ranges.iter().flatten().copied();
+        let whole = whole.reduce(|(low, high), (a, b)| (low.min(a), high.max(b)));
+        match (self, first, whole) {
+            (Self::Direction(published), Verdict::Same, Some(range))
+                if !has_size(published, range) =>
+            {
+                Verdict::OtherSize
+            }
+            _ => first,
+        }
+    }
+
+    /// Returns the verdict on a single number, whatever its size.
+    fn direction(self, range: Option<Range>) -> Verdict {
+        let Some((low, high)) = range else {
+            return self.undecided(Verdict::WithinNoise);
+        };
+        match self {
+            Self::AtLeast(least) if least <= low => Verdict::Same,
+            Self::AtLeast(least) if high < least => Verdict::Opposite,
+            Self::AtLeast(_) => Verdict::WithinNoise,
+            Self::NoDirection(none) => {
+                let (low, high) = (low.ln(), high.ln());
+                if -none <= low && high <= none {
+                    Verdict::NoDifference
+                } else if high < -none || low > none {
+                    Verdict::OnlyHere
+                } else {
+                    Verdict::Unclear
+                }
+            }
+            Self::Direction(published) => {
+                let (low, high) = (low.ln(), high.ln());
+                let is_negligible = f64::midpoint(low, high).abs() < NEGLIGIBLE * published.abs();
+                if is_negligible || low <= 0.0 && 0.0 <= high {
+                    Verdict::WithinNoise
+                } else if (low > 0.0) == (published > 0.0) {
+                    Verdict::Same
+                } else {
+                    Verdict::Opposite
+                }
+            }
+        }
+    }
+}
+
+/// Returns true if some ratio in `range`, all of the published direction, has the published size.
+fn has_size(published: f64, (low, high): Range) -> bool {
+    let (low, high) = (low.ln() / published, high.ln() / published);
+    low.min(high) <= SIZE && low.max(high) >= 1.0 / SIZE
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn verdict(speedup: f64, claim: Claim, ranges: &[Option<Range>]) -> Option<Verdict> {
+        let published = Published {
+            text: "",
+            speedup: Some(speedup),
+            claim,
+        };
+        let swept = match ranges.len() {
+            1 => Swept::NotNeeded,
+            _ => Swept::Over(ranges[1..].to_vec()),
+        };
+        of(published, ranges[0], &swept)
+    }
+
+    fn exactly(speedup: f64) -> Option<Range> {
+        Some((speedup, speedup))
+    }
+
     #[test]
     fn a_verdict_compares_directions() {
         use Claim::{Noise, Significant, Untested};
-        use Verdict::{NoDifference, OnlyHere, Opposite, Same, Unclear, WithinNoise};
+        use Verdict::{NoDifference, OnlyHere, Opposite, OtherSize, Same, Unclear, WithinNoise};
         let clear = Some((1.02, 1.05));
-        let exactly = |speedup| Some((speedup, speedup));
         for (published, claim, range, expected) in [
             (1.02, Untested, clear, Same),
             (0.98, Untested, clear, Opposite),
@@ -132,9 +245,9 @@ mod tests {
             (1.015, Significant, exactly(0.99993), WithinNoise),
             (0.90, Untested, clear, Opposite),
             (14.5, Untested, exactly(0.25), Opposite),
-            (24.0, Untested, exactly(1.667), Same),
+            (24.0, Untested, exactly(1.667), OtherSize),
             (24.0, Untested, exactly(1.2), WithinNoise),
-            // One run on each side: exact, or not judged.
+            // One run on each side: constant, or not judged.
             (1.02, Untested, exactly(1.03), Same),
             (0.98, Untested, exactly(1.0021), Opposite),
             (0.98, Untested, exactly(1.0019), WithinNoise),
@@ -156,16 +269,130 @@ mod tests {
             (0.96, Noise, exactly(1.05), OnlyHere),
             (1.04, Noise, Some((0.9, 1.2)), Unclear),
             // Small, but called significant: a direction like any other.
-            (1.005, Significant, clear, Same),
+            (1.005, Significant, Some((1.006, 1.009)), Same),
+            (1.005, Significant, clear, OtherSize),
             (0.995, Significant, clear, Opposite),
         ] {
-            let figure = Published {
+            let case = format!("{published} {claim:?} {range:?}");
+            assert_eq!(
+                verdict(published, claim, &[range]),
+                Some(expected),
+                "{case}"
+            );
+        }
+    }
+
+    /// Between half and twice the published logarithm, ends included, whichever way it points.
+    #[test]
+    fn the_size_is_that_of_the_logarithm() {
+        use Verdict::{OtherSize, Same, WithinNoise};
+        let published: f64 = 1.21;
+        for (power, expected) in [
+            (0.099, WithinNoise),
+            (0.11, OtherSize),
+            (0.499, OtherSize),
+            (0.501, Same),
+            (1.0, Same),
+            (1.999, Same),
+            (2.001, OtherSize),
+            (9.0, OtherSize),
+        ] {
+            for base in [published, 1.0 / published] {
+                let found = verdict(base, Claim::Untested, &[exactly(base.powf(power))]);
+                assert_eq!(found, Some(expected), "{base} to the power of {power}");
+            }
+        }
+        // Exactly half and twice: powers of two have exact logarithms to base 2 only, so the ends
+        // are those of an interval that passes them.
+        for (low, high, expected) in [
+            (0.2, 0.499, OtherSize),
+            (0.2, 0.501, Same),
+            (1.999, 5.0, Same),
+            (2.001, 5.0, OtherSize),
+            (0.3, 5.0, Same),
+        ] {
+            for base in [published, 1.0 / published] {
+                let ends = (base.powf(low), base.powf(high));
+                let range = Some((ends.0.min(ends.1), ends.0.max(ends.1)));
+                let found = verdict(base, Claim::Untested, &[range]);
+                assert_eq!(found, Some(expected), "{base}: {low} to {high}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_direction_counts_if_every_member_of_the_sweep_has_it() {
+        use Verdict::{
+            Depends, NoDifference, OnlyHere, Opposite, OtherSize, Same, Unclear, WithinNoise,
+        };
+        let of = |speedups: &[f64]| speedups.iter().map(|&it| exactly(it)).collect::<Vec<_>>();
+        for (published, speedups, expected) in [
+            (1.5, &[1.4, 1.6, 1.3][..], Same),
+            (1.5, &[0.8, 0.7], Opposite),
+            (1.5, &[1.4, 0.7], Depends),
+            // Hardly a difference under one assumption.
+            (1.5, &[1.4, 1.01], Depends),
+            (1.5, &[1.01, 1.4], Depends),
+            (1.5, &[1.01, 0.99], WithinNoise),
+            // Both sizes are other ones, and so is all that lies between them.
+            (1.5, &[3.0, 4.0], OtherSize),
+            (1.5, &[1.1, 1.15], OtherSize),
+            // Some assumption between the two gives the published size.
+            (1.5, &[1.1, 4.0], Same),
+            // No difference published.
+            (1.0, &[1.005, 0.995], NoDifference),
+            (1.0, &[1.5, 2.0], OnlyHere),
+            (1.0, &[1.005, 1.5], Unclear),
+        ] {
+            let found = verdict(published, Claim::Untested, &of(speedups));
+            assert_eq!(found, Some(expected), "{published}: {speedups:?}");
+        }
+        // Too few samples under one assumption.
+        let found = verdict(1.5, Claim::Untested, &[exactly(1.4), None]);
+        assert_eq!(found, Some(Depends));
+        for (published, expected) in [(1.5, Verdict::NotSwept), (1.0, Unclear)] {
+            let published = Published {
                 text: "",
                 speedup: Some(published),
-                claim,
+                claim: Claim::Untested,
             };
-            let case = format!("{published} {claim:?} {range:?}");
-            assert_eq!(verdict(figure, range), Some(expected), "{case}");
+            assert_eq!(of_lacking(published), Some(expected));
         }
+    }
+
+    fn of_lacking(published: Published) -> Option<Verdict> {
+        super::of(published, exactly(1.4), &Swept::Lacking)
+    }
+
+    #[test]
+    fn a_claim_about_a_value_is_judged_by_the_value() {
+        use Verdict::{Depends, NotSwept, Opposite, Same, WithinNoise};
+        let claim = Published {
+            text: "at least 40",
+            speedup: None,
+            claim: Claim::AtLeast(40),
+        };
+        for (range, expected) in [
+            (exactly(40.0), Same),
+            (exactly(39.9), Opposite),
+            (exactly(0.0), Opposite),
+            (Some((38.0, 43.0)), WithinNoise),
+            (Some((41.0, 43.0)), Same),
+            (None, WithinNoise),
+        ] {
+            assert_eq!(
+                of(claim, range, &Swept::NotNeeded),
+                Some(expected),
+                "{range:?}"
+            );
+        }
+        let over = |others: &[f64]| Swept::Over(others.iter().map(|&it| exactly(it)).collect());
+        assert_eq!(of(claim, exactly(41.0), &over(&[50.0, 40.0])), Some(Same));
+        assert_eq!(
+            of(claim, exactly(41.0), &over(&[50.0, 39.0])),
+            Some(Depends)
+        );
+        assert_eq!(of(claim, exactly(1.0), &over(&[0.0, 39.0])), Some(Opposite));
+        assert_eq!(of(claim, exactly(41.0), &Swept::Lacking), Some(NotSwept));
     }
 }

@@ -33,6 +33,8 @@ function facts(figure) {
   if (data.effect !== undefined) list.push(["Effect size", `${digits(data.effect, 3)} (Hedges' g)`]);
   if (data.p !== undefined) list.push(["p", digits(data.p, 3)]);
   if (data.pHolm !== undefined) list.push(["p after Holm's correction", digits(data.pHolm, 3)]);
+  if (data.assumed !== undefined) list.push(["Certainty", "one deterministic run of an assumed machine: it decides nothing by itself"]);
+  if (data.sweep !== undefined) list.push(["Under other assumptions", data.sweep]);
   if (data.verdict !== undefined) list.push(["Direction", data.verdict]);
   return list;
 }

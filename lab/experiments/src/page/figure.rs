@@ -4,8 +4,9 @@
 use core::fmt::Write as _;
 
 use super::markup::Escaped;
-use crate::document::Figure;
-use crate::judge::{Judgement, Verdict};
+use crate::document::{Figure, Statistic};
+use crate::judge::{Judgement, Member, Sweep, Verdict};
+use crate::shown::four_digits;
 
 /// The name and the description of a single row, which is not a statistic.
 pub(super) const ROW: (&str, &str) = ("value", "the value of one row");
@@ -20,6 +21,35 @@ pub(super) fn write_link(figure: &Figure, judgement: &Judgement, text: &str, out
         text,
     };
     element.write(judgement, out);
+}
+
+/// Writes the ends of a sweep, each a link to the rows of its member.
+pub(super) fn write_sweep(figure: &Figure, judgement: &Judgement, sweep: &Sweep, out: &mut String) {
+    let (statistic, unit) = match figure.least() {
+        Some(_) => (Statistic::Mean, judgement.unit.as_str()),
+        None => (Statistic::Speedup, "times"),
+    };
+    let write_end = |member: &Member, out: &mut String| {
+        let element = Element {
+            form: Form::Number,
+            statistic: statistic.name(),
+            scale: 1.0,
+            published: None,
+            text: &four_digits(member.value),
+        };
+        let alone = Judgement::alone(member.value, unit, member.rows.clone(), member.n);
+        element.write(&alone, out);
+    };
+    out.push_str("<span class=\"sweep\">");
+    write_end(&sweep.lowest, out);
+    out.push_str(" to ");
+    write_end(&sweep.highest, out);
+    let _ = write!(
+        out,
+        " {}, {} assumptions</span>",
+        Escaped(unit),
+        sweep.members
+    );
 }
 
 /// Writes a link to the rows of a figure that has chosen this word.
@@ -116,6 +146,21 @@ fn write_tests(judgement: &Judgement, out: &mut String) {
             let _ = write!(out, " data-{name}=\"{number}\"");
         }
     }
+    if judgement.assumed {
+        out.push_str(" data-assumed=\"\"");
+    }
+    if let Some(sweep) = &judgement.sweep {
+        let (low, high) = (&sweep.lowest, &sweep.highest);
+        let _ = write!(
+            out,
+            " data-sweep=\"{} to {} under {} assumptions (lowest: {}; highest: {})\"",
+            four_digits(low.value),
+            four_digits(high.value),
+            sweep.members,
+            Escaped(&low.label),
+            Escaped(&high.label)
+        );
+    }
     if let Some(by) = judgement.interval_by {
         let _ = write!(out, " data-interval-by=\"{}\"", Escaped(by));
     }
@@ -128,8 +173,11 @@ fn write_tests(judgement: &Judgement, out: &mut String) {
 pub(super) const fn sign(verdict: Verdict) -> (&'static str, &'static str) {
     match verdict {
         Verdict::Same => ("\u{2713}", "same"),
+        Verdict::OtherSize => ("\u{25d0}", "same"),
         Verdict::Opposite => ("\u{2717}", "opposite"),
         Verdict::WithinNoise => ("\u{2248}", "noise"),
+        Verdict::Depends => ("?", "noise"),
+        Verdict::NotSwept => ("\u{2026}", "noise"),
         Verdict::NoDifference => ("=", "none"),
         Verdict::OnlyHere => ("\u{2260}", "none"),
         Verdict::Unclear => ("\u{2248}", "none"),

@@ -7,59 +7,55 @@ use super::figure;
 use super::markup::Prose;
 use crate::directions::Directions;
 use crate::document::{Document, Finding, Piece};
+use crate::finding::printed_mean;
 use crate::judge::Verdict;
 use crate::shown::shown;
 
 /// How much is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
+    /// The first three verdicts even if there are none of them, and how many remain after the
+    /// correction.
     Whole,
+    /// Only what there is.
     Brief,
 }
 
-/// Writes the counts with their marks; in brief form the words are for screen readers only. Those
-/// for which no difference was published, and those that cannot be tested, are counted separately,
-/// and left out if zero.
+/// Writes the counts with their marks. Those for which no difference was published, and those that
+/// cannot be tested, are no directions, and come last.
 pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String) {
-    let class_of_words = match length {
-        Length::Whole => "",
-        Length::Brief => " class=\"unseen\"",
-    };
     out.push_str("<ul class=\"counts\">");
     let all = [
-        (counts.same, Verdict::Same, Some(counts.same_corrected)),
-        (
-            counts.opposite,
-            Verdict::Opposite,
-            Some(counts.opposite_corrected),
-        ),
-        (counts.noise, Verdict::WithinNoise, None),
-        (counts.none, Verdict::NoDifference, None),
-        (counts.only_here, Verdict::OnlyHere, None),
-        (counts.unclear, Verdict::Unclear, None),
-        (counts.not_testable, Verdict::NotTestable, None),
+        (counts.same, Verdict::Same),
+        (counts.other_size, Verdict::OtherSize),
+        (counts.opposite, Verdict::Opposite),
+        (counts.noise, Verdict::WithinNoise),
+        (counts.depends, Verdict::Depends),
+        (counts.not_swept, Verdict::NotSwept),
+        (counts.none, Verdict::NoDifference),
+        (counts.only_here, Verdict::OnlyHere),
+        (counts.unclear, Verdict::Unclear),
+        (counts.not_testable, Verdict::NotTestable),
     ];
-    for (count, verdict, left) in all {
-        let is_apart = matches!(
-            verdict,
-            Verdict::NoDifference | Verdict::OnlyHere | Verdict::Unclear | Verdict::NotTestable
-        );
-        if is_apart && count == 0 {
+    for (place, (count, verdict)) in all.into_iter().enumerate() {
+        if count == 0 && (length == Length::Brief || place > 3) {
             continue;
         }
         let (sign, class) = figure::sign(verdict);
         let _ = write!(
             out,
-            "<li class=\"verdict {class}\"><span aria-hidden=\"true\">{sign}</span> <b>{count}</b><span{class_of_words}> {}",
+            "<li class=\"verdict {class}\"><span aria-hidden=\"true\">{sign}</span> <b>{count}</b> {}</li>",
             verdict.name()
         );
-        // Those that remain significant after correction for the number of comparisons.
-        if let (Length::Whole, Some(left), 1..) = (length, left, count) {
-            let _ = write!(out, " (corrected: {left})");
-        }
-        out.push_str("</span></li>");
     }
     out.push_str("</ul>");
+    if length == Length::Whole && counts.same_direction() + counts.opposite > 0 {
+        let _ = write!(
+            out,
+            "<p>After Holm's correction {} of the same direction and {} opposite ones remain.</p>",
+            counts.same_corrected, counts.opposite_corrected
+        );
+    }
 }
 
 /// Returns a finding as HTML; none if one of its figures cannot be computed.
@@ -73,6 +69,9 @@ pub(super) fn of(report: &Report<'_>, document: &Document, finding: &Finding) ->
             Piece::Figure(figure) => {
                 let judgement = (report.judged)(figure)?;
                 figure::write_link(figure, &judgement, &shown(figure, &judgement), &mut out);
+            }
+            Piece::PrintedMean(figures, decimals) => {
+                out.push_str(&printed_mean(figures, *decimals, report.judged)?);
             }
             Piece::Word(word) => {
                 let judgement = (report.judged)(&word.figure)?;

@@ -34,45 +34,6 @@ pub(super) fn plain(text: &str) -> String {
     text.replace('`', "")
 }
 
-/// Returns the first question, else the first sentence.
-pub(super) fn question(text: &str) -> &str {
-    let question = sentences(text).find(|sentence| sentence.ends_with('?'));
-    question.unwrap_or_else(|| first_sentence(text))
-}
-
-/// Returns the first sentence.
-fn first_sentence(text: &str) -> &str {
-    sentences(text).next().unwrap_or(text)
-}
-
-/// Returns the first sentences that together have at least sixty bytes.
-pub(super) fn opening(text: &str) -> &str {
-    let end = stops(text).find(|&end| end >= 60);
-    &text[..end.unwrap_or(text.len())]
-}
-
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    let mut start = 0;
-    stops(text).map(move |end| {
-        let sentence = text[start..end].trim_start();
-        start = end;
-        sentence
-    })
-}
-
-/// Returns where sentences end: after a full stop or a question mark that is followed by a space
-/// and a capital letter, a digit or a backtick, or by the end of the text.
-fn stops(text: &str) -> impl Iterator<Item = usize> {
-    let begins =
-        |rest: &str| rest.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit() || c == '`');
-    text.match_indices(['.', '?'])
-        .map(|(place, _)| place + 1)
-        .filter(move |&end| {
-            let after = &text[end..];
-            after.is_empty() || after.strip_prefix(' ').is_some_and(begins)
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,20 +48,5 @@ mod tests {
             Prose("`a<b` and `c` or `").to_string(),
             "<code>a&lt;b</code> and <code>c</code> or `"
         );
-    }
-
-    #[test]
-    fn the_question_and_the_opening_of_a_text_are_found() {
-        assert_eq!(
-            question("Linux 2.6 did so. Does it help, e.g. with 2 CPUs? By a little."),
-            "Does it help, e.g. with 2 CPUs?"
-        );
-        assert_eq!(question("It was so. And so."), "It was so.");
-        assert_eq!(question("no end"), "no end");
-        assert_eq!(question(""), "");
-        let long =
-            "It fell by 150 s. `x` is 60 s, and no allocator saves a compiler 17 % of that. More.";
-        assert_eq!(opening(long), long.trim_end_matches(" More."));
-        assert_eq!(opening("Short."), "Short.");
     }
 }

@@ -1,15 +1,13 @@
 //! The section of a document: its question, the findings, its mistakes, then plots, its tables,
 //! today's tables, and the player.
 
+use brickyard_report::counted;
 use core::fmt::Write as _;
 
 use super::finding;
 use super::markup::{Escaped, Prose};
 use super::{Embedded, Report, plots, table};
-use crate::document::{Document, Table};
-
-/// The number of mistakes shown at once; the others are in a folded list.
-const MISTAKES_SHOWN: usize = 3;
+use crate::document::{Document, Table, Weight};
 
 /// Returns the section as HTML. Writing to a string cannot fail.
 pub(super) fn of(report: &Report<'_>, document: &Document) -> String {
@@ -67,33 +65,39 @@ fn write_findings(report: &Report<'_>, document: &Document, out: &mut String) {
     out.push_str("</ul>");
 }
 
+/// Writes the mistakes that change a conclusion, and in a closed fold those that do not.
 fn write_mistakes(document: &Document, out: &mut String) {
-    if document.mistakes.is_empty() {
-        return;
-    }
-    let (shown, more) = document
-        .mistakes
-        .split_at(document.mistakes.len().min(MISTAKES_SHOWN));
-    let write = |mistakes: &[&str], out: &mut String| {
-        for mistake in mistakes {
-            let _ = write!(out, "<li>{}</li>", Prose(mistake));
-        }
+    let of = |weight| {
+        document
+            .mistakes
+            .iter()
+            .filter(move |one| one.weight == weight)
     };
-    let _ = write!(
-        out,
-        "<h3 id=\"{}-mistakes\">Where the document is wrong, or does not support its conclusion</h3><ul class=\"mistakes\">",
-        Escaped(document.experiment)
-    );
-    write(shown, out);
-    out.push_str("</ul>");
-    if !more.is_empty() {
+    let write = |weight, out: &mut String| {
+        out.push_str("<ul class=\"mistakes\">");
+        for mistake in of(weight) {
+            let _ = write!(out, "<li>{}</li>", Prose(mistake.text));
+        }
+        out.push_str("</ul>");
+    };
+    if of(Weight::Conclusion).next().is_some() {
         let _ = write!(
             out,
-            "<details><summary>{} more</summary><ul class=\"mistakes\">",
-            more.len()
+            "<h3 id=\"{}-mistakes\">Where the document is wrong, or does not support its conclusion</h3>",
+            Escaped(document.experiment)
         );
-        write(more, out);
-        out.push_str("</ul></details>");
+        write(Weight::Conclusion, out);
+    }
+    let slips = of(Weight::Print).count();
+    if slips > 0 {
+        let _ = write!(
+            out,
+            "<details><summary>{}, which {} no conclusion</summary>",
+            counted(slips, "slip", "slips"),
+            if slips == 1 { "changes" } else { "change" }
+        );
+        write(Weight::Print, out);
+        out.push_str("</details>");
     }
 }
 

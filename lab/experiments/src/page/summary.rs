@@ -1,14 +1,15 @@
-//! The first screen: the questions, who wins by how much, where the sources are wrong, and links to
-//! the sections.
+//! The first screen: what each document claimed, whether it came out, and what decides that; below
+//! it how today's allocators do on the same work, and what a reader must know.
 
 use brickyard_report::counted;
 use core::fmt::Write as _;
 
 use super::Report;
 use super::finding::{self, Length, write_counts};
-use super::markup::{Escaped, Prose, opening, question};
-use crate::directions::Directions;
+use super::markup::{Escaped, Prose};
+use crate::directions::{ANSWER_RULE, Answer, Directions};
 use crate::document::{Among, Document, ShownIn};
+use crate::judge::{SIZE_RULE, SWEEP_RULE};
 
 /// The number of reasons for missing cells that are shown, and the number of cells for each.
 const REASONS_SHOWN: usize = 6;
@@ -22,27 +23,56 @@ pub(super) fn of(report: &Report<'_>) -> String {
         .iter()
         .map(|document| Directions::of(report.judged, document, Among::All))
         .collect();
-    write_winner(report, &mut out);
-    out.push_str("<div class=\"key\">");
-    write_totals(&counts, &mut out);
-    out.push_str(LEGEND);
-    out.push_str("</div><div class=\"scroll bare\"><table class=\"summary\"><caption class=\"unseen\">Each document: its question, the results here, how many of its directions are the same, where it is wrong</caption><thead><tr><th scope=\"col\">Question</th><th scope=\"col\">Results here</th><th scope=\"col\">Directions</th><th scope=\"col\">Where the source is wrong</th></tr></thead><tbody>");
+    out.push_str("<div class=\"scroll bare\"><table class=\"summary\"><caption class=\"unseen\">Each document: what it claimed, whether it came out here, and what decides that</caption><thead><tr><th scope=\"col\">What the document claimed</th><th scope=\"col\">Did it come out here?</th><th scope=\"col\">What decides it</th></tr></thead><tbody>");
     for (document, &counts) in report.documents.iter().zip(&counts) {
-        write_line(report, document, counts, &mut out);
+        write_line(document, counts, &mut out);
     }
-    out.push_str("</tbody></table></div>");
+    out.push_str("</tbody></table></div><div class=\"key\">");
+    write_totals(&counts, &mut out);
+    let _ = write!(
+        out,
+        "<details><summary>How it is judged</summary><ul><li>{ANSWER_RULE}</li><li>{SIZE_RULE}</li><li>{SWEEP_RULE}</li>{LEGEND}</ul></details></div>"
+    );
     write_warnings(report, &mut out);
+    write_today(report, &mut out);
     write_missing(report, &mut out);
     write_facts(report, &mut out);
     out
 }
 
-/// Writes who wins by how much.
-fn write_winner(report: &Report<'_>, out: &mut String) {
-    let winner = report.winner.as_ref().zip(report.documents.first());
-    let sentence = winner.and_then(|(winner, document)| finding::of(report, document, winner));
-    if let Some(sentence) = sentence {
-        let _ = write!(out, "<p class=\"winner\">{sentence}</p>");
+fn write_line(document: &Document, counts: Directions, out: &mut String) {
+    let _ = write!(
+        out,
+        "<tr><th scope=\"row\"><a href=\"#{}\">{}</a> <span class=\"muted\">{}</span><p>{}</p></th><td data-head=\"Did it come out here?\">",
+        Escaped(document.experiment),
+        Prose(document.title),
+        Escaped(document.by),
+        Prose(document.claimed)
+    );
+    match counts.answer() {
+        Some(answer) => {
+            let (word, class) = (answer.words(), class(answer));
+            let _ = write!(out, "<b class=\"answer verdict {class}\">{word}</b>");
+        }
+        None => out.push_str("<span class=\"muted\">not measured in this run</span>"),
+    }
+    if counts.all() + counts.none_published() + counts.not_testable > 0 {
+        write_counts(counts, Length::Brief, out);
+    }
+    let _ = write!(
+        out,
+        "</td><td data-head=\"What decides it\">{}</td></tr>",
+        Prose(document.decides)
+    );
+}
+
+/// Returns the class of an answer: that of the verdict it is most like.
+const fn class(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Yes => "same",
+        Answer::No => "opposite",
+        Answer::Partly | Answer::Undecided => "noise",
+        Answer::NotTestable => "none",
     }
 }
 
@@ -60,7 +90,7 @@ fn write_totals(counts: &[Directions], out: &mut String) {
     };
     let _ = write!(
         out,
-        "<div class=\"totals\"><p>Of <b>{}</b> published {differences} that could be judged here:</p>",
+        "<div class=\"totals\"><p>Of <b>{}</b> published {differences} that were judged here:</p>",
         all.all()
     );
     write_counts(all, Length::Whole, out);
@@ -68,51 +98,34 @@ fn write_totals(counts: &[Directions], out: &mut String) {
 }
 
 /// How to read a cell of a table; the totals explain the marks.
-const LEGEND: &str = "<p><b>In a cell:</b> the small figure above is the published one; the figure below was measured here: press it for its raw rows and the command that measures them again. An asterisk after it: p is below 5 % after Holm's correction.</p>";
+const LEGEND: &str = "<li>In a cell of a table the small figure above is the published one; the figure below was measured here: press it for its raw rows and the command that measures them again. An asterisk after it: p is below 5 % after Holm's correction.</li>";
 
-fn write_line(report: &Report<'_>, document: &Document, counts: Directions, out: &mut String) {
-    let name = Escaped(document.experiment);
-    let _ = write!(
-        out,
-        "<tr><th scope=\"row\"><a href=\"#{name}\">{}</a> <p>{}</p></th><td data-head=\"Results here\">",
-        Prose(document.title),
-        Prose(question(document.asked))
-    );
-    let findings = document.findings.iter();
-    let sentences: Vec<String> = findings
-        .filter(|finding| finding.shown == ShownIn::SummaryToo)
-        .filter_map(|finding| finding::of(report, document, finding))
-        .collect();
-    for finding in &sentences {
-        let _ = write!(out, "<p>{finding}</p>");
-    }
-    if sentences.is_empty() {
-        out.push_str("<p class=\"muted\">Not measured in this run.</p>");
-    }
-    out.push_str("</td><td data-head=\"Directions\">");
-    if counts.all() + counts.none_published() > 0 {
-        write_counts(counts, Length::Brief, out);
-    } else {
-        out.push_str("<span class=\"muted\">none judged</span>");
-    }
-    out.push_str("</td><td data-head=\"Where the source is wrong\">");
-    if let Some(first) = document.mistakes.first() {
-        let _ = write!(out, "<p>{}", Prose(opening(first)));
-        let more = document.mistakes.len() - 1;
-        if more > 0 || opening(first).len() < first.trim().len() {
-            let _ = write!(out, " <a href=\"#{name}-mistakes\">{}</a>", and_more(more));
+/// Writes how today's default compares with the earlier allocators, and the first results of each
+/// document.
+fn write_today(report: &Report<'_>, out: &mut String) {
+    let winner = report.winner.as_ref().zip(report.documents.first());
+    let winner = winner.and_then(|(winner, document)| finding::of(report, document, winner));
+    let mut results = Vec::new();
+    for document in report.documents {
+        let first = document.findings.iter();
+        let first = first.filter(|finding| finding.shown == ShownIn::SummaryToo);
+        for sentence in first.filter_map(|one| finding::of(report, document, one)) {
+            results.push((document, sentence));
         }
-        out.push_str("</p>");
     }
-    out.push_str("</td></tr>");
-}
-
-fn and_more(more: usize) -> String {
-    if more == 0 {
-        "Read more".to_owned()
-    } else {
-        format!("And {more} more")
+    if winner.is_none() && results.is_empty() {
+        return;
     }
+    out.push_str("<section class=\"today\" aria-labelledby=\"today-title\"><h2 id=\"today-title\">What today's allocators do on the same work</h2>");
+    if let Some(sentence) = winner {
+        let _ = write!(out, "<p class=\"winner\">{sentence}</p>");
+    }
+    out.push_str("<ul class=\"findings\">");
+    for (document, sentence) in results {
+        let name = Escaped(document.experiment);
+        let _ = write!(out, "<li><a href=\"#{name}\">{name}</a>: {sentence}</li>");
+    }
+    out.push_str("</ul></section>");
 }
 
 fn cells(count: usize) -> String {

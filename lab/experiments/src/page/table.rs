@@ -154,6 +154,9 @@ fn write_cell(report: &Report<'_>, figure: &Figure, measured: bool, out: &mut St
             if let Some(verdict) = judgement.verdict {
                 figure::write_mark(figure, verdict, out);
             }
+            if let Some(sweep) = &judgement.sweep {
+                figure::write_sweep(figure, &judgement, sweep, out);
+            }
         }
         None if figure.of.is_empty() && !measured => {}
         None if figure.of.is_empty() => out.push_str("<span class=\"muted\">not modelled</span>"),

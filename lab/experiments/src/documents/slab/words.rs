@@ -1,14 +1,30 @@
 //! The report's text about the tables of 2008.
 
+use crate::document::Mistake;
+
 pub(super) const ASKED: &str = "SLQB keeps a queue of free objects for each CPU. Is it fast for a program that opens and closes sockets, alone and as eight tasks on eight CPUs, and where does its time go? The document says: no bad effect, the same as SLUB; most of the time goes into clearing the object, then into masking interrupts, \
     and caches that interrupts never use need no masking.";
 
-pub(super) const MISTAKES: [&str; 5] = [
-    "\"No bad effect\": with eight tasks on eight CPUs each takes 1.686 s instead of 1.300, 30 % longer, and 30 % more CPU time. Whether SLQB or the rest of the kernel is the cause is not message.",
-    "\"Same than SLUB\", and SLAB \"really really bad\": no figure of either is given.",
-    "\"Most of the time\" is most of the time of one function. Zeroing is 53 % of kmem_cache_alloc, which has 10.8 % of all samples: 5.8 % of the run. Masking is 3.1 % of the run.",
-    "The two listings are of different profiles: kmem_cache_alloc has 136,537 samples (10.8300 %) in one and 140,659 (10.8277 %) in the other.",
-    "The profile is not of the timed runs: 1.26 million samples of 100,000 cycles at 3 GHz are 42 s of CPU time; both runs together have 14.6.",
+pub(super) const CLAIMED: &str = "Eight tasks on eight CPUs have no bad effect with SLQB; clearing objects and masking interrupts take the time.";
+
+pub(super) const DECIDES: &str = "CPU time on this host, whose CPUs the eight tasks share.";
+
+pub(super) const MISTAKES: [Mistake; 5] = [
+    Mistake::conclusion(
+        "\"No bad effect\": with eight tasks on eight CPUs each takes 1.686 s instead of 1.300, 30 % longer, and 30 % more CPU time. Whether SLQB or the rest of the kernel is the cause is not said.",
+    ),
+    Mistake::conclusion(
+        "\"Same than SLUB\", and SLAB \"really really bad\": no figure of either is given.",
+    ),
+    Mistake::conclusion(
+        "\"Most of the time\" is most of the time of one function. Zeroing is 53 % of kmem_cache_alloc, which has 10.8 % of all samples: 5.8 % of the run. Masking is 3.1 % of the run.",
+    ),
+    Mistake::print(
+        "The two listings are of different profiles: kmem_cache_alloc has 136,537 samples (10.8300 %) in one and 140,659 (10.8277 %) in the other.",
+    ),
+    Mistake::conclusion(
+        "The profile is not of the timed runs: 1.26 million samples of 100,000 cycles at 3 GHz are 42 s of CPU time; both runs together have 14.6.",
+    ),
 ];
 
 pub(super) const TIME: &str = "Timed on this host: the objects of one socket (1216 zeroed, 640, 256 and 192 bytes) are allocated and freed in turn by the rebuilt SLQB, alone and by eight tasks. The document times a whole program with system calls, for which this is only the part of the allocator; seconds and nanoseconds cannot be compared, the two lines can. \
