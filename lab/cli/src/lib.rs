@@ -64,6 +64,7 @@ enum Command {
     #[command(subcommand)]
     Simulate(simulate::Simulate),
     /// Repeats the experiments of the five source documents, and writes a report.
+    #[command(after_long_help = reproduce::rules())]
     Reproduce(Box<reproduce::Reproduce>),
     /// Replays a trace through several configurations, side by side.
     Replay(replay::Replay),

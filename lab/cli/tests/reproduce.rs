@@ -596,3 +596,66 @@ fn csv_lines(path: &PathBuf) -> Vec<Vec<String>> {
         .map(|record| record.unwrap().iter().map(str::to_owned).collect())
         .collect()
 }
+
+/// Rows of an earlier run become a report with its verdicts, and nothing is run.
+#[test]
+fn a_report_is_made_of_recorded_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, report) = (folder.path().join("run"), folder.path().join("report"));
+    for cell in [CELL, PARTNER] {
+        done(&["--cell", cell, "-o", place(&run)]);
+    }
+    let recorded = folder.path().join("rows.parquet");
+    let cells = [CELL, PARTNER].map(|cell| Folder::new(&run).read(cell).unwrap());
+    let data = Data::new(cells.to_vec()).unwrap();
+    brickyard_experiments::store::write_rows(&recorded, &data).unwrap();
+    let printed = done(&["--from", place(&recorded), "-o", place(&report)]);
+    assert!(printed.contains("How long to hold the zone lock (Porter 2007, locks)"));
+    assert!(!printed.contains("(kernbench)"), "{printed}");
+    assert!(
+        printed.trim_end().ends_with("report/report.html"),
+        "{printed}"
+    );
+    let again = Data::new(read_rows(&report.join("rows.parquet")).unwrap()).unwrap();
+    assert_eq!(again.len(), data.len());
+    assert!(!report.join("raw").exists());
+    let figures = fs::read_to_string(report.join("figures.csv")).unwrap();
+    assert!(figures.lines().next().unwrap().contains(",verdict,"));
+    let page = fs::read_to_string(report.join("report.html")).unwrap();
+    assert!(
+        page.contains("has no rows of it"),
+        "the missing cells are named"
+    );
+    // A folder with cells is no place for it, nor can it be combined with a run.
+    let message = refused(2, &["--from", place(&recorded), "-o", place(&run)]);
+    assert!(
+        message.contains("has 2 cells of an earlier run"),
+        "{message}"
+    );
+    refused(
+        2,
+        &["--from", place(&recorded), "--full", "-o", place(&report)],
+    );
+    let message = refused(
+        2,
+        &["--from", "/nowhere/rows.parquet", "-o", place(&report)],
+    );
+    assert!(
+        message.contains("--from: cannot read /nowhere/rows.parquet"),
+        "{message}"
+    );
+}
+
+/// The rules of the verdicts are in the help, in the words of the report.
+#[test]
+fn the_help_has_the_rules() {
+    let help = done(&["--help"]);
+    for rule in [
+        brickyard_experiments::judge::SIZE_RULE,
+        brickyard_experiments::judge::SWEEP_RULE,
+        brickyard_experiments::directions::ANSWER_RULE,
+    ] {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&help).contains(&words(rule)), "{rule}");
+    }
+}

@@ -59,6 +59,7 @@ fn figure(statistic: Statistic, published: Option<f64>) -> Figure {
         } else {
             Judged::No
         },
+        swept: Vec::new(),
         decimals: 2,
         scale: 1.0,
     }
@@ -70,7 +71,10 @@ fn document(figures: &[Figure]) -> Document {
         experiment: "x",
         title: "",
         source: "",
+        by: "",
         asked: "",
+        claimed: "",
+        decides: "",
         findings: vec![Finding {
             pieces,
             shown: ShownIn::Document,
@@ -136,9 +140,9 @@ fn a_direction_is_judged_by_the_interval_of_pairs() {
     let old = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0];
     let new: Vec<f64> = old.iter().map(|value| value * 0.9).collect();
     for (better, published, expected) in [
-        (Better::Lower, 1.05, Verdict::Same),
+        (Better::Lower, 1.1, Verdict::Same),
         (Better::Lower, 0.95, Verdict::Opposite),
-        (Better::Higher, 0.95, Verdict::Same),
+        (Better::Higher, 0.95, Verdict::OtherSize),
         (Better::Higher, 1.05, Verdict::Opposite),
         // Less than a tenth does not count.
         (Better::Lower, 3.0, Verdict::WithinNoise),
@@ -202,7 +206,7 @@ fn exact_samples_that_do_not_vary_are_one_run() {
         assert_eq!(judgement.p_holm.is_none(), exact);
         assert_eq!(judgement.interval.is_none(), exact);
         assert_eq!(judgement.effect.is_none(), exact);
-        assert_eq!(judgement.verdict, Some(Verdict::Same));
+        assert_eq!(judgement.verdict, Some(Verdict::OtherSize));
     }
 }
 
@@ -331,9 +335,10 @@ fn the_tables_of_today_are_a_family_of_their_own() {
 }
 
 #[test]
-fn one_replayed_run_counts_and_no_other_does() {
+fn one_run_decides_nothing() {
     for (kind, expected) in [
-        (Method::Replayed, Some(Verdict::Same)),
+        // It would be the same again, but its machine is assumed.
+        (Method::Replayed, Some(Verdict::NotSwept)),
         // Another seed may give another.
         (Method::Simulated, None),
         (Method::Timed, None),
@@ -341,8 +346,166 @@ fn one_replayed_run_counts_and_no_other_does() {
         let data = data(kind, Better::Lower, &[("old", &[2.0]), ("new", &[1.0])]);
         let figure = figure(Statistic::Speedup, Some(1.5));
         let judge = Judge::new(&[], &data);
-        assert_eq!(judge.judge(&figure).unwrap().verdict, expected);
+        let judgement = judge.judge(&figure).unwrap();
+        assert_eq!(judgement.verdict, expected);
+        assert_eq!(judgement.assumed, kind == Method::Replayed);
     }
+}
+
+/// Several runs of an assumed machine have an interval, and it is still the same machine.
+#[test]
+fn an_assumed_machine_decides_nothing_however_often_it_is_run() {
+    let (old, new) = ([2.0, 2.1, 1.9], [1.0, 1.1, 0.9]);
+    let data = data(
+        Method::Replayed,
+        Better::Lower,
+        &[("old", &old), ("new", &new)],
+    );
+    let judgement = Judge::new(&[], &data)
+        .judge(&figure(Statistic::Speedup, Some(1.5)))
+        .unwrap();
+    assert!(judgement.interval.is_some() && !judgement.constant);
+    assert_eq!(judgement.verdict, Some(Verdict::NotSwept));
+}
+
+/// Returns the rows of both sides as they are, and under other assumptions.
+fn swept(kind: Method, members: &[(&str, &[f64], &[f64])]) -> Data {
+    let mut cells = Vec::new();
+    for (assumption, old, new) in members {
+        let of_one = data(kind, Better::Higher, &[("old", old), ("new", new)]);
+        let workload = match *assumption {
+            "" => "w".to_owned(),
+            assumption => format!("w {assumption}"),
+        };
+        cells.extend(of_one.cells().iter().map(|cell| {
+            let rows = cell.rows.iter().map(|raw| Raw {
+                workload: workload.clone(),
+                ..raw.clone()
+            });
+            CellRows {
+                cell: format!("{}.{assumption}", cell.cell),
+                rows: rows.collect(),
+                ..cell.clone()
+            }
+        }));
+    }
+    Data::new(cells).unwrap()
+}
+
+#[test]
+fn a_sweep_decides_what_one_assumed_machine_cannot() {
+    let base: (&str, &[f64], &[f64]) = ("", &[10.0], &[20.0]);
+    let large: (&str, &[f64], &[f64]) = ("memory-2", &[10.0], &[30.0]);
+    for (small, published, expected) in [
+        (15.0, 2.0, Verdict::Same),
+        (15.0, 50.0, Verdict::OtherSize),
+        (15.0, 0.5, Verdict::Opposite),
+        (9.0, 2.0, Verdict::Depends),
+        (10.0, 2.0, Verdict::Depends),
+    ] {
+        let data = swept(
+            Method::Replayed,
+            &[base, ("memory-1", &[10.0], &[small]), large],
+        );
+        let figure = figure(Statistic::Mean, Some(published)).swept(&["memory-1", "memory-2"]);
+        let judge = Judge::new(&[document(core::slice::from_ref(&figure))], &data);
+        let judgement = judge.judge(&figure).unwrap();
+        assert_eq!(judgement.verdict, Some(expected), "{small} {published}");
+        assert!(judgement.remains() && judgement.p.is_none());
+        let sweep = judgement.sweep.unwrap();
+        assert_eq!(sweep.members, 3);
+        let ends =
+            [&sweep.lowest, &sweep.highest].map(|end| (end.label.as_str(), end.value, end.n));
+        assert_eq!(ends, [("memory-1", small / 10.0, 1), ("memory-2", 3.0, 1)]);
+        // The rows of its own side come first.
+        let values = sweep
+            .lowest
+            .rows
+            .iter()
+            .map(|&row| data.row(row).unwrap().1.value);
+        assert_eq!(values.collect::<Vec<_>>(), [small, 10.0]);
+        assert_eq!(judgement.value, 20.0);
+    }
+}
+
+/// The figure itself is a member, and may be the lowest or the highest.
+#[test]
+fn a_figure_is_a_member_of_its_sweep() {
+    let data = swept(
+        Method::Replayed,
+        &[("", &[10.0], &[20.0]), ("a", &[10.0], &[30.0])],
+    );
+    let figure = figure(Statistic::Mean, Some(2.0)).swept(&["a"]);
+    let sweep = Judge::new(&[], &data)
+        .judge(&figure)
+        .unwrap()
+        .sweep
+        .unwrap();
+    assert_eq!(sweep.lowest.label, "as in the table");
+    assert_eq!((sweep.members, sweep.lowest.value), (2, 2.0));
+}
+
+/// As in a quick run.
+#[test]
+fn a_sweep_with_missing_rows_is_not_shown() {
+    for kind in [Method::Replayed, Method::Simulated, Method::Timed] {
+        let data = swept(
+            kind,
+            &[
+                ("", &[10.0, 10.0], &[20.0, 20.5]),
+                ("a", &[10.0, 10.0], &[20.0, 20.5]),
+            ],
+        );
+        let figure = figure(Statistic::Mean, Some(2.0)).swept(&["a", "b"]);
+        let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
+        assert_eq!(judgement.verdict, Some(Verdict::NotSwept), "{kind}");
+        assert_eq!(judgement.sweep, None);
+    }
+}
+
+/// Each member has its own interval, and a member that cannot decide has not the direction.
+#[test]
+fn members_with_several_runs_have_intervals() {
+    let clear: (&[f64], &[f64]) = (&[10.0, 11.0, 12.0], &[12.0, 13.3, 14.3]);
+    for (new, expected) in [
+        (&[12.2, 13.0, 14.5], Verdict::Same),
+        (&[9.0, 13.0, 12.4], Verdict::Depends),
+    ] {
+        let members = [("", clear.0, clear.1), ("a", clear.0, &new[..])];
+        let data = swept(Method::Simulated, &members);
+        let figure = figure(Statistic::Gain, Some(1.2)).swept(&["a"]);
+        let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
+        assert_eq!(judgement.verdict, Some(expected));
+    }
+}
+
+#[test]
+fn a_claim_about_a_value_needs_no_other_side() {
+    let of = |kind, value: &[f64]| data(kind, Better::Higher, &[("new", value)]);
+    let claim = || Figure::mean(key("new")).at_least(40, "at least 40");
+    for (kind, values, expected) in [
+        (Method::Simulated, &[40.0, 40.0][..], Some(Verdict::Same)),
+        (Method::Simulated, &[39.0, 39.0], Some(Verdict::Opposite)),
+        (Method::Timed, &[39.0, 42.0], Some(Verdict::WithinNoise)),
+        (Method::Timed, &[39.0], None),
+        (Method::Replayed, &[50.0], Some(Verdict::NotSwept)),
+    ] {
+        let data = of(kind, values);
+        let judgement = Judge::new(&[], &data).judge(&claim()).unwrap();
+        assert_eq!(judgement.verdict, expected, "{kind} {values:?}");
+        assert_eq!(judgement.speedup, None);
+    }
+    // Under other assumptions.
+    let data = swept(
+        Method::Replayed,
+        &[("", &[1.0], &[50.0]), ("a", &[1.0], &[30.0])],
+    );
+    let judgement = Judge::new(&[], &data)
+        .judge(&claim().swept(&["a"]))
+        .unwrap();
+    assert_eq!(judgement.verdict, Some(Verdict::Depends));
+    let sweep = judgement.sweep.unwrap();
+    assert_eq!((sweep.lowest.value, sweep.highest.value), (30.0, 50.0));
 }
 
 /// Runs are paired by their number, even if one side has more of them.
@@ -430,19 +593,19 @@ fn the_interval_of_a_geometric_mean_is_that_over_the_runs() {
     assert!((low.ln() - (middle - reach)).abs() < 1e-9);
     assert!((high.ln() - (middle + reach)).abs() < 1e-9);
     assert_eq!(judgement.interval_by, Some("t of log ratios"));
-    assert!(!judgement.exact);
+    assert!(!judgement.constant && !judgement.assumed);
 }
 
 #[test]
-fn a_geometric_mean_of_exact_samples_is_exact() {
+fn a_geometric_mean_of_constant_samples_has_no_interval() {
     let data = two_workloads(Method::Replayed, [&[4.0], &[1.0]]);
     let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
     assert_eq!((judgement.value, judgement.n), (2.0, 2));
-    assert!(judgement.exact && judgement.interval.is_none());
-    // One simulated run each: not exact, and no interval.
+    assert!(judgement.constant && judgement.assumed && judgement.interval.is_none());
+    // One simulated run each: it may vary, and has no interval.
     let data = two_workloads(Method::Simulated, [&[4.0], &[1.0]]);
     let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
-    assert!(!judgement.exact && judgement.interval.is_none());
+    assert!(!judgement.constant && judgement.interval.is_none());
 }
 
 #[test]
@@ -509,6 +672,38 @@ fn a_direction_whose_cause_is_missing_is_not_testable() {
     // A figure that is only shown has no direction to test.
     let shown = figure(Statistic::Mean, None);
     assert_eq!(shown.clone().not_testable("no such part"), shown);
+}
+
+/// What is printed is averaged over the lines that were measured.
+#[test]
+fn a_printed_mean_is_over_the_measured_lines() {
+    let data = two_workloads(Method::Replayed, [&[4.0], &[1.0]]);
+    let mut cells = data.cells().to_vec();
+    cells.retain(|cell| !cell.cell.ends_with(".b"));
+    let part = Data::new(cells).unwrap();
+    let of = |workload: &str, text, speedup| {
+        let key = |config| Key::new("x", "m", workload, config, "time");
+        Figure::compared(Statistic::Gain, key("new"), key("old"))
+            .printed(text)
+            .judged(speedup, Claim::Untested)
+    };
+    let figures = vec![of("a", "4", 4.0), of("b", "9", 9.0)];
+    for (data, expected) in [
+        (&data, Some("6.0 times")),
+        (&part, Some("4.0 times")),
+        (&Data::default(), None),
+    ] {
+        let judge = Judge::new(&[], data);
+        let finding = Finding {
+            pieces: vec![
+                Piece::PrintedMean(figures.clone(), 1),
+                Piece::Text(" times".to_owned()),
+            ],
+            shown: ShownIn::Document,
+        };
+        let message = finding.plain(&|figure| judge.judge(figure), &document(&[]));
+        assert_eq!(message.as_deref(), expected);
+    }
 }
 
 #[test]

@@ -8,12 +8,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use brickyard_experiments::data::{Data, Key};
-use brickyard_experiments::directions::Directions;
+use brickyard_experiments::directions::{ANSWER_RULE, Directions};
 use brickyard_experiments::document::{Among, Document, Figure, Points, Statistic};
 use brickyard_experiments::documents;
-use brickyard_experiments::judge::{Judge, Verdict};
+use brickyard_experiments::judge::{Judge, SIZE_RULE, SWEEP_RULE, Verdict};
 use brickyard_experiments::page::Embedded;
 use brickyard_experiments::raw::{CellRows, Method, Raw};
+use brickyard_report::markup::Escaped;
 use brickyard_report::pagetypes::html;
 use brickyard_report::{Better, policy};
 
@@ -176,9 +177,9 @@ fn every_figure_follows_from_its_rows() {
     let (documents, data) = (page_sample::documents(), page_sample::data());
     let page = page_sample::page(&documents, &data, Vec::new());
     let count = check_figures(&page, &data);
-    // Two tables of 12 by 8, the winner, findings in the summary and the section, and every point
-    // of three plots.
-    assert_eq!(count, 2 * 96 + 1 + 2 + 3 + 5 * (8 + 5 + 120));
+    // Two tables of 12 by 8, one of 2 by 5 with the two ends of 8 sweeps, the winner, findings in the
+    // summary and the section, and every point of three plots.
+    assert_eq!(count, 2 * 96 + 10 + 2 * 8 + 1 + 2 + 3 + 5 * (8 + 5 + 120));
     // What is shown is the value, scaled and rounded.
     let mut scales = BTreeSet::new();
     for element in figures(&page) {
@@ -228,7 +229,7 @@ fn rows_for(documents: &[Document]) -> Data {
     let mut series: BTreeSet<Key> = BTreeSet::new();
     for document in documents {
         for figure in document.figures() {
-            samples.extend(figure.of.iter().chain(&figure.against).cloned());
+            samples.extend(figure.keys().cloned());
         }
         for curve in document.plots.iter().flat_map(|plot| &plot.curves) {
             match &curve.points {
@@ -384,7 +385,7 @@ fn names_without_points_are_left_out() {
         cell.rows.retain(|raw| raw.machine != "elm3b14");
     }
     let page = page_sample::page(&documents, &Data::new(cells).unwrap(), Vec::new());
-    assert!(!page.contains(">elm3b14<"));
+    assert!(!page.contains(">elm3b14</text>"));
     for machine in ["bl6-13", "elm3b245", "gekko-lp4"] {
         assert!(page.contains(&format!(">{machine}</text>")));
         assert!(page.contains(&format!("<title>vanilla, {machine}: ")));
@@ -447,14 +448,124 @@ fn no_difference_in_either_is_no_direction() {
     let page = page_sample::page_judged(&documents, &data, Vec::new(), &judged);
     assert!(page.contains("Of <b>0</b> published differences"));
     let count = format!(
-        "<li class=\"verdict none\"><span aria-hidden=\"true\">=</span> <b>{}</b><span> no difference in either</span></li>",
+        "<li class=\"verdict none\"><span aria-hidden=\"true\">=</span> <b>{}</b> no difference in either</li>",
         counts.none
     );
-    assert!(page.contains(&count));
+    // In the line of the document, and in the totals.
+    assert_eq!(page.matches(&count).count(), 2);
     assert!(page.contains("title=\"no difference in either\""));
+    assert!(page.contains("<span class=\"muted\">not measured in this run</span>"));
     // A count of zero is left out.
     let page = page_sample::page(&documents, &data, Vec::new());
     assert!(!page.contains("no difference in either"));
+}
+
+/// The first thing on the page is whether each document's claims came out.
+#[test]
+fn the_page_opens_with_what_came_out() {
+    let (documents, data) = (page_sample::documents(), page_sample::data());
+    let page = page_sample::page(&documents, &data, Vec::new());
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    let order = [
+        "<h1>",
+        "Did it come out here?</th>",
+        "<a href=\"#pagealloc\">Magazines in front of the buddy lists</a> <span class=\"muted\">Gorman 2013</span><p>Two magazines that all CPUs share",
+        "What decides it\">Made-up rounds on a made-up host: the interval of <code>a/b</code>.</td>",
+        "<div class=\"totals\">",
+        "How it is judged",
+        "What today's allocators do on the same work",
+        "<p class=\"winner\">",
+        "<section class=\"part\" id=\"pagealloc\"",
+        "Where the document is wrong",
+        "1 slip, which changes no conclusion",
+    ];
+    for two in order.windows(2) {
+        assert!(place(two[0]) < place(two[1]), "{} after {}", two[0], two[1]);
+    }
+    for rule in [ANSWER_RULE, SIZE_RULE, SWEEP_RULE] {
+        assert!(page.contains(&Escaped(rule).to_string()), "{rule}");
+    }
+    // The slip is in a closed fold.
+    assert!(page.contains("<details><summary>1 slip, which changes no conclusion</summary>"));
+    let (_, fold) = page
+        .split_once("1 slip, which changes no conclusion")
+        .unwrap();
+    let (fold, _) = fold.split_once("</details>").unwrap();
+    assert!(fold.contains("One table says cycles") && !fold.contains("batch"));
+}
+
+/// Each verdict has its mark and its count, and each answer its word.
+#[test]
+fn every_verdict_has_a_mark_and_every_answer_a_word() {
+    let mut documents = page_sample::documents();
+    documents.truncate(1);
+    let data = page_sample::data();
+    let judge = Judge::new(&documents, &data);
+    let mut signs = BTreeSet::new();
+    for verdict in Verdict::ALL {
+        let judged = |figure: &Figure| {
+            let mut judgement = judge.judge(figure)?;
+            judgement.verdict = judgement.verdict.map(|_| verdict);
+            Some(judgement)
+        };
+        let page = page_sample::page_judged(&documents, &data, Vec::new(), &judged);
+        let counts = Directions::of(&judged, &documents[0], Among::All);
+        let all = counts.all() + counts.none_published() + counts.not_testable;
+        assert!(
+            page.contains(&format!("<b>{all}</b> {}</li>", verdict.name())),
+            "{verdict:?}"
+        );
+        let (_, mark) = page
+            .split_once(&format!("title=\"{}", verdict.name()))
+            .unwrap();
+        let (_, sign) = mark.split_once("aria-hidden=\"true\">").unwrap();
+        signs.insert((sign.chars().next(), verdict.name()));
+        if let Some(answer) = counts.answer() {
+            let word = format!("\">{}</b>", answer.words());
+            assert!(page.contains(&word), "{verdict:?}: {word}");
+        }
+    }
+    assert_eq!(signs.len(), Verdict::ALL.len());
+}
+
+/// The ends of a sweep are figures of their own, with the rows of their members.
+#[test]
+fn a_sweep_shows_its_ends() {
+    let (mut documents, data) = (page_sample::documents(), page_sample::data());
+    documents.truncate(1);
+    let page = page_sample::page(&documents, &data, Vec::new());
+    let (_, table) = page.split_once("id=\"pagealloc-assumed\"").unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    let rows: Vec<&str> = table.split("<tr>").skip(2).collect();
+    assert_eq!(rows.len(), 5);
+    for (line, row) in rows.iter().enumerate() {
+        let swept = line < 4;
+        assert_eq!(
+            row.matches("class=\"sweep\"").count(),
+            if swept { 2 } else { 0 }
+        );
+        assert_eq!(
+            row.matches(", 3 assumptions</span>").count(),
+            if swept { 2 } else { 0 }
+        );
+        assert_eq!(figures(row).len(), if swept { 6 } else { 2 });
+        let elements = figures(row);
+        let verdicts: Vec<&str> = elements
+            .iter()
+            .filter_map(|element| element.get("data-verdict"))
+            .collect();
+        assert_eq!(verdicts.len(), 2);
+        if !swept {
+            assert_eq!(verdicts, [Verdict::NotSwept.name(); 2]);
+        }
+        for element in figures(row) {
+            if let Some(sweep) = element.get("data-sweep") {
+                assert!(sweep.contains("under 3 assumptions (lowest: "), "{sweep}");
+            }
+        }
+    }
+    // One memory turns the first machine round.
+    assert!(rows[0].contains(Verdict::Depends.name()));
 }
 
 #[test]

@@ -43,17 +43,18 @@ fn every_figure_of_every_table_has_a_number() {
         for figure in document.figures().filter(|figure| !figure.of.is_empty()) {
             let judgement = judge.judge(figure);
             let value = judgement.map(|judgement| judgement.value);
-            // A percentage needs a baseline above 0.
-            let may_lack = is_percent(figure.statistic);
+            // A percentage needs a baseline above 0, and a ratio needs both sides.
+            let may_lack = is_ratio(figure.statistic);
             assert!(value.map_or(may_lack, f64::is_finite), "{figure:?}");
         }
     }
 }
 
-const fn is_percent(statistic: Statistic) -> bool {
+const fn is_ratio(statistic: Statistic) -> bool {
     matches!(
         statistic,
-        Statistic::Gain
+        Statistic::Speedup
+            | Statistic::Gain
             | Statistic::GainMin
             | Statistic::GainMax
             | Statistic::GainStdDev

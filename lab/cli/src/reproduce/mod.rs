@@ -14,18 +14,21 @@ mod list;
 mod progress;
 mod report;
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use brickyard_experiments::cell::{Cell, Experiment, Scale};
 use brickyard_experiments::data::Data;
+use brickyard_experiments::directions::ANSWER_RULE;
 use brickyard_experiments::expect::Expected;
+use brickyard_experiments::judge::{SIZE_RULE, SWEEP_RULE};
 use brickyard_experiments::kept::{self, Kept};
 use brickyard_experiments::lock;
 use brickyard_experiments::page::Missing;
 use brickyard_experiments::plan::{Plan, Scope, counted};
 use brickyard_experiments::running::{Ended, Running};
-use brickyard_experiments::store::Folder;
+use brickyard_experiments::store::{Folder, read_rows};
 use brickyard_experiments::traces::Traces;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -79,6 +82,11 @@ pub(crate) struct Reproduce {
     /// report.
     #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with_all = ["quick", "full", "only", "resume", "expect"])]
     cell: Vec<String>,
+    /// Run nothing: make the report of these rows of an earlier run (its rows.parquet) in the folder.
+    /// How each published direction compares with the measured one is the column `verdict` of
+    /// figures.csv: same, same direction and other size, opposite, within noise, and others.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "full", "only", "seed", "resume", "jobs", "list_cells", "cell", "expect"])]
+    from: Option<PathBuf>,
     /// Compare the tables with these rows of an earlier run (its rows.parquet), and fail if they
     /// differ by more than is allowed: simulated and replayed figures by 1 percent. Ratios of timed
     /// ones that are off by more than a factor of three are named, but are no failure. Timed figures
@@ -86,6 +94,14 @@ pub(crate) struct Reproduce {
     /// were compared.
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
+}
+
+/// Returns the rules by which results are compared with the published ones, for the help.
+pub(crate) fn rules() -> String {
+    format!(
+        "How results are compared with the published ones:\n\n{}\n\n{SIZE_RULE}\n\n{SWEEP_RULE}\n\n{ANSWER_RULE}",
+        "A direction is the same, or opposite, if the whole 95 % interval of the measured ratio is on that side of 1."
+    )
 }
 
 /// Returns the parser of an experiment's name.
@@ -102,6 +118,9 @@ impl Reproduce {
         at_least_one([("jobs", self.jobs)])?;
         if self.list_cells {
             return self.list();
+        }
+        if let Some(file) = &self.from {
+            return self.report_of(file);
         }
         let traces = Traces::new(&self.traces);
         if self.cell.is_empty() {
@@ -147,6 +166,37 @@ impl Reproduce {
                 verdict
             }
         }
+    }
+
+    /// Makes the report of the rows in a file. It covers the cells that the file has.
+    fn report_of(&self, file: &Path) -> anyhow::Result<()> {
+        let cells = read_rows(file)
+            .map_err(|error| Misuse::new(format!("--from: {:#}", anyhow::Error::new(error))))?;
+        let names = || cells.iter().map(|cell| cell.cell.as_str());
+        let scope = Scope::holding(names());
+        let have: BTreeSet<&str> = names().collect();
+        let planned = Plan::of(&scope).cells.into_iter();
+        let lacking = planned.filter(|cell| !have.contains(cell.name.as_str()));
+        let missing = lacking.map(|cell| Missing {
+            cell: cell.name,
+            why: format!("{} has no rows of it", file.display()),
+        });
+        let missing = missing.collect();
+        self.make_folder()?;
+        let folder = self.folder();
+        let _lock = lock::folder(&self.output, |line| tell(line))?;
+        self.is_new(&folder)?;
+        let report = Report {
+            folder: &folder,
+            commands: Commands {
+                seed: cells.first().map_or(self.seed, |cell| cell.seed),
+                ..self.commands()
+            },
+            scope: &scope,
+            missing,
+            warnings: Vec::new(),
+        };
+        report.make(cells).map(drop)
     }
 
     /// Runs the named cells, even if the folder already has them.

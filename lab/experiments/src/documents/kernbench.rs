@@ -41,7 +41,7 @@ const LINES: [Printed; 20] = [
     ["CPU", "cpu", "range", "8.00", "9.00", "-12.50%"],
 ];
 
-const ASKED: &str = "Is a parallel kernel build faster with shared magazines in place of per-CPU lists? The document says: 18 % less elapsed time, which its author himself considers too good, a \"lucky\" run.";
+const ASKED: &str = "Is a parallel kernel build faster with shared magazines in place of per-CPU lists? The document says: 18 % less elapsed time, which its author himself considers too good, a \"lucky\" run. Here `list-2007` stands in for its baseline, Linux 3.9: per-CPU lists, and grouping by mobility, as there.";
 
 const CLAIMED: &str =
     "A kernel build takes 18 % less time with magazines, which its author himself did not believe.";
@@ -54,7 +54,7 @@ const MISTAKES: [Mistake; 5] = [
         "User time fell by 150 s. The whole system time of the baseline, in which the allocator works, is 60 s. No page allocator saves a compiler 17 % of its own time; something else differed between the two runs, such as the clock of the processor.",
     ),
     Mistake::conclusion(
-        "The magazine's deviation is four times that of the baseline (50.04 against 12.14 s of user time): its runs do not all measure the same thing.",
+        "The magazine's deviation is four times that of the baseline (50.04 s of user time compared with 12.14): its runs do not all measure the same thing.",
     ),
     Mistake::conclusion("A profiler ran during the builds, as it says itself."),
     Mistake::conclusion(

@@ -40,7 +40,7 @@ const LINES: [Printed; 16] = [
     ("sec", 8, "3135331.0027", "3106746.5908", "-0.91%"),
 ];
 
-const ASKED: &str = "Threads touch new memory, one page after the other, so that each touch is a page fault and allocates a page. Do magazines shared by all CPUs make page faults slower than per-CPU lists do? The document says: by 1 to 10 % from two CPUs on, because the magazines' locks are contended and their lines move between CPUs.";
+const ASKED: &str = "Threads touch new memory, one page after the other, so that each touch is a page fault and allocates a page. Do magazines shared by all CPUs make page faults slower than per-CPU lists do? The document says: by 1 to 10 % from two CPUs on, because the magazines' locks are contended and their lines move between CPUs. Here `list-2007` stands in for its baseline, Linux 3.9: per-CPU lists, and grouping by mobility, as there.";
 
 const CLAIMED: &str = "With magazines there are 1 to 10 % fewer page faults per second than with per-CPU lists, from two CPUs on.";
 
@@ -54,7 +54,7 @@ const MISTAKES: [Mistake; 3] = [
         "No deviation is printed, and a profiler ran. Losses of 10.32 % (4 CPUs) and 10.45 % (7) are between losses of 1 to 4 %: nothing in the design makes four CPUs differ from three or five.",
     ),
     Mistake::conclusion(
-        "Faults per second of CPU time and faults per second disagree at 3 and 7 CPUs: -0.98 against -7.29 %, and -10.45 against -3.11 %. Both count the same faults; why one falls without the other is not explained.",
+        "Faults per second of CPU time and faults per second disagree at 3 and 7 CPUs: -0.98 compared with -7.29 %, and -10.45 compared with -3.11 %. Both count the same faults; why one falls without the other is not explained.",
     ),
 ];
 

@@ -16,10 +16,10 @@ pub const SIZE: f64 = 2.0;
 pub const NONE: f64 = 0.01;
 
 /// The rule for the size of a difference, as it is printed in the report.
-pub const SIZE_RULE: &str = "A difference has the published size if the logarithm of its ratio is between half and twice the published one. \"Same\" needs that of some value of the 95 % interval, or of the range of a sweep; without an interval, of the value itself. A difference of less than a tenth of the published one counts as noise.";
+pub const SIZE_RULE: &str = "A difference has the published size if the logarithm of its ratio is between half and twice the published one, for some value of the 95 % interval (without an interval: for the value); otherwise it is \"same direction, other size\". A difference of less than a tenth of the published one counts as noise.";
 
 /// The rule for assumptions, as it is printed in the report.
-pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep), and a direction counts only if every member has it. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
+pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it, and the range of all members takes the place of the interval. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
 
 /// How a measured direction compares with the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -361,7 +361,7 @@ mod tests {
     }
 
     fn of_lacking(published: Published) -> Option<Verdict> {
-        super::of(published, exactly(1.4), &Swept::Lacking)
+        of(published, exactly(1.4), &Swept::Lacking)
     }
 
     #[test]

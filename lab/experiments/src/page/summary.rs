@@ -31,7 +31,10 @@ pub(super) fn of(report: &Report<'_>) -> String {
     write_totals(&counts, &mut out);
     let _ = write!(
         out,
-        "<details><summary>How it is judged</summary><ul><li>{ANSWER_RULE}</li><li>{SIZE_RULE}</li><li>{SWEEP_RULE}</li>{LEGEND}</ul></details></div>"
+        "<details><summary>How it is judged</summary><ul><li>{}</li><li>{}</li><li>{}</li>{LEGEND}</ul></details></div>",
+        Escaped(ANSWER_RULE),
+        Escaped(SIZE_RULE),
+        Escaped(SWEEP_RULE)
     );
     write_warnings(report, &mut out);
     write_today(report, &mut out);
@@ -52,7 +55,7 @@ fn write_line(document: &Document, counts: Directions, out: &mut String) {
     match counts.answer() {
         Some(answer) => {
             let (word, class) = (answer.words(), class(answer));
-            let _ = write!(out, "<b class=\"answer verdict {class}\">{word}</b>");
+            let _ = write!(out, "<b class=\"answer {class}\">{word}</b>");
         }
         None => out.push_str("<span class=\"muted\">not measured in this run</span>"),
     }

@@ -237,7 +237,7 @@ fn the_winner_uses_only_keys_of_the_documents() {
     let winner = documents::winner();
     let figures = winner.pieces.iter().filter_map(|piece| match piece {
         Piece::Figure(figure) | Piece::Word(Word { figure, .. }) => Some(figure),
-        Piece::Text(_) | Piece::Directions(..) => None,
+        Piece::Text(_) | Piece::PrintedMean(..) | Piece::Directions(..) => None,
     });
     let mut checked = 0;
     for figure in figures {

@@ -184,13 +184,13 @@ pub(super) fn findings() -> Vec<Finding> {
     let wait = |workload, config, metric| mean(key(METATM, workload, 32, config, metric), 0);
     vec![
         summary(
-            "If the kernel releases the zone lock after each page, programs are {}: {} times the speed. A ticket lock that is released when another CPU waits gives {} times the speed of one that is held (simulated, geometric mean). Of the directions with an asterisk that were judged ({}), {} are the same here, whatever their size.",
+            "If the kernel releases the zone lock after each page, programs are {}: {} times the speed. A ticket lock that is released when another CPU waits gives {} times the speed of one that is held (simulated, geometric mean). Directions with an asterisk that are the same here, whatever their size: {} of {}.",
             [
                 word(all("release"), all("hold"), words),
                 gmean(all("release"), all("hold"), 3),
                 gmean(all("ticket+yield"), all("ticket"), 3),
-                Piece::Directions(Outcome::Any, Among::Significant),
                 Piece::Directions(Outcome::SameDirection, Among::Significant),
+                Piece::Directions(Outcome::Any, Among::Significant),
             ],
         ),
         finding(

@@ -14,7 +14,7 @@ pub(super) const MISTAKES: [Mistake; 7] = [
         "bl6-13 under the combined kernel: the 0 in both tables of huge pages is a missing value. The machine was deleted before that run, and the tables of time have a dash in the same place.",
     ),
     Mistake::conclusion(
-        "It keeps bl6-13 as a machine with \"reliable performance improvements\". Its list-based elapsed time is 37.78 against 36.32 s: 4 % slower, with 2 % less CPU time.",
+        "It keeps bl6-13 as a machine with \"reliable performance improvements\". Its list-based elapsed time is 37.78 s compared with 36.32: 4 % slower, with 2 % less CPU time.",
     ),
     Mistake::conclusion(
         "It says that less than 40 % of memory means reclaim is at fault, and that the reclaim patches fix it. With them 8 of the 12 figures of patched kernels under load are still below 40 %, and 2 of 12 at rest.",
@@ -39,11 +39,11 @@ pub(super) const KERNBENCH: &str = "Simulated: a small build on as many CPUs as 
 pub(super) const KERNBENCH_RECLAIM: &str = "The reclaim patches act when memory is short, which it is not in this build; so the measured figures are those of the tables without the patches, shown beside what was published with them. Their directions are judged there, once.";
 
 pub(super) const HUGE_PAGES: &str = "Replayed: seven builds of a recorded compile on each machine, with one huge page requested each tenth of a second; then reclaim at rest, and the requests once more. Counted, not timed: one deterministic run of each assumed machine. Their memory is not in the mail and was assumed, small enough that seven trees do not fit; huge pages are 2 MiB on x86 and 16 MiB on ppc64. \
-    Under load the figure depends on how full memory is, so levels cannot be compared, directions can. At rest a model kernel retains fewer pages than a real one. Each kernel is judged against vanilla. bl6-13's combined 0 is a missing value and is not judged.";
+    Under load the figure depends on how full memory is, so levels cannot be compared, directions can. At rest a model kernel retains fewer pages than a real one. Each kernel is compared with vanilla. bl6-13's combined 0 is a missing value and is not judged.";
 
 pub(super) const HUGE_PAGES_RECLAIM: &str = "The same with Whitcroft's lumpy reclaim: it also reclaims the neighbours of an old page, so that whole blocks become free. Rebuilt from its rules. bl6-13 has no figures.";
 
-pub(super) const RECLAIM_EFFECT: &str = "Each kernel with the reclaim patches over the same kernel without: times as many huge pages, and in parentheses the two printed percentages, which are whole numbers. The mail says that the patches fix what reclaim leaves; here lumpy reclaim is judged against plain reclaim of the same kernel. bl6-13 has no figures with the patches.";
+pub(super) const RECLAIM_EFFECT: &str = "Each kernel with the reclaim patches over the same kernel without: times as many huge pages, and in parentheses the two printed percentages, which are whole numbers. The mail says that the patches fix what reclaim leaves; here lumpy reclaim is compared with plain reclaim of the same kernel. bl6-13 has no figures with the patches.";
 
 pub(super) const FORTY: &str = "\"The success rates ... should always be at least 40 %\"; with the patches, the mail says, the zone-based kernel comes closer to that. Of its own figures, in parentheses, three of eight reach it. Here the claim is judged by the measured share of memory.";
 

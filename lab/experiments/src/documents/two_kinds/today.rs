@@ -119,7 +119,7 @@ pub(super) fn findings() -> Vec<Finding> {
     ];
     vec![
         summary(
-            "At rest the machine has {}: {} against {}, {} times (published: 296 against 102), and {} with `brickyard`. Under load: {} against {} (published: 98 against 79), and {}. Counted on a replayed trace.",
+            "At rest the machine has {}: {} compared with {}, {} times (published: 296 compared with 102), and {} with `brickyard`. Under load: {} compared with {} (published: 98 compared with 79), and {}. Counted on a replayed trace.",
             [
                 word(one(AT_REST, KINDS), one(AT_REST, CLEAN), more),
                 mean(key(AT_REST, KINDS), 0),
