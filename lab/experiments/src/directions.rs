@@ -174,6 +174,15 @@ pub enum Answer {
 pub const ANSWER_RULE: &str = "\"Yes\": at least three quarters of the document's directions that were judged are the same here, whatever their size. \"No\": at least three quarters are opposite or within noise. \"Undecided\": none is the same or opposite, or more than half depend on assumptions. \"Partly\": all else.";
 
 impl Answer {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Yes,
+        Self::Partly,
+        Self::No,
+        Self::Undecided,
+        Self::NotTestable,
+    ];
+
     /// Returns it as a word or two.
     #[must_use]
     pub const fn words(self) -> &'static str {

@@ -468,6 +468,7 @@ fn the_page_opens_with_what_came_out() {
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     let order = [
         "<h1>",
+        "<p class=\"answers\"><b class=",
         "Did it come out here?</th>",
         "<a href=\"#pagealloc\">Magazines in front of the buddy lists</a> <span class=\"muted\">Gorman 2013</span><p>Two magazines that all CPUs share",
         "What decides it\">Made-up rounds on a made-up host: the interval of <code>a/b</code>.</td>",
@@ -521,8 +522,15 @@ fn every_verdict_has_a_mark_and_every_answer_a_word() {
         let (_, sign) = mark.split_once("aria-hidden=\"true\">").unwrap();
         signs.insert((sign.chars().next(), verdict.name()));
         if let Some(answer) = counts.answer() {
-            let word = format!("\">{}</b>", answer.words());
-            assert!(page.contains(&word), "{verdict:?}: {word}");
+            // In the sentence and in the table.
+            let words = answer.words();
+            let sentence = format!("\">{words}</b>: <a href=\"#pagealloc\">pagealloc</a>.</p>");
+            assert!(page.contains(&sentence), "{verdict:?}: {sentence}");
+            assert_eq!(
+                page.matches(&format!("\">{words}</b>")).count(),
+                2,
+                "{verdict:?}"
+            );
         }
     }
     assert_eq!(signs.len(), Verdict::ALL.len());

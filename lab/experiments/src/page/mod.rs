@@ -46,7 +46,6 @@ use brickyard_report::policy;
 use crate::data::Data;
 use crate::document::{Document, Figure, Finding};
 use crate::judge::Judgement;
-use markup::Escaped;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
@@ -147,11 +146,7 @@ pub fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
 
 /// Returns the links to the sections.
 fn links(report: &Report<'_>) -> String {
-    let link = |document: &Document| {
-        let name = Escaped(document.experiment);
-        format!("<a href=\"#{name}\">{name}</a>")
-    };
-    report.documents.iter().map(link).collect()
+    report.documents.iter().map(summary::link).collect()
 }
 
 #[cfg(test)]

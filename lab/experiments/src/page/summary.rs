@@ -23,6 +23,7 @@ pub(super) fn of(report: &Report<'_>) -> String {
         .iter()
         .map(|document| Directions::of(report.judged, document, Among::All))
         .collect();
+    write_answers(report, &counts, &mut out);
     out.push_str("<div class=\"scroll bare\"><table class=\"summary\"><caption class=\"unseen\">Each document: what it claimed, whether it came out here, and what decides that</caption><thead><tr><th scope=\"col\">What the document claimed</th><th scope=\"col\">Did it come out here?</th><th scope=\"col\">What decides it</th></tr></thead><tbody>");
     for (document, &counts) in report.documents.iter().zip(&counts) {
         write_line(document, counts, &mut out);
@@ -41,6 +42,28 @@ pub(super) fn of(report: &Report<'_>) -> String {
     write_missing(report, &mut out);
     write_facts(report, &mut out);
     out
+}
+
+/// Writes the answers in one sentence: the documents of each.
+fn write_answers(report: &Report<'_>, counts: &[Directions], out: &mut String) {
+    let parts = Answer::ALL.iter().filter_map(|&answer| {
+        let documents = report.documents.iter().zip(counts);
+        let of = documents.filter(|(_, counts)| counts.answer() == Some(answer));
+        let links: Vec<String> = of.map(|(document, _)| link(document)).collect();
+        let (word, class) = (answer.words(), class(answer));
+        let links = links.join(", ");
+        (!links.is_empty()).then(|| format!("<b class=\"{class}\">{word}</b>: {links}"))
+    });
+    let parts: Vec<String> = parts.collect();
+    if !parts.is_empty() {
+        let _ = write!(out, "<p class=\"answers\">{}.</p>", parts.join("; "));
+    }
+}
+
+/// Returns a link to the section of a document, by its experiment.
+pub(super) fn link(document: &Document) -> String {
+    let name = Escaped(document.experiment);
+    format!("<a href=\"#{name}\">{name}</a>")
 }
 
 fn write_line(document: &Document, counts: Directions, out: &mut String) {
@@ -125,8 +148,7 @@ fn write_today(report: &Report<'_>, out: &mut String) {
     }
     out.push_str("<ul class=\"findings\">");
     for (document, sentence) in results {
-        let name = Escaped(document.experiment);
-        let _ = write!(out, "<li><a href=\"#{name}\">{name}</a>: {sentence}</li>");
+        let _ = write!(out, "<li>{}: {sentence}</li>", link(document));
     }
     out.push_str("</ul></section>");
 }
