@@ -651,6 +651,7 @@ fn a_report_is_made_of_recorded_rows() {
 fn the_help_has_the_rules() {
     let help = done(&["--help"]);
     for rule in [
+        brickyard_experiments::judge::SIGN_RULE,
         brickyard_experiments::judge::SIZE_RULE,
         brickyard_experiments::judge::SWEEP_RULE,
         brickyard_experiments::directions::ANSWER_RULE,

@@ -11,7 +11,7 @@ use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::directions::{ANSWER_RULE, Directions};
 use brickyard_experiments::document::{Among, Document, Figure, Points, Statistic};
 use brickyard_experiments::documents;
-use brickyard_experiments::judge::{Judge, SIZE_RULE, SWEEP_RULE, Verdict};
+use brickyard_experiments::judge::{Judge, SIGN_RULE, SIZE_RULE, SWEEP_RULE, Verdict};
 use brickyard_experiments::page::Embedded;
 use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_report::markup::Escaped;
@@ -483,7 +483,7 @@ fn the_page_opens_with_what_came_out() {
     for two in order.windows(2) {
         assert!(place(two[0]) < place(two[1]), "{} after {}", two[0], two[1]);
     }
-    for rule in [ANSWER_RULE, SIZE_RULE, SWEEP_RULE] {
+    for rule in [ANSWER_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE] {
         assert!(page.contains(&Escaped(rule).to_string()), "{rule}");
     }
     // The slip is in a closed fold.

@@ -15,8 +15,11 @@ pub const SIZE: f64 = 2.0;
 /// significant; so does a measured one that is compared with it.
 pub const NONE: f64 = 0.01;
 
+/// The rule for directions, as it is printed in the report.
+pub const SIGN_RULE: &str = "A direction is the same, or opposite, if the whole 95 % interval of the measured ratio is on that side of 1 (of samples that do not vary, the value). It is within noise if the interval contains 1, or if the difference, as a logarithm, is less than a tenth of the published one.";
+
 /// The rule for the size of a difference, as it is printed in the report.
-pub const SIZE_RULE: &str = "A difference has the published size if the logarithm of its ratio is between half and twice the published one, for some value of the 95 % interval (without an interval: for the value); otherwise it is \"same direction, other size\". A difference of less than a tenth of the published one counts as noise.";
+pub const SIZE_RULE: &str = "A difference has the published size if the logarithm of its ratio is between half and twice the published one, for some value of the 95 % interval (without an interval: for the value); otherwise it is \"same direction, other size\".";
 
 /// The rule for assumptions, as it is printed in the report.
 pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it, and the range of all members takes the place of the interval. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
