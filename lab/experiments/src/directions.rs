@@ -22,6 +22,8 @@ pub struct Directions {
     pub only_here: usize,
     /// No difference was published, and the samples cannot decide.
     pub unclear: usize,
+    /// What would cause the published difference is not modelled. No directions either.
+    pub not_testable: usize,
     /// Those of `same` that remain significant after the correction for many comparisons: p is
     /// below 5 % after it, or the difference is exact.
     pub same_corrected: usize,
@@ -52,6 +54,7 @@ impl Directions {
                 Some(Verdict::NoDifference) => counts.none += 1,
                 Some(Verdict::OnlyHere) => counts.only_here += 1,
                 Some(Verdict::Unclear) => counts.unclear += 1,
+                Some(Verdict::NotTestable) => counts.not_testable += 1,
                 None => {}
             }
         }
@@ -80,6 +83,7 @@ impl Directions {
             none: self.none + other.none,
             only_here: self.only_here + other.only_here,
             unclear: self.unclear + other.unclear,
+            not_testable: self.not_testable + other.not_testable,
             same_corrected: self.same_corrected + other.same_corrected,
             opposite_corrected: self.opposite_corrected + other.opposite_corrected,
         }

@@ -45,15 +45,15 @@ impl Document {
         in_findings.chain(lines.flat_map(|line| line.cells.iter().flatten()))
     }
 
-    /// Returns the figures of its own tables whose direction is judged and which belong to `among`.
-    /// A direction that several tables have is returned once.
+    /// Returns the figures of its own tables whose direction is judged, or cannot be tested, and
+    /// which belong to `among`. A direction that several tables have is returned once.
     pub fn directions(&self, among: Among) -> impl Iterator<Item = &Figure> {
         let lines = self.tables.iter().flat_map(|table| &table.lines);
         let figures = lines.flat_map(|line| line.cells.iter().flatten());
         let mut known: Vec<&Figure> = Vec::new();
         figures.filter(move |figure| {
             let claim = figure.published.map(|published| published.claim);
-            let wanted = figure.judged == Judged::Yes
+            let wanted = figure.judged != Judged::No
                 && (among == Among::All || claim == Some(Claim::Significant));
             let new = wanted && !known.iter().any(|other| figure.has_direction_of(other));
             if new {
@@ -463,6 +463,28 @@ impl Figure {
         }
     }
 
+    /// Says why a direction that would be judged cannot be tested here. Does nothing to a figure
+    /// without a direction.
+    #[must_use]
+    pub fn not_testable(self, why: &'static str) -> Self {
+        Self {
+            judged: match self.judged {
+                Judged::No => Judged::No,
+                _ => Judged::NotTestable(why),
+            },
+            ..self
+        }
+    }
+
+    /// Returns why its direction cannot be tested; none if it can, or if it has none.
+    #[must_use]
+    pub const fn why_not_testable(&self) -> Option<&'static str> {
+        match self.judged {
+            Judged::NotTestable(why) => Some(why),
+            Judged::No | Judged::Yes => None,
+        }
+    }
+
     /// Returns true if the other has the same published direction of the same samples.
     fn has_direction_of(&self, other: &Self) -> bool {
         let speedup = |figure: &Self| figure.published.and_then(|published| published.speedup);
@@ -489,6 +511,9 @@ pub enum Judged {
     No,
     /// Its direction is judged.
     Yes,
+    /// It has a direction, which cannot be tested here for this reason: what would cause it is not
+    /// modelled. The measured figure is shown, and does not count as agreement or disagreement.
+    NotTestable(&'static str),
 }
 
 /// What a document printed.

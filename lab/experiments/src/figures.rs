@@ -12,7 +12,7 @@ use crate::shown::in_cell;
 use crate::store::{WriteError, write_records};
 
 /// The columns.
-const HEAD: [&str; 27] = [
+const HEAD: [&str; 28] = [
     "experiment",
     "table",
     "line",
@@ -40,6 +40,7 @@ const HEAD: [&str; 27] = [
     "p",
     "p_holm",
     "verdict",
+    "not_testable_because",
 ];
 
 /// Writes them, one line for each figure; a figure for which nothing was measured has only its
@@ -133,5 +134,6 @@ fn record(
         verdict
             .map(|verdict| verdict.name().to_owned())
             .unwrap_or_default(),
+        figure.why_not_testable().unwrap_or_default().to_owned(),
     ]
 }

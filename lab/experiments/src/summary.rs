@@ -22,11 +22,15 @@ fn one(document: &Document, judged: Judged<'_>) -> String {
     let counts = Directions::of(judged, document, Among::All);
     if counts.all() > 0 {
         out += &format!(
-            "  of {} published directions {} are the same here, {} opposite, {} within noise\n",
+            "  of {} published directions {} are the same here, {} opposite, {} within noise{}\n",
             counts.all(),
             counts.same,
             counts.opposite,
-            counts.noise
+            counts.noise,
+            match counts.not_testable {
+                0 => String::new(),
+                count => format!("; {count} more cannot be tested"),
+            }
         );
     }
     let first = document

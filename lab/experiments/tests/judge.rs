@@ -2,8 +2,10 @@
 //! correction on made-up rows.
 
 use brickyard_experiments::data::{Data, Key};
+use brickyard_experiments::directions::Directions;
 use brickyard_experiments::document::{
-    Claim, Document, Figure, Finding, Judged, Line, Piece, Published, ShownIn, Statistic, Table,
+    Among, Claim, Document, Figure, Finding, Judged, Line, Piece, Published, ShownIn, Statistic,
+    Table,
 };
 use brickyard_experiments::judge::{Judge, Verdict};
 use brickyard_experiments::raw::{CellRows, Method, Raw};
@@ -468,6 +470,45 @@ fn the_same_samples_under_two_names_are_one_test() {
             assert_eq!(judgement.p_holm, Some(tests * 2.0 / 64.0), "{kind}");
         }
     }
+}
+
+/// Whatever is measured: it is in no family of tests, and counted apart from the directions.
+#[test]
+fn a_direction_whose_cause_is_missing_is_not_testable() {
+    let times: &[f64] = &[1.1, 1.2, 1.1, 1.3, 1.1, 1.2];
+    let data = data(
+        Method::Simulated,
+        Better::Lower,
+        &[
+            (
+                "old",
+                &times.iter().map(|time| 2.0 * time).collect::<Vec<_>>(),
+            ),
+            ("new", times),
+        ],
+    );
+    let judged = figure(Statistic::Speedup, Some(1.1)).not_testable("no such part");
+    let mut document = document(&[]);
+    document.tables = vec![Table {
+        id: String::new(),
+        title: String::new(),
+        about: String::new(),
+        head: Vec::new(),
+        lines: vec![Line {
+            head: String::new(),
+            cells: vec![Some(judged.clone())],
+        }],
+    }];
+    let judge = Judge::new(core::slice::from_ref(&document), &data);
+    let judgement = judge.judge(&judged).unwrap();
+    assert_eq!(judgement.verdict, Some(Verdict::NotTestable));
+    assert!(judgement.p_holm.is_none() && judgement.speedup.is_some());
+    let counts = Directions::of(&|figure| judge.judge(figure), &document, Among::All);
+    assert_eq!((counts.all(), counts.none_published()), (0, 0));
+    assert_eq!(counts.not_testable, 1);
+    // A figure that is only shown has no direction to test.
+    let shown = figure(Statistic::Mean, None);
+    assert_eq!(shown.clone().not_testable("no such part"), shown);
 }
 
 #[test]

@@ -26,7 +26,8 @@
 //! calls noise itself, it counts as having published none: then the whole interval (of exact
 //! samples: the value) must be within 1 %, or within what the document calls noise, for "no
 //! difference in either", and wholly outside for "a difference here alone". These are no
-//! directions, and are counted separately.
+//! directions, and are counted separately. So is a direction whose cause is not modelled: it is "not
+//! testable", whatever was measured, and in no family of tests.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -217,7 +218,9 @@ impl<'d> Judge<'d> {
             out.p = sides.p();
         }
         // A figure is in one family at most, and only its p is corrected.
-        if figure.judged == Judged::Yes {
+        if figure.why_not_testable().is_some() {
+            out.verdict = Some(Verdict::NotTestable);
+        } else if figure.judged == Judged::Yes {
             out.p_holm = self.judged.get(&pair).copied();
             let published = figure.published;
             out.verdict = published.and_then(|published| verdict::of(published, out));

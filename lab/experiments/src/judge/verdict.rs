@@ -28,17 +28,20 @@ pub enum Verdict {
     OnlyHere,
     /// No difference was published, and the samples cannot decide whether there is one.
     Unclear,
+    /// What would cause the published difference is not modelled.
+    NotTestable,
 }
 
 impl Verdict {
-    /// All of them. The last three are for figures without a published direction.
-    pub const ALL: [Self; 6] = [
+    /// All of them. Three are for figures without a published direction.
+    pub const ALL: [Self; 7] = [
         Self::Same,
         Self::Opposite,
         Self::WithinNoise,
         Self::NoDifference,
         Self::OnlyHere,
         Self::Unclear,
+        Self::NotTestable,
     ];
 
     /// Returns its name in pages and files.
@@ -51,6 +54,7 @@ impl Verdict {
             Self::NoDifference => "no difference in either",
             Self::OnlyHere => "a difference here alone",
             Self::Unclear => "none published, unclear here",
+            Self::NotTestable => "not testable",
         }
     }
 }

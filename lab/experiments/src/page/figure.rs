@@ -133,17 +133,22 @@ pub(super) const fn sign(verdict: Verdict) -> (&'static str, &'static str) {
         Verdict::NoDifference => ("=", "none"),
         Verdict::OnlyHere => ("\u{2260}", "none"),
         Verdict::Unclear => ("\u{2248}", "none"),
+        Verdict::NotTestable => ("\u{2205}", "none"),
     }
 }
 
-/// Writes the mark of a verdict: a sign, and words for screen readers and the tooltip.
-pub(super) fn write_mark(verdict: Verdict, out: &mut String) {
+/// Writes the mark of a figure's verdict: a sign, and words for screen readers and the tooltip.
+pub(super) fn write_mark(figure: &Figure, verdict: Verdict, out: &mut String) {
     let (sign, class) = sign(verdict);
     let of = match verdict {
         Verdict::Same | Verdict::Opposite => " direction",
         _ => "",
     };
-    let words = format!("{}{of}", verdict.name());
+    let mut words = format!("{}{of}", verdict.name());
+    if let Some(why) = figure.why_not_testable() {
+        words = format!("{words}: {why}");
+    }
+    let words = Escaped(&words);
     let _ = write!(
         out,
         "<span class=\"verdict {class}\" title=\"{words}\"><span aria-hidden=\"true\">{sign}</span><span class=\"unseen\">, {words}</span></span>"

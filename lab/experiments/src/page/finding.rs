@@ -18,7 +18,8 @@ pub(super) enum Length {
 }
 
 /// Writes the counts with their marks; in brief form the words are for screen readers only. Those
-/// for which no difference was published are counted separately, and left out if zero.
+/// for which no difference was published, and those that cannot be tested, are counted separately,
+/// and left out if zero.
 pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String) {
     let class_of_words = match length {
         Length::Whole => "",
@@ -36,11 +37,12 @@ pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String)
         (counts.none, Verdict::NoDifference, None),
         (counts.only_here, Verdict::OnlyHere, None),
         (counts.unclear, Verdict::Unclear, None),
+        (counts.not_testable, Verdict::NotTestable, None),
     ];
     for (count, verdict, left) in all {
         let is_apart = matches!(
             verdict,
-            Verdict::NoDifference | Verdict::OnlyHere | Verdict::Unclear
+            Verdict::NoDifference | Verdict::OnlyHere | Verdict::Unclear | Verdict::NotTestable
         );
         if is_apart && count == 0 {
             continue;

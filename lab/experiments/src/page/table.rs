@@ -152,7 +152,7 @@ fn write_cell(report: &Report<'_>, figure: &Figure, measured: bool, out: &mut St
                 out.push_str("<span class=\"star\" title=\"p below 5 % after Holm's correction\"><span aria-hidden=\"true\">*</span><span class=\"unseen\">, significant</span></span>");
             }
             if let Some(verdict) = judgement.verdict {
-                figure::write_mark(verdict, out);
+                figure::write_mark(figure, verdict, out);
             }
         }
         None if figure.of.is_empty() && !measured => {}

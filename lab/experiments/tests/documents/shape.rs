@@ -86,7 +86,7 @@ fn a_judged_figure_has_two_keys_and_a_direction() {
                     | Statistic::Share
             );
             assert!(!needs || !figure.against.is_empty(), "{figure:?}");
-            if figure.judged == Judged::Yes {
+            if figure.judged != Judged::No {
                 let published = figure.published.unwrap();
                 assert!(published.speedup.is_some_and(|times| times > 0.0));
                 assert_eq!((figure.of.len(), figure.against.len()), (1, 1));
