@@ -46,7 +46,10 @@ fn in_words(counts: Directions) -> String {
         (counts.opposite, "opposite"),
         (counts.noise, "within noise"),
         (counts.depends, "dependent on an assumption"),
-        (counts.not_swept, "dependent on an assumption that was not varied"),
+        (
+            counts.not_swept,
+            "dependent on an assumption that was not varied",
+        ),
     ];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts
