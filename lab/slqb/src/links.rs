@@ -10,10 +10,11 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::ptr::{NonNull, with_exposed_provenance_mut};
+use core::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 
 use brickyard_slab::design::{Backend, CacheInfo};
 use brickyard_slab::{Local, PageSource};
+use brickyard_sync::{AtomicUsize, Ordering};
 
 use super::queue::Links;
 
@@ -75,9 +76,11 @@ impl<F: FreePointers> Encoding<F> {
     /// list, and so before it is read there.
     #[inline(always)]
     pub(super) unsafe fn read(self, at: usize) -> usize {
+        // Relaxed, here and below: a free object belongs to one caller. (An atomic word, so that the
+        // simulated multiprocessor charges it.)
         // SAFETY: `link-is-ours`; links are aligned to words, and are in pages whose addresses were
         // exposed when they were taken.
-        let word = unsafe { with_exposed_provenance_mut::<usize>(at).read() };
+        let word = unsafe { &*with_exposed_provenance::<AtomicUsize>(at) }.load(Ordering::Relaxed);
         if F::ENCODED {
             word.wrapping_mul(GATHER as usize) ^ self.key(at)
         } else {
@@ -97,7 +100,8 @@ impl<F: FreePointers> Encoding<F> {
             next
         };
         // SAFETY: as in `read`.
-        unsafe { with_exposed_provenance_mut::<usize>(at).write(word) };
+        let link = unsafe { &*with_exposed_provenance::<AtomicUsize>(at) };
+        link.store(word, Ordering::Relaxed);
     }
 }
 
