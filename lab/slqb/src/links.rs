@@ -14,7 +14,12 @@ use core::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 
 use brickyard_slab::design::{Backend, CacheInfo};
 use brickyard_slab::{Local, PageSource};
-use brickyard_sync::{AtomicUsize, Ordering};
+#[cfg(not(loom))]
+use brickyard_sync::AtomicUsize;
+use brickyard_sync::Ordering;
+// Under loom a word is more than its bytes, and objects are memory: there links are the hardware's.
+#[cfg(loom)]
+use core::sync::atomic::AtomicUsize;
 
 use super::queue::Links;
 

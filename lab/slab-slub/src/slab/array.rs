@@ -67,12 +67,28 @@ impl<const N: usize> Array<N> {
     }
 
     /// Adds an object; there is room.
-    #[inline(always)]
     pub(super) fn push(&self, object: usize) {
         let avail = self.avail.get();
-        debug_assert!(avail < self.limit.get(), "there is room");
         self.entry(avail).set(object as u64);
         self.avail.set(avail + 1);
+    }
+
+    /// Adds an object, unless there is no room, or the object is there already, at the end. Returns
+    /// true if it did.
+    #[inline(always)]
+    pub(super) fn try_push(&self, object: usize) -> bool {
+        let avail = self.avail.get();
+        if avail == self.limit.get() {
+            return false;
+        }
+        let start = self.start.get();
+        let entry = |place: u32| &self.entries[(start + place) as usize % N];
+        if avail > 0 && entry(avail - 1).get() == object as u64 {
+            return false;
+        }
+        entry(avail).set(object as u64);
+        self.avail.set(avail + 1);
+        true
     }
 
     /// Takes the oldest object.

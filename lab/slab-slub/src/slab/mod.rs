@@ -22,7 +22,7 @@ use brickyard_sync::{RawLock, TicketLock, place};
 use indices::Indices;
 use lists::{CpuState, Limits, NodeState};
 use path::SlowPath;
-use rules::{ALIEN, ALIEN_NODES};
+use rules::ALIEN;
 
 /// SLAB of Linux 2.6.28: see the [crate]. Its state is in the caller's memory. Every CPU has room
 /// for the longest array, and every node for eight alien arrays, whatever the objects' size; see
@@ -137,7 +137,6 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
                 alien.0.lock(|| backend.relax()).begin(limits.alien);
             }
         }
-        debug_assert!(ALIEN_NODES > 1, "two nodes have alien arrays");
     }
 
     fn handle(&self, cache: CacheId) -> usize {
@@ -163,15 +162,10 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
         let Some(state) = self.cpu(inside.cpu, handle as CacheId) else {
             return false;
         };
-        let array = &state.array;
-        if array.avail() == array.limit() || array.newest() == Some(address) {
-            return false;
-        }
         if backend.nodes() > 1 && backend.node_of(object) != backend.node_of_cpu(inside.cpu) {
             return false;
         }
-        array.push(address);
-        true
+        state.array.try_push(address)
     }
 
     fn miss<C: Caller>(

@@ -328,25 +328,37 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
         }
     }
 
-    /// Ends all empty slabs on the nodes' lists.
+    /// Ends all empty slabs on the nodes' lists. Begins again where a slab's lock was held, so that
+    /// none is left: a cache may be about to be destroyed.
     pub(super) fn shrink<C: Caller>(&mut self) {
-        let pages = &self.backend.pages;
         for node in 0..self.backend.nodes() {
-            let _inside = self.backend.inside::<C>();
-            let Some(state) = self.slub.node(node, self.info.id) else {
-                continue;
-            };
-            let partial = self.partial(state);
-            let mut at = partial.first();
-            while let Some(head) = at {
-                at = partial.after(pages, head);
-                if let Some(slab) = HeldSlab::try_lock(pages, head)
-                    && slab.out() == 0
-                {
+            while !self.shrink_node::<C>(node) {
+                self.backend.relax();
+            }
+        }
+    }
+
+    /// Ends the empty slabs on a node's list whose locks are free. Returns true if all were.
+    fn shrink_node<C: Caller>(&mut self, node: usize) -> bool {
+        let pages = &self.backend.pages;
+        let _inside = self.backend.inside::<C>();
+        let Some(state) = self.slub.node(node, self.info.id) else {
+            return true;
+        };
+        let partial = self.partial(state);
+        let mut all = true;
+        let mut at = partial.first();
+        while let Some(head) = at {
+            at = partial.after(pages, head);
+            match HeldSlab::try_lock(pages, head) {
+                Some(slab) if slab.out() == 0 => {
                     partial.remove(pages, head);
                     self.end(&slab);
                 }
+                Some(_) => {}
+                None => all = false,
             }
         }
+        all
     }
 }

@@ -40,7 +40,8 @@ impl<'m> HeldSlab<'m> {
         let record = pages.record(head);
         // Acquire: pairs with the release in `drop` of the last holder.
         let taken = record.lock.fetch_or(1, Ordering::Acquire) == 0;
-        taken.then_some(Self { record, head })
+        // Not `then_some`: a guard that was made and dropped would unlock what another CPU holds.
+        taken.then(|| Self { record, head })
     }
 
     pub(super) const fn head(&self) -> usize {
