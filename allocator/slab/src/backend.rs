@@ -166,7 +166,7 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
 
     /// Takes pages for a slab of the cache, from one node's memory or from any. No lock may be
     /// held.
-    pub(crate) fn take_pages_of<C: Caller>(
+    pub fn take_pages_of<C: Caller>(
         &self,
         info: &CacheInfo,
         node: Option<usize>,

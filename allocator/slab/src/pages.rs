@@ -10,7 +10,9 @@ use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use brickyard_sync::{AtomicU8, GuardedU32, GuardedU64, Ordering, Zeroable, place, place_zeroed};
+use brickyard_sync::{
+    AtomicU8, AtomicU32, GuardedU32, GuardedU64, Ordering, Zeroable, place, place_zeroed,
+};
 
 use crate::layout::CacheId;
 use crate::source::PageSource;
@@ -26,11 +28,16 @@ pub struct SlabRecord {
     pub(crate) back: GuardedU32,
     /// Objects that are not in the slab: in use, or in queues.
     pub out: GuardedU32,
-    /// Links of the list of slabs that have free objects: page number + 1, 0 at the end.
-    pub(crate) next: GuardedU32,
-    pub(crate) prev: GuardedU32,
+    /// Links of the list that the slab is on, such as that of slabs with free objects: page number
+    /// + 1, 0 at the end.
+    pub next: GuardedU32,
+    /// See [`SlabRecord::next`].
+    pub prev: GuardedU32,
     /// The offset of the first object from the slab's start, in bytes.
-    pub(crate) colour: GuardedU32,
+    pub colour: GuardedU32,
+    /// The lock of this slab alone, in designs that have one: 0 when it is free. The default has
+    /// none.
+    pub lock: AtomicU32,
 }
 
 #[cfg(not(loom))]
@@ -45,6 +52,7 @@ unsafe impl Zeroable for SlabRecord {
         next: GuardedU32::new(0),
         prev: GuardedU32::new(0),
         colour: GuardedU32::new(0),
+        lock: AtomicU32::new(0),
     };
 }
 
@@ -150,7 +158,7 @@ impl<'m> Pages<'m> {
     }
 
     /// Makes the pages from `head` on a slab of `cache`.
-    pub(crate) fn begin(&self, head: usize, pages: usize, cache: CacheId) {
+    pub fn begin(&self, head: usize, pages: usize, cache: CacheId) {
         for back in 0..pages {
             self.records[head + back].back.set(back as u32);
             // Release: pairs with the acquire in `begins`. Holders of an object of the slab need no
@@ -169,7 +177,7 @@ impl<'m> Pages<'m> {
     }
 
     /// The pages from `head` on are a slab no longer.
-    pub(crate) fn end(&self, head: usize, pages: usize) {
+    pub fn end(&self, head: usize, pages: usize) {
         for id in &self.ids[head..head + pages] {
             // Relaxed: the source orders this before the next user of the pages.
             id.store(0, Ordering::Relaxed);

@@ -8,6 +8,7 @@ use core::mem::transmute;
 
 use crate::failure::Failure;
 use crate::fiber::{Exit, Fiber};
+use crate::memory::Traffic;
 use crate::state::{State, catch_up, suspend, with};
 use crate::task::{Affinity, Spent, Stage, Steps, Task, TaskId};
 
@@ -41,6 +42,21 @@ pub fn task() -> usize {
 #[must_use]
 pub fn now() -> u64 {
     with(|state| state.now()).unwrap_or(0)
+}
+
+/// Returns what the accesses of all CPUs have found so far; nothing where time is random.
+#[must_use]
+pub fn traffic() -> Traffic {
+    let sum = with(|state| {
+        let mut sum = Traffic::default();
+        if let Some(memory) = &state.memory {
+            for cpu in 0..state.cpus.len() {
+                sum += memory.traffic(cpu);
+            }
+        }
+        sum
+    });
+    sum.unwrap_or_default()
 }
 
 /// Spends so many instructions in the kernel, a cycle each.

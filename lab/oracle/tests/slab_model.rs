@@ -122,6 +122,46 @@ fn slqb_2008_interrupted_on_two_nodes_agrees_with_the_model() {
 }
 
 #[test]
+fn slab_2008_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slab2008, 1, Events::None);
+}
+
+#[test]
+fn slab_2008_on_two_nodes_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slab2008, 2, Events::None);
+}
+
+#[test]
+fn slab_2008_interrupted_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slab2008, 1, Events::Happen);
+}
+
+#[test]
+fn slab_2008_interrupted_on_two_nodes_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slab2008, 2, Events::Happen);
+}
+
+#[test]
+fn slub_2008_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slub2008, 1, Events::None);
+}
+
+#[test]
+fn slub_2008_on_two_nodes_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slub2008, 2, Events::None);
+}
+
+#[test]
+fn slub_2008_interrupted_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slub2008, 1, Events::Happen);
+}
+
+#[test]
+fn slub_2008_interrupted_on_two_nodes_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slub2008, 2, Events::Happen);
+}
+
+#[test]
 fn the_same_bytes_do_the_same() {
     let bytes: Vec<u8> = (0..3000_u32)
         .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)

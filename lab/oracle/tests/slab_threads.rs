@@ -14,6 +14,7 @@ use brickyard_oracle::slab::ownership::{Outcome, Plan, run};
 use brickyard_slab::{
     DirectMap, DirectMapped, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, ZonePages,
 };
+use brickyard_slab_slub::{Slab2008, Slub2008};
 use brickyard_slqb::Slqb2008;
 
 /// Number of CPUs of a run: enough for the threads of every test in this process.
@@ -96,6 +97,20 @@ fn slqb(bytes: usize, plan: &Plan) -> Outcome {
     })
 }
 
+fn slab(bytes: usize, plan: &Plan) -> Outcome {
+    let mut memory = Vec::new();
+    over_a_zone(bytes, |source| {
+        threads::<Slab2008<'_, Source<'_, '_>, Pinned<Threads>>>(source, &mut memory, plan)
+    })
+}
+
+fn slub(bytes: usize, plan: &Plan) -> Outcome {
+    let mut memory = Vec::new();
+    over_a_zone(bytes, |source| {
+        threads::<Slub2008<'_, Source<'_, '_>, Pinned<Threads>>>(source, &mut memory, plan)
+    })
+}
+
 const PLENTY: usize = 64 << 20;
 /// Less than the threads request in all.
 const SCARCE: usize = 4 << 20;
@@ -111,6 +126,16 @@ fn slqb_2008_gives_nothing_to_two() {
 }
 
 #[test]
+fn slab_2008_gives_nothing_to_two() {
+    assert_eq!(slab(PLENTY, &plan(4)).refused, 0);
+}
+
+#[test]
+fn slub_2008_gives_nothing_to_two() {
+    assert_eq!(slub(PLENTY, &plan(4)).refused, 0);
+}
+
+#[test]
 fn many_threads_with_little_memory_are_refused_and_lose_nothing() {
     let plan = Plan {
         operations: operations() / 8,
@@ -120,4 +145,6 @@ fn many_threads_with_little_memory_are_refused_and_lose_nothing() {
     };
     assert!(sheaves(SCARCE, &plan).refused > 0);
     assert!(slqb(SCARCE, &plan).refused > 0);
+    assert!(slab(SCARCE, &plan).refused > 0);
+    assert!(slub(SCARCE, &plan).refused > 0);
 }

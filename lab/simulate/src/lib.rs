@@ -10,9 +10,10 @@
 //! | [`setting`] | [`Setting`]: machine, allocator, memory, seed; [`instructions`]: how many come between two accesses |
 //! | [`tasks`] | [`Runner`]: recorded jobs as tasks |
 //! | [`storm`], [`pft`], [`kernbench`] | the experiments |
+//! | [`slabs`] | the experiments with objects: sockets, remote frees, memory |
 //! | [`runs`] | many runs at once on the host's threads |
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod barrier;
 pub mod build;
@@ -25,6 +26,7 @@ mod platform;
 mod ring;
 pub mod runs;
 pub mod setting;
+pub mod slabs;
 pub mod storm;
 pub mod tasks;
 

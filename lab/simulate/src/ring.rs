@@ -1,33 +1,42 @@
-//! Pages passed from each CPU to the next, in a ring. Passing them takes no simulated time: a
-//! program hands over a pointer.
+//! Pages or objects passed from each CPU to the next, in a ring, in bursts. Passing them takes no
+//! simulated time: a program hands over a pointer.
 
 use core::cell::RefCell;
 
-use brickyard::Frame;
 use brickyard_machine::WaitQueue;
 
 /// The most bursts that may wait for the CPU that frees them. A sender waits for room.
 pub(crate) const BURSTS_SENT_MOST: usize = 2;
 
 /// An inbox for each CPU.
-pub(crate) struct Ring(Vec<Inbox>);
+pub(crate) struct Ring<T>(Vec<Inbox<T>>);
 
-#[derive(Default)]
-struct Inbox {
-    state: RefCell<Received>,
+struct Inbox<T> {
+    state: RefCell<Received<T>>,
     queue: WaitQueue,
 }
 
-#[derive(Default)]
-struct Received {
-    bursts: Vec<Vec<Frame>>,
+struct Received<T> {
+    bursts: Vec<Vec<T>>,
     /// How many rounds the previous CPU has finished sending.
     ends: usize,
 }
 
-impl Ring {
+impl<T> Inbox<T> {
+    const fn new() -> Self {
+        Self {
+            state: RefCell::new(Received {
+                bursts: Vec::new(),
+                ends: 0,
+            }),
+            queue: WaitQueue::new(),
+        }
+    }
+}
+
+impl<T> Ring<T> {
     pub(crate) fn new(cpus: usize) -> Self {
-        Self((0..cpus).map(|_| Inbox::default()).collect())
+        Self((0..cpus).map(|_| Inbox::new()).collect())
     }
 
     pub(crate) fn after(&self, cpu: usize) -> usize {
@@ -46,13 +55,13 @@ impl Ring {
         !self.0[cpu].state.borrow().bursts.is_empty()
     }
 
-    pub(crate) fn send(&self, cpu: usize, burst: Vec<Frame>) {
+    pub(crate) fn send(&self, cpu: usize, burst: Vec<T>) {
         self.0[cpu].state.borrow_mut().bursts.push(burst);
         self.0[cpu].queue.wake_all();
     }
 
     /// Takes the newest burst, and wakes a sender that waits for room.
-    pub(crate) fn receive(&self, cpu: usize) -> Option<Vec<Frame>> {
+    pub(crate) fn receive(&self, cpu: usize) -> Option<Vec<T>> {
         let burst = self.0[cpu].state.borrow_mut().bursts.pop()?;
         self.0[self.before(cpu)].queue.wake_all();
         Some(burst)

@@ -319,7 +319,7 @@ struct Log {
 /// The task of a CPU.
 struct Worker<'a, 'z, Z: LabZone> {
     nodes: &'a Nodes<'z, Z>,
-    ring: &'a Ring,
+    ring: &'a Ring<Frame>,
     cpu: usize,
     shape: Shape,
     dice: Dice,

@@ -7,5 +7,6 @@ mod kernbench;
 mod locks;
 mod pft;
 mod planted;
+mod slabs;
 mod storm;
 mod words;

@@ -10,10 +10,16 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::ptr::{NonNull, with_exposed_provenance_mut};
+use core::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 
 use brickyard_slab::design::{Backend, CacheInfo};
 use brickyard_slab::{Local, PageSource};
+#[cfg(not(loom))]
+use brickyard_sync::AtomicUsize;
+use brickyard_sync::Ordering;
+// Under loom a word is more than its bytes, and objects are memory: there links are the hardware's.
+#[cfg(loom)]
+use core::sync::atomic::AtomicUsize;
 
 use super::queue::Links;
 
@@ -75,9 +81,11 @@ impl<F: FreePointers> Encoding<F> {
     /// list, and so before it is read there.
     #[inline(always)]
     pub(super) unsafe fn read(self, at: usize) -> usize {
+        // Relaxed, here and below: a free object belongs to one caller. (An atomic word, so that the
+        // simulated multiprocessor charges it.)
         // SAFETY: `link-is-ours`; links are aligned to words, and are in pages whose addresses were
         // exposed when they were taken.
-        let word = unsafe { with_exposed_provenance_mut::<usize>(at).read() };
+        let word = unsafe { &*with_exposed_provenance::<AtomicUsize>(at) }.load(Ordering::Relaxed);
         if F::ENCODED {
             word.wrapping_mul(GATHER as usize) ^ self.key(at)
         } else {
@@ -97,7 +105,8 @@ impl<F: FreePointers> Encoding<F> {
             next
         };
         // SAFETY: as in `read`.
-        unsafe { with_exposed_provenance_mut::<usize>(at).write(word) };
+        let link = unsafe { &*with_exposed_provenance::<AtomicUsize>(at) };
+        link.store(word, Ordering::Relaxed);
     }
 }
 

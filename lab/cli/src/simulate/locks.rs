@@ -49,7 +49,7 @@ pub(crate) struct Locks {
     /// ticket+yield+own-line. [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     columns: Vec<Column>,
-    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core.
+    /// The machine: metatm-2007, xeon-x5355, bl460c-g1, i7-2013 or many-core.
     #[arg(long, default_value = "metatm-2007", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,
     /// The allocator; see `brickyard configs`. The waits and holds of all its locks are counted.

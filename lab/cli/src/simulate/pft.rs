@@ -23,7 +23,7 @@ use crate::output::Output;
 /// `list-2007` here.
 #[derive(Debug, Args)]
 pub(crate) struct Pft {
-    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core. Each can have any number of
+    /// The machine: metatm-2007, xeon-x5355, bl460c-g1, i7-2013 or many-core. Each can have any number of
     /// CPUs, see --cpus.
     #[arg(long, default_value = "i7-2013", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,

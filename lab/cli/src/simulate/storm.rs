@@ -29,7 +29,7 @@ pub(crate) struct Storm {
         value_name = "SHAPES"
     )]
     shape: Vec<Shape>,
-    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core.
+    /// The machine: metatm-2007, xeon-x5355, bl460c-g1, i7-2013 or many-core.
     #[arg(long, default_value = "metatm-2007", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,
     /// Pages that each CPU allocates and frees in the measured part.

@@ -26,6 +26,8 @@ const FOUR: [&str; 4] = ["list-2007", "magazine-2013", "vanilla", "brickyard"];
 /// The configurations of the rendering test.
 const OF_2005: [&str; 4] = ["vanilla", "two-kinds-2005", "list-2007", "brickyard"];
 const HEAPS: [&str; 4] = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
+/// The designs of slabs that are simulated.
+const DESIGNS: [&str; 4] = ["slqb-2008", "slab-2008", "slub-2008", "brickyard-slab"];
 const MACHINES: [&str; 5] = ["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"];
 
 /// All keys that the rows of cells may have, as far as a document can refer to them.
@@ -164,6 +166,28 @@ fn of_2005_and_2008(into: &mut KnownKeys) {
     let socket = numbered("socket threads", &[1, 8]);
     let parts = ["pair", "cpu", "zeroing", "masking", "rest"];
     into.add("slab", &["host"], &socket, &HEAPS, &parts);
+    let machine = ["bl460c-g1"];
+    let sockets = words(&[
+        "socket cpus-1 at-once",
+        "socket cpus-8 at-once",
+        "socket cpus-1 deferred",
+        "socket cpus-8 deferred",
+        "socket cpus-1 deferred-4-ms",
+        "socket cpus-8 deferred-4-ms",
+    ]);
+    let metrics = ["socket", "allocator", "lines"];
+    into.add("slab", &machine, &sockets, &DESIGNS, &metrics);
+    let remote = words(&["remote cpus-8"]);
+    into.add("slab", &machine, &remote, &DESIGNS, &["object", "lines"]);
+    let machines = [1, 2, 4, 8, 16, 32].map(|cpus| (cpus, 1));
+    let nodes = [(8, 2), (16, 4), (32, 8)];
+    let kept: Vec<_> = machines
+        .iter()
+        .chain(&nodes)
+        .map(|(cpus, nodes)| format!("memory cpus-{cpus} nodes-{nodes}"))
+        .collect();
+    let metrics = ["metadata", "kept", "queued", "trimmed"];
+    into.add("slab", &machine, &kept, &DESIGNS, &metrics);
     let percentiles = ["p99.9", "p99.99"];
     into.add(
         "slab",

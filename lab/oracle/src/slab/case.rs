@@ -6,6 +6,7 @@ use core::mem::MaybeUninit;
 use brickyard_slab::{
     CacheId, Checks, DebugRule, Finding, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
 };
+use brickyard_slab_slub::{Slab2008, Slub2008};
 use brickyard_slqb::Slqb2008;
 
 use super::caches::Users;
@@ -43,6 +44,14 @@ impl<'m> Driven<'m> for Lists<'m> {
     }
 }
 
+type Arrays<'m> = Slab2008<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
+
+impl<'m> Driven<'m> for Arrays<'m> {}
+
+type OwnSlabs<'m> = Slub2008<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
+
+impl<'m> Driven<'m> for OwnSlabs<'m> {}
+
 /// The designs of slabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlabKind {
@@ -50,11 +59,20 @@ pub enum SlabKind {
     Sheafed,
     /// Piggin's design of 2008.
     Slqb2008,
+    /// SLAB of Linux 2.6.28.
+    Slab2008,
+    /// SLUB of Linux 2.6.28.
+    Slub2008,
 }
 
 impl SlabKind {
     /// All designs.
-    pub const ALL: [Self; 2] = [Self::Sheafed, Self::Slqb2008];
+    pub const ALL: [Self; 4] = [
+        Self::Sheafed,
+        Self::Slqb2008,
+        Self::Slab2008,
+        Self::Slub2008,
+    ];
 }
 
 /// Levels of checking: each check alone, and all of them.
@@ -175,7 +193,7 @@ impl SlabCase {
     /// Returns true if a free of an address that is no object of the cache is always detected,
     /// whatever the checks and on every CPU.
     pub(super) fn finds_objects(&self) -> bool {
-        self.kind == SlabKind::Slqb2008
+        matches!(self.kind, SlabKind::Slqb2008 | SlabKind::Slub2008)
     }
 
     /// Adds events to the case: a random event at one in `every` moments, from `seed`; interrupts
@@ -221,6 +239,8 @@ impl SlabCase {
         match self.kind {
             SlabKind::Sheafed => run::<Sheaves<'_>>(self, &pages, &cpus, &mut memory, bytes),
             SlabKind::Slqb2008 => run::<Lists<'_>>(self, &pages, &cpus, &mut memory, bytes),
+            SlabKind::Slab2008 => run::<Arrays<'_>>(self, &pages, &cpus, &mut memory, bytes),
+            SlabKind::Slub2008 => run::<OwnSlabs<'_>>(self, &pages, &cpus, &mut memory, bytes),
         }
     }
 

@@ -74,6 +74,10 @@ impl Look {
             "slqb-2008" => Self::new(2, 2, 1),
             "brickyard-pinned" => Self::new(6, 3, 3),
             "system" => Self::new(1, 1, 2),
+            // The other designs of slabs, plotted together with `slqb-2008`.
+            "slab-2008" => Self::new(3, 4, 3),
+            "slub-2008" => Self::new(4, 5, 2),
+            "brickyard-slab" => Self::new(0, 0, 0),
             other => Self::by_hash(other),
         }
     }
@@ -125,7 +129,8 @@ mod tests {
             "brickyard",
         ];
         let heaps = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
-        for names in [&designs[..], &replays, &locks, &heaps] {
+        let slabs = ["slqb-2008", "slub-2008", "slab-2008", "brickyard-slab"];
+        for names in [&designs[..], &replays, &locks, &heaps, &slabs] {
             for (i, one) in names.iter().enumerate() {
                 for other in &names[..i] {
                     let (one, other) = (Look::of(one), Look::of(other));
