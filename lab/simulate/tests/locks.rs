@@ -8,7 +8,7 @@ use brickyard::sync::{Exclusive, Found, Locked, RawLock, TicketLock, Timed, time
 use brickyard::{AnyZone, FrameRange};
 use brickyard_classics::{LabZone, MachinePlan, Planned, Vanilla};
 use brickyard_machine::{Affinity, Ended, Machine, Profile, Setup, here};
-use brickyard_simulate::locks::{Cell, Column, Load, Measured, Part, Plan, lists_of};
+use brickyard_simulate::locks::{Cell, Column, Computing, Load, Measured, Part, Plan, lists_of};
 use brickyard_simulate::tasks::Runner;
 use brickyard_simulate::{Configuration, Job, OwnPages, SharedPages, Simulated};
 use brickyard_workload::jobs::{self, Cut, Instances, Step, Urgency, Waits, Workload};
@@ -26,6 +26,7 @@ fn plan() -> Plan {
         configuration: Configuration::Vanilla,
         lists: lists_of(profile),
         memory_bytes: 64 << 20,
+        computing: Computing::EvictsLines,
     }
 }
 
