@@ -4,20 +4,43 @@
 //! its own code and data together, in the mean over consecutive windows. Lackey (of valgrind) lists
 //! every access of a program in user mode; `traces/footprint.c` counts.
 //!
-//! | within instructions | `cc1 -O2` | `objdump -d -l` | `grep -l` |
-//! |---|---|---|---|
-//! | 1,000 | 0 | 135 | 99 |
+//! | within instructions | `cc1 -O2` | `objdump -d -l` | `grep -l` | `dash` |
+//! |---|---|---|---|---|
+//! | 1,000 | 106 | 135 | 99 | 112 |
+//! | 3,000 | 196 | 239 | 199 | 230 |
+//! | 10,000 | 367 | 480 | 396 | 452 |
+//! | 30,000 | 657 | 652 | 687 | 546 |
+//! | 100,000 | 1,187 | 763 | 1,081 | 550 |
+//! | 300,000 | 1,994 | 876 | 1,786 | 562 |
+//! | 1,000,000 | 3,813 | 1,064 | 3,892 | 598 |
+//! | 3,000,000 | 7,387 | 1,232 | 7,649 | 702 |
+//! | 10,000,000 | 16,244 | 1,538 | | 1,067 |
+//! | 30,000,000 | 34,934 | 2,070 | | 2,109 |
 //!
-//! All workloads are charged the compiler's footprint, the largest of the three: most of them are
-//! compiles, or scripts that run compilers. The kernel's own code and data come on top, and a first
-//! level for data alone is not displaced by code; the two are of opposite effect, and neither is
-//! counted. Between the measured points, and beyond the last, the number of lines grows by a power
-//! of the instructions.
+//! (`cc1`: `traces/dpunish.c`, 120 million instructions after the first 10; `objdump`: of
+//! `/usr/bin/perl`, 60 after the first 30; `grep`: through the files of `find`, all 3.4; `dash`: a
+//! loop of assignments and a pattern, 60.)
+//!
+//! All workloads are charged the compiler's footprint, the largest: most of them are compiles, or
+//! scripts that run compilers. The kernel's own code and data come on top and are not counted. Code
+//! does not displace data in a first level for data alone, and is counted. Between the measured
+//! points, and beyond the last, the number of lines grows by a power of the instructions.
 
 use brickyard_machine::{CacheShape, Footprint, Profile};
 
 /// Instructions, and the lines that a compiler touches within them.
-const TOUCHED: [(f64, f64); 2] = [(1e3, 130.0), (1e6, 6302.0)];
+const TOUCHED: [(f64, f64); 10] = [
+    (1e3, 106.0),
+    (3e3, 196.0),
+    (1e4, 367.0),
+    (3e4, 657.0),
+    (1e5, 1_187.0),
+    (3e5, 1_994.0),
+    (1e6, 3_813.0),
+    (3e6, 7_387.0),
+    (1e7, 16_244.0),
+    (3e7, 34_934.0),
+];
 
 /// Returns the footprint of a compiler on the caches of this machine.
 #[must_use]
