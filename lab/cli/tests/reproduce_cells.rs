@@ -77,8 +77,8 @@ const BULKS: [(&str, &str); 8] = [
     ("take-pages-sd", "pages"),
     ("take-order", "order"),
     ("take-order-sd", "order"),
-    ("give-pages", "pages"),
-    ("give-pages-sd", "pages"),
+    ("give-blocks", "blocks"),
+    ("give-blocks-sd", "blocks"),
     ("give-order", "order"),
     ("give-order-sd", "order"),
 ];

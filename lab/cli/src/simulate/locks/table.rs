@@ -235,6 +235,7 @@ fn figures(run: &Measured, ns: f64) -> [(Metric<'static>, f64); FIGURES] {
     // The size of a bulk operation is neither better nor worse.
     let bulk = |name, unit, value| (Metric::new(name, unit, Better::Neither), value);
     let pages = |name, value| bulk(name, "pages/bulk", value);
+    let blocks = |name, value| bulk(name, "blocks/bulk", value);
     let order = |name, value| bulk(name, "order", value);
     let holds = per_page(run.holds.count() as u64);
     [
@@ -257,8 +258,8 @@ fn figures(run: &Measured, ns: f64) -> [(Metric<'static>, f64); FIGURES] {
         pages("taken-deviation", taken.count_deviation),
         order("taken-order", taken.order),
         order("taken-order-deviation", taken.order_deviation),
-        pages("given", given.count),
-        pages("given-deviation", given.count_deviation),
+        blocks("given", given.count),
+        blocks("given-deviation", given.count_deviation),
         order("given-order", given.order),
         order("given-order-deviation", given.order_deviation),
     ]
