@@ -341,7 +341,7 @@ fn statistics_of_locks_are_those_of_2007() {
 
 /// What the table of bulks counts for `rmqueue_bulk()`: a refill of seven pages, or one block of a
 /// higher order by its pages. With these shares of orders all four printed figures of a workload
-/// come out, up to their rounding and 2 %. (`dpunish` has no possible deviation of the order.) With
+/// come out, up to their rounding and 3 %. (`dpunish` has no possible deviation of the order.) With
 /// one for each block of higher order no mean above seven can.
 #[test]
 fn counts_of_allocations_are_in_pages() {
@@ -371,14 +371,14 @@ fn counts_of_allocations_are_in_pages() {
             let (mean, deviation) = (printed(line, 2 * column), printed(line, 2 * column + 1));
             let [got_mean, got_square] = moments(of);
             assert!(
-                (got_mean - mean).abs() <= 0.005 + 0.02 * mean,
+                (got_mean - mean).abs() <= 0.005 + 0.03 * mean,
                 "{name} {line}: {got_mean}"
             );
             if (*name, line) != ("dpunish", 3) {
                 let square = deviation.powi(2) + mean.powi(2);
                 let rounding = 0.01 * (deviation + mean);
                 assert!(
-                    (got_square - square).abs() <= rounding + 0.02 * square,
+                    (got_square - square).abs() <= rounding + 0.03 * square,
                     "{name} {line}: {got_square} {square}"
                 );
             }
