@@ -2,12 +2,12 @@
 # Records the traces of this directory again, all or those named: traces/record.sh [NAME]...
 #
 # Whole hosts, to replay: compile configure walk archive dd pressure. Commands, to run as tasks of a
-# simulated multiprocessor (dd is one too): find pmake dpunish bonnie mab config objdump kernel
-# extract.
+# simulated multiprocessor (dd is one too): find pmake dpunish bonnie mab config objdump
+# kernel_full kernel extract.
 #
 # Needs root, gcc, make, dpkg-dev, and a deb-src line among apt's sources for the C project (flac);
-# `find`, `kernel` and `extract` need Debian's linux-source-6.1, flex and bison, `bonnie` needs
-# bonnie++. BRICKYARD is the path of the binary, TRIM that of the example `trim`, WORK a directory
+# `find`, `kernel`, `kernel_full` and `extract` need Debian's linux-source-6.1, flex, bison and
+# libelf, `bonnie` needs bonnie++. BRICKYARD is the path of the binary, TRIM that of the example `trim`, WORK a directory
 # on a real disk with 4 GB free. Before each recording of a host, caches are dropped and memory is
 # compacted, so that the page states at the start are simple and the files small; `pressure` then
 # leaves only 3.5 GB available. Do not run it on a machine in production.
@@ -156,12 +156,12 @@ unpack_linux() {
     dpkg-deb --fsys-tarfile linux-source-6.1_*.deb | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' | tar -xJ
 }
 
-# Searches 4.5 MB in 631 files and 180 directories, read from disk.
+# Searches 4.5 MB in 631 files and 180 directories. It runs once before, so that they are in memory.
 find() {
     unpack_linux
-    sync
-    echo 3 >/proc/sys/vm/drop_caches
-    record_task find find linux-source-6.1/drivers/staging/media/atomisp -type f -exec grep -l 'this text is not there' {} +
+    set -- find linux-source-6.1/drivers/staging/media/atomisp -type f -exec grep -l 'this text is not there' {} +
+    command "$@" || true
+    record_task find "$@"
 }
 
 # Compiles the 27 files without those for PowerPC and Ogg. The code with vector intrinsics is
@@ -225,27 +225,47 @@ objdump() {
     record_task objdump dash -c 'objdump -d -l /usr/bin/perl | grep mov >/dev/null'
 }
 
-# Compiles twelve files of lib/, each with the command that the kernel's makefiles ran for it.
+# Records as $1 the compile of the objects in the other arguments, each with the command that the
+# kernel's makefiles ran for it, without `objtool`, which kernels of 2007 did not have.
+compile_kernel() {
+    trace_name=$1
+    shift
+    make -s prepare
+    rm -f "$@"
+    make -s "$@"
+    {
+        echo 'pound := \#'
+        echo "all: $*"
+        for object; do
+            echo "$object:"
+            sed -n '1s/^[^=]*= /\t/p' "${object%/*}/.${object##*/}.cmd" | sed 's/ ; .*//'
+        done
+    } >tasks.mk
+    rm "$@"
+    record_task "$trace_name" make -s -j1 -f tasks.mk
+}
+
+# Compiles twelve files of lib/ with the smallest configuration.
 kernel() {
     unpack_linux
     cd linux-source-6.1
-    [ -f .config ] || make -s tinyconfig
+    make -s tinyconfig
     objects=
     for file in sort list_sort cmdline hexdump find_bit siphash rbtree klist kstrtox string idr llist; do
         objects="$objects lib/$file.o"
     done
-    rm -f $objects
-    make -s $objects
-    {
-        echo 'pound := \#'
-        echo "all: $objects"
-        for object in $objects; do
-            echo "$object:"
-            sed -n '1s/^[^=]*= /\t/p' "lib/.${object#lib/}.cmd"
-        done
-    } >tasks.mk
-    rm $objects
-    record_task kernel make -s -j1 -f tasks.mk
+    compile_kernel kernel $objects
+    cd ..
+}
+
+# Compiles six other files with the default configuration.
+kernel_full() {
+    unpack_linux
+    cd linux-source-6.1
+    make -s defconfig
+    scripts/config -d DRM -d NET -d SOUND -d WIRELESS -d MODULES
+    make -s olddefconfig
+    compile_kernel kernel-full mm/oom_kill.o mm/util.o mm/truncate.o fs/open.o fs/pipe.o kernel/user.o
     cd ..
 }
 
@@ -264,7 +284,7 @@ extract() {
     rm -r extracted
 }
 
-[ $# -gt 0 ] || set -- compile configure walk archive dd pressure find pmake dpunish bonnie mab config objdump kernel extract
+[ $# -gt 0 ] || set -- compile configure walk archive dd pressure find pmake dpunish bonnie mab config objdump kernel_full kernel extract
 for trace; do
     "$trace"
 done

@@ -273,7 +273,11 @@ unsafe impl<M: lock_api::RawMutex + Sync + 'static> RawLock for LockApi<M> {
 /// The lock gives out no exclusive reference, so it makes nothing sound that is not sound without
 /// it. It can be shared between threads exactly if the data can. That is why [`Locked::unlocked`]
 /// and a forgotten [`Held`] are safe.
+///
+/// The lock comes first, and the data begins right after it: in the same cache line, unless the
+/// lock's or the data's alignment says otherwise ([`OwnLine`]).
 #[derive(Debug)]
+#[repr(C)]
 pub struct Locked<L, T> {
     lock: L,
     data: T,

@@ -174,7 +174,6 @@ impl Taken {
             (lower(name, "ns"), of.histogram.percentile(percent) as f64)
         };
         let order = |name, value| (lower(name, "order"), value);
-        let deviation = |name, value| (lower(name, PAGES), value);
         let holds = hold.moments.n as f64 / pages;
         [
             (TIME, self.got.wall.as_secs_f64() * us_per_burst),
@@ -186,11 +185,11 @@ impl Taken {
             ns("hold-p99", hold, 99.0),
             ns("hold-p99.9", hold, 99.9),
             (higher("taken", PAGES), taken.count.mean()),
-            deviation("taken-deviation", taken.count.deviation()),
+            (lower("taken-deviation", PAGES), taken.count.deviation()),
             order("taken-order", taken.order.mean()),
             order("taken-order-deviation", taken.order.deviation()),
-            (higher("given", PAGES), given.count.mean()),
-            deviation("given-deviation", given.count.deviation()),
+            (higher("given", BLOCKS), given.count.mean()),
+            (lower("given-deviation", BLOCKS), given.count.deviation()),
             order("given-order", given.order.mean()),
             order("given-order-deviation", given.order.deviation()),
             (higher("fairness", "of 1"), self.got.fairness),
@@ -199,6 +198,7 @@ impl Taken {
 }
 
 const PAGES: &str = "pages/bulk";
+const BLOCKS: &str = "blocks/bulk";
 
 #[cfg(test)]
 mod tests {

@@ -217,24 +217,24 @@ fn assert_near(actual: f64, expected: f64) {
 fn the_meter_counts_each_bulk_and_its_order() {
     for bulk in POLICIES {
         let zone = listed(1024, bulk);
-        // Taken: a batch of 31 of order 0, then one of order 3, then one of order 5.
+        // Taken, in pages: a batch of 31 of order 0, then 8 of order 3, then 32 of order 5.
         let page = take(&zone, 1, Mobility::Movable)[0];
         let small = zone.alloc(&request(3, Mobility::Movable)).unwrap();
         let large = zone.alloc(&request(5, Mobility::Movable)).unwrap();
         let taken = zone.meter().taken;
         assert_eq!(
             (taken.count.n, taken.count.sum, taken.count.max),
-            (3, 33, 31)
+            (3, 71, 32)
         );
-        assert_eq!(taken.count.squares, 31 * 31 + 1 + 1);
-        // (31 + 1 + 1) / 3 = 11; (20^2 + 10^2 + 10^2) / 2 = 300.
-        assert_near(taken.count.mean(), 11.0);
-        assert_near(taken.count.deviation(), 300_f64.sqrt());
+        assert_eq!(taken.count.squares, 31 * 31 + 8 * 8 + 32 * 32);
+        // (31 + 8 + 32) / 3 = 71/3; (22^2 + 47^2 + 25^2) / 9 / 2 = 553/3.
+        assert_near(taken.count.mean(), 71.0 / 3.0);
+        assert_near(taken.count.deviation(), (553_f64 / 3.0).sqrt());
         assert_eq!((taken.order.n, taken.order.sum, taken.order.max), (3, 8, 5));
         // 8 / 3; (64/9 + 1/9 + 49/9) / 2 = 19/3.
         assert_near(taken.order.mean(), 8.0 / 3.0);
         assert_near(taken.order.deviation(), (19_f64 / 3.0).sqrt());
-        // Given: nothing yet; then two blocks, and the whole list by a drain.
+        // Given, in blocks: nothing yet; then two of one, and the whole list by a drain.
         assert_eq!(zone.meter().given.count.n, 0);
         free(&zone, large, 5);
         free(&zone, small, 3);

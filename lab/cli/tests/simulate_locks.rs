@@ -113,7 +113,7 @@ fn rows_have_their_samples_and_the_steps_between_them() {
     assert_eq!(columns, COLUMNS);
     assert_eq!(document["host"]["cpu"], "metatm-2007");
     let steps = document["steps"].as_array().unwrap();
-    assert_eq!(steps.len(), 22 * 4);
+    assert_eq!(steps.len(), 23 * 4);
     assert_eq!(steps[0]["before"], "hold");
     assert!(steps.iter().all(|step| step["significant"] == false));
 }
@@ -139,7 +139,16 @@ fn the_published_differences_are_compared_with_the_measured_ones() {
         .collect();
     // MAB: one simulated, one of 2007, three of 2008; objdump: one and three.
     assert_eq!(lines.len(), 9, "{printed}");
-    assert!(lines.iter().all(|line| line.ends_with("within noise")));
+    // One run shows nothing, and the ticket locks of the whole kernel are not modelled.
+    for line in &lines {
+        let all_locks = line.contains("ticket over hold");
+        let expected = if all_locks {
+            "not testable"
+        } else {
+            "within noise"
+        };
+        assert!(line.ends_with(expected), "{line}");
+    }
     let own_line = lines.iter().find(|line| line.contains("own-line over"));
     assert!(own_line.unwrap().contains("0.969*"), "{printed}");
 }

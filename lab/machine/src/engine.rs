@@ -6,6 +6,7 @@ use std::panic::catch_unwind;
 
 use crate::failure::Failure;
 use crate::fiber::{Exit, Fiber, Turn};
+use crate::footprint::Footprint;
 use crate::memory::{Memory, Traffic};
 use crate::order::HappensBefore;
 use crate::profile::Profile;
@@ -62,6 +63,8 @@ pub struct Setup {
     pub timing: Timing,
     /// What is checked.
     pub watch: Watch,
+    /// What computing displaces from the caches; none if it displaces nothing.
+    pub footprint: Option<Footprint>,
     /// Instructions between two shared accesses, at a cycle each.
     pub instructions_per_access: u64,
     /// The run fails after this many accesses.
@@ -80,6 +83,7 @@ impl Setup {
             seed,
             timing: Timing::Caches,
             watch: Watch::Off,
+            footprint: None,
             instructions_per_access: 1,
             accesses_most: u64::MAX,
             stops: None,
@@ -151,7 +155,13 @@ impl<'a> Machine<'a> {
         let mut dice = Dice::new(setup.seed);
         let memory_seed = dice.next();
         let memory = match setup.timing {
-            Timing::Caches => Some(Memory::new(setup.profile, setup.cpus, memory_seed)),
+            Timing::Caches => {
+                let memory = Memory::new(setup.profile, setup.cpus, memory_seed);
+                Some(match setup.footprint {
+                    Some(footprint) => memory.with_footprint(footprint),
+                    None => memory,
+                })
+            }
             Timing::Random => None,
         };
         let order = match setup.watch {

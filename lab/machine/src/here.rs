@@ -318,6 +318,9 @@ impl State {
         self.cpu().computes_since = None;
         let done = self.now() - began;
         self.account(running, done, Spent::User);
+        if let Some(memory) = &mut self.memory {
+            memory.compute(running, done);
+        }
         let now = self.now();
         if !random && now >= self.cpu().next_tick {
             self.cpu().next_tick += profile.cycles(profile.tick_ns).max(1);

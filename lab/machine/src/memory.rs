@@ -38,6 +38,7 @@ use thiserror::Error;
 
 use crate::cache::Cache;
 use crate::directory::{CpuSet, Entry, MOST_CPUS};
+use crate::footprint::{Displacement, Footprint, Kept};
 use crate::{AccessKind, Dice, Profile};
 
 /// Defines a struct of counts that can be added and subtracted.
@@ -159,6 +160,8 @@ pub struct Memory {
     llcs: Vec<Cache>,
     /// The CPUs of each node.
     nodes: Vec<CpuSet>,
+    /// What computing displaces, per CPU; empty where it displaces nothing.
+    displacement: Vec<Displacement>,
     /// Lines per 4 KiB page, all of which have the same home node.
     page_lines: u32,
     dice: Dice,
@@ -200,8 +203,27 @@ impl Memory {
             directory: Vec::new(),
             llcs,
             nodes,
+            displacement: Vec::new(),
             page_lines: (4096 / profile.line_bytes.clamp(1, 4096)) as u32,
             dice: Dice::new(seed),
+        }
+    }
+
+    /// Makes computing displace lines from the caches by this footprint.
+    #[must_use]
+    pub fn with_footprint(mut self, footprint: Footprint) -> Self {
+        let mut displacement = Displacement::new(footprint);
+        displacement.grow(self.directory.len());
+        self.displacement = vec![displacement; self.cpus.len()];
+        self
+    }
+
+    /// Computes for so many instructions on that CPU, which displaces lines from its caches if there
+    /// is a [footprint](Self::with_footprint).
+    #[inline]
+    pub fn compute(&mut self, cpu: usize, instructions: u64) {
+        if let Some(displacement) = self.displacement.get_mut(cpu) {
+            displacement.compute(instructions);
         }
     }
 
@@ -209,6 +231,9 @@ impl Memory {
     pub fn grow(&mut self, lines: usize) {
         let lines = lines.max(self.directory.len());
         self.directory.resize(lines, Entry::UNUSED);
+        for displacement in &mut self.displacement {
+            displacement.grow(lines);
+        }
     }
 
     /// Accesses `line` from `cpu` at `now`. Returns the cycles until it is done, waiting included;
@@ -221,6 +246,10 @@ impl Memory {
     /// If there is no such CPU or line.
     #[inline]
     pub fn access(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
+        if let Some(displacement) = self.displacement.get_mut(cpu) {
+            let kept = displacement.access(line);
+            self.displace(cpu, line, kept);
+        }
         let caches = &mut self.cpus[cpu];
         caches.traffic.accesses += 1;
         if !caches.l1.touch(line) {
@@ -252,6 +281,9 @@ impl Memory {
     #[inline]
     #[must_use]
     pub fn would_hit(&self, cpu: usize, line: u32, kind: AccessKind) -> bool {
+        if self.has_lost(cpu, line) {
+            return false;
+        }
         let entry = &self.directory[line as usize];
         match kind {
             AccessKind::Load => entry.holders().contains(cpu),
@@ -326,6 +358,11 @@ impl Memory {
 
     /// Charges an access to a line that is not in this CPU's caches, and fetches it.
     fn miss(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
+        if let Some(owner) = self.directory[line as usize].owner()
+            && self.has_lost(owner, line)
+        {
+            self.displace(owner, line, Kept::Nowhere);
+        }
         let entry = self.directory[line as usize];
         let begins = entry.busy_until.max(now);
         self.cpus[cpu].traffic.waited_cycles += begins - now;
@@ -350,6 +387,26 @@ impl Memory {
         }
         self.fill(cpu, line);
         done - now
+    }
+
+    /// Returns true if computing has displaced the line from both caches of that CPU.
+    #[inline]
+    fn has_lost(&self, cpu: usize, line: u32) -> bool {
+        let displacement = self.displacement.get(cpu);
+        displacement.is_some_and(|displacement| displacement.kept(line) == Kept::Nowhere)
+    }
+
+    /// Removes the line from the caches that computing has displaced it from.
+    fn displace(&mut self, cpu: usize, line: u32, kept: Kept) {
+        if kept == Kept::Everywhere || !self.directory[line as usize].holders().contains(cpu) {
+            return;
+        }
+        let caches = &mut self.cpus[cpu];
+        caches.l1.remove(line);
+        if kept == Kept::Nowhere {
+            caches.l2.remove(line);
+            self.directory[line as usize].forget(cpu);
+        }
     }
 
     /// Returns the cycles of a fetch from the CPU that owns the line.

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use brickyard_machine::AccessKind::{self, Exchange, Load, Store};
-use brickyard_machine::{CacheShape, Dice, MOST_CPUS, Memory, Profile, Traffic};
+use brickyard_machine::{CacheShape, Dice, Footprint, MOST_CPUS, Memory, Profile, Traffic};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -88,6 +88,47 @@ fn is_accounted_for(traffic: Traffic) {
         l1_hits + l2_hits + upgrades + traffic.moved(),
         "{traffic:?}"
     );
+}
+
+/// 100 instructions displace a line from the first level, 1000 from both; only those since the last
+/// access count, and only those of the CPU itself.
+#[test]
+fn computing_displaces_what_is_not_used() {
+    let footprint = Footprint {
+        l1_instructions: 100,
+        l2_instructions: 1_000,
+    };
+    let profile = roomy();
+    let mut one = OneByOne::new(&profile, 2);
+    one.memory = one.memory.with_footprint(footprint);
+    one.access(0, 7, Store);
+    one.memory.compute(0, 99);
+    assert_eq!(one.access(0, 7, Store), 1, "in the first level");
+    one.memory.compute(0, 99);
+    one.memory.compute(1, 5_000);
+    assert_eq!(
+        one.access(0, 7, Store),
+        1,
+        "the other CPU's computing does nothing"
+    );
+    one.memory.compute(0, 100);
+    assert_eq!(one.access(0, 7, Store), 10, "in the second");
+    one.memory.compute(0, 1_000);
+    assert!(!one.memory.would_hit(0, 7, Store));
+    assert_eq!(one.access(0, 7, Store), 10_000, "from memory");
+    assert!(one.memory.would_hit(0, 7, Store));
+    // An owner that has lost the line does not deliver it.
+    assert_eq!(one.access(1, 7, Load), 1_000);
+    assert_eq!(one.access(0, 7, Store), 100);
+    one.memory.compute(0, 1_000);
+    assert_eq!(one.access(1, 7, Load), 10_000);
+    assert!(!one.memory.holds(0, 7) && one.memory.holds(1, 7));
+    is_accounted_for(one.memory.traffic(0));
+    // Without a footprint nothing is lost.
+    let mut one = OneByOne::new(&profile, 1);
+    one.access(0, 7, Store);
+    one.memory.compute(0, 1_000_000);
+    assert_eq!(one.access(0, 7, Store), 1);
 }
 
 #[test]

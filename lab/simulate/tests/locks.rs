@@ -8,7 +8,7 @@ use brickyard::sync::{Exclusive, Found, Locked, RawLock, TicketLock, Timed, time
 use brickyard::{AnyZone, FrameRange};
 use brickyard_classics::{LabZone, MachinePlan, Planned, Vanilla};
 use brickyard_machine::{Affinity, Ended, Machine, Profile, Setup, here};
-use brickyard_simulate::locks::{Cell, Column, Load, Measured, Part, Plan, lists_of};
+use brickyard_simulate::locks::{Cell, Column, Computing, Load, Measured, Part, Plan, lists_of};
 use brickyard_simulate::tasks::Runner;
 use brickyard_simulate::{Configuration, Job, OwnPages, SharedPages, Simulated};
 use brickyard_workload::jobs::{self, Cut, Instances, Step, Urgency, Waits, Workload};
@@ -26,6 +26,7 @@ fn plan() -> Plan {
         configuration: Configuration::Vanilla,
         lists: lists_of(profile),
         memory_bytes: 64 << 20,
+        computing: Computing::EvictsLines,
     }
 }
 
@@ -231,6 +232,51 @@ fn a_part_of_a_job_is_its_beginning() {
     let totals = tasks.plans[0].jobs[0].totals();
     assert_eq!((totals.takes, totals.gives), (4, 0));
     assert_eq!(load.pages_most(3), 12);
+}
+
+/// 40 pages, each after 20 ms of computing, in which a compiler touches more lines than any cache
+/// has.
+fn with_long_computing(column: Column, computing: Computing) -> Measured {
+    let mut slow = job("slow", 40);
+    for step in &mut slow.steps {
+        if let Step::Compute { ns } = step {
+            *ns = 20_000_000;
+        }
+    }
+    let load = Load::of(&workload(Instances::Fixed(1)), &[slow], Part::Whole);
+    let cell = Cell {
+        load: &load,
+        cpus: 1,
+        column,
+        seed: 1,
+    };
+    let plan = Plan {
+        computing,
+        ..plan()
+    };
+    plan.run(&cell).unwrap()
+}
+
+#[test]
+fn computing_evicts_the_allocators_lines() {
+    let [evicts, keeps] = [Computing::EvictsLines, Computing::KeepsLines]
+        .map(|computing| with_long_computing(Column::Hold, computing));
+    assert_eq!(evicts.counts, keeps.counts);
+    assert_eq!(evicts.accesses, keeps.accesses);
+    // Each page is allocated with cold caches: at least its list and the zone's own words.
+    assert!(evicts.traffic.memory > keeps.traffic.memory + 40);
+    assert!(evicts.seconds > keeps.seconds);
+}
+
+/// The lists begin in the lock's line: alone in its line, the lock costs one fetch more each time.
+#[test]
+fn a_line_of_its_own_costs_a_fetch() {
+    let of = |column| with_long_computing(column, Computing::EvictsLines);
+    let (shared, own) = (of(Column::TicketYield), of(Column::TicketYieldOwnLine));
+    assert_eq!(shared.holds.count(), own.holds.count());
+    assert!(shared.holds.count() >= 5);
+    let more = own.traffic.memory - shared.traffic.memory;
+    assert!(more > 0 && more <= own.holds.count() as u64, "{more}");
 }
 
 #[test]

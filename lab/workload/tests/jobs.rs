@@ -11,7 +11,8 @@ use brickyard_trace::file::read;
 use brickyard_trace::{Event, NameId, Trace};
 use brickyard_workload::jobs::suite::{HOST_INSTRUCTIONS_PER_100_NS, instructions};
 use brickyard_workload::jobs::{
-    Cut, How, Instances, Job, JobsError, Processes, Step, Urgency, Waits, Workload, cut, own_events,
+    Cut, How, Instances, Job, JobsError, MovableBlocks, Processes, Step, Urgency, Waits, Workload,
+    cut, own_events,
 };
 use proptest::prelude::*;
 
@@ -61,6 +62,7 @@ const WHOLE: How = How {
     cut: Cut::Whole,
     waits: Waits::USUAL,
     processes: Processes::Command,
+    movable: MovableBlocks::AsRecorded,
 };
 
 fn by_process(name: &'static str) -> How {
@@ -348,6 +350,34 @@ fn parts_of_blocks_and_several_blocks_are_given_back_in_aligned_parts() {
     play(&[job]);
 }
 
+/// Kernels of the documents' time had no folios; blocks of the kernel itself stay as they are.
+#[test]
+fn movable_blocks_are_split_where_that_is_asked_for() {
+    let mine = |event| by(100, "make", 10, event);
+    let trace = recorded(root().into_iter().chain([
+        mine(taken(0, 2, Movable)),
+        mine(taken(8, 1, Unmovable)),
+        mine(freed(0, 1)),
+        mine(freed(8, 1)),
+        mine(freed(2, 1)),
+    ]));
+    let how = How {
+        movable: MovableBlocks::Single,
+        ..WHOLE
+    };
+    let jobs = cut(&trace, &how).unwrap();
+    let mut steps: Vec<Step> = (0..4)
+        .map(|page| take(page, 0, Mobility::Movable))
+        .collect();
+    steps.push(take(4, 1, Mobility::Unmovable));
+    steps.extend([give(0, 0), give(1, 0), give(4, 1), give(2, 0), give(3, 0)]);
+    assert_eq!(jobs[0].steps, steps);
+    assert_eq!(jobs[0].pages, 6);
+    play(&jobs);
+    // As recorded, it is one block.
+    assert_eq!(one(&trace).steps[0], take(0, 2, Mobility::Movable));
+}
+
 #[test]
 fn a_block_that_overlaps_another_splits_it() {
     let mine = |event| by(100, "make", 10, event);
@@ -555,7 +585,7 @@ proptest! {
         let last = own.events.iter().rfind(|event| own.name(event.name) != "others").unwrap();
         prop_assert_eq!(whole[0].totals().compute_ns, last.time - 10);
         for cut_by in [Cut::Whole, Cut::ByProcess("cc1"), Cut::ByProcess("make")] {
-            let how = How { cut: cut_by, waits: Waits::Above { ns: above }, processes: Processes::Command };
+            let how = How { cut: cut_by, waits: Waits::Above { ns: above }, ..WHOLE };
             let jobs = cut(&trace, &how);
             prop_assert_eq!(cut(&own, &how), jobs.clone());
             let Ok(jobs) = jobs else { continue };
@@ -565,6 +595,13 @@ proptest! {
             prop_assert_eq!(sum(|job| job.totals().pages_given), whole[0].totals().pages_given);
             prop_assert!(sum(|job| job.totals().compute_ns) <= whole[0].totals().compute_ns);
         }
+        // In single frames the same pages are taken and given back.
+        let single = cut(&trace, &How { movable: MovableBlocks::Single, ..WHOLE }).unwrap();
+        play(&single);
+        let (single, whole) = (single[0].totals(), whole[0].totals());
+        prop_assert_eq!(single.pages_taken, whole.pages_taken);
+        prop_assert_eq!(single.pages_given, whole.pages_given);
+        prop_assert_eq!(single.takes, whole.pages_taken);
     }
 
     #[test]
@@ -595,6 +632,7 @@ fn every_workload_has_its_trace_and_its_jobs() {
         let name = workload.name;
         let expected = match name {
             "pmake" => 27,
+            "kernel-full" => 6,
             "kernel" => 12,
             _ => 1,
         };
@@ -606,7 +644,7 @@ fn every_workload_has_its_trace_and_its_jobs() {
         );
         let left = sum(|job| job.totals().pages_left());
         assert!(
-            taken > 400 && taken - given == left,
+            taken > 200 && taken - given == left,
             "{name}: {taken} {given} {left}"
         );
         let compute = sum(|job| job.totals().compute_ns);
@@ -653,16 +691,53 @@ fn the_committed_traces_have_no_events_of_other_programs() {
     }
 }
 
+/// At 5.5 ms a wait, `find` would not end in the 1.059 s that the document has for 32 CPUs if it
+/// read each of its 333 to 751 files from the disk.
 #[test]
-fn find_waits_for_the_disk_and_a_compile_does_not() {
-    let waits = |name: &str| -> u64 {
+fn the_files_that_are_read_are_in_memory() {
+    for name in [
+        "find",
+        "pmake",
+        "mab",
+        "config",
+        "objdump",
+        "kernel-full",
+        "kernel",
+    ] {
         let workload = Workload::by_name(name).unwrap();
         let jobs = cut(&committed(&workload), &workload.how()).unwrap();
-        jobs.iter().map(|job| job.totals().disk_waits).sum()
+        assert!(
+            jobs.iter().all(|job| job.totals().disk_waits == 0),
+            "{name}"
+        );
+    }
+    // Nor does a warm `find` take page cache for its 4.5 MB.
+    let workload = Workload::by_name("find").unwrap();
+    let totals = cut(&committed(&workload), &workload.how()).unwrap()[0].totals();
+    assert!(
+        totals.pages_taken < 1000 && totals.pages_left() < 200,
+        "{totals:?}"
+    );
+}
+
+/// Linux 2.6 had the page cache in single frames: 32 MB are 8192 of them, each taken and given back.
+#[test]
+fn dd_takes_its_file_in_single_frames() {
+    let workload = Workload::by_name("dd").unwrap();
+    let trace = committed(&workload);
+    let how = How {
+        movable: MovableBlocks::AsRecorded,
+        ..workload.how()
     };
-    // 631 files and 180 folders, each read from the disk once.
-    assert!((700..1000).contains(&waits("find")), "{}", waits("find"));
-    assert_eq!(waits("pmake") + waits("objdump"), 0);
+    let takes = |how| cut(&trace, how).unwrap()[0].totals().takes;
+    let movable = |job: &Job, more: u8| {
+        let large = |step: &&Step| matches!(step, Step::Take { order, mobility: Mobility::Movable, .. } if *order >= more);
+        job.steps.iter().filter(large).count()
+    };
+    assert_eq!(movable(&cut(&trace, &how).unwrap()[0], 2), 2048);
+    let jobs = cut(&trace, &workload.how()).unwrap();
+    assert_eq!(movable(&jobs[0], 1), 0);
+    assert_eq!(takes(&workload.how()), takes(&how) + 3 * 2048);
 }
 
 #[test]
@@ -684,13 +759,17 @@ fn unpacked_files_stay_in_the_page_cache() {
 fn instances_are_those_of_2007() {
     let tasks = |name: &str, cpus| Workload::by_name(name).unwrap().instances.tasks(cpus);
     for cpus in [1, 8, 16, 32] {
-        assert_eq!((tasks("find", cpus), tasks("bonnie", cpus)), (32, 32));
-        assert_eq!(
-            (tasks("pmake", cpus), tasks("kernel", cpus)),
-            (2 * cpus, 2 * cpus)
-        );
-        for each in ["dpunish", "mab", "config", "objdump", "dd"] {
+        for fixed in ["find", "dpunish", "bonnie"] {
+            assert_eq!(tasks(fixed, cpus), 32, "{fixed}");
+        }
+        for twice in ["pmake", "kernel-full", "kernel"] {
+            assert_eq!(tasks(twice, cpus), 2 * cpus, "{twice}");
+        }
+        for each in ["mab", "config"] {
             assert_eq!(tasks(each, cpus), cpus, "{each}");
+        }
+        for alone in ["objdump", "dd"] {
+            assert_eq!(tasks(alone, cpus), 1, "{alone}");
         }
     }
     assert_eq!(Instances::Fixed(usize::MAX).tasks(9), usize::MAX);

@@ -33,8 +33,9 @@ impl Tuning {
     };
 }
 
-/// What the zone lock guards.
+/// What the zone lock guards. The store comes first, so that its lists begin in the lock's line.
 #[derive(Debug)]
+#[repr(C)]
 struct Guarded<'m, G> {
     store: Buddy<'m, G>,
     meter: Meter,
@@ -42,7 +43,14 @@ struct Guarded<'m, G> {
 }
 
 /// A store under its lock.
+///
+/// The lock begins a cache line, and the lists of free blocks follow in that line, order 0 first: as
+/// in Linux 2.6, where `lock` and `free_area` were neighbours in `struct zone`. (Where a line began
+/// there depended on the configuration; this is our assumption.) So the CPU that takes the lock has
+/// fetched the first lists with it, unless the lock is alone in its line
+/// ([`OwnLine`](brickyard::sync::OwnLine)).
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Backing<'m, G, L, P> {
     guarded: Locked<L, Guarded<'m, G>>,
     platform: P,
@@ -157,7 +165,7 @@ impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
         &self.held.capture
     }
 
-    /// Takes a block, and counts it as a bulk operation of one.
+    /// Takes a block, and counts it as a bulk operation.
     pub(crate) fn take(&self, request: &Request) -> Option<Taken> {
         let taken = self.take_one(request)?;
         self.meter().took(1, request.order);
@@ -171,7 +179,7 @@ impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
         taken
     }
 
-    /// Frees a block in use, and counts it as a bulk operation of one.
+    /// Frees a block in use, and counts it as a bulk operation.
     pub(crate) fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
         let merged = self.give_one(frame, order)?;
         self.meter().gave(1, order);
@@ -179,7 +187,7 @@ impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
     }
 
     /// Frees a block in use for a task that may keep what it becomes part of (see
-    /// [`Buddy::give_or_keep`]), and counts it as a bulk operation of one.
+    /// [`Buddy::give_or_keep`]), and counts it as a bulk operation.
     pub(crate) fn give_or_keep(
         &self,
         frame: Frame,

@@ -14,7 +14,9 @@ use anyhow::Context;
 use brickyard_machine::{Failure, Profile};
 use brickyard_report::counted;
 use brickyard_simulate::Configuration;
-use brickyard_simulate::locks::{Cell, Column, ListSizes, Load, Part, Plan, lists_of, usual_plan};
+use brickyard_simulate::locks::{
+    Cell, Column, Computing, ListSizes, Load, Part, Plan, lists_of, usual_plan,
+};
 use brickyard_trace::file;
 use brickyard_workload::jobs::{Workload, cut};
 use clap::Args;
@@ -33,8 +35,9 @@ const STORM: &str = "storm";
 /// The options of `brickyard simulate locks`.
 #[derive(Debug, Args)]
 pub(crate) struct Locks {
-    /// The workloads: those of 2007 (find, pmake, dpunish, bonnie, mab, config, objdump, kernel,
-    /// dd), and `storm`, which uses the lock and nothing else. [default: the nine]
+    /// The workloads: those of 2007 (find, pmake, dpunish, bonnie, mab, config, objdump,
+    /// kernel-full, kernel, dd), and `storm`, which uses the lock and nothing else. [default: the
+    /// ten]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     workload: Vec<String>,
     /// Numbers of CPUs.
@@ -76,6 +79,9 @@ pub(crate) struct Locks {
     /// [default: 1G on metatm-2007, at most 8G on the others]
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
+    /// Computing evicts no line of the allocator from the caches, as on no real machine: to compare.
+    #[arg(long)]
+    keep_lines: bool,
     /// Where the traces are: find.parquet and so on.
     #[arg(long, default_value = "traces", value_name = "DIR")]
     traces: PathBuf,
@@ -201,6 +207,10 @@ impl Locks {
         Plan {
             lists: self.lists(),
             memory_bytes: memory.unwrap_or(usual.memory_bytes),
+            computing: match self.keep_lines {
+                true => Computing::KeepsLines,
+                false => usual.computing,
+            },
             ..usual
         }
     }

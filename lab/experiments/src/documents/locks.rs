@@ -233,8 +233,15 @@ fn ticket_speedups() -> Line {
             });
             let claim = text.map_or(Claim::Noise, claim);
             let shown = cell(measured, text);
+            let judged = |figure| {
+                let figure = directed(figure, text.and_then(number), claim);
+                match step[1] {
+                    "ticket" => figure.not_testable(words::OTHER_LOCKS),
+                    _ => figure,
+                }
+            };
             cells.push(match workload {
-                Some(_) => shown.map(|figure| directed(figure, text.and_then(number), claim)),
+                Some(_) => shown.map(judged),
                 None => shown,
             });
         }

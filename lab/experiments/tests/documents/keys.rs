@@ -64,18 +64,17 @@ fn words(all: &[&str]) -> Vec<String> {
 }
 
 fn locks(into: &mut KnownKeys) {
-    let of = |cpus: &[u32]| -> Vec<String> {
-        let tasks = [
-            "find", "pmake", "dpunish", "bonnie", "mab", "config", "objdump", "kernel", "dd",
-        ];
-        tasks
-            .iter()
-            .flat_map(|task| numbered(&format!("{task} cpus"), cpus))
-            .collect()
-    };
+    let tasks = [
+        "find", "pmake", "dpunish", "bonnie", "mab", "config", "kernel",
+    ];
+    let all: Vec<String> = tasks
+        .iter()
+        .flat_map(|task| numbered(&format!("{task} cpus"), &[8, 16, 32]))
+        .collect();
     let waits = [
         "time",
         "waiting",
+        "locked",
         "wait-p50",
         "wait-p99",
         "wait-p99.9",
@@ -87,24 +86,36 @@ fn locks(into: &mut KnownKeys) {
         "take-pages-sd",
         "take-order",
         "take-order-sd",
-        "give-pages",
-        "give-pages-sd",
+        "give-blocks",
+        "give-blocks-sd",
         "give-order",
         "give-order-sd",
     ];
-    let all = of(&[8, 16, 32]);
     into.add("locks", &["metatm-2007"], &all, &POLICIES, &waits);
     into.add("locks", &["metatm-2007"], &all, &["hold"], &bulks);
-    into.add("locks", &["xeon-x5355"], &of(&[8]), &POLICIES, &waits);
     let today = ["list-2007", "magazine-2013", "brickyard"];
     into.add("locks", &["metatm-2007"], &all, &today, &["time"]);
     let on_real = words(&[
         "mab cpus-8",
         "config cpus-8",
         "objdump cpus-8",
+        "kernel-full cpus-8",
         "kernel cpus-8",
         "dd cpus-8",
     ]);
+    into.add("locks", &["xeon-x5355"], &on_real, &POLICIES, &waits);
+    let kept = words(&[
+        "mab cpus-8 kept-lines",
+        "objdump cpus-8 kept-lines",
+        "dd cpus-8 kept-lines",
+    ]);
+    into.add(
+        "locks",
+        &["xeon-x5355"],
+        &kept,
+        &["hold", "release"],
+        &waits,
+    );
     into.add("locks", &["xeon-x5355"], &on_real, &today, &["time"]);
     let bursts = numbered("bursts threads", &[1, 2]);
     into.add("locks", &["host"], &bursts, &POLICIES, &["time"]);

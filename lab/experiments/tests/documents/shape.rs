@@ -265,7 +265,12 @@ fn tables_of_today_end_with_the_default_and_have_nothing_published() {
             let figures: Vec<&Figure> = cells.flatten().collect();
             assert!(figures.iter().all(|figure| figure.published.is_none()));
             let last = &table.head[0].last().unwrap().text;
-            let policies = ["locks-waits", "locks-threads"];
+            let policies = [
+                "locks-waits",
+                "locks-bound",
+                "locks-evicted",
+                "locks-threads",
+            ];
             assert!(
                 last == "brickyard" || policies.contains(&table.id.as_str()),
                 "{}",

@@ -129,7 +129,7 @@ impl Load {
         };
         let plans = (0..tasks).map(|task| plan(task, &mut dice)).collect();
         let least = match self.name {
-            "kernel" => KERNEL_FILES * cpus,
+            "kernel" | "kernel-full" => KERNEL_FILES * cpus,
             _ => 0,
         };
         let repeated = self.jobs.iter().cycle();

@@ -42,8 +42,9 @@ impl Times {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Bulks {
-    /// Mean blocks per bulk operation. A single block that a request or a free moves past the lists
-    /// counts as an operation of one.
+    /// Mean count of a bulk operation: pages out of the store, blocks into it (see
+    /// [`BulkReading::count`]). A block that a request or a free moves past the lists is an
+    /// operation of its own.
     pub count: f64,
     /// Standard deviation of the count.
     pub count_deviation: f64,
@@ -75,6 +76,9 @@ pub struct Measured {
     pub waiting_share: f64,
     /// The part of the run in which the lock was held.
     pub held_share: f64,
+    /// The part of all CPUs' busy time that was spent waiting for the lock or holding it: what would
+    /// be saved if everything under this lock took no time.
+    pub locked_share: f64,
     /// Out of the store.
     pub taken: Bulks,
     /// Into the store.
@@ -105,6 +109,7 @@ impl Measured {
             fairness: jain(&contended),
             waiting_share: share(waits.sum(), busy),
             held_share: share(holds.sum(), ended.cycles),
+            locked_share: share(waits.sum() + holds.sum(), busy),
             waits,
             holds,
             taken: bulks(meters.iter().map(|meter| &meter.taken)),

@@ -12,20 +12,24 @@
 //! events: the times include that. They do not include the recording of waits and holds, see
 //! [`Timed`].
 //!
+//! Computing evicts the allocator's lines from the caches, as a measured program would
+//! ([`footprint`]).
+//!
 //! **What is not**: other locks of the kernel, of which the workloads use many more than this one;
-//! the effect of computing on the caches, so that the allocator's lines stay cached until another
-//! CPU takes them; the limits of memory bandwidth. Zeroing a page, the fault around it, and the
-//! system call are computing time: they come between the events of the trace.
+//! the limits of memory bandwidth. Zeroing a page, the fault around it, and the system call are
+//! computing time: they come between the events of the trace.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `load.rs` | what the tasks do: [`Load`], [`TaskSet`] |
 //! | `column.rs` | a lock and how long it is held: [`Column`] |
+//! | [`footprint`] | how soon computing evicts a line |
 //! | `run.rs` | one run on a machine |
 //! | `measured.rs` | the result of a run: [`Measured`], [`Times`] |
 //! | [`published`] | the tables of 2007 and 2008, and whether a difference has the same direction here |
 
 mod column;
+pub mod footprint;
 mod load;
 mod measured;
 pub mod published;
@@ -73,6 +77,18 @@ pub struct Plan {
     pub lists: ListSizes,
     /// The zone's memory, in bytes; a run whose tasks hold more at once has more.
     pub memory_bytes: u64,
+    /// What computing does to the caches.
+    pub computing: Computing,
+}
+
+/// What computing does to the allocator's lines in a CPU's caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Computing {
+    /// It evicts them, as soon as [`footprint`] says.
+    EvictsLines,
+    /// Nothing: they stay until another CPU takes them. No real machine does that; the comparison
+    /// shows what eviction costs.
+    KeepsLines,
 }
 
 /// The most memory that a zone has by default: its metadata takes host memory, and more memory
@@ -87,6 +103,7 @@ pub fn usual_plan(profile: &'static Profile, configuration: Configuration) -> Pl
         configuration,
         lists: lists_of(profile),
         memory_bytes: profile.memory_bytes.min(MEMORY_MOST),
+        computing: Computing::EvictsLines,
     }
 }
 

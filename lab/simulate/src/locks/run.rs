@@ -9,7 +9,7 @@ use brickyard_classics::bulk::MeterReading;
 use brickyard_machine::{Affinity, Ended, Failure, Setup, here};
 
 use super::load::{TaskPlan, TaskSet};
-use super::{Cell, Plan};
+use super::{Cell, Computing, Plan, footprint};
 use crate::build::{Job, SharedPages};
 use crate::instructions;
 use crate::platform::Simulated;
@@ -48,6 +48,10 @@ impl Job for CellRun<'_> {
         let mut machine = SharedPages::machine(
             Setup {
                 instructions_per_access: instructions::per_access(plan.configuration),
+                footprint: match plan.computing {
+                    Computing::EvictsLines => Some(footprint::of(plan.profile)),
+                    Computing::KeepsLines => None,
+                },
                 ..Setup::new(plan.profile, cell.cpus, cell.seed)
             },
             shared,

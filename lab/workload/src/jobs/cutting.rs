@@ -11,7 +11,11 @@
 //! - If a page is taken while a job holds it, the event of its free was lost; the page is given
 //!   back first.
 //! - Requests that failed on the host are left out.
+//! - Today's kernel takes files, and the memory of processes, in blocks of several frames where it
+//!   can. Kernels of the documents' time took each such frame by itself. So movable blocks can be
+//!   [split](MovableBlocks): the frames are taken one after another, and given back in the same way.
 
+use brickyard::{Mobility, Order, Request};
 use brickyard_trace::{Event, Trace, What};
 
 use super::held::{Block, Held, Part};
@@ -47,6 +51,15 @@ impl Waits {
     pub const USUAL: Self = Self::Above { ns: 4_000_000 };
 }
 
+/// In which blocks movable memory is taken: files, and the memory of processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MovableBlocks {
+    /// As recorded: today's kernel takes large folios.
+    AsRecorded,
+    /// In single frames, as Linux 2.6 did (hugetlbfs apart, which no trace here uses).
+    Single,
+}
+
 /// How a trace is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct How {
@@ -56,6 +69,8 @@ pub struct How {
     pub waits: Waits,
     /// The processes whose events are used.
     pub processes: Processes,
+    /// In which blocks movable memory is taken.
+    pub movable: MovableBlocks,
 }
 
 /// Cuts `trace` into jobs, in order of time. 100,000 events take about 20 ms.
@@ -73,6 +88,7 @@ pub fn cut(trace: &Trace, how: &How) -> Result<Vec<Job>, JobsError> {
     let mut cutter = Cutter {
         reader: Reader::new(&trace.header.flags),
         waits: how.waits,
+        movable: how.movable,
         jobs: vec![Job::default()],
         held: Held::default(),
         last: None,
@@ -117,6 +133,7 @@ fn named(mut jobs: Vec<Job>, cut: Cut, name: &str) -> Vec<Job> {
 struct Cutter {
     reader: Reader,
     waits: Waits,
+    movable: MovableBlocks,
     jobs: Vec<Job>,
     held: Held,
     /// The time of the command's last event.
@@ -147,22 +164,33 @@ impl Cutter {
             _ => None,
         };
         let page = self.jobs[current].pages;
-        let block = taken.map(|_| Block { job: current, page });
+        // The order of the blocks that the request is taken in, and given back in at most.
+        let order = |request: &Request| match (self.movable, request.mobility) {
+            (MovableBlocks::Single, Mobility::Movable) => Order::ZERO,
+            _ => request.order,
+        };
+        let taken = taken.map(|request| (order(&request), request));
+        let block = taken.map(|(order, _)| Block {
+            job: current,
+            page,
+            order_most: order.get(),
+        });
         let jobs = &mut self.jobs;
         self.held.follow(event, block, |part| {
             let Part { job, page, order } = part;
             jobs[job].steps.push(Step::Give { page, order });
         });
-        if let Some(request) = taken {
+        if let Some((order, request)) = taken {
             let job = &mut self.jobs[current];
             let pages = page.checked_add(request.order.frames() as u32);
             job.pages = pages.ok_or(JobsError::TooManyPages)?;
-            job.steps.push(Step::Take {
+            let blocks = (page..job.pages).step_by(order.frames());
+            job.steps.extend(blocks.map(|page| Step::Take {
                 page,
-                order: request.order.get(),
+                order: order.get(),
                 mobility: request.mobility,
                 urgent: request.context.into(),
-            });
+            }));
         }
         Ok(())
     }

@@ -20,6 +20,8 @@ pub(super) struct Block {
     pub(super) job: usize,
     /// Its first page.
     pub(super) page: u32,
+    /// The largest order in which parts of it are given back.
+    pub(super) order_most: u8,
 }
 
 /// An aligned part of a block that is given back.
@@ -84,11 +86,13 @@ impl Held {
     }
 }
 
-/// Calls `gives` for the frames `from..to` of a run, in aligned parts of its block.
+/// Calls `gives` for the frames `from..to` of a run, in aligned parts of its block that are no
+/// larger than it allows.
 fn parts(run: HeldRange, from: u64, to: u64, gives: &mut impl FnMut(Part)) {
     let (mut at, end) = (run.offset + from, run.offset + to);
     while at < end {
         let order = at.trailing_zeros().min((end - at).ilog2());
+        let order = order.min(u32::from(run.block.order_most));
         gives(Part {
             job: run.block.job,
             page: run.block.page + at as u32,

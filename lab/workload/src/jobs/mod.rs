@@ -21,7 +21,7 @@ mod trimmed;
 
 use brickyard::{Context, Mobility};
 
-pub use cutting::{Cut, How, Waits, cut};
+pub use cutting::{Cut, How, MovableBlocks, Waits, cut};
 pub use processes::{JobsError, Processes};
 pub use suite::{Instances, UnknownWorkload, Workload};
 pub use trimmed::own_events;

@@ -26,12 +26,11 @@ use brickyard::{
 /// A buddy store over caller-supplied records.
 ///
 /// Metadata: 12 bytes per frame ([`FrameRecord`](super::frames::FrameRecord)), 4 bytes per page
-/// block with [`PageBlocks`](super::grouping::PageBlocks), and about 1.3 KiB of lists.
+/// block with [`PageBlocks`](super::grouping::PageBlocks), and about 1.3 KiB of lists. The lists
+/// come first: they share a line with what is before the store.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Buddy<'m, G> {
-    table: FrameTable<'m>,
-    max_order: Order,
-    grouping: G,
     lists: [[FrameList; MigrateType::COUNT]; Order::COUNT],
     // Bit n: the list of order n is not empty.
     nonempty: [GuardedU32; MigrateType::COUNT],
@@ -39,6 +38,9 @@ pub struct Buddy<'m, G> {
     free: [AtomicUsize; MigrateType::COUNT],
     // As `free`: all frames added, less those reserved.
     managed: AtomicUsize,
+    table: FrameTable<'m>,
+    max_order: Order,
+    grouping: G,
     isolation: Isolation,
 }
 
@@ -55,13 +57,13 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         );
         let isolation = Isolation::new(table.span().start.number());
         Self {
-            table,
-            max_order,
-            grouping,
             lists: Default::default(),
             nonempty: Default::default(),
             free: Default::default(),
             managed: AtomicUsize::default(),
+            table,
+            max_order,
+            grouping,
             isolation,
         }
     }

@@ -5,7 +5,7 @@ use brickyard_report::{
     Better, Column as Place, Columns, Host, Metric, Results, Row, SignedRank, counted,
 };
 use brickyard_simulate::locks::published::Difference;
-use brickyard_simulate::locks::{Column, Load, Measured, Part, Plan};
+use brickyard_simulate::locks::{Column, Computing, Load, Measured, Part, Plan};
 
 use crate::simulate::setup::simulated;
 
@@ -61,8 +61,15 @@ impl Table {
             Part::Events(events) => format!("the first {events} events of each job"),
         };
         let title = format!(
-            "locks of {} on {}, lists of {} and {}, {part}",
-            plan.configuration, machine.name, lists.batch, lists.high
+            "locks of {} on {}, lists of {} and {}, {part}{}",
+            plan.configuration,
+            machine.name,
+            lists.batch,
+            lists.high,
+            match plan.computing {
+                Computing::EvictsLines => "",
+                Computing::KeepsLines => ", computing keeps the allocator's lines",
+            }
         );
         let host = Host {
             memory_bytes: Some(plan.memory_bytes),
@@ -212,7 +219,7 @@ impl Table {
 }
 
 /// How many figures a run has.
-const FIGURES: usize = 22;
+const FIGURES: usize = 23;
 
 /// Returns the figures of a run in the order of the table's lines: the time, then what explains it.
 /// `ns` is the length of a cycle in nanoseconds.
@@ -228,6 +235,7 @@ fn figures(run: &Measured, ns: f64) -> [(Metric<'static>, f64); FIGURES] {
     // The size of a bulk operation is neither better nor worse.
     let bulk = |name, unit, value| (Metric::new(name, unit, Better::Neither), value);
     let pages = |name, value| bulk(name, "pages/bulk", value);
+    let blocks = |name, value| bulk(name, "blocks/bulk", value);
     let order = |name, value| bulk(name, "order", value);
     let holds = per_page(run.holds.count() as u64);
     [
@@ -243,14 +251,15 @@ fn figures(run: &Measured, ns: f64) -> [(Metric<'static>, f64); FIGURES] {
         (Metric::higher("fairness", "of 1"), run.fairness),
         percent("waiting", run.waiting_share),
         percent("held", run.held_share),
+        percent("locked", run.locked_share),
         lines("lines", run.traffic.moved()),
         lines("lines-from-cpus", run.traffic.transfers),
         pages("taken", taken.count),
         pages("taken-deviation", taken.count_deviation),
         order("taken-order", taken.order),
         order("taken-order-deviation", taken.order_deviation),
-        pages("given", given.count),
-        pages("given-deviation", given.count_deviation),
+        blocks("given", given.count),
+        blocks("given-deviation", given.count_deviation),
         order("given-order", given.order),
         order("given-order-deviation", given.order_deviation),
     ]

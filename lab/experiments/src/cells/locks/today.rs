@@ -2,12 +2,11 @@
 //! is a ticket lock held for a whole bulk.
 
 use brickyard_simulate::Configuration;
-use brickyard_simulate::locks::Column;
-use brickyard_workload::jobs::Workload;
+use brickyard_simulate::locks::{Column, Computing};
 
 use crate::raw::Method;
 
-use super::simulated::{CPUS, LockRun, REAL, RUNS, SIMULATOR, TIME, is_plotted, workload};
+use super::simulated::{LockRun, RUNS, SIMULATOR, TIME, is_plotted, machines};
 use crate::cell::{Cell, Scale};
 use crate::cells::rows::RowTemplate;
 
@@ -17,19 +16,13 @@ const CONFIGURATIONS: [Configuration; 3] = [
     Configuration::Brickyard,
 ];
 
-/// The workloads of the real machine's tables, and its runs.
-const ON_REAL: [&str; 5] = ["mab", "config", "objdump", "kernel", "dd"];
+/// Runs on the real machine.
 const REAL_RUNS: u32 = 5;
 
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for (machine, cpus, runs) in CPUS
-        .map(|cpus| (SIMULATOR, cpus, RUNS))
-        .into_iter()
-        .chain([(REAL, 8, REAL_RUNS)])
-    {
-        let all = Workload::ALL.map(|workload| workload.name).into_iter();
-        for workload in all.filter(|name| machine == SIMULATOR || ON_REAL.contains(name)) {
+    for (machine, cpus, runs, workloads) in machines(RUNS, REAL_RUNS) {
+        for &workload in workloads {
             for run in 1..=runs {
                 cells.extend(CONFIGURATIONS.map(|configuration| {
                     cell(LockRun {
@@ -38,6 +31,7 @@ pub(super) fn cells() -> Vec<Cell> {
                         cpus,
                         column: Column::Ticket,
                         configuration,
+                        computing: Computing::EvictsLines,
                         run,
                     })
                 }));
@@ -63,7 +57,7 @@ fn cell(run: LockRun) -> Cell {
             let measured = run.measure(&context)?;
             let template = RowTemplate {
                 machine: run.machine,
-                workload: &workload(run.workload, run.cpus),
+                workload: &run.row_workload(),
                 config,
                 run: run.run,
             };
