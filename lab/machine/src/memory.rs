@@ -32,12 +32,12 @@
 //!
 //! [`Memory::check`] tests them, and `owner-alone` of the directory.
 
-use core::ops::{AddAssign, Sub};
+use core::ops::{AddAssign, Range, Sub};
 
 use thiserror::Error;
 
 use crate::cache::Cache;
-use crate::directory::{CpuSet, Entry, MOST_CPUS};
+use crate::directory::{CpuSet, Directory, MOST_CPUS};
 use crate::{AccessKind, Dice, Profile};
 
 /// Defines a struct of counts that can be added and subtracted.
@@ -154,7 +154,7 @@ struct Cpu {
 pub struct Memory {
     profile: Profile,
     cpus: Vec<Cpu>,
-    directory: Vec<Entry>,
+    directory: Directory,
     /// A last level per node, or none at all.
     llcs: Vec<Cache>,
     /// The CPUs of each node.
@@ -197,7 +197,7 @@ impl Memory {
         Self {
             profile: profile.clone(),
             cpus,
-            directory: Vec::new(),
+            directory: Directory::default(),
             llcs,
             nodes,
             page_lines: (4096 / profile.line_bytes.clamp(1, 4096)) as u32,
@@ -207,8 +207,7 @@ impl Memory {
 
     /// Grows the memory to at least `lines` lines, numbered from 0. New ones are in no cache.
     pub fn grow(&mut self, lines: usize) {
-        let lines = lines.max(self.directory.len());
-        self.directory.resize(lines, Entry::UNUSED);
+        self.directory.grow(lines);
     }
 
     /// Accesses `line` from `cpu` at `now`. Returns the cycles until it is done, waiting included;
@@ -226,11 +225,29 @@ impl Memory {
         if !caches.l1.touch(line) {
             return self.beyond_l1(cpu, line, kind, now);
         }
-        if kind != AccessKind::Load && !self.directory[line as usize].is_owner(cpu) {
+        if kind != AccessKind::Load && !self.directory[line].is_owner(cpu) {
             return self.upgrade(cpu, line, kind, now);
         }
         caches.traffic.l1_hits += 1;
         self.profile.l1.cycles + self.atomic_cycles(kind)
+    }
+
+    /// Writes all of `lines` from `cpu`, in order, as the clearing of a page does. Returns the cycles
+    /// until the last is done.
+    ///
+    /// The CPU knows the addresses ahead, so as many misses overlap as it has fill buffers
+    /// ([`Profile::fill_buffers`]). No other CPU may access these lines meanwhile: all of them are
+    /// charged at once.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such CPU, or one of the lines does not exist.
+    pub fn clear(&mut self, cpu: usize, lines: Range<u32>, now: u64) -> u64 {
+        let stores = u64::from(lines.end.saturating_sub(lines.start));
+        let fetched: u64 = lines
+            .map(|line| self.access(cpu, line, AccessKind::Store, now))
+            .sum();
+        stores * self.profile.clear_line_cycles + fetched / self.profile.fill_buffers.max(1)
     }
 
     /// Whether the line is in that CPU's private caches. False where there is no such line.
@@ -252,7 +269,7 @@ impl Memory {
     #[inline]
     #[must_use]
     pub fn would_hit(&self, cpu: usize, line: u32, kind: AccessKind) -> bool {
-        let entry = &self.directory[line as usize];
+        let entry = &self.directory[line];
         match kind {
             AccessKind::Load => entry.holders().contains(cpu),
             AccessKind::Store | AccessKind::Exchange => entry.is_owner(cpu),
@@ -275,7 +292,7 @@ impl Memory {
     ///
     /// The first violation found.
     pub fn check(&self) -> Result<(), Incoherent> {
-        for (line, entry) in (0_u32..).zip(&self.directory) {
+        for (line, entry) in self.directory.entries() {
             if !entry.owner_is_alone() {
                 return Err(Incoherent::OwnerNotAlone { line });
             }
@@ -301,7 +318,7 @@ impl Memory {
         }
         // What this evicts from the first level is still in the second.
         caches.l1.insert(line);
-        if kind != AccessKind::Load && !self.directory[line as usize].is_owner(cpu) {
+        if kind != AccessKind::Load && !self.directory[line].is_owner(cpu) {
             return self.upgrade(cpu, line, kind, now);
         }
         caches.traffic.l2_hits += 1;
@@ -310,7 +327,7 @@ impl Memory {
 
     /// Charges a write to a line that is in this CPU's caches, but shared.
     fn upgrade(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
-        let entry = self.directory[line as usize];
+        let entry = self.directory[line];
         let begins = entry.busy_until.max(now);
         let traffic = &mut self.cpus[cpu].traffic;
         traffic.upgrades += 1;
@@ -326,7 +343,7 @@ impl Memory {
 
     /// Charges an access to a line that is not in this CPU's caches, and fetches it.
     fn miss(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
-        let entry = self.directory[line as usize];
+        let entry = self.directory[line];
         let begins = entry.busy_until.max(now);
         self.cpus[cpu].traffic.waited_cycles += begins - now;
 
@@ -344,7 +361,7 @@ impl Memory {
                 Some(_) => done,
                 None => begins + self.profile.occupancy_cycles,
             };
-            let entry = &mut self.directory[line as usize];
+            let entry = &mut self.directory[line];
             entry.share(cpu);
             entry.busy_until = busy_until;
         }
@@ -397,7 +414,7 @@ impl Memory {
 
     /// Makes this CPU the owner of the line, and the line busy until `done`.
     fn own(&mut self, cpu: usize, line: u32, done: u64) {
-        let entry = &mut self.directory[line as usize];
+        let entry = &mut self.directory[line];
         entry.busy_until = done;
         for other in entry.own(cpu).iter() {
             let other = &mut self.cpus[other];
@@ -413,7 +430,7 @@ impl Memory {
         let caches = &mut self.cpus[cpu];
         if let Some(victim) = caches.l2.insert(line) {
             caches.l1.remove(victim);
-            self.directory[victim as usize].forget(cpu);
+            self.directory[victim].forget(cpu);
         }
         caches.l1.insert(line);
     }
