@@ -10,13 +10,14 @@
 //! | [`locks`] | how long to hold the zone lock: the experiment of 2007 |
 //! | [`setting`] | [`Setting`]: machine, allocator, memory, seed; [`instructions`]: how many come between two accesses |
 //! | [`tasks`] | [`Runner`]: recorded jobs as tasks |
-//! | [`storm`], [`pft`], [`kernbench`] | the experiments |
+//! | [`storm`], [`pft`], [`drains`], [`kernbench`] | the experiments |
 //! | [`runs`] | many runs at once on the host's threads |
 
 #![forbid(unsafe_code)]
 
 mod barrier;
 pub mod build;
+pub mod drains;
 pub mod explore;
 mod frames;
 pub mod instructions;

@@ -17,6 +17,7 @@ use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Request};
 use brickyard_classics::LabZone;
 use brickyard_machine::{Affinity, Ended, Failure, Traffic, here};
+use brickyard_workload::jobs::FREED_AT_ONCE;
 
 use crate::barrier::Barrier;
 use crate::build::{Job, SharedPages};
@@ -27,14 +28,6 @@ use crate::setting::{RunError, Setting};
 /// Pages per CPU that may be in caches that no other CPU can use: more than the longest list of any
 /// configuration.
 const CACHED_MOST: usize = 2048;
-
-/// Pages in a list that an exiting process frees.
-///
-/// From 2.6 until 3.17 (2014) Linux released the pages that an exit had gathered in portions of
-/// `PAGEVEC_SIZE`, which was 14; each portion was one list, its last page first
-/// (`free_pages_and_swap_cache`, `release_pages`, `free_hot_cold_page_list`). The document's patch
-/// 20 frees such a list under one hold of a magazine's lock.
-pub const FREED_AT_ONCE: usize = 14;
 
 /// The test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
