@@ -64,7 +64,7 @@ const MISTAKES: [&str; 6] = [
 ];
 
 const TABLE: &str = "Timed on this host: one thread allocates and frees a batch of single pages, with the library's own per-CPU lists (`list-2007`, with the lists of Linux 3.9: 31 and 186 pages) and magazines. The document has cycles inside a kernel, with a profiler running; here it is nanoseconds in a process, \
-    without a kernel's checks. A process has no interrupts to mask, so each mask saves and restores the processor's flags as a kernel's does (all of `pushf; cli; popf` but `cli`, which a process may not execute): lists pay that at each allocation and each free, magazines only at the zone lock. So gains can be compared, cycles cannot. The two mistakes of its benchmark are not repeated. The crossover of lists and magazines should be reproduced: it is at batches larger than the lists. Batches of 8 are not judged: the published figures of the baseline there are one bad sample. The totals are the sums of the lines of allocations and frees, so the 42 directions that are judged are not all independent.";
+    without a kernel's checks. A process has no interrupts to mask, so each mask saves and restores the processor's flags as a kernel's does (all of `pushf; cli; popf` but `cli`, which a process may not execute): lists pay that at each allocation and each free, magazines only at the zone lock. So gains can be compared, cycles cannot. The two mistakes of its benchmark are not repeated. The crossover of lists and magazines is at batches larger than the lists. Which of the two is cheaper below it is a matter of a mask against an atomic instruction, and so of the processor: a table below has both designs without the masks. Batches of 8 are not judged: the published figures of the baseline there are one bad sample. The totals are the sums of the lines of allocations and frees, so the 42 directions that are judged are not all independent.";
 
 const TODAY: &str = "Nanoseconds per page on this host, with masks of interrupts that cost what they cost a kernel, and the gain over `list-2007` (positive is better). All configurations took turns in each round.";
 
@@ -344,7 +344,7 @@ fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "Where masking interrupts costs nothing, it is {} times up to 128 pages and {} times from 256 on: that much of the comparison is the masks of the lists.",
+            "Where masking interrupts costs nothing, as in a process, it is {} times up to 128 pages and {} times from 256 on: so much of the comparison is what a mask costs on this processor.",
             [0..=FITS, FITS + 1..=u32::MAX].map(|which| {
                 let of = |config| unmasked(of(config, which.clone()));
                 gmean(of("magazine-2013"), of("list-2007"), 2)

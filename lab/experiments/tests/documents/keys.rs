@@ -142,16 +142,9 @@ fn of_2013(into: &mut KnownKeys) {
     into.add("pagealloc", &["metatm-2007"], &storms, &FOUR, &latency);
     let rates = ["faults/cpu", "faults/sec"];
     let counted = ["faults/cpu", "faults/sec", "lines/fault"];
-    let sizes = [2, 4, 8].map(|cpus| {
-        [512, 2048, 8192, 32768].map(|pages| format!("cpus-{cpus} pages-{pages}"))
-    });
-    into.add(
-        "pft",
-        &["i7-2013"],
-        &sizes.concat(),
-        &of_document,
-        &counted,
-    );
+    let sizes = [2, 4, 8]
+        .map(|cpus| [512, 2048, 8192, 32768].map(|pages| format!("cpus-{cpus} pages-{pages}")));
+    into.add("pft", &["i7-2013"], &sizes.concat(), &of_document, &counted);
     let threads = numbered("threads", &[1, 2]);
     into.add("pft", &["host"], &unmasked(&threads), &of_document, &rates);
     let to_eight: Vec<u32> = (1..=8).collect();
