@@ -5,7 +5,8 @@
 //! 64 MiB, which is eight times what the last level of the first machine holds, or 16 times a CPU's
 //! cache of the second: the pages of a fault come from memory, as in the document. How the size
 //! changes the result is measured in `sizes.rs`. There are five runs: they differ only by the
-//! refresh of the memory, a few parts in ten thousand.
+//! refresh of the memory, which makes a thousandth with lists, and up to three hundredths where CPUs
+//! wait for magazines.
 
 use brickyard_machine::Profile;
 use brickyard_simulate::pft::{Measured, Pft};

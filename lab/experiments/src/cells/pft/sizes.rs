@@ -3,7 +3,7 @@
 //! memory, 3.2 GiB in all.
 //!
 //! Small processes find their pages in caches again, large ones do not, and that decides which
-//! design wins. Runs of one seed each: seeds differ by a few parts in ten thousand, sizes by tenths.
+//! design wins. One run each: with magazines seeds differ by up to some hundredths, sizes by more.
 
 use brickyard_machine::Profile;
 use brickyard_simulate::pft::Pft;
