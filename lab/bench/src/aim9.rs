@@ -16,10 +16,10 @@
 use core::hint::black_box;
 use core::time::Duration;
 
-use brickyard_arena::Arena;
 use brickyard_classics::LabZone;
 
 use super::clock::cpu_of_this_thread;
+use super::masking::ArenaPlatform;
 use super::pages::{Page, Pages, Work};
 
 /// Pages that the break goes down by.
@@ -97,7 +97,10 @@ impl Work for Aim9 {
     /// `None` if the memory was too small.
     type Output = Option<Done>;
 
-    fn run<'a, Z: LabZone<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, Z>) -> Option<Done> {
+    fn run<'a, Z: LabZone<Platform = ArenaPlatform<'a>>>(
+        self,
+        pages: &Pages<'_, 'a, Z>,
+    ) -> Option<Done> {
         let mut heap = Heap::full(pages)?;
         heap.turns(self.test)?;
         let before = heap.done;
@@ -128,7 +131,7 @@ struct Heap<'p, 'n, 'a, Z: LabZone> {
     done: Done,
 }
 
-impl<'p, 'n, 'a, Z: LabZone<Platform = &'a Arena>> Heap<'p, 'n, 'a, Z> {
+impl<'p, 'n, 'a, Z: LabZone<Platform = ArenaPlatform<'a>>> Heap<'p, 'n, 'a, Z> {
     /// Returns a heap of the largest size, with all pages touched.
     fn full(pages: &'p Pages<'n, 'a, Z>) -> Option<Self> {
         let mut heap = Self {
@@ -195,6 +198,7 @@ mod tests {
     use brickyard_classics::Configuration;
 
     use super::*;
+    use crate::masking::Masking;
     use crate::pages::PageMemory;
 
     const SHORT: Duration = Duration::from_millis(1);
@@ -207,7 +211,10 @@ mod tests {
                 test: Test::Page,
                 least: SHORT,
             };
-            let done = memory.with(configuration, test).unwrap().unwrap();
+            let done = memory
+                .with(configuration, Masking::Flags, test)
+                .unwrap()
+                .unwrap();
             let turns = done.operations / 17;
             assert_eq!(done.operations, turns * 17, "{configuration}");
             assert_eq!((done.taken, done.given), (turns * 16, turns * 16));
@@ -225,7 +232,10 @@ mod tests {
                 test: Test::Brk,
                 least: SHORT,
             };
-            let done = memory.with(configuration, test).unwrap().unwrap();
+            let done = memory
+                .with(configuration, Masking::Flags, test)
+                .unwrap()
+                .unwrap();
             assert_eq!((done.taken, done.given), (0, 0), "{configuration}");
             assert!(done.operations > 0 && done.operations.is_multiple_of(1700));
         }
@@ -240,7 +250,12 @@ mod tests {
                 test: Test::Page,
                 least: Duration::ZERO,
             };
-            assert!(memory.with(Configuration::Vanilla, test).unwrap().is_some());
+            assert!(
+                memory
+                    .with(Configuration::Vanilla, Masking::Nothing, test)
+                    .unwrap()
+                    .is_some()
+            );
         }
     }
 }

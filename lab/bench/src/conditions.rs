@@ -3,14 +3,14 @@
 
 use brickyard::Mobility;
 use brickyard::node::{Node, Nodes};
-use brickyard_arena::Threads;
 use brickyard_classics::Experiment;
 use brickyard_classics::LabZone;
 
 use super::choice::Choice;
 use super::contestant::Contestant;
 use super::design::{ThroughNodes, ThroughZone};
-use super::machine::{Build, Bulk, FRAME_BYTES, Level, Lock};
+use super::machine::{Build, Bulk, FRAME_BYTES, HostPlatform, Level, Lock};
+use super::masking::Masking;
 use super::peer::Machine;
 use super::rounds::{Rounds, Taken};
 use super::schedule::Workload;
@@ -27,15 +27,18 @@ pub struct Conditions {
     pub lock: Lock,
     /// How long the zone lock is held in a bulk operation.
     pub bulk: Bulk,
+    /// What a mask of interrupts does.
+    pub masking: Masking,
 }
 
 impl Conditions {
-    /// The defaults of `bench pagealloc`: 1 GiB, unmovable pages.
+    /// The defaults of `bench pagealloc`: 1 GiB, unmovable pages, masks that do nothing.
     pub const USUAL: Self = Self {
         frames: (1 << 30) / FRAME_BYTES,
         mobility: Mobility::Unmovable,
         lock: Lock::Ticket,
         bulk: Bulk::Hold,
+        masking: Masking::Nothing,
     };
 
     /// Builds a machine for the setting of these workloads, which they share, and runs each of them
@@ -62,6 +65,7 @@ impl Conditions {
                     slots: setting.slots,
                     lock: self.lock,
                     bulk: self.bulk,
+                    masking: self.masking,
                 };
                 match setting.level {
                     Level::Node => build.run(configuration, OnNodes { rounds, mobility }),
@@ -81,6 +85,7 @@ impl Conditions {
             ("mobility", here.mobility.name(), usual.mobility.name()),
             ("lock", here.lock.name(), usual.lock.name()),
             ("bulk", here.bulk.name(), usual.bulk.name()),
+            ("masking", here.masking.name(), usual.masking.name()),
         ] {
             if value != usual {
                 name += &format!(" {condition}-{value}");
@@ -96,10 +101,10 @@ struct OnNodes<'r, 'a> {
     mobility: Mobility,
 }
 
-impl Experiment<Threads> for OnNodes<'_, '_> {
+impl Experiment<HostPlatform> for OnNodes<'_, '_> {
     type Output = Taken;
 
-    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) -> Taken {
+    fn run<Z: LabZone<Platform = HostPlatform>>(self, node: &Node<'_, Z>) -> Taken {
         let nodes = Nodes::new(core::slice::from_ref(node));
         self.rounds.on(&ThroughNodes {
             nodes: &nodes,
@@ -114,10 +119,10 @@ struct OnZone<'r, 'a> {
     mobility: Mobility,
 }
 
-impl Experiment<Threads> for OnZone<'_, '_> {
+impl Experiment<HostPlatform> for OnZone<'_, '_> {
     type Output = Taken;
 
-    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) -> Taken {
+    fn run<Z: LabZone<Platform = HostPlatform>>(self, node: &Node<'_, Z>) -> Taken {
         let nodes = Nodes::new(core::slice::from_ref(node));
         ThroughZone::of(&nodes, self.mobility)
             .map_or_else(Taken::default, |zone| self.rounds.on(&zone))

@@ -17,6 +17,7 @@ use brickyard_classics::LabZone;
 
 use super::clock::Span;
 use super::design::ThroughNodes;
+use super::masking::ArenaPlatform;
 use super::subject::{Handle, Subject};
 use super::together::together;
 
@@ -88,10 +89,10 @@ impl Error for TooFew {}
 /// A pass of one thread: its two halves.
 type Pass = [Span; 2];
 
-impl<'a> Experiment<&'a Arena> for Faults<'a> {
+impl<'a> Experiment<ArenaPlatform<'a>> for Faults<'a> {
     type Output = Result<Spent, TooFew>;
 
-    fn run<Z: LabZone<Platform = &'a Arena>>(self, node: &Node<'_, Z>) -> Self::Output {
+    fn run<Z: LabZone<Platform = ArenaPlatform<'a>>>(self, node: &Node<'_, Z>) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
         self.on(&ThroughNodes {
             nodes: &nodes,

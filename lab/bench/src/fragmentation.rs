@@ -12,14 +12,13 @@ use anyhow::{Context, bail};
 use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Mobility, Order};
-use brickyard_arena::Threads;
 use brickyard_classics::LabZone;
 use brickyard_classics::{Configuration, Experiment};
 use brickyard_report::{Host, Metric, Results, Row, bytes_text};
 
 use super::design::ThroughNodes;
 use super::fill::take_all;
-use super::machine::{Build, FRAME_BYTES};
+use super::machine::{Build, FRAME_BYTES, HostPlatform};
 use super::progress::Progress;
 use super::random::Random;
 use super::subject::{Handle, Subject};
@@ -88,10 +87,10 @@ struct Churn {
     seed: u64,
 }
 
-impl Experiment<Threads> for Churn {
+impl Experiment<HostPlatform> for Churn {
     type Output = anyhow::Result<f64>;
 
-    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) -> Self::Output {
+    fn run<Z: LabZone<Platform = HostPlatform>>(self, node: &Node<'_, Z>) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
         let subject = ThroughNodes {
             nodes: &nodes,

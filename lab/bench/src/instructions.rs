@@ -140,12 +140,16 @@ impl Instructions<'_> {
         let mut command = callgrind::this_program(launcher)?;
         command.args(["bench", TURN, "--config", contestant.name()]);
         let Conditions {
-            frames, mobility, ..
+            frames,
+            mobility,
+            masking,
+            ..
         } = self.conditions;
         for (option, value) in [
             ("--level", turn.level.name()),
             ("--slots", turn.slots.name()),
             ("--mobility", mobility.name()),
+            ("--masking", masking.name()),
             ("--batch", &turn.batch.to_string()),
             ("--rounds", &turn.rounds.to_string()),
             ("--memory", &(frames * FRAME_BYTES).to_string()),

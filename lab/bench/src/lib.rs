@@ -12,6 +12,7 @@
 //! | [`conditions`] | what `pagealloc` builds for a contestant, and its turn there |
 //! | [`zone2007`] | what `locks` builds for a column |
 //! | [`machine`], [`choice`] | the machine that a configuration is built on, and its options by name |
+//! | [`masking`], `flags.rs` | what a mask of interrupts costs |
 //! | [`schedule`] | the workloads |
 //! | `turns.rs`, [`rounds`] | the order of turns; what is done in a turn |
 //! | [`progress`], [`stop`], [`side_by_side`] | the progress of a measurement; interruption; parallel runs |
@@ -21,8 +22,8 @@
 //! | [`pages`]; [`aim9`], [`render`] | pages with real bytes; the loops of 2005 on them |
 //! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, [`random`] | the measured loops, and their helpers |
 
-// Allowed, file by file, only where allocated memory is written: the objects of `slab`, the pages
-// of `pft` and of the loops of 2005.
+// Allowed, file by file, only where allocated memory is written (the objects of `slab`, the pages
+// of `pft` and of the loops of 2005) and where the processor's flags are saved.
 #![deny(unsafe_code)]
 
 pub mod aim9;
@@ -38,10 +39,13 @@ mod design;
 #[allow(unsafe_code, reason = "it clears pages")]
 pub mod faults;
 mod fill;
+#[allow(unsafe_code, reason = "it saves the processor's flags")]
+mod flags;
 pub mod fragmentation;
 pub mod instructions;
 pub mod locks;
 pub mod machine;
+pub mod masking;
 pub mod pagealloc;
 #[allow(unsafe_code, reason = "pages have bytes")]
 pub mod pages;

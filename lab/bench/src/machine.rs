@@ -13,6 +13,7 @@ use brickyard_classics::{Configuration, Experiment, MachinePlan};
 use brickyard_report::bytes_text;
 
 use crate::choice::choices;
+use crate::masking::{Masking, MaskingPlatform};
 
 /// The bytes of a frame.
 pub const FRAME_BYTES: usize = 4096;
@@ -77,7 +78,11 @@ pub(crate) struct Build {
     pub(crate) slots: Slots,
     pub(crate) lock: Lock,
     pub(crate) bulk: Bulk,
+    pub(crate) masking: Masking,
 }
+
+/// The platform of these machines.
+pub(crate) type HostPlatform = MaskingPlatform<Threads>;
 
 impl Build {
     /// One thread, and the defaults.
@@ -88,11 +93,12 @@ impl Build {
             slots: Slots::Exclusive,
             lock: Lock::Ticket,
             bulk: Bulk::Hold,
+            masking: Masking::Nothing,
         }
     }
 
     /// Builds it as `config` and runs `experiment` on it, with any slots and lock.
-    pub(crate) fn run<E: Experiment<Threads>>(
+    pub(crate) fn run<E: Experiment<HostPlatform>>(
         &self,
         config: Configuration,
         experiment: E,
@@ -103,7 +109,7 @@ impl Build {
         }
     }
 
-    fn run_on<A: SlotAccess, E: Experiment<Threads>>(
+    fn run_on<A: SlotAccess, E: Experiment<HostPlatform>>(
         &self,
         config: Configuration,
         experiment: E,
@@ -120,7 +126,7 @@ impl Build {
 
     /// Does the same with any slots and a ticket lock. Each further lock is compiled for every
     /// design, so only the most used function has all of them.
-    pub(crate) fn run_with_ticket<E: Experiment<Threads>>(
+    pub(crate) fn run_with_ticket<E: Experiment<HostPlatform>>(
         &self,
         config: Configuration,
         experiment: E,
@@ -132,7 +138,7 @@ impl Build {
     }
 
     /// Does the same with slots and a lock that are known at compile time.
-    pub(crate) fn run_with<A: SlotAccess, L: RawLock, E: Experiment<Threads>>(
+    pub(crate) fn run_with<A: SlotAccess, L: RawLock, E: Experiment<HostPlatform>>(
         &self,
         config: Configuration,
         experiment: E,
@@ -142,10 +148,11 @@ impl Build {
         let cpus = 2 * self.threads + 1;
         let mut plan = MachinePlan::new(FrameRange::new(0, self.frames), cpus);
         plan.whole.tuning.bulk = self.bulk.policy();
-        let bytes = config.checked_bytes::<A, L, Threads>(&plan);
+        let platform = MaskingPlatform::new(Threads, self.masking);
+        let bytes = config.checked_bytes::<A, L, HostPlatform>(&plan);
         let mut memory = metadata(bytes.context(CANNOT_BUILD)?)?;
         config
-            .run::<A, L, _, _>(&plan, Threads, &mut memory, experiment)
+            .run::<A, L, _, _>(&plan, platform, &mut memory, experiment)
             .context(CANNOT_BUILD)
     }
 }

@@ -16,6 +16,7 @@ use brickyard_classics::{Configuration, Experiment, MachinePlan};
 
 use super::faults::touch_all;
 use super::machine::{CANNOT_BUILD, metadata};
+use super::masking::{ArenaPlatform, Masking, MaskingPlatform};
 
 /// Memory of the process, mapped and touched, so that the system maps none of it during a
 /// measurement.
@@ -54,7 +55,7 @@ impl<Z: LabZone> fmt::Debug for Pages<'_, '_, Z> {
     }
 }
 
-impl<'a, Z: LabZone<Platform = &'a Arena>> Pages<'_, 'a, Z> {
+impl<'a, Z: LabZone<Platform = ArenaPlatform<'a>>> Pages<'_, 'a, Z> {
     /// Allocates a movable page; `None` if memory is exhausted.
     #[inline]
     pub fn take(&self) -> Option<Page<'a>> {
@@ -83,7 +84,10 @@ pub trait Work {
     type Output;
 
     /// Does the work.
-    fn run<'a, Z: LabZone<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, Z>) -> Self::Output;
+    fn run<'a, Z: LabZone<Platform = ArenaPlatform<'a>>>(
+        self,
+        pages: &Pages<'_, 'a, Z>,
+    ) -> Self::Output;
 }
 
 struct OnPages<'a, W> {
@@ -91,10 +95,10 @@ struct OnPages<'a, W> {
     work: W,
 }
 
-impl<'a, W: Work> Experiment<&'a Arena> for OnPages<'a, W> {
+impl<'a, W: Work> Experiment<ArenaPlatform<'a>> for OnPages<'a, W> {
     type Output = W::Output;
 
-    fn run<Z: LabZone<Platform = &'a Arena>>(self, node: &Node<'_, Z>) -> W::Output {
+    fn run<Z: LabZone<Platform = ArenaPlatform<'a>>>(self, node: &Node<'_, Z>) -> W::Output {
         self.work.run(&Pages {
             nodes: Nodes::new(slice::from_ref(node)),
             arena: self.arena,
@@ -116,26 +120,28 @@ impl PageMemory {
         Ok(Self(arena))
     }
 
-    /// Builds an allocator of all the memory, with ticket locks and exclusive slots, and runs
-    /// `work` with it on the calling thread. The memory is the allocator's alone meanwhile.
+    /// Builds an allocator of all the memory, with ticket locks, exclusive slots and such masks of
+    /// interrupts, and runs `work` with it on the calling thread. The memory is the allocator's
+    /// alone meanwhile.
     ///
     /// # Errors
     /// The allocator cannot be built.
     pub fn with<W: Work>(
         &mut self,
         configuration: Configuration,
+        masking: Masking,
         work: W,
     ) -> anyhow::Result<W::Output> {
         // Other threads of the process may have low numbers.
         const CPUS: usize = 64;
         let arena = &self.0;
         let plan = MachinePlan::new(arena.frames(), CPUS);
-        let bytes = configuration.checked_bytes::<Exclusive, TicketLock, &Arena>(&plan);
+        let bytes = configuration.checked_bytes::<Exclusive, TicketLock, ArenaPlatform<'_>>(&plan);
         let mut metadata = metadata(bytes.context(CANNOT_BUILD)?)?;
         configuration
             .run::<Exclusive, TicketLock, _, _>(
                 &plan,
-                arena,
+                MaskingPlatform::new(arena, masking),
                 &mut metadata,
                 OnPages { arena, work },
             )

@@ -6,7 +6,8 @@
 //! touched before anything is timed, so the host's own page faults are not measured; nor are traps
 //! and page tables, which are no part of the allocator. `faults/cpu` is per second of CPU time, of
 //! all threads together; `faults/sec` per second of time; `frees/cpu` is the pages freed per second
-//! of CPU time. Base pages only, one by one.
+//! of CPU time. Base pages only, one by one. What a mask of interrupts costs can be chosen
+//! ([`Masking`]).
 
 use core::fmt;
 use core::str::FromStr;
@@ -20,6 +21,7 @@ use brickyard_report::{Host, Metric, Results, Row};
 
 use super::faults::{Faults, Spent, touch_all};
 use super::machine::{CANNOT_BUILD, FRAME_BYTES, metadata};
+use super::masking::{ArenaPlatform, Masking, MaskingPlatform};
 use super::progress::Progress;
 use super::turns::{Round, Turns};
 use crate::stop;
@@ -107,6 +109,8 @@ pub struct Pft<'a> {
     pub passes: usize,
     /// Samples of each row.
     pub samples: usize,
+    /// What a mask of interrupts does.
+    pub masking: Masking,
 }
 
 impl Pft<'_> {
@@ -156,7 +160,7 @@ impl Pft<'_> {
                     Round::Measured(_) => self.passes,
                 },
             };
-            let spent = once(self.columns[whose], faults)?;
+            let spent = once(self.columns[whose], self.masking, faults)?;
             step();
             Ok(spent)
         })
@@ -191,27 +195,33 @@ pub fn real_memory(bytes: usize) -> anyhow::Result<Arena> {
 }
 
 /// Runs one turn of a column.
-fn once(column: Column, faults: Faults<'_>) -> anyhow::Result<Spent> {
+fn once(column: Column, masking: Masking, faults: Faults<'_>) -> anyhow::Result<Spent> {
     match column {
-        Column::Configuration(configuration) => turn(configuration, faults),
+        Column::Configuration(configuration) => turn(configuration, masking, faults),
         Column::ArrayStack => Ok(faults.on_stacks()?),
     }
     .with_context(|| format!("{}; give more --memory", column.name()))
 }
 
-/// Runs one turn of a configuration, as a new allocator over the same memory.
+/// Runs one turn of a configuration, as a new allocator over the same memory, with such masks of
+/// interrupts.
 ///
 /// # Errors
 /// The memory is too small for it, or has too few pages for the faults.
-pub fn turn(configuration: Configuration, faults: Faults<'_>) -> anyhow::Result<Spent> {
+pub fn turn(
+    configuration: Configuration,
+    masking: Masking,
+    faults: Faults<'_>,
+) -> anyhow::Result<Spent> {
     // The calling thread has a number too, and threads of the turn before may not have returned
     // theirs yet.
     let cpus = 2 * faults.threads + 1;
     let (arena, plan) = (faults.arena, MachinePlan::new(faults.arena.frames(), cpus));
-    let bytes = configuration.checked_bytes::<Exclusive, TicketLock, &Arena>(&plan);
+    let platform = MaskingPlatform::new(arena, masking);
+    let bytes = configuration.checked_bytes::<Exclusive, TicketLock, ArenaPlatform<'_>>(&plan);
     let mut metadata = metadata(bytes.context(CANNOT_BUILD)?)?;
     let spent = configuration
-        .run::<Exclusive, TicketLock, _, _>(&plan, arena, &mut metadata, faults)
+        .run::<Exclusive, TicketLock, _, _>(&plan, platform, &mut metadata, faults)
         .context(CANNOT_BUILD)??;
     Ok(spent)
 }

@@ -16,10 +16,10 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use brickyard_arena::Arena;
 use brickyard_classics::LabZone;
 
 use super::clock::{cost_of_the_clock, cpu_of_this_thread};
+use super::masking::ArenaPlatform;
 use super::pages::{Page, Pages, Work};
 use super::random::Random;
 
@@ -73,7 +73,10 @@ impl Work for Render {
     /// `None` if the memory was too small.
     type Output = Option<Spent>;
 
-    fn run<'a, Z: LabZone<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, Z>) -> Option<Spent> {
+    fn run<'a, Z: LabZone<Platform = ArenaPlatform<'a>>>(
+        self,
+        pages: &Pages<'_, 'a, Z>,
+    ) -> Option<Spent> {
         let mut glyphs = Vec::new();
         for _ in 0..GLYPH_PAGES {
             glyphs.push(pages.take()?);
@@ -138,7 +141,7 @@ struct Press<'p, 'n, 'a, Z: LabZone> {
     stretches: Stretches,
 }
 
-impl<'a, Z: LabZone<Platform = &'a Arena>> Press<'_, '_, 'a, Z> {
+impl<'a, Z: LabZone<Platform = ArenaPlatform<'a>>> Press<'_, '_, 'a, Z> {
     /// Renders the file once. Returns the checksum of the picture; `None` if no page is left.
     fn render(&mut self) -> Option<u64> {
         let mut text = Random::new(TEXT);
@@ -213,6 +216,7 @@ mod tests {
     use brickyard_classics::Configuration;
 
     use super::*;
+    use crate::masking::Masking;
     use crate::pages::PageMemory;
 
     #[test]
@@ -231,7 +235,10 @@ mod tests {
         let mut memory = PageMemory::new(PAGES).unwrap();
         let mut pictures = Vec::new();
         for configuration in Configuration::ALL {
-            let spent = memory.with(configuration, Render).unwrap().unwrap();
+            let spent = memory
+                .with(configuration, Masking::Flags, Render)
+                .unwrap()
+                .unwrap();
             assert!(spent.sys > Duration::ZERO && spent.user > Duration::ZERO);
             pictures.push(spent.picture);
         }

@@ -19,7 +19,6 @@ use anyhow::{Context, bail};
 use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Frame, Mobility, Order};
-use brickyard_arena::Threads;
 use brickyard_classics::LabZone;
 use brickyard_classics::{Configuration, Experiment};
 use brickyard_report::{Host, Metric, Results, Row, bytes_text};
@@ -27,7 +26,7 @@ use brickyard_report::{Host, Metric, Results, Row, bytes_text};
 use super::clock::{Laps, ns_of_the_clock};
 use super::design::{ThroughNodes, ThroughZone};
 use super::fill::take_all;
-use super::machine::{Build, FRAME_BYTES, Level};
+use super::machine::{Build, FRAME_BYTES, HostPlatform, Level};
 use super::progress::Progress;
 use super::random::Random;
 use super::subject::{Handle, Subject};
@@ -163,10 +162,10 @@ struct Asking {
     least: Duration,
 }
 
-impl Experiment<Threads> for Asking {
+impl Experiment<HostPlatform> for Asking {
     type Output = anyhow::Result<Answers>;
 
-    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) -> Self::Output {
+    fn run<Z: LabZone<Platform = HostPlatform>>(self, node: &Node<'_, Z>) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
         let (nodes, mobility) = (&nodes, self.mobility);
         match self.level {

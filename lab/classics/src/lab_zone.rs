@@ -13,6 +13,7 @@ use brickyard::{
 use crate::bulk::MeterReading;
 use crate::manner::Manner;
 use crate::plan::LabPlan;
+use crate::store::frames::FrameRecord;
 
 /// A zone of any design that the lab measures.
 pub trait LabZone: AnyZone {
@@ -45,6 +46,11 @@ pub trait LabZone: AnyZone {
     /// Returns the measurements at the zone lock, and the fallbacks. A zone without a lock has only
     /// the latter.
     fn meter(&self) -> MeterReading;
+
+    /// Returns the records of the span's frames, in order; empty if the design has none.
+    fn frame_records(&self) -> &[FrameRecord] {
+        &[]
+    }
 
     /// Takes a block from node `from` if possible, by the design's own way through zones and the
     /// slow path. By default that is [`Nodes::alloc`], and the manner makes no difference.

@@ -25,6 +25,7 @@ use crate::bulk::{Backing, MeterReading, StoreGuard, Tuning};
 use crate::front::{Front, Returned};
 use crate::lab_zone::LabZone;
 use crate::store::buddy::Buddy;
+use crate::store::frames::FrameRecord;
 use crate::store::grouping::Grouping;
 
 /// Returns the fragmentation index, in thousandths, above which a failure is reported as
@@ -485,6 +486,10 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> LabZone for Zone<'
 
     fn dedicate(&self, frame: Frame, mobility: Mobility) {
         self.lock().dedicate(frame, mobility);
+    }
+
+    fn frame_records(&self) -> &[FrameRecord] {
+        self.unlocked().table().records()
     }
 
     fn refused_late(&self) -> usize {

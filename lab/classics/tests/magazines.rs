@@ -7,7 +7,7 @@ use crate::support;
 
 use brickyard::block::Use;
 use brickyard::{AnyZone, Context, Frame, Mobility};
-use brickyard_classics::front::MagazineSizes;
+use brickyard_classics::front::{Direct, MagazineSizes};
 use brickyard_classics::store::grouping::NoGrouping;
 use brickyard_classics::{LabPlan, LabZone};
 
@@ -333,6 +333,17 @@ fn a_refill_takes_384() {
         (4096 - 384, 383)
     );
     sound(&zone);
+}
+
+#[test]
+fn a_refill_is_handed_out_from_the_frame_taken_last() {
+    let zone: Plain = full(&small(4096), Cpus::new());
+    let store: Parts<NoGrouping, Direct> = full(&small(4096), Cpus::new());
+    for _ in 0..2 {
+        let mut of_store = take(&store, 384, Mobility::Movable);
+        of_store.reverse();
+        assert_eq!(take(&zone, 384, Mobility::Movable), of_store);
+    }
 }
 
 #[test]

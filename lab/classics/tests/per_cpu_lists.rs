@@ -151,6 +151,14 @@ fn many_frames_at_once_cost_a_hold_for_each_batch() {
     assert_eq!(zone.cached_frames(), 4 * 31);
 }
 
+#[test]
+fn each_frame_of_a_list_is_freed_under_a_mask_of_its_own() {
+    let (zone, held) = holding(14);
+    let before = zone.platform().masks();
+    assert_eq!(zone.free_bulk(&held), Ok(()));
+    assert_eq!(zone.platform().masks() - before, 14);
+}
+
 // ---- frees ----
 
 /// Makes a zone with empty lists, and holds `frames` of the frames.

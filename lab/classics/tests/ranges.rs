@@ -453,11 +453,11 @@ where
         }
     }
 
-    /// Returns a frame that is free in the store.
+    /// Returns a frame that is free in the store, in a block of 4 or more.
     fn free_in_store(&self) -> Frame {
         let free = |at: &Frame| {
             let block = self.zone.block_of(*at);
-            block.is_some_and(|(_, state)| state.usage == Use::Free)
+            block.is_some_and(|(_, state)| state.usage == Use::Free && state.order.get() >= 2)
         };
         range(300, 500).frames().find(free).expect("a free frame")
     }

@@ -200,8 +200,9 @@ fn page_faults_are_counted_by_cpu_time_and_by_time() {
     };
     let simulated = rows("pft.i7-2013.cpus-2.brickyard.1", Method::Simulated);
     let of_two = ("cpus-2", "brickyard");
-    let all = [(of_two, expected("i7-2013").to_vec())];
-    assert_eq!(by_config(&simulated), all.into());
+    let mut of_simulated = expected("i7-2013").to_vec();
+    of_simulated.push(("i7-2013", "lines/fault", "lines", Better::Lower));
+    assert_eq!(by_config(&simulated), [(of_two, of_simulated)].into());
     // Two CPUs handle more faults per second, but not more per second of CPU time.
     assert!(simulated[1].value > simulated[0].value);
 
@@ -210,7 +211,12 @@ fn page_faults_are_counted_by_cpu_time_and_by_time() {
     let all = ["threads-1", "threads-2"].into_iter().flat_map(|threads| {
         configurations.map(|config| ((threads, config), expected("host").to_vec()))
     });
-    assert_eq!(by_config(&timed), all.collect());
+    let unmasked = ["threads-1 unmasked", "threads-2 unmasked"].into_iter();
+    let of_document = ["list-2007", "magazine-2013"];
+    let unmasked = unmasked.flat_map(|threads| {
+        of_document.map(|config| ((threads, config), expected("host").to_vec()))
+    });
+    assert_eq!(by_config(&timed), all.chain(unmasked).collect());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Charging an access, and what may come between two accesses: another CPU, an interrupt,
 //! preemption.
 
+use core::ops::Range;
+
 use crate::engine::Timing;
 use crate::failure::Failure;
 use crate::seam::AccessKind;
@@ -30,19 +32,41 @@ pub(crate) fn charge(address: usize, kind: AccessKind) {
     if with(|state| state.try_access(address, kind)) != Some(Attempt::Blocked) {
         return;
     }
-    charge_blocked(address, kind);
+    charge_blocked(|state| state.regions.find(address), kind);
+}
+
+/// Charges an access to memory that the host does not have, as [`charge`] does.
+pub(crate) fn charge_unbacked(at: usize, kind: AccessKind) {
+    charge_blocked(|_| Some(at), kind);
 }
 
 #[inline(never)]
-fn charge_blocked(address: usize, kind: AccessKind) {
+fn charge_blocked(find: impl FnOnce(&mut State) -> Option<usize>, kind: AccessKind) {
     if with(State::is_disturbed) == Some(true) {
         disturb();
     }
     catch_up();
-    let simulated = with(|state| state.regions.find(address)).flatten();
+    let simulated = with(find).flatten();
     if with(|state| state.access(simulated, kind)) == Some(false) {
         suspend();
     }
+}
+
+/// Charges the clearing of memory that the host does not have, and that the caller has to itself.
+pub(crate) fn clear(range: Range<usize>) {
+    catch_up();
+    with(|state| {
+        let line_bytes = state.setup.profile.line_bytes;
+        let first = (range.start / line_bytes) as u32;
+        let end = range.end.div_ceil(line_bytes) as u32;
+        state.accesses += u64::from(end - first);
+        let (running, now) = (state.running, state.now());
+        let cycles = match &mut state.memory {
+            Some(memory) => memory.clear(running, first..end, now),
+            None => u64::from(end - first) * state.setup.profile.clear_line_cycles,
+        };
+        state.spend(cycles, Spent::System);
+    });
 }
 
 /// Runs the interrupt handler if an interrupt is due, else preempts the task where it may be.

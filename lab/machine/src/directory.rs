@@ -4,6 +4,11 @@
 //! Invariant `owner-alone`: a line has an owner, which is its only holder (MESI's exclusive and
 //! modified, which differ only in a write-back that no access waits for), or any number of holders
 //! and no owner (shared), or no holder (invalid everywhere).
+//!
+//! The entries of a run of lines are allocated when the first of them is written, since most of a
+//! machine's memory may never be accessed ([`Machine::reserve`](crate::Machine::reserve)).
+
+use core::ops::{Index, IndexMut};
 
 /// The most CPUs that a machine can have.
 pub const MOST_CPUS: usize = 256;
@@ -120,9 +125,81 @@ impl Entry {
     }
 }
 
+/// Lines whose entries are allocated together: those of 256 KiB where a line has 64 bytes.
+const RUN: usize = 4096;
+
+/// The entries of all lines.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Directory {
+    /// `None` for a run of lines that no CPU has had.
+    runs: Vec<Option<Box<[Entry]>>>,
+    lines: usize,
+}
+
+impl Directory {
+    /// Returns the number of lines.
+    pub(crate) const fn lines(&self) -> usize {
+        self.lines
+    }
+
+    /// Makes place for at least so many lines.
+    pub(crate) fn grow(&mut self, lines: usize) {
+        self.lines = self.lines.max(lines);
+        self.runs.resize(self.lines.div_ceil(RUN), None);
+    }
+
+    /// Returns the entries that are allocated, with their lines.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (u32, &Entry)> {
+        let runs = self.runs.iter().enumerate();
+        let runs = runs.filter_map(|(number, run)| Some((number * RUN, run.as_ref()?)));
+        // Fits: a line's number does.
+        runs.flat_map(|(first, run)| (first as u32..).zip(run))
+    }
+}
+
+impl Index<u32> for Directory {
+    type Output = Entry;
+
+    #[inline]
+    fn index(&self, line: u32) -> &Entry {
+        let line = line as usize;
+        assert!(line < self.lines, "there is no line {line}");
+        match &self.runs[line / RUN] {
+            Some(run) => &run[line % RUN],
+            None => &Entry::UNUSED,
+        }
+    }
+}
+
+impl IndexMut<u32> for Directory {
+    #[inline]
+    fn index_mut(&mut self, line: u32) -> &mut Entry {
+        let line = line as usize;
+        assert!(line < self.lines, "there is no line {line}");
+        let run = &mut self.runs[line / RUN];
+        let run = run.get_or_insert_with(|| vec![Entry::UNUSED; RUN].into());
+        &mut run[line % RUN]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_lines_that_were_written_take_memory() {
+        let mut directory = Directory::default();
+        directory.grow(1 << 30);
+        assert!(directory[(1 << 30) - 1].holders().is_empty());
+        assert_eq!(directory.entries().count(), 0);
+        directory[7 * RUN as u32 + 1].own(3);
+        assert!(directory[7 * RUN as u32 + 1].is_owner(3));
+        assert!(directory[7 * RUN as u32].owner().is_none());
+        let mut owned = directory.entries().filter(|(_, entry)| entry.is_owner(3));
+        assert_eq!(owned.next().map(|(line, _)| line), Some(7 * RUN as u32 + 1));
+        assert!(owned.next().is_none());
+        assert_eq!(directory.entries().count(), RUN);
+    }
 
     #[test]
     fn a_set_iterates_over_its_cpus_in_order() {

@@ -10,7 +10,7 @@ use crate::footprint::Footprint;
 use crate::memory::{Memory, Traffic};
 use crate::order::HappensBefore;
 use crate::profile::Profile;
-use crate::region::Regions;
+use crate::region::{Regions, Spread, Unbacked};
 use crate::state::{Handler, NEVER, Running, State, catch_up, with};
 use crate::task::{Affinity, Cpu, CpuTimes, Stage, Task, TaskId, TaskTimes};
 use crate::{Dice, MOST_CPUS};
@@ -214,6 +214,28 @@ impl<'a> Machine<'a> {
     /// If `first` is not aligned to a page of 4 KiB, or the memory is mapped already.
     pub fn map(&mut self, first: *const u8, bytes: usize) {
         self.state.regions.add(first.addr(), bytes);
+        self.grow();
+    }
+
+    /// Reserves `bytes` of the machine's memory from its next free page on, which the host does not
+    /// have: only its lines are simulated, and only those take memory that are accessed.
+    pub fn reserve(&mut self, bytes: usize) -> Unbacked {
+        let reserved = self.state.regions.reserve(bytes);
+        self.grow();
+        reserved
+    }
+
+    /// Gives the elements of an array in mapped memory places of their own in `over`: element `i`
+    /// at `i * array.apart`. What the array had in the machine before is not accessed any more.
+    ///
+    /// # Panics
+    /// If the elements would overlap, or `over` is too small for them.
+    pub fn spread(&mut self, array: Spread, over: Unbacked) {
+        self.state.regions.spread(array, over);
+    }
+
+    /// Makes lines of all memory.
+    fn grow(&mut self) {
         let lines = self.state.regions.bytes() / self.state.setup.profile.line_bytes;
         if let Some(memory) = &mut self.state.memory {
             memory.grow(lines);

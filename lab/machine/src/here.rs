@@ -6,9 +6,12 @@
 use core::cell::Cell;
 use core::mem::transmute;
 
+use crate::charge;
 use crate::failure::Failure;
 use crate::fiber::{Exit, Fiber};
 use crate::memory::Traffic;
+use crate::region::Unbacked;
+use crate::seam::AccessKind;
 use crate::state::{State, catch_up, suspend, with};
 use crate::task::{Affinity, Spent, Stage, Steps, Task, TaskId};
 
@@ -46,7 +49,7 @@ pub fn now() -> u64 {
 
 /// Returns what the accesses of all CPUs have found so far; nothing where time is random.
 #[must_use]
-pub fn traffic() -> Traffic {
+pub fn traffic_of_all() -> Traffic {
     let sum = with(|state| {
         let mut sum = Traffic::default();
         if let Some(memory) = &state.memory {
@@ -63,6 +66,28 @@ pub fn traffic() -> Traffic {
 #[inline]
 pub fn work(instructions: u64) {
     with(|state| state.spend(instructions, Spent::System));
+}
+
+/// Accesses the word at `offset` of memory that the host does not have. Costs what an access to any
+/// other memory costs.
+pub fn access(memory: Unbacked, offset: usize, kind: AccessKind) {
+    charge::charge_unbacked(memory.at(offset), kind);
+}
+
+/// Clears `bytes` from `offset` on of memory that the host does not have, and that no other CPU
+/// accesses meanwhile ([`Memory::clear`](crate::Memory::clear)).
+pub fn clear(memory: Unbacked, offset: usize, bytes: usize) {
+    if bytes > 0 {
+        let last = memory.at(offset + bytes - 1);
+        charge::clear(memory.at(offset)..last + 1);
+    }
+}
+
+/// Returns the traffic of the caller's CPU so far; none where accesses take random time.
+#[must_use]
+pub fn traffic() -> Traffic {
+    let of_cpu = |state: &mut State| Some(state.memory.as_ref()?.traffic(state.running));
+    with(of_cpu).flatten().unwrap_or_default()
 }
 
 /// Computes for so many cycles in user mode. Meanwhile the task may be preempted and timer ticks
@@ -131,6 +156,8 @@ pub fn mask() -> bool {
 pub fn restore(found: bool) {
     with(|state| {
         debug_assert!(state.cpu().masked, "restored without a mask");
+        let cycles = state.setup.profile.mask_cycles;
+        state.spend(cycles, Spent::System);
         state.cpu().masked = found;
     });
 }

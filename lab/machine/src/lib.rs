@@ -8,7 +8,7 @@
 //! | `footprint.rs` | [`Footprint`]: what computing displaces from a CPU's caches |
 //! | `dice.rs`, `hash.rs` | [`Dice`]: random numbers from a seed; [`fnv1a`]: a hash that is the same in every build |
 //! | `order.rs` | [`HappensBefore`]: vector clocks of the CPUs; data races on guarded words |
-//! | `region.rs` | which host memory is memory of the machine, and at which simulated address |
+//! | `region.rs` | which host memory is memory of the machine, and at which simulated address; memory that the host does not have |
 //! | `fiber.rs` | a task's own stack |
 //! | `task.rs`, `state.rs` | tasks, CPUs, clocks: the state of a machine |
 //! | `schedule.rs` | which task runs where |
@@ -52,6 +52,7 @@ pub use hash::fnv1a;
 pub use memory::{Incoherent, Memory, Traffic};
 pub use order::{Conflict, HappensBefore, Race};
 pub use profile::{CacheShape, Profile, UnknownProfile};
+pub use region::{Spread, Unbacked};
 pub use seam::AccessKind;
 pub use task::{Affinity, CpuTimes, Steps, TaskTimes};
 pub use wait::WaitQueue;

@@ -32,12 +32,12 @@
 //!
 //! [`Memory::check`] tests them, and `owner-alone` of the directory.
 
-use core::ops::{AddAssign, Sub};
+use core::ops::{AddAssign, Range, Sub};
 
 use thiserror::Error;
 
 use crate::cache::Cache;
-use crate::directory::{CpuSet, Entry, MOST_CPUS};
+use crate::directory::{CpuSet, Directory, MOST_CPUS};
 use crate::footprint::{Displacement, Footprint, Kept};
 use crate::{AccessKind, Dice, Profile};
 
@@ -155,7 +155,7 @@ struct Cpu {
 pub struct Memory {
     profile: Profile,
     cpus: Vec<Cpu>,
-    directory: Vec<Entry>,
+    directory: Directory,
     /// A last level per node, or none at all.
     llcs: Vec<Cache>,
     /// The CPUs of each node.
@@ -200,7 +200,7 @@ impl Memory {
         Self {
             profile: profile.clone(),
             cpus,
-            directory: Vec::new(),
+            directory: Directory::default(),
             llcs,
             nodes,
             displacement: Vec::new(),
@@ -213,7 +213,7 @@ impl Memory {
     #[must_use]
     pub fn with_footprint(mut self, footprint: Footprint) -> Self {
         let mut displacement = Displacement::new(footprint);
-        displacement.grow(self.directory.len());
+        displacement.grow(self.directory.lines());
         self.displacement = vec![displacement; self.cpus.len()];
         self
     }
@@ -229,8 +229,7 @@ impl Memory {
 
     /// Grows the memory to at least `lines` lines, numbered from 0. New ones are in no cache.
     pub fn grow(&mut self, lines: usize) {
-        let lines = lines.max(self.directory.len());
-        self.directory.resize(lines, Entry::UNUSED);
+        self.directory.grow(lines);
         for displacement in &mut self.displacement {
             displacement.grow(lines);
         }
@@ -255,11 +254,29 @@ impl Memory {
         if !caches.l1.touch(line) {
             return self.beyond_l1(cpu, line, kind, now);
         }
-        if kind != AccessKind::Load && !self.directory[line as usize].is_owner(cpu) {
+        if kind != AccessKind::Load && !self.directory[line].is_owner(cpu) {
             return self.upgrade(cpu, line, kind, now);
         }
         caches.traffic.l1_hits += 1;
         self.profile.l1.cycles + self.atomic_cycles(kind)
+    }
+
+    /// Writes all of `lines` from `cpu`, in order, as the clearing of a page does. Returns the cycles
+    /// until the last is done.
+    ///
+    /// The CPU knows the addresses ahead, so as many misses overlap as it has fill buffers
+    /// ([`Profile::fill_buffers`]). No other CPU may access these lines meanwhile: all of them are
+    /// charged at once.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such CPU, or one of the lines does not exist.
+    pub fn clear(&mut self, cpu: usize, lines: Range<u32>, now: u64) -> u64 {
+        let stores = u64::from(lines.end.saturating_sub(lines.start));
+        let fetched: u64 = lines
+            .map(|line| self.access(cpu, line, AccessKind::Store, now))
+            .sum();
+        stores * self.profile.clear_line_cycles + fetched / self.profile.fill_buffers.max(1)
     }
 
     /// Whether the line is in that CPU's private caches. False where there is no such line.
@@ -284,7 +301,7 @@ impl Memory {
         if self.has_lost(cpu, line) {
             return false;
         }
-        let entry = &self.directory[line as usize];
+        let entry = &self.directory[line];
         match kind {
             AccessKind::Load => entry.holders().contains(cpu),
             AccessKind::Store | AccessKind::Exchange => entry.is_owner(cpu),
@@ -307,7 +324,7 @@ impl Memory {
     ///
     /// The first violation found.
     pub fn check(&self) -> Result<(), Incoherent> {
-        for (line, entry) in (0_u32..).zip(&self.directory) {
+        for (line, entry) in self.directory.entries() {
             if !entry.owner_is_alone() {
                 return Err(Incoherent::OwnerNotAlone { line });
             }
@@ -333,7 +350,7 @@ impl Memory {
         }
         // What this evicts from the first level is still in the second.
         caches.l1.insert(line);
-        if kind != AccessKind::Load && !self.directory[line as usize].is_owner(cpu) {
+        if kind != AccessKind::Load && !self.directory[line].is_owner(cpu) {
             return self.upgrade(cpu, line, kind, now);
         }
         caches.traffic.l2_hits += 1;
@@ -342,7 +359,7 @@ impl Memory {
 
     /// Charges a write to a line that is in this CPU's caches, but shared.
     fn upgrade(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
-        let entry = self.directory[line as usize];
+        let entry = self.directory[line];
         let begins = entry.busy_until.max(now);
         let traffic = &mut self.cpus[cpu].traffic;
         traffic.upgrades += 1;
@@ -358,12 +375,12 @@ impl Memory {
 
     /// Charges an access to a line that is not in this CPU's caches, and fetches it.
     fn miss(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
-        if let Some(owner) = self.directory[line as usize].owner()
+        if let Some(owner) = self.directory[line].owner()
             && self.has_lost(owner, line)
         {
             self.displace(owner, line, Kept::Nowhere);
         }
-        let entry = self.directory[line as usize];
+        let entry = self.directory[line];
         let begins = entry.busy_until.max(now);
         self.cpus[cpu].traffic.waited_cycles += begins - now;
 
@@ -381,7 +398,7 @@ impl Memory {
                 Some(_) => done,
                 None => begins + self.profile.occupancy_cycles,
             };
-            let entry = &mut self.directory[line as usize];
+            let entry = &mut self.directory[line];
             entry.share(cpu);
             entry.busy_until = busy_until;
         }
@@ -398,14 +415,14 @@ impl Memory {
 
     /// Removes the line from the caches that computing has displaced it from.
     fn displace(&mut self, cpu: usize, line: u32, kept: Kept) {
-        if kept == Kept::Everywhere || !self.directory[line as usize].holders().contains(cpu) {
+        if kept == Kept::Everywhere || !self.directory[line].holders().contains(cpu) {
             return;
         }
         let caches = &mut self.cpus[cpu];
         caches.l1.remove(line);
         if kept == Kept::Nowhere {
             caches.l2.remove(line);
-            self.directory[line as usize].forget(cpu);
+            self.directory[line].forget(cpu);
         }
     }
 
@@ -454,7 +471,7 @@ impl Memory {
 
     /// Makes this CPU the owner of the line, and the line busy until `done`.
     fn own(&mut self, cpu: usize, line: u32, done: u64) {
-        let entry = &mut self.directory[line as usize];
+        let entry = &mut self.directory[line];
         entry.busy_until = done;
         for other in entry.own(cpu).iter() {
             let other = &mut self.cpus[other];
@@ -470,7 +487,7 @@ impl Memory {
         let caches = &mut self.cpus[cpu];
         if let Some(victim) = caches.l2.insert(line) {
             caches.l1.remove(victim);
-            self.directory[victim as usize].forget(cpu);
+            self.directory[victim].forget(cpu);
         }
         caches.l1.insert(line);
     }

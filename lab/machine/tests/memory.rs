@@ -652,3 +652,25 @@ fn with_tiny_caches_it_agrees_with_plain_lists() {
         })
         .unwrap();
 }
+
+#[test]
+fn the_misses_of_a_clear_overlap() {
+    let profile = Profile::by_name("i7-2013").unwrap();
+    let mut memory = Memory::new(profile, 2, 1);
+    memory.grow(128);
+    let fetched = memory.clear(0, 0..64, 0);
+    // Ten at a time, each delayed by up to 14 cycles.
+    let at_least = 64 * 2 + 64 * 230 / 10;
+    assert!(
+        (at_least..at_least + 64 * 14 / 10 + 1).contains(&fetched),
+        "{fetched}"
+    );
+    assert!((0..64).all(|line| memory.holds(0, line)));
+    // All in the first level now.
+    assert_eq!(memory.clear(0, 0..64, 10_000), 64 * 2);
+    let moved = memory.clear(1, 0..64, 20_000);
+    assert!((64 * 2 + 64 * 75 / 10..fetched).contains(&moved), "{moved}");
+    assert_eq!(memory.traffic(1).transfers, 64);
+    assert!(!memory.holds(0, 0));
+    memory.check().unwrap();
+}

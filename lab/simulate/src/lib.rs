@@ -6,10 +6,11 @@
 //! | `platform.rs` | [`Simulated`]: the machine as the allocator's platform |
 //! | [`explore`] | randomised schedules of the real allocator, with every result checked |
 //! | `build.rs` | [`Blueprint`]: an allocator built in memory that a machine can map |
+//! | `frames.rs` | what is behind the frames: their contents, and the kernel's record of each |
 //! | [`locks`] | how long to hold the zone lock: the experiment of 2007 |
 //! | [`setting`] | [`Setting`]: machine, allocator, memory, seed; [`instructions`]: how many come between two accesses |
 //! | [`tasks`] | [`Runner`]: recorded jobs as tasks |
-//! | [`storm`], [`pft`], [`kernbench`] | the experiments |
+//! | [`storm`], [`pft`], [`drains`], [`kernbench`] | the experiments |
 //! | [`slabs`] | the experiments with objects: sockets, remote frees, memory |
 //! | [`runs`] | many runs at once on the host's threads |
 
@@ -17,7 +18,9 @@
 
 mod barrier;
 pub mod build;
+pub mod drains;
 pub mod explore;
+mod frames;
 pub mod instructions;
 pub mod kernbench;
 pub mod locks;

@@ -1,11 +1,12 @@
 //! The page fault test: how many faults a second a machine serves, by its number of CPUs.
 //!
-//! Each CPU faults in its share of the memory, page by page: the profile's time for the trap, the
-//! page table and the clearing of the page, all of it system time, and one allocation of a movable
-//! page. Then each process exits: all its pages are freed in one call of `free_bulk`, as an exit
-//! frees the pages that it gathers in batches. The faults and the exits are timed separately, both
-//! from when the first CPU begins to when the last one ends, and as the sum over all CPUs. The
-//! whole test runs once as a warm-up before it is measured.
+//! Each CPU faults in its share of the memory, page by page: the profile's time for the trap and
+//! the page table, one allocation of a movable page, the writes to the frame's record, and the
+//! clearing of the page, all of it system time. The last two go through the machine's caches
+//! ([`frames`](crate::frames)). Then each process exits and frees its pages in lists of
+//! [`FREED_AT_ONCE`]. The faults and the exits are timed separately, both from when the first CPU
+//! begins to when the last one ends, and as the sum over all CPUs. The whole test runs once as a
+//! warm-up before it is measured.
 //!
 //! Base pages only. The kernel's locks outside the allocator, above all the page table's lock, are
 //! not modelled: each process has its own page table.
@@ -15,10 +16,12 @@ use core::cell::RefCell;
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Request};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Affinity, Ended, Failure, here};
+use brickyard_machine::{Affinity, Ended, Failure, Traffic, here};
+use brickyard_workload::jobs::FREED_AT_ONCE;
 
 use crate::barrier::Barrier;
 use crate::build::{Job, SharedPages};
+use crate::frames::FrameMemory;
 use crate::platform::Simulated;
 use crate::setting::{RunError, Setting};
 
@@ -35,11 +38,14 @@ pub struct Pft {
 
 /// The duration of one half of the test, in seconds of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Half {
     /// From when the first CPU began to when the last one ended.
     pub wall: f64,
     /// The sum over all CPUs.
     pub cpu: f64,
+    /// The cache traffic of all CPUs.
+    pub traffic: Traffic,
 }
 
 /// The result of the test.
@@ -65,6 +71,18 @@ impl Measured {
     #[must_use]
     pub fn faults_per_second(&self) -> f64 {
         self.pages as f64 / self.faults.wall
+    }
+
+    /// Returns the cache lines per fault that a CPU had to request from other CPUs' caches: moved
+    /// to it, or made exclusive. 0 on one CPU.
+    #[must_use]
+    pub fn lines_per_fault(&self) -> f64 {
+        let Traffic {
+            transfers,
+            upgrades,
+            ..
+        } = self.faults.traffic;
+        (transfers + upgrades) as f64 / self.pages as f64
     }
 
     /// Returns the pages freed per second of CPU time.
@@ -100,9 +118,12 @@ impl Pft {
             let began = spans().map(|span| span.began).min().unwrap_or(0);
             let ended = spans().map(|span| span.ended).max().unwrap_or(0);
             let cpu = spans().map(|span| span.ended - span.began).sum();
+            let mut traffic = Traffic::default();
+            spans().for_each(|span| traffic += span.traffic);
             Half {
                 wall: setting.seconds(ended - began),
                 cpu: setting.seconds(cpu),
+                traffic,
             }
         };
         Ok(Measured {
@@ -119,11 +140,12 @@ struct Processes {
     setting: Setting,
 }
 
-/// A span of time, in cycles.
+/// A span of time of one CPU, in cycles, and its cache traffic meanwhile.
 #[derive(Debug, Clone, Copy, Default)]
 struct Span {
     began: u64,
     ended: u64,
+    traffic: Traffic,
 }
 
 /// The times of one process.
@@ -146,14 +168,21 @@ impl Job for Processes {
         let barrier = Barrier::new(cpus);
         let logs = RefCell::new(Vec::new());
         let mut machine = SharedPages::machine(self.setting.machine(), shared);
+        let memory = FrameMemory::new(&mut machine, self.setting.frames, node);
         for cpu in 0..cpus {
             let (nodes, barrier, logs) = (&nodes, &barrier, &logs);
             let all = self.pft.pages;
             let share = all / cpus + usize::from(cpu < all % cpus);
             let trap = self.setting.profile.page_fault_cycles;
             machine.task(format!("faults on {cpu}"), Affinity::Cpu(cpu), move || {
-                once(nodes, barrier, share, trap);
-                let log = once(nodes, barrier, share, trap);
+                let process = Process {
+                    nodes,
+                    memory,
+                    pages: share,
+                    trap,
+                };
+                process.run(barrier);
+                let log = process.run(barrier);
                 logs.borrow_mut().push(log);
             });
         }
@@ -162,33 +191,55 @@ impl Job for Processes {
     }
 }
 
-/// Runs one process from its first fault to its end.
-fn once<Z: LabZone>(nodes: &Nodes<'_, Z>, barrier: &Barrier, pages: usize, trap: u64) -> Log {
-    let mut held: Vec<Frame> = Vec::with_capacity(pages);
-    barrier.wait(|| ());
-    let faults = timed(|| {
-        for _ in 0..pages {
-            here::work(trap);
-            match nodes.alloc(0, &Request::page(Mobility::Movable)) {
-                Ok(frame) => held.push(frame),
-                Err(why) => here::fail(format!("no page: {why}")),
+/// A process.
+struct Process<'a, 'z, Z: LabZone> {
+    nodes: &'a Nodes<'z, Z>,
+    memory: FrameMemory,
+    pages: usize,
+    /// Cycles of a fault besides what is charged for the page.
+    trap: u64,
+}
+
+impl<Z: LabZone> Process<'_, '_, Z> {
+    /// Runs it from its first fault to its end.
+    fn run(&self, barrier: &Barrier) -> Log {
+        let mut held: Vec<Frame> = Vec::with_capacity(self.pages);
+        barrier.wait(|| ());
+        let faults = timed(|| {
+            for _ in 0..self.pages {
+                here::work(self.trap);
+                match self.nodes.alloc(0, &Request::page(Mobility::Movable)) {
+                    Ok(frame) => {
+                        self.memory.map(frame);
+                        held.push(frame);
+                    }
+                    Err(why) => here::fail(format!("no page: {why}")),
+                }
             }
-        }
-    });
-    barrier.wait(|| ());
-    let frees = timed(|| {
-        if let Err(why) = nodes.free_bulk(&held) {
+        });
+        barrier.wait(|| ());
+        let frees = timed(|| {
+            held.chunks_mut(FREED_AT_ONCE)
+                .for_each(|list| self.free(list))
+        });
+        Log { faults, frees }
+    }
+
+    fn free(&self, list: &mut [Frame]) {
+        list.iter().for_each(|&frame| self.memory.unmap(frame));
+        list.reverse();
+        if let Err(why) = self.nodes.free_bulk(list) {
             here::fail(format!("the free of a page was refused: {why}"));
         }
-    });
-    Log { faults, frees }
+    }
 }
 
 fn timed(work: impl FnOnce()) -> Span {
-    let began = here::now();
+    let (began, before) = (here::now(), here::traffic());
     work();
     Span {
         began,
         ended: here::now(),
+        traffic: here::traffic() - before,
     }
 }

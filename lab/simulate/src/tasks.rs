@@ -2,8 +2,8 @@
 //! test.
 //!
 //! A job is a list of steps ([`brickyard_workload::jobs`]). [`Runner::run`] executes it on the
-//! calling task: it computes, waits for the disk, allocates blocks and frees them. The job's own
-//! pages are looked up in memory of the host, which takes no simulated time: a process finds them
+//! calling task: it computes, waits for the disk, allocates blocks and frees them, single pages in
+//! lists as an exit does ([`FREED_AT_ONCE`]). The job's own pages are looked up in memory of the host, which takes no simulated time: a process finds them
 //! by its page tables.
 //!
 //! Computing takes a cycle for each instruction that the recorded host executed meanwhile
@@ -21,7 +21,7 @@ use brickyard::pressure::{Migrate, Migration, Need, NoHooks, Reclaim};
 use brickyard::{Frame, Mobility, Order, Request};
 use brickyard_classics::LabZone;
 use brickyard_machine::here;
-use brickyard_workload::jobs::{Job, Step, Urgency, suite};
+use brickyard_workload::jobs::{FREED_AT_ONCE, Job, Step, Urgency, suite};
 
 /// Pages that one reclaim frees, at least (Linux's `SWAP_CLUSTER_MAX`).
 const RECLAIMED_AT_ONCE: usize = 32;
@@ -132,26 +132,38 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
     /// effect. O(steps), besides the allocator's own cost.
     pub fn run(&self, job: &Job) {
         let mut held = vec![None; job.pages as usize];
-        for step in &job.steps {
-            match *step {
-                Step::Compute { ns } => here::compute(suite::instructions(ns)),
-                Step::Disk => here::disk(),
-                Step::Take {
-                    page,
-                    order,
-                    mobility,
-                    urgent,
-                } => {
-                    // The workload uses the types of the allocator built for hardware; this is the
-                    // one built for the machine. The numbers are the same.
-                    let mobility = Mobility::ALL[mobility as usize];
-                    let request = request(Order::new(order), mobility, urgent);
-                    self.take(&mut held, page as usize, &request);
-                }
-                Step::Give { page, order } => self.give(&mut held, page, order),
+        let lists = job
+            .steps
+            .chunk_by(|a, b| a.is_single_give() && b.is_single_give());
+        for list in lists {
+            match *list {
+                [step] => self.step(&mut held, step),
+                _ => list
+                    .chunks(FREED_AT_ONCE)
+                    .for_each(|list| self.give_list(&mut held, list)),
             }
         }
         self.leave(&held);
+    }
+
+    fn step(&self, held: &mut [Option<Frame>], step: Step) {
+        match step {
+            Step::Compute { ns } => here::compute(suite::instructions(ns)),
+            Step::Disk => here::disk(),
+            Step::Take {
+                page,
+                order,
+                mobility,
+                urgent,
+            } => {
+                // The workload uses the types of the allocator built for hardware; this is the one
+                // built for the machine. The numbers are the same.
+                let mobility = Mobility::ALL[mobility as usize];
+                let request = request(Order::new(order), mobility, urgent);
+                self.take(held, page as usize, &request);
+            }
+            Step::Give { page, order } => self.give(held, page, order),
+        }
     }
 
     fn count(&self, change: impl FnOnce(&mut Counts)) {
@@ -181,6 +193,20 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
         let refused = self.nodes.free(first, Order::new(order)).is_err();
         self.count(|counts| {
             counts.given += 1;
+            counts.refused += u64::from(refused);
+        });
+    }
+
+    /// Frees single pages as one list, the last first.
+    fn give_list(&self, held: &mut [Option<Frame>], list: &[Step]) {
+        let taken = |step: &Step| match *step {
+            Step::Give { page, .. } => held[page as usize].take(),
+            _ => None,
+        };
+        let frames: Vec<Frame> = list.iter().rev().filter_map(taken).collect();
+        let refused = self.nodes.free_bulk(&frames).is_err();
+        self.count(|counts| {
+            counts.given += frames.len() as u64;
             counts.refused += u64::from(refused);
         });
     }

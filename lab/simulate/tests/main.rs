@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod drains;
 mod explored;
 mod kernbench;
 mod locks;

@@ -11,8 +11,8 @@ use brickyard_trace::file::read;
 use brickyard_trace::{Event, NameId, Trace};
 use brickyard_workload::jobs::suite::{HOST_INSTRUCTIONS_PER_100_NS, instructions};
 use brickyard_workload::jobs::{
-    Cut, How, Instances, Job, JobsError, MovableBlocks, Processes, Step, Urgency, Waits, Workload,
-    cut, own_events,
+    Cut, How, Instances, Job, JobsError, LIST_GAP_NS, MovableBlocks, Processes, Step, Urgency,
+    Waits, Workload, cut, own_events,
 };
 use proptest::prelude::*;
 
@@ -268,6 +268,39 @@ fn time_between_events_is_computing_and_long_times_are_waits() {
 }
 
 // ---- pages ----
+
+#[test]
+fn pages_freed_one_right_after_the_other_are_a_list() {
+    let takes = (0..40).map(|at| by(100, "make", 20, taken(at, 0, Movable)));
+    let frees = |from: u64, to: u64, pid, began: u64, gap: u64| {
+        (from..to).map(move |at| by(pid, "make", began + gap * (at - from), freed(at, 0)))
+    };
+    let events = root()
+        .into_iter()
+        .chain(takes)
+        // 20 in a row: 14 and 6.
+        .chain(frees(0, 20, 100, 1_000, 50))
+        // Too far apart.
+        .chain(frees(20, 22, 100, 10_000, LIST_GAP_NS + 1))
+        // Of another process.
+        .chain(frees(22, 23, 100, 20_000, 0))
+        .chain(frees(23, 24, 101, 20_050, 0));
+    let job = one(&recorded(events));
+    let freeing: Vec<&Step> = job
+        .steps
+        .iter()
+        .skip_while(|step| !step.is_single_give())
+        .collect();
+    let lists = freeing.chunk_by(|a, b| a.is_single_give() && b.is_single_give());
+    let lengths = lists
+        .filter(|list| list[0].is_single_give())
+        .map(<[_]>::len);
+    assert_eq!(lengths.collect::<Vec<_>>(), [14, 6, 1, 1, 1, 1]);
+    // The time within a list comes before it, and none is lost: from 10 to 20,050.
+    assert_eq!(job.totals().compute_ns, 20_040);
+    let first = job.steps.iter().position(Step::is_single_give).unwrap();
+    assert_eq!(job.steps[first - 1], compute(1_000 - 20 + 13 * 50));
+}
 
 #[test]
 fn requests_keep_their_size_mobility_and_urgency() {

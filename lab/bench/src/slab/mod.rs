@@ -34,7 +34,7 @@ mod link;
 #[allow(unsafe_code, reason = "it frees objects")]
 mod local;
 mod mark;
-#[allow(unsafe_code, reason = "it saves the processor's flags")]
+#[allow(unsafe_code, reason = "it is a heap around another")]
 mod masked;
 #[allow(unsafe_code, reason = "it touches and frees objects")]
 pub mod objects;

@@ -11,7 +11,8 @@
 //!   reads 0; if none could be locked it waits for the first that had frames; if none had any, or
 //!   the magazine has none of its type, it refills.
 //! - A refill takes up to `refill.most` frames under the zone lock, fewer if another CPU waits for
-//!   that lock, and puts them into a magazine.
+//!   that lock, and puts them into a magazine, the frame taken last on top: the frames of a block
+//!   that was split are handed out downwards (patch 13; per-CPU lists hand them out upwards).
 //! - A bulk free holds the magazine throughout, and drains once at the end: the count may go far
 //!   above the limit meanwhile.
 //!
@@ -174,7 +175,7 @@ impl<'m, L: RawLock> Magazines<'m, L> {
         let list = Lists::index(store.list_for(wanted));
         let refill = FrameList::default();
         let (taken, _transit) = backing.take_bulk(self.sizes.refill, wanted, |frame| {
-            refill.push_back(store.table(), frame);
+            refill.push_front(store.table(), frame);
         });
         if taken == 0 {
             return None;

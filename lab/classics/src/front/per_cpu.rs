@@ -3,6 +3,7 @@
 //! Each CPU keeps order-0 frames on three lists. A free pushes at the hot end; at `high` frames,
 //! `batch` cold ones go back to the store. A request whose list is empty fetches `batch` frames of
 //! its type. All of it with interrupts masked on the CPU, so that interrupts may use the lists too.
+//! A list of frames is freed one by one, each with a mask of its own, as in that kernel.
 //!
 //! To fetch frames from another CPU's lists, a drainer takes the slot's lock
 //! ([`Shared`](brickyard::sync::Shared) slots), or has the platform run it on that CPU
@@ -197,16 +198,6 @@ impl<G: Grouping, L: RawLock, P: Platform, A: SlotAccess> Front<G, L, P> for Per
             self.give_inside(backing, own, frame)
         })
         .unwrap_or(Returned::ToStore)
-    }
-
-    fn give_many(&self, backing: &Backing<'_, G, L, P>, frames: &[Frame]) -> usize {
-        let kept = self.with_own(backing.platform(), |own| {
-            frames
-                .iter()
-                .take_while(|&&frame| self.give_inside(backing, own, frame) == Returned::Kept)
-                .count()
-        });
-        kept.unwrap_or(0)
     }
 
     fn serves_here(&self, backing: &Backing<'_, G, L, P>) -> bool {

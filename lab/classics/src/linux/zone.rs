@@ -32,6 +32,7 @@ use crate::front::{Front, Returned};
 use crate::lab_zone::{LabZone, Planned};
 use crate::manner::Manner;
 use crate::plan::{LabPlan, Placed, bytes_of};
+use crate::store::frames::FrameRecord;
 use crate::store::grouping::{BlockRecord, PageBlocks};
 
 /// A version of Linux.
@@ -398,6 +399,10 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> LabZone for Zone<'_, V,
 
     fn refused_late(&self) -> usize {
         0
+    }
+
+    fn frame_records(&self) -> &[FrameRecord] {
+        self.inner.frame_records()
     }
 
     fn meter(&self) -> MeterReading {

@@ -98,6 +98,11 @@ impl<'m> FrameTable<'m> {
         Ok(())
     }
 
+    /// Returns the records of the span's frames, in order.
+    pub(crate) fn records(&self) -> &[FrameRecord] {
+        &self.records[..self.span.len()]
+    }
+
     /// Returns the frames that have records.
     #[must_use]
     pub const fn span(&self) -> FrameRange {

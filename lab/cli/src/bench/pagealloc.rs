@@ -11,6 +11,7 @@ use brickyard_bench::conditions::Conditions;
 use brickyard_bench::contestant::Contestant;
 use brickyard_bench::instructions::{Instructions, LARGEST_BATCH, Turn};
 use brickyard_bench::machine::{Bulk, FRAME_BYTES, Level, Lock, Slots};
+use brickyard_bench::masking::Masking;
 use brickyard_bench::pagealloc::PageAlloc as Measurement;
 use brickyard_bench::peer::Peer;
 use brickyard_bench::schedule::{Api, Freed, Orders, Schedule, Workload, goals, sensible};
@@ -93,6 +94,9 @@ pub(crate) struct PageAlloc {
     /// How long the zone lock is held in a bulk operation.
     #[arg(long, value_parser = choice(Bulk::ALL), default_value = "hold")]
     bulk: Bulk,
+    /// What a mask of interrupts does: nothing, or what a kernel does but for `cli` (x86-64).
+    #[arg(long, value_parser = choice(Masking::ALL), default_value = "nothing")]
+    masking: Masking,
     #[command(flatten)]
     output: Output,
 }
@@ -179,6 +183,7 @@ impl PageAlloc {
             mobility: self.mobility,
             lock: self.lock,
             bulk: self.bulk,
+            masking: self.masking,
         }
     }
 
@@ -267,6 +272,8 @@ pub(crate) struct PageAllocTurn {
     memory: usize,
     #[arg(long, value_parser = choice(<Mobility as Choice>::ALL))]
     mobility: Mobility,
+    #[arg(long, value_parser = choice(Masking::ALL))]
+    masking: Masking,
 }
 
 impl PageAllocTurn {
@@ -274,6 +281,7 @@ impl PageAllocTurn {
         let conditions = Conditions {
             frames: self.memory / FRAME_BYTES,
             mobility: self.mobility,
+            masking: self.masking,
             ..Conditions::USUAL
         };
         let turn = Turn {

@@ -1,6 +1,8 @@
 //! `brickyard bench pft`: how many page faults per second the page allocator would allow, by the
 //! number of threads (the page fault test of mmtests).
 
+use brickyard_bench::choice::Choice;
+use brickyard_bench::masking::Masking;
 use brickyard_bench::pft::{Column, Pft as Measurement};
 use brickyard_bench::side_by_side::cores;
 use brickyard_bench::slab::resident::available;
@@ -8,6 +10,7 @@ use brickyard_report::{bytes_text, counted};
 use clap::Args;
 
 use crate::amount::zone_bytes;
+use crate::choice::choice;
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
@@ -35,6 +38,9 @@ pub(crate) struct Pft {
     /// How many samples of each row.
     #[arg(long, default_value_t = 10, value_name = "N")]
     samples: usize,
+    /// What a mask of interrupts does: nothing, or what a kernel does but for `cli` (x86-64).
+    #[arg(long, value_parser = choice(Masking::ALL), default_value = "nothing")]
+    masking: Masking,
     #[command(flatten)]
     output: Output,
 }
@@ -69,6 +75,7 @@ impl Pft {
             memory,
             passes: self.passes,
             samples: self.samples,
+            masking: self.masking,
         };
         let results = measurement.run(&progress::Steps::new())?;
         self.output.emit(&results, &|workload, metric| {

@@ -15,12 +15,13 @@ use crate::output::Output;
 
 /// The options of `brickyard simulate pft`.
 ///
-/// A process on each CPU faults in its share of the pages: the profile's time for trap, page table
-/// and clearing, and one allocation. Then each exits and frees all its pages at once. Both run once
-/// as a warm-up before they are measured. `faults/cpu` are faults per second of CPU time,
-/// `faults/sec` faults per second, `frees/cpu` pages freed by exits per second of CPU time. The
-/// document of 2013 has 1 to 8 CPUs on `i7-2013` and 20 runs; its `vanilla`, Linux 3.9, is
-/// `list-2007` here.
+/// A process on each CPU faults in its share of the pages: the profile's time for trap and page
+/// table, one allocation, the writes to the kernel's record of the frame, and the clearing of the
+/// page. Then each exits and frees its pages in lists of 14. Both run once as a warm-up before they
+/// are measured. `faults/cpu` are faults per second of CPU time, `faults/sec` faults per second,
+/// `frees/cpu` pages freed by exits per second of CPU time, `lines/fault` the cache lines that a
+/// CPU had to request from other CPUs' caches for a fault. The document of 2013 has 1 to 8 CPUs on
+/// `i7-2013` and 20 runs; its `vanilla`, Linux 3.9, is `list-2007` here.
 #[derive(Debug, Args)]
 pub(crate) struct Pft {
     /// The machine: metatm-2007, xeon-x5355, bl460c-g1, i7-2013 or many-core. Each can have any number of
@@ -39,11 +40,15 @@ pub(crate) struct Pft {
 /// A metric, and its value for a run.
 type Figure = (Metric<'static>, fn(&Measured) -> f64);
 
+/// Cache lines requested from other CPUs, for each fault.
+const LINES: Metric<'static> = Metric::lower("lines/fault", "lines");
+
 /// The metrics in the order of their lines.
-const METRICS: [Figure; 3] = [
+const METRICS: [Figure; 4] = [
     (FAULTS_CPU, Measured::faults_per_cpu_second),
     (FAULTS_SEC, Measured::faults_per_second),
     (FREES_CPU, Measured::frees_per_cpu_second),
+    (LINES, Measured::lines_per_fault),
 ];
 
 impl Pft {

@@ -1,5 +1,8 @@
 //! The configurations that several experiments compare.
 
+use core::fmt;
+
+use brickyard_bench::masking::Masking;
 use brickyard_classics::Configuration;
 use brickyard_simulate::Configuration as Simulated;
 
@@ -20,3 +23,42 @@ pub(super) const OF_2013: [Configuration; 4] = of_2013!(Configuration);
 
 /// The same configurations in the simulator.
 pub(super) const SIMULATED_OF_2013: [Simulated; 4] = of_2013!(Simulated);
+
+/// A configuration of this host, and what a mask of interrupts does there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MaskedConfiguration {
+    pub(super) configuration: Configuration,
+    pub(super) masking: Masking,
+}
+
+impl MaskedConfiguration {
+    /// Returns these configurations with masks that cost what they cost a kernel, and then the two
+    /// that the document compares with masks that cost nothing.
+    pub(super) fn each(configurations: &[Configuration]) -> Vec<Self> {
+        let with = |masking| {
+            move |&configuration| Self {
+                configuration,
+                masking,
+            }
+        };
+        let unmasked = [Configuration::List2007, Configuration::Magazine2013];
+        let masked = configurations.iter().map(with(Masking::Flags));
+        masked
+            .chain(unmasked.iter().map(with(Masking::Nothing)))
+            .collect()
+    }
+
+    /// Returns the name of the workload under it.
+    pub(super) fn workload(self, workload: &str) -> String {
+        match self.masking {
+            Masking::Flags => workload.to_owned(),
+            Masking::Nothing => format!("{workload} unmasked"),
+        }
+    }
+}
+
+impl fmt::Display for MaskedConfiguration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.workload(self.configuration.name()))
+    }
+}

@@ -126,6 +126,24 @@ fn of_2013(into: &mut KnownKeys) {
     let batches = numbered("order-0 batch", &batches);
     let parts = ["alloc", "free", "total"];
     into.add("pagealloc", &["host"], &batches, &ALL, &parts);
+    let of_document = ["list-2007", "magazine-2013"];
+    let unmasked = |workloads: &[String]| -> Vec<String> {
+        let of = |workload| format!("{workload} unmasked");
+        workloads.iter().map(of).collect()
+    };
+    into.add(
+        "pagealloc",
+        &["host"],
+        &unmasked(&batches),
+        &of_document,
+        &parts,
+    );
+    let drains = numbered("drains cpus", &[1, 4, 8, 32]);
+    let lent: Vec<String> = drains.iter().map(|of| format!("{of} lent")).collect();
+    let costs = ["drain", "lost", "alloc-p99.9", "alloc-p99.9-undrained"];
+    let drained = ["list-2007", "magazine-2013", "brickyard"];
+    into.add("pagealloc", &["metatm-2007"], &drains, &drained, &costs);
+    into.add("pagealloc", &["metatm-2007"], &lent, &["brickyard"], &costs);
     let storms = numbered("storm cpus", &[1, 8, 32]);
     let latency = [
         "alloc-p50",
@@ -136,23 +154,23 @@ fn of_2013(into: &mut KnownKeys) {
     ];
     into.add("pagealloc", &["metatm-2007"], &storms, &FOUR, &latency);
     let rates = ["faults/cpu", "faults/sec"];
+    let counted = ["faults/cpu", "faults/sec", "lines/fault"];
+    let sizes = [2, 4, 8]
+        .map(|cpus| [512, 2048, 8192, 32768].map(|pages| format!("cpus-{cpus} pages-{pages}")));
+    into.add("pft", &["i7-2013"], &sizes.concat(), &of_document, &counted);
+    let threads = numbered("threads", &[1, 2]);
+    into.add("pft", &["host"], &unmasked(&threads), &of_document, &rates);
     let to_eight: Vec<u32> = (1..=8).collect();
     into.add(
         "pft",
         &["i7-2013"],
         &numbered("cpus", &to_eight),
         &FOUR,
-        &rates,
+        &counted,
     );
     let powers = numbered("cpus", &[1, 2, 4, 8, 16, 32]);
-    into.add("pft", &["metatm-2007"], &powers, &FOUR, &rates);
-    into.add(
-        "pft",
-        &["host"],
-        &numbered("threads", &[1, 2]),
-        &FOUR,
-        &rates,
-    );
+    into.add("pft", &["metatm-2007"], &powers, &FOUR, &counted);
+    into.add("pft", &["host"], &threads, &FOUR, &rates);
     let build = words(&["build cpus-8"]);
     let times = ["user", "system", "elapsed", "cpu"];
     into.add("kernbench", &["i7-2013"], &build, &FOUR, &times);

@@ -31,8 +31,9 @@ fn every_text_is_a_number() {
     assert_eq!(texts, TEXTS);
 }
 
-/// All printed texts, by experiment.
-const TEXTS: usize = 277 + 135 + 48 + 60 + 144 + 238 + 144;
+/// All printed texts, by experiment. Those of page faults on one and two CPUs are there twice: beside
+/// the simulated machine and beside real threads.
+const TEXTS: usize = 277 + 135 + (48 + 12) + 60 + 144 + 238 + 144;
 
 /// Returns the columns of a table of locks that have a speedup.
 fn speedups(table: &Table) -> Vec<usize> {
@@ -138,6 +139,7 @@ fn gains_of_2013_follow_from_their_values() {
     for (id, better) in [
         ("pagealloc-2013", Better::Lower),
         ("pft-2013", Better::Higher),
+        ("pft-2013-host", Better::Higher),
         ("kernbench-2013", Better::Lower),
     ] {
         let table = table(id);

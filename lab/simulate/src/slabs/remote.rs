@@ -97,7 +97,7 @@ impl SlabJob for RemoteRun {
             machine.task(format!("objects on {cpu}"), Affinity::Cpu(cpu), move || {
                 for round in 1..=ROUNDS {
                     barrier.wait(|| {
-                        before.set(here::traffic());
+                        before.set(here::traffic_of_all());
                         began.set(here::now());
                     });
                     if cpu % 2 == 0 {

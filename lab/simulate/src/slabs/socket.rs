@@ -160,7 +160,7 @@ impl SlabJob for SocketRun {
                     inside: 0,
                 };
                 task.sockets(bench.warm_up());
-                barrier.wait(|| before.set(here::traffic()));
+                barrier.wait(|| before.set(here::traffic_of_all()));
                 let began = here::now();
                 task.inside = 0;
                 task.sockets(bench.sockets);

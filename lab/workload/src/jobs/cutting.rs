@@ -8,6 +8,10 @@
 //!   task: the kernel frees page tables and closed files later, in any task that happens to run. If
 //!   that job has ended by then, the page is given back at the job's end. Frees of pages that no
 //!   job took are dropped.
+//! - Pages that one process frees one right after the other are one list
+//!   ([`FREED_AT_ONCE`](super::FREED_AT_ONCE)): the time between them comes before the first. The
+//!   traces have no event for a list, so this is derived: frees of single pages by one process on
+//!   one CPU, with none of the command's other events between them, at most [`LIST_GAP_NS`] apart.
 //! - If a page is taken while a job holds it, the event of its free was lost; the page is given
 //!   back first.
 //! - Requests that failed on the host are left out.
@@ -20,8 +24,12 @@ use brickyard_trace::{Event, Trace, What};
 
 use super::held::{Block, Held, Part};
 use super::processes::{JobsError, Origin, ProcessTree, Processes, comm};
-use super::{Job, Step};
+use super::{FREED_AT_ONCE, Job, Step};
 use crate::roles::Reader;
+
+/// The longest time between two frees of one list. The recorder's event takes up to half a
+/// microsecond itself; after a longer time the process has done something else. Our assumption.
+pub const LIST_GAP_NS: u64 = 2_000;
 
 /// Where jobs begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,7 +104,7 @@ pub fn cut(trace: &Trace, how: &How) -> Result<Vec<Job>, JobsError> {
     let mut begun = 0;
     for (event, origin) in trace.events.iter().zip(origins) {
         if origin != Origin::Other {
-            cutter.advance_to(event.time);
+            cutter.advance_to(event);
         }
         if origin == Origin::Exec && by == Some(trace.name(event.name)) {
             begun += 1;
@@ -110,6 +118,13 @@ pub fn cut(trace: &Trace, how: &How) -> Result<Vec<Job>, JobsError> {
         Some(name) if begun == 0 => Err(JobsError::NoProcess(name.to_owned())),
         _ => Ok(named(cutter.jobs, how.cut, &name)),
     }
+}
+
+/// Whether an event frees the next page of the list that the last event freed a page of.
+fn goes_on(last: &Event, event: &Event) -> bool {
+    let frees = |event: &Event| event.what == What::Free && event.order == Order::ZERO;
+    let near = event.time.saturating_sub(last.time) <= LIST_GAP_NS;
+    near && frees(last) && frees(event) && (last.pid, last.cpu) == (event.pid, event.cpu)
 }
 
 /// Returns the name of a trace's single job.
@@ -136,21 +151,26 @@ struct Cutter {
     movable: MovableBlocks,
     jobs: Vec<Job>,
     held: Held,
-    /// The time of the command's last event.
-    last: Option<u64>,
+    /// The command's last event.
+    last: Option<Event>,
 }
 
 impl Cutter {
-    /// Adds the time from the command's last event to `time`, as computing or as a wait.
-    fn advance_to(&mut self, time: u64) {
-        let last = self.last.replace(time).unwrap_or(time);
-        let ns = time.saturating_sub(last);
+    /// Adds the time from the command's last event to this one, as computing or as a wait.
+    fn advance_to(&mut self, event: &Event) {
+        let last = self.last.replace(*event).unwrap_or(*event);
+        let ns = event.time.saturating_sub(last.time);
         let current = self.jobs.len() - 1;
         let steps = &mut self.jobs[current].steps;
-        match (self.waits, steps.last_mut()) {
+        let freed = steps.iter().rev().take_while(|step| step.is_single_give());
+        let freed = freed.take(FREED_AT_ONCE).count();
+        let of_list = goes_on(&last, event) && (1..FREED_AT_ONCE).contains(&freed);
+        let place = steps.len() - if of_list { freed } else { 0 };
+        let before = place.checked_sub(1).map(|before| &mut steps[before]);
+        match (self.waits, before) {
             (Waits::Above { ns: most }, _) if ns > most => steps.push(Step::Disk),
             (_, Some(Step::Compute { ns: before })) => *before = before.saturating_add(ns),
-            _ if ns > 0 => steps.push(Step::Compute { ns }),
+            _ if ns > 0 => steps.insert(place, Step::Compute { ns }),
             _ => {}
         }
     }

@@ -21,10 +21,18 @@ mod trimmed;
 
 use brickyard::{Context, Mobility};
 
-pub use cutting::{Cut, How, MovableBlocks, Waits, cut};
+pub use cutting::{Cut, How, LIST_GAP_NS, MovableBlocks, Waits, cut};
 pub use processes::{JobsError, Processes};
 pub use suite::{Instances, UnknownWorkload, Workload};
 pub use trimmed::own_events;
+
+/// Pages in a list that an exiting process frees.
+///
+/// From 2.6 until 3.17 (2014) Linux released the pages that an exit had gathered in portions of
+/// `PAGEVEC_SIZE`, which was 14; each portion was one list, its last page first
+/// (`free_pages_and_swap_cache`, `release_pages`, `free_hot_cold_page_list`). Patch 20 of 2013 frees
+/// such a list under one hold of a magazine's lock.
+pub const FREED_AT_ONCE: usize = 14;
 
 /// Whether the caller of a request may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,13 +76,22 @@ pub enum Step {
         /// Whether the caller may wait.
         urgent: Urgency,
     },
-    /// A block is given back, or an aligned part of one.
+    /// A block is given back, or an aligned part of one. Single pages that follow each other
+    /// without another step are lists of [`FREED_AT_ONCE`], the last perhaps shorter.
     Give {
         /// Its first page.
         page: u32,
         /// Its order.
         order: u8,
     },
+}
+
+impl Step {
+    /// Whether a single page is given back.
+    #[must_use]
+    pub const fn is_single_give(&self) -> bool {
+        matches!(self, Self::Give { order: 0, .. })
+    }
 }
 
 /// A job: all steps of one task.

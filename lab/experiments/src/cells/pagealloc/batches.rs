@@ -1,5 +1,6 @@
 //! Single pages in batches of 1 to 16384, allocated and freed by one thread of this host. Each
-//! round is a cell: every configuration has a turn in it, in which it runs all batches.
+//! round is a cell: every configuration has a turn in it, in which it runs all batches, and the two
+//! of the document another one, in which masks of interrupts cost nothing.
 
 use core::time::Duration;
 
@@ -10,6 +11,7 @@ use brickyard_report::Metric;
 use crate::raw::Raw;
 
 use crate::cell::Cell;
+use crate::cells::configs::MaskedConfiguration;
 use crate::cells::timed::{Round, TimedExperiment};
 use brickyard_bench::conditions::Conditions;
 use brickyard_bench::contestant::Contestant;
@@ -48,7 +50,7 @@ pub(super) fn cells() -> Vec<Cell> {
     let timed = TimedExperiment {
         name: "pagealloc.host.batches",
         quick: QUICK_ROUNDS,
-        seconds: 1.7,
+        seconds: 2.2,
         work: rows,
     };
     timed.cells()
@@ -66,17 +68,21 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
         pace: Pace::Sample(SAMPLE),
         step: &|| {},
     };
-    let taken = round.turns("batches", 1, &CONFIGURATIONS, |configuration| {
-        Conditions::USUAL.turn(&Contestant::Configuration(configuration), &batches)
+    let compared = MaskedConfiguration::each(&CONFIGURATIONS);
+    let taken = round.turns("batches", 1, &compared, |config| {
+        let conditions = Conditions {
+            masking: config.masking,
+            ..Conditions::USUAL
+        };
+        conditions.turn(&Contestant::Configuration(config.configuration), &batches)
     })?;
     let mut rows = Vec::new();
-    for (configuration, taken) in taken {
+    for (config, taken) in taken {
         for (workload, sample) in workloads.iter().zip(taken.0) {
-            let sample = sample.with_context(|| {
-                format!("{configuration} had too few free pages for {workload}")
-            })?;
-            let workload = workload.to_string();
-            let template = round.template(&workload, configuration.name());
+            let sample = sample
+                .with_context(|| format!("{config} had too few free pages for {workload}"))?;
+            let workload = config.workload(&workload.to_string());
+            let template = round.template(&workload, config.configuration.name());
             let values = [sample.alloc, sample.free, sample.total];
             let of_sample = METRICS.iter().zip(values);
             rows.extend(of_sample.map(|(metric, value)| template.row(metric, value)));

@@ -1,12 +1,15 @@
 //! `pagealloc`, the micro-benchmark of 2013: what a page costs to allocate and to free, by the
-//! batch; and how long the slowest allocations take when many CPUs allocate at once.
+//! batch; how long the slowest allocations take when many CPUs allocate at once; and what a global
+//! drain costs.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `batches.rs` | the batches, with a thread of this host: a turn is that of `brickyard bench pagealloc` |
+//! | `drains.rs` | global drains, on a simulated machine |
 //! | `storm.rs` | the latencies, on a simulated machine: a run is that of `brickyard simulate storm` |
 
 mod batches;
+mod drains;
 mod storm;
 
 use crate::cell::Cell;
@@ -14,5 +17,6 @@ use crate::cell::Cell;
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells = batches::cells();
     cells.extend(storm::cells());
+    cells.extend(drains::cells());
     cells
 }

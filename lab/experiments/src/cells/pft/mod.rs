@@ -2,10 +2,12 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `sizes.rs` | on the simulated machine of 2013, by the pages of a process |
 //! | `simulated.rs` | on simulated machines: a run is that of `brickyard simulate pft` |
 //! | `threads.rs` | with real threads that allocate and clear real pages: a turn is that of `brickyard bench pft` |
 
 mod simulated;
+mod sizes;
 mod threads;
 
 use brickyard_report::Metric;
@@ -16,6 +18,9 @@ use crate::cell::Cell;
 const FAULTS_CPU: Metric<'static> = faults("faults/cpu");
 const FAULTS_SEC: Metric<'static> = faults("faults/sec");
 
+/// Cache lines that a CPU had to request from other CPUs' caches, for each fault.
+const LINES_FAULT: Metric<'static> = Metric::lower("lines/fault", "lines");
+
 const fn faults(name: &'static str) -> Metric<'static> {
     Metric::higher(name, "faults/s")
 }
@@ -23,5 +28,6 @@ const fn faults(name: &'static str) -> Metric<'static> {
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells = threads::cells();
     cells.extend(simulated::cells());
+    cells.extend(sizes::cells());
     cells
 }

@@ -1,4 +1,5 @@
-//! Two tests of AIM9, on pages of this host's memory. Each round is a cell.
+//! Two tests of AIM9, on pages of this host's memory, with masks of interrupts that cost what they
+//! cost a kernel. Each round is a cell.
 
 use core::time::Duration;
 
@@ -12,6 +13,7 @@ use super::super::timed::{MIN_ROUNDS, Round, TimedExperiment};
 use super::TURNS;
 use crate::cell::Cell;
 use brickyard_bench::aim9::{Aim9, Done, PAGES, Test};
+use brickyard_bench::masking::Masking;
 use brickyard_bench::pages::PageMemory;
 
 /// The least time that a turn of a test runs.
@@ -34,7 +36,7 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
     let mut rows = Vec::new();
     for test in [Test::Page, Test::Brk] {
         let taken = round.turns(test.name(), TURNS, &Configuration::ALL, |config| {
-            let done = memory.with(config, Aim9 { test, least: LEAST })?;
+            let done = memory.with(config, Masking::Flags, Aim9 { test, least: LEAST })?;
             done.context("the memory has too few free pages")
         })?;
         for (config, taken) in taken.by_contestant() {

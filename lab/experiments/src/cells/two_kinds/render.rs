@@ -11,6 +11,7 @@ use crate::raw::Raw;
 use super::super::timed::{MIN_ROUNDS, Round, TimedExperiment};
 use super::{SECONDS, SOME, TURNS};
 use crate::cell::Cell;
+use brickyard_bench::masking::Masking;
 use brickyard_bench::pages::PageMemory;
 use brickyard_bench::render::{PAGES, Render, Spent};
 
@@ -27,7 +28,7 @@ pub(super) fn cells() -> Vec<Cell> {
 fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
     let mut memory = PageMemory::new(PAGES)?;
     let taken = round.turns("render", TURNS, &SOME, |config| {
-        let spent = memory.with(config, Render)?;
+        let spent = memory.with(config, Masking::Flags, Render)?;
         spent.context("the memory has too few free pages")
     })?;
     let mut rows = Vec::new();

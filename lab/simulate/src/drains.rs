@@ -1,0 +1,235 @@
+//! What a global drain costs, and whom: the first reason that the mail of 2013 gives for magazines.
+//!
+//! All CPUs but one fault in pages and free them again, as processes that come and go. The last CPU
+//! drains the caches of all of them every so often, as a failed direct compaction, memory hot-remove
+//! or a contiguous allocation does, and is idle in between. Measured are the cycles of a drain, the
+//! cycles that it costs the others (they do the same work on a second machine without drains), and
+//! how long their allocations take at the worst.
+//!
+//! - Per-CPU lists are drained by an interrupt to each CPU that holds pages ([`here::run_on`]). The
+//!   library asks one CPU after the other, where Linux interrupts all and waits for the last; so the
+//!   duration of a drain is larger than Linux's, and what it costs the others is the same. On this
+//!   machine such a call costs two task switches besides its work, where an interrupt's entry and
+//!   exit cost less.
+//! - Magazines are drained under their locks, and the zone's.
+//! - The default design does as per-CPU lists with exclusive slots, or, where a CPU lends its slot
+//!   ([`Slots::Shared`]), empties it from where the caller runs: it interrupts no CPU.
+
+use core::cell::{Cell, RefCell};
+
+use brickyard::node::{Node, Nodes};
+use brickyard::sync::{Exclusive, Shared, TicketLock};
+use brickyard::{Frame, Mobility, Request};
+use brickyard_classics::LabZone;
+use brickyard_machine::{Affinity, Ended, Failure, here};
+use brickyard_workload::jobs::FREED_AT_ONCE;
+
+use crate::barrier::Barrier;
+use crate::build::{Job, SharedPages, Slots};
+use crate::frames::FrameMemory;
+use crate::platform::Simulated;
+use crate::setting::{RunError, Setting};
+use crate::storm::Latency;
+
+/// Pages that a process faults in before it exits: about what a CPU's lists hold (186). Our choice.
+const PROCESS_PAGES: usize = 128;
+
+/// Cycles that a process computes between two faults, in which an interrupt comes at once. Our
+/// choice: about as many as a fault takes on the machine of 2013.
+const COMPUTES: u64 = 3_000;
+
+/// Pages per CPU that may be in caches.
+const CACHED_MOST: usize = 2048;
+
+/// The experiment.
+#[derive(Debug, Clone, Copy)]
+pub struct Drains {
+    /// Pages that each busy CPU faults in.
+    pub pages: usize,
+    /// Cycles between two drains.
+    pub every: u64,
+    /// Which CPUs may enter a CPU's slot.
+    pub slots: Slots,
+}
+
+/// The result.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+pub struct Measured {
+    /// Drains.
+    pub drains: u64,
+    /// Pages that they gave back to the store.
+    pub drained: u64,
+    /// Mean cycles of a drain.
+    pub drain_cycles: f64,
+    /// Cycles that a drain costs all other CPUs together.
+    pub lost_cycles: f64,
+    /// The allocations of the others.
+    pub alloc: Latency,
+    /// Their allocations on the machine without drains.
+    pub alloc_undrained: Latency,
+}
+
+impl Drains {
+    /// Returns the frames that a machine with `cpus` CPUs needs.
+    #[must_use]
+    pub const fn frames_needed(cpus: usize) -> usize {
+        cpus.saturating_mul(PROCESS_PAGES + CACHED_MOST)
+    }
+
+    /// Runs it with `setting.cpus - 1` busy CPUs.
+    ///
+    /// # Errors
+    /// [`RunError`] for an impossible machine, and where a run fails.
+    pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
+        setting.check(Self::frames_needed(setting.cpus))?;
+        let once = |drains| {
+            let run = Run {
+                drains: *self,
+                setting: *setting,
+                drainer: drains,
+            };
+            let blueprint = setting.blueprint();
+            let output = match self.slots {
+                Slots::Exclusive => blueprint.with::<Exclusive, TicketLock, _>(run),
+                Slots::Shared => blueprint.with::<Shared, TicketLock, _>(run),
+            };
+            output.map_err(|failure| setting.failed(failure))
+        };
+        let (calm, drained) = (once(Drainer::Idle)?, once(Drainer::Drains)?);
+        let lost = drained.busy.saturating_sub(calm.busy);
+        let drains = drained.drains.max(1) as f64;
+        Ok(Measured {
+            drains: drained.drains,
+            drained: drained.drained,
+            drain_cycles: drained.draining as f64 / drains,
+            lost_cycles: lost as f64 / drains,
+            alloc: Latency::of(drained.alloc),
+            alloc_undrained: Latency::of(calm.alloc),
+        })
+    }
+}
+
+/// What the last CPU does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Drainer {
+    Idle,
+    Drains,
+}
+
+/// One run of one machine.
+struct Run {
+    drains: Drains,
+    setting: Setting,
+    drainer: Drainer,
+}
+
+/// Its output.
+#[derive(Debug, Default)]
+struct Output {
+    /// Cycles in which the busy CPUs did their work, all together.
+    busy: u64,
+    /// The cycles of each of their allocations.
+    alloc: Vec<u64>,
+    drains: u64,
+    drained: u64,
+    /// Cycles of all drains.
+    draining: u64,
+}
+
+impl Job for Run {
+    type Output = Result<Output, Failure>;
+
+    fn run<Z: LabZone<Platform = Simulated>>(
+        self,
+        node: &Node<'_, Z>,
+        shared: &[SharedPages],
+    ) -> Self::Output {
+        let nodes = Nodes::new(core::slice::from_ref(node));
+        let busy = self.setting.cpus - 1;
+        let (barrier, left) = (Barrier::new(busy), Cell::new(busy));
+        let output = RefCell::new(Output::default());
+        let mut machine = SharedPages::machine(self.setting.machine(), shared);
+        let memory = FrameMemory::new(&mut machine, self.setting.frames, node);
+        let process = Process {
+            nodes: &nodes,
+            memory,
+            trap: self.setting.profile.page_fault_cycles,
+        };
+        for cpu in 0..busy {
+            let (process, barrier, left, output) = (&process, &barrier, &left, &output);
+            let pages = self.drains.pages;
+            machine.task(format!("faults on {cpu}"), Affinity::Cpu(cpu), move || {
+                process.run(pages / 2);
+                barrier.wait(|| ());
+                let began = here::now();
+                let alloc = process.run(pages);
+                let mut output = output.borrow_mut();
+                output.busy += here::now() - began;
+                output.alloc.extend(alloc);
+                left.set(left.get() - 1);
+            });
+        }
+        if self.drainer == Drainer::Drains {
+            let (nodes, left, output, every) = (&nodes, &left, &output, self.drains.every);
+            machine.task("drains", Affinity::Cpu(busy), move || {
+                here::sleep(every);
+                while left.get() > 0 {
+                    let began = here::now();
+                    let frames = nodes.drain();
+                    let mut output = output.borrow_mut();
+                    output.drains += 1;
+                    output.drained += frames as u64;
+                    output.draining += here::now() - began;
+                    drop(output);
+                    here::sleep(every);
+                }
+            });
+        }
+        let _: Ended = machine.run()?;
+        Ok(output.into_inner())
+    }
+}
+
+/// The processes that come and go on a CPU.
+struct Process<'a, 'z, Z: LabZone> {
+    nodes: &'a Nodes<'z, Z>,
+    memory: FrameMemory,
+    trap: u64,
+}
+
+impl<Z: LabZone> Process<'_, '_, Z> {
+    /// Runs processes until they have faulted in so many pages; returns how long each allocation
+    /// took.
+    fn run(&self, pages: usize) -> Vec<u64> {
+        let mut cycles = Vec::with_capacity(pages);
+        let mut held = Vec::with_capacity(PROCESS_PAGES);
+        for number in 1..=pages {
+            here::compute(COMPUTES);
+            here::work(self.trap);
+            let began = here::now();
+            match self.nodes.alloc(0, &Request::page(Mobility::Movable)) {
+                Ok(frame) => {
+                    cycles.push(here::now() - began);
+                    self.memory.map(frame);
+                    held.push(frame);
+                }
+                Err(why) => here::fail(format!("no page: {why}")),
+            }
+            if held.len() == PROCESS_PAGES || number == pages {
+                self.exit(&mut held);
+            }
+        }
+        cycles
+    }
+
+    fn exit(&self, held: &mut Vec<Frame>) {
+        for list in held.chunks(FREED_AT_ONCE) {
+            list.iter().for_each(|&frame| self.memory.unmap(frame));
+            if let Err(why) = self.nodes.free_bulk(list) {
+                here::fail(format!("the free of a page was refused: {why}"));
+            }
+        }
+        held.clear();
+    }
+}
