@@ -19,7 +19,7 @@ use crate::raw::{Method, Raw};
 
 use super::protocol;
 use super::rows::RowTemplate;
-use crate::antifrag::{AntifragRun, Filmed};
+use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Scale};
 
 /// Returns all cells.
@@ -85,7 +85,7 @@ fn protocol_cell(run: AntifragRun) -> Cell {
         scale: scale_of(&run),
         seconds: seconds_of(&profile, reclaim),
         work: Box::new(move |context| {
-            let (result, _) = protocol::run(&run, Filmed::No, &context)?;
+            let (result, _) = protocol::run(&run, &Settings::DEFAULT, Filmed::No, &context)?;
             Ok(protocol_rows(&run, &result).into())
         }),
     }

@@ -20,7 +20,7 @@ use crate::raw::Method;
 
 use super::protocol;
 use super::rows::RowTemplate;
-use crate::antifrag::{AntifragRun, Filmed};
+use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Scale};
 
 /// Returns all cells.
@@ -64,7 +64,7 @@ fn huge_pages(config: Configuration) -> Cell {
                 reclaim: Reclaim::Plain,
                 config,
             };
-            let (result, _) = protocol::run(&run, Filmed::No, &context)?;
+            let (result, _) = protocol::run(&run, &Settings::DEFAULT, Filmed::No, &context)?;
             let row = |workload, pages| {
                 let template = RowTemplate {
                     machine: Profile::OF_2005.name,
