@@ -94,6 +94,7 @@ impl Protocol {
             settle: self.settle,
             stretch: self.stretch,
             memory: self.memory,
+            min_free: None,
             phase: self.phase,
             kernelcore: self.kernelcore,
             every: self.every,

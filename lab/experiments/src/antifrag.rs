@@ -7,7 +7,7 @@ use brickyard_report::pagetypes::Film;
 use brickyard_trace::Trace;
 use brickyard_workload::jobs::own_events;
 use brickyard_workload::{Script, ScriptError};
-use brickyard_workload::antifrag::{self, Profile, Protocol, Reclaim, TRIES_2005};
+use brickyard_workload::antifrag::{self, MinFree, Profile, Protocol, Reclaim, TRIES_2005};
 
 use crate::filming::{Camera, film};
 
@@ -26,6 +26,8 @@ pub struct Settings {
     pub stretch: Option<f64>,
     /// The factor on the machine's memory.
     pub memory: f64,
+    /// Run the experiment with `min_free_kbytes` instead of the two passes.
+    pub min_free: Option<MinFree>,
     /// Draws which moments of the builds coincide. 0: they begin at even times.
     pub phase: u64,
     /// Percent of memory open to kernel allocations, where a configuration has a zone for movable
@@ -43,6 +45,7 @@ impl Settings {
         settle: 60.0,
         stretch: None,
         memory: 1.0,
+        min_free: None,
         phase: 0,
         kernelcore: 60,
         every: 2.0,
@@ -119,6 +122,7 @@ impl AntifragRun {
                 .stretch
                 .unwrap_or_else(|| antifrag::stretch(machine.cpus)),
             phase: settings.phase,
+            min_free: settings.min_free,
             boot: profile.boot(),
             tries: of_2005.then_some(TRIES_2005),
             reclaim: self.reclaim,
@@ -128,7 +132,7 @@ impl AntifragRun {
         let zones = machine.zones_for(self.config);
         let mut film = (filmed == Filmed::Yes)
             .then(|| {
-                let name = self.config.name();
+                let name = settings.min_free.map_or(self.config.name(), MinFree::name);
                 let (max, huge) = (machine.max_order, machine.huge_order);
                 film(name, &zones, max, huge, machine.frame_bytes)
             })

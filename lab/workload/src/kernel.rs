@@ -30,6 +30,7 @@ use std::collections::VecDeque;
 
 use brickyard::node::{Compaction, Lumpy, Nodes, SlowPath};
 use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
+use brickyard::watermark::Mark;
 use brickyard::{AllocError, Frame, FrameRange, Order, Request, ZoneKind};
 use brickyard_classics::{LabZone, Manner};
 
@@ -407,6 +408,23 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             Err(_) => self.change(|pages| pages.set_absent(page, Location::Refused)),
         }
         taken
+    }
+
+    /// Takes a block only if one is free above the min mark by the test of 2.6.20: nothing is woken,
+    /// reclaimed or drained. For an experiment that must not disturb what it looks at.
+    pub fn take_if_free<'k>(
+        &'k self,
+        nodes: &Nodes<'z, Z, &'k Self>,
+        request: &Request,
+        role: Role,
+    ) -> Option<Frame> {
+        let mut zones = nodes.zonelist(0, request);
+        let frame = zones.find_map(|zone| {
+            let above = request::is_above(zone, request, Mark::Min);
+            above.then(|| zone.alloc_above(request, Mark::Min)).flatten()
+        })?;
+        self.own(frame, request.order, role, 0, PageId::NONE);
+        Some(frame)
     }
 
     /// Frees the block that starts at `frame`. `None` if none in use does.

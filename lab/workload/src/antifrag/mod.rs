@@ -7,9 +7,11 @@
 //! deleted, and as many huge pages are requested as memory has.
 
 mod load;
+mod min_free;
 mod profile;
 
 pub use load::{Program, Served};
+pub use min_free::{MOMENTS, MinFree};
 pub use profile::{
     Known, Line2007, OF_2007, Profile, Published, Reclaim, published, published_2005,
 };
@@ -84,6 +86,8 @@ pub struct Protocol<'s> {
     pub tries: Option<usize>,
     /// How reclaim works.
     pub reclaim: Reclaim,
+    /// Run the experiment with `min_free_kbytes` instead of the two passes.
+    pub min_free: Option<MinFree>,
     /// The percentage of memory for the kernel, in configurations with a zone for movable pages.
     pub kernel_core: u8,
     /// The time between two samples, in nanoseconds.
@@ -124,6 +128,8 @@ pub struct Result {
     pub samples: Vec<Sample>,
     /// Requests served from memory of another mobility.
     pub fallbacks: u64,
+    /// In an experiment with `min_free_kbytes`, the free huge pages at each of [`MOMENTS`].
+    pub free: Vec<usize>,
     /// Whether the watcher ended the run early.
     pub interrupted: bool,
 }
@@ -254,11 +260,17 @@ impl<W: Watcher> Job for Antifrag<'_, W> {
             },
         };
         stage.boot();
-        if stage.under_load(&mut self.watcher) {
-            stage.at_rest(&mut self.watcher);
-        } else {
-            stage.result.interrupted = true;
-        }
+        stage.result.interrupted = match self.protocol.min_free {
+            Some(min_free) => {
+                stage.result.free = stage.with_min_free(min_free, &mut self.watcher);
+                stage.result.free.len() < MOMENTS.len()
+            }
+            None if stage.under_load(&mut self.watcher) => {
+                stage.at_rest(&mut self.watcher);
+                false
+            }
+            None => true,
+        };
         stage.result.pressure = kernel.pressure();
         stage.result.fallbacks = plain.zones().map(|zone| zone.meter().fallbacks).sum();
         stage.release_held();

@@ -29,7 +29,7 @@
 
 use brickyard::node::Lumpy;
 use brickyard::pressure::Need;
-use brickyard::{AnyZone, FrameRange, Order, ZoneKind};
+use brickyard::{AnyZone, FrameRange, Mobility, Order, Request, ZoneKind};
 use brickyard_classics::LabZone;
 
 use super::{CLUSTER, Kernel, MOST_WRITES, Of2007, Reclaimer, Swap, was_reused};
@@ -48,6 +48,10 @@ const HASTY: u32 = FIRST_PRIORITY - 2;
 /// The time that reclaim sleeps between passes.
 const NAP: u64 = 100_000_000;
 
+/// The frames that background reclaim frees between two looks for a block above order 0. Linux
+/// looks after each pass; a look into a bitmap takes long.
+const LOOKS_AGAIN: usize = 512;
+
 /// Linux's default of `swappiness`.
 const SWAPPINESS: u64 = 60;
 
@@ -59,6 +63,9 @@ pub(super) struct Memory {
     reclaimed: usize,
     scanned: usize,
     rests_until: u64,
+    // The highest zone that was not balanced at the last look, and the frames freed since.
+    highest: Option<usize>,
+    since: usize,
 }
 
 /// What it remembers of a zone.
@@ -84,6 +91,8 @@ impl Memory {
             reclaimed: 0,
             scanned: 0,
             rests_until: 0,
+            highest: None,
+            since: 0,
         }
     }
 }
@@ -174,9 +183,8 @@ impl<Z: LabZone> Kernel<'_, Z> {
         if now < self.of_2007.borrow().rests_until || behind {
             return;
         }
-        let unbalanced = |zone: &Z| !serves_above(zone, order, zone.high_mark(), 0);
-        let places = self.nodes.zones().map(unbalanced).enumerate();
-        let Some((highest, _)) = places.filter(|&(_, is)| is).last() else {
+        let known = self.of_2007.borrow().highest;
+        let Some(highest) = known.or_else(|| self.highest_unbalanced(order)) else {
             self.end_background();
             self.of_2007.borrow_mut().begin_again();
             return;
@@ -193,7 +201,14 @@ impl<Z: LabZone> Kernel<'_, Z> {
             done.freed += one.freed + self.shrink_slabs(place, Reclaimer::Background);
             done.scanned += one.scanned;
         }
-        self.of_2007.borrow_mut().go_on(now, highest, done);
+        self.of_2007.borrow_mut().go_on(now, order, highest, done);
+    }
+
+    /// Returns the highest zone that could not serve this order above its high mark.
+    fn highest_unbalanced(&self, order: Order) -> Option<usize> {
+        let unbalanced = |zone: &Z| !serves_above(zone, order, zone.high_mark(), 0);
+        let places = self.nodes.zones().map(unbalanced).enumerate();
+        places.filter(|&(_, is)| is).map(|(place, _)| place).last()
     }
 
     /// The time at which background reclaim goes on.
@@ -348,7 +363,13 @@ impl Memory {
     }
 
     /// Decides how background reclaim goes on after a pass.
-    fn go_on(&mut self, now: u64, highest: usize, done: Done) {
+    fn go_on(&mut self, now: u64, order: Order, highest: usize, done: Done) {
+        self.since += done.freed;
+        let look = order == Order::ZERO || done.freed == 0 || self.since >= LOOKS_AGAIN;
+        (self.highest, self.since) = match look {
+            true => (None, 0),
+            false => (Some(highest), self.since),
+        };
         let priority = self.priority;
         self.zones[..=highest]
             .iter_mut()
@@ -388,6 +409,11 @@ pub(super) fn serves_above<Z: AnyZone>(
     }
     if order == Order::ZERO {
         return true;
+    }
+    // Quickly answered where there is no such block.
+    let request = Request::new(order, Mobility::Movable).from_zones_up_to(zone.kind());
+    if !zone.may_serve(&request) {
+        return false;
     }
     let counts = zone.free_counts().by_order;
     for below in 0..order.get() {

@@ -82,7 +82,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
 }
 
 /// Linux's test of a zone. That of single frames is the zone's own.
-fn is_above<Z: AnyZone>(zone: &Z, request: &Request, mark: Mark) -> bool {
+pub(super) fn is_above<Z: AnyZone>(zone: &Z, request: &Request, mark: Mark) -> bool {
     if request.order == Order::ZERO {
         return true;
     }

@@ -33,7 +33,7 @@ pub(super) const CONFIGS: [Configuration; 3] = [
 ];
 
 /// A row of this metric shows the report that there is a page.
-const SHOTS: Metric<'static> = Metric::new("shots", "shots", Better::Neither);
+pub(super) const SHOTS: Metric<'static> = Metric::new("shots", "shots", Better::Neither);
 
 /// Returns true if the rows of the run come with the film.
 pub(super) fn has_rows_of(run: &AntifragRun) -> bool {
