@@ -5,9 +5,9 @@ use brickyard_bench::side_by_side::Follow;
 use brickyard_classics::Configuration;
 use brickyard_report::pagetypes::Film;
 use brickyard_trace::Trace;
+use brickyard_workload::antifrag::{self, MinFree, Profile, Protocol, Reclaim, TRIES_2005};
 use brickyard_workload::jobs::own_events;
 use brickyard_workload::{Script, ScriptError};
-use brickyard_workload::antifrag::{self, MinFree, Profile, Protocol, Reclaim, TRIES_2005};
 
 use crate::filming::{Camera, film};
 

@@ -421,7 +421,9 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         let mut zones = nodes.zonelist(0, request);
         let frame = zones.find_map(|zone| {
             let above = request::is_above(zone, request, Mark::Min);
-            above.then(|| zone.alloc_above(request, Mark::Min)).flatten()
+            above
+                .then(|| zone.alloc_above(request, Mark::Min))
+                .flatten()
         })?;
         self.own(frame, request.order, role, 0, PageId::NONE);
         Some(frame)

@@ -565,7 +565,11 @@ fn reclaimed_pages_are_counted_and_their_later_frees_are_dropped() {
         for slow_path in SLOW_PATHS {
             for swap in [Swap::Off, Swap::On] {
                 for config in Configuration::ALL {
-                    let rules = Rules { slow_path, swap, ..Rules::TODAY };
+                    let rules = Rules {
+                        slow_path,
+                        swap,
+                        ..Rules::TODAY
+                    };
                     let options = Options {
                         rules,
                         ..options(Start::Empty)

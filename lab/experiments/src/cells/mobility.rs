@@ -20,9 +20,9 @@ use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
 
 use crate::raw::{Method, Raw};
 
+use super::protocol;
 use super::rows::RowTemplate;
 use super::sweep::{self, Variant};
-use super::protocol;
 use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Scale};
 
@@ -115,7 +115,11 @@ fn sweep_cell(run: AntifragRun, variant: Variant) -> Cell {
     } = run;
     let Variant { name, settings } = variant;
     Cell {
-        name: format!("mobility.{}.{}.{config}.{name}", profile.name, reclaim.name()),
+        name: format!(
+            "mobility.{}.{}.{config}.{name}",
+            profile.name,
+            reclaim.name()
+        ),
         kind: Method::Replayed,
         scale: Scale::Full,
         seconds: seconds_of(&profile, reclaim) * settings.memory,

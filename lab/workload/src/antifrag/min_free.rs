@@ -51,6 +51,10 @@ pub const MOMENTS: [&str; 5] = [
 /// The time between two moments under load.
 const MINUTE: u64 = 60_000_000_000;
 
+/// The bursts of pressure, and the time that each lasts. Assumed.
+const BURSTS: usize = 4;
+const BURST: u64 = 5_000_000_000;
+
 impl<Z: LabZone> Stage<'_, '_, '_, Z> {
     /// Runs the experiment. Returns the huge pages counted at each of [`MOMENTS`], or fewer if the
     /// watcher ended it.
@@ -60,7 +64,10 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         watcher: &mut impl Watcher,
     ) -> Vec<usize> {
         let high = 4 * self.machine.max_order.frames() * self.machine.frame_bytes / 1024;
-        let set = |kbytes| self.plain.set_min_free_kbytes(kbytes, self.machine.frame_bytes);
+        let set = |kbytes| {
+            self.plain
+                .set_min_free_kbytes(kbytes, self.machine.frame_bytes)
+        };
         let memory = self.machine.frames() * self.machine.frame_bytes / 1024;
         set(match min_free {
             MinFree::HighFromBoot => high,
@@ -78,13 +85,20 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         if min_free == MinFree::RaisedLater {
             set(high);
         }
-        self.press();
-        self.sample(watcher);
-        counted.push(self.count_free());
-        if self.run_to(started + 2 * MINUTE, watcher) {
+        if self.press(watcher) {
             counted.push(self.count_free());
+            if self.run_to(self.now + MINUTE, watcher) {
+                counted.push(self.count_free());
+            }
         }
         counted
+    }
+
+    fn release_every_other(&self, taken: &[Frame], from: usize) {
+        let part = taken.iter().skip(from).step_by(2);
+        part.for_each(|&frame| {
+            self.kernel.release(frame);
+        });
     }
 
     /// Counts the free huge pages above the min mark.
@@ -98,26 +112,25 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         taken.len()
     }
 
-    /// Puts memory under pressure: a device receives more than is free above the reserves, in
-    /// requests that cannot wait, and all of it is freed again, every other page first.
-    fn press(&self) {
+    /// Puts memory under pressure, some times: a device takes all that requests which cannot wait
+    /// may have, and gives back every other page; the load goes on in these; then the device gives
+    /// back the rest. Returns false if the watcher ended it.
+    fn press(&mut self, watcher: &mut impl Watcher) -> bool {
         let request = Request::page(Mobility::Unmovable).in_context(Context::Atomic);
-        let take = || {
-            let taken = self
-                .kernel
-                .take(self.nodes, 0, &request, Role::Kernel, 0, PageId::NONE);
-            taken.ok()
-        };
-        let taken: Vec<Frame> = core::iter::from_fn(take)
-            .take(self.machine.frames())
-            .collect();
-        for odd in [0, 1] {
-            let part = taken.iter().skip(odd).step_by(2);
-            part.for_each(|&frame| {
-                self.kernel.release(frame);
-            });
-            // Meanwhile reclaim fills up what it may, and the load goes on in what came free.
-            self.kernel.idle_until(self.now);
-        }
+        (0..BURSTS).all(|_| {
+            let take = || {
+                let taken =
+                    self.kernel
+                        .take(self.nodes, 0, &request, Role::Kernel, 0, PageId::NONE);
+                taken.ok()
+            };
+            let taken: Vec<Frame> = core::iter::from_fn(take)
+                .take(self.machine.frames())
+                .collect();
+            self.release_every_other(&taken, 0);
+            let goes_on = self.run_to(self.now + BURST, watcher);
+            self.release_every_other(&taken, 1);
+            goes_on
+        })
     }
 }

@@ -23,7 +23,7 @@ use brickyard_classics::Configuration;
 use brickyard_classics::LabZone;
 
 use crate::build::{BuildError, Job, build};
-use crate::kernel::{WRITE_NANOSECONDS, Flusher, Kernel, Of2007, Pressure, Rules, Scheme, Swap};
+use crate::kernel::{Flusher, Kernel, Of2007, Pressure, Rules, Scheme, Swap, WRITE_NANOSECONDS};
 use crate::machine::{Machine, MachineError, ZonePlace};
 use crate::outcome::Sample;
 use crate::pages::{Block, PageId, Pages, Role, mark};
@@ -321,7 +321,10 @@ fn programs<'s>(protocol: &Protocol<'s>, machine: &Machine) -> Vec<Program<'s>> 
 
 /// Returns how much later a build begins than at its even time: less than the gap.
 fn later(protocol: &Protocol<'_>, place: u64) -> u64 {
-    let drawn = protocol.phase.wrapping_mul(place).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let drawn = protocol
+        .phase
+        .wrapping_mul(place)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
     match protocol.phase {
         0 => 0,
         _ => (drawn >> 32) * protocol.gap >> 32,
@@ -355,7 +358,8 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         let mut at = zone.span().start;
         let end = at.plus(wanted.min(zone.span().len() / 2));
         while at < end {
-            let fits = |&order: &Order| at.align_down(order) == at && at.plus(order.frames()) <= end;
+            let fits =
+                |&order: &Order| at.align_down(order) == at && at.plus(order.frames()) <= end;
             let order = Order::ZERO.up_to(order).filter(fits).last();
             let order = order.unwrap_or(Order::ZERO);
             let request = Request { order, ..request };
@@ -492,4 +496,36 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
 fn holds_others(slab: &Block) -> bool {
     let number = slab.page.0 >> slab.order.get();
     (number.wrapping_mul(0x9E37_79B1) >> 16).is_multiple_of(8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slab of the trees, of this number.
+    fn slab(number: u32) -> Block {
+        Block {
+            frame: Frame::new(0),
+            order: Order::ZERO,
+            role: Role::SlabReclaimable,
+            marks: 0,
+            page: PageId(number),
+            zone: 0,
+        }
+    }
+
+    #[test]
+    fn one_slab_in_eight_stays_wherever_their_numbers_begin() {
+        for first in [0, 7, 16, 52_428_800] {
+            let stay = (first..first + 8000).filter(|&number| holds_others(&slab(number)));
+            let count = stay.count();
+            assert!((800..1200).contains(&count), "{count} of 8000 from {first}");
+        }
+        // The trees' slabs used to have the numbers of their last page: all 15 modulo 16.
+        let numbers = (0..8000).map(|number| number * 16 + 15);
+        let count = numbers
+            .filter(|&number| holds_others(&slab(number)))
+            .count();
+        assert!((800..1200).contains(&count), "{count} of 8000");
+    }
 }

@@ -107,7 +107,9 @@ impl Profile {
     #[must_use]
     pub fn min_free_kbytes(&self) -> usize {
         let memory = (self.memory / 1024) as usize;
-        let low = self.high_memory_from.map_or(memory, |from| (from / 1024) as usize);
+        let low = self
+            .high_memory_from
+            .map_or(memory, |from| (from / 1024) as usize);
         match self.architecture {
             "x86" => watermark::min_free_kbytes(low),
             "ppc64" => memory / 50,

@@ -165,7 +165,10 @@ impl<Z: LabZone> Kernel<'_, Z> {
         let mut freed = 0;
         let due = || {
             let state = self.state.borrow();
-            state.writing.front().is_some_and(|&(done, ..)| done <= until)
+            state
+                .writing
+                .front()
+                .is_some_and(|&(done, ..)| done <= until)
         };
         while due() {
             freed += self.finish_write(Reclaimer::Direct);
@@ -296,16 +299,14 @@ impl<Z: LabZone> Kernel<'_, Z> {
 
     /// Takes pages off the old end of a list, and with `order` what is around them. Returns them,
     /// and the number of frames scanned.
-    fn isolate(
-        &self,
-        place: usize,
-        batch: usize,
-        age: Age,
-        order: Order,
-    ) -> (Vec<Block>, usize) {
+    fn isolate(&self, place: usize, batch: usize, age: Age, order: Order) -> (Vec<Block>, usize) {
         let (mut taken, mut scanned) = (Vec::new(), 0);
         let mut state = self.state.borrow_mut();
-        let active = if age == Age::ActiveFile { mark::ACTIVE } else { 0 };
+        let active = if age == Age::ActiveFile {
+            mark::ACTIVE
+        } else {
+            0
+        };
         while scanned < batch {
             let Some(tag) = state.pages.oldest(place, age) else {
                 break;
@@ -318,7 +319,11 @@ impl<Z: LabZone> Kernel<'_, Z> {
             }
             let zone = self.zones[place].0;
             let lump = FrameRange::of_block(tag.frame.align_down(order), order);
-            for frame in lump.intersection(zone).frames().filter(|&at| at != tag.frame) {
+            for frame in lump
+                .intersection(zone)
+                .frames()
+                .filter(|&at| at != tag.frame)
+            {
                 scanned += 1;
                 let block = state.pages.block(frame);
                 let fits = |block: &Block| {
@@ -394,12 +399,7 @@ impl Memory {
 /// That is Linux's test until 4.3. Of the frames left, those in blocks of order k and above must be
 /// more than a 2^k-th of `min`, for every k up to the order; the frames of the block but one count
 /// as gone. So with a large `min` the last block of an order is kept.
-pub(super) fn serves_above<Z: AnyZone>(
-    zone: &Z,
-    order: Order,
-    min: usize,
-    reserve: usize,
-) -> bool {
+pub(super) fn serves_above<Z: AnyZone>(zone: &Z, order: Order, min: usize, reserve: usize) -> bool {
     let gone = order.frames() - 1;
     let Some(mut left) = zone.free_frames().checked_sub(gone) else {
         return false;

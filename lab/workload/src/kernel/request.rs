@@ -75,9 +75,11 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             }
         }
         let fullest = zones().max_by_key(|zone| zone.free_frames());
-        Err(fullest.map_or(AllocError::Exhausted { free: 0, cached: 0 }, |zone| {
-            zone.why_not(request)
-        }))
+        Err(
+            fullest.map_or(AllocError::Exhausted { free: 0, cached: 0 }, |zone| {
+                zone.why_not(request)
+            }),
+        )
     }
 }
 
