@@ -91,9 +91,9 @@ const OFF_LISTS: u8 = mark::LOCKED | mark::WRITEBACK | mark::ISOLATED;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Age {
-    /// Files' pages not used recently.
+    /// Files' pages not used recently; with one LRU, those of processes too.
     InactiveFile = 0,
-    /// Files' pages used recently.
+    /// Files' pages used recently; with one LRU, those of processes too.
     ActiveFile = 1,
     /// Processes' pages not used recently.
     InactiveAnonymous = 2,

@@ -8,8 +8,8 @@ pub(super) const MISTAKES: [&str; 6] = [
     "Every figure is of one run; no deviation is printed. A difference of 0.12 or 0.61 % in a rate cannot be distinguished from noise that way, in either direction.",
     "brk_test allocates no page: it moves the program break and touches nothing. It cannot show the cost of an allocator.",
     "The success rates are truncated, not rounded: 79 of 275 are 28.7 %, printed as 28; 98 are 35.6 %, printed as 35.",
-    "The rendering test: user time falls by 4.6 % and real time by 0.2 %, so the process waited 0.09 s in one kernel and 0.40 s in the other. The tests are message to run one after the other on one boot; what differed is not message. One such pair is too little for \"no adverse cache effects\".",
-    "The kernel build is message to vary \"by about 1-2 seconds or about 0.1%\"; 1 to 2 s of 736 are 0.14 to 0.27 %.",
+    "The rendering test: user time falls by 4.6 % and real time by 0.2 %, so the process waited 0.09 s in one kernel and 0.40 s in the other. The tests are meant to run one after the other on one boot; what differed is not said. One such pair is too little for \"no adverse cache effects\".",
+    "The kernel build is meant to vary \"by about 1-2 seconds or about 0.1%\"; 1 to 2 s of 736 are 0.14 to 0.27 %.",
 ];
 
 pub(super) const SUMMARY: &str = "Six measurements of different kinds. Kernel extract and build: a recorded `tar` and recorded compiles, on one CPU of the simulated machine; elapsed seconds of a smaller job, so only the ratio can be compared. AIM9: loops timed on this host. That of page_test allocates and frees pages as the test does; that of brk_test moves a counter, with neither a system call nor a page fault. Huge pages: the protocol of the document on a replayed trace \
@@ -17,7 +17,7 @@ pub(super) const SUMMARY: &str = "Six measurements of different kinds. Kernel ex
 
 pub(super) const BUILD: &str = "Simulated, on one CPU as with make -j1. The trees and the compiler are of today, and the trees are smaller, so seconds cannot be compared. The document prints whole seconds: a difference of less than 3 % of the extract could not show.";
 
-pub(super) const AIM9: &str = "Only two of the tests allocate pages, or are message to, and are run here as loops: page_test moves a program break down and up and touches each new page; brk_test moves it and touches none, so that here, without a system call or a page fault, it is just a counter. Rates are of this host; elapsed time and counts are the document's. \
+pub(super) const AIM9: &str = "Only two of the tests allocate pages, or are meant to, and are run here as loops: page_test moves a program break down and up and touches each new page; brk_test moves it and touches none, so that here, without a system call or a page fault, it is just a counter. Rates are of this host; elapsed time and counts are the document's. \
     The others time files, jumps, signals, programs and tasks of a kernel, which is not modelled here; they are shown as printed.";
 
 pub(super) const AIM9_DIFFERENCE: &str = "As before; the gain in percent is positive where the kernel with two kinds does more operations. All published differences are below 1 %, from one run each, so what was published is noise; the question here is whether there is more than that.";
@@ -25,7 +25,7 @@ pub(super) const AIM9_DIFFERENCE: &str = "As before; the gain in percent is posi
 pub(super) const CACHE: &str = "The document renders a large file ten times, to see whether the allocator evicts what a program keeps in its caches. Here a loop of the same kind runs on this host: a working set of about the size of the second-level cache is read again and again, with pages allocated and freed in between. \
     \"User\" is the loop's own time, \"sys\" the time in the allocator. Seconds cannot be compared, the difference between the lines can.";
 
-pub(super) const HIGH_ORDER: &str = "Replayed: seven builds, as the document describes, on a machine of 1.5 GiB with memory that the kernel does not map; 275 tries for 4 MiB under load, then as many blocks as can be allocated at rest. Counted, not timed, and exact. The operations of a build come from a recording of a smaller one, stretched; reclaim is a model that takes the oldest pages first. \
+pub(super) const HIGH_ORDER: &str = "Replayed: seven builds, as the document describes, on a machine of 1.5 GiB with memory that the kernel does not map; 275 tries for 4 MiB under load, then as many blocks as can be allocated at rest. Counted, not timed, and exact. The operations of a build come from a recording of a smaller one, stretched; reclaim is that of Linux 2.6.20, which had the rules of 2.6.15, and per-CPU lists are drained only where the patch did so. The machine has booted and built once before. \
     Which zone a block came from is not counted here, and tries and failures follow from the successes: those lines are shown as printed.";
 
 pub(super) const TODAY_HUGE: &str =
