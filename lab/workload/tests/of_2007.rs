@@ -107,16 +107,34 @@ fn lumpy_reclaim_frees_whole_blocks_of_the_order() {
 }
 
 #[test]
-fn pages_of_processes_begin_active_and_stay_while_there_is_little_distress() {
-    // Half of memory processes' pages would be reclaimed only near the last priority; there are
-    // no others, so it comes to that, and the request is retried.
-    let came = filled(
-        rules(Lumpy::Off, None),
-        Role::Anonymous,
-        usize::MAX,
-        Order::ZERO,
-    );
-    assert!(came.got && came.calls >= 1);
+fn the_last_blocks_are_kept_by_a_high_mark() {
+    struct Marked;
+
+    impl Job for Marked {
+        type Output = [usize; 2];
+
+        fn run<Z: LabZone>(self, nodes: &[Node<'_, Z>], _processor: &Processor) -> [usize; 2] {
+            let pages = Pages::new(Frame::new(0), FRAMES, 1, FRAMES, Order::HUGE);
+            let rules = rules(Lumpy::Off, None);
+            let kernel = Kernel::new(Nodes::new(nodes), pages, rules);
+            let hooked = Nodes::with_hooks(nodes, &kernel, rules.slow_path);
+            let request = Request::new(Order::HUGE, Mobility::Movable);
+            // All memory is free, in 8 blocks; then with half of it to be kept free.
+            [0, FRAMES * 4 / 2].map(|kbytes| {
+                Nodes::new(nodes).set_min_free_kbytes(kbytes, 4096);
+                let take = || kernel.take_if_free(&hooked, &request, Role::Held);
+                let taken: Vec<Frame> = core::iter::from_fn(take).collect();
+                taken.iter().for_each(|&frame| {
+                    kernel.release(frame);
+                });
+                taken.len()
+            })
+        }
+    }
+
+    let machine = Machine::sized((FRAMES * 4096) as u64, 1, 4096).unwrap();
+    let taken = build(Configuration::Vanilla, &machine, Marked).unwrap();
+    assert_eq!(taken, [8, 3]);
 }
 
 #[test]
