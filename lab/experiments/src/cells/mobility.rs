@@ -160,7 +160,7 @@ fn scale_of(run: &AntifragRun) -> Scale {
 /// second, as many as memory has huge pages. With compaction a try takes longer.
 fn seconds_of(profile: &Profile, reclaim: Reclaim) -> f64 {
     let tries = profile.memory / FRAME_BYTES as u64 / profile.huge.frames() as u64;
-    let plain = 1.5 + tries as f64 / 800.0;
+    let plain = 0.6 + tries as f64 / 500.0;
     match reclaim {
         Reclaim::Plain | Reclaim::Lumpy => plain,
         Reclaim::Compaction => plain * 1.3,

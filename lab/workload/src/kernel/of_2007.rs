@@ -49,8 +49,12 @@ const HASTY: u32 = FIRST_PRIORITY - 2;
 const NAP: u64 = 100_000_000;
 
 /// The frames that background reclaim frees between two looks for a block above order 0. Linux
-/// looks after each pass; a look into a bitmap takes long.
+/// looks after each pass.
 const LOOKS_AGAIN: usize = 512;
+
+/// The same where a look goes through all of memory: `brickyard` has no counts of blocks by order.
+/// It looks at least once in the time of a nap.
+const LOOKS_SELDOM: usize = 4096;
 
 /// Linux's default of `swappiness`.
 const SWAPPINESS: u64 = 60;
@@ -66,6 +70,7 @@ pub(super) struct Memory {
     // The highest zone that was not balanced at the last look, and the frames freed since.
     highest: Option<usize>,
     since: usize,
+    looked: u64,
 }
 
 /// What it remembers of a zone.
@@ -93,6 +98,7 @@ impl Memory {
             rests_until: 0,
             highest: None,
             since: 0,
+            looked: 0,
         }
     }
 }
@@ -103,6 +109,13 @@ struct Pass {
     by: Reclaimer,
     order: Order,
     priority: u32,
+}
+
+/// What a look for a block of some order goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looks {
+    AtCounts,
+    ThroughMemory,
 }
 
 /// The frames that a pass freed and scanned.
@@ -192,6 +205,14 @@ impl<Z: LabZone> Kernel<'_, Z> {
             self.of_2007.borrow_mut().begin_again();
             return;
         };
+        let slow = self
+            .nodes
+            .zones()
+            .any(|zone| zone.quick_index(Order::ZERO).is_none());
+        let looks = match slow {
+            true => Looks::ThroughMemory,
+            false => Looks::AtCounts,
+        };
         let priority = self.of_2007.borrow().priority;
         let pass = Pass {
             by: Reclaimer::Background,
@@ -204,7 +225,9 @@ impl<Z: LabZone> Kernel<'_, Z> {
             done.freed += one.freed + self.shrink_slabs(place, Reclaimer::Background);
             done.scanned += one.scanned;
         }
-        self.of_2007.borrow_mut().go_on(now, order, highest, done);
+        self.of_2007
+            .borrow_mut()
+            .go_on(now, (order, looks), highest, done);
     }
 
     /// Returns the highest zone that could not serve this order above its high mark.
@@ -368,9 +391,16 @@ impl Memory {
     }
 
     /// Decides how background reclaim goes on after a pass.
-    fn go_on(&mut self, now: u64, order: Order, highest: usize, done: Done) {
+    fn go_on(&mut self, now: u64, (order, looks): (Order, Looks), highest: usize, done: Done) {
         self.since += done.freed;
-        let look = order == Order::ZERO || done.freed == 0 || self.since >= LOOKS_AGAIN;
+        let look = match looks {
+            _ if order == Order::ZERO => true,
+            Looks::AtCounts => done.freed == 0 || self.since >= LOOKS_AGAIN,
+            Looks::ThroughMemory => now >= self.looked + NAP || self.since >= LOOKS_SELDOM,
+        };
+        if look {
+            self.looked = now;
+        }
         (self.highest, self.since) = match look {
             true => (None, 0),
             false => (Some(highest), self.since),
