@@ -114,7 +114,7 @@ impl<'s> Load<'s> {
             running.slabs_from = numbered(pages_from)?;
             pages_from += running.program.tree / PAGES_PER_SLAB;
         }
-        if numbered(pages_from)? >= PageId::NONE.0 {
+        if numbered(pages_from)? == PageId::NONE.0 {
             return Err(BuildError::TooManyPages);
         }
         Ok(Self {

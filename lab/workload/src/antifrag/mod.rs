@@ -327,7 +327,7 @@ fn later(protocol: &Protocol<'_>, place: u64) -> u64 {
         .wrapping_mul(0x9E37_79B9_7F4A_7C15);
     match protocol.phase {
         0 => 0,
-        _ => (drawn >> 32) * protocol.gap >> 32,
+        _ => ((drawn >> 32) * protocol.gap) >> 32,
     }
 }
 
@@ -360,7 +360,7 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         while at < end {
             let fits =
                 |&order: &Order| at.align_down(order) == at && at.plus(order.frames()) <= end;
-            let order = Order::ZERO.up_to(order).filter(fits).last();
+            let order = Order::ZERO.up_to(order).rfind(fits);
             let order = order.unwrap_or(Order::ZERO);
             let request = Request { order, ..request };
             if zone.alloc_at(at, &request).is_ok() {
