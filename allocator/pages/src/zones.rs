@@ -215,6 +215,12 @@ pub trait AnyZone: Sync {
     /// Returns true if the request may have a free block of its order or more.
     fn can_serve(&self, request: &Request) -> bool;
 
+    /// As [`AnyZone::can_serve`], where a look at totals tells: false may be wrong while a block is
+    /// being put together, and true too. For callers that ask often.
+    fn may_serve(&self, request: &Request) -> bool {
+        self.can_serve(request)
+    }
+
     /// Returns the number of free blocks by order and type.
     fn free_table(&self) -> FreeTable;
 

@@ -97,6 +97,19 @@ impl Configuration {
         matches!(self, Self::Zone2007 | Self::Combined2007)
     }
 
+    /// The order above which a kernel of 2005 to 2013 with this design drained all per-CPU caches
+    /// after direct reclaim; `None` if it never did. The patches of 2005 did above order 3, those of
+    /// 2007 above 0, the kernels that they were compared with not at all. The kernel of the
+    /// magazines drained at any order. `brickyard` does above 0, since its caches hold more.
+    #[must_use]
+    pub const fn drains_above(self) -> Option<Order> {
+        match self {
+            Self::Vanilla | Self::Zone2007 => None,
+            Self::TwoKinds2005 => Some(Order::new(3)),
+            _ => Some(Order::ZERO),
+        }
+    }
+
     /// Calls `choice` with the design of this configuration as a type.
     ///
     /// `A` is the access to per-CPU lists and stashes, `L` the lock of zones and magazines. A

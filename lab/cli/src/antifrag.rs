@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use brickyard_bench::stop;
 use brickyard_classics::Configuration;
-use brickyard_experiments::antifrag::{AntifragRun, Filmed, Load, Settings};
+use brickyard_experiments::antifrag::{AntifragRun, Filmed, Load, Settings, load_of};
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, counted};
@@ -27,7 +27,9 @@ use crate::{interrupt, progress};
 /// The options of `brickyard antifrag`.
 #[derive(Debug, Args)]
 pub(crate) struct Antifrag {
-    /// The trace of a build; seven copies of it run at once.
+    /// The trace of a build, one job at a time; seven copies of it run at once.
+    ///
+    /// Of this and the next, only the events of the recorded command count.
     #[arg(long, value_name = "FILE")]
     compile: PathBuf,
     /// The trace of a walk over the file system, which runs beside them.
@@ -66,9 +68,15 @@ struct Protocol {
     #[arg(long, default_value_t = Settings::DEFAULT.settle, value_name = "SECONDS")]
     settle: f64,
     /// How many times longer a build takes than its recording did.
-    /// [default: 4 for the CPUs of the time, times 7 builds, times the CPUs recorded, divided by the machine's CPUs]
+    /// [default: 4 for the CPUs of the time, times 7 builds, divided by the machine's CPUs]
     #[arg(long, value_name = "TIMES")]
     stretch: Option<f64>,
+    /// The factor on each machine's memory.
+    #[arg(long, default_value_t = Settings::DEFAULT.memory, value_name = "TIMES")]
+    memory: f64,
+    /// Draws which moments of the builds coincide. 0: they begin at even times.
+    #[arg(long, default_value_t = Settings::DEFAULT.phase, value_name = "SEED")]
+    phase: u64,
     /// Percent of memory open to kernel allocations, where a configuration has a zone for movable
     /// pages (2007: 60).
     #[arg(long, default_value_t = Settings::DEFAULT.kernelcore, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
@@ -85,6 +93,9 @@ impl Protocol {
             gap: self.gap,
             settle: self.settle,
             stretch: self.stretch,
+            memory: self.memory,
+            min_free: None,
+            phase: self.phase,
             kernelcore: self.kernelcore,
             every: self.every,
         }
@@ -103,7 +114,7 @@ impl Antifrag {
         self.output.check()?;
         self.pictures.check()?;
         interrupt::watch()?;
-        let ((compile, recorded), (walk, _)) = (script(&self.compile)?, script(&self.walk)?);
+        let (compile, walk) = (script(&self.compile)?, script(&self.walk)?);
         let configs = or_all(&self.config, &Configuration::ALL);
         let hows: Vec<Reclaim> = if self.reclaim.is_empty() {
             Reclaim::ALL.to_vec()
@@ -124,7 +135,6 @@ impl Antifrag {
         }
         let load = Load {
             compile: &compile,
-            recorded,
             walk: &walk,
         };
         let done = self.run_all(&runs, &load)?;
@@ -185,6 +195,9 @@ impl Antifrag {
         let wrong = |times| !(0.01..=10_000.0).contains(&times);
         if self.settings.stretch.is_some_and(wrong) {
             return Err(Misuse::new("--stretch must be from 0.01 to 10000"));
+        }
+        if !(0.1..=10.0).contains(&self.settings.memory) {
+            return Err(Misuse::new("--memory must be from 0.1 to 10"));
         }
         at_least_one([("jobs", self.jobs)])?;
         no_value_twice([("config", has_twice(&self.config))])?;
@@ -345,10 +358,10 @@ fn lines<'d>(
     count("frames moved", |r| r.pressure.moved);
 }
 
-/// Reads a trace for replay; returns it with the number of CPUs that it was recorded on.
-fn script(path: &Path) -> anyhow::Result<(Script, usize)> {
+/// Reads a trace as a load.
+fn script(path: &Path) -> anyhow::Result<Script> {
     let trace = file::read(path).with_context(|| format!("cannot replay {}", path.display()))?;
-    Ok((Script::of_events(&trace)?, usize::from(trace.header.cpus)))
+    Ok(load_of(&trace)?)
 }
 
 #[cfg(test)]

@@ -226,6 +226,7 @@ impl Replay {
             rules: Rules {
                 slow_path: self.slow_path.reclaim().slow_path(),
                 swap: if self.swap { Swap::On } else { Swap::Off },
+                ..Rules::TODAY
             },
             sample_every: (self.every * 1e9) as u64,
         };

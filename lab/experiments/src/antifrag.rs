@@ -4,8 +4,10 @@ use anyhow::Context as _;
 use brickyard_bench::side_by_side::Follow;
 use brickyard_classics::Configuration;
 use brickyard_report::pagetypes::Film;
-use brickyard_workload::Script;
-use brickyard_workload::antifrag::{self, Profile, Protocol, Reclaim, TRIES_2005};
+use brickyard_trace::Trace;
+use brickyard_workload::antifrag::{self, MinFree, Profile, Protocol, Reclaim, TRIES_2005};
+use brickyard_workload::jobs::own_events;
+use brickyard_workload::{Script, ScriptError};
 
 use crate::filming::{Camera, film};
 
@@ -14,13 +16,20 @@ use crate::filming::{Camera, film};
 pub struct Settings {
     /// The size in bytes of the source tree; each build works on a copy of its own.
     pub tree: usize,
-    /// Seconds from the start of one build to the start of the next.
+    /// Seconds from the start of one build to the start of the next, while a tree is copied. Assumed:
+    /// the 16 s in which a kernel was unpacked in 2005.
     pub gap: f64,
     /// Seconds that all builds run before the first huge page is requested (2005: 60).
     pub settle: f64,
     /// How many times longer a build takes than its recording did. None: 4 for the CPUs of the
-    /// time, times 7 builds, times the CPUs recorded, divided by the machine's CPUs.
+    /// time, times 7 builds, divided by the machine's CPUs.
     pub stretch: Option<f64>,
+    /// The factor on the machine's memory.
+    pub memory: f64,
+    /// Run the experiment with `min_free_kbytes` instead of the two passes.
+    pub min_free: Option<MinFree>,
+    /// Draws which moments of the builds coincide. 0: they begin at even times.
+    pub phase: u64,
     /// Percent of memory open to kernel allocations, where a configuration has a zone for movable
     /// pages (2007: 60).
     pub kernelcore: u8,
@@ -32,9 +41,12 @@ impl Settings {
     /// The defaults: what the documented figures were made with.
     pub const DEFAULT: Self = Self {
         tree: 250 << 20,
-        gap: 3.0,
-        settle: 10.0,
+        gap: 16.0,
+        settle: 60.0,
         stretch: None,
+        memory: 1.0,
+        min_free: None,
+        phase: 0,
         kernelcore: 60,
         every: 2.0,
     };
@@ -54,12 +66,22 @@ pub struct AntifragRun {
 /// The recorded traces that make up the load.
 #[derive(Debug, Clone, Copy)]
 pub struct Load<'s> {
-    /// A build.
+    /// A build, one job at a time.
     pub compile: &'s Script,
-    /// The number of CPUs that it was recorded on.
-    pub recorded: usize,
     /// A walk over the file system.
     pub walk: &'s Script,
+}
+
+/// Returns a trace as a load: only the recorded command's own events, if the trace names its
+/// command. What else the host did would run seven times too.
+///
+/// # Errors
+/// If it cannot be replayed.
+pub fn load_of(trace: &Trace) -> Result<Script, ScriptError> {
+    match own_events(trace) {
+        Ok(own) => Script::of_events(&own),
+        Err(_) => Script::of_events(trace),
+    }
 }
 
 /// Whether the run is filmed.
@@ -83,9 +105,13 @@ impl AntifragRun {
         filmed: Filmed,
         follow: Follow<'_>,
     ) -> anyhow::Result<(antifrag::Result, Option<Film>)> {
-        let machine = antifrag::machine(&self.profile, settings.kernelcore)?;
+        let profile = Profile {
+            memory: (self.profile.memory as f64 * settings.memory) as u64,
+            ..self.profile
+        };
+        let machine = antifrag::machine(&profile, settings.kernelcore)?;
         let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
-        let of_2005 = self.profile == Profile::OF_2005;
+        let of_2005 = self.profile.name == Profile::OF_2005.name;
         let protocol = Protocol {
             compile: load.compile,
             walk: load.walk,
@@ -94,7 +120,10 @@ impl AntifragRun {
             settle: nanoseconds(settings.settle),
             stretch: settings
                 .stretch
-                .unwrap_or_else(|| antifrag::stretch(load.recorded, machine.cpus)),
+                .unwrap_or_else(|| antifrag::stretch(machine.cpus)),
+            phase: settings.phase,
+            min_free: settings.min_free,
+            boot: profile.boot(),
             tries: of_2005.then_some(TRIES_2005),
             reclaim: self.reclaim,
             kernel_core: settings.kernelcore,
@@ -103,7 +132,7 @@ impl AntifragRun {
         let zones = machine.zones_for(self.config);
         let mut film = (filmed == Filmed::Yes)
             .then(|| {
-                let name = self.config.name();
+                let name = settings.min_free.map_or(self.config.name(), MinFree::name);
                 let (max, huge) = (machine.max_order, machine.huge_order);
                 film(name, &zones, max, huge, machine.frame_bytes)
             })

@@ -16,6 +16,7 @@ use brickyard_trace::file;
 use brickyard_workload::Script;
 use brickyard_workload::jobs::{Job, Workload, cut};
 
+use crate::antifrag::load_of;
 use crate::raw::experiment_of;
 
 use super::cell::{Cell, Experiment};
@@ -28,15 +29,7 @@ pub struct Traces {
     folder: Option<PathBuf>,
     checksum: OnceLock<Result<String, String>>,
     jobs: Mutex<HashMap<String, Arc<Vec<Job>>>>,
-    scripts: Mutex<HashMap<String, Arc<Recorded>>>,
-}
-
-/// A trace of a whole host, as a load.
-#[derive(Debug)]
-pub struct Recorded {
-    pub(crate) script: Script,
-    /// The number of CPUs of the host.
-    pub(crate) cpus: usize,
+    scripts: Mutex<HashMap<String, Arc<Script>>>,
 }
 
 impl Traces {
@@ -101,21 +94,17 @@ impl Traces {
         Ok(jobs)
     }
 
-    /// Returns the trace of a whole host, such as `compile`.
-    pub(crate) fn script(&self, name: &str) -> anyhow::Result<Arc<Recorded>> {
+    /// Returns a trace, such as `kernel`, as a load: see [`load_of`].
+    pub(crate) fn script(&self, name: &str) -> anyhow::Result<Arc<Script>> {
         let mut known = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(recorded) = known.get(name) {
-            return Ok(Arc::clone(recorded));
+        if let Some(script) = known.get(name) {
+            return Ok(Arc::clone(script));
         }
         let path = self.path(&format!("{name}.parquet"))?;
         let trace = file::read(&path).with_context(|| cannot(&path))?;
-        let script = Script::of_events(&trace).with_context(|| cannot(&path))?;
-        let recorded = Arc::new(Recorded {
-            script,
-            cpus: usize::from(trace.header.cpus),
-        });
-        known.insert(name.to_owned(), Arc::clone(&recorded));
-        Ok(recorded)
+        let script = Arc::new(load_of(&trace).with_context(|| cannot(&path))?);
+        known.insert(name.to_owned(), Arc::clone(&script));
+        Ok(script)
     }
 
     fn path(&self, trace: &str) -> anyhow::Result<PathBuf> {

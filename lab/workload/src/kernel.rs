@@ -16,14 +16,21 @@
 //!   scans.
 //! - Where a design compacts in the background, it does so between two steps, when background
 //!   reclaim ends.
+//! - Reclaim is that of today as far as described here, or that of Linux 2.6.20 ([`Scheme`]): then
+//!   see `kernel/of_2007.rs` for the lists, `kernel/request.rs` for a request's way.
 //! - Background reclaim frees 32 pages of each zone between two steps of the trace, until every
 //!   zone is above its high mark or no more pages can be freed.
+
+mod flusher;
+mod of_2007;
+mod request;
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-use brickyard::node::{Compaction, Nodes, SlowPath};
+use brickyard::node::{Compaction, Lumpy, Nodes, SlowPath};
 use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
+use brickyard::watermark::Mark;
 use brickyard::{AllocError, Frame, FrameRange, Order, Request, ZoneKind};
 use brickyard_classics::{LabZone, Manner};
 
@@ -63,15 +70,50 @@ pub struct Rules {
     pub slow_path: SlowPath,
     /// Whether pages of processes can be reclaimed.
     pub swap: Swap,
+    /// Whose reclaim it is.
+    pub scheme: Scheme,
+    /// Whether dirty pages are written before reclaim gets to them.
+    pub flusher: Flusher,
 }
 
-impl Default for Rules {
-    fn default() -> Self {
-        Self {
-            slow_path: SlowPath::MODERN,
-            swap: Swap::Off,
-        }
-    }
+/// Whose reclaim it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scheme {
+    /// Today's, in outline: lists for files and for processes, and the library's slow path.
+    #[default]
+    Today,
+    /// That of Linux 2.6.20, with a slow path of its own.
+    Of2007(Of2007),
+}
+
+/// What differs among kernels of 2005 to 2007.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Of2007 {
+    /// Whether direct reclaim is lumpy.
+    pub lumpy: Lumpy,
+    /// Per-CPU caches are drained after direct reclaim for requests above this order. `None`: they
+    /// never are.
+    pub drains_above: Option<Order>,
+}
+
+/// Whether dirty pages are written before reclaim gets to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Flusher {
+    /// They are not: reclaim writes them.
+    #[default]
+    Off,
+    /// They are (Linux's `pdflush`).
+    On,
+}
+
+impl Rules {
+    /// Today's: compaction, no lumpy reclaim, no swap; reclaim writes what is dirty.
+    pub const TODAY: Self = Self {
+        slow_path: SlowPath::MODERN,
+        swap: Swap::Off,
+        scheme: Scheme::Today,
+        flusher: Flusher::Off,
+    };
 }
 
 /// Counts of reclaim and compaction, in frames unless noted otherwise.
@@ -149,6 +191,18 @@ struct State {
     scanned: u64,
 }
 
+impl State {
+    /// Begins to write a block, once the disk is free and not before `free_from`.
+    fn begin_write(&mut self, block: &Block, free_from: u64) {
+        let behind = self.writing.back().map_or(0, |&(done, ..)| done);
+        let takes = WRITE_NANOSECONDS * block.order.frames() as u64;
+        let done = free_from.max(behind).saturating_add(takes);
+        let off = mark::DIRTY | mark::ISOLATED;
+        self.pages.mark(block.frame, mark::WRITEBACK, off);
+        self.writing.push_back((done, block.frame, block.page));
+    }
+}
+
 /// The model kernel on the zones of some design.
 #[derive(Debug)]
 pub struct Kernel<'z, Z: LabZone> {
@@ -162,6 +216,8 @@ pub struct Kernel<'z, Z: LabZone> {
     asked: Cell<Option<Need>>,
     background: Background,
     rules: Rules,
+    of_2007: RefCell<of_2007::Memory>,
+    dirty: RefCell<flusher::Dirty>,
     stopwatch: Stopwatch,
     // What became of blocks since it was taken last, if anyone wants to know.
     log: Option<RefCell<Vec<Logged>>>,
@@ -202,11 +258,18 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
     /// Makes a kernel with no memory in use. `pages` holds its records.
     #[must_use]
     pub fn new(nodes: Nodes<'z, Z>, pages: Pages, rules: Rules) -> Self {
-        let zones = nodes
+        let zones: Vec<_> = nodes
             .zones()
             .map(|zone| (zone.span(), zone.kind()))
             .collect();
+        let pages = match rules.scheme {
+            Scheme::Today => pages,
+            Scheme::Of2007(_) => pages.with_one_lru(),
+        };
+        let of_2007 = RefCell::new(of_2007::Memory::new(zones.len()));
         Self {
+            of_2007,
+            dirty: RefCell::default(),
             nodes,
             zones,
             state: RefCell::new(State {
@@ -299,6 +362,10 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
     #[inline]
     pub fn own(&self, frame: Frame, order: Order, role: Role, marks: u8, page: PageId) {
         let zone = self.zone_of(frame);
+        let marks = match (self.rules.scheme, role) {
+            (Scheme::Of2007(_), Role::Anonymous) => marks | mark::ACTIVE,
+            _ => marks,
+        };
         self.state.borrow_mut().pages.insert(Block {
             frame,
             order,
@@ -307,6 +374,10 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             page,
             zone,
         });
+        let dirty = role == Role::File && marks & mark::DIRTY != 0;
+        if dirty && self.rules.flusher == Flusher::On {
+            self.note_dirty(frame, page);
+        }
     }
 
     /// Allocates a block for `page`.
@@ -324,7 +395,10 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         page: PageId,
     ) -> Result<Frame, AllocError> {
         let manner = Manner::of(request);
-        let alloc = || Z::alloc_from(nodes, from, request, manner);
+        let alloc = || match &self.rules.scheme {
+            Scheme::Today => Z::alloc_from(nodes, from, request, manner),
+            Scheme::Of2007(rules) => self.alloc_as_2007(rules, nodes, from, request),
+        };
         let taken = self.stopwatch.allocs.time(alloc);
         match taken {
             Ok(frame) => {
@@ -334,6 +408,25 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             Err(_) => self.change(|pages| pages.set_absent(page, Location::Refused)),
         }
         taken
+    }
+
+    /// Takes a block only if one is free above the min mark by the test of 2.6.20: nothing is woken,
+    /// reclaimed or drained. For an experiment that must not disturb what it looks at.
+    pub fn take_if_free<'k>(
+        &'k self,
+        nodes: &Nodes<'z, Z, &'k Self>,
+        request: &Request,
+        role: Role,
+    ) -> Option<Frame> {
+        let mut zones = nodes.zonelist(0, request);
+        let frame = zones.find_map(|zone| {
+            let above = request::is_above(zone, request, Mark::Min);
+            above
+                .then(|| zone.alloc_above(request, Mark::Min))
+                .flatten()
+        })?;
+        self.own(frame, request.order, role, 0, PageId::NONE);
+        Some(frame)
     }
 
     /// Frees the block that starts at `frame`. `None` if none in use does.
@@ -433,6 +526,24 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         while due(&self.state.borrow()) {
             self.finish_write(Reclaimer::Background);
         }
+        if self.rules.flusher == Flusher::On {
+            self.flush(now);
+        }
+    }
+
+    /// Lets time pass up to `until` nanoseconds of the trace, with background reclaim and nothing
+    /// else.
+    pub fn idle_until(&self, until: u64) {
+        while self.is_woken() && self.now.get() < until {
+            self.run_background();
+            let next = match self.rules.scheme {
+                Scheme::Of2007(_) => self.rests_until(),
+                Scheme::Today => 0,
+            };
+            // At least a millisecond, so that it ends.
+            self.set_time(next.max(self.now.get() + 1_000_000).min(until));
+        }
+        self.set_time(until);
     }
 
     /// Whether background reclaim has been woken.
@@ -444,6 +555,9 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
 
     /// Runs background reclaim once over all zones.
     pub fn run_background(&self) {
+        if let Scheme::Of2007(_) = self.rules.scheme {
+            return self.pass_in_background();
+        }
         let mut short = false;
         if self.state.borrow().writing.len() >= MOST_WRITES {
             // The disk is behind; the pages being written suffice.
@@ -459,14 +573,17 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             }
         }
         if !short {
-            self.nodes
-                .zones()
-                .for_each(|zone| zone.set_reclaiming(false));
+            self.end_background();
         }
-        self.woken.set(short);
-        if !short {
-            self.compact_behind();
-        }
+    }
+
+    /// Ends background reclaim, until it is woken again.
+    fn end_background(&self) {
+        self.nodes
+            .zones()
+            .for_each(|zone| zone.set_reclaiming(false));
+        self.woken.set(false);
+        self.compact_behind();
     }
 
     /// Lets the zones compact in the background, for the most that background reclaim was woken
@@ -563,12 +680,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             return Some(Scanned::Kept);
         }
         if marks & mark::DIRTY != 0 || block.role == Role::Anonymous {
-            let free_from = state.writing.back().map_or(0, |&(done, ..)| done);
-            let begun = self.now.get().max(free_from);
-            let takes = WRITE_NANOSECONDS * block.order.frames() as u64;
-            let done = begun.saturating_add(takes);
-            state.pages.mark(block.frame, mark::WRITEBACK, mark::DIRTY);
-            state.writing.push_back((done, block.frame, block.page));
+            state.begin_write(&block, self.now.get().max(self.flushed_until()));
             return Some(Scanned::Writing(block.order.frames()));
         }
         drop(state);
@@ -714,6 +826,9 @@ fn hashed(block: &Block) -> u32 {
 
 impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
     fn reclaim(&self, need: &Need) -> usize {
+        if let Scheme::Of2007(rules) = &self.rules.scheme {
+            return self.try_to_free(rules, need);
+        }
         self.state.borrow_mut().pressure.direct_calls += 1;
         let want = need.frames.max(CLUSTER);
         let mut freed = 0;

@@ -80,18 +80,20 @@ pub mod mark {
     pub const LOCKED: u8 = 8;
     /// Found to be used again when it was scanned.
     pub const REFERENCED: u8 = 16;
+    /// Taken off its list by reclaim, which decides about it.
+    pub const ISOLATED: u8 = 32;
 }
 
 /// Blocks with one of these marks are on no list.
-const OFF_LISTS: u8 = mark::LOCKED | mark::WRITEBACK;
+const OFF_LISTS: u8 = mark::LOCKED | mark::WRITEBACK | mark::ISOLATED;
 
 /// The lists of one zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Age {
-    /// Files' pages not used recently.
+    /// Files' pages not used recently; with one LRU, those of processes too.
     InactiveFile = 0,
-    /// Files' pages used recently.
+    /// Files' pages used recently; with one LRU, those of processes too.
     ActiveFile = 1,
     /// Processes' pages not used recently.
     InactiveAnonymous = 2,
@@ -203,6 +205,16 @@ pub struct Pages {
     lists: Vec<[List; Age::COUNT]>,
     used: [u64; 9],
     mixing: Mixing,
+    lru: Lru,
+}
+
+/// The lists that pages of files and of processes are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lru {
+    /// Lists of their own.
+    Split,
+    /// One active and one inactive list, which are those of files.
+    One,
 }
 
 impl Pages {
@@ -223,7 +235,25 @@ impl Pages {
             lists: vec![[EMPTY; Age::COUNT]; zones],
             used: [0; 9],
             mixing: Mixing::new(base, frames, page_block_order),
+            lru: Lru::Split,
         }
+    }
+
+    /// The same with pages of processes on the lists of files' pages, as in Linux before 2.6.28.
+    /// Nothing may be in use yet.
+    #[must_use]
+    pub fn with_one_lru(self) -> Self {
+        Self {
+            lru: Lru::One,
+            ..self
+        }
+    }
+
+    /// Returns true if the block at `frame` is on one of the lists of pages of files and processes.
+    #[must_use]
+    pub fn is_on_lru(&self, frame: Frame) -> bool {
+        let record = &self.records[self.index(frame)];
+        self.list_of(record).is_some_and(|age| age != Age::Slab)
     }
 
     /// The counts of mixed page blocks.
@@ -456,13 +486,15 @@ impl Pages {
     }
 
     /// Returns the list on which a block with this record belongs.
-    fn list_of(record: &Record) -> Option<Age> {
+    fn list_of(&self, record: &Record) -> Option<Age> {
         if record.marks & OFF_LISTS != 0 {
             return None;
         }
         let active = record.marks & mark::ACTIVE != 0;
         match (record.role, active) {
             (Role::File, false) => Some(Age::InactiveFile),
+            (Role::Anonymous, false) if self.lru == Lru::One => Some(Age::InactiveFile),
+            (Role::Anonymous, true) if self.lru == Lru::One => Some(Age::ActiveFile),
             (Role::File, true) => Some(Age::ActiveFile),
             (Role::Anonymous, false) => Some(Age::InactiveAnonymous),
             (Role::Anonymous, true) => Some(Age::ActiveAnonymous),
@@ -479,7 +511,7 @@ impl Pages {
             prev: END,
             ..record
         };
-        if let Some(age) = Self::list_of(&record) {
+        if let Some(age) = self.list_of(&record) {
             let list = &mut self.lists[record.zone as usize][age as usize];
             record.next = core::mem::replace(&mut list.head, index);
             list.frames += 1 << record.order;
@@ -494,7 +526,7 @@ impl Pages {
 
     /// Takes the frame with this record off its list, if it is on one.
     fn unlink(&mut self, record: &Record) {
-        let Some(age) = Self::list_of(record) else {
+        let Some(age) = self.list_of(record) else {
             return;
         };
         let list = &mut self.lists[record.zone as usize][age as usize];

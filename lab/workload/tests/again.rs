@@ -14,6 +14,7 @@ const OPTIONS: Options = Options {
     rules: Rules {
         slow_path: brickyard::node::SlowPath::MODERN,
         swap: brickyard_workload::Swap::Off,
+        ..Rules::TODAY
     },
     sample_every: u64::MAX,
 };

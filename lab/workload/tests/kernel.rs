@@ -37,7 +37,7 @@ macro_rules! on_every_design {
                     $plain.set_min_free_kbytes(128, 4096);
                     let zones = $plain.zones().count();
                     let pages = Pages::new(Frame::new(0), 2048, zones, PAGES, Order::HUGE);
-                    let rules = Rules { swap: $swap, ..Rules::default() };
+                    let rules = Rules { swap: $swap, ..Rules::TODAY };
                     let $kernel = Kernel::new(Nodes::new(nodes), pages, rules);
                     let $nodes = Nodes::with_hooks(nodes, &$kernel, rules.slow_path);
                     $body

@@ -5,6 +5,7 @@
 mod again;
 mod jobs;
 mod kernel;
+mod of_2007;
 mod replay;
 mod script;
 mod start;

@@ -351,7 +351,7 @@ impl Watcher for &mut LastView {
 fn options(start: Start) -> Options {
     Options {
         start,
-        rules: Rules::default(),
+        rules: Rules::TODAY,
         sample_every: 500_000_000,
     }
 }
@@ -492,7 +492,7 @@ proptest! {
         }
         for config in Configuration::ALL {
             for (machine, start) in [(&recorded, Start::Recorded), (&small, Start::Empty)] {
-                let rules = Rules { swap: Swap::On, ..Rules::default() };
+                let rules = Rules { swap: Swap::On, ..Rules::TODAY };
                 // Few samples, however long the trace.
                 let sample_every = every.max(time / 8 + 1);
                 let options = Options { start, rules, sample_every };
@@ -565,7 +565,11 @@ fn reclaimed_pages_are_counted_and_their_later_frees_are_dropped() {
         for slow_path in SLOW_PATHS {
             for swap in [Swap::Off, Swap::On] {
                 for config in Configuration::ALL {
-                    let rules = Rules { slow_path, swap };
+                    let rules = Rules {
+                        slow_path,
+                        swap,
+                        ..Rules::TODAY
+                    };
                     let options = Options {
                         rules,
                         ..options(Start::Empty)

@@ -94,7 +94,7 @@ fn the_largest_frame_numbers_are_replayed() {
     let machine = Machine::sized(8 << 20, 1, 4096).unwrap();
     let options = Options {
         start: Start::Recorded,
-        rules: Rules::default(),
+        rules: Rules::TODAY,
         sample_every: 1_000_000,
     };
     for config in Configuration::ALL {
@@ -453,7 +453,7 @@ fn pages_in_a_cpus_cache_at_the_start_are_no_initial_blocks() {
         Machine::recorded(&with(host(vec![run(0, FRAMES, 0, PageUse::Untold)]), [])).unwrap();
     let options = Options {
         start: Start::Recorded,
-        rules: Rules::default(),
+        rules: Rules::TODAY,
         sample_every: 1_000_000,
     };
     let outcome = replay(Configuration::Vanilla, &machine, &script, &options, ()).unwrap();

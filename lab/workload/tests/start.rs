@@ -803,7 +803,7 @@ fn the_page_block_in_which_a_zone_begins_has_its_type() {
     assert_eq!(machine.span().start.number() as u64, BASE + 1);
     let options = Options {
         start: Start::Recorded,
-        rules: Rules::default(),
+        rules: Rules::TODAY,
         sample_every: u64::MAX,
     };
     for config in [Configuration::Linux618, Configuration::Brickyard] {

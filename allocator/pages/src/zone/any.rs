@@ -217,6 +217,13 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         self.store().can_serve(request)
     }
 
+    fn may_serve(&self, request: &Request) -> bool {
+        match request.order > self.shape().page_block_order {
+            true => self.store().can_serve(request),
+            false => self.store().may_have(request),
+        }
+    }
+
     /// Compacts for `request`, and takes a block for it as soon as the sets have one: after each
     /// block that is moved, so that no other request takes what was gathered for this one.
     fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted {

@@ -60,6 +60,7 @@ const OPTIONS: Options = Options {
     rules: Rules {
         slow_path: SlowPath::MODERN,
         swap: Swap::Off,
+        ..Rules::TODAY
     },
     sample_every: u64::MAX,
 };

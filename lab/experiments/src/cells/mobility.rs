@@ -4,10 +4,13 @@
 //! | cells | what is run |
 //! |---|---|
 //! | `mobility.MACHINE.RECLAIM.CONFIG` | the protocol, once: nothing in it is left to chance |
+//! | `mobility.MACHINE.RECLAIM.CONFIG.VARIANT` | the same with what the mail does not say varied ([`sweep`]) |
+//! | `mobility.min-free` | the claim about `min_free_kbytes` (`min_free.rs`) |
 //! | `mobility.MACHINE.kernbench.CONFIG.RUN` | kernbench on as many CPUs as the machine had (`builds.rs`) |
 //! | `mobility.MACHINE.pictures` | the protocol of three configurations on one machine, filmed (`pictures.rs`) |
 
 mod builds;
+mod min_free;
 mod pictures;
 
 use brickyard_classics::Configuration;
@@ -19,7 +22,8 @@ use crate::raw::{Method, Raw};
 
 use super::protocol;
 use super::rows::RowTemplate;
-use crate::antifrag::{AntifragRun, Filmed};
+use super::sweep::{self, Variant};
+use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Scale};
 
 /// Returns all cells.
@@ -28,6 +32,8 @@ pub(super) fn cells() -> Vec<Cell> {
     let mut cells = pictures::cells();
     let all = all_runs().filter(|run| !pictures::has_rows_of(run));
     cells.extend(all.map(protocol_cell));
+    cells.extend(sweep_cells());
+    cells.extend(min_free::cells());
     cells.extend(builds::cells());
     cells
 }
@@ -85,8 +91,55 @@ fn protocol_cell(run: AntifragRun) -> Cell {
         scale: scale_of(&run),
         seconds: seconds_of(&profile, reclaim),
         work: Box::new(move |context| {
-            let (result, _) = protocol::run(&run, Filmed::No, &context)?;
+            let (result, _) = protocol::run(&run, &Settings::DEFAULT, Filmed::No, &context)?;
             Ok(protocol_rows(&run, &result).into())
+        }),
+    }
+}
+
+/// Returns the cells of the document's kernels and both kinds of reclaim, varied.
+fn sweep_cells() -> Vec<Cell> {
+    let varied = |run: &AntifragRun| {
+        run.reclaim != Reclaim::Compaction && sweep::CONFIGS_2007.contains(&run.config)
+    };
+    let runs = all_runs().filter(varied);
+    runs.flat_map(|run| sweep::OF_2007.map(|variant| sweep_cell(run, variant)))
+        .collect()
+}
+
+fn sweep_cell(run: AntifragRun, variant: Variant) -> Cell {
+    let AntifragRun {
+        profile,
+        reclaim,
+        config,
+    } = run;
+    let Variant { name, settings } = variant;
+    Cell {
+        name: format!(
+            "mobility.{}.{}.{config}.{name}",
+            profile.name,
+            reclaim.name()
+        ),
+        kind: Method::Replayed,
+        scale: Scale::Full,
+        seconds: seconds_of(&profile, reclaim) * settings.memory,
+        work: Box::new(move |context| {
+            let (result, _) = protocol::run(&run, &settings, Filmed::No, &context)?;
+            let row = |when: &str, pages| {
+                let workload = format!("{} {when} {name}", reclaim.name());
+                let template = RowTemplate {
+                    machine: profile.name,
+                    workload: &workload,
+                    config: config.name(),
+                    run: 1,
+                };
+                template.row(&HUGE_PAGES, result.percent(pages))
+            };
+            let rows = vec![
+                row("under load", result.load.got),
+                row("at rest", result.rest.got),
+            ];
+            Ok(rows.into())
         }),
     }
 }
@@ -107,7 +160,7 @@ fn scale_of(run: &AntifragRun) -> Scale {
 /// second, as many as memory has huge pages. With compaction a try takes longer.
 fn seconds_of(profile: &Profile, reclaim: Reclaim) -> f64 {
     let tries = profile.memory / FRAME_BYTES as u64 / profile.huge.frames() as u64;
-    let plain = 0.3 + tries as f64 / 400.0;
+    let plain = 0.6 + tries as f64 / 500.0;
     match reclaim {
         Reclaim::Plain | Reclaim::Lumpy => plain,
         Reclaim::Compaction => plain * 1.3,
@@ -165,17 +218,20 @@ mod tests {
         let rows = run("gekko-lp4", "plain", config.name());
         let profile = Profile::named("gekko-lp4").unwrap();
         let (compile, walk) = (
-            traces().script("compile").unwrap(),
+            traces().script("kernel").unwrap(),
             traces().script("walk").unwrap(),
         );
         let machine = antifrag::machine(&profile, 60).unwrap();
         let protocol = antifrag::Protocol {
-            compile: &compile.script,
-            walk: &walk.script,
+            compile: &compile,
+            walk: &walk,
             tree: 250 << 20,
-            gap: 3_000_000_000,
-            settle: 10_000_000_000,
-            stretch: antifrag::stretch(compile.cpus, machine.cpus),
+            gap: 16_000_000_000,
+            settle: 60_000_000_000,
+            stretch: antifrag::stretch(machine.cpus),
+            phase: 0,
+            boot: profile.boot(),
+            min_free: None,
             tries: None,
             reclaim: Reclaim::Plain,
             kernel_core: 60,
@@ -194,7 +250,7 @@ mod tests {
         let possible = value("plain at rest", "possible");
         assert!(possible >= rest && possible <= 100.0);
         // The figures of docs/book/results/antifrag.md.
-        assert_eq!(format!("{load:.1} {rest:.1}"), "68.0 95.3");
+        assert_eq!(format!("{load:.1} {rest:.1}"), "16.4 89.1");
         // Two series, whose times ascend.
         for metric in ["huge-free", "mixed"] {
             let of = |row: &&Raw| row.metric == metric && row.workload == "plain";

@@ -29,6 +29,7 @@ mod protocol;
 mod rows;
 mod served;
 mod slab;
+mod sweep;
 #[cfg(test)]
 mod testing;
 mod timed;

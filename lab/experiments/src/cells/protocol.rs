@@ -9,19 +9,20 @@ use crate::antifrag::{AntifragRun, Filmed, Load, Settings};
 use crate::cell::Context;
 
 /// The traces that it replays.
-const COMPILE: &str = "compile";
+const COMPILE: &str = "kernel";
 const WALK: &str = "walk";
 
 /// Percent of memory open to kernel allocations, where there is a zone for movable pages; the
 /// builds of the same experiments use it too.
 pub(super) const KERNEL_CORE: u8 = Settings::DEFAULT.kernelcore;
 
-/// Runs the protocol once.
+/// Runs the protocol once, with these settings.
 ///
 /// # Errors
 /// If a trace is missing, the machine cannot be built, or the user has interrupted it.
 pub(super) fn run(
     run: &AntifragRun,
+    settings: &Settings,
     filmed: Filmed,
     context: &Context<'_>,
 ) -> anyhow::Result<(antifrag::Result, Option<Film>)> {
@@ -30,11 +31,10 @@ pub(super) fn run(
         context.traces.script(WALK)?,
     );
     let load = Load {
-        compile: &compile.script,
-        recorded: compile.cpus,
-        walk: &walk.script,
+        compile: &compile,
+        walk: &walk,
     };
-    let done = run.run(&Settings::DEFAULT, &load, filmed, context.follow.quiet())?;
+    let done = run.run(settings, &load, filmed, context.follow.quiet())?;
     if done.0.interrupted {
         bail!("interrupted");
     }

@@ -4,6 +4,7 @@
 //! | cells | what is run |
 //! |---|---|
 //! | `two-kinds.desktop-2005.protocol.CONFIG` | the protocol, once: nothing in it is left to chance |
+//! | `two-kinds.desktop-2005.protocol.CONFIG.VARIANT` | the same with what the posting does not say varied ([`sweep`]) |
 //! | `two-kinds.desktop-2005.WORKLOAD.CONFIG.RUN` | `extract` or `build` on one CPU (`commands.rs`) |
 //! | `two-kinds.host.aim9.ROUND` | `page_test` and `brk_test`, on pages of this host's memory (`aim9.rs`) |
 //! | `two-kinds.host.render.ROUND` | the renderer, on the same (`render.rs`) |
@@ -20,12 +21,17 @@ use crate::raw::Method;
 
 use super::protocol;
 use super::rows::RowTemplate;
-use crate::antifrag::{AntifragRun, Filmed};
+use super::sweep::{self, Variant};
+use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Scale};
 
 /// Returns all cells.
 pub(super) fn cells() -> Vec<Cell> {
-    let mut cells: Vec<Cell> = Configuration::ALL.into_iter().map(huge_pages).collect();
+    let whole = |config| huge_pages(config, None);
+    let mut cells: Vec<Cell> = Configuration::ALL.into_iter().map(whole).collect();
+    for config in sweep::CONFIGS_2005 {
+        cells.extend(sweep::OF_2005.map(|variant| huge_pages(config, Some(variant))));
+    }
     cells.extend(commands::cells());
     cells.extend(aim9::cells());
     cells.extend(render::cells());
@@ -52,20 +58,33 @@ const SECONDS: Metric<'static> = Metric::lower("elapsed", "s");
 
 const HUGE_PAGES: Metric<'static> = Metric::higher("huge-pages", "pages");
 
-fn huge_pages(config: Configuration) -> Cell {
+/// Returns the cell of the protocol, or of a variant.
+fn huge_pages(config: Configuration, variant: Option<Variant>) -> Cell {
+    let of = |text: &str, between: &str| match variant {
+        Some(variant) => format!("{text}{between}{}", variant.name),
+        None => text.to_owned(),
+    };
+    let settings = variant.map_or(Settings::DEFAULT, |variant| variant.settings);
+    let workloads = [of("under load", " "), of("at rest", " ")];
     Cell {
-        name: format!("two-kinds.{}.protocol.{config}", Profile::OF_2005.name),
+        name: of(
+            &format!("two-kinds.{}.protocol.{config}", Profile::OF_2005.name),
+            ".",
+        ),
         kind: Method::Replayed,
-        scale: scale_of(config.name()),
-        seconds: 0.9,
+        scale: match variant {
+            Some(_) => Scale::Full,
+            None => scale_of(config.name()),
+        },
+        seconds: 1.5,
         work: Box::new(move |context| {
             let run = AntifragRun {
                 profile: Profile::OF_2005,
                 reclaim: Reclaim::Plain,
                 config,
             };
-            let (result, _) = protocol::run(&run, Filmed::No, &context)?;
-            let row = |workload, pages| {
+            let (result, _) = protocol::run(&run, &settings, Filmed::No, &context)?;
+            let row = |workload: &str, pages: usize| {
                 let template = RowTemplate {
                     machine: Profile::OF_2005.name,
                     workload,
@@ -75,8 +94,8 @@ fn huge_pages(config: Configuration) -> Cell {
                 template.row(&HUGE_PAGES, pages as f64)
             };
             let rows = vec![
-                row("under load", result.load.got),
-                row("at rest", result.rest.got),
+                row(&workloads[0], result.load.got),
+                row(&workloads[1], result.rest.got),
             ];
             Ok(rows.into())
         }),
@@ -109,7 +128,7 @@ mod tests {
             [("under load", "huge-pages"), ("at rest", "huge-pages")]
         );
         // The figures of docs/book/results/antifrag.md.
-        assert_eq!((rows[0].value, rows[1].value), (113.0, 275.0));
+        assert_eq!((rows[0].value, rows[1].value), (230.0, 342.0));
         assert!(
             rows.iter()
                 .all(|row| row.machine == "desktop-2005" && row.run == 1)

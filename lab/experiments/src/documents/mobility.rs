@@ -5,7 +5,7 @@ mod words;
 
 use brickyard_report::Better;
 use brickyard_report::plot::Scale;
-use brickyard_workload::antifrag::{Line2007, OF_2007};
+use brickyard_workload::antifrag::{Line2007, MOMENTS, MinFree, OF_2007};
 
 use super::build::{
     PrintedMeans, Row, Today, axis, columns, curve_over_names, directed, directions, finding,
@@ -257,7 +257,30 @@ fn today() -> Vec<Table> {
         words::TODAY_KERNBENCH,
         builds.collect(),
     ));
+    tables.push(min_free());
     tables
+}
+
+/// The claim about `min_free_kbytes`: a line for each moment, a column for each setting.
+fn min_free() -> Table {
+    let settings = MinFree::ALL.map(MinFree::name);
+    let lines = MOMENTS.map(|moment| {
+        let cells = settings.map(|setting| Some(Figure::mean(free(setting, moment)).decimals(0)));
+        line(moment, cells.into())
+    });
+    Table {
+        id: "mobility-min-free".to_owned(),
+        title: "Free huge pages of gekko-lp4 by min_free_kbytes, vanilla".to_owned(),
+        about: words::MIN_FREE.to_owned(),
+        head: vec![columns(&settings)],
+        lines: lines.into(),
+    }
+}
+
+/// Returns the key of the free huge pages with this setting at this moment.
+fn free(setting: &str, moment: &str) -> Key {
+    let workload = format!("{setting}: {moment}");
+    key("gekko-lp4-min-free", &workload, "vanilla", "huge-pages")
 }
 
 fn by_machine(moment: &str) -> Plot {
@@ -355,6 +378,7 @@ fn findings() -> Vec<Finding> {
         "slower with both than without",
         "as fast with both as without",
     ];
+    let count = |setting: MinFree, moment: usize| mean(free(setting.name(), MOMENTS[moment]), 0);
     let of_one = |config: &str| mean(key("gekko-lp4", "plain at rest", config, "huge-pages"), 0);
     let possible = Piece::Figure(
         Figure::compared(
@@ -400,6 +424,15 @@ fn findings() -> Vec<Finding> {
                 of_one("combined-2007"),
                 of_one("brickyard"),
                 possible,
+            ],
+        ),
+        finding(
+            "A high min_free_kbytes keeps huge pages free only from boot: under load {} of gekko-lp4's are free with it (by default {}), {} after memory pressure; raised later, {} (replayed).",
+            [
+                count(MinFree::HighFromBoot, 2),
+                count(MinFree::Low, 2),
+                count(MinFree::HighFromBoot, 3),
+                count(MinFree::RaisedLater, 3),
             ],
         ),
         directions(),

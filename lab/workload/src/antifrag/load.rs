@@ -3,7 +3,11 @@
 //!
 //! The protocol copies a kernel tree before each build. The copies are modelled: dirty pages of
 //! files, and for every sixteenth of them a page of directory entries and inodes. All else is
-//! recorded.
+//! recorded, with two differences between a recorded host of today and one of 2005:
+//!
+//! - Pages of processes and files were allocated one by one, so larger blocks of them are taken
+//!   apart.
+//! - A compiler needed less memory: see [`Program::anonymous`].
 
 use brickyard::node::Nodes;
 use brickyard::{Mobility, Order, Request};
@@ -32,6 +36,10 @@ pub struct Program<'s> {
     pub copying: u64,
     /// The factor by which its time is longer than recorded.
     pub stretch: f64,
+    /// The share of its processes' pages that it takes. The others are left out, by their numbers.
+    pub anonymous: f64,
+    /// The times that it runs. `None`: it is repeated to the end of the load.
+    pub passes: Option<u32>,
 }
 
 /// A running program.
@@ -47,6 +55,11 @@ struct Running<'s> {
     began: u64,
     // Pages of the tree copied so far.
     copied: u64,
+    // The numbers of the first page of its tree, and of the tree's first slab.
+    tree_from: u32,
+    slabs_from: u32,
+    // Repetitions done.
+    done: u32,
 }
 
 /// Counts of the load's requests and steps.
@@ -66,8 +79,8 @@ pub struct Served {
 pub(super) struct Load<'s> {
     running: Vec<Running<'s>>,
     served: Served,
-    // The first page number of trees, above those of all programs.
-    trees_from: u32,
+    // The traces' page numbers are below this, those of trees and their slabs are not.
+    pages: u32,
 }
 
 impl<'s> Load<'s> {
@@ -87,18 +100,27 @@ impl<'s> Load<'s> {
                 at: 0,
                 began: program.starts,
                 copied: 0,
+                tree_from: 0,
+                slabs_from: 0,
+                done: 0,
             });
             let pages = program.script.pages() as u64;
             pages_from += pages.next_multiple_of(Order::MAX.frames() as u64);
         }
-        let trees_from = numbered(pages_from)?;
-        if trees_from >= u32::MAX - 1 {
+        let pages = numbered(pages_from)?;
+        for running in &mut running {
+            running.tree_from = numbered(pages_from)?;
+            pages_from += running.program.tree;
+            running.slabs_from = numbered(pages_from)?;
+            pages_from += running.program.tree / PAGES_PER_SLAB;
+        }
+        if numbered(pages_from)? == PageId::NONE.0 {
             return Err(BuildError::TooManyPages);
         }
         Ok(Self {
             running,
             served: Served::default(),
-            trees_from,
+            pages,
         })
     }
 
@@ -106,7 +128,7 @@ impl<'s> Load<'s> {
     /// and their locations are not recorded.
     #[must_use]
     pub(super) const fn pages(&self) -> usize {
-        self.trees_from as usize
+        self.pages as usize
     }
 
     /// The counts of its requests so far.
@@ -129,8 +151,7 @@ impl<'s> Load<'s> {
             let running = &mut self.running[place];
             if running.copied < running.program.tree {
                 processor.switch_to(place % cpus);
-                let trees_from = self.trees_from;
-                running.copy(trees_from, kernel, nodes, &mut self.served);
+                running.copy(kernel, nodes, &mut self.served);
             } else {
                 running.step(kernel, nodes, processor, cpus, &mut self.served);
             }
@@ -159,6 +180,9 @@ impl Running<'_> {
             let from = program.starts.saturating_sub(program.copying);
             return from + program.copying * self.copied / program.tree;
         }
+        if program.passes.is_some_and(|passes| self.done >= passes) {
+            return u64::MAX;
+        }
         match self.steps.get(self.at) {
             Some(step) => self.began + self.stretched(step.time),
             None => self.began + self.stretched(program.script.duration()),
@@ -173,29 +197,25 @@ impl Running<'_> {
     /// Copies a page of the tree; every sixteenth time also allocates a page of slabs.
     fn copy<'z, 'k, Z: LabZone>(
         &mut self,
-        trees_from: u32,
         kernel: &'k Kernel<'z, Z>,
         nodes: &Nodes<'z, Z, &'k Kernel<'z, Z>>,
         served: &mut Served,
     ) {
-        // A number that no trace uses, the same in every design.
-        let page = PageId(
-            trees_from
-                .saturating_add(self.copied as u32)
-                .min(u32::MAX - 1),
-        );
+        // Numbers that no trace uses, the same in every design.
+        let page = PageId(self.tree_from + self.copied as u32);
+        let slab = PageId(self.slabs_from + (self.copied / PAGES_PER_SLAB) as u32);
         self.copied += 1;
         served.steps += 1;
-        let mut take = |mobility, role, marks| {
+        let mut take = |mobility, role, marks, page| {
             let request = Request::page(mobility);
             served.asked += 1;
             if kernel.take(nodes, 0, &request, role, marks, page).is_err() {
                 served.failed += 1;
             }
         };
-        take(Mobility::Movable, Role::File, mark::DIRTY);
+        take(Mobility::Movable, Role::File, mark::DIRTY, page);
         if self.copied.is_multiple_of(PAGES_PER_SLAB) {
-            take(Mobility::Reclaimable, Role::SlabReclaimable, 0);
+            take(Mobility::Reclaimable, Role::SlabReclaimable, 0, slab);
         }
     }
 
@@ -217,17 +237,18 @@ impl Running<'_> {
         processor.switch_to(usize::from(step.cpu) % cpus);
         let page = self.page(&step);
         match script.action(&step) {
-            Action::Take(request) => {
-                let known = kernel.look(|pages| pages.location(page)) != Location::Unknown;
-                if known || step.overlaps_used() {
-                    // The repetition before left this page; it is replaced.
-                    kernel.give(page, step.order);
-                    kernel.change(|pages| pages.set_absent(page, Location::Unknown));
+            Action::Take(_) if !self.needs(&step) => {}
+            Action::Take(request) if request.mobility == Mobility::Movable => {
+                let single = Request {
+                    order: Order::ZERO,
+                    ..request
+                };
+                for offset in 0..step.order.frames() as u32 {
+                    let page = PageId(page.0 + offset);
+                    take(kernel, nodes, &step, &single, page, served);
                 }
-                served.asked += 1;
-                let taken = kernel.take(nodes, 0, &request, step.role, step.marks, page);
-                served.failed += u64::from(taken.is_err());
             }
+            Action::Take(request) => take(kernel, nodes, &step, &request, page, served),
             // The modelled machine has its own.
             Action::Reclaim(_) => {}
             Action::Give => {
@@ -235,6 +256,14 @@ impl Running<'_> {
             }
             Action::Try(_) => {}
         }
+    }
+
+    /// Returns false for the pages of processes that are left out.
+    fn needs(&self, step: &Step) -> bool {
+        const PARTS: u32 = 1000;
+        let part = step.page.0.wrapping_mul(0x9E37_79B1) >> 8;
+        let needed = (self.program.anonymous * f64::from(PARTS)) as u32;
+        step.role != Role::Anonymous || part % PARTS < needed
     }
 
     fn page(&self, step: &Step) -> PageId {
@@ -248,10 +277,31 @@ impl Running<'_> {
     fn begin_again<Z: LabZone>(&mut self, kernel: &Kernel<'_, Z>) {
         self.began += self.stretched(self.program.script.duration()).max(1);
         self.at = 0;
+        self.done += 1;
         let own = self.pages_from..self.pages_from + self.program.script.pages() as u32;
         kernel.end(|block| {
             let of_process = matches!(block.role, Role::Anonymous | Role::PageTable | Role::Kernel);
             of_process && own.contains(&block.page.0)
         });
     }
+}
+
+/// Takes a block for a step.
+fn take<'z, 'k, Z: LabZone>(
+    kernel: &'k Kernel<'z, Z>,
+    nodes: &Nodes<'z, Z, &'k Kernel<'z, Z>>,
+    step: &Step,
+    request: &Request,
+    page: PageId,
+    served: &mut Served,
+) {
+    let known = kernel.look(|pages| pages.location(page)) != Location::Unknown;
+    if known || step.overlaps_used() {
+        // The repetition before left this page; it is replaced.
+        kernel.give(page, request.order);
+        kernel.change(|pages| pages.set_absent(page, Location::Unknown));
+    }
+    served.asked += 1;
+    let taken = kernel.take(nodes, 0, request, step.role, step.marks, page);
+    served.failed += u64::from(taken.is_err());
 }

@@ -7,21 +7,23 @@
 //! deleted, and as many huge pages are requested as memory has.
 
 mod load;
+mod min_free;
 mod profile;
 
 pub use load::{Program, Served};
+pub use min_free::{MOMENTS, MinFree};
 pub use profile::{
     Known, Line2007, OF_2007, Profile, Published, Reclaim, published, published_2005,
 };
 
 use brickyard::node::movable::Sizing;
 use brickyard::node::{Node, Nodes};
-use brickyard::{Frame, FrameRange, Mobility, Request, ZoneKind};
+use brickyard::{Frame, FrameRange, Mobility, Order, Request, ZoneKind};
 use brickyard_classics::Configuration;
 use brickyard_classics::LabZone;
 
 use crate::build::{BuildError, Job, build};
-use crate::kernel::{Kernel, Pressure, Rules, Swap};
+use crate::kernel::{Flusher, Kernel, Of2007, Pressure, Rules, Scheme, Swap, WRITE_NANOSECONDS};
 use crate::machine::{Machine, MachineError, ZonePlace};
 use crate::outcome::Sample;
 use crate::pages::{Block, PageId, Pages, Role, mark};
@@ -44,12 +46,21 @@ pub const BUILDS: usize = 7;
 /// 3 GHz with about three times the work per cycle.
 pub const ERA: f64 = 4.0;
 
-/// Returns the factor by which a build takes longer on a machine of `cpus` CPUs than in a trace
-/// recorded on `recorded` CPUs: seven builds share the CPUs, and each CPU is slower.
+/// Returns the factor by which a build, recorded as one job at a time (`make -j1`, as the document
+/// has it), takes longer on a machine of `cpus` CPUs: seven builds share them, and each is slower.
 #[must_use]
-pub fn stretch(recorded: usize, cpus: usize) -> f64 {
-    ERA * (BUILDS * recorded.max(1)) as f64 / cpus.max(1) as f64
+pub fn stretch(cpus: usize) -> f64 {
+    ERA * BUILDS as f64 / cpus.clamp(1, BUILDS) as f64
 }
+
+/// The share of a compiler's memory that one of that time used. Assumed: half. Without it, seven of
+/// today's compilers hold a seventh of the machine of 2005.
+pub const COMPILER: f64 = 0.5;
+
+/// The builds before the load, one after another on a tree of their own: the documents' benchmarks
+/// ran without a reboot, after a build of the kernel and others. Assumed: as long as three
+/// recordings.
+pub const WARM_UP: u32 = 3;
 
 /// The settings of the protocol.
 #[derive(Debug, Clone, Copy)]
@@ -66,10 +77,17 @@ pub struct Protocol<'s> {
     pub settle: u64,
     /// The factor by which a build takes longer than recorded. See [`stretch`].
     pub stretch: f64,
+    /// Which moments of the builds coincide: each begins later by a part of the gap, drawn by this
+    /// seed. 0: by none.
+    pub phase: u64,
+    /// The bytes that the kernel takes at boot and never frees, at the low end of memory.
+    pub boot: u64,
     /// The number of tries under load. `None`: as many as memory has huge pages.
     pub tries: Option<usize>,
     /// How reclaim works.
     pub reclaim: Reclaim,
+    /// Run the experiment with `min_free_kbytes` instead of the two passes.
+    pub min_free: Option<MinFree>,
     /// The percentage of memory for the kernel, in configurations with a zone for movable pages.
     pub kernel_core: u8,
     /// The time between two samples, in nanoseconds.
@@ -110,6 +128,8 @@ pub struct Result {
     pub samples: Vec<Sample>,
     /// Requests served from memory of another mobility.
     pub fallbacks: u64,
+    /// In an experiment with `min_free_kbytes`, the free huge pages at each of [`MOMENTS`].
+    pub free: Vec<usize>,
     /// Whether the watcher ended the run early.
     pub interrupted: bool,
 }
@@ -150,9 +170,7 @@ pub fn machine(profile: &Profile, kernel_core: u8) -> core::result::Result<Machi
             },
         });
     }
-    // The posting recommends at least four blocks of the highest order.
-    let advised = 4 * profile.max.frames() * FRAME_BYTES / 1024;
-    machine.min_free_kbytes = machine.min_free_kbytes.max(advised);
+    machine.min_free_kbytes = profile.min_free_kbytes();
     machine.sizing = Sizing::KernelCorePercent(kernel_core);
     Ok(machine)
 }
@@ -176,8 +194,25 @@ pub fn run<W: Watcher>(
             protocol,
             load,
             watcher,
+            scheme: scheme(configuration, protocol.reclaim),
         },
     )
+}
+
+/// Returns whose reclaim a run has: that of 2007, unless the design's kernel, or the row, is of a
+/// later time.
+fn scheme(configuration: Configuration, reclaim: Reclaim) -> Scheme {
+    let later = matches!(
+        configuration,
+        Configuration::Linux612 | Configuration::Linux618
+    );
+    match reclaim.of_2007() {
+        Some(lumpy) if !later => Scheme::Of2007(Of2007 {
+            lumpy,
+            drains_above: configuration.drains_above(),
+        }),
+        _ => Scheme::Today,
+    }
 }
 
 struct Antifrag<'a, W> {
@@ -185,6 +220,7 @@ struct Antifrag<'a, W> {
     protocol: &'a Protocol<'a>,
     load: Load<'a>,
     watcher: W,
+    scheme: Scheme,
 }
 
 impl<W: Watcher> Job for Antifrag<'_, W> {
@@ -202,6 +238,8 @@ impl<W: Watcher> Job for Antifrag<'_, W> {
         let rules = Rules {
             slow_path: self.protocol.reclaim.slow_path(),
             swap: Swap::On,
+            scheme: self.scheme,
+            flusher: Flusher::On,
         };
         let kernel = Kernel::new(Nodes::new(nodes), pages, rules);
         let hooked = Nodes::with_hooks(nodes, &kernel, rules.slow_path);
@@ -221,11 +259,18 @@ impl<W: Watcher> Job for Antifrag<'_, W> {
                 ..Result::default()
             },
         };
-        if stage.under_load(&mut self.watcher) {
-            stage.at_rest(&mut self.watcher);
-        } else {
-            stage.result.interrupted = true;
-        }
+        stage.boot();
+        stage.result.interrupted = match self.protocol.min_free {
+            Some(min_free) => {
+                stage.result.free = stage.with_min_free(min_free, &mut self.watcher);
+                stage.result.free.len() < MOMENTS.len()
+            }
+            None if stage.under_load(&mut self.watcher) => {
+                stage.at_rest(&mut self.watcher);
+                false
+            }
+            None => true,
+        };
         stage.result.pressure = kernel.pressure();
         stage.result.fallbacks = plain.zones().map(|zone| zone.meter().fallbacks).sum();
         stage.release_held();
@@ -236,24 +281,54 @@ impl<W: Watcher> Job for Antifrag<'_, W> {
     }
 }
 
-/// Returns seven builds and a walk.
+/// Returns the time at which the load begins, after the builds before it.
+fn warmed_up(protocol: &Protocol<'_>) -> u64 {
+    let build = (protocol.compile.duration() as f64 * ERA) as u64;
+    protocol.gap + build * u64::from(WARM_UP)
+}
+
+/// Returns a build that ends before the load, seven builds and a walk.
 fn programs<'s>(protocol: &Protocol<'s>, machine: &Machine) -> Vec<Program<'s>> {
-    let tree = protocol.tree / machine.frame_bytes as u64;
-    let builds = (0..BUILDS as u64).map(|place| Program {
+    let build = Program {
         script: protocol.compile,
-        starts: protocol.gap * (place + 1),
-        tree,
+        starts: protocol.gap,
+        tree: protocol.tree / machine.frame_bytes as u64,
         copying: protocol.gap,
         stretch: protocol.stretch,
+        anonymous: COMPILER,
+        passes: None,
+    };
+    let warm_up = Program {
+        stretch: ERA,
+        passes: Some(WARM_UP),
+        ..build
+    };
+    let begins = warmed_up(protocol);
+    let builds = (1..=BUILDS as u64).map(|place| Program {
+        starts: begins + protocol.gap * place + later(protocol, place),
+        ..build
     });
     let walk = Program {
         script: protocol.walk,
-        starts: 0,
+        starts: begins,
         tree: 0,
         copying: 0,
         stretch: ERA,
+        ..build
     };
-    core::iter::once(walk).chain(builds).collect()
+    [warm_up, walk].into_iter().chain(builds).collect()
+}
+
+/// Returns how much later a build begins than at its even time: less than the gap.
+fn later(protocol: &Protocol<'_>, place: u64) -> u64 {
+    let drawn = protocol
+        .phase
+        .wrapping_mul(place)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    match protocol.phase {
+        0 => 0,
+        _ => ((drawn >> 32) * protocol.gap) >> 32,
+    }
 }
 
 /// A run of the protocol.
@@ -272,9 +347,34 @@ struct Stage<'a, 's, 'z, Z: LabZone> {
 }
 
 impl<Z: LabZone> Stage<'_, '_, '_, Z> {
+    /// Takes what the kernel takes at boot: the lowest memory.
+    fn boot(&self) {
+        let wanted = (self.protocol.boot / self.machine.frame_bytes as u64) as usize;
+        let Some(zone) = self.plain.zones().next() else {
+            return;
+        };
+        let order = zone.max_order();
+        let request = Request::new(Order::ZERO, Mobility::Unmovable);
+        let mut at = zone.span().start;
+        let end = at.plus(wanted.min(zone.span().len() / 2));
+        while at < end {
+            let fits =
+                |&order: &Order| at.align_down(order) == at && at.plus(order.frames()) <= end;
+            let order = Order::ZERO.up_to(order).rfind(fits);
+            let order = order.unwrap_or(Order::ZERO);
+            let request = Request { order, ..request };
+            if zone.alloc_at(at, &request).is_ok() {
+                self.kernel.own(at, order, Role::Pinned, 0, PageId::NONE);
+            }
+            at = at.plus(order.frames());
+        }
+    }
+
     /// Runs the pass under load. Returns false if the watcher ended it.
     fn under_load(&mut self, watcher: &mut impl Watcher) -> bool {
-        let begins = self.protocol.gap * (BUILDS as u64 + 1) + self.protocol.settle;
+        // The last build begins when its tree, the original, has been cleaned.
+        let started = warmed_up(self.protocol) + self.protocol.gap * BUILDS as u64;
+        let begins = started + self.protocol.settle;
         if !self.run_to(begins, watcher) {
             return false;
         }
@@ -302,6 +402,8 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         for _ in 0..self.result.all {
             self.result.rest.tries += 1;
             self.result.rest.got += usize::from(self.take_huge_page());
+            self.now += PAUSE;
+            self.kernel.idle_until(self.now);
         }
         // Held pages count as clear; slabs freed during the pass no longer block a huge page.
         self.result.rest_possible = possible(self.plain, self.kernel, self.machine.huge_order);
@@ -353,15 +455,14 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
     fn end_everything(&self) {
         let goes = |block: &Block| match block.role {
             Role::Anonymous | Role::PageTable | Role::Kernel | Role::File => true,
-            // Most inodes of deleted files are freed, and few slabs hold other objects.
-            Role::SlabReclaimable => !block.page.0.is_multiple_of(8),
+            Role::SlabReclaimable => !holds_others(block),
             _ => false,
         };
         self.kernel.end(goes);
     }
 
     /// Reads a file as large as memory through the page cache, and deletes it.
-    fn stream_file(&self) {
+    fn stream_file(&mut self) {
         let request = Request::page(Mobility::Movable);
         for _ in 0..self.machine.frames() {
             let page = PageId::NONE;
@@ -374,6 +475,9 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
             if self.kernel.is_woken() {
                 self.kernel.run_background();
             }
+            // The disk's rate.
+            self.now += WRITE_NANOSECONDS;
+            self.kernel.set_time(self.now);
         }
         self.kernel.end(|block| block.role == Role::File);
     }
@@ -383,5 +487,45 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         let sample = view.sample(self.machine.huge_order);
         self.result.samples.push(sample);
         watcher.sample(&view);
+    }
+}
+
+/// Returns true for a slab that stays when the trees are deleted. Most inodes of deleted files are
+/// freed, but one slab in eight also holds another object. Which ones depends on the slab's own
+/// number.
+fn holds_others(slab: &Block) -> bool {
+    let number = slab.page.0 >> slab.order.get();
+    (number.wrapping_mul(0x9E37_79B1) >> 16).is_multiple_of(8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slab of the trees, of this number.
+    fn slab(number: u32) -> Block {
+        Block {
+            frame: Frame::new(0),
+            order: Order::ZERO,
+            role: Role::SlabReclaimable,
+            marks: 0,
+            page: PageId(number),
+            zone: 0,
+        }
+    }
+
+    #[test]
+    fn one_slab_in_eight_stays_wherever_their_numbers_begin() {
+        for first in [0, 7, 16, 52_428_800] {
+            let stay = (first..first + 8000).filter(|&number| holds_others(&slab(number)));
+            let count = stay.count();
+            assert!((800..1200).contains(&count), "{count} of 8000 from {first}");
+        }
+        // The trees' slabs used to have the numbers of their last page: all 15 modulo 16.
+        let numbers = (0..8000).map(|number| number * 16 + 15);
+        let count = numbers
+            .filter(|&number| holds_others(&slab(number)))
+            .count();
+        assert!((800..1200).contains(&count), "{count} of 8000");
     }
 }

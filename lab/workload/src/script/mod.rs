@@ -460,7 +460,7 @@ mod tests {
         let machine = Machine::sized(64 << 20, 2, 4096).unwrap();
         let options = Options {
             start: Start::Empty,
-            rules: Rules::default(),
+            rules: Rules::TODAY,
             sample_every: 100_000_000,
         };
         let outcome = replay(Configuration::Brickyard, &machine, script, &options, ()).unwrap();

@@ -10,7 +10,7 @@ use crate::raw::Method;
 use super::super::protocol;
 use super::super::rows::RowTemplate;
 use super::{all_runs, protocol_rows};
-use crate::antifrag::{AntifragRun, Filmed};
+use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Context, Done, Scale};
 
 /// Returns both cells, the longer first.
@@ -33,7 +33,7 @@ pub(super) const CONFIGS: [Configuration; 3] = [
 ];
 
 /// A row of this metric shows the report that there is a page.
-const SHOTS: Metric<'static> = Metric::new("shots", "shots", Better::Neither);
+pub(super) const SHOTS: Metric<'static> = Metric::new("shots", "shots", Better::Neither);
 
 /// Returns true if the rows of the run come with the film.
 pub(super) fn has_rows_of(run: &AntifragRun) -> bool {
@@ -57,7 +57,7 @@ fn cell(machine: &'static str, scale: Scale, seconds: f64) -> Cell {
 fn filmed(machine: &str, context: &Context<'_>) -> anyhow::Result<Done> {
     let (mut rows, mut films) = (Vec::new(), Vec::new());
     for run in all_runs().filter(|run| run.profile.name == machine && is_filmed(run)) {
-        let (result, film) = protocol::run(&run, Filmed::Yes, context)?;
+        let (result, film) = protocol::run(&run, &Settings::DEFAULT, Filmed::Yes, context)?;
         if has_rows_of(&run) {
             rows.extend(protocol_rows(&run, &result));
         }

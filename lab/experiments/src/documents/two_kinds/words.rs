@@ -41,7 +41,7 @@ pub(super) const AIM9_DIFFERENCE: &str = "As before; the gain in percent is posi
 pub(super) const CACHE: &str = "The document renders a large file ten times, to see whether the allocator evicts what a program keeps in its caches. Here a loop of the same kind runs on this host: a working set of about the size of the second-level cache is read again and again, with pages allocated and freed in between. \
     \"User\" is the loop's own time, \"sys\" the time in the allocator. Seconds cannot be compared, the difference between the lines can.";
 
-pub(super) const HIGH_ORDER: &str = "Replayed: seven builds, as the document describes, on a machine of 1.5 GiB with memory that the kernel does not map; 275 tries for 4 MiB under load, then as many blocks as can be allocated at rest. Counted, not timed: one deterministic run of an assumed machine. The operations of a build come from a recording of a smaller one, stretched; reclaim is a model that takes the oldest pages first. \
+pub(super) const HIGH_ORDER: &str = "Replayed: seven builds, as the document describes, on a machine of 1.5 GiB with memory that the kernel does not map; 275 tries for 4 MiB under load, then as many blocks as can be allocated at rest. Counted, not timed: one deterministic run of an assumed machine. The operations of a build come from a recording of a smaller one, stretched; reclaim is that of Linux 2.6.20, which had the rules of 2.6.15, and per-CPU lists are drained only where the patch did so. The machine has booted and built once before. \
     Which zone a block came from is not counted here, and tries and failures follow from the successes: those lines are shown as printed.";
 
 pub(super) const TODAY_HUGE: &str =

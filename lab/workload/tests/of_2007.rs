@@ -1,0 +1,185 @@
+//! Reclaim and the slow path of Linux 2.6.20 in the model kernel, rule by rule; and the protocol's
+//! slabs.
+
+use brickyard::node::{Lumpy, Node, Nodes};
+use brickyard::{Frame, Mobility, Order, Request};
+use brickyard_classics::{Configuration, LabZone};
+use brickyard_workload::build::{Job, build};
+use brickyard_workload::kernel::{Flusher, Of2007, Scheme};
+use brickyard_workload::pages::{PageId, Pages, Role, mark};
+use brickyard_workload::{Kernel, Machine, Processor, Rules, Swap};
+
+const FRAMES: usize = 4096;
+const LUMP: Order = Order::new(4);
+
+fn rules(lumpy: Lumpy, drains_above: Option<Order>) -> Rules {
+    Rules {
+        swap: Swap::On,
+        scheme: Scheme::Of2007(Of2007 {
+            lumpy,
+            drains_above,
+        }),
+        ..Rules::TODAY
+    }
+}
+
+/// A job that fills memory with `role`, one page in `keeps` unmovable, and requests a block.
+struct Fill {
+    rules: Rules,
+    role: Role,
+    // One page in so many is a kernel's.
+    keeps: usize,
+    order: Order,
+}
+
+/// What came of it: whether the block was got, the frames freed, and the calls of direct reclaim.
+struct Came {
+    got: bool,
+    freed: u64,
+    lumps: u64,
+    calls: u64,
+}
+
+impl Job for Fill {
+    type Output = Came;
+
+    fn run<Z: LabZone>(self, nodes: &[Node<'_, Z>], _processor: &Processor) -> Came {
+        let plain = Nodes::new(nodes);
+        plain.set_min_free_kbytes(128, 4096);
+        let pages = Pages::new(Frame::new(0), FRAMES, 1, FRAMES, Order::HUGE);
+        let kernel = Kernel::new(Nodes::new(nodes), pages, self.rules);
+        let hooked = Nodes::with_hooks(nodes, &kernel, self.rules.slow_path);
+        let mut frame = 0;
+        while let Ok(at) = plain.alloc(0, &Request::page(Mobility::Movable)) {
+            frame += 1;
+            let role = match frame % self.keeps {
+                0 => Role::Kernel,
+                _ => self.role,
+            };
+            kernel.own(at, Order::ZERO, role, 0, PageId(frame as u32));
+        }
+        let request = Request::new(self.order, Mobility::Movable);
+        let taken = kernel.take(&hooked, 0, &request, Role::Held, 0, PageId::NONE);
+        plain.check().unwrap();
+        let pressure = kernel.pressure();
+        Came {
+            got: taken.is_ok(),
+            freed: pressure.direct + pressure.lumpy,
+            lumps: pressure.lumpy,
+            calls: pressure.direct_calls,
+        }
+    }
+}
+
+fn filled(rules: Rules, role: Role, keeps: usize, order: Order) -> Came {
+    let machine = Machine::sized((FRAMES * 4096) as u64, 1, 4096).unwrap();
+    let job = Fill {
+        rules,
+        role,
+        keeps,
+        order,
+    };
+    build(Configuration::Vanilla, &machine, job).unwrap()
+}
+
+#[test]
+fn a_large_request_calls_direct_reclaim_once_and_that_ends_with_32_pages() {
+    let plain = filled(rules(Lumpy::Off, None), Role::File, usize::MAX, Order::HUGE);
+    assert_eq!((plain.got, plain.calls, plain.lumps), (false, 1, 0));
+    assert!((32..512).contains(&plain.freed), "{}", plain.freed);
+}
+
+#[test]
+fn a_single_page_is_got_after_as_many_calls_as_it_takes() {
+    let one = filled(rules(Lumpy::Off, None), Role::File, usize::MAX, Order::ZERO);
+    assert!(one.got && one.calls >= 1);
+}
+
+#[test]
+fn lumpy_reclaim_frees_whole_blocks_of_the_order() {
+    let came = filled(rules(Lumpy::On, None), Role::File, usize::MAX, LUMP);
+    assert!(came.lumps > 0);
+    // A quarter of the pages were used again, so a block has holes; but far more is freed than
+    // without.
+    let plain = filled(rules(Lumpy::Off, None), Role::File, usize::MAX, LUMP);
+    assert_eq!(plain.lumps, 0);
+    assert!(came.freed >= plain.freed);
+}
+
+#[test]
+fn what_the_mark_keeps_free_is_not_taken_without_reclaim() {
+    struct Marked;
+
+    impl Job for Marked {
+        type Output = [usize; 2];
+
+        fn run<Z: LabZone>(self, nodes: &[Node<'_, Z>], _processor: &Processor) -> [usize; 2] {
+            let pages = Pages::new(Frame::new(0), FRAMES, 1, FRAMES, Order::HUGE);
+            let rules = rules(Lumpy::Off, None);
+            let kernel = Kernel::new(Nodes::new(nodes), pages, rules);
+            let hooked = Nodes::with_hooks(nodes, &kernel, rules.slow_path);
+            let request = Request::new(Order::HUGE, Mobility::Movable);
+            // All memory is free, in 8 blocks; then with half of it to be kept free.
+            [0, FRAMES * 4 / 2].map(|kbytes| {
+                Nodes::new(nodes).set_min_free_kbytes(kbytes, 4096);
+                let take = || kernel.take_if_free(&hooked, &request, Role::Held);
+                let taken: Vec<Frame> = core::iter::from_fn(take).collect();
+                taken.iter().for_each(|&frame| {
+                    kernel.release(frame);
+                });
+                taken.len()
+            })
+        }
+    }
+
+    let machine = Machine::sized((FRAMES * 4096) as u64, 1, 4096).unwrap();
+    let taken = build(Configuration::Vanilla, &machine, Marked).unwrap();
+    // The fourth leaves 2048 frames and the frame that counts as gone: 2049 > 2048. A fifth does not.
+    assert_eq!(taken, [8, 4]);
+}
+
+#[test]
+fn the_flusher_cleans_pages_after_30_seconds_and_they_stay() {
+    struct Flushed;
+
+    impl Job for Flushed {
+        type Output = (usize, usize, u64);
+
+        fn run<Z: LabZone>(
+            self,
+            nodes: &[Node<'_, Z>],
+            _processor: &Processor,
+        ) -> (usize, usize, u64) {
+            let pages = Pages::new(Frame::new(0), FRAMES, 1, FRAMES, Order::HUGE);
+            let rules = Rules {
+                flusher: Flusher::On,
+                ..rules(Lumpy::Off, None)
+            };
+            let kernel = Kernel::new(Nodes::new(nodes), pages, rules);
+            let plain = Nodes::new(nodes);
+            for page in 0..100 {
+                let at = plain.alloc(0, &Request::page(Mobility::Movable)).unwrap();
+                kernel.own(at, Order::ZERO, Role::File, mark::DIRTY, PageId(page));
+            }
+            let dirty = || {
+                kernel.look(|pages| {
+                    let is_dirty = |block: &_| is_dirty(block);
+                    pages.blocks().filter(is_dirty).count()
+                })
+            };
+            kernel.set_time(29_000_000_000);
+            let before = dirty();
+            kernel.set_time(31_000_000_000);
+            let after = dirty();
+            (before, after, kernel.look(|pages| pages.used(Role::File)))
+        }
+    }
+
+    fn is_dirty(block: &brickyard_workload::pages::Block) -> bool {
+        block.marks & mark::DIRTY != 0
+    }
+
+    let machine = Machine::sized((FRAMES * 4096) as u64, 1, 4096).unwrap();
+    let done = build(Configuration::Vanilla, &machine, Flushed).unwrap();
+    assert_eq!(done, (100, 0, 100));
+}
