@@ -110,6 +110,13 @@ impl Configuration {
         }
     }
 
+    /// Whether it has Linux's test of a zone until 4.3, by the frames in blocks of each order up to
+    /// the one requested. The others test, as Linux has since, whether there is a block of it.
+    #[must_use]
+    pub const fn tests_each_order(self) -> bool {
+        !matches!(self, Self::Linux612 | Self::Linux618 | Self::Brickyard)
+    }
+
     /// Calls `choice` with the design of this configuration as a type.
     ///
     /// `A` is the access to per-CPU lists and stashes, `L` the lock of zones and magazines. A

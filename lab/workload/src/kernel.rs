@@ -94,6 +94,8 @@ pub struct Of2007 {
     /// Per-CPU caches are drained after direct reclaim for requests above this order. `None`: they
     /// never are.
     pub drains_above: Option<Order>,
+    /// Whether a zone is tested by its blocks of each order, see `of_2007::serves_above`.
+    pub tests_each_order: bool,
 }
 
 /// Whether dirty pages are written before reclaim gets to them.
@@ -410,8 +412,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         taken
     }
 
-    /// Takes a block only if one is free above the min mark by the test of 2.6.20: nothing is woken,
-    /// reclaimed or drained. For an experiment that must not disturb what it looks at.
+    /// Takes a block only if one is free above the min mark: nothing is woken, reclaimed or drained. For an experiment that must not disturb what it looks at.
     pub fn take_if_free<'k>(
         &'k self,
         nodes: &Nodes<'z, Z, &'k Self>,
@@ -420,7 +421,10 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
     ) -> Option<Frame> {
         let mut zones = nodes.zonelist(0, request);
         let frame = zones.find_map(|zone| {
-            let above = request::is_above(zone, request, Mark::Min);
+            let above = match &self.rules.scheme {
+                Scheme::Of2007(rules) => request::is_above(rules, zone, request, Mark::Min),
+                Scheme::Today => true,
+            };
             above
                 .then(|| zone.alloc_above(request, Mark::Min))
                 .flatten()
@@ -555,8 +559,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
 
     /// Runs background reclaim once over all zones.
     pub fn run_background(&self) {
-        if let Scheme::Of2007(_) = self.rules.scheme {
-            return self.pass_in_background();
+        if let Scheme::Of2007(rules) = &self.rules.scheme {
+            return self.pass_in_background(rules);
         }
         let mut short = false;
         if self.state.borrow().writing.len() >= MOST_WRITES {

@@ -18,6 +18,7 @@ fn rules(lumpy: Lumpy, drains_above: Option<Order>) -> Rules {
         scheme: Scheme::Of2007(Of2007 {
             lumpy,
             drains_above,
+            tests_each_order: true,
         }),
         ..Rules::TODAY
     }

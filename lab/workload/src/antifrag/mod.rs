@@ -210,6 +210,7 @@ fn scheme(configuration: Configuration, reclaim: Reclaim) -> Scheme {
         Some(lumpy) if !later => Scheme::Of2007(Of2007 {
             lumpy,
             drains_above: configuration.drains_above(),
+            tests_each_order: configuration.tests_each_order(),
         }),
         _ => Scheme::Today,
     }

@@ -52,10 +52,6 @@ const NAP: u64 = 100_000_000;
 /// looks after each pass.
 const LOOKS_AGAIN: usize = 512;
 
-/// The same where a look goes through all of memory: `brickyard` has no counts of blocks by order.
-/// It looks at least once in the time of a nap.
-const LOOKS_SELDOM: usize = 4096;
-
 /// Linux's default of `swappiness`.
 const SWAPPINESS: u64 = 60;
 
@@ -70,7 +66,6 @@ pub(super) struct Memory {
     // The highest zone that was not balanced at the last look, and the frames freed since.
     highest: Option<usize>,
     since: usize,
-    looked: u64,
 }
 
 /// What it remembers of a zone.
@@ -98,7 +93,6 @@ impl Memory {
             rests_until: 0,
             highest: None,
             since: 0,
-            looked: 0,
         }
     }
 }
@@ -109,13 +103,6 @@ struct Pass {
     by: Reclaimer,
     order: Order,
     priority: u32,
-}
-
-/// What a look for a block of some order goes through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Looks {
-    AtCounts,
-    ThroughMemory,
 }
 
 /// The frames that a pass freed and scanned.
@@ -192,7 +179,7 @@ impl<Z: LabZone> Kernel<'_, Z> {
     }
 
     /// Lets background reclaim do one pass, unless it sleeps.
-    pub(super) fn pass_in_background(&self) {
+    pub(super) fn pass_in_background(&self, rules: &Of2007) {
         let order = self.asked.get().map_or(Order::ZERO, |need| need.order);
         let now = self.now.get();
         let behind = self.state.borrow().writing.len() >= MOST_WRITES;
@@ -200,18 +187,10 @@ impl<Z: LabZone> Kernel<'_, Z> {
             return;
         }
         let known = self.of_2007.borrow().highest;
-        let Some(highest) = known.or_else(|| self.highest_unbalanced(order)) else {
+        let Some(highest) = known.or_else(|| self.highest_unbalanced(rules, order)) else {
             self.end_background();
             self.of_2007.borrow_mut().begin_again();
             return;
-        };
-        let slow = self
-            .nodes
-            .zones()
-            .any(|zone| zone.quick_index(Order::ZERO).is_none());
-        let looks = match slow {
-            true => Looks::ThroughMemory,
-            false => Looks::AtCounts,
         };
         let priority = self.of_2007.borrow().priority;
         let pass = Pass {
@@ -225,14 +204,12 @@ impl<Z: LabZone> Kernel<'_, Z> {
             done.freed += one.freed + self.shrink_slabs(place, Reclaimer::Background);
             done.scanned += one.scanned;
         }
-        self.of_2007
-            .borrow_mut()
-            .go_on(now, (order, looks), highest, done);
+        self.of_2007.borrow_mut().go_on(now, order, highest, done);
     }
 
     /// Returns the highest zone that could not serve this order above its high mark.
-    fn highest_unbalanced(&self, order: Order) -> Option<usize> {
-        let unbalanced = |zone: &Z| !serves_above(zone, order, zone.high_mark(), 0);
+    fn highest_unbalanced(&self, rules: &Of2007, order: Order) -> Option<usize> {
+        let unbalanced = |zone: &Z| !serves_above(rules, zone, order, zone.high_mark(), 0);
         let places = self.nodes.zones().map(unbalanced).enumerate();
         places.filter(|&(_, is)| is).map(|(place, _)| place).last()
     }
@@ -391,16 +368,9 @@ impl Memory {
     }
 
     /// Decides how background reclaim goes on after a pass.
-    fn go_on(&mut self, now: u64, (order, looks): (Order, Looks), highest: usize, done: Done) {
+    fn go_on(&mut self, now: u64, order: Order, highest: usize, done: Done) {
         self.since += done.freed;
-        let look = match looks {
-            _ if order == Order::ZERO => true,
-            Looks::AtCounts => done.freed == 0 || self.since >= LOOKS_AGAIN,
-            Looks::ThroughMemory => now >= self.looked + NAP || self.since >= LOOKS_SELDOM,
-        };
-        if look {
-            self.looked = now;
-        }
+        let look = order == Order::ZERO || done.freed == 0 || self.since >= LOOKS_AGAIN;
         (self.highest, self.since) = match look {
             true => (None, 0),
             false => (Some(highest), self.since),
@@ -426,10 +396,17 @@ impl Memory {
 /// Returns true if `zone` could serve a request of this order with more than `min` frames, and what
 /// is reserved against it, left.
 ///
-/// That is Linux's test until 4.3. Of the frames left, those in blocks of order k and above must be
+/// There must be a block of that order. Linux's test until 4.3 also asks
+/// ([`Of2007::tests_each_order`]): of the frames left, those in blocks of order k and above must be
 /// more than a 2^k-th of `min`, for every k up to the order; the frames of the block but one count
 /// as gone. So with a large `min` the last block of an order is kept.
-pub(super) fn serves_above<Z: AnyZone>(zone: &Z, order: Order, min: usize, reserve: usize) -> bool {
+pub(super) fn serves_above<Z: AnyZone>(
+    rules: &Of2007,
+    zone: &Z,
+    order: Order,
+    min: usize,
+    reserve: usize,
+) -> bool {
     let gone = order.frames() - 1;
     let Some(mut left) = zone.free_frames().checked_sub(gone) else {
         return false;
@@ -440,10 +417,12 @@ pub(super) fn serves_above<Z: AnyZone>(zone: &Z, order: Order, min: usize, reser
     if order == Order::ZERO {
         return true;
     }
-    // Quickly answered where there is no such block.
     let request = Request::new(order, Mobility::Movable).from_zones_up_to(zone.kind());
     if !zone.may_serve(&request) {
         return false;
+    }
+    if !rules.tests_each_order {
+        return true;
     }
     let counts = zone.free_counts().by_order;
     for below in 0..order.get() {

@@ -1,7 +1,7 @@
 //! The way of a request in Linux 2.6.20, in place of the library's slow path.
 //!
 //! 1. Zones above the low mark, then background reclaim is woken, then zones above the min mark. A
-//!    zone is above a mark by Linux's test of that time ([`serves_above`]). Then what is set aside.
+//!    zone is above a mark by its design's test ([`serves_above`]). Then what is set aside.
 //! 2. A request that may sleep calls direct reclaim, and tries again above the min mark. Above
 //!    order 3 that is all: huge pages were not requested with `__GFP_REPEAT` in 2005 and 2007. Up to
 //!    order 3 it goes on, where Linux retries for ever or kills a process; here, [`RETRIES`] times.
@@ -36,7 +36,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         let zones = || nodes.zonelist(from, request);
         let above = |mark| {
             zones()
-                .filter(|zone| is_above(*zone, request, mark))
+                .filter(|zone| is_above(rules, *zone, request, mark))
                 .find_map(|zone| zone.alloc_above(request, mark))
         };
         if let Some(frame) = above(Mark::Low) {
@@ -83,13 +83,18 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
     }
 }
 
-/// Linux's test of a zone. That of single frames is the zone's own.
-pub(super) fn is_above<Z: AnyZone>(zone: &Z, request: &Request, mark: Mark) -> bool {
+/// The design's test of a zone. That of single frames is the zone's own.
+pub(super) fn is_above<Z: AnyZone>(
+    rules: &Of2007,
+    zone: &Z,
+    request: &Request,
+    mark: Mark,
+) -> bool {
     if request.order == Order::ZERO {
         return true;
     }
     let marks = zone.watermarks();
     let reserve = marks.reserve_against(request.highest);
     let min = marks.floor(request, mark).saturating_sub(reserve);
-    serves_above(zone, request.order, min, reserve)
+    serves_above(rules, zone, request.order, min, reserve)
 }
