@@ -1,5 +1,7 @@
 //! The protocol of 2005 and 2007 on one machine, and a film of it.
 
+pub(crate) mod variants;
+
 use anyhow::Context as _;
 use brickyard_bench::side_by_side::Follow;
 use brickyard_classics::Configuration;

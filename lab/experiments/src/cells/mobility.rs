@@ -4,7 +4,7 @@
 //! | cells | what is run |
 //! |---|---|
 //! | `mobility.MACHINE.RECLAIM.CONFIG` | the protocol, once: nothing in it is left to chance |
-//! | `mobility.MACHINE.RECLAIM.CONFIG.VARIANT` | the same with what the mail does not say varied ([`sweep`]) |
+//! | `mobility.MACHINE.RECLAIM.CONFIG.VARIANT` | the same with what the mail does not say varied ([`variants`]) |
 //! | `mobility.min-free` | the claim about `min_free_kbytes` (`min_free.rs`) |
 //! | `mobility.MACHINE.kernbench.CONFIG.RUN` | kernbench on as many CPUs as the machine had (`builds.rs`) |
 //! | `mobility.MACHINE.pictures` | the protocol of three configurations on one machine, filmed (`pictures.rs`) |
@@ -22,7 +22,7 @@ use crate::raw::{Method, Raw};
 
 use super::protocol;
 use super::rows::RowTemplate;
-use super::sweep::{self, Variant};
+use crate::antifrag::variants::{self, Variant};
 use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Scale};
 
@@ -100,10 +100,10 @@ fn protocol_cell(run: AntifragRun) -> Cell {
 /// Returns the cells of the document's kernels and both kinds of reclaim, varied.
 fn sweep_cells() -> Vec<Cell> {
     let varied = |run: &AntifragRun| {
-        run.reclaim != Reclaim::Compaction && sweep::CONFIGS_2007.contains(&run.config)
+        run.reclaim != Reclaim::Compaction && variants::CONFIGS_2007.contains(&run.config)
     };
     let runs = all_runs().filter(varied);
-    runs.flat_map(|run| sweep::OF_2007.map(|variant| sweep_cell(run, variant)))
+    runs.flat_map(|run| variants::OF_2007.map(|variant| sweep_cell(run, variant)))
         .collect()
 }
 

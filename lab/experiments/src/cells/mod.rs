@@ -29,7 +29,6 @@ mod protocol;
 mod rows;
 mod served;
 mod slab;
-mod sweep;
 #[cfg(test)]
 mod testing;
 mod timed;

@@ -4,7 +4,7 @@
 //! | cells | what is run |
 //! |---|---|
 //! | `two-kinds.desktop-2005.protocol.CONFIG` | the protocol, once: nothing in it is left to chance |
-//! | `two-kinds.desktop-2005.protocol.CONFIG.VARIANT` | the same with what the posting does not say varied ([`sweep`]) |
+//! | `two-kinds.desktop-2005.protocol.CONFIG.VARIANT` | the same with what the posting does not say varied ([`variants`]) |
 //! | `two-kinds.desktop-2005.WORKLOAD.CONFIG.RUN` | `extract` or `build` on one CPU (`commands.rs`) |
 //! | `two-kinds.host.aim9.ROUND` | `page_test` and `brk_test`, on pages of this host's memory (`aim9.rs`) |
 //! | `two-kinds.host.render.ROUND` | the renderer, on the same (`render.rs`) |
@@ -21,7 +21,7 @@ use crate::raw::Method;
 
 use super::protocol;
 use super::rows::RowTemplate;
-use super::sweep::{self, Variant};
+use crate::antifrag::variants::{self, Variant};
 use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Scale};
 
@@ -29,8 +29,8 @@ use crate::cell::{Cell, Scale};
 pub(super) fn cells() -> Vec<Cell> {
     let whole = |config| huge_pages(config, None);
     let mut cells: Vec<Cell> = Configuration::ALL.into_iter().map(whole).collect();
-    for config in sweep::CONFIGS_2005 {
-        cells.extend(sweep::OF_2005.map(|variant| huge_pages(config, Some(variant))));
+    for config in variants::CONFIGS_2005 {
+        cells.extend(variants::OF_2005.map(|variant| huge_pages(config, Some(variant))));
     }
     cells.extend(commands::cells());
     cells.extend(aim9::cells());

@@ -11,6 +11,7 @@ use super::build::{
     PrintedMeans, Row, Today, axis, columns, curve_over_names, directed, directions, finding,
     gmean, heads, line, mean, names, printed_speedup, summary,
 };
+use crate::antifrag::variants;
 use crate::data::Key;
 use crate::document::{
     Claim, Curve, Document, Figure, Finding, Piece, Plot, Points, Statistic, Table,
@@ -58,6 +59,11 @@ pub(super) fn document() -> Document {
         today: today(),
         plots: plots(),
     }
+}
+
+/// Returns the names of the protocol's assumptions that are varied.
+fn assumptions() -> [&'static str; 5] {
+    variants::OF_2007.map(|variant| variant.name)
 }
 
 /// What one of the eight tables shows.
@@ -121,7 +127,13 @@ impl Measured {
                 let speedup = printed_speedup(self.better, texts[0], text);
                 let figure = figure.against(of(KERNELS[0]));
                 match self.directions {
-                    Directions::Judged => directed(figure, speedup, Claim::Untested),
+                    Directions::Judged => {
+                        let figure = directed(figure, speedup, Claim::Untested);
+                        match self.better {
+                            Better::Higher => figure.swept(&assumptions()),
+                            Better::Lower | Better::Neither => figure,
+                        }
+                    }
                     Directions::JudgedElsewhere => figure,
                 }
             })

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use brickyard_report::Better;
 use brickyard_workload::antifrag::OF_2007;
 
-use super::{KERNELS, key, words};
+use super::{KERNELS, assumptions, key, words};
 use crate::document::{Claim, Figure, Line, Statistic, Table};
 use crate::documents::build::{columns, directed, line, printed_speedup};
 
@@ -98,7 +98,8 @@ fn effect(change: &'static Change) -> Line {
         let figure = Figure::compared(Statistic::Speedup, lumpy, plain);
         let figure = figure.printed(&change.texts[place]);
         let speedup = printed_speedup(Better::Higher, before, now);
-        Some(directed(figure, speedup, Claim::Untested))
+        let figure = directed(figure, speedup, Claim::Untested);
+        Some(figure.swept(&assumptions()))
     });
     line(head(change), cells.collect())
 }
@@ -108,7 +109,8 @@ fn claim(change: &'static Change) -> Line {
     let key = key(change.machine, &workload, "zone-2007", "huge-pages");
     let figure = Figure::mean(key)
         .decimals(1)
-        .at_least(EXPECTED, &change.claim);
+        .at_least(EXPECTED, &change.claim)
+        .swept(&assumptions());
     line(head(change), vec![Some(figure)])
 }
 

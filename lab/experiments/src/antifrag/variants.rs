@@ -7,15 +7,15 @@
 
 use brickyard_classics::Configuration;
 
-use crate::antifrag::Settings;
+use super::Settings;
 
 /// A variant of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Variant {
+pub(crate) struct Variant {
     /// Its name, as it ends workloads and cells.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Its settings.
-    pub(super) settings: Settings,
+    pub(crate) settings: Settings,
 }
 
 const DEFAULT: Settings = Settings::DEFAULT;
@@ -51,7 +51,7 @@ const fn memory(name: &'static str, memory: f64) -> Variant {
 }
 
 /// What is varied of 2007.
-pub(super) const OF_2007: [Variant; 5] = [
+pub(crate) const OF_2007: [Variant; 5] = [
     memory("sweep-memory-0.75", 0.75),
     memory("sweep-memory-1.5", 1.5),
     HALF_SETTLED,
@@ -60,7 +60,7 @@ pub(super) const OF_2007: [Variant; 5] = [
 ];
 
 /// What is varied of 2005, where memory and the time before the first try are known.
-pub(super) const OF_2005: [Variant; 3] = [
+pub(crate) const OF_2005: [Variant; 3] = [
     HALF_GAP,
     Variant {
         name: "sweep-tree-0.75",
@@ -73,7 +73,7 @@ pub(super) const OF_2005: [Variant; 3] = [
 ];
 
 /// The configurations that are varied: the document's kernels of 2007, and `brickyard`.
-pub(super) const CONFIGS_2007: [Configuration; 5] = [
+pub(crate) const CONFIGS_2007: [Configuration; 5] = [
     Configuration::Vanilla,
     Configuration::List2007,
     Configuration::Zone2007,
@@ -82,7 +82,7 @@ pub(super) const CONFIGS_2007: [Configuration; 5] = [
 ];
 
 /// The same of 2005.
-pub(super) const CONFIGS_2005: [Configuration; 3] = [
+pub(crate) const CONFIGS_2005: [Configuration; 3] = [
     Configuration::Vanilla,
     Configuration::TwoKinds2005,
     Configuration::Brickyard,
