@@ -81,6 +81,9 @@ fn write_line(document: &Document, counts: Directions, out: &mut String) {
             let (word, class) = (answer.words(), class(answer));
             let _ = write!(out, "<b class=\"answer {class}\">{word}</b>");
         }
+        None if counts.none_published() > 0 => {
+            out.push_str("<span class=\"muted\">no direction was judged in this run</span>");
+        }
         None => out.push_str("<span class=\"muted\">not measured in this run</span>"),
     }
     if counts.all() + counts.none_published() + counts.not_testable > 0 {
