@@ -11,9 +11,7 @@ use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::directions::{ANSWER_RULE, Directions};
 use brickyard_experiments::document::{Among, Document, Figure, Points, Statistic};
 use brickyard_experiments::documents;
-use brickyard_experiments::judge::{
-    Judge, NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, Verdict,
-};
+use brickyard_experiments::judge::{Judge, NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, Verdict};
 use brickyard_experiments::page::Embedded;
 use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_report::markup::Escaped;
