@@ -245,7 +245,7 @@ const BL460C_G1: Profile = Profile {
     switch_cycles: 3_900,
     ipi_cycles: 1_800,
     // The same share of a second.
-    page_fault_cycles: 4_700,
+    page_fault_cycles: XEON_X5355.page_fault_cycles * 3_000 / XEON_X5355.megahertz,
     ..XEON_X5355
 };
 

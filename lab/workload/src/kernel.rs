@@ -412,7 +412,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         taken
     }
 
-    /// Takes a block only if one is free above the min mark: nothing is woken, reclaimed or drained. For an experiment that must not disturb what it looks at.
+    /// Takes a block only if one is free above the min mark: nothing is woken, reclaimed or drained.
+    /// For an experiment that must not disturb what it looks at.
     pub fn take_if_free<'k>(
         &'k self,
         nodes: &Nodes<'z, Z, &'k Self>,

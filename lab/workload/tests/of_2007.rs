@@ -6,7 +6,7 @@ use brickyard::{Frame, Mobility, Order, Request};
 use brickyard_classics::{Configuration, LabZone};
 use brickyard_workload::build::{Job, build};
 use brickyard_workload::kernel::{Flusher, Of2007, Scheme};
-use brickyard_workload::pages::{PageId, Pages, Role, mark};
+use brickyard_workload::pages::{Age, PageId, Pages, Role, mark};
 use brickyard_workload::{Kernel, Machine, Processor, Rules, Swap};
 
 const FRAMES: usize = 4096;
@@ -183,4 +183,94 @@ fn the_flusher_cleans_pages_after_30_seconds_and_they_stay() {
     let machine = Machine::sized((FRAMES * 4096) as u64, 1, 4096).unwrap();
     let done = build(Configuration::Vanilla, &machine, Flushed).unwrap();
     assert_eq!(done, (100, 0, 100));
+}
+
+#[test]
+fn no_page_stays_off_the_lists_unless_it_is_being_written() {
+    // So that no block has the number of a page in another one.
+    const APART: usize = LUMP.frames();
+
+    struct Mixed(Lumpy);
+
+    const fn id(page: u32) -> PageId {
+        PageId(page * APART as u32)
+    }
+
+    impl Job for Mixed {
+        type Output = ();
+
+        fn run<Z: LabZone>(self, nodes: &[Node<'_, Z>], _processor: &Processor) {
+            let plain = Nodes::new(nodes);
+            plain.set_min_free_kbytes(512, 4096);
+            let pages = Pages::new(Frame::new(0), FRAMES, 1, 6 * FRAMES * APART, Order::HUGE);
+            let rules = Rules {
+                flusher: Flusher::On,
+                ..rules(self.0, None)
+            };
+            let kernel = Kernel::new(Nodes::new(nodes), pages, rules);
+            let hooked = Nodes::with_hooks(nodes, &kernel, rules.slow_path);
+            let (mut time, mut drawn) = (0, 1_u64);
+            for page in 0..6 * FRAMES as u32 {
+                drawn = drawn.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+                let [of, free] = [drawn >> 33, drawn >> 45];
+                let (role, marks) = match of % 8 {
+                    0..=2 => (Role::Anonymous, 0),
+                    3..=5 => (Role::File, mark::DIRTY),
+                    6 => (Role::File, 0),
+                    _ => (Role::SlabReclaimable, 0),
+                };
+                let (order, role) = match of % 61 {
+                    0 => (LUMP, Role::Held),
+                    1 => (Order::new(2), Role::Kernel),
+                    _ => (Order::ZERO, role),
+                };
+                let request = Request::new(order, role.mobility());
+                // Refused or not: both ways must leave the lists whole.
+                let _ = kernel.take(&hooked, 0, &request, role, marks, id(page));
+                if let Some(before) = page.checked_sub((free % 3000) as u32) {
+                    kernel.give(id(before), Order::ZERO);
+                }
+                time += 20_000;
+                kernel.set_time(time);
+                if kernel.is_woken() {
+                    kernel.run_background();
+                }
+                if page % 64 == 0 {
+                    check(&kernel);
+                }
+            }
+            // When all writes are done, every page of a file or a process is on a list.
+            kernel.set_time(time + 60_000_000_000);
+            check(&kernel);
+            kernel.look(|pages| {
+                let lists =
+                    pages.frames_on(0, Age::InactiveFile) + pages.frames_on(0, Age::ActiveFile);
+                assert_eq!(lists, pages.used(Role::File) + pages.used(Role::Anonymous));
+            });
+            assert!(kernel.pressure().direct_calls > 0 && kernel.pressure().written > 0);
+            plain.check().unwrap();
+        }
+    }
+
+    fn check<Z: LabZone>(kernel: &Kernel<'_, Z>) {
+        kernel.look(|pages| {
+            let (mut listed, mut all) = (0, 0);
+            for block in pages.blocks() {
+                assert_eq!(block.marks & mark::ISOLATED, 0, "{block:?}");
+                if block.role.moves() {
+                    all += u64::from(block.marks & mark::WRITEBACK == 0);
+                    listed += u64::from(pages.is_on_lru(block.frame));
+                }
+            }
+            let lists = pages.frames_on(0, Age::InactiveFile) + pages.frames_on(0, Age::ActiveFile);
+            assert_eq!((listed, lists), (all, all));
+        });
+    }
+
+    for lumpy in [Lumpy::Off, Lumpy::On] {
+        for configuration in [Configuration::Vanilla, Configuration::List2007] {
+            let machine = Machine::sized((FRAMES * 4096) as u64, 1, 4096).unwrap();
+            build(configuration, &machine, Mixed(lumpy)).unwrap();
+        }
+    }
 }

@@ -158,8 +158,11 @@ pub fn machine(profile: &Profile, kernel_core: u8) -> core::result::Result<Machi
     machine = machine.with_orders(profile.huge, profile.max);
     machine.memory = vec![span];
     machine.zones[0].span = span;
-    if let Some(from) = profile.high_memory_from {
-        let from = Frame::new((from / FRAME_BYTES as u64) as usize).align_down(profile.max);
+    let high_from = profile
+        .high_memory_from
+        .map(|from| Frame::new((from / FRAME_BYTES as u64) as usize).align_down(profile.max));
+    // With less memory than that there is none.
+    if let Some(from) = high_from.filter(|&from| from < span.end) {
         machine.zones[0].span.end = from;
         machine.zones.push(ZonePlace {
             node: 0,
@@ -462,7 +465,8 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         self.kernel.end(goes);
     }
 
-    /// Reads a file as large as memory through the page cache, and deletes it.
+    /// Writes a file as large as memory through the page cache, and deletes it. (That the posting of
+    /// 2005 also read it, with `cat`, is not modelled.)
     fn stream_file(&mut self) {
         let request = Request::page(Mobility::Movable);
         for _ in 0..self.machine.frames() {
@@ -512,6 +516,25 @@ mod tests {
             marks: 0,
             page: PageId(number),
             zone: 0,
+        }
+    }
+
+    #[test]
+    fn a_machine_smaller_than_the_kernel_maps_has_no_high_memory() {
+        for profile in [Profile::OF_2005, Profile::OF_2007[1]] {
+            for mib in [150, 895, 896, 900, 1200] {
+                let memory = mib << 20;
+                let profile = Profile { memory, ..profile };
+                let machine = machine(&profile, 60).unwrap();
+                let spans: Vec<_> = machine.zones.iter().map(|zone| zone.span).collect();
+                let all: usize = spans.iter().map(|span| span.len()).sum();
+                assert_eq!(all, machine.frames(), "{mib} MiB: {spans:?}");
+                assert!(
+                    spans.iter().all(|span| !span.is_empty()),
+                    "{mib} MiB: {spans:?}"
+                );
+                assert_eq!(spans.len(), 1 + usize::from(mib > 896), "{mib} MiB");
+            }
         }
     }
 

@@ -109,7 +109,7 @@ impl Profile {
         let memory = (self.memory / 1024) as usize;
         let low = self
             .high_memory_from
-            .map_or(memory, |from| (from / 1024) as usize);
+            .map_or(memory, |from| memory.min((from / 1024) as usize));
         match self.architecture {
             "x86" => watermark::min_free_kbytes(low),
             "ppc64" => memory / 50,
