@@ -508,6 +508,24 @@ fn a_claim_about_a_value_needs_no_other_side() {
     assert_eq!((sweep.lowest.value, sweep.highest.value), (30.0, 50.0));
 }
 
+/// A machine that has nothing at all under one assumption was varied all the same.
+#[test]
+fn a_member_with_a_zero_has_a_direction() {
+    let base: (&str, &[f64], &[f64]) = ("", &[10.0], &[20.0]);
+    for (old, new, expected, ends) in [
+        (0.0, 5.0, Verdict::Same, (2.0, f64::INFINITY)),
+        (5.0, 0.0, Verdict::Depends, (0.0, 2.0)),
+        (0.0, 0.0, Verdict::Depends, (1.0, 2.0)),
+    ] {
+        let data = swept(Method::Replayed, &[base, ("a", &[old], &[new])]);
+        let figure = figure(Statistic::Gain, Some(2.0)).swept(&["a"]);
+        let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
+        assert_eq!(judgement.verdict, Some(expected), "{old} {new}");
+        let sweep = judgement.sweep.unwrap();
+        assert_eq!((sweep.lowest.value, sweep.highest.value), ends);
+    }
+}
+
 /// Runs are paired by their number, even if one side has more of them.
 #[test]
 fn only_common_runs_are_compared() {

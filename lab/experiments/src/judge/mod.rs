@@ -34,7 +34,7 @@
 //! size, the interval is the range of all members. A replay is one deterministic run of a machine
 //! whose parameters are assumed, so it decides nothing without a sweep, however often it is
 //! repeated. If a run lacks rows of a sweep, no sweep is shown, and the verdict is "assumption not
-//! varied".
+//! varied". A member of which one side is 0 has a ratio of 0 or infinity, so it has a direction.
 //!
 //! **None published.** If a document published a difference below 1 % ([`NONE`]) that it does not
 //! call significant, or one that it calls noise itself, it counts as having published none: then

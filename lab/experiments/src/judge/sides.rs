@@ -58,6 +58,21 @@ impl<'d> Sides<'d> {
         )
     }
 
+    /// The same for a member of a sweep, which has a direction even if a side is zero: then it is 0
+    /// or infinite, and 1 if both are. None if a side is below zero.
+    pub(super) fn ratio(&self) -> Option<f64> {
+        let (now, before) = (mean(&self.of.values)?, mean(&self.against.values)?);
+        let (top, bottom) = match self.of.better {
+            Better::Higher => (now, before),
+            Better::Lower => (before, now),
+            Better::Neither => return None,
+        };
+        match top == bottom {
+            true => Some(1.0),
+            false => (top >= 0.0 && bottom >= 0.0).then(|| top / bottom),
+        }
+    }
+
     /// Returns true if neither side varies.
     pub(super) fn is_constant(&self) -> bool {
         self.of.is_constant() && self.against.is_constant()

@@ -65,8 +65,8 @@ impl Sweep {
 }
 
 impl Member {
-    /// Returns a figure under one of its other assumptions; none if its rows are missing, or if it
-    /// has no ratio.
+    /// Returns a figure under one of its other assumptions; none if its rows are missing, or below
+    /// zero.
     fn of(swept: &Swept, figure: &Figure, data: &Data) -> Option<Self> {
         let of = data.samples(&swept.of)?;
         let label = swept.label.clone();
@@ -92,7 +92,7 @@ impl Member {
         let rows = sides.of.rows.iter().chain(&sides.against.rows);
         Some(Self {
             label,
-            value: sides.speedup()?,
+            value: sides.ratio()?,
             n: sides.of.values.len(),
             rows: rows.copied().collect(),
             range,
@@ -120,8 +120,8 @@ impl Member {
 /// Returns what the speedup of two sides is known to be between.
 fn range(sides: &Sides<'_>) -> Option<Range> {
     if sides.is_constant() {
-        let speedup = sides.speedup()?;
-        return Some((speedup, speedup));
+        let ratio = sides.ratio()?;
+        return Some((ratio, ratio));
     }
     sides.interval().map(|found| (found.low, found.high))
 }

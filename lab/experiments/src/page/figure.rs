@@ -30,6 +30,11 @@ pub(super) fn write_sweep(figure: &Figure, judgement: &Judgement, sweep: &Sweep,
         None => (Statistic::Speedup, "times"),
     };
     let write_end = |member: &Member, out: &mut String| {
+        if member.value.is_infinite() {
+            // No number that a script could compute again.
+            out.push_str("<span title=\"the baseline is 0\">\u{221e}</span>");
+            return;
+        }
         let element = Element {
             form: Form::Number,
             statistic: statistic.name(),
