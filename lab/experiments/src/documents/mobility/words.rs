@@ -7,7 +7,7 @@ pub(super) const ASKED: &str = "Two ways to keep large blocks of memory free: gr
 
 pub(super) const CLAIMED: &str = "Grouping by lists, alone or with a zone, makes much more memory available as huge pages, at no loss of time.";
 
-pub(super) const DECIDES: &str = "Huge pages counted on replayed traces, with the assumed memory of the machines, the gap between builds, the time before the first request and the moments of the builds varied; times are simulated.";
+pub(super) const DECIDES: &str = "Huge pages counted on replayed traces, with the memory and the load varied where the mail does not give them; times are simulated.";
 
 pub(super) const MISTAKES: [Mistake; 7] = [
     Mistake::print(
