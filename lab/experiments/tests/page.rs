@@ -11,7 +11,7 @@ use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::directions::{ANSWER_RULE, Directions};
 use brickyard_experiments::document::{Among, Document, Figure, Points, Statistic};
 use brickyard_experiments::documents;
-use brickyard_experiments::judge::{Judge, SIGN_RULE, SIZE_RULE, SWEEP_RULE, Verdict};
+use brickyard_experiments::judge::{Judge, NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, Verdict};
 use brickyard_experiments::page::Embedded;
 use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_report::markup::Escaped;
@@ -454,7 +454,7 @@ fn no_difference_in_either_is_no_direction() {
     // In the line of the document, and in the totals.
     assert_eq!(page.matches(&count).count(), 2);
     assert!(page.contains("title=\"no difference in either\""));
-    assert!(page.contains("<span class=\"muted\">not measured in this run</span>"));
+    assert!(page.contains("<span class=\"muted\">no direction was judged in this run</span>"));
     // A count of zero is left out.
     let page = page_sample::page(&documents, &data, Vec::new());
     assert!(!page.contains("no difference in either"));
@@ -483,7 +483,7 @@ fn the_page_opens_with_what_came_out() {
     for two in order.windows(2) {
         assert!(place(two[0]) < place(two[1]), "{} after {}", two[0], two[1]);
     }
-    for rule in [ANSWER_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE] {
+    for rule in [ANSWER_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, NONE_RULE] {
         assert!(page.contains(&Escaped(rule).to_string()), "{rule}");
     }
     // The slip is in a closed fold.

@@ -14,7 +14,7 @@
 //! | a miss | fetches half an array, under the lock of the node | takes a slab from the node's list of partial slabs, under the lock of that list |
 //! | what CPUs share | an array for each node, and one for each pair of nodes ("alien"); lists of full, partial and free slabs | a list of partial slabs for each node |
 //! | free objects are found by | indices beside the objects | links in the objects |
-//! | slabs | order 0 or 1, if they waste an eighth at most | up to order 3, so that 20 objects fit |
+//! | slabs | order 0 if that wastes an eighth at most, else order 1 | up to order 3, so that 20 objects fit if they can |
 //! | periodic work | every 2 s | none |
 //!
 //! Both mask interrupts in every call, as [`Everywhere`](brickyard_slab::Everywhere) does.

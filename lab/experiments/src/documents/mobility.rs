@@ -79,7 +79,8 @@ struct Measured {
 #[derive(Clone, Copy)]
 enum Directions {
     Judged,
-    /// No: they are those of another table and judged there, as there is one measurement for both.
+    /// No: they would be compared with the measurement that another table is compared with, and all
+    /// are below 1 %.
     JudgedElsewhere,
 }
 

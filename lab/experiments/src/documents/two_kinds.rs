@@ -84,6 +84,11 @@ fn difference_line(difference: &Difference) -> crate::document::Line {
         Some(1.0) => Claim::Noise,
         _ => Claim::Untested,
     };
+    let of_percent = directed(of_percent, speedup, claim);
+    let of_percent = match [UNDER_LOAD, AT_REST].contains(&of) {
+        true => of_percent.swept(&assumptions()),
+        false => of_percent,
+    };
     let of_difference = Figure::compared(Statistic::Difference, now(), before()).decimals(decimals);
     let of_difference = match difference {
         Some(text) => of_difference.printed(text),
@@ -95,7 +100,7 @@ fn difference_line(difference: &Difference) -> crate::document::Line {
             Some(Figure::mean(before()).printed(clean).decimals(decimals)),
             Some(Figure::mean(now()).printed(kinds).decimals(decimals)),
             Some(of_difference),
-            Some(directed(of_percent, speedup, claim)),
+            Some(of_percent),
         ],
     )
 }

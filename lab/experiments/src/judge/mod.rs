@@ -76,7 +76,7 @@ use verdict::Swept;
 pub use sides::PAIRS_LEAST;
 pub use statistic::mean;
 pub use sweep::{Member, Sweep};
-pub use verdict::{NEGLIGIBLE, NONE, SIGN_RULE, SIZE, SIZE_RULE, SWEEP_RULE, Verdict};
+pub use verdict::{NEGLIGIBLE, NONE, NONE_RULE, SIGN_RULE, SIZE, SIZE_RULE, SWEEP_RULE, Verdict};
 
 /// The computed value of a figure, and its comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -21,6 +21,9 @@ pub const SIGN_RULE: &str = "A direction is the same, or opposite, if the whole 
 /// The rule for the size of a difference, as it is printed in the report.
 pub const SIZE_RULE: &str = "A difference has the published size if the logarithm of its ratio is between half and twice the published one, for some value of the 95 % interval (without an interval: for the value); otherwise it is \"same direction, other size\".";
 
+/// The rule for what is no direction, as it is printed in the report.
+pub const NONE_RULE: &str = "If a document published a difference below 1 % that it does not call significant, or calls one noise itself, the question is whether there is none here either: the whole interval must be within 1 %, or within what the document calls noise. These are no directions, nor are those whose cause is not modelled (\"not testable\"), and an answer does not depend on them. A claim that a value is at least so large is one: the same if the whole interval is, opposite if none of it is.";
+
 /// The rule for assumptions, as it is printed in the report.
 pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it, and the range of all members takes the place of the interval. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
 

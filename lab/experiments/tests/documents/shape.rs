@@ -284,3 +284,23 @@ fn tables_of_today_end_with_the_default_and_have_nothing_published() {
         }
     }
 }
+
+/// A direction that several tables show is counted once, where it comes first: all of them must be
+/// judged over the same assumptions.
+#[test]
+fn a_direction_shown_twice_has_the_same_sweep() {
+    for document in documents::all() {
+        let lines = document.tables.iter().flat_map(|table| &table.lines);
+        let figures = lines.flat_map(|line| line.cells.iter().flatten());
+        let judged: Vec<&Figure> = figures
+            .filter(|figure| figure.judged == Judged::Yes)
+            .collect();
+        for figure in &judged {
+            for other in &judged {
+                if (&figure.of, &figure.against) == (&other.of, &other.against) {
+                    assert_eq!(figure.swept, other.swept, "{figure:?}");
+                }
+            }
+        }
+    }
+}

@@ -67,8 +67,8 @@ mod tests {
             let shape = shape(size, 8, 4096).unwrap();
             (shape.order.get(), shape.objects)
         };
-        // As in slabinfo of machines of 8 CPUs: dentries of 192 bytes, 21 to a page, and for
-        // general sizes 16 objects of 256 bytes in a page (20 need two).
+        // Dentries of 192 bytes: 21 to a page. Of 256 bytes a page has 16, which is too few: two
+        // have 32.
         assert_eq!(shape(192), (0, 21));
         assert_eq!(shape(256), (1, 32));
         assert_eq!(shape(640), (2, 25));
