@@ -19,13 +19,19 @@
 //! that zone. Every frame of the block counts as scanned, so a batch is one such block. It ends as
 //! soon as 32 pages are free, as without it, and background reclaim does not know it.
 //!
-//! **Background reclaim** is told the order of the request that woke it. It passes over all zones up to
-//! the highest that is not balanced, with the same priorities, and begins again at 12 once it has
-//! freed 32 pages or come to 0. It ends only when every zone could serve that order above its high
+//! **Background reclaim** is told the order of the request that woke it. It passes over all zones
+//! up to the highest that is not balanced, with the same priorities, and begins again at 12 once it
+//! has freed 32 pages or come to 0. It ends only when every zone could serve that order above its high
 //! mark (see [`serves_above`]): in 2.6.20 that was without end if no such block comes free.
 //!
-//! Assumed: a page that is scanned takes [`SCAN_NANOSECONDS`] of background reclaim's time. Which
-//! pages were used again, and which slabs are empty, is decided as in the other scheme.
+//! Assumed: a page of an inactive list that is scanned takes [`SCAN_NANOSECONDS`] of background
+//! reclaim's time. Which pages were used again, and which slabs are empty, is decided as in the
+//! other scheme.
+//!
+//! Not modelled: that a zone in which nothing is freed for long is left out (`all_unreclaimable`);
+//! that a written page first goes back to the end of its list (here it is freed, and counts as
+//! freed by who waits); and that background reclaim also sleeps after a pass below priority 10 that
+//! has freed enough, or that was the last.
 
 use brickyard::node::Lumpy;
 use brickyard::pressure::Need;

@@ -2,9 +2,11 @@
 //! its tables, and the simulator of 2007 with up to 32, for the curve over CPUs.
 //!
 //! The document's processes touched a fifth of the memory, 3.2 GiB, 20 times. Here they touch
-//! 64 MiB, which is eight times what the last level of the first machine holds, or 16 times a CPU's
-//! cache of the second: the pages of a fault come from memory, as in the document. How the size
-//! changes the result is measured in `sizes.rs`. There are five runs: they differ only by the
+//! 64 MiB, which is eight times what the last level of the first machine holds: the pages of a
+//! fault come from memory, as in the document. On the second machine that is so on few CPUs only:
+//! each has a cache of 4 MiB, so from eight CPUs on (8 MiB each) pages are found in it, and on 32
+//! CPUs (2 MiB each) all that a CPU keeps for itself. How the size changes the result on the first
+//! machine is measured in `sizes.rs`. There are five runs: they differ only by the
 //! refresh of the memory, which makes a thousandth with lists, and up to three hundredths where CPUs
 //! wait for magazines.
 

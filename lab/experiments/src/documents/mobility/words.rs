@@ -7,7 +7,7 @@ pub(super) const ASKED: &str = "Two ways to keep large blocks of memory free: gr
 
 pub(super) const CLAIMED: &str = "Grouping by lists, alone or with a zone, makes much more memory available as huge pages, at no loss of time.";
 
-pub(super) const DECIDES: &str = "Huge pages counted on replayed traces, with the assumed memory of the machines, the gap between builds, the time before the first request and the moments of the builds varied; times are simulated.";
+pub(super) const DECIDES: &str = "Huge pages counted on replayed traces, with the memory and the load varied where the mail does not give them; times are simulated.";
 
 pub(super) const MISTAKES: [Mistake; 7] = [
     Mistake::print(
@@ -43,7 +43,7 @@ pub(super) const HUGE_PAGES: &str = "Replayed: seven builds of a recorded compil
 
 pub(super) const HUGE_PAGES_RECLAIM: &str = "The same with Whitcroft's lumpy reclaim: it also reclaims the neighbours of an old page, so that whole blocks become free. Rebuilt from version 3, which was posted two days before the mail. bl6-13 has no figures.";
 
-pub(super) const MIN_FREE: &str = "The mail says: a high min_free_kbytes makes large allocations work for a time, since what is kept free was in one piece to begin with, until memory pressure splits it; raised once the system has run for some time, it does not help. Replayed on the unpatched kernel of 2.6.20: by default, with four huge pages' worth from boot, and with the same set after a minute under load. Counted are the huge pages that are free above the min mark, without any reclaim. Pressure is four bursts, in each of which a device takes all that requests which cannot wait may have; bursts and their length are assumed. The player has the last two runs.";
+pub(super) const MIN_FREE: &str = "The mail says: a high min_free_kbytes makes large allocations work for a time, since what is kept free was in one piece to begin with, until memory pressure splits it; raised once the system has run for some time, it does not help. Replayed on the unpatched kernel of 2.6.20: by default, with four huge pages' worth from boot (3 % of this machine's memory; the mail's video had 2 %), and with the same set after a minute under load. Counted are the huge pages that are free above the min mark, without any reclaim. Pressure is four bursts, in each of which a device takes all that requests which cannot wait may have; bursts and their length are assumed. The player has the last two runs.";
 
 pub(super) const RECLAIM_EFFECT: &str = "Each kernel with the reclaim patches over the same kernel without: times as many huge pages, and in parentheses the two printed percentages, which are whole numbers. The mail says that the patches fix what reclaim leaves; here lumpy reclaim is compared with plain reclaim of the same kernel. bl6-13 has no figures with the patches.";
 

@@ -7,7 +7,7 @@ pub(super) const ASKED: &str = "After a while a machine's free memory is in smal
 
 pub(super) const CLAIMED: &str = "Nearly three times as many large blocks at rest and a quarter more under load, at no measurable cost.";
 
-pub(super) const DECIDES: &str = "Blocks counted on a replayed trace, with the assumed gap between builds, size of a tree and moments of the builds varied; times are simulated or of this host.";
+pub(super) const DECIDES: &str = "Blocks counted on a replayed trace, with the load varied where the posting does not give it; times are simulated or of this host.";
 
 pub(super) const MISTAKES: [Mistake; 6] = [
     Mistake::print("The text says 160 attempts, and 275 in the line below. The tables have 275."),
