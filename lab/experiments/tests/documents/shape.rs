@@ -243,7 +243,9 @@ fn tables_of_today_end_with_the_default_and_have_nothing_published() {
             let last = &table.head[0].last().unwrap().text;
             let policies = ["locks-waits", "locks-threads"];
             assert!(
-                last == "brickyard" || policies.contains(&table.id.as_str()),
+                last == "brickyard"
+                    || last == "brickyard-slab"
+                    || policies.contains(&table.id.as_str()),
                 "{}",
                 table.id
             );
