@@ -455,7 +455,7 @@ fn findings() -> Vec<Finding> {
                 gmean(of(8, DEFERRED, SLAB), of(8, DEFERRED, SLQB), 2),
             ],
         ),
-        summary(
+        finding(
             "In the rebuilt SLQB zeroing takes {} % of an allocation and its free, and masking interrupts would add {} % on top (CPU time on this host; published: 53 and 28 % of the allocation alone). A socket's objects take {} ns per pair with SLQB and {} with `brickyard`, {} times the speed.",
             [
                 share("zeroing"),

@@ -30,6 +30,15 @@ const HEAPS: [&str; 4] = ["slqb-2008", "brickyard-pinned", "brickyard", "system"
 const DESIGNS: [&str; 4] = ["slqb-2008", "slab-2008", "slub-2008", "brickyard-slab"];
 const MACHINES: [&str; 5] = ["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"];
 
+/// The kernels of 2007, and the default.
+const KERNELS: [&str; 5] = [
+    "vanilla",
+    "list-2007",
+    "zone-2007",
+    "combined-2007",
+    "brickyard",
+];
+
 /// All keys that the rows of cells may have, as far as a document can refer to them.
 struct KnownKeys(BTreeSet<Key>);
 
@@ -158,6 +167,15 @@ fn of_2013(into: &mut KnownKeys) {
     let sizes = [2, 4, 8]
         .map(|cpus| [512, 2048, 8192, 32768].map(|pages| format!("cpus-{cpus} pages-{pages}")));
     into.add("pft", &["i7-2013"], &sizes.concat(), &of_document, &counted);
+    let judged = [2, 3, 4, 5, 6, 7, 8]
+        .map(|cpus| [2048, 8192].map(|pages| format!("cpus-{cpus} pages-{pages}")));
+    into.add(
+        "pft",
+        &["i7-2013"],
+        &judged.concat(),
+        &of_document,
+        &counted,
+    );
     let threads = numbered("threads", &[1, 2]);
     into.add("pft", &["host"], &unmasked(&threads), &of_document, &rates);
     let to_eight: Vec<u32> = (1..=8).collect();
@@ -176,10 +194,28 @@ fn of_2013(into: &mut KnownKeys) {
     into.add("kernbench", &["i7-2013"], &build, &FOUR, &times);
 }
 
+/// Returns the workloads with each of these assumptions varied.
+fn swept(workloads: &[String], assumptions: &[&str]) -> Vec<String> {
+    let with = |workload: &String| {
+        let of = |assumption: &&str| format!("{workload} sweep-{assumption}");
+        assumptions.iter().map(of).collect::<Vec<_>>()
+    };
+    workloads.iter().flat_map(with).collect()
+}
+
 fn of_2005_and_2008(into: &mut KnownKeys) {
     let desktop = ["desktop-2005"];
     let moments = words(&["under load", "at rest"]);
     into.add("two-kinds", &desktop, &moments, &ALL, &["huge-pages"]);
+    let varied = swept(&moments, &["gap-0.5", "tree-0.75", "phase-1"]);
+    let of_document = ["vanilla", "two-kinds-2005", "brickyard"];
+    into.add(
+        "two-kinds",
+        &desktop,
+        &varied,
+        &of_document,
+        &["huge-pages"],
+    );
     let jobs = words(&["extract", "build"]);
     into.add("two-kinds", &desktop, &jobs, &ALL, &["elapsed", "system"]);
     let tests = words(&["page_test", "brk_test"]);
@@ -231,6 +267,15 @@ fn of_2007(into: &mut KnownKeys) {
     for moment in ["under load", "at rest"] {
         let ways = ["plain", "lumpy", "compaction"].map(|way| format!("{way} {moment}"));
         into.add("mobility", &MACHINES, &ways, &ALL, &["huge-pages"]);
+        let assumptions = [
+            "memory-0.75",
+            "memory-1.5",
+            "settle-0.5",
+            "gap-0.5",
+            "phase-1",
+        ];
+        let varied = swept(&ways[..2], &assumptions);
+        into.add("mobility", &MACHINES, &varied, &KERNELS, &["huge-pages"]);
         if moment == "at rest" {
             into.add("mobility", &MACHINES, &ways, &ALL, &["possible"]);
         }

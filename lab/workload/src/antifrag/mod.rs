@@ -309,7 +309,7 @@ fn programs<'s>(protocol: &Protocol<'s>, machine: &Machine) -> Vec<Program<'s>> 
     };
     let begins = warmed_up(protocol);
     let builds = (1..=BUILDS as u64).map(|place| Program {
-        starts: begins + protocol.gap * place + later(protocol, place),
+        starts: begins + protocol.gap * place + later(protocol.phase, protocol.gap, place),
         ..build
     });
     let walk = Program {
@@ -323,16 +323,16 @@ fn programs<'s>(protocol: &Protocol<'s>, machine: &Machine) -> Vec<Program<'s>> 
     [warm_up, walk].into_iter().chain(builds).collect()
 }
 
-/// Returns how much later a build begins than at its even time: less than the gap.
-fn later(protocol: &Protocol<'_>, place: u64) -> u64 {
-    let drawn = protocol
-        .phase
+/// Returns how much later than at its even time a build begins in this phase: less than the gap.
+fn later(phase: u64, gap: u64, place: u64) -> u64 {
+    if phase == 0 {
+        return 0;
+    }
+    let drawn = phase
         .wrapping_mul(place)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    match protocol.phase {
-        0 => 0,
-        _ => ((drawn >> 32) * protocol.gap) >> 32,
-    }
+    // Less than the gap, so it fits.
+    ((u128::from(drawn) * u128::from(gap)) >> 64) as u64
 }
 
 /// A run of the protocol.
@@ -535,6 +535,17 @@ mod tests {
                 );
                 assert_eq!(spans.len(), 1 + usize::from(mib > 896), "{mib} MiB");
             }
+        }
+    }
+
+    #[test]
+    fn a_phase_draws_delays_from_the_whole_gap() {
+        assert_eq!(later(0, 16_000_000_000, 3), 0);
+        for gap in [16_000_000_000, u64::MAX] {
+            let delays: Vec<u64> = (1..=64).map(|place| later(1, gap, place)).collect();
+            assert!(delays.iter().all(|&delay| delay < gap), "{delays:?}");
+            let late = delays.iter().filter(|&&delay| delay > gap / 4 * 3);
+            assert!((8..=24).contains(&late.count()), "{delays:?}");
         }
     }
 
