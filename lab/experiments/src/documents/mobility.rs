@@ -440,12 +440,14 @@ fn findings() -> Vec<Finding> {
             ],
         ),
         finding(
-            "A high min_free_kbytes keeps huge pages free only from boot: under load {} of gekko-lp4's are free with it (by default {}), {} after memory pressure; raised later, {} (replayed).",
+            "With a high min_free_kbytes from boot {} of gekko-lp4's huge pages are free after a minute under load, and {} after memory pressure (by default {} and {}). Raised after that minute, {} are free a minute later, where {} are with it from boot (replayed).",
             [
                 count(MinFree::HighFromBoot, 2),
+                count(MinFree::HighFromBoot, 4),
                 count(MinFree::Low, 2),
-                count(MinFree::HighFromBoot, 3),
+                count(MinFree::Low, 4),
                 count(MinFree::RaisedLater, 3),
+                count(MinFree::HighFromBoot, 3),
             ],
         ),
         directions(),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use brickyard_experiments::data::Key;
 use brickyard_experiments::document::{Piece, Word};
 use brickyard_experiments::documents;
+use brickyard_workload::antifrag::{MOMENTS, MinFree};
 
 const POLICIES: [&str; 5] = [
     "hold",
@@ -280,6 +281,15 @@ fn of_2007(into: &mut KnownKeys) {
             into.add("mobility", &MACHINES, &ways, &ALL, &["possible"]);
         }
     }
+    let settings = MinFree::ALL.map(MinFree::name);
+    let moments = settings.map(|setting| MOMENTS.map(|moment| format!("{setting}: {moment}")));
+    into.add(
+        "mobility",
+        &["gekko-lp4-min-free"],
+        &moments.concat(),
+        &["vanilla"],
+        &["huge-pages"],
+    );
     let watched = ["elm3b245", "gekko-lp4"];
     into.add(
         "mobility",

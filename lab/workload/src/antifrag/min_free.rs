@@ -40,10 +40,11 @@ impl MinFree {
 }
 
 /// The moments at which huge pages are counted, in order.
-pub const MOMENTS: [&str; 5] = [
+pub const MOMENTS: [&str; 6] = [
     "one build done",
     "seven trees copied",
     "a minute under load",
+    "two minutes under load",
     "after pressure",
     "a minute later",
 ];
@@ -85,6 +86,10 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         if min_free == MinFree::RaisedLater {
             set(high);
         }
+        if !self.run_to(self.now + MINUTE, watcher) {
+            return counted;
+        }
+        counted.push(self.count_free());
         if self.press(watcher) {
             counted.push(self.count_free());
             if self.run_to(self.now + MINUTE, watcher) {

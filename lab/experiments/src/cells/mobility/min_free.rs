@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_settings_at_five_moments_and_two_films() {
+    fn three_settings_at_all_moments_and_two_films() {
         let done = done_of(found(&cells(), "mobility.min-free"));
         let free: Vec<f64> = done
             .rows
