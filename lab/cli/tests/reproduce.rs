@@ -544,7 +544,7 @@ fn a_failure_before_ctrl_c_is_reported_at_once_and_in_the_end() {
     );
     assert!(message.contains(" failed; interrupted: "), "{message}");
     let page = fs::read_to_string(here.join("report.html")).unwrap();
-    assert!(page.contains("compile.parquet; give the folder of the traces"));
+    assert!(page.contains("walk.parquet; give the folder of the traces"));
 }
 
 #[test]

@@ -161,10 +161,19 @@ fn a_round_of_batches_has_all_configurations() {
         .map(|power| format!("order-0 batch-{}", 1 << power))
         .collect();
     let found = by_config(&rows);
-    assert_eq!(found.len(), workloads.len() * configurations.len());
+    // The two designs of the document once more, where masks cost nothing.
+    let of_document = &configurations[..2];
+    assert_eq!(
+        found.len(),
+        workloads.len() * (configurations.len() + of_document.len())
+    );
     for workload in &workloads {
         for configuration in configurations {
             assert_eq!(found[&(workload.as_str(), configuration)], expected);
+        }
+        let unmasked = format!("{workload} unmasked");
+        for configuration in of_document {
+            assert_eq!(found[&(unmasked.as_str(), *configuration)], expected);
         }
     }
     let total = |row: &&Raw| row.metric == "total";

@@ -105,8 +105,8 @@ fn rows_have_their_samples_and_the_steps_between_them() {
     ]);
     let document: Value = serde_json::from_str(&document).unwrap();
     let rows = document["rows"].as_array().unwrap();
-    // 22 metrics, five columns.
-    assert_eq!(rows.len(), 22 * 5);
+    // 23 metrics, five columns.
+    assert_eq!(rows.len(), 23 * 5);
     assert!(rows.iter().all(|row| row["n"] == 3));
     let times: Vec<_> = rows.iter().filter(|row| row["metric"] == "time").collect();
     let columns: Vec<_> = times.iter().map(|row| &row["config"]).collect();

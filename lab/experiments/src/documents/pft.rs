@@ -180,11 +180,10 @@ fn size_rows() -> Vec<Row> {
 }
 
 /// Returns the lines of moved cache lines.
-fn line_rows(machine: &str, counts: &[u32]) -> impl Iterator<Item = Row> {
-    let machine = machine.to_owned();
-    counts.to_vec().into_iter().map(move |cpus| {
+fn line_rows(machine: &'static str, counts: &'static [u32]) -> impl Iterator<Item = Row> {
+    counts.iter().map(move |cpus| {
         let head = format!("Lines/fault {cpus}");
-        Row::new(head, &machine, format!("cpus-{cpus}"), "lines/fault").decimals(2)
+        Row::new(head, machine, format!("cpus-{cpus}"), "lines/fault").decimals(2)
     })
 }
 
@@ -228,7 +227,7 @@ fn today() -> Vec<Table> {
         configs: &CONFIGS[..2],
         ..today
     };
-    let with_lines = |machine, counts: &[u32]| {
+    let with_lines = |machine, counts: &'static [u32]| {
         let mut all = rows(machine, "cpus", counts);
         all.extend(line_rows(machine, counts).skip(1));
         all

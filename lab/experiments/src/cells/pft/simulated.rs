@@ -45,6 +45,13 @@ const MACHINES: [Machine; 2] = [
     },
 ];
 
+/// The configurations of a quick run: the document's, and the default.
+const IN_QUICK: [Configuration; 3] = [
+    Configuration::List2007,
+    Configuration::Magazine2013,
+    Configuration::Brickyard,
+];
+
 /// Pages that all processes touch together.
 const PAGES: usize = (64 << 20) / FRAME_BYTES;
 
@@ -67,7 +74,7 @@ fn cell(machine: Machine, cpus: usize, configuration: Configuration, run: u32) -
     Cell {
         name: format!("pft.{}.cpus-{cpus}.{configuration}.{run}", machine.name),
         kind: Method::Simulated,
-        scale: Scale::quick_if(run <= machine.quick_runs),
+        scale: Scale::quick_if(run <= machine.quick_runs && IN_QUICK.contains(&configuration)),
         seconds: seconds(PAGES),
         work: Box::new(move |context| {
             let pft = Pft { pages: PAGES };

@@ -55,7 +55,7 @@ const SHOWN: [usize; 3] = [2, 4, 8];
 const ALL: [usize; 7] = [2, 3, 4, 5, 6, 7, 8];
 
 /// The most pages of all processes together that a quick run has.
-const QUICK_PAGES: usize = 32768;
+const QUICK_PAGES: usize = 16384;
 
 /// Lists, and the magazines that are to replace them.
 const CONFIGURATIONS: [Configuration; 2] = [Configuration::List2007, Configuration::Magazine2013];
