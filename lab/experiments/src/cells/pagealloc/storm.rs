@@ -58,8 +58,8 @@ fn cell(cpus: usize, pages: usize, configuration: Configuration, run: u32) -> Ce
     Cell {
         name: format!("pagealloc.{MACHINE}.storm-{cpus}.{configuration}.{run}"),
         kind: Method::Simulated,
-        // On many CPUs a run takes seconds, but the plot of latencies needs one.
-        scale: Scale::quick_if(run <= if cpus > 8 { 1 } else { 2 }),
+        // The plot of latencies needs one; nothing is judged.
+        scale: Scale::quick_if(run == 1),
         seconds: seconds(cpus, pages, configuration),
         work: Box::new(move |context| {
             let shape = Shape::Deep;

@@ -14,7 +14,7 @@ use crate::raw::Raw;
 
 use crate::cell::Cell;
 use crate::cells::rows::RowTemplate;
-use crate::cells::timed::{MIN_ROUNDS, Round, TimedExperiment};
+use crate::cells::timed::{Round, TimedExperiment};
 use brickyard_bench::slab::crowd::Clock;
 use brickyard_bench::slab::objects::Shape;
 use brickyard_bench::slab::socket::{CPU, SEEN};
@@ -22,6 +22,9 @@ use brickyard_bench::slab::turn;
 use brickyard_bench::slab::work::{Work, Workload};
 
 const HEAPS: [&str; 4] = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
+
+/// Rounds of a quick run; nothing published is judged by them.
+const QUICK_ROUNDS: u32 = 4;
 
 /// Roughly how many microseconds a sample of `socket` takes; there are three in a turn. Eight tasks
 /// on two CPUs take four times as long.
@@ -93,7 +96,7 @@ const TASKS: [Task; 3] = [
 pub(super) fn cells() -> Vec<Cell> {
     let timed = TimedExperiment {
         name: "slab.host.heaps",
-        quick: MIN_ROUNDS,
+        quick: QUICK_ROUNDS,
         seconds: 2.3,
         work: rows,
     };
