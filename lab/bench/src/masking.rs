@@ -4,7 +4,7 @@
 //! it takes the zone lock. Magazines were proposed as a way without a mask. A process has no
 //! interrupts to mask, so without this, lists would be measured without the cost that the document
 //! wants to save. Each mask saves the processor's flags and its end restores them
-//! ([`flags`](crate::flags)). A design that does not mask pays nothing.
+//! (`flags.rs`). A design that does not mask pays nothing.
 
 use core::ptr::NonNull;
 

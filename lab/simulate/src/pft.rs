@@ -3,7 +3,7 @@
 //! Each CPU faults in its share of the memory, page by page: the profile's time for the trap and
 //! the page table, one allocation of a movable page, the writes to the frame's record, and the
 //! clearing of the page, all of it system time. The last two go through the machine's caches
-//! ([`frames`](crate::frames)). Then each process exits and frees its pages in lists of
+//! (`frames.rs`). Then each process exits and frees its pages in lists of
 //! [`FREED_AT_ONCE`]. The faults and the exits are timed separately, both from when the first CPU
 //! begins to when the last one ends, and as the sum over all CPUs. The whole test runs once as a
 //! warm-up before it is measured.
