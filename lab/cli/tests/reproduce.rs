@@ -290,7 +290,7 @@ fn an_interrupted_run_keeps_what_is_done_and_is_resumed() {
             .contains("not run: the run was interrupted")
     );
     let kept = modified(here, &first[0]);
-    let mut all: Vec<String> = done(&["--only", "kernbench", "--list-cells"])
+    let mut all: Vec<String> = done(&["--full", "--only", "kernbench", "--list-cells"])
         .lines()
         .map(str::to_owned)
         .collect();
