@@ -20,6 +20,9 @@
 //! each had to fetch the line before, so an access is amortized O(1), and a read hit looks only at
 //! its own tags.
 //!
+//! With a [`Footprint`] computing displaces lines from a CPU's caches, which is found
+//! at the next access to the line.
+//!
 //! The last level is in front of its node's memory and is filled by every fetch that comes to that
 //! home. It is not inclusive: a line that it evicts stays in the private caches.
 //!

@@ -74,7 +74,8 @@ impl Measured {
     }
 
     /// Returns the cache lines per fault that a CPU had to request from other CPUs' caches: moved
-    /// to it, or made exclusive. 0 on one CPU.
+    /// to it, or made exclusive. A write to a line that several others share, and that the writer
+    /// does not have, is not among them. 0 on one CPU.
     #[must_use]
     pub fn lines_per_fault(&self) -> f64 {
         let Traffic {

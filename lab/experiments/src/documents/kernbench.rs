@@ -65,7 +65,7 @@ const MISTAKES: [Mistake; 5] = [
     ),
 ];
 
-const TABLE: &str = "Simulated: sixteen jobs on the eight CPUs of the document's machine compile recorded files (a recording of today's compiler). The library's own source serves every page; \"user\" is everything else in the recording, so it can hardly differ between allocators, and \"system\" is the allocator alone, a small part of what a kernel counts. \
+const TABLE: &str = "Simulated: sixteen jobs on the eight CPUs of the document's machine compile recorded files (a recording of today's compiler). The library's own source serves every page; \"user\" is everything else in the recording, so it can hardly differ between allocators, and \"system\" is the allocator alone, a small part of what a kernel counts; the contents of pages and the records of frames are not charged here, as they are for page faults. \
     Seconds cannot be compared, gains can. Directions are judged for means only. The gain of CPU use has the document's sign (more use is negative); its direction is judged with more being better.";
 
 const TODAY: &str = "The same build under each configuration, and the gain over `list-2007` (positive is better). Simulated.";
