@@ -171,7 +171,7 @@ pub enum Answer {
 }
 
 /// The rule of [`Directions::answer`], as it is printed in the report.
-pub const ANSWER_RULE: &str = "\"Yes\": at least three quarters of the document's directions that were judged are the same here, whatever their size. \"No\": at least three quarters are opposite or within noise. \"Undecided\": none is the same or opposite, or more than half depend on assumptions. \"Partly\": all else.";
+pub const ANSWER_RULE: &str = "\"Yes\": at least three quarters of the document's directions that were judged are the same here, whatever their size. \"No\": at least three quarters are opposite or within noise, and at least one is the same or opposite. \"Undecided\": none is the same or opposite, or more than half depend on assumptions. \"Partly\": all else.";
 
 impl Answer {
     /// All of them.
