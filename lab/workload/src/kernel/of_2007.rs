@@ -38,7 +38,8 @@ use brickyard::pressure::Need;
 use brickyard::{AnyZone, FrameRange, Mobility, Order, Request, ZoneKind};
 use brickyard_classics::LabZone;
 
-use super::{CLUSTER, Kernel, MOST_WRITES, Of2007, Reclaimer, Swap, was_reused};
+use super::reclaim::{CLUSTER, MOST_WRITES, Reclaimer, was_reused};
+use super::{Kernel, Of2007, Swap};
 use crate::pages::{Age, Block, Role, mark};
 
 /// The time in which background reclaim scans a page: half a microsecond today, and the CPUs of
