@@ -1,9 +1,9 @@
 //! The model kernel: who uses which page, and what happens when memory is short.
 //!
 //! It is a client of the library like any embedder. It keeps a record of every allocated block,
-//! frees pages under pressure through [`Reclaim`], and moves them through [`Migrate`]. Processes
-//! have anonymous memory and page tables, files have a page cache on LRU lists, kernel objects have
-//! slabs with a shrinker.
+//! frees pages under pressure through [`brickyard::pressure::Reclaim`], and moves them through
+//! [`Migrate`]. Processes have anonymous memory and page tables, files have a page cache on LRU
+//! lists, kernel objects have slabs with a shrinker.
 //!
 //! What no trace records is assumed, and the same for every design:
 //!

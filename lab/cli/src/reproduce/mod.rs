@@ -46,8 +46,8 @@ pub(crate) struct Reproduce {
     /// Run what two cores can do in two minutes. This is the default.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Run everything: as many runs as the documents had, and all configurations. A quarter of an
-    /// hour on two cores.
+    /// Run everything: as many runs as the documents had, and all configurations. Half an
+    /// hour or more on two cores.
     #[arg(long)]
     full: bool,
     /// Run only these experiments, separated by commas.
