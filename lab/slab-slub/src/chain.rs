@@ -26,6 +26,11 @@ impl SlabChain {
         (self.first.get() as usize).checked_sub(1)
     }
 
+    /// Returns the first page of the last slab.
+    pub(crate) fn last(&self) -> Option<usize> {
+        (self.last.get() as usize).checked_sub(1)
+    }
+
     /// Returns the slab behind this one.
     pub(crate) fn after(&self, pages: &Pages<'_>, head: usize) -> Option<usize> {
         (pages.record(head).next.get() as usize).checked_sub(1)

@@ -3,7 +3,7 @@
 //!
 //! Their rules and numbers are in our own words, from public descriptions: Bonwick, "The Slab
 //! Allocator" (1994) and "Magazines and Vmem" (2001); the kernel's documentation; the mails of
-//! Lameter and Manfred. What Linux has beside them (debugging, statistics, hot-plugged CPUs) is
+//! Lameter, Manfred and Piggin. What Linux has beside them (debugging, statistics, hot-plugged CPUs) is
 //! left out, or is the library's.
 //!
 //! | | SLAB ([`Slab2008`]) | SLUB ([`Slub2008`]) |
@@ -12,7 +12,7 @@
 //! | a hit | takes the last entry of the array | takes the first object of the chain |
 //! | a free | appends to the array | joins the chain if it is of the CPU's slab, else goes into its slab under that slab's lock |
 //! | a miss | fetches half an array, under the lock of the node | takes a slab from the node's list of partial slabs, under the lock of that list |
-//! | what CPUs share | an array for each node, and one for each pair of nodes ("alien"); lists of full, partial and free slabs | a list of partial slabs for each node |
+//! | what CPUs share | an array for each node (none on a machine with one CPU), and one for each pair of nodes ("alien"); lists of full, partial and free slabs | a list of partial slabs for each node |
 //! | free objects are found by | indices beside the objects | links in the objects |
 //! | slabs | order 0 if that wastes an eighth at most, else order 1 | up to order 3, so that 20 objects fit if they can |
 //! | periodic work | every 2 s | none |

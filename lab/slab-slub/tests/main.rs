@@ -14,5 +14,6 @@ mod pages;
 #[path = "../../../allocator/slab/tests/support/planted.rs"]
 mod planted;
 mod rules;
+mod shared_and_reaped;
 #[path = "../../../allocator/slab/tests/support/slabs.rs"]
 mod slabs;

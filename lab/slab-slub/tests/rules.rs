@@ -11,23 +11,27 @@ use crate::nodes::On;
 use crate::pages::TestPages;
 use crate::slabs::{Bench, pinned};
 
-type Arrays<'p> = Slab2008<'p, &'p TestPages, Pinned<&'p On>>;
+pub(crate) type Arrays<'p> = Slab2008<'p, &'p TestPages, Pinned<&'p On>>;
 type OwnSlabs<'p> = Slub2008<'p, &'p TestPages, Pinned<&'p On>>;
-type Raw<'s, 'p, D> = RawCache<'s, 'p, D, Everywhere>;
+pub(crate) type Raw<'s, 'p, D> = RawCache<'s, 'p, D, Everywhere>;
 
-const CPUS: usize = 4;
+pub(crate) const CPUS: usize = 4;
 
 /// A machine, and its memory for slabs.
-struct Setup {
-    source: TestPages,
-    platform: On,
-    bench: Bench,
+pub(crate) struct Setup {
+    pub(crate) source: TestPages,
+    pub(crate) platform: On,
+    pub(crate) bench: Bench,
 }
 
 impl Setup {
-    fn new<'p, D: SlabDesign<'p>>(nodes: usize) -> Self {
+    pub(crate) fn new<'p, D: SlabDesign<'p>>(nodes: usize) -> Self {
+        Self::of_cpus::<D>(CPUS, nodes)
+    }
+
+    pub(crate) fn of_cpus<'p, D: SlabDesign<'p>>(cpus: usize, nodes: usize) -> Self {
         let source = TestPages::new(4096, nodes);
-        let bench = Bench::new::<D>(SlabPlan::new(4, CPUS), &source);
+        let bench = Bench::new::<D>(SlabPlan::new(4, cpus), &source);
         Self {
             source,
             platform: On::default(),
@@ -36,18 +40,21 @@ impl Setup {
     }
 }
 
-fn take<'p, D: SlabDesign<'p>>(cache: &Raw<'_, 'p, D>, many: usize) -> Vec<NonNull<u8>> {
+pub(crate) fn take<'p, D: SlabDesign<'p>>(cache: &Raw<'_, 'p, D>, many: usize) -> Vec<NonNull<u8>> {
     (0..many).map(|_| cache.alloc().unwrap()).collect()
 }
 
-fn give<'p, D: SlabDesign<'p>>(cache: &Raw<'_, 'p, D>, objects: &[NonNull<u8>]) {
+pub(crate) fn give<'p, D: SlabDesign<'p>>(cache: &Raw<'_, 'p, D>, objects: &[NonNull<u8>]) {
     for &object in objects {
         // SAFETY: the tests free what they allocated.
         unsafe { cache.free(object) }.unwrap();
     }
 }
 
-fn cache<'s, 'p, D: SlabDesign<'p>>(slabs: &'s Slabs<'p, D>, size: usize) -> Raw<'s, 'p, D> {
+pub(crate) fn cache<'s, 'p, D: SlabDesign<'p>>(
+    slabs: &'s Slabs<'p, D>,
+    size: usize,
+) -> Raw<'s, 'p, D> {
     slabs.cache(CacheSpec::new("test", size)).unwrap()
 }
 
@@ -164,7 +171,9 @@ fn slab_s_arrays_grow_with_the_square_of_nodes() {
     let own = 24 + 8 * 120;
     let node = 128 + 24 + 8 * 480;
     let alien = 24 + 8 * 12;
-    assert_eq!(bytes(1, 1), own + node);
+    // One CPU has no shared array, nor its head.
+    assert_eq!(bytes(1, 1), own + 128);
+    assert_eq!(bytes(2, 1), 2 * own + node);
     assert_eq!(bytes(32, 8), 32 * own + 8 * node + 56 * alien);
 }
 

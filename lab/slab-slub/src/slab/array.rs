@@ -91,6 +91,48 @@ impl<const N: usize> Array<N> {
         true
     }
 
+    /// Moves up to `most` of the newest objects of another array here, as far as there is room. They
+    /// keep their order: the newest there is the newest here. Returns how many. It counts as a use
+    /// of this array, and not of the other one: so Linux did until 2010, when it was found and
+    /// turned round.
+    pub(super) fn take_newest<const M: usize>(&self, from: &Array<M>, most: u32) -> u32 {
+        let many = self.fits(from, most);
+        if many > 0 {
+            let left = from.avail() - many;
+            self.copy(from, left, many);
+            from.avail.set(left);
+            self.touched.set(1);
+        }
+        many
+    }
+
+    /// Moves up to `most` of the oldest objects of another array here, as far as there is room. They
+    /// keep their order. Returns how many. It is no use of either.
+    pub(super) fn take_oldest<const M: usize>(&self, from: &Array<M>, most: u32) -> u32 {
+        let many = self.fits(from, most);
+        if many > 0 {
+            self.copy(from, 0, many);
+            from.start.set((from.start.get() + many) % M as u32);
+            from.avail.set(from.avail() - many);
+        }
+        many
+    }
+
+    /// Returns how many objects of another array fit here, at most `most`.
+    fn fits<const M: usize>(&self, from: &Array<M>, most: u32) -> u32 {
+        from.avail().min(most).min(self.limit() - self.avail())
+    }
+
+    /// Adds so many entries of another array, from `place` on; there is room.
+    fn copy<const M: usize>(&self, from: &Array<M>, place: u32, many: u32) {
+        let (avail, start, other) = (self.avail(), self.start.get(), from.start.get());
+        for each in 0..many {
+            let object = from.entries[(other + place + each) as usize % M].get();
+            self.entries[(start + avail + each) as usize % N].set(object);
+        }
+        self.avail.set(avail + many);
+    }
+
     /// Takes the oldest object.
     pub(super) fn pop_oldest(&self) -> Option<usize> {
         let left = self.avail.get().checked_sub(1)?;
@@ -101,8 +143,12 @@ impl<const N: usize> Array<N> {
     }
 
     /// Returns how many objects a trim gives back: none if it was used since the last one, else a
-    /// fifth of its room, and no more than half of what there is.
+    /// fifth of its room; or half of what there is, if that is less than a fifth. A trim that finds
+    /// it empty does nothing, and a use before still counts.
     pub(super) fn idle(&self) -> u32 {
+        if self.avail() == 0 {
+            return 0;
+        }
         if self.touched.get() != 0 {
             self.touched.set(0);
             return 0;

@@ -39,7 +39,7 @@ pub(super) struct Lists {
     free_objects: GuardedU32,
     /// With more free objects than this, an empty slab is given back at once.
     free_limit: GuardedU32,
-    /// Not 0 if a slab of `free` was taken since the last trim.
+    /// Not 0 if `free` was asked for a slab since the last trim, whether it had one or not.
     free_touched: GuardedU32,
     /// Trims of this node's CPUs until its lists are trimmed.
     trims: GuardedU32,
@@ -112,8 +112,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Objects of checked caches are in no array.
-    pub(super) fn of(info: &CacheInfo, page_bytes: usize) -> Self {
+    /// On so many CPUs. Objects of checked caches are in no array.
+    pub(super) fn of(info: &CacheInfo, page_bytes: usize, cpus: usize) -> Self {
         let size = info.geometry.stride as usize;
         match info.is_checked() {
             true => Self {
@@ -123,13 +123,8 @@ impl Limits {
             },
             false => Self {
                 array: limit_of(size, page_bytes),
-                shared: shared_of(size, page_bytes),
-                // As Linux: none where arrays have one entry.
-                alien: if limit_of(size, page_bytes) > 1 {
-                    ALIEN as u32
-                } else {
-                    0
-                },
+                shared: shared_of(size, page_bytes, cpus),
+                alien: ALIEN as u32,
             },
         }
     }
@@ -201,7 +196,7 @@ impl Lists {
         record.out.set(0);
         record.colour.set(colour);
         Indices::of(backend, info, head).begin(objects);
-        self.free.add(pages, head, End::Front);
+        self.free.add(pages, head, End::Back);
         self.free_objects.add(objects);
         self.counts.slabs_new.add(1);
     }
@@ -220,10 +215,10 @@ impl Lists {
             let (head, list) = match self.partial.first() {
                 Some(head) => (head, &self.partial),
                 None => {
+                    self.free_touched.set(1);
                     let Some(head) = self.free.first() else {
                         break;
                     };
-                    self.free_touched.set(1);
                     (head, &self.free)
                 }
             };
@@ -332,7 +327,7 @@ impl Lists {
         gone.push(&backend.pages, head);
     }
 
-    /// Gives back at most `most` empty slabs.
+    /// Gives back at most `most` empty slabs, those that are empty for longest first.
     pub(super) fn give_free<S: PageSource, L>(
         &self,
         backend: &Backend<'_, S, L>,
@@ -341,7 +336,7 @@ impl Lists {
         gone: &mut Gone,
     ) {
         for _ in 0..most {
-            let Some(head) = self.free.first() else {
+            let Some(head) = self.free.last() else {
                 return;
             };
             self.free.remove(&backend.pages, head);
@@ -350,7 +345,7 @@ impl Lists {
     }
 
     /// Counts a trim of a CPU; every second one of each CPU is one of the lists: the shared array,
-    /// and a fifth of the limit of free objects if no free slab was taken meanwhile.
+    /// and slabs with a fifth of the limit of free objects if no free slab was asked for meanwhile.
     pub(super) fn trim<S: PageSource, L: Local>(
         &self,
         backend: &Backend<'_, S, L>,
@@ -376,29 +371,23 @@ impl Lists {
         }
     }
 
-    /// Moves up to `most` objects from the shared array to a CPU's.
+    /// Moves up to `most` of the newest objects of the shared array to a CPU's.
     pub(super) fn claim(&self, array: &Array<ARRAY_MOST>, most: u32) -> bool {
-        let room = array.limit() - array.avail();
-        let many = self.shared.avail().min(most).min(room);
-        for _ in 0..many {
-            if let Some(object) = self.shared.pop() {
-                array.push(object);
-            }
-        }
+        let many = array.take_newest(&self.shared, most);
         self.counts.claims.add(u64::from(many > 0));
         many > 0
     }
 
-    /// Moves up to `most` of the oldest objects of an array to the shared one. Returns how many.
-    pub(super) fn store<const N: usize>(&self, array: &Array<N>, most: u32) -> u32 {
-        let room = self.shared.limit() - self.shared.avail();
-        let many = array.avail().min(most).min(room);
-        for _ in 0..many {
-            if let Some(object) = array.pop_oldest() {
-                self.shared.push(object);
-            }
-        }
+    /// Moves up to `most` of the oldest objects of a CPU's array to the shared one. Returns how many.
+    pub(super) fn store(&self, array: &Array<ARRAY_MOST>, most: u32) -> u32 {
+        let many = self.shared.take_oldest(array, most);
         self.counts.stored.add(u64::from(many > 0));
         many
+    }
+
+    /// Moves the newest objects that another node's CPUs freed to the shared array.
+    pub(super) fn receive(&self, alien: &Array<ALIEN>) {
+        let many = self.shared.take_newest(alien, alien.avail());
+        self.counts.stored.add(u64::from(many > 0));
     }
 }

@@ -64,8 +64,9 @@ impl<'m, S: PageSource, L: Pins, K> Slab2008<'m, S, L, K> {
     }
 
     /// Returns the bytes that Linux allocates for the arrays of a cache with objects of `size`
-    /// bytes: a head of 24 bytes and 8 bytes for each entry of a CPU's array and of a node's shared
-    /// one, and of an array for each ordered pair of nodes; and 128 bytes for a node's lists.
+    /// bytes: a head of 24 bytes and 8 bytes for each entry of a CPU's array, of a node's shared one
+    /// (which there is on more than one CPU), and of an array for each ordered pair of nodes; and
+    /// 128 bytes for a node's lists.
     #[must_use]
     pub const fn linux_bytes(size: usize, page_bytes: usize, cpus: usize, nodes: usize) -> usize {
         const HEAD: usize = 24;
@@ -74,7 +75,10 @@ impl<'m, S: PageSource, L: Pins, K> Slab2008<'m, S, L, K> {
             HEAD + 8 * entries
         }
         let own = array(rules::limit_of(size, page_bytes) as usize);
-        let shared = array(rules::shared_of(size, page_bytes) as usize);
+        let shared = match rules::shared_of(size, page_bytes, cpus) {
+            0 => 0,
+            entries => array(entries as usize),
+        };
         let aliens = nodes * (nodes - 1) * array(ALIEN);
         cpus * own + nodes * (LISTS + shared) + aliens
     }
@@ -120,7 +124,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
     }
 
     fn open(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
-        let limits = Limits::of(info, 1 << backend.source.page_shift());
+        let limits = Limits::of(info, 1 << backend.source.page_shift(), self.planned());
         let _inside = backend.inside::<Everywhere>();
         for state in (0..self.planned()).filter_map(|cpu| self.cpu(cpu, info.id)) {
             state.begin(limits.array);

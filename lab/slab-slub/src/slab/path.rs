@@ -13,7 +13,7 @@ use brickyard_sync::{Held, RawLock};
 use super::Slab2008;
 use super::array::Array;
 use super::lists::{CpuState, Lists};
-use super::rules::{COLD_BATCH, batch_of};
+use super::rules::{ALIEN, ARRAY_MOST, COLD_BATCH, batch_of};
 
 /// One call on the slow path.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
     /// Adds an object to the CPU's array, which is flushed first if it is full.
     fn push(
         &mut self,
-        array: &Array<{ super::rules::ARRAY_MOST }>,
+        array: &Array<ARRAY_MOST>,
         node: usize,
         object: usize,
     ) -> Result<(), FreeFault> {
@@ -201,13 +201,13 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
         lists.put(backend, self.info, object, &mut self.gone)
     }
 
-    /// Sends the objects of an alien array home: to the shared array there, and what does not fit
-    /// into their slabs.
-    fn drain_alien<const N: usize>(&mut self, alien: &Array<N>, home: usize) {
+    /// Sends the objects of an alien array home: to the shared array there, and the oldest, which do
+    /// not fit, into their slabs.
+    fn drain_alien(&mut self, alien: &Array<ALIEN>, home: usize) {
         if alien.avail() > 0
             && let Some(lists) = self.lists(home)
         {
-            lists.store(alien, alien.avail());
+            lists.receive(alien);
             let objects = core::iter::from_fn(|| alien.pop_oldest());
             lists.put_all(self.backend, self.info, objects, &mut self.gone);
         }

@@ -50,9 +50,10 @@ pub(super) const fn batch_of(limit: u32) -> u32 {
     limit.div_ceil(2)
 }
 
-/// Returns the entries of a node's shared array; none where objects are larger than a page.
-pub(super) const fn shared_of(size: usize, page_bytes: usize) -> u32 {
-    if size > page_bytes {
+/// Returns the entries of a node's shared array; none where objects are larger than a page, nor on a
+/// machine with one CPU, where it would be a second array of the same CPU.
+pub(super) const fn shared_of(size: usize, page_bytes: usize, cpus: usize) -> u32 {
+    if size > page_bytes || cpus == 1 {
         0
     } else {
         8 * batch_of(limit_of(size, page_bytes))
@@ -100,13 +101,15 @@ pub(super) fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geom
     let most = fit(stride, order(stride)).max(1);
     let rules = (size_of::<usize>(), most);
     let mut shape = Geometry::by(size, align, page_bytes, rules, order)?;
+    let objects = shape.objects as usize;
+    let mut used = objects * shape.stride as usize;
     if is_on_slab(&shape, page_bytes) {
         // Colours must leave the end to the description.
-        let objects = shape.objects as usize;
-        let used = objects * shape.stride as usize + described(objects);
-        let slack = (page_bytes << shape.order.get()) - used;
-        shape.colours = (slack / shape.colour_step as usize + 1) as u32;
+        used += described(objects);
     }
+    // Linux has as many as steps fit, and begins again before the last offset that would fit.
+    let slack = (page_bytes << shape.order.get()) - used;
+    shape.colours = (slack as u32 / shape.colour_step).max(1);
     Ok(shape)
 }
 
@@ -123,10 +126,20 @@ mod tests {
         assert_eq!(limits, [120, 120, 54, 54, 24, 24, 8, 8, 1]);
         assert_eq!([120, 54, 24, 8, 1].map(batch_of), [60, 27, 12, 4, 1]);
         assert_eq!(
-            [256, 4096, 8192].map(|size| shared_of(size, PAGE)),
+            [256, 4096, 8192].map(|size| shared_of(size, PAGE, 2)),
             [480, 96, 0]
         );
-        assert_eq!(shared_of(8, PAGE) as usize, SHARED_MOST);
+        assert_eq!(shared_of(8, PAGE, 2) as usize, SHARED_MOST);
+        assert_eq!([8, 4096].map(|size| shared_of(size, PAGE, 1)), [0, 0]);
+    }
+
+    #[test]
+    fn colours_begin_again_before_the_last_that_fits() {
+        // 20 of 192 bytes and their description leave 128 bytes, which is two lines; three of 1216
+        // and theirs leave 388, which is six.
+        for (size, colours) in [(192, 2), (1216, 6), (4096, 1)] {
+            assert_eq!(shape(size, 8, PAGE).unwrap().colours, colours, "{size}");
+        }
     }
 
     #[test]
