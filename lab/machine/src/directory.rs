@@ -42,6 +42,13 @@ impl CpuSet {
         pairs.any(|(mine, theirs)| mine & !theirs != 0)
     }
 
+    /// Whether it contains any CPU but `cpu`.
+    pub(crate) fn any_besides(&self, cpu: usize) -> bool {
+        let mut others = *self;
+        others.remove(cpu);
+        !others.is_empty()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0 == [0; MOST_CPUS / 64]
     }
@@ -214,6 +221,10 @@ mod tests {
         assert!(!set.any_outside(&others));
         others.remove(255);
         assert!(set.any_outside(&others));
+        assert!(set.any_besides(0) && set.any_besides(1));
+        let mut alone = CpuSet::default();
+        alone.insert(200);
+        assert!(alone.any_besides(0) && !alone.any_besides(200));
     }
 
     #[test]

@@ -89,6 +89,11 @@ counts! {
         memory,
         /// Fetched from another CPU, which owned it.
         transfers,
+        /// Of all accesses, those that took the line from another CPU or ended its copy there: a
+        /// transfer, or a write to a line of which others have copies, whether the writer has one
+        /// too (an upgrade) or not (a fetch). A hardware counter of snoops that hit has the same. A
+        /// read of a line that others only share takes nothing from them, and is not among these.
+        bounced,
         /// Lines of this CPU that other CPUs' writes invalidated.
         invalidated,
         /// Cycles waited for lines that were busy with other requests.
@@ -367,6 +372,8 @@ impl Memory {
         let traffic = &mut self.cpus[cpu].traffic;
         traffic.upgrades += 1;
         traffic.waited_cycles += begins - now;
+        // The other copies may have been evicted since.
+        traffic.bounced += u64::from(entry.holders().any_besides(cpu));
 
         let (home, node) = (self.home(line), self.cpus[cpu].node);
         let away = home != node || entry.holders().any_outside(&self.nodes[node]);
@@ -433,7 +440,9 @@ impl Memory {
     fn fetch_from_owner(&mut self, cpu: usize, owner: usize, line: u32) -> u64 {
         let (home, node) = (self.home(line), self.cpus[cpu].node);
         self.look_up(home, line);
-        self.cpus[cpu].traffic.transfers += 1;
+        let traffic = &mut self.cpus[cpu].traffic;
+        traffic.transfers += 1;
+        traffic.bounced += 1;
         let away = home != node || self.cpus[owner].node != node;
         self.profile.transfer_cycles + self.crossing(away)
     }
@@ -457,6 +466,7 @@ impl Memory {
         if kind == AccessKind::Load || holders.is_empty() {
             return fetched + self.crossing(home != node);
         }
+        traffic.bounced += 1;
         let away = home != node || holders.any_outside(&self.nodes[node]);
         fetched.max(self.profile.upgrade_cycles) + self.crossing(away)
     }

@@ -258,6 +258,49 @@ fn a_write_among_readers_takes_as_long_as_the_slower_of_both() {
     assert_eq!(one.memory.traffic(2).memory, 1);
 }
 
+/// Each way in which an access takes a line from other CPUs, or ends their copies, counts once; what
+/// takes nothing from them does not count.
+#[test]
+fn every_way_to_take_a_line_from_others_bounces_it() {
+    let mut one = OneByOne::new(&tiny(), 3);
+    let mut bounced = |accesses: &[(usize, AccessKind)]| {
+        let all = |memory: &Memory| (0..3).map(|cpu| memory.traffic(cpu).bounced).sum::<u64>();
+        let before = all(&one.memory);
+        for &(cpu, kind) in accesses {
+            one.access(cpu, 0, kind);
+        }
+        all(&one.memory) - before
+    };
+    // From memory, and hits of the owner.
+    assert_eq!(bounced(&[(0, Store), (0, Load), (0, Exchange)]), 0);
+    // A read, then a write, of a line that another CPU owns.
+    assert_eq!(bounced(&[(1, Load)]), 1);
+    assert_eq!(bounced(&[(0, Store)]), 1);
+    assert_eq!(bounced(&[(1, Store)]), 1);
+    // An upgrade while another CPU has a copy.
+    assert_eq!(bounced(&[(0, Load), (1, Store)]), 2);
+    // A third CPU reads the shared line, which takes it from nobody; and one that has no copy
+    // writes it, which ends two at once.
+    assert_eq!(bounced(&[(0, Load)]), 1);
+    assert_eq!(bounced(&[(2, Load)]), 0);
+    one.access(2, 4, Load);
+    one.access(2, 8, Load);
+    assert!(!one.memory.holds(2, 0) && one.memory.holds(0, 0) && one.memory.holds(1, 0));
+    let before = one.memory.traffic(2);
+    assert_eq!(one.access(2, 0, Store), 10_000);
+    let traffic = one.memory.traffic(2) - before;
+    assert_eq!((traffic.memory, traffic.bounced), (1, 1));
+    // An upgrade of a line of which the other copy has been evicted.
+    one.access(0, 0, Load);
+    one.access(0, 4, Load);
+    one.access(0, 8, Load);
+    assert!(!one.memory.holds(0, 0));
+    let before = one.memory.traffic(2);
+    one.access(2, 0, Store);
+    let traffic = one.memory.traffic(2) - before;
+    assert_eq!((traffic.upgrades, traffic.bounced), (1, 0));
+}
+
 #[test]
 fn two_cpus_that_write_one_line_move_it_each_time() {
     let mut one = OneByOne::new(&roomy(), 2);

@@ -73,17 +73,11 @@ impl Measured {
         self.pages as f64 / self.faults.wall
     }
 
-    /// Returns the cache lines per fault that a CPU had to request from other CPUs' caches: moved
-    /// to it, or made exclusive. A write to a line that several others share, and that the writer
-    /// does not have, is not among them. 0 on one CPU.
+    /// Returns the cache lines per fault that a CPU took from other CPUs' caches, or whose copies
+    /// there it ended ([`Traffic::bounced`]). 0 on one CPU.
     #[must_use]
     pub fn lines_per_fault(&self) -> f64 {
-        let Traffic {
-            transfers,
-            upgrades,
-            ..
-        } = self.faults.traffic;
-        (transfers + upgrades) as f64 / self.pages as f64
+        self.faults.traffic.bounced as f64 / self.pages as f64
     }
 
     /// Returns the pages freed per second of CPU time.

@@ -20,7 +20,7 @@ use crate::output::Output;
 /// page. Then each exits and frees its pages in lists of 14. Both run once as a warm-up before they
 /// are measured. `faults/cpu` are faults per second of CPU time, `faults/sec` faults per second,
 /// `frees/cpu` pages freed by exits per second of CPU time, `lines/fault` the cache lines that a
-/// CPU had to request from other CPUs' caches for a fault. The document of 2013 has 1 to 8 CPUs on
+/// CPU took from other CPUs' caches for a fault, or whose copies there it ended. The document of 2013 has 1 to 8 CPUs on
 /// `i7-2013` and 20 runs; its `vanilla`, Linux 3.9, is `list-2007` here.
 #[derive(Debug, Args)]
 pub(crate) struct Pft {
@@ -40,7 +40,7 @@ pub(crate) struct Pft {
 /// A metric, and its value for a run.
 type Figure = (Metric<'static>, fn(&Measured) -> f64);
 
-/// Cache lines requested from other CPUs, for each fault.
+/// Cache lines taken from other CPUs, for each fault.
 const LINES: Metric<'static> = Metric::lower("lines/fault", "lines");
 
 /// The metrics in the order of their lines.

@@ -84,7 +84,7 @@ const SIZES_ABOUT: &str = "The document does not give the size of the mapping. I
 
 const UNMASKED: &str = "The same, where masking interrupts costs nothing, as it does in a process. The difference to the table above is what the masks cost: lists mask at each allocation and each free, magazines only where they take the zone lock.";
 
-const TODAY_I7: &str = "The same machine, and the gain over `list-2007` (positive is better). `Lines/fault` are cache lines that a CPU had to request from other CPUs' caches: moved to it, or made exclusive (but for a write to a line that only others share). Simulated.";
+const TODAY_I7: &str = "The same machine, and the gain over `list-2007` (positive is better). `Lines/fault` are cache lines that a CPU took from other CPUs' caches: moved to it, or written while others had copies, whether it had one itself or not. Simulated.";
 const TODAY_METATM: &str = "A machine of 2007 with up to 32 CPUs, where moving a cache line between CPUs costs 200 cycles, and each has a cache of 4 MiB. So from eight CPUs on, a design that keeps a CPU's pages for itself finds them in its cache, and gains by more than by its locks. Simulated. No document has figures for it.";
 const TODAY_HOST: &str = "Real threads of this host allocate real pages and clear them. Faults per second of wall-clock time, and of CPU time. A mask of interrupts saves and restores the processor's flags, as in a kernel.";
 

@@ -18,7 +18,8 @@ use crate::cell::Cell;
 const FAULTS_CPU: Metric<'static> = faults("faults/cpu");
 const FAULTS_SEC: Metric<'static> = faults("faults/sec");
 
-/// Cache lines that a CPU had to request from other CPUs' caches, for each fault.
+/// Cache lines that a CPU took from other CPUs' caches, or whose copies there it ended, for each
+/// fault.
 const LINES_FAULT: Metric<'static> = Metric::lower("lines/fault", "lines");
 
 const fn faults(name: &'static str) -> Metric<'static> {
