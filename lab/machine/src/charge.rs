@@ -60,10 +60,16 @@ pub(crate) fn clear(range: Range<usize>) {
         let first = (range.start / line_bytes) as u32;
         let end = range.end.div_ceil(line_bytes) as u32;
         state.accesses += u64::from(end - first);
-        let (running, now) = (state.running, state.now());
+        let (core, now) = (state.core(), state.now());
         let cycles = match &mut state.memory {
-            Some(memory) => memory.clear(running, first..end, now),
+            Some(memory) => memory.clear(core, first..end, now),
             None => u64::from(end - first) * state.setup.profile.clear_line_cycles,
+        };
+        // Both threads of a core clear through its fill buffers.
+        let cycles = if state.is_core_shared() {
+            2 * cycles
+        } else {
+            cycles
         };
         state.spend(cycles, Spent::System);
     });
@@ -110,9 +116,11 @@ impl State {
             let (Some(at), Some(memory)) = (simulated, &self.memory) else {
                 return Attempt::Blocked;
             };
-            let near = self.now() < self.horizon.0.saturating_add(self.reach);
+            // What the other thread of a core does to its caches takes effect at once.
+            let alone = self.cores == self.cpus.len();
+            let near = alone && self.now() < self.horizon.0.saturating_add(self.reach);
             let line = (at / self.setup.profile.line_bytes) as u32;
-            if !near || !memory.would_hit(self.running, line, kind) {
+            if !near || !memory.would_hit(self.core(), line, kind) {
                 return Attempt::Blocked;
             }
         }
@@ -177,8 +185,8 @@ impl State {
             self.too_long();
             return false;
         }
-        let instructions = self.setup.instructions_per_access;
-        let now = self.now();
+        let instructions = self.instructions(self.setup.instructions_per_access);
+        let (core, now) = (self.core(), self.now());
         let cycles = match (simulated, &mut self.memory) {
             (None, _) => {
                 self.unmapped += 1;
@@ -188,7 +196,7 @@ impl State {
                 let line = (at / self.setup.profile.line_bytes) as u32;
                 let cpu = &mut self.cpus[self.running];
                 cpu.watched.touch(line);
-                let cycles = memory.access(self.running, line, kind, now);
+                let cycles = memory.access(core, line, kind, now);
                 if self.parked > 0 && kind != AccessKind::Load {
                     self.wake_parked(line, now + cycles);
                 }
@@ -279,7 +287,7 @@ impl State {
             return false;
         }
         if let (Watched::Line(line), Some(memory)) = (watched, &self.memory)
-            && memory.holds(self.running, line)
+            && memory.holds(self.core(), line)
         {
             let cpu = &mut self.cpus[self.running];
             cpu.parked = Some((line, cpu.clock));

@@ -99,7 +99,7 @@ pub struct Ended {
     pub cycles: u64,
     /// What each CPU did.
     pub cpus: Vec<CpuTimes>,
-    /// What each CPU's accesses found; empty where time is random.
+    /// What each core's accesses found, those of both its threads; empty where time is random.
     pub traffic: Vec<Traffic>,
     /// When each task ran, in the order in which they were added.
     pub tasks: Vec<TaskTimes>,
@@ -114,7 +114,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Returns the sum of all CPUs' traffic.
+    /// Returns the sum of all cores' traffic.
     #[must_use]
     pub fn all_traffic(&self) -> Traffic {
         let mut sum = Traffic::default();
@@ -156,7 +156,8 @@ impl<'a> Machine<'a> {
         let memory_seed = dice.next();
         let memory = match setup.timing {
             Timing::Caches => {
-                let memory = Memory::new(setup.profile, setup.cpus, memory_seed);
+                let memory =
+                    Memory::new(setup.profile, setup.profile.cores(setup.cpus), memory_seed);
                 Some(match setup.footprint {
                     Some(footprint) => memory.with_footprint(footprint),
                     None => memory,
@@ -177,6 +178,7 @@ impl<'a> Machine<'a> {
         Self {
             state: Box::new(State {
                 setup,
+                cores: setup.profile.cores(setup.cpus),
                 cpus: cpus.collect(),
                 running: 0,
                 on_host: 0,
@@ -398,7 +400,7 @@ impl State {
             ..cpu.times
         });
         let memory = self.memory.as_ref();
-        let traffic = (0..self.cpus.len()).filter_map(|cpu| Some(memory?.traffic(cpu)));
+        let traffic = (0..self.cores).filter_map(|core| Some(memory?.traffic(core)));
         Ended {
             cycles,
             cpus: cpus.collect(),

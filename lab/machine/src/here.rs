@@ -53,8 +53,8 @@ pub fn traffic_of_all() -> Traffic {
     let sum = with(|state| {
         let mut sum = Traffic::default();
         if let Some(memory) = &state.memory {
-            for cpu in 0..state.cpus.len() {
-                sum += memory.traffic(cpu);
+            for core in 0..state.cores {
+                sum += memory.traffic(core);
             }
         }
         sum
@@ -62,10 +62,13 @@ pub fn traffic_of_all() -> Traffic {
     sum.unwrap_or_default()
 }
 
-/// Spends so many instructions in the kernel, a cycle each.
+/// Spends so many instructions in the kernel, a cycle each if no other thread shares the core.
 #[inline]
 pub fn work(instructions: u64) {
-    with(|state| state.spend(instructions, Spent::System));
+    with(|state| {
+        let cycles = state.instructions(instructions);
+        state.spend(cycles, Spent::System);
+    });
 }
 
 /// Accesses the word at `offset` of memory that the host does not have. Costs what an access to any
@@ -83,30 +86,30 @@ pub fn clear(memory: Unbacked, offset: usize, bytes: usize) {
     }
 }
 
-/// Returns the traffic of the caller's CPU so far; none where accesses take random time.
+/// Returns the traffic of the caller's core so far, both of its threads; none where accesses take random time.
 #[must_use]
 pub fn traffic() -> Traffic {
-    let of_cpu = |state: &mut State| Some(state.memory.as_ref()?.traffic(state.running));
+    let of_cpu = |state: &mut State| Some(state.memory.as_ref()?.traffic(state.core()));
     with(of_cpu).flatten().unwrap_or_default()
 }
 
-/// Computes for so many cycles in user mode. Meanwhile the task may be preempted and timer ticks
-/// come, which take cycles of their own.
-pub fn compute(cycles: u64) {
-    let mut left = cycles;
+/// Computes so many instructions in user mode, a cycle each if no other thread shares the core.
+/// Meanwhile the task may be preempted and timer ticks come, which take cycles of their own.
+pub fn compute(instructions: u64) {
+    let mut left = instructions;
     while left > 0 {
         // A remote call may have come since it computed last.
         while with(|state| state.must_yield()) == Some(true) {
             yield_now();
         }
-        let Some(chunk) = with(|state| state.begin_computing(left)) else {
+        let Some((began, percent)) = with(|state| state.begin_computing(left)) else {
             return;
         };
         catch_up();
-        let Some((done, away)) = with(|state| state.end_computing(chunk)) else {
+        let Some((done, away)) = with(|state| state.end_computing(began, percent)) else {
             return;
         };
-        left -= done;
+        left = left.saturating_sub(done);
         if away {
             yield_now();
         }
@@ -324,29 +327,33 @@ impl State {
         id
     }
 
-    /// Makes the running CPU compute for `most` cycles, or until its next tick. Returns the time at
-    /// which it began.
-    fn begin_computing(&mut self, most: u64) -> u64 {
+    /// Makes the running CPU compute `most` instructions, or until its next tick. Returns the time
+    /// at which it began, and how long an instruction takes, in percent of a cycle: as the other
+    /// thread of the core is now.
+    fn begin_computing(&mut self, most: u64) -> (u64, u64) {
         let random = self.is_random();
+        let (percent, most) = (self.percent(), self.instructions(most));
         let cpu = self.cpu();
         let now = cpu.clock;
         let tick = cpu.next_tick.saturating_sub(now).max(1);
         cpu.spins = 0;
         cpu.computes_since = Some(now);
         cpu.clock += if random { most } else { most.min(tick) };
-        now
+        (now, percent)
     }
 
-    /// Ends what [`begin_computing`](Self::begin_computing) began. Returns for how many cycles it
+    /// Ends what [`begin_computing`](Self::begin_computing) began. Returns how many instructions it
     /// computed, and whether the task must yield the CPU to another one.
-    fn end_computing(&mut self, began: u64) -> (u64, bool) {
+    fn end_computing(&mut self, began: u64, percent: u64) -> (u64, bool) {
         let random = self.is_random();
-        let (running, profile) = (self.running, self.setup.profile);
+        let (running, core, profile) = (self.running, self.core(), self.setup.profile);
         self.cpu().computes_since = None;
-        let done = self.now() - began;
-        self.account(running, done, Spent::User);
+        let cycles = self.now() - began;
+        self.account(running, cycles, Spent::User);
+        // Rounded up, so that each call gets on.
+        let done = (cycles * 100).div_ceil(percent);
         if let Some(memory) = &mut self.memory {
-            memory.compute(running, done);
+            memory.compute(core, done);
         }
         let now = self.now();
         if !random && now >= self.cpu().next_tick {

@@ -98,6 +98,8 @@ pub(crate) type Timer = Reverse<(u64, u64, TaskId)>;
 pub(crate) struct State {
     pub(crate) setup: Setup,
     pub(crate) cpus: Vec<Cpu>,
+    /// The cores, each of one or two CPUs. Caches belong to cores.
+    pub(crate) cores: usize,
     /// The CPU whose task runs on the host at this moment.
     pub(crate) running: usize,
     /// The task whose code runs on the host. It may have just left its CPU.
@@ -163,6 +165,52 @@ impl State {
         match cpu.current {
             Some(id) if cpu.interrupts == 0 => &mut self.tasks[id].count,
             _ => &mut cpu.count,
+        }
+    }
+
+    /// Returns the core of the running CPU.
+    #[inline]
+    pub(crate) fn core(&self) -> usize {
+        if self.running < self.cores {
+            self.running
+        } else {
+            self.running - self.cores
+        }
+    }
+
+    /// Whether the other thread of the running CPU's core runs too. One that waits for a write to
+    /// a line leaves the core to this one.
+    #[inline]
+    pub(crate) fn is_core_shared(&self) -> bool {
+        if self.cores == self.cpus.len() {
+            return false;
+        }
+        let core = self.core();
+        let other = if self.running == core {
+            core + self.cores
+        } else {
+            core
+        };
+        let other = self.cpus.get(other);
+        other.is_some_and(|cpu| cpu.current.is_some() && cpu.parked.is_none())
+    }
+
+    /// Returns how long an instruction of the running CPU takes, in percent of a cycle.
+    #[inline]
+    pub(crate) fn percent(&self) -> u64 {
+        if self.is_core_shared() {
+            self.setup.profile.shared_core_percent.max(100)
+        } else {
+            100
+        }
+    }
+
+    /// Returns the cycles that so many instructions of the running CPU take.
+    #[inline]
+    pub(crate) fn instructions(&self, instructions: u64) -> u64 {
+        match self.percent() {
+            100 => instructions,
+            percent => instructions.saturating_mul(percent) / 100,
         }
     }
 

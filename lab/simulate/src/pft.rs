@@ -11,12 +11,12 @@
 //! Base pages only. The kernel's locks outside the allocator, above all the page table's lock, are
 //! not modelled: each process has its own page table.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Request};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Affinity, Ended, Failure, Traffic, here};
+use brickyard_machine::{Affinity, Failure, Traffic, here};
 use brickyard_workload::jobs::FREED_AT_ONCE;
 
 use crate::barrier::Barrier;
@@ -44,8 +44,6 @@ pub struct Half {
     pub wall: f64,
     /// The sum over all CPUs.
     pub cpu: f64,
-    /// The cache traffic of all CPUs.
-    pub traffic: Traffic,
 }
 
 /// The result of the test.
@@ -58,6 +56,8 @@ pub struct Measured {
     pub faults: Half,
     /// The exits.
     pub frees: Half,
+    /// The cache traffic of all CPUs during the faults.
+    pub traffic: Traffic,
 }
 
 impl Measured {
@@ -77,7 +77,7 @@ impl Measured {
     /// there it ended ([`Traffic::bounced`]). 0 on one CPU.
     #[must_use]
     pub fn lines_per_fault(&self) -> f64 {
-        self.faults.traffic.bounced as f64 / self.pages as f64
+        self.traffic.bounced as f64 / self.pages as f64
     }
 
     /// Returns the pages freed per second of CPU time.
@@ -104,7 +104,7 @@ impl Pft {
             pft: *self,
             setting: *setting,
         };
-        let (_, logs) = setting
+        let (logs, traffic) = setting
             .blueprint()
             .run(processes)
             .map_err(|failure| setting.failed(failure))?;
@@ -113,18 +113,16 @@ impl Pft {
             let began = spans().map(|span| span.began).min().unwrap_or(0);
             let ended = spans().map(|span| span.ended).max().unwrap_or(0);
             let cpu = spans().map(|span| span.ended - span.began).sum();
-            let mut traffic = Traffic::default();
-            spans().for_each(|span| traffic += span.traffic);
             Half {
                 wall: setting.seconds(ended - began),
                 cpu: setting.seconds(cpu),
-                traffic,
             }
         };
         Ok(Measured {
             pages: self.pages as u64,
             faults: half(|log| log.faults),
             frees: half(|log| log.frees),
+            traffic,
         })
     }
 }
@@ -135,12 +133,11 @@ struct Processes {
     setting: Setting,
 }
 
-/// A span of time of one CPU, in cycles, and its cache traffic meanwhile.
+/// A span of time of one CPU, in cycles.
 #[derive(Debug, Clone, Copy, Default)]
 struct Span {
     began: u64,
     ended: u64,
-    traffic: Traffic,
 }
 
 /// The times of one process.
@@ -151,7 +148,7 @@ struct Log {
 }
 
 impl Job for Processes {
-    type Output = Result<(Ended, Vec<Log>), Failure>;
+    type Output = Result<(Vec<Log>, Traffic), Failure>;
 
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
@@ -162,10 +159,11 @@ impl Job for Processes {
         let cpus = self.setting.cpus;
         let barrier = Barrier::new(cpus);
         let logs = RefCell::new(Vec::new());
+        let traffic = Cell::new(Traffic::default());
         let mut machine = SharedPages::machine(self.setting.machine(), shared);
         let memory = FrameMemory::new(&mut machine, self.setting.frames, node);
         for cpu in 0..cpus {
-            let (nodes, barrier, logs) = (&nodes, &barrier, &logs);
+            let (nodes, barrier, logs, traffic) = (&nodes, &barrier, &logs, &traffic);
             let all = self.pft.pages;
             let share = all / cpus + usize::from(cpu < all % cpus);
             let trap = self.setting.profile.page_fault_cycles;
@@ -176,13 +174,13 @@ impl Job for Processes {
                     pages: share,
                     trap,
                 };
-                process.run(barrier);
-                let log = process.run(barrier);
+                process.run(barrier, traffic);
+                let log = process.run(barrier, traffic);
                 logs.borrow_mut().push(log);
             });
         }
-        let ended = machine.run()?;
-        Ok((ended, logs.into_inner()))
+        machine.run()?;
+        Ok((logs.into_inner(), traffic.get()))
     }
 }
 
@@ -196,10 +194,11 @@ struct Process<'a, 'z, Z: LabZone> {
 }
 
 impl<Z: LabZone> Process<'_, '_, Z> {
-    /// Runs it from its first fault to its end.
-    fn run(&self, barrier: &Barrier) -> Log {
+    /// Runs it from its first fault to its end. Sets `traffic` to that of all CPUs during the
+    /// faults.
+    fn run(&self, barrier: &Barrier, traffic: &Cell<Traffic>) -> Log {
         let mut held: Vec<Frame> = Vec::with_capacity(self.pages);
-        barrier.wait(|| ());
+        barrier.wait(|| traffic.set(here::traffic_of_all()));
         let faults = timed(|| {
             for _ in 0..self.pages {
                 here::work(self.trap);
@@ -212,7 +211,7 @@ impl<Z: LabZone> Process<'_, '_, Z> {
                 }
             }
         });
-        barrier.wait(|| ());
+        barrier.wait(|| traffic.set(here::traffic_of_all() - traffic.get()));
         let frees = timed(|| {
             held.chunks_mut(FREED_AT_ONCE)
                 .for_each(|list| self.free(list))
@@ -230,11 +229,10 @@ impl<Z: LabZone> Process<'_, '_, Z> {
 }
 
 fn timed(work: impl FnOnce()) -> Span {
-    let (began, before) = (here::now(), here::traffic());
+    let began = here::now();
     work();
     Span {
         began,
         ended: here::now(),
-        traffic: here::traffic() - before,
     }
 }

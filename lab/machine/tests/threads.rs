@@ -1,0 +1,113 @@
+//! Two threads of one core: they share its caches, and each is slower while the other runs.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::cell::Cell;
+
+use brickyard_machine::{AccessKind, Affinity, Ended, Machine, Profile, Setup, here};
+
+/// The CPUs of the machine: four cores, so CPU 0 and CPU 4 are threads of one.
+const CPUS: usize = 8;
+
+fn machine<'a>() -> Machine<'a> {
+    let setup = Setup {
+        instructions_per_access: 10,
+        ..Setup::new(Profile::by_name("i7-2013").unwrap(), CPUS, 1)
+    };
+    Machine::new(setup)
+}
+
+/// Runs the same work on these CPUs at once.
+fn on(cpus: &[usize], work: fn()) -> Ended {
+    let mut machine = machine();
+    for &cpu in cpus {
+        machine.task(format!("on {cpu}"), Affinity::Cpu(cpu), work);
+    }
+    machine.run().unwrap()
+}
+
+#[test]
+fn a_line_of_one_thread_is_a_hit_of_the_other() {
+    for (other, hits, bounced) in [(4, 1, 0), (1, 0, 1)] {
+        let mut machine = machine();
+        let memory = machine.reserve(4096);
+        machine.task("writes", Affinity::Cpu(0), || {
+            here::access(memory, 0, AccessKind::Store);
+        });
+        machine.task("writes later", Affinity::Cpu(other), || {
+            here::sleep(1_000_000);
+            here::access(memory, 8, AccessKind::Store);
+        });
+        let ended = machine.run().unwrap();
+        assert_eq!(ended.traffic.len(), 4);
+        let all = ended.all_traffic();
+        assert_eq!((all.l1_hits, all.bounced), (hits, bounced), "CPU {other}");
+        assert_eq!(all.accesses, 2);
+    }
+}
+
+#[test]
+fn computing_and_working_take_longer_while_the_other_thread_runs() {
+    let user = |cpus: &[usize]| on(cpus, || here::compute(1_000_000)).cpus[0].user;
+    assert_eq!(user(&[0]), 1_000_000);
+    assert_eq!(user(&[0, 1, 2, 3]), 1_000_000);
+    let shared = user(&[0, 4]);
+    assert!((1_590_000..=1_600_000).contains(&shared), "{shared}");
+
+    let system = |cpus: &[usize]| {
+        let work = || {
+            (0..1000).for_each(|_| {
+                here::work(1_000);
+                // Only between accesses does another CPU get its turn.
+                here::sleep(0);
+            })
+        };
+        on(cpus, work).cpus[0].system
+    };
+    let (alone, apart, shared) = (system(&[0]), system(&[0, 1]), system(&[0, 4]));
+    assert_eq!(apart, alone);
+    assert!(shared > alone + 500_000, "{alone} {shared}");
+}
+
+#[test]
+fn a_thread_that_waits_for_a_write_leaves_the_core_to_the_other() {
+    // CPU 4 polls one line until CPU 0 has computed; then CPU 0 was not slowed down.
+    let mut machine = machine();
+    let memory = machine.reserve(4096);
+    let done = Cell::new(false);
+    let took = Cell::new(0);
+    machine.task("waits", Affinity::Cpu(4), || {
+        while !done.get() {
+            here::access(memory, 0, AccessKind::Load);
+            brickyard_machine::seam::spin();
+        }
+    });
+    machine.task("computes", Affinity::Cpu(0), || {
+        here::sleep(10_000);
+        let began = here::now();
+        here::work(40_000);
+        took.set(here::now() - began);
+        done.set(true);
+        here::access(memory, 0, AccessKind::Store);
+    });
+    machine.run().unwrap();
+    assert_eq!(took.get(), 40_000);
+}
+
+#[test]
+fn both_threads_clear_through_the_same_fill_buffers() {
+    let cleared = |cpus: &'static [usize]| {
+        let mut machine = machine();
+        let memory = machine.reserve(CPUS * 4096);
+        for &cpu in cpus {
+            machine.task(format!("on {cpu}"), Affinity::Cpu(cpu), move || {
+                here::clear(memory, cpu * 4096, 4096);
+                here::sleep(1);
+            });
+        }
+        machine.run().unwrap().cpus[0].system
+    };
+    let (alone, apart, shared) = (cleared(&[0]), cleared(&[0, 1]), cleared(&[0, 4]));
+    assert!(apart < alone + alone / 10, "{alone} {apart}");
+    assert!(shared > alone + 1000, "{alone} {shared}");
+}
