@@ -177,6 +177,12 @@ fn of_2013(into: &mut KnownKeys) {
         &of_document,
         &counted,
     );
+    let shared = numbered("cpus", &[5, 6, 7, 8]);
+    let shared = swept(&shared, &["cores", "threads-140", "threads-180"]);
+    let ahead = swept(&numbered("cpus", &[2, 3, 4, 5, 6, 7, 8]), &["ahead"]);
+    for assumed in [shared, ahead] {
+        into.add("pft", &["i7-2013"], &assumed, &of_document, &counted);
+    }
     let threads = numbered("threads", &[1, 2]);
     into.add("pft", &["host"], &unmasked(&threads), &of_document, &rates);
     let to_eight: Vec<u32> = (1..=8).collect();

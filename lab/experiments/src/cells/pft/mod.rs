@@ -2,10 +2,12 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `assumed.rs` | on the simulated machine of 2013, under other assumptions about it |
 //! | `sizes.rs` | on the simulated machine of 2013, by the pages of a process |
 //! | `simulated.rs` | on simulated machines: a run is that of `brickyard simulate pft` |
 //! | `threads.rs` | with real threads that allocate and clear real pages: a turn is that of `brickyard bench pft` |
 
+mod assumed;
 mod simulated;
 mod sizes;
 mod threads;
@@ -30,5 +32,6 @@ pub(super) fn cells() -> Vec<Cell> {
     let mut cells = threads::cells();
     cells.extend(simulated::cells());
     cells.extend(sizes::cells());
+    cells.extend(assumed::cells());
     cells
 }

@@ -1,11 +1,11 @@
 //! Page faults on simulated machines, each run a cell: the machine of 2013 with 1 to 8 CPUs, as in
 //! its tables, and the simulator of 2007 with up to 32, for the curve over CPUs.
 //!
-//! The document's processes touched a fifth of the memory, 3.2 GiB, 20 times. Here they touch
-//! 64 MiB, which is eight times what the last level of the first machine holds: the pages of a
-//! fault come from memory, as in the document. On the second machine that is so on few CPUs only:
-//! each has a cache of 4 MiB, so from eight CPUs on (8 MiB each) pages are found in it, and on 32
-//! CPUs (2 MiB each) all that a CPU keeps for itself. How the size changes the result on the first
+//! The document's processes touched a fifth of the memory, 3.2 GiB, 20 times: more than caches hold,
+//! so the pages of a fault come from memory. So that they do here too, all processes together touch
+//! at least [`TIMES_CACHES`] times what the last levels hold ([`pages`]). That is 64 MiB on the first
+//! machine, which has one cache of 8 MiB, and 16 MiB a CPU on the second, where each CPU has one of
+//! 4 MiB, but 64 MiB where there are fewer than four. How the size changes the result on the first
 //! machine is measured in `sizes.rs`. There are five runs: they differ only by the
 //! refresh of the memory, which makes a thousandth with lists, and up to three hundredths where CPUs
 //! wait for magazines.
@@ -30,6 +30,8 @@ struct Machine {
     cpus: &'static [usize],
     /// How many of the runs belong to the quick scale.
     quick_runs: u32,
+    /// The numbers of CPUs in it.
+    quick_cpus: &'static [usize],
 }
 
 const MACHINES: [Machine; 2] = [
@@ -37,11 +39,13 @@ const MACHINES: [Machine; 2] = [
         name: "i7-2013",
         cpus: &[1, 2, 3, 4, 5, 6, 7, 8],
         quick_runs: 2,
+        quick_cpus: &[1, 2, 3, 4, 5, 6, 7, 8],
     },
     Machine {
         name: "metatm-2007",
         cpus: &[1, 2, 4, 8, 16, 32],
         quick_runs: 1,
+        quick_cpus: &[1, 4, 32],
     },
 ];
 
@@ -52,8 +56,21 @@ const IN_QUICK: [Configuration; 3] = [
     Configuration::Brickyard,
 ];
 
-/// Pages that all processes touch together.
-const PAGES: usize = (64 << 20) / FRAME_BYTES;
+/// The fewest pages that all processes touch together.
+pub(super) const PAGES: usize = (64 << 20) / FRAME_BYTES;
+
+/// All processes together touch at least this many times what the last levels of the machine hold.
+const TIMES_CACHES: usize = 4;
+
+/// Returns the pages that all processes touch together on a machine of `cpus` CPUs: the rule that
+/// they do not fit into its caches.
+fn pages(profile: &Profile, cpus: usize) -> usize {
+    let lines = match profile.llc {
+        Some(llc) => llc.lines * profile.nodes,
+        None => profile.l2.lines * profile.cores(cpus),
+    };
+    PAGES.max(TIMES_CACHES * lines * profile.line_bytes / FRAME_BYTES)
+}
 
 const RUNS: u32 = 5;
 
@@ -74,12 +91,19 @@ fn cell(machine: Machine, cpus: usize, configuration: Configuration, run: u32) -
     Cell {
         name: format!("pft.{}.cpus-{cpus}.{configuration}.{run}", machine.name),
         kind: Method::Simulated,
-        scale: Scale::quick_if(run <= machine.quick_runs && IN_QUICK.contains(&configuration)),
-        seconds: seconds(PAGES),
+        scale: Scale::quick_if(
+            run <= machine.quick_runs
+                && machine.quick_cpus.contains(&cpus)
+                && IN_QUICK.contains(&configuration),
+        ),
+        seconds: seconds(Profile::by_name(machine.name).map_or(PAGES, |it| pages(it, cpus))),
         work: Box::new(move |context| {
-            let pft = Pft { pages: PAGES };
+            let profile = Profile::by_name(machine.name)?;
+            let pft = Pft {
+                pages: pages(profile, cpus),
+            };
             let measured = pft.run(&Setting {
-                profile: Profile::by_name(machine.name)?,
+                profile,
                 cpus,
                 configuration,
                 frames: usual_frames(pft.frames_needed(cpus)),
@@ -108,4 +132,31 @@ pub(super) fn rows(template: &RowTemplate<'_>, measured: &Measured) -> Vec<Raw> 
 /// Estimates how many seconds a core of today takes for so many pages.
 pub(super) const fn seconds(pages: usize) -> f64 {
     18e-6 * pages as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_every_machine_exceed_its_caches() {
+        for machine in MACHINES {
+            let profile = Profile::by_name(machine.name).unwrap();
+            for &cpus in machine.cpus {
+                let touched = pages(profile, cpus) * FRAME_BYTES;
+                // What all caches hold together, whether one has what another has or not.
+                let private = profile.cores(cpus) * profile.l2.lines;
+                let shared = profile.llc.map_or(0, |llc| llc.lines * profile.nodes);
+                let caches = (private + shared) * profile.line_bytes;
+                assert!(
+                    touched >= 4 * caches,
+                    "{} {cpus}: {touched} {caches}",
+                    machine.name
+                );
+            }
+        }
+        let metatm = Profile::by_name("metatm-2007").unwrap();
+        assert_eq!(pages(metatm, 32), 32 * (16 << 20) / FRAME_BYTES);
+        assert_eq!(pages(metatm, 1), PAGES);
+    }
 }
