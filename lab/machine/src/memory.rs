@@ -35,107 +35,18 @@
 //!
 //! [`Memory::check`] tests them, and `owner-alone` of the directory.
 
-use core::ops::{AddAssign, Range, Sub};
+mod check;
+mod traffic;
 
-use thiserror::Error;
+use core::ops::Range;
 
 use crate::cache::Cache;
 use crate::directory::{CpuSet, Directory, MOST_CPUS};
 use crate::footprint::{Displacement, Footprint, Kept};
 use crate::{AccessKind, Dice, Profile};
 
-/// Defines a struct of counts that can be added and subtracted.
-macro_rules! counts {
-    ($(#[$about:meta])+ pub struct $counts:ident { $($(#[$count_is:meta])+ $count:ident,)+ }) => {
-        $(#[$about])+
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-        pub struct $counts {
-            $($(#[$count_is])+ pub $count: u64,)+
-        }
-
-        impl AddAssign for $counts {
-            fn add_assign(&mut self, other: Self) {
-                $(self.$count += other.$count;)+
-            }
-        }
-
-        impl Sub for $counts {
-            type Output = Self;
-
-            fn sub(self, before: Self) -> Self {
-                Self { $($count: self.$count - before.$count,)+ }
-            }
-        }
-    };
-}
-
-counts! {
-    /// The memory traffic of a CPU.
-    ///
-    /// Each access is counted once: `accesses` is the sum of `l1_hits`, `l2_hits`, `upgrades`,
-    /// `llc_hits`, `memory` and `transfers`.
-    pub struct Traffic {
-        /// Accesses in all.
-        accesses,
-        /// Found in the first level.
-        l1_hits,
-        /// Found in the second level.
-        l2_hits,
-        /// Found in the CPU's own caches, but shared, and made exclusive for a write.
-        upgrades,
-        /// Fetched from a last level.
-        llc_hits,
-        /// Fetched from memory.
-        memory,
-        /// Fetched from another CPU, which owned it.
-        transfers,
-        /// Of all accesses, those that took the line from another CPU or ended its copy there: a
-        /// transfer, or a write to a line of which others have copies, whether the writer has one
-        /// too (an upgrade) or not (a fetch). A hardware counter of snoops that hit has the same. A
-        /// read of a line that others only share takes nothing from them, and is not among these.
-        bounced,
-        /// Lines of this CPU that other CPUs' writes invalidated.
-        invalidated,
-        /// Cycles waited for lines that were busy with other requests.
-        waited_cycles,
-    }
-}
-
-impl Traffic {
-    /// Returns how many lines were moved to this CPU.
-    #[must_use]
-    pub const fn moved(&self) -> u64 {
-        self.llc_hits + self.memory + self.transfers
-    }
-}
-
-/// An invariant that does not hold: a bug in this file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum Incoherent {
-    /// `owner-alone`.
-    #[error("line {line} has an owner that is not its only holder")]
-    OwnerNotAlone {
-        /// The line.
-        line: u32,
-    },
-    /// `listed`.
-    #[error("line {line}: the directory and the second level of CPU {cpu} disagree")]
-    NotListed {
-        /// The line.
-        line: u32,
-        /// The CPU.
-        cpu: usize,
-    },
-    /// `included`.
-    #[error("line {line} is in the first level of CPU {cpu}, and not in the second")]
-    NotIncluded {
-        /// The line.
-        line: u32,
-        /// The CPU.
-        cpu: usize,
-    },
-}
+pub use check::Incoherent;
+pub use traffic::Traffic;
 
 #[derive(Debug, Clone)]
 struct Cpu {
@@ -324,31 +235,6 @@ impl Memory {
     #[must_use]
     pub fn traffic(&self, cpu: usize) -> Traffic {
         self.cpus[cpu].traffic
-    }
-
-    /// Tests the invariants. For each CPU it looks at every tag and every line.
-    ///
-    /// # Errors
-    ///
-    /// The first violation found.
-    pub fn check(&self) -> Result<(), Incoherent> {
-        for (line, entry) in self.directory.entries() {
-            if !entry.owner_is_alone() {
-                return Err(Incoherent::OwnerNotAlone { line });
-            }
-            for (cpu, caches) in self.cpus.iter().enumerate() {
-                if entry.holders().contains(cpu) != caches.l2.contains(line) {
-                    return Err(Incoherent::NotListed { line, cpu });
-                }
-            }
-        }
-        for (cpu, caches) in self.cpus.iter().enumerate() {
-            let mut lines = caches.l1.lines();
-            if let Some(line) = lines.find(|&line| !caches.l2.contains(line)) {
-                return Err(Incoherent::NotIncluded { line, cpu });
-            }
-        }
-        Ok(())
     }
 
     fn beyond_l1(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
