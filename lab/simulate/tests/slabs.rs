@@ -5,13 +5,14 @@
 use brickyard_machine::Profile;
 use brickyard_simulate::slabs::remote::RemoteFrees;
 use brickyard_simulate::slabs::socket::{Files, Measured, SocketBench};
-use brickyard_simulate::slabs::{Design, Purpose, SlabSetting, memory};
+use brickyard_simulate::slabs::{Design, INSTRUCTIONS, Purpose, SlabSetting, memory};
 
 fn setting(design: Design, cpus: usize, seed: u64) -> SlabSetting {
     SlabSetting {
         profile: Profile::by_name("bl460c-g1").unwrap(),
         cpus,
         design,
+        instructions: INSTRUCTIONS,
         seed,
         purpose: Purpose::Measure,
     }
@@ -41,6 +42,27 @@ fn tasks_with_nothing_in_common_do_not_slow_each_other() {
         let [one, eight] = [1, 8].map(|cpus| sockets(design, cpus, Files::AtOnce));
         assert!(eight.lines < 0.01, "{design:?}: {eight:?}");
         assert_eq!(eight.pair, one.pair, "{design:?}");
+    }
+}
+
+#[test]
+fn more_instructions_between_accesses_take_more_time() {
+    for design in Design::ALL {
+        let of = |instructions| {
+            let bench = SocketBench {
+                sockets: 100,
+                files: Files::AtOnce,
+            };
+            let setting = SlabSetting {
+                instructions,
+                ..setting(design, 2, 1)
+            };
+            bench.run(&setting).unwrap()
+        };
+        let [few, usual, many] = [1, INSTRUCTIONS, 8].map(of);
+        assert!(few.pair < usual.pair, "{design:?}");
+        assert!(usual.pair < many.pair, "{design:?}");
+        assert_eq!(usual, sockets(design, 2, Files::AtOnce), "{design:?}");
     }
 }
 
@@ -90,6 +112,10 @@ fn memory_grows_with_cpus_and_with_nodes() {
         let nodes = bytes(design, 8, 2);
         assert!(nodes.metadata > eight.metadata, "{design:?}");
     }
+    // One CPU of SLAB shares no arrays: it has its own, of 24, 54, 120 and 120 entries, with a head
+    // each, and four lists.
+    let alone = bytes(Design::Slab, 1, 1).metadata;
+    assert_eq!(alone, 4 * (24 + 128) + 8 * (24 + 54 + 120 + 120));
     // SLQB gives back all by trims, SLUB nothing.
     let slqb = bytes(Design::Slqb, 4, 1);
     assert!(slqb.kept > 0 && slqb.trimmed == 0, "{slqb:?}");

@@ -10,9 +10,10 @@
 //! How the file is freed decides about SLAB. Until 2.6.28 a file was freed by read-copy-update: it
 //! waits until all CPUs have passed a point where they hold no reference, and comes back with many
 //! others ([`Files::Deferred`]). A CPU looks for such files at each timer tick; how many come back
-//! together is an assumption: those of one tick, at 1000 ticks a second or at 250. With Lameter's patch of December 2008 a file is freed at once, and
-//! only its slab waits ([`Files::AtOnce`]). Dumazet's figures for SLQB are with that patch. What he
-//! says of SLAB is without it, as he wrote in the same thread on the same day.
+//! together is an assumption: those of one tick, at 1000 ticks a second, at 250, or at 100, the
+//! settings that Linux had. With Lameter's patch of December 2008 a file is freed at once, and only
+//! its slab waits ([`Files::AtOnce`]). Dumazet's figures for SLQB are with that patch. What he says of
+//! SLAB is without it, as he wrote in the same thread on the same day.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -49,10 +50,19 @@ named! {
         Deferred => "deferred",
         /// Those of four milliseconds.
         DeferredLong => "deferred-4-ms",
+        /// Those of ten milliseconds.
+        DeferredLongest => "deferred-10-ms",
     }
 }
 
 impl Files {
+    /// Returns true if those of several milliseconds are freed together, which takes as many times
+    /// as long to simulate.
+    #[must_use]
+    pub const fn is_long(self) -> bool {
+        matches!(self, Self::DeferredLong | Self::DeferredLongest)
+    }
+
     /// Returns how many files are freed at a time.
     #[must_use]
     pub const fn batch(self) -> usize {
@@ -60,6 +70,7 @@ impl Files {
             Self::AtOnce => 1,
             Self::Deferred => SOCKETS_PER_MS,
             Self::DeferredLong => 4 * SOCKETS_PER_MS,
+            Self::DeferredLongest => 10 * SOCKETS_PER_MS,
         }
     }
 }

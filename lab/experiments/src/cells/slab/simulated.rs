@@ -1,12 +1,14 @@
 //! The designs of 2008 on Dumazet's machine, simulated: `socketallocbench` alone and with eight
-//! tasks, remote frees, and memory by the number of CPUs and nodes.
+//! tasks, remote frees, and memory by the number of CPUs and nodes. Two things are assumed of the
+//! benchmark, and varied: how many deferred files come back together, and how many instructions come
+//! between two accesses to shared memory.
 
 use brickyard_machine::Profile;
 use brickyard_report::Metric;
 use brickyard_simulate::slabs::memory::{self, CPUS_PER_NODE};
 use brickyard_simulate::slabs::remote::RemoteFrees;
 use brickyard_simulate::slabs::socket::{Files, SocketBench};
-use brickyard_simulate::slabs::{Design, Purpose, SlabSetting};
+use brickyard_simulate::slabs::{Design, INSTRUCTIONS, OTHER_INSTRUCTIONS, Purpose, SlabSetting};
 
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::rows::RowTemplate;
@@ -24,6 +26,9 @@ const MEMORY_CPUS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
 const RUNS: u32 = 5;
 const QUICK_RUNS: u32 = 2;
+
+/// The designs that the document compares: those whose instructions are varied.
+const COMPARED: [Design; 3] = [Design::Slqb, Design::Slub, Design::Slab];
 
 /// Objects of each pair of CPUs.
 const REMOTE_OBJECTS: usize = 1500;
@@ -47,13 +52,25 @@ pub(super) fn cells() -> Vec<Cell> {
     for run in 1..=RUNS {
         for design in Design::ALL {
             for files in Files::ALL {
-                // One run of the longest shows whether the length decides.
-                if files == Files::DeferredLong && run > QUICK_RUNS {
+                // Two runs of the long ones show whether the length decides.
+                if files.is_long() && run > QUICK_RUNS {
                     continue;
                 }
-                cells.extend(SOCKET_CPUS.map(|cpus| socket(design, files, cpus, run)));
+                let of = |cpus| Sockets::new(files, cpus).cell(design, run);
+                cells.extend(SOCKET_CPUS.map(of));
             }
             cells.push(remote(design, run));
+        }
+        for design in COMPARED {
+            for instructions in OTHER_INSTRUCTIONS {
+                cells.extend([Files::AtOnce, Files::Deferred].map(|files| {
+                    let sockets = Sockets {
+                        instructions,
+                        ..Sockets::new(files, 8)
+                    };
+                    sockets.cell(design, run)
+                }));
+            }
         }
     }
     for design in Design::ALL {
@@ -77,6 +94,7 @@ fn setting(
         profile: Profile::by_name(MACHINE)?,
         cpus,
         design,
+        instructions: INSTRUCTIONS,
         seed: context.seed_of(run),
         purpose: Purpose::Measure,
     })
@@ -96,31 +114,67 @@ fn rows(workload: &str, design: Design, run: u32, values: &[(Metric<'_>, f64)]) 
         .collect()
 }
 
-fn socket(design: Design, files: Files, cpus: usize, run: u32) -> Cell {
-    Cell {
-        name: format!(
-            "slab.{MACHINE}.socket-{cpus}.{}.{}.{run}",
-            files.name(),
-            design.name()
-        ),
-        kind: Method::Simulated,
-        // Four milliseconds take four times as long to simulate.
-        scale: Scale::quick_if(run <= QUICK_RUNS && files != Files::DeferredLong),
-        seconds: 1.6e-5 * (cpus * (sockets(files) + 2 * files.batch())) as f64,
-        work: Box::new(move |context| {
-            let bench = SocketBench {
-                sockets: sockets(files),
-                files,
-            };
-            let measured = bench.run(&setting(&context, design, cpus, run)?)?;
-            let workload = format!("socket cpus-{cpus} {}", files.name());
-            let values = [
-                (SOCKET, measured.socket),
-                (PAIR, measured.pair),
-                (LINES, measured.lines),
-            ];
-            Ok(rows(&workload, design, run, &values).into())
-        }),
+/// `socketallocbench` under some assumptions.
+#[derive(Debug, Clone, Copy)]
+struct Sockets {
+    files: Files,
+    cpus: usize,
+    instructions: u64,
+}
+
+impl Sockets {
+    /// With the usual number of instructions.
+    const fn new(files: Files, cpus: usize) -> Self {
+        Self {
+            files,
+            cpus,
+            instructions: INSTRUCTIONS,
+        }
+    }
+
+    /// Returns a run of a design. A quick run has those that take less than a tenth of a second, and
+    /// the document's load.
+    fn cell(self, design: Design, run: u32) -> Cell {
+        let Self {
+            files,
+            cpus,
+            instructions,
+        } = self;
+        let is_usual = instructions == INSTRUCTIONS;
+        let is_judged_at_once = files == Files::AtOnce && design != Design::Slab;
+        let is_quick = !files.is_long() && (is_usual || is_judged_at_once);
+        let swept = |with: char| match is_usual {
+            true => String::new(),
+            false => format!("{with}instructions-{instructions}"),
+        };
+        let name = files.name();
+        let workload = format!("socket cpus-{cpus} {name}{}", swept(' '));
+        Cell {
+            name: format!(
+                "slab.{MACHINE}.socket-{cpus}.{name}{}.{}.{run}",
+                swept('.'),
+                design.name()
+            ),
+            kind: Method::Simulated,
+            scale: Scale::quick_if(run <= QUICK_RUNS && is_quick),
+            seconds: 1.6e-5 * (cpus * (sockets(files) + 2 * files.batch())) as f64,
+            work: Box::new(move |context| {
+                let bench = SocketBench {
+                    sockets: sockets(files),
+                    files,
+                };
+                let measured = bench.run(&SlabSetting {
+                    instructions,
+                    ..setting(&context, design, cpus, run)?
+                })?;
+                let values = [
+                    (SOCKET, measured.socket),
+                    (PAIR, measured.pair),
+                    (LINES, measured.lines),
+                ];
+                Ok(rows(&workload, design, run, &values).into())
+            }),
+        }
     }
 }
 
