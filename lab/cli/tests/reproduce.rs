@@ -654,6 +654,8 @@ fn the_help_has_the_rules() {
         brickyard_experiments::judge::SIGN_RULE,
         brickyard_experiments::judge::SIZE_RULE,
         brickyard_experiments::judge::SWEEP_RULE,
+        brickyard_experiments::judge::NONE_RULE,
+        brickyard_experiments::judge::ZERO_RULE,
         brickyard_experiments::directions::ANSWER_RULE,
     ] {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -30,6 +30,8 @@ pub struct Directions {
     pub unclear: usize,
     /// What would cause the published difference is not modelled. No directions either.
     pub not_testable: usize,
+    /// Claims that the document's own figure does not fulfil. No directions either.
+    pub contradicted: usize,
     /// Those of `same` and `other_size` that remain after the correction for many comparisons: p is
     /// below 5 % after it, or there is nothing to test.
     pub same_corrected: usize,
@@ -67,6 +69,7 @@ impl Directions {
                 Some(Verdict::OnlyHere) => counts.only_here += 1,
                 Some(Verdict::Unclear) => counts.unclear += 1,
                 Some(Verdict::NotTestable) => counts.not_testable += 1,
+                Some(Verdict::Contradicted) => counts.contradicted += 1,
                 None => {}
             }
         }
@@ -119,6 +122,12 @@ impl Directions {
         self.none + self.only_here + self.unclear
     }
 
+    /// Returns the number of all that are not counted among the directions.
+    #[must_use]
+    pub const fn beside(self) -> usize {
+        self.none_published() + self.not_testable + self.contradicted
+    }
+
     /// Returns the sum of these counts and others.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
@@ -133,6 +142,7 @@ impl Directions {
             only_here: self.only_here + other.only_here,
             unclear: self.unclear + other.unclear,
             not_testable: self.not_testable + other.not_testable,
+            contradicted: self.contradicted + other.contradicted,
             same_corrected: self.same_corrected + other.same_corrected,
             opposite_corrected: self.opposite_corrected + other.opposite_corrected,
         }
@@ -252,14 +262,17 @@ mod tests {
             not_testable: 10,
             same_corrected: 11,
             opposite_corrected: 12,
+            contradicted: 13,
         };
         assert_eq!((one.all(), one.none_published()), (21, 24));
+        assert_eq!(one.beside(), 24 + 10 + 13);
         let two = one.and(one);
         assert_eq!((two.all(), two.none_published()), (42, 48));
         assert_eq!(
             (two.not_testable, two.same_corrected, two.opposite_corrected),
             (20, 22, 24)
         );
+        assert_eq!(two.contradicted, 26);
         for (outcome, count) in [
             (Outcome::Any, 21),
             (Outcome::Same, 1),

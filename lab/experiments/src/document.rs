@@ -17,7 +17,7 @@ use brickyard_report::plot::Axis;
 use crate::data::Key;
 use crate::judge::{Judgement, NONE};
 
-pub use figure::{Claim, Figure, Judged, Published, Swept, number};
+pub use figure::{Claim, Figure, Judged, PrintedSpeedup, Published, Swept, number, unrounded};
 pub use statistic::Statistic;
 
 /// One experiment of one of the five source documents.

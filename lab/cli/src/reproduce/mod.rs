@@ -22,7 +22,7 @@ use brickyard_experiments::cell::{Cell, Experiment, Scale};
 use brickyard_experiments::data::Data;
 use brickyard_experiments::directions::ANSWER_RULE;
 use brickyard_experiments::expect::Expected;
-use brickyard_experiments::judge::{SIGN_RULE, SIZE_RULE, SWEEP_RULE};
+use brickyard_experiments::judge::{NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, ZERO_RULE};
 use brickyard_experiments::kept::{self, Kept};
 use brickyard_experiments::lock;
 use brickyard_experiments::page::Missing;
@@ -99,7 +99,7 @@ pub(crate) struct Reproduce {
 /// Returns the rules by which results are compared with the published ones, for the help.
 pub(crate) fn rules() -> String {
     format!(
-        "How results are compared with the published ones:\n\n{SIGN_RULE}\n\n{SIZE_RULE}\n\n{SWEEP_RULE}\n\n{ANSWER_RULE}"
+        "How results are compared with the published ones:\n\n{SIGN_RULE}\n\n{SIZE_RULE}\n\n{SWEEP_RULE}\n\n{NONE_RULE}\n\n{ZERO_RULE}\n\n{ANSWER_RULE}"
     )
 }
 

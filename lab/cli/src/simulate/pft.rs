@@ -20,8 +20,8 @@ use crate::output::Output;
 /// page. Then each exits and frees its pages in lists of 14. Both run once as a warm-up before they
 /// are measured. `faults/cpu` are faults per second of CPU time, `faults/sec` faults per second,
 /// `frees/cpu` pages freed by exits per second of CPU time, `lines/fault` the cache lines that a
-/// CPU took from other CPUs' caches for a fault, or whose copies there it ended. The document of 2013 has 1 to 8 CPUs on
-/// `i7-2013` and 20 runs; its `vanilla`, Linux 3.9, is `list-2007` here.
+/// CPU took from other CPUs' caches for a fault, or whose copies there it ended. The document of
+/// 2013 has 1 to 8 CPUs on `i7-2013` and 20 runs; its `vanilla`, Linux 3.9, is `list-2007` here.
 #[derive(Debug, Args)]
 pub(crate) struct Pft {
     /// The machine: metatm-2007, xeon-x5355, bl460c-g1, i7-2013 or many-core. Each can have any number of

@@ -97,6 +97,7 @@ impl Figure {
             published: Some(Published {
                 text,
                 speedup: None,
+                rounding: None,
                 claim: Claim::Untested,
             }),
             ..self
@@ -106,10 +107,12 @@ impl Figure {
     /// Sets the direction of what the document printed, which is judged. Does nothing without a
     /// published text.
     #[must_use]
-    pub fn judged(self, speedup: f64, claim: Claim) -> Self {
+    pub fn judged(self, speedup: impl Into<PrintedSpeedup>, claim: Claim) -> Self {
+        let PrintedSpeedup { value, rounding } = speedup.into();
         Self {
             published: self.published.map(|published| Published {
-                speedup: Some(speedup),
+                speedup: Some(value),
+                rounding,
                 claim,
                 ..published
             }),
@@ -122,16 +125,23 @@ impl Figure {
     }
 
     /// Sets the published text, and the claim that the mean is at least so large, in the unit of the
-    /// samples. The claim is judged.
+    /// samples. `own` is the figure that the document itself printed there. The claim is judged only
+    /// if that figure fulfils it: otherwise the document contradicts itself, and no measurement can
+    /// agree with both.
     #[must_use]
-    pub fn at_least(self, least: u32, text: &'static str) -> Self {
+    pub fn at_least(self, least: u32, own: f64, text: &'static str) -> Self {
         Self {
             published: Some(Published {
                 text,
                 speedup: None,
+                rounding: None,
                 claim: Claim::AtLeast(least),
             }),
-            judged: Judged::Yes,
+            judged: if own >= f64::from(least) {
+                Judged::Yes
+            } else {
+                Judged::Contradicted
+            },
             ..self
         }
     }
@@ -194,7 +204,7 @@ impl Figure {
     pub const fn why_not_testable(&self) -> Option<&'static str> {
         match self.judged {
             Judged::NotTestable(why) => Some(why),
-            Judged::No | Judged::Yes => None,
+            Judged::No | Judged::Yes | Judged::Contradicted => None,
         }
     }
 
@@ -238,6 +248,9 @@ pub enum Judged {
     /// It has a direction, which cannot be tested here for this reason: what would cause it is not
     /// modelled. The measured figure is shown, and does not count as agreement or disagreement.
     NotTestable(&'static str),
+    /// It has a claim that the document's own figure does not fulfil. The measured figure is shown,
+    /// and does not count either.
+    Contradicted,
 }
 
 /// What a document printed.
@@ -248,6 +261,9 @@ pub struct Published {
     /// The published speedup of `of` over `against`: above 1 is better. Set for figures whose
     /// direction is judged.
     pub speedup: Option<f64>,
+    /// The least and the most that this speedup may have been before the printed figures were
+    /// rounded; none if it is not computed from printed figures.
+    pub rounding: Option<(f64, f64)>,
     /// Whether the document itself calls the difference real.
     pub claim: Claim,
 }
@@ -264,8 +280,67 @@ impl Published {
 /// Returns the number in a printed text.
 #[must_use]
 pub fn number(text: &str) -> Option<f64> {
-    let bare = text.trim_matches([' ', '(', ')', '*', '%', '+']);
+    let bare = bare(text);
     bare.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// Returns what the number in a printed text may have been before it was rounded: half a unit of
+/// its last digit below and above. A text such as `1` stands for 0.5 to 1.5, and `1.0` for 0.95 to
+/// 1.05. None if there is no number in it.
+#[must_use]
+pub fn unrounded(text: &str) -> Option<(f64, f64)> {
+    let value = number(text)?;
+    let digits = bare(text)
+        .split_once('.')
+        .map_or(0, |(_, after)| after.len());
+    let half = 0.5 / 10_f64.powi(i32::try_from(digits).ok()?);
+    Some((value - half, value + half))
+}
+
+fn bare(text: &str) -> &str {
+    text.trim_matches([' ', '(', ')', '*', '%', '+'])
+}
+
+/// A published speedup: above 1 is better.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PrintedSpeedup {
+    /// The speedup, as the printed figures give it.
+    pub value: f64,
+    /// The least and the most that it may have been before they were rounded; none if it is not
+    /// computed from printed figures.
+    pub rounding: Option<(f64, f64)>,
+}
+
+impl PrintedSpeedup {
+    /// Returns the speedup that is itself printed; none if the text is not a number above zero.
+    #[must_use]
+    pub fn itself(text: &str) -> Option<Self> {
+        let value = number(text).filter(|&value| value > 0.0)?;
+        Some(Self {
+            value,
+            rounding: unrounded(text),
+        })
+    }
+
+    /// Returns that of one printed figure over another; none if one is not a number above zero.
+    #[must_use]
+    pub fn over(top: &str, bottom: &str) -> Option<Self> {
+        let (top, bottom) = (Self::itself(top)?, Self::itself(bottom)?);
+        let rounding = top.rounding.zip(bottom.rounding);
+        Some(Self {
+            value: top.value / bottom.value,
+            rounding: rounding.map(|(top, bottom)| (top.0 / bottom.1, top.1 / bottom.0)),
+        })
+    }
+}
+
+impl From<f64> for PrintedSpeedup {
+    fn from(value: f64) -> Self {
+        Self {
+            value,
+            rounding: None,
+        }
+    }
 }
 
 /// What a document says about one of its differences.

@@ -5,8 +5,8 @@ use brickyard_report::plot::{Axis, Scale};
 
 use crate::data::Key;
 use crate::document::{
-    Among, Claim, Curve, Figure, Finding, Head, Line, Outcome, Piece, Points, ShownIn, Statistic,
-    Table, Word, number,
+    Among, Claim, Curve, Figure, Finding, Head, Line, Outcome, Piece, Points, PrintedSpeedup,
+    ShownIn, Statistic, Table, Word,
 };
 
 /// Returns a row of the head: each text with the number of columns that it spans.
@@ -35,20 +35,16 @@ pub(super) fn line(head: impl Into<String>, cells: Vec<Option<Figure>>) -> Line 
 
 /// Returns the speedup that two printed means give: above 1 is better. None if one is not a number
 /// above zero.
-pub(super) fn printed_speedup(better: Better, before: &str, now: &str) -> Option<f64> {
-    let (before, now) = (number(before)?, number(now)?);
-    if before <= 0.0 || now <= 0.0 {
-        return None;
-    }
+pub(super) fn printed_speedup(better: Better, before: &str, now: &str) -> Option<PrintedSpeedup> {
     match better {
-        Better::Higher => Some(now / before),
-        Better::Lower => Some(before / now),
+        Better::Higher => PrintedSpeedup::over(now, before),
+        Better::Lower => PrintedSpeedup::over(before, now),
         Better::Neither => None,
     }
 }
 
 /// Returns the figure with its direction, if there is one.
-pub(super) fn directed(figure: Figure, speedup: Option<f64>, claim: Claim) -> Figure {
+pub(super) fn directed(figure: Figure, speedup: Option<PrintedSpeedup>, claim: Claim) -> Figure {
     match speedup {
         Some(speedup) => figure.judged(speedup, claim),
         None => figure,

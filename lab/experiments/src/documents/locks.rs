@@ -8,7 +8,7 @@ use printed::{BULK_WORKLOADS, BULKS, Four, PrintedWorkload, REAL, SIMULATED, TIC
 
 use super::build::{directed, heads, line};
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Head, Line, Statistic, Table, number};
+use crate::document::{Claim, Document, Figure, Head, Line, PrintedSpeedup, Statistic, Table};
 
 const EXPERIMENT: &str = "locks";
 const METATM: &str = "metatm-2007";
@@ -102,7 +102,7 @@ impl Pairs<'_> {
             cells.push(match (shown, workload, two) {
                 (Some(figure), Some(_), Some(two)) => Some(directed(
                     figure,
-                    number(two.speedup[0]),
+                    PrintedSpeedup::itself(two.speedup[0]),
                     claim(two.speedup[0]),
                 )),
                 (shown, ..) => shown,
@@ -234,7 +234,7 @@ fn ticket_speedups() -> Line {
             let claim = text.map_or(Claim::Noise, claim);
             let shown = cell(measured, text);
             let judged = |figure| {
-                let figure = directed(figure, text.and_then(number), claim);
+                let figure = directed(figure, text.and_then(PrintedSpeedup::itself), claim);
                 match step[1] {
                     "ticket" => figure.not_testable(words::OTHER_LOCKS),
                     _ => figure,

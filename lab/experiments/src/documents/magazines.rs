@@ -2,7 +2,7 @@
 
 use super::build::{self, columns, directed, heads};
 use crate::data::Key;
-use crate::document::{Claim, Figure, Head, Line, Statistic};
+use crate::document::{Claim, Figure, Head, Line, PrintedSpeedup, Statistic};
 
 pub(super) const SOURCE: &str =
     "Mel Gorman, \"[RFC PATCH 00/22] Per-cpu page allocator replacement prototype\", 8 May 2013";
@@ -21,7 +21,7 @@ pub(super) fn line(
     head: String,
     [before, now]: [Key; 2],
     [vanilla, magazine, gain]: [&'static str; 3],
-    speedup: Option<f64>,
+    speedup: Option<PrintedSpeedup>,
     decimals: usize,
 ) -> Line {
     let of_gain = Figure::compared(Statistic::Gain, now.clone(), before.clone()).printed(gain);

@@ -10,7 +10,7 @@ use super::build::{
     mean, names, summary, times, word, word_beyond,
 };
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Finding, Piece, Plot, Statistic, Table};
+use crate::document::{Claim, Document, Figure, Finding, Piece, Plot, Statistic, Swept, Table};
 
 const EXPERIMENT: &str = "slab";
 pub(super) const SLQB: &str = "slqb-2008";
@@ -29,6 +29,10 @@ const DESIGNS: [&str; 4] = [SLQB, SLUB, SLAB, BRICKYARD];
 const AT_ONCE: &str = "at-once";
 const DEFERRED: &str = "deferred";
 const LONG: &str = "deferred-4-ms";
+const LONGEST: &str = "deferred-10-ms";
+/// Instructions between two accesses, other than the usual four: the judged directions are swept
+/// over them.
+const INSTRUCTIONS: [&str; 3] = ["instructions-1", "instructions-2", "instructions-8"];
 const MEMORY: [(u32, u32); 9] = [
     (1, 1),
     (2, 1),
@@ -129,10 +133,24 @@ fn designs() -> Table {
     };
     let same = micros(8, AT_ONCE, SLUB).against(eight(AT_ONCE, SLQB));
     let same = same.printed("same").judged(SAME, Claim::Noise);
+    let same = same.swept(&INSTRUCTIONS);
     let bad = against(8, DEFERRED, SLAB);
     let bad = bad
         .printed("really really bad")
-        .judged(BAD, Claim::Untested);
+        .judged(BAD, Claim::Untested)
+        .swept(&INSTRUCTIONS);
+    let bad = Figure {
+        swept: [LONG, LONGEST]
+            .map(|files| Swept {
+                label: files.to_owned(),
+                of: eight(files, SLAB),
+                against: Some(eight(files, SLQB)),
+            })
+            .into_iter()
+            .chain(bad.swept)
+            .collect(),
+        ..bad
+    };
     // The later mail contradicts this one, so its figures are shown and not judged.
     let corrected = |cpus, text| against(cpus, AT_ONCE, SLAB).printed(text);
     let plain = |cpus, files, design| Some(micros(cpus, files, design));
@@ -175,6 +193,10 @@ fn designs() -> Table {
             line("files deferred by 4 ms: SLUB", both(LONG, SLUB)),
             line("files deferred by 4 ms: SLAB", both(LONG, SLAB)),
             line("files deferred by 4 ms: brickyard-slab", both(LONG, BRICKYARD)),
+            line("files deferred by 10 ms: SLQB", both(LONGEST, SLQB)),
+            line("files deferred by 10 ms: SLUB", both(LONGEST, SLUB)),
+            line("files deferred by 10 ms: SLAB", both(LONGEST, SLAB)),
+            line("files deferred by 10 ms: brickyard-slab", both(LONGEST, BRICKYARD)),
         ],
     }
 }
@@ -272,6 +294,7 @@ fn today() -> Vec<Table> {
     });
     vec![
         allocator(),
+        by_instructions(),
         remote_frees(),
         kept(),
         today.table(
@@ -306,6 +329,36 @@ fn allocator() -> Table {
         "slab-allocator",
         "Inside the allocator: ns for an allocation and its free (simulated)",
         words::ALLOCATOR,
+        rows.collect(),
+    )
+}
+
+/// Returns the judged lines by the instructions between two accesses.
+fn by_instructions() -> Table {
+    let side_by_side = Today {
+        configs: &DESIGNS[..3],
+        ..SIDE_BY_SIDE
+    };
+    let rows = [AT_ONCE, DEFERRED].into_iter().flat_map(|files| {
+        [
+            ("1", " instructions-1"),
+            ("2", " instructions-2"),
+            ("4", ""),
+            ("8", " instructions-8"),
+        ]
+        .map(move |(instructions, suffix)| {
+            let head = format!(
+                "files {}, instructions: {instructions}",
+                files.replace('-', " ")
+            );
+            let workload = format!("socket cpus-8 {files}{suffix}");
+            Row::new(head, MACHINE, workload, "socket").decimals(0)
+        })
+    });
+    side_by_side.table(
+        "slab-by-instructions",
+        "A socket by the instructions between two accesses: ns, with eight tasks (simulated)",
+        words::BY_INSTRUCTIONS,
         rows.collect(),
     )
 }

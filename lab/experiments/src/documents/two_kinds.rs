@@ -11,7 +11,7 @@ use printed::{AIM9, Aim9, Difference, HIGH_ORDER, SUMMARY};
 use super::build::{columns, directed, line, printed_speedup};
 use crate::antifrag::variants;
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Statistic, Table};
+use crate::document::{Claim, Document, Figure, PrintedSpeedup, Statistic, Table};
 
 const EXPERIMENT: &str = "two-kinds";
 const CLEAN: &str = "vanilla";
@@ -60,7 +60,7 @@ pub(super) fn document() -> Document {
 
 /// Returns the published direction. `brk_test` has none: it allocates no page, so the measurement
 /// here is a control.
-fn direction(of: Quantity, clean: &str, kinds: &str) -> Option<f64> {
+fn direction(of: Quantity, clean: &str, kinds: &str) -> Option<PrintedSpeedup> {
     (of != BRK_TEST).then(|| printed_speedup(of.3, clean, kinds))?
 }
 
@@ -80,7 +80,7 @@ fn difference_line(difference: &Difference) -> crate::document::Line {
     let of_percent =
         Figure::compared(Statistic::DifferencePercent, now(), before()).printed(percent);
     let speedup = direction(of, clean, kinds);
-    let claim = match speedup {
+    let claim = match speedup.map(|speedup| speedup.value) {
         Some(1.0) => Claim::Noise,
         _ => Claim::Untested,
     };

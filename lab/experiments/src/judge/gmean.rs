@@ -37,7 +37,7 @@ pub(super) fn interval(all: &[Sides<'_>]) -> Option<RatioInterval> {
     let of_run = |run: u32| {
         let logarithms = varying.iter().map(|sides| {
             let place = sides.of.runs.iter().position(|&other| other == run)?;
-            let (now, before) = (sides.of.values[place], sides.against.values[place]);
+            let [now, before] = sides.counted().map(|values| values[place]);
             Some(speedup(sides.of.better, now, before)?.ln())
         });
         let sum = logarithms.sum::<Option<f64>>()?;

@@ -26,7 +26,13 @@
 //!
 //! **Size.** A difference of the published direction has the published size if its logarithm is
 //! between half and twice the published one ([`SIZE`]), for some value of the interval; otherwise
-//! the verdict is "same direction, other size".
+//! the verdict is "same direction, other size". The published logarithm is any that the printed
+//! figures allow, as they are rounded ([`Published::rounding`](crate::document::Published)).
+//!
+//! **Zeros** have no ratio. Of huge pages, which the documents print as whole numbers, a measured
+//! number below half a unit counts as half a unit. Of other metrics a zero on one side decides the
+//! direction if no sample of the other side is zero, with a ratio of 0 or infinity; a geometric mean
+//! with such a zero is none.
 //!
 //! **Assumptions.** Where a figure hangs on what its document does not say, it has a sweep: the same
 //! comparison under other assumptions ([`Figure::swept`]). Then a direction counts only if every
@@ -34,7 +40,7 @@
 //! size, the interval is the range of all members. A replay is one deterministic run of a machine
 //! whose parameters are assumed, so it decides nothing without a sweep, however often it is
 //! repeated. If a run lacks rows of a sweep, no sweep is shown, and the verdict is "assumption not
-//! varied". A member of which one side is 0 has a ratio of 0 or infinity, so it has a direction.
+//! varied".
 //!
 //! **None published.** If a document published a difference below 1 % ([`NONE`]) that it does not
 //! call significant, or one that it calls noise itself, it counts as having published none: then
@@ -45,7 +51,8 @@
 //! family of tests.
 //!
 //! **Claims** that a value is at least so large ([`Claim::AtLeast`](crate::document::Claim)) are
-//! "same" if the whole interval of the mean is, "opposite" if none of it is.
+//! "same" if the whole interval of the mean is, "opposite" if none of it is. They are judged only
+//! where the document's own figure fulfils them; elsewhere its own table contradicts it.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -76,7 +83,9 @@ use verdict::Swept;
 pub use sides::PAIRS_LEAST;
 pub use statistic::mean;
 pub use sweep::{Member, Sweep};
-pub use verdict::{NEGLIGIBLE, NONE, NONE_RULE, SIGN_RULE, SIZE, SIZE_RULE, SWEEP_RULE, Verdict};
+pub use verdict::{
+    NEGLIGIBLE, NONE, NONE_RULE, SIGN_RULE, SIZE, SIZE_RULE, SWEEP_RULE, Verdict, ZERO_RULE,
+};
 
 /// The computed value of a figure, and its comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -95,7 +104,7 @@ pub struct Judgement {
     pub interval: Option<(f64, f64)>,
     /// How the interval was computed, in words; none if there is none.
     pub interval_by: Option<&'static str>,
-    /// Whether there is a `speedup` whose samples do not vary.
+    /// Whether there is a direction, or a claim, whose samples do not vary.
     pub constant: bool,
     /// Whether a side was replayed on a machine whose parameters are assumed: then the figure
     /// decides nothing without a sweep.
@@ -229,7 +238,10 @@ impl<'d> Judge<'d> {
             self.check_claim(figure, &of, &mut judgement);
             return Some(judgement);
         };
-        let value = statistic::of(figure.statistic, &sides.of, Some(&sides.against))?;
+        let value = match figure.statistic {
+            Statistic::Speedup => sides.speedup(),
+            statistic => statistic::of(statistic, &sides.of, Some(&sides.against)),
+        }?;
         let mut judgement = alone(figure.statistic, value, &sides.of);
         judgement.rows.extend(&sides.against.rows);
         self.compare(figure, &sides, &mut judgement);
@@ -243,7 +255,7 @@ impl<'d> Judge<'d> {
         }
         let pair = (figure.of.clone(), figure.against.clone());
         out.speedup = sides.speedup();
-        out.constant = sides.is_constant() && out.speedup.is_some();
+        out.constant = sides.is_constant() && sides.ratio().is_some();
         out.assumed = sides.is_assumed();
         if !sides.is_constant() {
             let mut intervals = self.intervals.borrow_mut();
@@ -271,17 +283,13 @@ impl<'d> Judge<'d> {
     /// Sets sweep and verdict of a judged direction. One run of something that varies decides
     /// nothing.
     fn set_verdict(&self, figure: &Figure, sides: &Sides<'_>, out: &mut Judgement) {
-        let (Some(published), Some(speedup)) = (figure.published, out.speedup) else {
+        let Some(published) = figure.published else {
             return;
         };
         if !out.constant && out.n < 2 {
             return;
         }
-        let range = if out.constant {
-            Some((speedup, speedup))
-        } else {
-            out.interval
-        };
+        let range = sides.exact_range().or(out.interval);
         if let Some(own) = Member::itself(sides, range) {
             let swept = self.sweep(figure, &own, out);
             out.verdict = verdict::of(published, range, &swept);
@@ -298,6 +306,8 @@ impl<'d> Judge<'d> {
         out.assumed = of.kind == Method::Replayed;
         if figure.why_not_testable().is_some() {
             out.verdict = Some(Verdict::NotTestable);
+        } else if figure.judged == Judged::Contradicted {
+            out.verdict = Some(Verdict::Contradicted);
         } else if figure.judged == Judged::Yes && (out.constant || out.n > 1) {
             let swept = self.sweep(figure, &own, out);
             out.verdict = verdict::of(published, own.range, &swept);
@@ -318,19 +328,14 @@ impl<'d> Judge<'d> {
 
     /// Returns both sides of a figure that has two.
     fn sides(&self, figure: &Figure) -> Option<Sides<'d>> {
-        let of = self.data.samples(figure.of.first()?)?;
-        let against = self.data.samples(figure.against.first()?)?;
-        Some(Sides::new(of, against))
+        Sides::of_keys(self.data, figure.of.first()?, figure.against.first()?)
     }
 
     /// Returns the geometric mean over those keys for which both sides have rows; none if one of
     /// them has no ratio.
     fn gmean(&self, figure: &Figure) -> Option<Judgement> {
         let pairs = figure.of.iter().zip(&figure.against);
-        let there = pairs.filter_map(|(of, against)| {
-            let (of, against) = (self.data.samples(of)?, self.data.samples(against)?);
-            Some(Sides::new(of, against))
-        });
+        let there = pairs.filter_map(|(of, against)| Sides::of_keys(self.data, of, against));
         let there: Vec<Sides<'_>> = there.collect();
         let value = gmean::of(&there)?;
         let rows = there.iter().flat_map(|sides| {

@@ -5,11 +5,19 @@ use std::collections::BTreeSet;
 use brickyard_report::{Better, PairedT, RatioInterval, Runs, SignedRank, Welch, ratio_interval};
 
 use super::statistic::mean;
-use crate::data::Samples;
+use super::verdict::Range;
+use crate::data::{Data, Key, Samples};
 use crate::raw::Method;
 
 /// The fewest pairs with which the signed-rank test can reach 5 %.
 pub const PAIRS_LEAST: usize = 6;
+
+/// The metric that the documents print as whole numbers, in pages or in percent of memory.
+const WHOLE: &str = "huge-pages";
+
+/// What a smaller measured number of this metric counts as where a ratio is taken, since a 0 has
+/// none: half a unit of print.
+const HALF_UNIT: f64 = 0.5;
 
 /// The samples of a figure, and those that it is compared with.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,12 +25,22 @@ pub(super) struct Sides<'d> {
     pub(super) of: Samples<'d>,
     pub(super) against: Samples<'d>,
     pub(super) runs: Runs,
+    // What a smaller value counts as where a ratio is taken.
+    least: f64,
 }
 
 impl<'d> Sides<'d> {
     /// Returns both sides reduced to the runs that both have; all runs, if they have none in
-    /// common.
-    pub(super) fn new(of: Samples<'d>, against: Samples<'d>) -> Self {
+    /// common. None if one has no rows.
+    pub(super) fn of_keys(data: &'d Data, of: &Key, against: &Key) -> Option<Self> {
+        let least = match of.metric == WHOLE {
+            true => HALF_UNIT,
+            false => 0.0,
+        };
+        Some(Self::new(data.samples(of)?, data.samples(against)?, least))
+    }
+
+    fn new(of: Samples<'d>, against: Samples<'d>, least: f64) -> Self {
         let runs = |side: &Samples<'_>| side.runs.iter().copied().collect::<BTreeSet<u32>>();
         let common: BTreeSet<u32> = runs(&of).intersection(&runs(&against)).copied().collect();
         if common.is_empty() {
@@ -30,13 +48,26 @@ impl<'d> Sides<'d> {
                 of,
                 against,
                 runs: Runs::Independent,
+                least,
             };
         }
         Self {
             of: only(of, &common),
             against: only(against, &common),
             runs: Runs::Paired,
+            least,
         }
+    }
+
+    /// Returns the values of both sides as they count where a ratio is taken.
+    pub(super) fn counted(&self) -> [Vec<f64>; 2] {
+        [&self.of, &self.against].map(|side| {
+            let values = side.values.iter();
+            match self.least > 0.0 {
+                true => values.map(|value| value.max(self.least)).collect(),
+                false => values.copied().collect(),
+            }
+        })
     }
 
     /// Returns true if these are the same samples, so that a test of one is a test of the other.
@@ -51,17 +82,15 @@ impl<'d> Sides<'d> {
 
     /// Returns how many times better the mean is; none if that of one side is not above zero.
     pub(super) fn speedup(&self) -> Option<f64> {
-        speedup(
-            self.of.better,
-            mean(&self.of.values)?,
-            mean(&self.against.values)?,
-        )
+        let [now, before] = self.counted();
+        speedup(self.of.better, mean(&now)?, mean(&before)?)
     }
 
-    /// The same for a member of a sweep, which has a direction even if a side is zero: then it is 0
-    /// or infinite, and 1 if both are. None if a side is below zero.
+    /// The same, for a direction, which there is even if a side is zero: then it is 0 or infinite,
+    /// and 1 if both are. None if a side is below zero.
     pub(super) fn ratio(&self) -> Option<f64> {
-        let (now, before) = (mean(&self.of.values)?, mean(&self.against.values)?);
+        let [now, before] = self.counted().map(|values| mean(&values));
+        let (now, before) = (now?, before?);
         let (top, bottom) = match self.of.better {
             Better::Higher => (now, before),
             Better::Lower => (before, now),
@@ -71,6 +100,19 @@ impl<'d> Sides<'d> {
             true => Some(1.0),
             false => (top >= 0.0 && bottom >= 0.0).then(|| top / bottom),
         }
+    }
+
+    /// Returns the ratio as both ends of a range if it is known without an interval: the samples do
+    /// not vary, or those of one side are all zero and none of the other is.
+    pub(super) fn exact_range(&self) -> Option<Range> {
+        let ratio = self.ratio()?;
+        let all = |zero: bool| {
+            let sides = [&self.of, &self.against].into_iter();
+            let mut sides = sides.map(|side| side.values.iter().all(|&it| (it == 0.0) == zero));
+            sides.any(|holds| holds)
+        };
+        let is_zero = ratio == 0.0 || ratio.is_infinite();
+        (self.is_constant() || is_zero && all(true) && all(false)).then_some((ratio, ratio))
     }
 
     /// Returns true if neither side varies.
@@ -86,12 +128,13 @@ impl<'d> Sides<'d> {
     /// Returns the 95 % interval of the speedup.
     pub(super) fn interval(&self) -> Option<RatioInterval> {
         // If lower is better, the ratio is inverted.
+        let [now, before] = self.counted();
         let (top, bottom) = match self.of.better {
-            Better::Higher => (&self.of.values, &self.against.values),
-            Better::Lower => (&self.against.values, &self.of.values),
+            Better::Higher => (now, before),
+            Better::Lower => (before, now),
             Better::Neither => return None,
         };
-        ratio_interval(top, bottom, self.runs)
+        ratio_interval(&top, &bottom, self.runs)
     }
 
     /// Returns the p of the test that fits the samples; none if they do not vary.

@@ -2,7 +2,6 @@
 
 use brickyard_report::{Better, INTERVAL_DEVIATIONS, Summary, gain_percent};
 
-use super::sides::speedup;
 use crate::data::Samples;
 use crate::document::Statistic;
 
@@ -39,7 +38,6 @@ pub(super) fn of(
             let root = (summary.n() as f64).sqrt();
             Some(INTERVAL_DEVIATIONS * summary.stddev()? / root)
         }
-        Statistic::Speedup => both().and_then(|(now, before)| speedup(of.better, now, before)),
         Statistic::Gain => gain(of.better, Summary::mean),
         Statistic::GainMin => gain(of.better, Summary::min),
         Statistic::GainMax => gain(of.better, Summary::max),
@@ -50,6 +48,7 @@ pub(super) fn of(
             percent().map(|(now, before)| (now - before) * 100.0 / before)
         }
         Statistic::Share => percent().map(|(part, whole)| part * 100.0 / whole),
-        Statistic::GmeanSpeedup => None,
+        // Those of two sides know what a zero counts as.
+        Statistic::Speedup | Statistic::GmeanSpeedup => None,
     }
 }

@@ -68,13 +68,13 @@ impl Member {
     /// Returns a figure under one of its other assumptions; none if its rows are missing, or below
     /// zero.
     fn of(swept: &Swept, figure: &Figure, data: &Data) -> Option<Self> {
-        let of = data.samples(&swept.of)?;
         let label = swept.label.clone();
         if figure.least().is_some() {
-            return Self::of_value(label, &of);
+            return Self::of_value(label, &data.samples(&swept.of)?);
         }
-        let sides = Sides::new(of, data.samples(swept.against.as_ref()?)?);
-        let range = range(&sides);
+        let sides = Sides::of_keys(data, &swept.of, swept.against.as_ref()?)?;
+        let interval = || sides.interval().map(|found| (found.low, found.high));
+        let range = sides.exact_range().or_else(interval);
         Self::of_sides(label, &sides, range)
     }
 
@@ -115,13 +115,4 @@ impl Member {
             range,
         })
     }
-}
-
-/// Returns what the speedup of two sides is known to be between.
-fn range(sides: &Sides<'_>) -> Option<Range> {
-    if sides.is_constant() {
-        let ratio = sides.ratio()?;
-        return Some((ratio, ratio));
-    }
-    sides.interval().map(|found| (found.low, found.high))
 }

@@ -19,10 +19,13 @@ pub const NONE: f64 = 0.01;
 pub const SIGN_RULE: &str = "A direction is the same, or opposite, if the whole 95 % interval of the measured ratio is on that side of 1 (of samples that do not vary, the value). It is within noise if the interval contains 1, or if the difference, as a logarithm, is less than a tenth of the published one.";
 
 /// The rule for the size of a difference, as it is printed in the report.
-pub const SIZE_RULE: &str = "A difference has the published size if the logarithm of its ratio is between half and twice the published one, for some value of the 95 % interval (without an interval: for the value); otherwise it is \"same direction, other size\".";
+pub const SIZE_RULE: &str = "A difference has the published size if the logarithm of its ratio is between half and twice the published one, for some value of the 95 % interval (without an interval: for the value); otherwise it is \"same direction, other size\". The published one is any that the printed figures allow, as they are rounded: a printed 1 is 0.5 to 1.5, so a rise from 1 to 2 is one by 1 to 5 times.";
 
 /// The rule for what is no direction, as it is printed in the report.
-pub const NONE_RULE: &str = "If a document published a difference below 1 % that it does not call significant, or calls one noise itself, the question is whether there is none here either: the whole interval must be within 1 %, or within what the document calls noise. These are no directions, nor are those whose cause is not modelled (\"not testable\"), and an answer does not depend on them. A claim that a value is at least so large is one: the same if the whole interval is, opposite if none of it is.";
+pub const NONE_RULE: &str = "If a document published a difference below 1 % that it does not call significant, or calls one noise itself, the question is whether there is none here either: the whole interval must be within 1 %, or within what the document calls noise. These are no directions, nor are those whose cause is not modelled (\"not testable\"), and an answer does not depend on them. \"A difference here alone\" also needs one that is outside of what the rounding of the printed figures allows. A claim that a value is at least so large is a direction: the same if the whole interval is, opposite if none of it is. It is judged only where the document's own figure fulfils it; elsewhere it is \"contradicted by its own table\", and not counted.";
+
+/// The rule for measured zeros, as it is printed in the report.
+pub const ZERO_RULE: &str = "A 0 has no ratio. Huge pages are printed as whole numbers, so where a ratio of them is taken, a measured number below 0.5 counts as 0.5. Elsewhere a 0 on one side has a direction, and always another size than the published one, and a mean ratio with a 0 in it is not shown.";
 
 /// The rule for assumptions, as it is printed in the report.
 pub const SWEEP_RULE: &str = "Where a result hangs on what the document does not say, such as a machine's memory, the assumption is varied (a sweep). A direction then counts only if every member has it, and the range of all members takes the place of the interval. A replay is one deterministic run of an assumed machine: it decides nothing without a sweep.";
@@ -51,12 +54,14 @@ pub enum Verdict {
     Unclear,
     /// What would cause the published difference is not modelled.
     NotTestable,
+    /// A claim that the document's own figure does not fulfil.
+    Contradicted,
 }
 
 impl Verdict {
-    /// All of them: six for published directions, three for figures without one, and
-    /// [`NotTestable`](Self::NotTestable).
-    pub const ALL: [Self; 10] = [
+    /// All of them: six for published directions, three for figures without one,
+    /// [`NotTestable`](Self::NotTestable), and [`Contradicted`](Self::Contradicted).
+    pub const ALL: [Self; 11] = [
         Self::Same,
         Self::OtherSize,
         Self::Opposite,
@@ -67,6 +72,7 @@ impl Verdict {
         Self::OnlyHere,
         Self::Unclear,
         Self::NotTestable,
+        Self::Contradicted,
     ];
 
     /// Returns its name in pages and files.
@@ -83,6 +89,7 @@ impl Verdict {
             Self::OnlyHere => "a difference here alone",
             Self::Unclear => "none published, unclear here",
             Self::NotTestable => "not testable",
+            Self::Contradicted => "contradicted by its own table",
         }
     }
 }
@@ -120,10 +127,12 @@ pub(super) fn of(published: Published, range: Option<Range>, swept: &Swept) -> O
 /// By what a measured number is judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rule {
-    /// The logarithm of the published speedup.
-    Direction(f64),
-    /// No difference was published: how far a logarithm may be from 0 to count as none.
-    NoDirection(f64),
+    /// The logarithm of the published speedup, and the least and the most that it may be, as the
+    /// printed figures are rounded.
+    Direction(f64, Range),
+    /// No difference was published: how far a logarithm may be from 0 to count as none, and the
+    /// least and the most that the rounding allows.
+    NoDirection(f64, Range),
     /// The least value.
     AtLeast(f64),
 }
@@ -134,11 +143,13 @@ impl Rule {
             return Some(Self::AtLeast(f64::from(least)));
         }
         let logarithm = published.speedup?.ln();
+        let rounding = published.rounding.map(|(low, high)| (low.ln(), high.ln()));
+        let rounding = rounding.unwrap_or((logarithm, logarithm));
         let none = NONE.ln_1p();
         Some(match published.claim {
-            Claim::Noise => Self::NoDirection(logarithm.abs().max(none)),
-            Claim::Untested if logarithm.abs() < none => Self::NoDirection(none),
-            _ => Self::Direction(logarithm),
+            Claim::Noise => Self::NoDirection(logarithm.abs().max(none), rounding),
+            Claim::Untested if logarithm.abs() < none => Self::NoDirection(none, rounding),
+            _ => Self::Direction(logarithm, rounding),
         })
     }
 
@@ -146,8 +157,8 @@ impl Rule {
     /// unclear.
     const fn undecided(self, otherwise: Verdict) -> Verdict {
         match self {
-            Self::NoDirection(_) => Verdict::Unclear,
-            Self::Direction(_) | Self::AtLeast(_) => otherwise,
+            Self::NoDirection(..) => Verdict::Unclear,
+            Self::Direction(..) | Self::AtLeast(_) => otherwise,
         }
     }
 
@@ -164,7 +175,7 @@ impl Rule {
         let whole = ranges.iter().flatten().copied();
         let whole = whole.reduce(|(low, high), (a, b)| (low.min(a), high.max(b)));
         match (self, first, whole) {
-            (Self::Direction(published), Verdict::Same, Some(range))
+            (Self::Direction(_, published), Verdict::Same, Some(range))
                 if !has_size(published, range) =>
             {
                 Verdict::OtherSize
@@ -182,17 +193,17 @@ impl Rule {
             Self::AtLeast(least) if least <= low => Verdict::Same,
             Self::AtLeast(least) if high < least => Verdict::Opposite,
             Self::AtLeast(_) => Verdict::WithinNoise,
-            Self::NoDirection(none) => {
+            Self::NoDirection(none, (least, most)) => {
                 let (low, high) = (low.ln(), high.ln());
                 if -none <= low && high <= none {
                     Verdict::NoDifference
-                } else if high < -none || low > none {
+                } else if high < least.min(-none) || low > most.max(none) {
                     Verdict::OnlyHere
                 } else {
                     Verdict::Unclear
                 }
             }
-            Self::Direction(published) => {
+            Self::Direction(published, _) => {
                 let (low, high) = (low.ln(), high.ln());
                 let is_negligible = f64::midpoint(low, high).abs() < NEGLIGIBLE * published.abs();
                 if is_negligible || low <= 0.0 && 0.0 <= high {
@@ -207,20 +218,26 @@ impl Rule {
     }
 }
 
-/// Returns true if some ratio in `range`, all of the published direction, has the published size.
-fn has_size(published: f64, (low, high): Range) -> bool {
-    let (low, high) = (low.ln() / published, high.ln() / published);
-    low.min(high) <= SIZE && low.max(high) >= 1.0 / SIZE
+/// Returns true if some ratio in `range`, all of the published direction, has the size of some
+/// published one: the logarithms of these are between both of `published`.
+fn has_size(published: Range, (low, high): Range) -> bool {
+    let ends = |(a, b): Range| (a.abs().min(b.abs()), a.abs().max(b.abs()));
+    let (low, high) = ends((low.ln(), high.ln()));
+    // Rounding never turns a direction round; figures that differ may have been equal.
+    let (least, most) = ends(published);
+    low <= SIZE * most && high >= least / SIZE
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::PrintedSpeedup;
 
     fn verdict(speedup: f64, claim: Claim, ranges: &[Option<Range>]) -> Option<Verdict> {
         let published = Published {
             text: "",
             speedup: Some(speedup),
+            rounding: None,
             claim,
         };
         let swept = match ranges.len() {
@@ -360,9 +377,51 @@ mod tests {
             let published = Published {
                 text: "",
                 speedup: Some(published),
+                rounding: None,
                 claim: Claim::Untested,
             };
             assert_eq!(of_lacking(published), Some(expected));
+        }
+    }
+
+    /// A printed 1 may have been anything from 0.5 to 1.5.
+    #[test]
+    fn the_size_is_any_that_rounding_allows() {
+        use Verdict::{NoDifference, OnlyHere, Opposite, OtherSize, Same, Unclear, WithinNoise};
+        let verdict = |before: &str, now: &str, measured| {
+            let printed = PrintedSpeedup::over(now, before).unwrap();
+            let published = Published {
+                text: "",
+                speedup: Some(printed.value),
+                rounding: printed.rounding,
+                claim: Claim::Untested,
+            };
+            of(published, exactly(measured), &Swept::NotNeeded)
+        };
+        for (before, now, measured, expected) in [
+            // 1 to 5 times: up to the square of 5.
+            ("1", "2", 1.08, Same),
+            ("1", "2", 24.0, Same),
+            ("1", "2", 26.0, OtherSize),
+            ("2", "1", 1.0 / 24.0, Same),
+            ("2", "1", 1.0 / 26.0, OtherSize),
+            // 1.95 / 1.05 to 2.05 / 0.95: from the root of 1.857 to the square of 2.158.
+            ("1.0", "2.0", 1.35, OtherSize),
+            ("1.0", "2.0", 1.37, Same),
+            ("1.0", "2.0", 4.65, Same),
+            ("1.0", "2.0", 4.67, OtherSize),
+            // Directions, and what is negligible, hang on the printed figures themselves.
+            ("1", "2", 0.9, Opposite),
+            ("1", "2", 1.05, WithinNoise),
+            // Equal figures: up to three times.
+            ("1", "1", 1.005, NoDifference),
+            ("1", "1", 2.9, Unclear),
+            ("1", "1", 0.34, Unclear),
+            ("1", "1", 3.1, OnlyHere),
+            ("100", "100", 1.012, OnlyHere),
+        ] {
+            let case = format!("{before} to {now}, {measured}");
+            assert_eq!(verdict(before, now, measured), Some(expected), "{case}");
         }
     }
 
@@ -376,6 +435,7 @@ mod tests {
         let claim = Published {
             text: "at least 40",
             speedup: None,
+            rounding: None,
             claim: Claim::AtLeast(40),
         };
         for (range, expected) in [

@@ -187,20 +187,29 @@ pub(super) const fn sign(verdict: Verdict) -> (&'static str, &'static str) {
         Verdict::OnlyHere => ("\u{2260}", "none"),
         Verdict::Unclear => ("\u{2248}", "none"),
         Verdict::NotTestable => ("\u{2205}", "none"),
+        Verdict::Contradicted => ("\u{2298}", "none"),
+    }
+}
+
+/// Returns what a verdict says of this figure, in words.
+fn words(figure: &Figure, verdict: Verdict) -> String {
+    let name = verdict.name();
+    match (verdict, figure.least(), figure.why_not_testable()) {
+        (Verdict::Same, Some(least), _) => format!("{name}: at least {least}, as claimed"),
+        (Verdict::Opposite, Some(least), _) => format!("{name}: below {least}, against the claim"),
+        (Verdict::Same, ..) => format!(
+            "{name} direction, and a size between half and twice the published one (of the logarithms, as far as rounding and noise allow)"
+        ),
+        (Verdict::Opposite, ..) => format!("{name} direction"),
+        (_, _, Some(why)) => format!("{name}: {why}"),
+        _ => name.to_owned(),
     }
 }
 
 /// Writes the mark of a figure's verdict: a sign, and words for screen readers and the tooltip.
 pub(super) fn write_mark(figure: &Figure, verdict: Verdict, out: &mut String) {
     let (sign, class) = sign(verdict);
-    let of = match verdict {
-        Verdict::Same | Verdict::Opposite => " direction",
-        _ => "",
-    };
-    let mut words = format!("{}{of}", verdict.name());
-    if let Some(why) = figure.why_not_testable() {
-        words = format!("{words}: {why}");
-    }
+    let words = words(figure, verdict);
     let words = Escaped(&words);
     let _ = write!(
         out,

@@ -36,6 +36,7 @@ pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String)
         (counts.only_here, Verdict::OnlyHere),
         (counts.unclear, Verdict::Unclear),
         (counts.not_testable, Verdict::NotTestable),
+        (counts.contradicted, Verdict::Contradicted),
     ];
     for (place, (count, verdict)) in all.into_iter().enumerate() {
         if count == 0 && (length == Length::Brief || place > 3) {

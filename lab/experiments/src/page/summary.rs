@@ -9,7 +9,7 @@ use super::finding::{self, Length, write_counts};
 use super::markup::{Escaped, Prose};
 use crate::directions::{ANSWER_RULE, Answer, Directions};
 use crate::document::{Among, Document, ShownIn};
-use crate::judge::{NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE};
+use crate::judge::{NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, ZERO_RULE};
 
 /// The number of reasons for missing cells that are shown, and the number of cells for each.
 const REASONS_SHOWN: usize = 6;
@@ -32,12 +32,13 @@ pub(super) fn of(report: &Report<'_>) -> String {
     write_totals(&counts, &mut out);
     let _ = write!(
         out,
-        "<details><summary>How it is judged</summary><ul><li>{}</li><li>{}</li><li>{}</li><li>{}</li><li>{}</li>{LEGEND}</ul></details></div>",
+        "<details><summary>How it is judged</summary><ul><li>{}</li><li>{}</li><li>{}</li><li>{}</li><li>{}</li><li>{}</li>{LEGEND}</ul></details></div>",
         Escaped(ANSWER_RULE),
         Escaped(SIGN_RULE),
         Escaped(SIZE_RULE),
         Escaped(SWEEP_RULE),
-        Escaped(NONE_RULE)
+        Escaped(NONE_RULE),
+        Escaped(ZERO_RULE)
     );
     write_warnings(report, &mut out);
     write_today(report, &mut out);
@@ -82,12 +83,12 @@ fn write_line(document: &Document, counts: Directions, out: &mut String) {
             let (word, class) = (answer.words(), class(answer));
             let _ = write!(out, "<b class=\"answer {class}\">{word}</b>");
         }
-        None if counts.none_published() > 0 => {
+        None if counts.beside() > 0 => {
             out.push_str("<span class=\"muted\">no direction was judged in this run</span>");
         }
         None => out.push_str("<span class=\"muted\">not measured in this run</span>"),
     }
-    if counts.all() + counts.none_published() + counts.not_testable > 0 {
+    if counts.all() + counts.beside() > 0 {
         write_counts(counts, Length::Brief, out);
     }
     let _ = write!(

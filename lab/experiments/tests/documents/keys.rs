@@ -177,9 +177,18 @@ fn of_2013(into: &mut KnownKeys) {
         &of_document,
         &counted,
     );
-    let shared = numbered("cpus", &[5, 6, 7, 8]);
-    let shared = swept(&shared, &["cores", "threads-140", "threads-180"]);
-    let ahead = swept(&numbered("cpus", &[2, 3, 4, 5, 6, 7, 8]), &["ahead"]);
+    let under = |cpus: &[u32], names: &[&str]| -> Vec<String> {
+        let cpus = numbered("cpus", cpus);
+        let of = |cpus: &String| {
+            names
+                .iter()
+                .map(|name| format!("{cpus} {name}"))
+                .collect::<Vec<_>>()
+        };
+        cpus.iter().flat_map(of).collect()
+    };
+    let shared = under(&[5, 6, 7, 8], &["cores", "threads-140", "threads-180"]);
+    let ahead = under(&[2, 3, 4, 5, 6, 7, 8], &["ahead"]);
     for assumed in [shared, ahead] {
         into.add("pft", &["i7-2013"], &assumed, &of_document, &counted);
     }
@@ -246,9 +255,15 @@ fn of_2005_and_2008(into: &mut KnownKeys) {
         "socket cpus-8 deferred",
         "socket cpus-1 deferred-4-ms",
         "socket cpus-8 deferred-4-ms",
+        "socket cpus-1 deferred-10-ms",
+        "socket cpus-8 deferred-10-ms",
     ]);
     let metrics = ["socket", "allocator", "lines"];
     into.add("slab", &machine, &sockets, &DESIGNS, &metrics);
+    let files = ["at-once", "deferred"];
+    let varied = files
+        .map(|files| [1, 2, 8].map(|many| format!("socket cpus-8 {files} instructions-{many}")));
+    into.add("slab", &machine, &varied.concat(), &DESIGNS[..3], &metrics);
     let remote = words(&["remote cpus-8"]);
     into.add("slab", &machine, &remote, &DESIGNS, &["object", "lines"]);
     let machines = [1, 2, 4, 8, 16, 32].map(|cpus| (cpus, 1));

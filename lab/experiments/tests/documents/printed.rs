@@ -385,7 +385,14 @@ fn the_effect_of_the_reclaim_patches_follows_from_both_tables() {
                 (forty.lines[place].head.as_str(), claim.least()),
                 (head.as_str(), Some(40))
             );
-            assert!(text(&forty, place, 0).contains(text(&with, line, 2)));
+            let own = text(&with, line, 2);
+            assert!(text(&forty, place, 0).contains(own));
+            // Where its own figure does not reach it, the mail contradicts itself.
+            let expected = match number(own).unwrap() >= 40.0 {
+                true => Judged::Yes,
+                false => Judged::Contradicted,
+            };
+            assert_eq!(claim.judged, expected, "{head}");
         }
     }
     assert_eq!(checked, 32);

@@ -303,7 +303,7 @@ fn assumed() -> Table {
         let against = huge_pages(machine, "list-2007");
         let direction = of.clone().against(against).printed("34");
         let direction = direction.judged(1.5, Claim::Untested).swept(&ASSUMED);
-        let claim = of.at_least(40, "at least 40").swept(&ASSUMED);
+        let claim = of.at_least(40, 40.0, "at least 40").swept(&ASSUMED);
         Line {
             head: machine.to_owned(),
             cells: vec![Some(direction), Some(claim)],
