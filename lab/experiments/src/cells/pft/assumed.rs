@@ -14,14 +14,10 @@
 use std::sync::LazyLock;
 
 use brickyard_machine::Profile;
-use brickyard_simulate::pft::Pft;
-use brickyard_simulate::setting::usual_frames;
-use brickyard_simulate::{Configuration, Setting};
+use brickyard_simulate::Configuration;
 
-use super::simulated::{PAGES, rows, seconds};
+use super::simulated::{FaultRun, PAGES, profile_of};
 use crate::cell::{Cell, Scale};
-use crate::cells::rows::RowTemplate;
-use crate::raw::Method;
 
 const MACHINE: &str = "i7-2013";
 
@@ -84,8 +80,7 @@ static AHEAD: LazyLock<Profile> = LazyLock::new(|| {
 });
 
 fn i7() -> Profile {
-    let found = Profile::ALL.into_iter().find(|one| one.name == MACHINE);
-    found.expect("the machine is one of the profiles").clone()
+    profile_of(MACHINE).clone()
 }
 
 /// Lists, and the magazines that are to replace them.
@@ -105,28 +100,14 @@ pub(super) fn cells() -> Vec<Cell> {
 }
 
 fn cell(assumed: Assumed, cpus: usize, configuration: Configuration, run: u32) -> Cell {
-    let name = assumed.name;
-    Cell {
-        name: format!("pft.{MACHINE}.cpus-{cpus}.{name}.{configuration}.{run}"),
-        kind: Method::Simulated,
-        scale: Scale::Full,
-        seconds: seconds(PAGES),
-        work: Box::new(move |context| {
-            let pft = Pft { pages: PAGES };
-            let measured = pft.run(&Setting {
-                profile: assumed.profile,
-                cpus,
-                configuration,
-                frames: usual_frames(pft.frames_needed(cpus)),
-                seed: context.seed_of(run),
-            })?;
-            let template = RowTemplate {
-                machine: MACHINE,
-                workload: &format!("cpus-{cpus} {name}"),
-                config: configuration.name(),
-                run,
-            };
-            Ok(rows(&template, &measured).into())
-        }),
+    FaultRun {
+        machine: MACHINE,
+        profile: assumed.profile,
+        cpus,
+        assumption: Some(assumed.name.to_owned()),
+        pages: PAGES,
+        configuration,
+        run,
     }
+    .cell(Scale::Full)
 }

@@ -88,40 +88,83 @@ pub(super) fn cells() -> Vec<Cell> {
 }
 
 fn cell(machine: Machine, cpus: usize, configuration: Configuration, run: u32) -> Cell {
-    Cell {
-        name: format!("pft.{}.cpus-{cpus}.{configuration}.{run}", machine.name),
-        kind: Method::Simulated,
-        scale: Scale::quick_if(
-            run <= machine.quick_runs
-                && machine.quick_cpus.contains(&cpus)
-                && IN_QUICK.contains(&configuration),
-        ),
-        seconds: seconds(Profile::by_name(machine.name).map_or(PAGES, |it| pages(it, cpus))),
-        work: Box::new(move |context| {
-            let profile = Profile::by_name(machine.name)?;
-            let pft = Pft {
-                pages: pages(profile, cpus),
-            };
-            let measured = pft.run(&Setting {
-                profile,
-                cpus,
-                configuration,
-                frames: usual_frames(pft.frames_needed(cpus)),
-                seed: context.seed_of(run),
-            })?;
-            let template = RowTemplate {
-                machine: machine.name,
-                workload: &format!("cpus-{cpus}"),
-                config: configuration.name(),
-                run,
-            };
-            Ok(rows(&template, &measured).into())
-        }),
+    let profile = profile_of(machine.name);
+    let is_quick = run <= machine.quick_runs
+        && machine.quick_cpus.contains(&cpus)
+        && IN_QUICK.contains(&configuration);
+    FaultRun {
+        machine: machine.name,
+        profile,
+        cpus,
+        assumption: None,
+        pages: pages(profile, cpus),
+        configuration,
+        run,
+    }
+    .cell(Scale::quick_if(is_quick))
+}
+
+/// Returns the machine of this name, which is one of the profiles.
+pub(super) fn profile_of(name: &str) -> &'static Profile {
+    Profile::by_name(name).expect("the machine is one of the profiles")
+}
+
+/// A run of page faults on a simulated machine.
+#[derive(Debug, Clone)]
+pub(super) struct FaultRun {
+    /// The machine's name in rows.
+    pub(super) machine: &'static str,
+    /// The machine, or a variant of it.
+    pub(super) profile: &'static Profile,
+    pub(super) cpus: usize,
+    /// What it assumes beside the document, as a word of its workload.
+    pub(super) assumption: Option<String>,
+    /// The pages that all processes touch together.
+    pub(super) pages: usize,
+    pub(super) configuration: Configuration,
+    pub(super) run: u32,
+}
+
+impl FaultRun {
+    /// Returns the cell of this run.
+    pub(super) fn cell(self, scale: Scale) -> Cell {
+        let assumption = self.assumption.as_deref();
+        let place = |separator: &str| {
+            let assumption = assumption.map(|word| format!("{separator}{word}"));
+            format!("cpus-{}{}", self.cpus, assumption.unwrap_or_default())
+        };
+        let (name, workload) = (place("."), place(" "));
+        Cell {
+            name: format!(
+                "pft.{}.{name}.{}.{}",
+                self.machine, self.configuration, self.run
+            ),
+            kind: Method::Simulated,
+            scale,
+            seconds: seconds(self.pages),
+            work: Box::new(move |context| {
+                let pft = Pft { pages: self.pages };
+                let measured = pft.run(&Setting {
+                    profile: self.profile,
+                    cpus: self.cpus,
+                    configuration: self.configuration,
+                    frames: usual_frames(pft.frames_needed(self.cpus)),
+                    seed: context.seed_of(self.run),
+                })?;
+                let template = RowTemplate {
+                    machine: self.machine,
+                    workload: &workload,
+                    config: self.configuration.name(),
+                    run: self.run,
+                };
+                Ok(rows(&template, &measured).into())
+            }),
+        }
     }
 }
 
 /// Returns the rows of a run.
-pub(super) fn rows(template: &RowTemplate<'_>, measured: &Measured) -> Vec<Raw> {
+fn rows(template: &RowTemplate<'_>, measured: &Measured) -> Vec<Raw> {
     vec![
         template.row(&FAULTS_CPU, measured.faults_per_cpu_second()),
         template.row(&FAULTS_SEC, measured.faults_per_second()),
@@ -130,7 +173,7 @@ pub(super) fn rows(template: &RowTemplate<'_>, measured: &Measured) -> Vec<Raw> 
 }
 
 /// Estimates how many seconds a core of today takes for so many pages.
-pub(super) const fn seconds(pages: usize) -> f64 {
+const fn seconds(pages: usize) -> f64 {
     18e-6 * pages as f64
 }
 

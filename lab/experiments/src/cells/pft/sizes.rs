@@ -6,15 +6,10 @@
 //! design wins. Two sizes have several runs on every number of CPUs: the published directions are
 //! judged over them. The smallest, which caches hold, and the largest are shown beside them.
 
-use brickyard_machine::Profile;
-use brickyard_simulate::pft::Pft;
-use brickyard_simulate::setting::usual_frames;
-use brickyard_simulate::{Configuration, Setting};
+use brickyard_simulate::Configuration;
 
-use super::simulated::{rows, seconds};
+use super::simulated::{FaultRun, profile_of};
 use crate::cell::{Cell, Scale};
-use crate::cells::rows::RowTemplate;
-use crate::raw::Method;
 
 const MACHINE: &str = "i7-2013";
 
@@ -76,27 +71,14 @@ pub(super) fn cells() -> Vec<Cell> {
 fn cell(cpus: usize, pages: usize, configuration: Configuration, run: u32) -> Cell {
     let all = cpus * pages;
     let is_quick = run == 1 && all <= QUICK_PAGES && SHOWN.contains(&cpus);
-    Cell {
-        name: format!("pft.{MACHINE}.cpus-{cpus}.pages-{pages}.{configuration}.{run}"),
-        kind: Method::Simulated,
-        scale: Scale::quick_if(is_quick),
-        seconds: seconds(all),
-        work: Box::new(move |context| {
-            let pft = Pft { pages: all };
-            let measured = pft.run(&Setting {
-                profile: Profile::by_name(MACHINE)?,
-                cpus,
-                configuration,
-                frames: usual_frames(pft.frames_needed(cpus)),
-                seed: context.seed_of(run),
-            })?;
-            let template = RowTemplate {
-                machine: MACHINE,
-                workload: &format!("cpus-{cpus} pages-{pages}"),
-                config: configuration.name(),
-                run,
-            };
-            Ok(rows(&template, &measured).into())
-        }),
+    FaultRun {
+        machine: MACHINE,
+        profile: profile_of(MACHINE),
+        cpus,
+        assumption: Some(format!("pages-{pages}")),
+        pages: all,
+        configuration,
+        run,
     }
+    .cell(Scale::quick_if(is_quick))
 }
