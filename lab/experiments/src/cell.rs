@@ -62,7 +62,7 @@ impl Experiment {
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scale {
-    /// What two cores can run in two minutes.
+    /// What two cores can run in two to three minutes.
     Quick,
     /// Everything.
     Full,

@@ -43,7 +43,7 @@ use report::Report;
 /// The options of `brickyard reproduce`.
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// Run what two cores can do in two minutes. This is the default.
+    /// Run what two cores can do in two to three minutes. This is the default.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Run everything: as many runs as the documents had, and all configurations. Half an
