@@ -9,17 +9,28 @@
 //! A thread that is inside may enter again, since the C library may allocate while it is called
 //! from inside. So may the thread that closed the gate.
 //!
+//! A signal handler may fork too. It may have interrupted a thread that is inside and holds a lock
+//! for which others wait inside: so that thread waits for them for [`PATIENCE`] only, and then forks
+//! all the same. Its child may find a lock held by a thread that is gone, but after such a fork
+//! POSIX does not allow it to allocate. Or the handler has interrupted a fork: then it forks at once,
+//! and leaves the gate as it is.
+//!
 //! Invariant `counted-in`: a stripe's count is the number of threads that entered by it and have
 //! not left. A thread raises the count first and then looks whether the gate is closed. A thread
 //! that closes the gate writes that first and then looks at the counts. All four are in one total
 //! order, so one of the two threads sees the other.
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::ptr::from_ref;
+use core::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
+use core::time::Duration;
 
 use brickyard::Platform;
 use brickyard_arena::Threads;
 use brickyard_arena::rows::thread_words;
+
+/// How long a thread that forks while it is inside waits for others to leave.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Several counters, so that threads on different CPUs seldom change the same cache line.
 const STRIPES: usize = 16;
@@ -32,7 +43,29 @@ struct Stripe(AtomicUsize);
 #[derive(Debug)]
 pub(crate) struct Gate {
     stripes: [Stripe; STRIPES],
-    closed: AtomicBool,
+    /// The [`Closing`] of the thread that has closed it, or [`OPEN`].
+    closed: AtomicUsize,
+}
+
+const OPEN: usize = 0;
+
+/// Which thread has closed the gate, and how often it was inside then, itself included: of the
+/// forks of one thread, of which one interrupts the other, only one has closed the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Closing(usize);
+
+impl Closing {
+    const DEPTH_BITS: u32 = 16;
+
+    /// The thread is known by the address of its word, of at most 48 bits.
+    fn by(thread: Thread) -> Self {
+        let address = from_ref(thread.inside).addr();
+        Self(address << Self::DEPTH_BITS | thread.inside.get() as usize)
+    }
+
+    const fn is_by_the_same(self, other: Self) -> bool {
+        self.0 >> Self::DEPTH_BITS == other.0 >> Self::DEPTH_BITS
+    }
 }
 
 /// The caller is inside as long as this lives.
@@ -48,8 +81,9 @@ pub(crate) struct Inside<'g> {
 pub(crate) struct Thread {
     /// The number of times that it is inside.
     pub(crate) inside: &'static Cell<u32>,
-    /// The counter that it raised.
-    stripe: &'static Cell<u32>,
+    /// One more than the number of the stripe that counts it; 0 if none does. Where a signal
+    /// interrupts a change, it is 0 and a stripe does, and `inside` is above 0.
+    counted_by: &'static Cell<u32>,
 }
 
 impl Thread {
@@ -57,16 +91,32 @@ impl Thread {
     #[inline]
     pub(crate) fn this() -> Self {
         // SAFETY: `counted-in`: this heap is the allocator, and only its gate uses the words.
-        let [inside, stripe] = unsafe { thread_words() };
-        Self { inside, stripe }
+        let [inside, counted_by] = unsafe { thread_words() };
+        Self { inside, counted_by }
     }
+
+    /// Returns how often stripe `index` counts it.
+    fn counts(self, index: usize) -> usize {
+        usize::from(self.counted_by.get() as usize == index + 1)
+    }
+}
+
+/// Returns the time of a clock that only goes forward. A signal handler may call it.
+fn now() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` can be written. The clock is there, so this does not fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 impl Gate {
     pub(crate) const fn new() -> Self {
         Self {
             stripes: [const { Stripe(AtomicUsize::new(0)) }; STRIPES],
-            closed: AtomicBool::new(false),
+            closed: AtomicUsize::new(OPEN),
         }
     }
 
@@ -84,68 +134,83 @@ impl Gate {
     }
 
     fn enter_first(&self, thread: Thread, stripe: usize) {
-        thread.stripe.set(stripe as u32);
         let count = &self.stripes[stripe].0;
         loop {
             // SeqCst, here and in `close`: see `counted-in`. As an acquire it pairs with the
             // release of the last `open`.
             count.fetch_add(1, Ordering::SeqCst);
-            if !self.closed.load(Ordering::SeqCst) {
+            if self.closed.load(Ordering::SeqCst) == OPEN {
+                thread.counted_by.set(stripe as u32 + 1);
                 return;
             }
             // Release: nothing was done inside.
             count.fetch_sub(1, Ordering::Release);
             // Relaxed: looked at again above.
-            while self.closed.load(Ordering::Relaxed) {
+            while self.closed.load(Ordering::Relaxed) != OPEN {
                 Threads.relax();
             }
         }
     }
 
     /// Closes the gate and waits until nobody but the caller is inside. The caller counts as inside
-    /// until it opens the gate again.
+    /// until it opens the gate again. A caller that is inside already does not wait for ever, and one
+    /// that has closed the gate does not wait: see the [module](self).
     pub(crate) fn close(&self) {
-        // One at a time: two threads may fork at once.
-        while self.closed.swap(true, Ordering::SeqCst) {
-            Threads.relax();
-        }
         let thread = Thread::this();
-        let own = usize::from(thread.inside.get() > 0);
+        let is_inside = thread.inside.get() > 0;
         thread.inside.set(thread.inside.get() + 1);
+        let deadline = is_inside.then(|| now() + PATIENCE);
+        let may_wait = || deadline.is_none_or(|deadline| now() < deadline);
+        if !self.closes(Closing::by(thread), may_wait) {
+            return;
+        }
         for (index, stripe) in self.stripes.iter().enumerate() {
-            let allowed = if index == thread.stripe.get() as usize {
-                own
-            } else {
-                0
-            };
             // As an acquire it pairs with the release of a thread that leaves.
-            while stripe.0.load(Ordering::SeqCst) > allowed {
+            while stripe.0.load(Ordering::SeqCst) > thread.counts(index) && may_wait() {
                 Threads.relax();
             }
         }
     }
 
-    /// Opens the gate again, on the thread that closed it.
-    pub(crate) fn open(&self) {
-        let thread = Thread::this();
-        thread.inside.set(thread.inside.get() - 1);
-        // Release: pairs with the acquire of a thread that enters next.
-        self.closed.store(false, Ordering::Release);
+    /// Closes the gate, one thread at a time: two may fork at once. Returns false if the same thread
+    /// has closed it already, or may not wait any longer for another.
+    fn closes(&self, closing: Closing, may_wait: impl Fn() -> bool) -> bool {
+        loop {
+            // SeqCst: see `counted-in`. As an acquire it pairs with the release of the last `open`.
+            let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
+            let closed = self
+                .closed
+                .compare_exchange(OPEN, closing.0, success, failure);
+            match closed {
+                Ok(_) => return true,
+                Err(by) if closing.is_by_the_same(Closing(by)) || !may_wait() => return false,
+                Err(_) => Threads.relax(),
+            }
+        }
     }
 
-    /// Opens the gate in a child process. The other threads are gone there, and with them those
-    /// that were about to turn back.
+    /// Ends what the last `close` of this thread began: opens the gate, if that has closed it.
+    pub(crate) fn open(&self) {
+        let thread = Thread::this();
+        // Relaxed: what this thread has written, or another's.
+        if Closing(self.closed.load(Ordering::Relaxed)) == Closing::by(thread) {
+            // Release: pairs with the acquire of a thread that enters next.
+            self.closed.store(OPEN, Ordering::Release);
+        }
+        thread.inside.set(thread.inside.get() - 1);
+    }
+
+    /// Does [`Self::open`] in a child process. The other threads are gone there, and with them
+    /// those that were inside, were about to turn back, or had closed the gate.
     pub(crate) fn open_in_child(&self) {
         let thread = Thread::this();
-        let own = usize::from(thread.inside.get() > 1);
+        // Relaxed, all: there is one thread.
         for (index, stripe) in self.stripes.iter().enumerate() {
-            let kept = if index == thread.stripe.get() as usize {
-                own
-            } else {
-                0
-            };
-            // Relaxed: there is one thread.
-            stripe.0.store(kept, Ordering::Relaxed);
+            stripe.0.store(thread.counts(index), Ordering::Relaxed);
+        }
+        let closed = Closing(self.closed.load(Ordering::Relaxed));
+        if !closed.is_by_the_same(Closing::by(thread)) {
+            self.closed.store(OPEN, Ordering::Relaxed);
         }
         self.open();
     }
@@ -155,17 +220,24 @@ impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
         let depth = self.thread.inside.get() - 1;
-        self.thread.inside.set(depth);
-        if depth == 0 {
-            let stripe = self.thread.stripe.get() as usize;
+        if depth == 0
+            && let Some(stripe) = self.thread.counted_by.get().checked_sub(1)
+        {
+            self.thread.counted_by.set(0);
             // Release: pairs with the load of a thread that closes.
-            self.gate.stripes[stripe].0.fetch_sub(1, Ordering::Release);
+            self.gate.stripes[stripe as usize]
+                .0
+                .fetch_sub(1, Ordering::Release);
         }
+        // Last: a signal handler that forks must see that this thread may still be counted.
+        compiler_fence(Ordering::SeqCst);
+        self.thread.inside.set(depth);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::AtomicBool;
     use std::thread;
 
     use super::*;
