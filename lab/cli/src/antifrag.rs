@@ -58,7 +58,7 @@ pub(crate) struct Antifrag {
 /// The settings of the protocol.
 #[derive(Debug, Clone, Copy, Args)]
 struct Protocol {
-    /// The size of the source tree; each build works on a copy of its own.
+    /// The size of the source tree; all builds but one work on copies of their own.
     #[arg(long, default_value = "250M", value_parser = bytes, value_name = "BYTES")]
     tree: usize,
     /// Seconds from the start of one build to the start of the next.
@@ -77,6 +77,10 @@ struct Protocol {
     /// Draws which moments of the builds coincide. 0: they begin at even times.
     #[arg(long, default_value_t = Settings::DEFAULT.phase, value_name = "SEED")]
     phase: u64,
+    /// Seconds that background reclaim of 2.6 sleeps after a pass that freed too little. Linux slept
+    /// so long, or shorter, by the disk's queue, which is not modelled.
+    #[arg(long, default_value_t = Settings::DEFAULT.nap, value_name = "SECONDS")]
+    nap: f64,
     /// Percent of memory open to kernel allocations, where a configuration has a zone for movable
     /// pages (2007: 60).
     #[arg(long, default_value_t = Settings::DEFAULT.kernelcore, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
@@ -96,6 +100,7 @@ impl Protocol {
             memory: self.memory,
             min_free: None,
             phase: self.phase,
+            nap: self.nap,
             kernelcore: self.kernelcore,
             every: self.every,
         }
@@ -191,6 +196,9 @@ impl Antifrag {
                     "--{name} must be from 0.001 to 3600 seconds"
                 )));
             }
+        }
+        if !(0.0..=3600.0).contains(&self.settings.nap) {
+            return Err(Misuse::new("--nap must be from 0 to 3600 seconds"));
         }
         let wrong = |times| !(0.01..=10_000.0).contains(&times);
         if self.settings.stretch.is_some_and(wrong) {

@@ -16,7 +16,7 @@ use crate::filming::{Camera, film};
 /// The settings of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// The size in bytes of the source tree; each build works on a copy of its own.
+    /// The size in bytes of the source tree; all builds but one work on copies of their own.
     pub tree: usize,
     /// Seconds from the start of one build to the start of the next, while a tree is copied. Assumed:
     /// the 16 s in which a kernel was unpacked in 2005.
@@ -32,6 +32,9 @@ pub struct Settings {
     pub min_free: Option<MinFree>,
     /// Draws which moments of the builds coincide. 0: they begin at even times.
     pub phase: u64,
+    /// Seconds that background reclaim of the time sleeps after a pass that freed too little. Linux
+    /// 2.6 sleeps a tenth of a second, or shorter, by the disk's queue, which is not modelled.
+    pub nap: f64,
     /// Percent of memory open to kernel allocations, where a configuration has a zone for movable
     /// pages (2007: 60).
     pub kernelcore: u8,
@@ -49,6 +52,7 @@ impl Settings {
         memory: 1.0,
         min_free: None,
         phase: 0,
+        nap: 0.1,
         kernelcore: 60,
         every: 2.0,
     };
@@ -124,6 +128,7 @@ impl AntifragRun {
                 .stretch
                 .unwrap_or_else(|| antifrag::stretch(machine.cpus)),
             phase: settings.phase,
+            nap: nanoseconds(settings.nap),
             min_free: settings.min_free,
             boot: profile.boot(),
             tries: of_2005.then_some(TRIES_2005),

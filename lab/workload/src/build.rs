@@ -49,6 +49,11 @@ pub enum BuildError {
         "the steps of a trace are in a temporary file, and several traces run at once only from memory: prepare it by `Script::of_events`"
     )]
     StepsInFile,
+    /// A trace of this many nanoseconds is to be repeated for minutes.
+    #[error(
+        "a trace of the load lasts {0} ns, and is repeated until the load ends: record one of a millisecond or more"
+    )]
+    TooShort(u64),
     /// The steps could not be read back from their temporary file.
     #[error("the steps of the replay cannot be read back from their temporary file: {0}")]
     Steps(std::io::Error),

@@ -22,14 +22,16 @@
 //! - Background reclaim frees 32 pages of each zone between two steps of the trace, until every
 //!   zone is above its high mark or no more pages can be freed.
 
+mod counts;
 mod flusher;
+mod frees;
 mod of_2007;
 mod reclaim;
 mod request;
 mod rules;
+mod writes;
 
 use core::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 
 use brickyard::node::Nodes;
 use brickyard::pressure::{Migrate, Migration, Need};
@@ -40,97 +42,22 @@ use brickyard_classics::{LabZone, Manner};
 use crate::pages::{Block, Location, PageId, Pages, Role, mark};
 use crate::stopwatch::Stopwatch;
 
+pub use counts::{Became, Freed, Logged, Pressure};
+pub use of_2007::NAP;
 use reclaim::Reclaimer;
 pub use rules::{Flusher, Of2007, Rules, Scheme, Swap};
+use writes::Writes;
 
 /// The time to write a page: 4 KiB at 80 MB/s, a disk's sequential rate.
 pub const WRITE_NANOSECONDS: u64 = 50_000;
 
-/// Counts of reclaim and compaction, in frames unless noted otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Pressure {
-    /// The number of calls of direct reclaim.
-    pub direct_calls: u64,
-    /// Freed by direct reclaim, and by `drop_caches`.
-    pub direct: u64,
-    /// Freed by background reclaim.
-    pub background: u64,
-    /// Freed by lumpy reclaim.
-    pub lumpy: u64,
-    /// Of all of them, pages of files.
-    pub files: u64,
-    /// Of all of them, pages of processes.
-    pub anonymous: u64,
-    /// Of all of them, slabs.
-    pub slabs: u64,
-    /// Written before they were freed.
-    pub written: u64,
-    /// Moved by compaction.
-    pub moved: u64,
-    /// Of these, moved in the background.
-    pub moved_behind: u64,
-    /// Nanoseconds that requests waited for writes.
-    pub waited: u64,
-}
-
-/// The outcome of a free in a trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Freed {
-    /// It freed a block, as it was taken.
-    Whole,
-    /// It freed a part of a block, or several blocks at once.
-    Parts,
-    /// It freed nothing: the page had been reclaimed.
-    WasReclaimed,
-    /// It freed nothing: the page's allocation had failed.
-    WasRefused,
-    /// It freed nothing: the page is unknown.
-    Unknown,
-}
-
-/// What became of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Became {
-    /// It was taken by a request.
-    Taken,
-    /// It was freed: by its owner, or by reclaim.
-    Freed,
-    /// It was freed since compaction has moved its contents.
-    Moved,
-}
-
-/// A block that was taken or freed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Logged {
-    /// Its first frame.
-    pub frame: Frame,
-    /// Its order.
-    pub order: Order,
-    /// What became of it.
-    pub became: Became,
-}
-
 #[derive(Debug)]
 struct State {
     pages: Pages,
-    // Blocks being written, with the time at which that ends.
-    writing: VecDeque<(u64, Frame, PageId)>,
+    writes: Writes,
     pressure: Pressure,
     // Frames scanned since the shrinker ran last.
     scanned: u64,
-}
-
-impl State {
-    /// Begins to write a block, once the disk is free and not before `free_from`.
-    fn begin_write(&mut self, block: &Block, free_from: u64) {
-        let behind = self.writing.back().map_or(0, |&(done, ..)| done);
-        let takes = WRITE_NANOSECONDS * block.order.frames() as u64;
-        let done = free_from.max(behind).saturating_add(takes);
-        let off = mark::DIRTY | mark::ISOLATED;
-        self.pages.mark(block.frame, mark::WRITEBACK, off);
-        self.writing.push_back((done, block.frame, block.page));
-    }
 }
 
 /// The model kernel on the zones of some design.
@@ -139,6 +66,8 @@ pub struct Kernel<'z, Z: LabZone> {
     // Without hooks: for frees.
     nodes: Nodes<'z, Z>,
     zones: Vec<(FrameRange, ZoneKind)>,
+    // Of all zones.
+    frames: usize,
     state: RefCell<State>,
     now: Cell<u64>,
     woken: Cell<bool>,
@@ -182,10 +111,11 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             of_2007,
             dirty: RefCell::default(),
             nodes,
+            frames: zones.iter().map(|(span, _)| span.len()).sum(),
             zones,
             state: RefCell::new(State {
                 pages,
-                writing: VecDeque::new(),
+                writes: Writes::default(),
                 pressure: Pressure::default(),
                 scanned: 0,
             }),
@@ -262,6 +192,11 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         change(&mut self.state.borrow_mut().pages)
     }
 
+    /// The number of frames of all zones.
+    fn frames(&self) -> usize {
+        self.frames
+    }
+
     /// Returns the index of the zone of `frame` among all zones.
     #[inline]
     fn zone_of(&self, frame: Frame) -> usize {
@@ -286,8 +221,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             zone,
         });
         let dirty = role == Role::File && marks & mark::DIRTY != 0;
-        if dirty && self.rules.flusher == Flusher::On {
-            self.note_dirty(frame, page);
+        if dirty {
+            self.note_dirty(frame);
         }
     }
 
@@ -343,103 +278,13 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         Some(frame)
     }
 
-    /// Frees the block that starts at `frame`. `None` if none in use does.
-    pub fn release(&self, frame: Frame) -> Option<Block> {
-        let block = self.state.borrow_mut().pages.remove(frame)?;
-        self.give_back(block.frame, block.order);
-        Some(block)
-    }
-
-    #[inline]
-    fn give_back(&self, frame: Frame, order: Order) {
-        self.log(frame, order, Became::Freed);
-        let freed = self.stopwatch.frees.time(|| self.nodes.free(frame, order));
-        assert_eq!(freed, Ok(()), "both-ways: recorded blocks are in use");
-    }
-
-    /// Frees the 2^order pages at `page`, as a trace does: a block, a part of one, or several.
-    #[inline]
-    pub fn give(&self, page: PageId, order: Order) -> Freed {
-        let removed = self.change(|pages| match pages.location(page) {
-            Location::At(frame) => pages.remove_of(frame, order),
-            _ => None,
-        });
-        match removed {
-            Some(block) => {
-                self.give_back(block.frame, order);
-                Freed::Whole
-            }
-            None => self.give_parts(page, order),
-        }
-    }
-
-    /// Frees pages that are not exactly one block.
-    #[cold]
-    fn give_parts(&self, page: PageId, order: Order) -> Freed {
-        let end = u64::from(page.0) + order.frames() as u64;
-        let mut outcome = Freed::Unknown;
-        let mut at = u64::from(page.0);
-        while at < end {
-            let part = PageId(at as u32);
-            let (done, frames) = self.give_part(part, order);
-            outcome = match (outcome, done) {
-                (Freed::Parts, _) | (_, Freed::Parts | Freed::Whole) => Freed::Parts,
-                (Freed::Unknown, other) => other,
-                (known, _) => known,
-            };
-            at += frames;
-        }
-        outcome
-    }
-
-    /// Frees the block, or part of one, at `page`, up to 2^order pages. Returns the outcome and the
-    /// number of pages that it covers.
-    fn give_part(&self, page: PageId, order: Order) -> (Freed, u64) {
-        let mut state = self.state.borrow_mut();
-        let around = state.pages.location_around(page);
-        let (first, frame) = match around {
-            Some((first, Location::At(frame))) => (first, frame),
-            Some((_, Location::Reclaimed)) => {
-                state.pages.set_absent(page, Location::Unknown);
-                return (Freed::WasReclaimed, 1);
-            }
-            Some((_, Location::Refused)) => {
-                state.pages.set_absent(page, Location::Unknown);
-                return (Freed::WasRefused, 1);
-            }
-            _ => return (Freed::Unknown, 1),
-        };
-        let part = frame.plus((page.0 - first.0) as usize);
-        let Some(block) = state.pages.block(frame) else {
-            return (Freed::Unknown, 1);
-        };
-        // The whole block if it is no larger, else its part of that size. (A damaged trace may free
-        // across blocks: then at most the aligned part.)
-        let aligned = Order::new(
-            part.number()
-                .trailing_zeros()
-                .min(u32::from(Order::MAX.get())) as u8,
-        );
-        let size = block.order.min(order).min(aligned);
-        if block.order > size {
-            state.pages.split(frame, part, size);
-        }
-        state.pages.remove(part);
-        drop(state);
-        self.give_back(part, size);
-        (Freed::Parts, size.frames() as u64)
-    }
-
     // ---- time ----
 
     /// Sets the time to `now` nanoseconds of the trace, and frees blocks written by then.
     #[inline]
     pub fn set_time(&self, now: u64) {
         self.now.set(now);
-        let due = |state: &State| state.writing.front().is_some_and(|&(done, ..)| done <= now);
-        while due(&self.state.borrow()) {
-            self.finish_write(Reclaimer::Background);
-        }
+        self.finish_writes(now, Reclaimer::Background);
         if self.rules.flusher == Flusher::On {
             self.flush(now);
         }
@@ -465,17 +310,6 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
     #[inline]
     pub const fn is_woken(&self) -> bool {
         self.woken.get()
-    }
-
-    /// Frees every block for which `ends` is true, when processes end or trees are deleted. Returns
-    /// the frames freed.
-    pub fn end(&self, ends: impl Fn(&Block) -> bool) -> usize {
-        let going: Vec<Frame> = self.look(|pages| {
-            let going = pages.blocks().filter(|block| ends(block));
-            going.map(|block| block.frame).collect()
-        });
-        let freed = going.into_iter().filter_map(|frame| self.release(frame));
-        freed.map(|block| block.order.frames()).sum()
     }
 }
 
@@ -503,6 +337,7 @@ impl<Z: LabZone> Migrate for Kernel<'_, Z> {
         state.pages.relocate(from, to);
         state.pressure.moved += order.frames() as u64;
         drop(state);
+        self.move_dirty(from, to);
         self.log(from, order, Became::Moved);
         Migration::Moved
     }

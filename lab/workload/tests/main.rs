@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod again;
+mod antifrag;
 mod jobs;
 mod kernel;
 mod of_2007;
@@ -10,3 +11,4 @@ mod replay;
 mod script;
 mod start;
 mod support;
+mod writes;

@@ -2,11 +2,12 @@
 //! slabs.
 
 use brickyard::node::{Lumpy, Node, Nodes};
-use brickyard::{Frame, Mobility, Order, Request};
+use brickyard::pressure::{Need, RETRIES, Reclaim};
+use brickyard::{Frame, Mobility, Order, Request, ZoneKind};
 use brickyard_classics::{Configuration, LabZone};
 use brickyard_workload::build::{Job, build};
-use brickyard_workload::kernel::{Flusher, Of2007, Scheme};
-use brickyard_workload::pages::{Age, PageId, Pages, Role, mark};
+use brickyard_workload::kernel::{Flusher, NAP, Of2007, Scheme};
+use brickyard_workload::pages::{Age, Block, PageId, Pages, Role, mark};
 use brickyard_workload::{Kernel, Machine, Processor, Rules, Swap};
 
 const FRAMES: usize = 4096;
@@ -19,6 +20,7 @@ fn rules(lumpy: Lumpy, drains_above: Option<Order>) -> Rules {
             lumpy,
             drains_above,
             tests_each_order: true,
+            nap: NAP,
         }),
         ..Rules::TODAY
     }
@@ -33,12 +35,14 @@ struct Fill {
     order: Order,
 }
 
-/// What came of it: whether the block was got, the frames freed, and the calls of direct reclaim.
+/// What came of it: whether the block was got, the frames freed, the calls of direct reclaim, and the
+/// time that the request waited.
 struct Came {
     got: bool,
     freed: u64,
     lumps: u64,
     calls: u64,
+    waited: u64,
 }
 
 impl Job for Fill {
@@ -68,6 +72,7 @@ impl Job for Fill {
             freed: pressure.direct + pressure.lumpy,
             lumps: pressure.lumpy,
             calls: pressure.direct_calls,
+            waited: pressure.waited,
         }
     }
 }
@@ -176,7 +181,7 @@ fn the_flusher_cleans_pages_after_30_seconds_and_they_stay() {
         }
     }
 
-    fn is_dirty(block: &brickyard_workload::pages::Block) -> bool {
+    fn is_dirty(block: &Block) -> bool {
         block.marks & mark::DIRTY != 0
     }
 
@@ -273,4 +278,136 @@ fn no_page_stays_off_the_lists_unless_it_is_being_written() {
             build(configuration, &machine, Mixed(lumpy)).unwrap();
         }
     }
+}
+
+#[test]
+fn a_request_waits_20_ms_between_two_tries() {
+    // Nothing can be reclaimed, so direct reclaim does not sleep.
+    let came = filled(rules(Lumpy::Off, None), Role::Kernel, 1, Order::ZERO);
+    assert!(!came.got);
+    assert_eq!(came.calls, RETRIES as u64);
+    assert_eq!(came.waited, 20_000_000 * (RETRIES as u64 - 1));
+}
+
+#[test]
+fn direct_reclaim_sleeps_below_priority_10_until_it_has_freed_32_pages() {
+    // Clean pages: freed before it comes to sleep.
+    let clean = filled(rules(Lumpy::Off, None), Role::File, usize::MAX, Order::HUGE);
+    assert_eq!(clean.waited, 0);
+    // Pages of processes: they must be written first.
+    let written = filled(
+        rules(Lumpy::Off, None),
+        Role::Anonymous,
+        usize::MAX,
+        Order::HUGE,
+    );
+    assert!(written.freed >= 32);
+    let naps = written.waited / 100_000_000;
+    assert!((1..=10).contains(&naps), "{}", written.waited);
+    assert_eq!(written.waited % 100_000_000, 0);
+}
+
+/// A job on a model kernel without swap whose memory is full: of pages of processes, and of this
+/// many dirty ones of files.
+struct Full<T> {
+    dirty: usize,
+    then: T,
+}
+
+/// What is done with it.
+trait Then {
+    fn then<Z: LabZone>(self, kernel: &Kernel<'_, Z>, plain: &Nodes<'_, Z>, held: &[Frame]);
+}
+
+impl<T: Then> Job for Full<T> {
+    type Output = ();
+
+    fn run<Z: LabZone>(self, nodes: &[Node<'_, Z>], _processor: &Processor) {
+        let plain = Nodes::new(nodes);
+        plain.set_min_free_kbytes(128, 4096);
+        let pages = Pages::new(Frame::new(0), FRAMES, 1, FRAMES, Order::HUGE);
+        let rules = Rules {
+            swap: Swap::Off,
+            flusher: Flusher::On,
+            ..rules(Lumpy::Off, None)
+        };
+        let kernel = Kernel::new(Nodes::new(nodes), pages, rules);
+        let mut frames = Vec::new();
+        while let Ok(at) = plain.alloc(0, &Request::page(Mobility::Movable)) {
+            let (role, marks) = match frames.len() < self.dirty {
+                true => (Role::File, mark::DIRTY),
+                false => (Role::Anonymous, 0),
+            };
+            kernel.own(at, Order::ZERO, role, marks, PageId(frames.len() as u32));
+            frames.push(at);
+        }
+        self.then.then(&kernel, &plain, &frames);
+        plain.check().unwrap();
+    }
+}
+
+fn on_full_memory(dirty: usize, then: impl Then) {
+    let machine = Machine::sized((FRAMES * 4096) as u64, 1, 4096).unwrap();
+    build(Configuration::Vanilla, &machine, Full { dirty, then }).unwrap();
+}
+
+const ONE_PAGE: Need = Need {
+    frames: 1,
+    order: Order::ZERO,
+    highest: ZoneKind::Movable,
+};
+
+#[test]
+fn a_zone_scanned_in_vain_is_left_out_until_a_page_comes_free() {
+    struct LeftOut;
+
+    impl Then for LeftOut {
+        fn then<Z: LabZone>(self, kernel: &Kernel<'_, Z>, _plain: &Nodes<'_, Z>, held: &[Frame]) {
+            // A scanned page goes to the new end of the active list.
+            let oldest = || kernel.look(|pages| pages.oldest(0, Age::ActiveFile));
+            let is_scanned = || {
+                let before = oldest();
+                kernel.reclaim(&ONE_PAGE);
+                oldest() != before
+            };
+            assert!(is_scanned());
+            kernel.wake(&ONE_PAGE);
+            kernel.idle_until(600_000_000_000);
+            assert!(!kernel.is_woken(), "background reclaim ends");
+            assert_eq!(kernel.pressure().background, 0);
+            assert!(!is_scanned(), "at priority 12 the share is too small");
+            kernel.release(held[0]).unwrap();
+            assert!(is_scanned());
+        }
+    }
+
+    on_full_memory(0, LeftOut);
+}
+
+#[test]
+fn direct_reclaim_that_scans_much_wakes_the_flusher() {
+    struct Woken;
+
+    impl Then for Woken {
+        fn then<Z: LabZone>(self, kernel: &Kernel<'_, Z>, _plain: &Nodes<'_, Z>, _: &[Frame]) {
+            let dirty = || {
+                let is_dirty = |block: &Block| block.marks & mark::DIRTY != 0;
+                kernel.look(|pages| pages.blocks().filter(is_dirty).count())
+            };
+            // None is due, and they are less than a tenth of memory.
+            kernel.set_time(1_000_000_000);
+            assert_eq!(dirty(), 300);
+            kernel.reclaim(&ONE_PAGE);
+            kernel.set_time(2_000_000_000);
+            let written = kernel.pressure().written;
+            let freed = kernel.pressure().direct + kernel.pressure().background;
+            assert!(
+                written > freed,
+                "{written} written, {freed} of them by reclaim"
+            );
+            assert_eq!(dirty() as u64, 300 - written);
+        }
+    }
+
+    on_full_memory(300, Woken);
 }

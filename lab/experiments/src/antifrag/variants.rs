@@ -44,6 +44,14 @@ const PHASE: Variant = Variant {
     },
 };
 
+const NO_NAP: Variant = Variant {
+    name: "sweep-nap-0",
+    settings: Settings {
+        nap: 0.0,
+        ..DEFAULT
+    },
+};
+
 /// Returns the variant with memory of another size.
 const fn memory(name: &'static str, memory: f64) -> Variant {
     let settings = Settings { memory, ..DEFAULT };
@@ -51,16 +59,18 @@ const fn memory(name: &'static str, memory: f64) -> Variant {
 }
 
 /// What is varied of 2007.
-pub(crate) const OF_2007: [Variant; 5] = [
+pub(crate) const OF_2007: [Variant; 7] = [
     memory("sweep-memory-0.75", 0.75),
     memory("sweep-memory-1.5", 1.5),
+    memory("sweep-memory-2", 2.0),
     HALF_SETTLED,
     HALF_GAP,
     PHASE,
+    NO_NAP,
 ];
 
 /// What is varied of 2005, where memory and the time before the first try are known.
-pub(crate) const OF_2005: [Variant; 3] = [
+pub(crate) const OF_2005: [Variant; 4] = [
     HALF_GAP,
     Variant {
         name: "sweep-tree-0.75",
@@ -70,6 +80,7 @@ pub(crate) const OF_2005: [Variant; 3] = [
         },
     },
     PHASE,
+    NO_NAP,
 ];
 
 /// The configurations that are varied: the document's kernels of 2007, and `brickyard`.

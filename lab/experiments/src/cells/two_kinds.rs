@@ -128,7 +128,7 @@ mod tests {
             [("under load", "huge-pages"), ("at rest", "huge-pages")]
         );
         // The figures of docs/book/results/antifrag.md.
-        assert_eq!((rows[0].value, rows[1].value), (230.0, 342.0));
+        assert_eq!((rows[0].value, rows[1].value), (188.0, 345.0));
         assert!(
             rows.iter()
                 .all(|row| row.machine == "desktop-2005" && row.run == 1)

@@ -62,7 +62,7 @@ pub(super) fn document() -> Document {
 }
 
 /// Returns the names of the protocol's assumptions that are varied.
-fn assumptions() -> [&'static str; 5] {
+fn assumptions() -> [&'static str; 7] {
     variants::OF_2007.map(|variant| variant.name)
 }
 

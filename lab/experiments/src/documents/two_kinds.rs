@@ -257,7 +257,7 @@ fn cache() -> Table {
 }
 
 /// Returns the names of the protocol's assumptions that are varied.
-fn assumptions() -> [&'static str; 3] {
+fn assumptions() -> [&'static str; 4] {
     variants::OF_2005.map(|variant| variant.name)
 }
 

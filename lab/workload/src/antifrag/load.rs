@@ -1,9 +1,9 @@
 //! The load: recorded traces, started one after another and repeated until the load ends, and the
 //! file tree that each one works on.
 //!
-//! The protocol copies a kernel tree before each build. The copies are modelled: dirty pages of
-//! files, and for every sixteenth of them a page of directory entries and inodes. All else is
-//! recorded, with two differences between a recorded host of today and one of 2005:
+//! The protocol copies a kernel tree before each build but the last. The copies are modelled: dirty
+//! pages of files, and for every sixteenth of them a page of directory entries and inodes. All else
+//! is recorded, with two differences between a recorded host of today and one of 2005:
 //!
 //! - Pages of processes and files were allocated one by one, so larger blocks of them are taken
 //!   apart.
@@ -21,6 +21,10 @@ use crate::script::{Action, Script, Step};
 
 /// The pages of a tree for each page of slabs.
 const PAGES_PER_SLAB: u64 = 16;
+
+/// The shortest trace, in nanoseconds, that is repeated until the load ends. A shorter one would be
+/// begun so often that a run does not come to its end.
+const SHORTEST: u64 = 1_000_000;
 
 /// A trace that runs as part of the load.
 #[derive(Debug, Clone, Copy)]
@@ -87,12 +91,17 @@ impl<'s> Load<'s> {
     /// Makes a load of these programs.
     ///
     /// # Errors
-    /// [`BuildError`] if their pages together exceed 32-bit numbers, or their steps are in files.
+    /// [`BuildError`] if their pages together exceed 32-bit numbers, their steps are in files, or one
+    /// that is repeated without end is shorter than [`SHORTEST`].
     pub(super) fn new(programs: &[Program<'s>]) -> Result<Self, BuildError> {
         let numbered = |pages: u64| u32::try_from(pages).map_err(|_| BuildError::TooManyPages);
         let mut running = Vec::new();
         let mut pages_from: u64 = 0;
         for &program in programs {
+            let duration = program.script.duration();
+            if program.passes.is_none() && duration < SHORTEST {
+                return Err(BuildError::TooShort(duration));
+            }
             running.push(Running {
                 program,
                 steps: program.script.steps().ok_or(BuildError::StepsInFile)?,
@@ -275,6 +284,7 @@ impl Running<'_> {
 
     /// Ends the trace's processes, keeps its files, and starts it again.
     fn begin_again<Z: LabZone>(&mut self, kernel: &Kernel<'_, Z>) {
+        // At least a nanosecond, so that it ends, whatever the stretch.
         self.began += self.stretched(self.program.script.duration()).max(1);
         self.at = 0;
         self.done += 1;

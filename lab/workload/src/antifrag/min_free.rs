@@ -9,7 +9,8 @@
 use brickyard::{Context, Frame, Mobility, Request};
 use brickyard_classics::LabZone;
 
-use super::{BUILDS, Stage, warmed_up};
+use super::programs::{all_begun, warmed_up};
+use super::stage::Stage;
 use crate::pages::{PageId, Role};
 use crate::replay::Watcher;
 
@@ -75,7 +76,7 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
             _ => brickyard::watermark::min_free_kbytes(memory),
         });
         let begun = warmed_up(self.protocol);
-        let started = begun + self.protocol.gap * BUILDS as u64;
+        let started = all_begun(self.protocol);
         let mut counted = Vec::new();
         for until in [begun, started, started + MINUTE] {
             if !self.run_to(until, watcher) {

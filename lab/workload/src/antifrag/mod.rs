@@ -1,14 +1,16 @@
 //! The protocol of 2005 and 2007: how many huge pages can be allocated under load, and at rest.
 //!
-//! Seven kernel builds are started one after another, each on its own copy of the tree, with a walk
-//! over the file system beside them. When all run, a huge page is requested every tenth of a
-//! second, and each one is held to the end of the pass. Then comes the pass at rest: the processes
-//! end, the trees are deleted, a file as large as memory goes through the page cache and is
-//! deleted, and as many huge pages are requested as memory has.
+//! Seven kernel builds are started one after another, six on copies of the tree and one on the tree
+//! itself, with a walk over the file system beside them. When all run, a huge page is requested every
+//! tenth of a second, and each one is held to the end of the pass. Then comes the pass at rest: the
+//! processes end, the trees are deleted, a file as large as memory goes through the page cache and
+//! is deleted, and as many huge pages are requested as memory has.
 
 mod load;
 mod min_free;
 mod profile;
+mod programs;
+mod stage;
 
 pub use load::{Program, Served};
 pub use min_free::{MOMENTS, MinFree};
@@ -18,20 +20,21 @@ pub use profile::{
 
 use brickyard::node::movable::Sizing;
 use brickyard::node::{Node, Nodes};
-use brickyard::{Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+use brickyard::{Frame, FrameRange, ZoneKind};
 use brickyard_classics::Configuration;
 use brickyard_classics::LabZone;
 
 use crate::build::{BuildError, Job, build};
-use crate::kernel::{Flusher, Kernel, Of2007, Pressure, Rules, Scheme, Swap, WRITE_NANOSECONDS};
+use crate::kernel::{Flusher, Kernel, Of2007, Pressure, Rules, Scheme, Swap};
 use crate::machine::{Machine, MachineError, ZonePlace};
 use crate::outcome::Sample;
-use crate::pages::{Block, PageId, Pages, Role, mark};
+use crate::pages::Pages;
 use crate::processor::Processor;
-use crate::replay::{Watcher, possible};
+use crate::replay::Watcher;
 use crate::script::Script;
-use crate::view::View;
 use load::Load;
+use programs::programs;
+use stage::Stage;
 
 /// The number of tries in 2005: 275 in its tables (the text also says 160).
 pub const TRIES_2005: usize = 275;
@@ -80,6 +83,8 @@ pub struct Protocol<'s> {
     /// Which moments of the builds coincide: each begins later by a part of the gap, drawn by this
     /// seed. 0: by none.
     pub phase: u64,
+    /// The nanoseconds that background reclaim of that time sleeps: see [`Of2007::nap`].
+    pub nap: u64,
     /// The bytes that the kernel takes at boot and never frees, at the low end of memory.
     pub boot: u64,
     /// The number of tries under load. `None`: as many as memory has huge pages.
@@ -197,23 +202,24 @@ pub fn run<W: Watcher>(
             protocol,
             load,
             watcher,
-            scheme: scheme(configuration, protocol.reclaim),
+            scheme: scheme(configuration, protocol),
         },
     )
 }
 
 /// Returns whose reclaim a run has: that of 2007, unless the design's kernel, or the row, is of a
 /// later time.
-fn scheme(configuration: Configuration, reclaim: Reclaim) -> Scheme {
+fn scheme(configuration: Configuration, protocol: &Protocol<'_>) -> Scheme {
     let later = matches!(
         configuration,
         Configuration::Linux612 | Configuration::Linux618
     );
-    match reclaim.of_2007() {
+    match protocol.reclaim.of_2007() {
         Some(lumpy) if !later => Scheme::Of2007(Of2007 {
             lumpy,
             drains_above: configuration.drains_above(),
             tests_each_order: configuration.tests_each_order(),
+            nap: protocol.nap,
         }),
         _ => Scheme::Today,
     }
@@ -285,239 +291,9 @@ impl<W: Watcher> Job for Antifrag<'_, W> {
     }
 }
 
-/// Returns the time at which the load begins, after the builds before it.
-fn warmed_up(protocol: &Protocol<'_>) -> u64 {
-    let build = (protocol.compile.duration() as f64 * ERA) as u64;
-    protocol.gap + build * u64::from(WARM_UP)
-}
-
-/// Returns a build that ends before the load, seven builds and a walk.
-fn programs<'s>(protocol: &Protocol<'s>, machine: &Machine) -> Vec<Program<'s>> {
-    let build = Program {
-        script: protocol.compile,
-        starts: protocol.gap,
-        tree: protocol.tree / machine.frame_bytes as u64,
-        copying: protocol.gap,
-        stretch: protocol.stretch,
-        anonymous: COMPILER,
-        passes: None,
-    };
-    let warm_up = Program {
-        stretch: ERA,
-        passes: Some(WARM_UP),
-        ..build
-    };
-    let begins = warmed_up(protocol);
-    let builds = (1..=BUILDS as u64).map(|place| Program {
-        starts: begins + protocol.gap * place + later(protocol.phase, protocol.gap, place),
-        ..build
-    });
-    let walk = Program {
-        script: protocol.walk,
-        starts: begins,
-        tree: 0,
-        copying: 0,
-        stretch: ERA,
-        ..build
-    };
-    [warm_up, walk].into_iter().chain(builds).collect()
-}
-
-/// Returns how much later than at its even time a build begins in this phase: less than the gap.
-fn later(phase: u64, gap: u64, place: u64) -> u64 {
-    if phase == 0 {
-        return 0;
-    }
-    let drawn = phase
-        .wrapping_mul(place)
-        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    // Less than the gap, so it fits.
-    ((u128::from(drawn) * u128::from(gap)) >> 64) as u64
-}
-
-/// A run of the protocol.
-struct Stage<'a, 's, 'z, Z: LabZone> {
-    machine: &'a Machine,
-    protocol: &'a Protocol<'s>,
-    kernel: &'a Kernel<'z, Z>,
-    nodes: &'a Nodes<'z, Z, &'a Kernel<'z, Z>>,
-    plain: &'a Nodes<'z, Z>,
-    processor: &'a Processor,
-    load: Load<'s>,
-    next_sample: u64,
-    now: u64,
-    held: Vec<Frame>,
-    result: Result,
-}
-
-impl<Z: LabZone> Stage<'_, '_, '_, Z> {
-    /// Takes what the kernel takes at boot: the lowest memory.
-    fn boot(&self) {
-        let wanted = (self.protocol.boot / self.machine.frame_bytes as u64) as usize;
-        let Some(zone) = self.plain.zones().next() else {
-            return;
-        };
-        let order = zone.max_order();
-        let request = Request::new(Order::ZERO, Mobility::Unmovable);
-        let mut at = zone.span().start;
-        let end = at.plus(wanted.min(zone.span().len() / 2));
-        while at < end {
-            let fits =
-                |&order: &Order| at.align_down(order) == at && at.plus(order.frames()) <= end;
-            let order = Order::ZERO.up_to(order).rfind(fits);
-            let order = order.unwrap_or(Order::ZERO);
-            let request = Request { order, ..request };
-            if zone.alloc_at(at, &request).is_ok() {
-                self.kernel.own(at, order, Role::Pinned, 0, PageId::NONE);
-            }
-            at = at.plus(order.frames());
-        }
-    }
-
-    /// Runs the pass under load. Returns false if the watcher ended it.
-    fn under_load(&mut self, watcher: &mut impl Watcher) -> bool {
-        // The last build begins when its tree, the original, has been cleaned.
-        let started = warmed_up(self.protocol) + self.protocol.gap * BUILDS as u64;
-        let begins = started + self.protocol.settle;
-        if !self.run_to(begins, watcher) {
-            return false;
-        }
-        self.result.load_possible = possible(self.plain, self.kernel, self.machine.huge_order);
-        let tries = self.protocol.tries.unwrap_or(self.result.all);
-        for _ in 0..tries {
-            self.result.load.tries += 1;
-            self.result.load.got += usize::from(self.take_huge_page());
-            let next = self.now + PAUSE;
-            if !self.run_to(next, watcher) {
-                return false;
-            }
-        }
-        self.result.served = self.load.served();
-        self.result.moved_under_load = self.kernel.pressure().moved;
-        true
-    }
-
-    fn at_rest(&mut self, watcher: &mut impl Watcher) {
-        self.release_held();
-        self.end_everything();
-        self.stream_file();
-        self.sample(watcher);
-        // As many as memory has: the passes of 2007 request all of it.
-        for _ in 0..self.result.all {
-            self.result.rest.tries += 1;
-            self.result.rest.got += usize::from(self.take_huge_page());
-            self.now += PAUSE;
-            self.kernel.idle_until(self.now);
-        }
-        // Held pages count as clear; slabs freed during the pass no longer block a huge page.
-        self.result.rest_possible = possible(self.plain, self.kernel, self.machine.huge_order);
-        self.sample(watcher);
-    }
-
-    /// Runs the load up to the time `until`, with samples. Returns false if the watcher ended it.
-    fn run_to(&mut self, until: u64, watcher: &mut impl Watcher) -> bool {
-        while self.now < until {
-            let next = until.min(self.next_sample.max(self.now + 1));
-            let cpus = self.machine.cpus;
-            self.load
-                .run(next, self.kernel, self.nodes, self.processor, cpus);
-            self.now = next;
-            if self.now >= self.next_sample {
-                self.next_sample = self.now + self.protocol.sample_every.max(1);
-                self.sample(watcher);
-            }
-            if !watcher.progress(self.load.served().steps) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Requests a huge page and holds it. Returns false if there is none.
-    fn take_huge_page(&mut self) -> bool {
-        let request = Request::new(self.machine.huge_order, Mobility::Movable);
-        let held = self
-            .kernel
-            .take(self.nodes, 0, &request, Role::Held, 0, PageId::NONE);
-        if let Ok(frame) = held {
-            self.held.push(frame);
-        }
-        if self.kernel.is_woken() {
-            self.kernel.run_background();
-        }
-        held.is_ok()
-    }
-
-    fn release_held(&mut self) {
-        for frame in self.held.drain(..) {
-            self.kernel.release(frame);
-        }
-    }
-
-    /// Ends the processes and deletes the trees. Unmovable slabs stay, and slabs that are not
-    /// empty.
-    fn end_everything(&self) {
-        let goes = |block: &Block| match block.role {
-            Role::Anonymous | Role::PageTable | Role::Kernel | Role::File => true,
-            Role::SlabReclaimable => !holds_others(block),
-            _ => false,
-        };
-        self.kernel.end(goes);
-    }
-
-    /// Writes a file as large as memory through the page cache, and deletes it. (That the posting of
-    /// 2005 also read it, with `cat`, is not modelled.)
-    fn stream_file(&mut self) {
-        let request = Request::page(Mobility::Movable);
-        for _ in 0..self.machine.frames() {
-            let page = PageId::NONE;
-            let taken = self
-                .kernel
-                .take(self.nodes, 0, &request, Role::File, mark::DIRTY, page);
-            if taken.is_err() {
-                break;
-            }
-            if self.kernel.is_woken() {
-                self.kernel.run_background();
-            }
-            // The disk's rate.
-            self.now += WRITE_NANOSECONDS;
-            self.kernel.set_time(self.now);
-        }
-        self.kernel.end(|block| block.role == Role::File);
-    }
-
-    fn sample(&mut self, watcher: &mut impl Watcher) {
-        let view = View::new(self.kernel, self.plain, self.now);
-        let sample = view.sample(self.machine.huge_order);
-        self.result.samples.push(sample);
-        watcher.sample(&view);
-    }
-}
-
-/// Returns true for a slab that stays when the trees are deleted. Most inodes of deleted files are
-/// freed, but one slab in eight also holds another object. Which ones depends on the slab's own
-/// number.
-fn holds_others(slab: &Block) -> bool {
-    let number = slab.page.0 >> slab.order.get();
-    (number.wrapping_mul(0x9E37_79B1) >> 16).is_multiple_of(8)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A slab of the trees, of this number.
-    fn slab(number: u32) -> Block {
-        Block {
-            frame: Frame::new(0),
-            order: Order::ZERO,
-            role: Role::SlabReclaimable,
-            marks: 0,
-            page: PageId(number),
-            zone: 0,
-        }
-    }
 
     #[test]
     fn a_machine_smaller_than_the_kernel_maps_has_no_high_memory() {
@@ -536,31 +312,5 @@ mod tests {
                 assert_eq!(spans.len(), 1 + usize::from(mib > 896), "{mib} MiB");
             }
         }
-    }
-
-    #[test]
-    fn a_phase_draws_delays_from_the_whole_gap() {
-        assert_eq!(later(0, 16_000_000_000, 3), 0);
-        for gap in [16_000_000_000, u64::MAX] {
-            let delays: Vec<u64> = (1..=64).map(|place| later(1, gap, place)).collect();
-            assert!(delays.iter().all(|&delay| delay < gap), "{delays:?}");
-            let late = delays.iter().filter(|&&delay| delay > gap / 4 * 3);
-            assert!((8..=24).contains(&late.count()), "{delays:?}");
-        }
-    }
-
-    #[test]
-    fn one_slab_in_eight_stays_wherever_their_numbers_begin() {
-        for first in [0, 7, 16, 52_428_800] {
-            let stay = (first..first + 8000).filter(|&number| holds_others(&slab(number)));
-            let count = stay.count();
-            assert!((800..1200).contains(&count), "{count} of 8000 from {first}");
-        }
-        // The trees' slabs used to have the numbers of their last page: all 15 modulo 16.
-        let numbers = (0..8000).map(|number| number * 16 + 15);
-        let count = numbers
-            .filter(|&number| holds_others(&slab(number)))
-            .count();
-        assert!((800..1200).contains(&count), "{count} of 8000");
     }
 }

@@ -1,6 +1,6 @@
-//! What happens when memory is short: background reclaim, the lists, writes, slabs, and the hook by
+//! What happens when memory is short: background reclaim, the lists, slabs, and the hook by
 //! which the library asks for frames. The scheme is today's; that of Linux 2.6.20 is in `of_2007.rs`
-//! and begins from here.
+//! and begins from here. What becomes of writes is in `writes.rs`.
 
 use brickyard::node::Compaction;
 use brickyard::pressure::{Activity, Eviction, Need, Reclaim};
@@ -49,7 +49,7 @@ impl<Z: LabZone> Kernel<'_, Z> {
             return self.pass_in_background(rules);
         }
         let mut short = false;
-        if self.state.borrow().writing.len() >= MOST_WRITES {
+        if self.state.borrow().writes.len() >= MOST_WRITES {
             // The disk is behind; the pages being written suffice.
             return;
         }
@@ -93,10 +93,6 @@ impl<Z: LabZone> Kernel<'_, Z> {
             .map(|zone| zone.compact_behind(&need, self))
             .sum();
         self.state.borrow_mut().pressure.moved_behind += moved as u64;
-    }
-
-    fn is_writing(&self) -> bool {
-        !self.state.borrow().writing.is_empty()
     }
 
     // ---- reclaim ----
@@ -170,7 +166,8 @@ impl<Z: LabZone> Kernel<'_, Z> {
             return Some(Scanned::Kept);
         }
         if marks & mark::DIRTY != 0 || block.role == Role::Anonymous {
-            state.begin_write(&block, self.now.get().max(self.flushed_until()));
+            drop(state);
+            self.begin_write(&block, self.now.get());
             return Some(Scanned::Writing(block.order.frames()));
         }
         drop(state);
@@ -199,28 +196,6 @@ impl<Z: LabZone> Kernel<'_, Z> {
         drop(state);
         self.give_back(frame, block.order);
         frames as usize
-    }
-
-    /// Completes the oldest write and frees its block. Returns the block's frames.
-    pub(super) fn finish_write(&self, reclaimer: Reclaimer) -> usize {
-        let mut state = self.state.borrow_mut();
-        let Some((_, frame, page)) = state.writing.pop_front() else {
-            return 0;
-        };
-        let still = state
-            .pages
-            .block(frame)
-            .is_some_and(|block| block.page == page && block.marks & mark::WRITEBACK != 0);
-        if !still {
-            return 0;
-        }
-        let frames = state
-            .pages
-            .block(frame)
-            .map_or(0, |block| block.order.frames());
-        state.pressure.written += frames as u64;
-        drop(state);
-        self.take_away(frame, reclaimer)
     }
 
     /// Runs the shrinker: it scans the same share of slabs as was scanned of pages.
@@ -306,7 +281,7 @@ fn hashed(block: &Block) -> u32 {
 impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
     fn reclaim(&self, need: &Need) -> usize {
         if let Scheme::Of2007(rules) = &self.rules.scheme {
-            return self.try_to_free(rules, need);
+            return self.try_to_free(rules, need, self.now.get()).0;
         }
         self.state.borrow_mut().pressure.direct_calls += 1;
         let want = need.frames.max(CLUSTER);
@@ -318,12 +293,7 @@ impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
         }
         // Too little is clean: wait for writes.
         while freed < want && self.is_writing() {
-            let done = self
-                .state
-                .borrow()
-                .writing
-                .front()
-                .map_or(0, |&(done, ..)| done);
+            let done = self.state.borrow().writes.next_done().unwrap_or(0);
             let frames = self.finish_write(Reclaimer::Direct);
             // Writes are sequential: each adds at most its own time to the wait.
             let waited = done.saturating_sub(self.now.get());

@@ -21,7 +21,7 @@ use super::{Kernel, Of2007};
 /// Up to this order, a request is retried.
 const COSTLY: Order = Order::new(3);
 
-/// The time between two tries.
+/// The time that a request sleeps between two tries.
 const PAUSE: u64 = 20_000_000;
 
 impl<'z, Z: LabZone> Kernel<'z, Z> {
@@ -60,8 +60,9 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             (Context::MaySleep, false) => RETRIES as u64,
             _ => 0,
         };
+        let mut now = self.now.get();
         for tried in 1..=tries {
-            self.try_to_free(rules, &need);
+            (_, now) = self.try_to_free(rules, &need, now);
             if rules.drains_above.is_some_and(|most| request.order > most) {
                 zones().for_each(|zone| {
                     zone.drain();
@@ -70,8 +71,9 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             if let Some(frame) = above(Mark::Min).or_else(set_aside) {
                 return Ok(frame);
             }
-            if tries > 1 {
-                self.wait_for_writes(self.now.get() + PAUSE * tried);
+            if tried < tries {
+                self.sleep(now, now + PAUSE);
+                now += PAUSE;
             }
         }
         let fullest = zones().max_by_key(|zone| zone.free_frames());
