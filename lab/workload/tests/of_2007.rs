@@ -14,13 +14,17 @@ const FRAMES: usize = 4096;
 const LUMP: Order = Order::new(4);
 
 fn rules(lumpy: Lumpy, drains_above: Option<Order>) -> Rules {
+    rules_with_nap(lumpy, drains_above, NAP)
+}
+
+fn rules_with_nap(lumpy: Lumpy, drains_above: Option<Order>, nap: u64) -> Rules {
     Rules {
         swap: Swap::On,
         scheme: Scheme::Of2007(Of2007 {
             lumpy,
             drains_above,
             tests_each_order: true,
-            nap: NAP,
+            nap,
         }),
         ..Rules::TODAY
     }
@@ -311,6 +315,7 @@ fn direct_reclaim_sleeps_below_priority_10_until_it_has_freed_32_pages() {
 /// many dirty ones of files.
 struct Full<T> {
     dirty: usize,
+    nap: u64,
     then: T,
 }
 
@@ -329,7 +334,7 @@ impl<T: Then> Job for Full<T> {
         let rules = Rules {
             swap: Swap::Off,
             flusher: Flusher::On,
-            ..rules(Lumpy::Off, None)
+            ..rules_with_nap(Lumpy::Off, None, self.nap)
         };
         let kernel = Kernel::new(Nodes::new(nodes), pages, rules);
         let mut frames = Vec::new();
@@ -348,7 +353,8 @@ impl<T: Then> Job for Full<T> {
 
 fn on_full_memory(dirty: usize, then: impl Then) {
     let machine = Machine::sized((FRAMES * 4096) as u64, 1, 4096).unwrap();
-    build(Configuration::Vanilla, &machine, Full { dirty, then }).unwrap();
+    let nap = NAP;
+    build(Configuration::Vanilla, &machine, Full { dirty, nap, then }).unwrap();
 }
 
 const ONE_PAGE: Need = Need {
@@ -410,4 +416,30 @@ fn direct_reclaim_that_scans_much_wakes_the_flusher() {
     }
 
     on_full_memory(300, Woken);
+}
+
+#[test]
+fn background_reclaim_sleeps_after_a_pass_that_freed_too_little() {
+    /// Sets the time at which background reclaim ends that has to write what it frees.
+    struct Ends<'t>(&'t mut u64);
+
+    impl Then for Ends<'_> {
+        fn then<Z: LabZone>(self, kernel: &Kernel<'_, Z>, _plain: &Nodes<'_, Z>, _: &[Frame]) {
+            kernel.wake(&ONE_PAGE);
+            while kernel.is_woken() {
+                *self.0 += 1_000_000;
+                kernel.idle_until(*self.0);
+            }
+        }
+    }
+
+    let ends = [0, NAP].map(|nap| {
+        let machine = Machine::sized((FRAMES * 4096) as u64, 1, 4096).unwrap();
+        let (dirty, mut at) = (FRAMES, 0);
+        let then = Ends(&mut at);
+        build(Configuration::Vanilla, &machine, Full { dirty, nap, then }).unwrap();
+        at
+    });
+    assert!(ends[1] >= NAP, "{ends:?}");
+    assert!(ends[0] < NAP, "{ends:?}");
 }

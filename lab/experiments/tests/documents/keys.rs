@@ -223,7 +223,7 @@ fn of_2005_and_2008(into: &mut KnownKeys) {
     let desktop = ["desktop-2005"];
     let moments = words(&["under load", "at rest"]);
     into.add("two-kinds", &desktop, &moments, &ALL, &["huge-pages"]);
-    let varied = swept(&moments, &["gap-0.5", "tree-0.75", "phase-1"]);
+    let varied = swept(&moments, &["gap-0.5", "tree-0.75", "phase-1", "nap-0"]);
     let of_document = ["vanilla", "two-kinds-2005", "brickyard"];
     into.add(
         "two-kinds",
@@ -292,9 +292,11 @@ fn of_2007(into: &mut KnownKeys) {
         let assumptions = [
             "memory-0.75",
             "memory-1.5",
+            "memory-2",
             "settle-0.5",
             "gap-0.5",
             "phase-1",
+            "nap-0",
         ];
         let varied = swept(&ways[..2], &assumptions);
         into.add("mobility", &MACHINES, &varied, &KERNELS, &["huge-pages"]);
