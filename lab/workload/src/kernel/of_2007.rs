@@ -22,10 +22,10 @@
 //! soon as 32 pages are free, as without it, and background reclaim does not know it.
 //!
 //! **Background reclaim** is told the order of the request that woke it. It passes over all zones
-//! up to the highest that is not balanced, with the same priorities and sleep, and begins again at 12
-//! once it has freed 32 pages or come to 0. It ends only when every zone that it does not leave out
-//! could serve that order above its high mark (see [`serves_above`]): in 2.6.20 that was without end
-//! if no such block comes free.
+//! up to the highest that is not balanced, with the same priorities and sleep (or a shorter one:
+//! [`Of2007::nap`](super::Of2007::nap)), and begins again at 12 once it has freed 32 pages or come
+//! to 0. It ends only when every zone that it does not leave out could serve that order above its
+//! high mark (see [`serves_above`]): in 2.6.20 that was without end if no such block comes free.
 //!
 //! **A zone is left out** below priority 12 once background reclaim, since the last frame came free
 //! there, has scanned four times the pages of its lists and freed no slab (`all_unreclaimable`).
