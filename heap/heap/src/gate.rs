@@ -11,9 +11,11 @@
 //!
 //! A signal handler may fork too. It may have interrupted a thread that is inside and holds a lock
 //! for which others wait inside: so that thread waits for them for [`PATIENCE`] only, and then forks
-//! all the same. Its child may find a lock held by a thread that is gone, but after such a fork
-//! POSIX does not allow it to allocate. Or the handler has interrupted a fork: then it forks at once,
-//! and leaves the gate as it is.
+//! all the same. Its child may find a lock held by a thread that is gone; where the program has
+//! several threads, POSIX does not allow a child to allocate. Or the handler has interrupted a fork:
+//! then it forks at once, and leaves the gate as it is. All this goes as far as the C library's own
+//! locks allow: the fork of glibc, in a process of several threads, may stand still if it interrupts
+//! another.
 //!
 //! Invariant `counted-in`: a stripe's count is the number of threads that entered by it and have
 //! not left. A thread raises the count first and then looks whether the gate is closed. A thread
@@ -143,8 +145,7 @@ impl Gate {
                 thread.counted_by.set(stripe as u32 + 1);
                 return;
             }
-            // Release: nothing was done inside.
-            count.fetch_sub(1, Ordering::Release);
+            uncount(count);
             // Relaxed: looked at again above.
             while self.closed.load(Ordering::Relaxed) != OPEN {
                 Threads.relax();
@@ -197,6 +198,8 @@ impl Gate {
             // Release: pairs with the acquire of a thread that enters next.
             self.closed.store(OPEN, Ordering::Release);
         }
+        // Last: a handler that forks in between must not take this closing for its own.
+        compiler_fence(Ordering::SeqCst);
         thread.inside.set(thread.inside.get() - 1);
     }
 
@@ -216,6 +219,17 @@ impl Gate {
     }
 }
 
+/// Lowers a count, but not below 0: in the child of a signal handler that interrupted a change of
+/// the count, [`Gate::open_in_child`] may have cleared it already. That child has one thread until
+/// the change ends, so nobody sees the count between the two steps.
+fn uncount(count: &AtomicUsize) {
+    // Release: pairs with the load of a thread that closes.
+    if count.fetch_sub(1, Ordering::Release) == 0 {
+        // Relaxed: there is one thread.
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -224,10 +238,7 @@ impl Drop for Inside<'_> {
             && let Some(stripe) = self.thread.counted_by.get().checked_sub(1)
         {
             self.thread.counted_by.set(0);
-            // Release: pairs with the load of a thread that closes.
-            self.gate.stripes[stripe as usize]
-                .0
-                .fetch_sub(1, Ordering::Release);
+            uncount(&self.gate.stripes[stripe as usize].0);
         }
         // Last: a signal handler that forks must see that this thread may still be counted.
         compiler_fence(Ordering::SeqCst);

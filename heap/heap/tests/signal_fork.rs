@@ -21,15 +21,46 @@ const ENOUGH: usize = 300;
 /// The forks so far.
 static FORKS: AtomicUsize = AtomicUsize::new(0);
 
+/// Whether one child in sixteen goes on where the signal came, as POSIX allows where there is one
+/// thread.
+static SOME_GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// Such children so far.
+static GO_ON: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this process is one.
+static IN_CHILD: AtomicBool = AtomicBool::new(false);
+
 extern "C" fn fork_at_once(_signal: libc::c_int) {
-    // SAFETY: the child ends at once.
+    let number = FORKS.fetch_add(1, Ordering::Relaxed);
+    if number >= ENOUGH || IN_CHILD.load(Ordering::Relaxed) {
+        return;
+    }
+    let goes_on = SOME_GO_ON.load(Ordering::Relaxed) && number.is_multiple_of(16);
+    GO_ON.fetch_add(usize::from(goes_on), Ordering::Relaxed);
+    // SAFETY: a child ends at once, or has this thread alone and goes on with it. Its alarm ends it
+    // if it stands still.
     unsafe {
-        let child = libc::fork();
-        if child == 0 {
-            libc::_exit(0);
+        if libc::fork() == 0 {
+            if !goes_on || IN_CHILD.swap(true, Ordering::Relaxed) {
+                libc::_exit(0);
+            }
+            libc::alarm(10);
         }
     }
-    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Does in a child that goes on what the heap is needed for, and ends it.
+fn end_child(ended: &AtomicUsize) -> ! {
+    churn();
+    // SAFETY: the child of the child ends at once. (Nobody need wait for it: SIGCHLD is ignored.)
+    unsafe {
+        if libc::fork() == 0 {
+            libc::_exit(0);
+        }
+        ended.fetch_add(1, Ordering::Relaxed);
+        libc::_exit(0);
+    }
 }
 
 /// Lets these signals fork. None interrupts its own handler; `nest` says whether they interrupt each
@@ -67,13 +98,30 @@ fn churn() {
 
 fn churn_until_enough() {
     let begun = Instant::now();
-    while FORKS.load(Ordering::Relaxed) < ENOUGH && begun.elapsed() < Duration::from_secs(20) {
+    let goes_on = || FORKS.load(Ordering::Relaxed) < ENOUGH && !IN_CHILD.load(Ordering::Relaxed);
+    while goes_on() && begun.elapsed() < Duration::from_secs(20) {
         churn();
     }
 }
 
-/// One thread, two processes that send it a signal each.
+/// A number that children share with their parent.
+fn shared() -> &'static AtomicUsize {
+    let (rights, kind) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: a new mapping, which stays, and is zero.
+    unsafe {
+        let memory = libc::mmap(core::ptr::null_mut(), 4096, rights, kind, -1, 0);
+        assert_ne!(memory, libc::MAP_FAILED);
+        &*memory.cast::<AtomicUsize>()
+    }
+}
+
+/// One thread, two processes that send it a signal each. Some children go on.
 fn alone() {
+    let ended = shared();
+    SOME_GO_ON.store(true, Ordering::Relaxed);
     let signals = [libc::SIGUSR1, libc::SIGUSR2];
     handle(&signals, true);
     // SAFETY: plain calls; a child sends signals until it is killed or its parent is gone.
@@ -89,10 +137,18 @@ fn alone() {
         child
     });
     churn_until_enough();
+    if IN_CHILD.load(Ordering::Relaxed) {
+        end_child(ended);
+    }
     for sender in senders {
         // SAFETY: this process's own child, which nobody has waited for.
         unsafe { libc::kill(sender, libc::SIGKILL) };
     }
+    let (begun, all) = (Instant::now(), GO_ON.load(Ordering::Relaxed));
+    while ended.load(Ordering::Relaxed) < all && begun.elapsed() < Duration::from_secs(15) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(ended.load(Ordering::Relaxed), all, "a child stood still");
 }
 
 /// This thread gets signals, and others are in the heap.
@@ -146,6 +202,7 @@ fn ends_well(mut process: Child) -> bool {
 fn in_a_process(name: &str) {
     let process = Command::new(std::env::current_exe().unwrap())
         .env(VARIABLE, name)
+        .env("BRICKYARD_BACKGROUND", "0")
         .spawn()
         .unwrap();
     assert!(

@@ -77,7 +77,7 @@ struct Protocol {
     /// Draws which moments of the builds coincide. 0: they begin at even times.
     #[arg(long, default_value_t = Settings::DEFAULT.phase, value_name = "SEED")]
     phase: u64,
-    /// Seconds that background reclaim of 2.6 sleeps after a pass that freed too little. Linux slept
+    /// Seconds that background reclaim of 2.6 sleeps after each pass below priority 10. Linux slept
     /// so long, or shorter, by the disk's queue, which is not modelled.
     #[arg(long, default_value_t = Settings::DEFAULT.nap, value_name = "SECONDS")]
     nap: f64,

@@ -32,7 +32,7 @@ pub struct Settings {
     pub min_free: Option<MinFree>,
     /// Draws which moments of the builds coincide. 0: they begin at even times.
     pub phase: u64,
-    /// Seconds that background reclaim of the time sleeps after a pass that freed too little. Linux
+    /// Seconds that background reclaim of the time sleeps after each pass below priority 10. Linux
     /// 2.6 sleeps a tenth of a second, or shorter, by the disk's queue, which is not modelled.
     pub nap: f64,
     /// Percent of memory open to kernel allocations, where a configuration has a zone for movable

@@ -49,9 +49,9 @@ pub enum BuildError {
         "the steps of a trace are in a temporary file, and several traces run at once only from memory: prepare it by `Script::of_events`"
     )]
     StepsInFile,
-    /// A trace of this many nanoseconds is to be repeated for minutes.
+    /// A trace of this many nanoseconds, with its stretch, is to be repeated for minutes.
     #[error(
-        "a trace of the load lasts {0} ns, and is repeated until the load ends: record one of a millisecond or more"
+        "a trace of the load lasts {0} ns, with its stretch, and is repeated until the load ends: record one of a millisecond or more, or raise the stretch"
     )]
     TooShort(u64),
     /// The steps could not be read back from their temporary file.

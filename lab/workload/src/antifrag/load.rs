@@ -98,7 +98,7 @@ impl<'s> Load<'s> {
         let mut running = Vec::new();
         let mut pages_from: u64 = 0;
         for &program in programs {
-            let duration = program.script.duration();
+            let duration = (program.script.duration() as f64 * program.stretch) as u64;
             if program.passes.is_none() && duration < SHORTEST {
                 return Err(BuildError::TooShort(duration));
             }

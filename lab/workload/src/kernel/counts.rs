@@ -27,7 +27,7 @@ pub struct Pressure {
     pub moved: u64,
     /// Of these, moved in the background.
     pub moved_behind: u64,
-    /// Nanoseconds that requests waited for writes.
+    /// Nanoseconds that requests waited for writes, and between two tries.
     pub waited: u64,
 }
 

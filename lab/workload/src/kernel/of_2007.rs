@@ -35,7 +35,9 @@
 //!
 //! Not modelled: that a written page first goes back to the end of its list (here it is freed, and
 //! counts as freed by who waits); that a frame freed to a per-CPU list does not bring a zone back
-//! until that list is full; and that a sleep ends early when the disk's queue is short.
+//! until that list is full; that a sleep ends early when the disk's queue gets short; and that
+//! background reclaim runs while a request sleeps. The load's time stands still then too, so writes
+//! that the request began end later by its sleep, as the load sees it.
 
 mod background;
 mod direct;
