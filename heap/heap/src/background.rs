@@ -1,14 +1,16 @@
 //! A thread of our own that looks after memory while nobody asks for any.
 //!
-//! It is started when a large heap has changed, so a program that stays small never has it. It runs
-//! with all signals blocked, and calls a function about once a second. When it has found nothing to
-//! do eight times, and nobody has called meanwhile, it **ends**; the next call starts another one.
-//! In a child process it is gone, like all other threads, and is started again when needed.
+//! It is started when a large heap has changed in a process of several threads, so a program that
+//! stays small, or has one thread, never has it. It runs with all signals blocked, and calls a
+//! function about once a second. When it has found nothing to do eight times, and nobody has called
+//! meanwhile, it **ends**; the next call starts another one. In a child process it is gone, like all
+//! other threads, and is started again when needed.
 //!
 //! A process that has it is limited in two ways, until its memory has been quiet for [`QUIET`]
 //! looks:
-//! - It has two threads. So what the system allows only to single-threaded processes
-//!   (`unshare(CLONE_NEWUSER)`, `setns` to a user namespace) fails with `EINVAL`.
+//! - If all its other threads have ended, it has two. So what the system allows only to
+//!   single-threaded processes (`unshare(CLONE_NEWUSER)`, `setns` to a user namespace) fails with
+//!   `EINVAL`.
 //! - Where `main` calls `pthread_exit`, the process ends with this thread, if that is the last one.
 //!   Functions given to `atexit` then run on it, with signals blocked.
 //!

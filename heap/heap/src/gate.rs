@@ -9,6 +9,11 @@
 //! A thread that is inside may enter again, since the C library may allocate while it is called
 //! from inside. So may the thread that closed the gate.
 //!
+//! The thread that forks may need a lock of the C library that another thread holds while it waits
+//! at the gate: `fork` waits for the list of open streams, which `fflush` holds while it waits for
+//! one stream, whose reader allocates. So a request waits for [`PATIENCE`] only, and then does
+//! without entering (`beside.rs`).
+//!
 //! A signal handler may fork too. It may have interrupted a thread that is inside and holds a lock
 //! for which others wait inside: so that thread waits for them for [`PATIENCE`] only, and then forks
 //! all the same. Its child may find a lock held by a thread that is gone; where the program has
@@ -31,7 +36,8 @@ use brickyard::Platform;
 use brickyard_arena::Threads;
 use brickyard_arena::rows::thread_words;
 
-/// How long a thread that forks while it is inside waits for others to leave.
+/// How long a thread that forks while it is inside waits for others to leave, and a request until a
+/// fork is done.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Several counters, so that threads on different CPUs seldom change the same cache line.
@@ -129,13 +135,26 @@ impl Gate {
         let thread = Thread::this();
         let depth = thread.inside.get();
         thread.inside.set(depth + 1);
-        if depth == 0 {
-            self.enter_first(thread, stripe % STRIPES);
-        }
+        while depth == 0 && !self.enter_first(thread, stripe % STRIPES) {}
         Inside { gate: self, thread }
     }
 
-    fn enter_first(&self, thread: Thread, stripe: usize) {
+    /// As [`Gate::enter`], but waits for [`PATIENCE`] at most: `None` if the gate is closed as long
+    /// as that.
+    #[inline]
+    pub(crate) fn try_enter(&self, stripe: usize) -> Option<Inside<'_>> {
+        let thread = Thread::this();
+        let depth = thread.inside.get();
+        thread.inside.set(depth + 1);
+        if depth == 0 && !self.enter_first(thread, stripe % STRIPES) {
+            thread.inside.set(0);
+            return None;
+        }
+        Some(Inside { gate: self, thread })
+    }
+
+    /// Counts a thread in. False, and it is not counted, if the gate is closed for [`PATIENCE`].
+    fn enter_first(&self, thread: Thread, stripe: usize) -> bool {
         let count = &self.stripes[stripe].0;
         loop {
             // SeqCst, here and in `close`: see `counted-in`. As an acquire it pairs with the
@@ -143,11 +162,15 @@ impl Gate {
             count.fetch_add(1, Ordering::SeqCst);
             if self.closed.load(Ordering::SeqCst) == OPEN {
                 thread.counted_by.set(stripe as u32 + 1);
-                return;
+                return true;
             }
             uncount(count);
+            let deadline = now() + PATIENCE;
             // Relaxed: looked at again above.
             while self.closed.load(Ordering::Relaxed) != OPEN {
+                if now() >= deadline {
+                    return false;
+                }
                 Threads.relax();
             }
         }

@@ -5,6 +5,11 @@
 //! with linear probing in mapped memory of its own, at most half full, so a lookup takes a step or
 //! two.
 //!
+//! While the gate is closed, a request that cannot wait for it lists its block in a few places
+//! beside the table, which change by one compare-and-swap each. It may look into the table, under
+//! its lock, but does not change it. So at a fork the table is as it should be, and only its lock
+//! may be held by a thread that the child does not have.
+//!
 //! Invariant `mapping-listed`: a mapping is in the table from after it was made until before it
 //! ends or moves. So what is found in the table exists, and no address is listed twice.
 
@@ -37,9 +42,41 @@ struct Table {
 /// The blocks that have a mapping each.
 #[derive(Debug)]
 pub(crate) struct LargeBlocks {
-    lock: Locked<TicketLock, ()>,
+    lock: UnsafeCell<Locked<TicketLock, ()>>,
     table: UnsafeCell<Table>,
     bytes: AtomicUsize,
+    /// The most bytes and blocks that there were.
+    most: [AtomicUsize; 2],
+    beside: [Beside; BESIDE],
+}
+
+/// So many blocks can be listed beside the table.
+const BESIDE: usize = 64;
+
+/// A place beside the table. Invariant `beside-claimed`: who makes `bytes` something else than 0 by
+/// a compare-and-swap owns the place until `address` is written, and who takes the address out by
+/// one owns it until `bytes` is 0 again.
+#[derive(Debug)]
+struct Beside {
+    address: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Beside {
+    /// Takes the address out, and returns the bytes of its block; `None` if another has.
+    fn take(&self, start: NonNull<u8>) -> Option<usize> {
+        let address = start.addr().get();
+        // Acquire: pairs with the release in `alloc_beside`.
+        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+        let taken = self.address.compare_exchange(address, 0, success, failure);
+        taken.is_ok().then(|| self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Leaves the place to the next owner.
+    fn leave(&self) {
+        // Release: pairs with the acquire of the next owner.
+        self.bytes.store(0, Ordering::Release);
+    }
 }
 
 // SAFETY: only a holder of the lock uses the table; no thread owns its memory.
@@ -145,22 +182,130 @@ impl Table {
 impl LargeBlocks {
     pub(crate) const fn new() -> Self {
         Self {
-            lock: Locked::new(()),
+            lock: UnsafeCell::new(Locked::new(())),
             table: UnsafeCell::new(Table::new()),
             bytes: AtomicUsize::new(0),
+            most: [const { AtomicUsize::new(0) }; 2],
+            beside: [const {
+                Beside {
+                    address: AtomicUsize::new(0),
+                    bytes: AtomicUsize::new(0),
+                }
+            }; BESIDE],
         }
     }
 
+    const fn lock(&self) -> &Locked<TicketLock, ()> {
+        // SAFETY: it is replaced only in a child process, by its only thread (`forget_holder`).
+        unsafe { &*self.lock.get() }
+    }
+
     fn with_table<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
-        let _held = self.lock.lock(|| Threads.relax());
+        let _held = self.lock().lock(|| Threads.relax());
         // SAFETY: the lock is held as long as `work` runs, so this is the only reference.
         work(unsafe { &mut *self.table.get() })
+    }
+
+    /// Forgets who holds the lock, in a child process.
+    ///
+    /// # Safety
+    /// The process has one thread, which is not in a function of this value. Whoever held the lock
+    /// at the fork was only looking.
+    pub(crate) unsafe fn forget_holder(&self) {
+        // SAFETY: the caller's promise: nobody refers to it.
+        unsafe { *self.lock.get() = Locked::new(()) };
+    }
+
+    /// Returns the most bytes and blocks that there were.
+    pub(crate) fn most(&self) -> [usize; 2] {
+        // Relaxed, here and below: hints.
+        [0, 1].map(|which: usize| self.most[which].load(Ordering::Relaxed))
+    }
+
+    fn grown_by(&self, bytes: usize, blocks: usize) {
+        let bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let _ = self.most[0].fetch_max(bytes, Ordering::Relaxed);
+        let _ = self.most[1].fetch_max(blocks, Ordering::Relaxed);
+    }
+
+    /// As [`LargeBlocks::alloc`], without changing the table. `None` also if too many blocks are
+    /// listed beside it.
+    pub(crate) fn alloc_beside(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
+        let bytes = rounded(bytes)?;
+        let region = Region::map_memory(bytes, align).ok()?;
+        let place = self.beside.iter().find(|place| {
+            // Acquire: pairs with the release of the last owner (`beside-claimed`).
+            let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+            let claimed = place.bytes.compare_exchange(0, bytes, success, failure);
+            claimed.is_ok()
+        })?;
+        let start = region.leak();
+        // Release: pairs with the acquire of who looks for the address.
+        place.address.store(start.addr().get(), Ordering::Release);
+        self.grown_by(bytes, 0);
+        Some(start)
+    }
+
+    /// Returns the place beside the table that lists an address.
+    fn beside(&self, start: NonNull<u8>) -> Option<&Beside> {
+        let address = start.addr().get();
+        // Acquire: pairs with the release in `alloc_beside`.
+        let mut places = self.beside.iter();
+        places.find(|place| place.address.load(Ordering::Acquire) == address)
+    }
+
+    /// Frees a block that is listed beside the table. False if none is that begins there.
+    ///
+    /// # Safety
+    /// As [`LargeBlocks::free`].
+    pub(crate) unsafe fn free_beside(&self, start: NonNull<u8>) -> bool {
+        let Some(place) = self.beside(start) else {
+            return false;
+        };
+        let Some(bytes) = place.take(start) else {
+            return false;
+        };
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        // SAFETY: `mapping-listed`: it is a mapping of so many bytes, and this caller took it out.
+        drop(unsafe { Region::from_leaked(start, bytes) });
+        place.leave();
+        true
+    }
+
+    /// Moves what is listed beside the table into it, and returns true if the address was listed
+    /// there. The gate must be open for the caller.
+    fn list_in_table(&self, start: NonNull<u8>) -> bool {
+        let Some(place) = self.beside(start) else {
+            return false;
+        };
+        let address = start.addr().get();
+        self.with_table(|table| {
+            if !table.reserve() {
+                return false;
+            }
+            let Some(bytes) = place.take(start) else {
+                table.used -= 1;
+                return false;
+            };
+            table.put(Entry { address, bytes });
+            place.leave();
+            true
+        })
     }
 
     /// Returns the bytes of all large blocks.
     pub(crate) fn bytes(&self) -> usize {
         // Relaxed: a hint.
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of all large blocks.
+    pub(crate) fn blocks(&self) -> usize {
+        // Relaxed: a hint.
+        let places = self.beside.iter();
+        let beside = places.filter(|place| place.address.load(Ordering::Relaxed) != 0);
+        let beside = beside.count();
+        self.with_table(|table| table.used + beside)
     }
 
     /// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two. It is
@@ -177,17 +322,18 @@ impl LargeBlocks {
             if room {
                 table.put(entry);
             }
-            room
+            room.then_some(table.used)
         });
-        if !listed {
-            return None;
-        }
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let blocks = listed?;
+        self.grown_by(bytes, blocks);
         Some(region.leak())
     }
 
     /// Returns the bytes of the block that begins at an address; `None` if none does.
     pub(crate) fn bytes_at(&self, start: NonNull<u8>) -> Option<usize> {
+        if let Some(place) = self.beside(start) {
+            return Some(place.bytes.load(Ordering::Relaxed));
+        }
         self.with_table(|table| {
             let index = table.find(start.addr().get())?;
             Some(table.entries[index].bytes)
@@ -199,6 +345,7 @@ impl LargeBlocks {
     /// # Safety
     /// If one begins there, nobody uses it any more.
     pub(crate) unsafe fn free(&self, start: NonNull<u8>) -> bool {
+        let _ = self.list_in_table(start);
         let taken = self.with_table(|table| {
             let taken = table.take(start.addr().get());
             table.used -= usize::from(taken.is_some());
@@ -221,6 +368,7 @@ impl LargeBlocks {
     /// Nobody uses the block meanwhile, nor by its old address afterwards.
     pub(crate) unsafe fn resize(&self, start: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
         let bytes = rounded(bytes)?;
+        let _ = self.list_in_table(start);
         // Its place in the table stays reserved until it is put back.
         let old = self.with_table(|table| table.take(start.addr().get()))?;
         // SAFETY: `mapping-listed`: a mapping of so many bytes, which nobody uses meanwhile.
@@ -241,7 +389,7 @@ impl LargeBlocks {
         };
         self.with_table(|table| table.put(entry));
         let moved = NonNull::new(moved.ok()?.cast())?;
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.grown_by(bytes, 0);
         self.bytes.fetch_sub(old.bytes, Ordering::Relaxed);
         Some(moved)
     }
@@ -308,13 +456,13 @@ mod tests {
                 block.add((3 << 20) - 1).write(7);
                 let grown = large.resize(block, 50 << 20).unwrap();
                 assert_eq!(grown.add((3 << 20) - 1).read(), 7);
-                assert_eq!(large.bytes(), 50 << 20);
+                assert_eq!((large.bytes(), large.blocks()), (50 << 20, 1));
                 assert!(large.free(grown) && !large.free(grown));
             }
             assert_eq!(large.bytes_at(block), None);
         }
         assert!(large.alloc(usize::MAX, 1).is_none() && large.alloc(1 << 62, 1).is_none());
-        assert_eq!(large.bytes(), 0);
+        assert_eq!((large.bytes(), large.blocks()), (0, 0));
     }
 
     #[test]
@@ -323,7 +471,7 @@ mod tests {
         let panicked = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
             large.with_table(|_| panic!("in the table"));
         }));
-        assert!(panicked.is_err() && !large.lock.is_locked());
+        assert!(panicked.is_err() && !large.lock().is_locked());
         let block = large.alloc(4096, 1).unwrap();
         // SAFETY: the block is this test's.
         assert!(unsafe { large.free(block) });
@@ -366,6 +514,6 @@ mod tests {
                 scope.spawn(move || work(owner));
             }
         });
-        assert_eq!(large.bytes(), 0);
+        assert_eq!((large.bytes(), large.blocks()), (0, 0));
     }
 }

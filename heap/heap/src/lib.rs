@@ -14,7 +14,9 @@
 //! | `slow.rs` | everything that is not a hit |
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
 //! | `large.rs` | mappings of their own |
+//! | `beside.rs` | requests while a fork takes long |
 //! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
+//! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
 //!
 //! **The fast path** is a comparison with the largest general size, a byte of a table, and a
@@ -33,13 +35,16 @@
 ))]
 
 mod background;
+mod beside;
 mod build;
 mod gate;
 mod global;
 mod large;
 mod life;
+mod report;
 mod slow;
 mod span;
+mod statistics;
 
 use core::alloc::Layout;
 use core::mem::offset_of;
@@ -53,11 +58,13 @@ use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, STEP, class_of};
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::HeapError;
 pub use global::Global;
+pub use report::{Format, Report, print};
 pub use slow::{
-    Statistics, allocate, allocate_aligned, allocate_zeroed, free_slow, free_slow_under_locks,
-    reallocate, statistics, trim, usable_size,
+    allocate, allocate_aligned, allocate_zeroed, free_slow, free_slow_under_locks, keep_idle,
+    reallocate, trim, usable_size,
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
+pub use statistics::{SizeStatistics, Statistics, statistics};
 
 /// The number of the smallest general size's cache. 0 is "none", and 1 is the cache of sheaves.
 const FIRST_GENERAL: u8 = 2;

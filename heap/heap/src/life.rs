@@ -1,8 +1,9 @@
-//! What happens beside requests: fork, error reports, and the background thread's work.
+//! What happens beside requests: fork, error reports, and the work of looking after memory, by the
+//! background thread or, where a process has one thread only, in passing.
 
 use core::fmt::{self, Write};
-use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::ptr::{NonNull, from_ref};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard_arena::Threads;
@@ -12,6 +13,7 @@ use brickyard_slab::sheaf::closed;
 
 use super::build::{Background, Heap, INSTANCE, ROW_WORDS, built};
 use crate::background::{self, Tick};
+use crate::gate::Thread;
 
 /// Registers the handlers when the program or library is loaded, before anybody can fork. A fork
 /// that has begun calls no handler that is registered meanwhile: if the heap registered them when it
@@ -54,11 +56,15 @@ unsafe extern "C" fn in_child() {
         // SAFETY: a child process begins with one thread.
         unsafe { Threads.forget_others() };
     }
+    // SAFETY: a child process begins with one thread, which is here. Nobody was inside the gate but
+    // that thread, and others only look at large blocks then.
+    unsafe { INSTANCE.large.forget_holder() };
     BACKGROUND.forget();
+    THREADS_SEEN.forget();
     INSTANCE.gate.open_in_child();
 }
 
-/// The heap has a background thread once so many bytes are in use or idle.
+/// Somebody looks after the heap once so many bytes are in use or idle.
 const LARGE: usize = 8 << 20;
 
 /// The background thread visits the CPUs once in so many looks.
@@ -66,7 +72,7 @@ const LOOKS_A_VISIT: u32 = 3;
 
 static BACKGROUND: background::Background = background::Background::new(look);
 
-fn wants_thread(heap: &Heap) -> bool {
+fn wants_looks(heap: &Heap) -> bool {
     heap.background == Background::Wanted
         && heap.span.bytes_in_use() + heap.span.idle_bytes() >= LARGE
 }
@@ -74,8 +80,8 @@ fn wants_thread(heap: &Heap) -> bool {
 /// Called after a request by a slow path, outside the gate.
 #[inline]
 pub(super) fn has_grown(heap: &'static Heap) {
-    if wants_thread(heap) {
-        BACKGROUND.call();
+    if wants_looks(heap) {
+        look_after(heap);
     }
 }
 
@@ -83,9 +89,91 @@ pub(super) fn has_grown(heap: &'static Heap) {
 #[inline]
 pub(super) fn has_shrunk(heap: &'static Heap, may: MayStart) {
     match may {
-        MayStart::Thread if wants_thread(heap) => BACKGROUND.call(),
+        MayStart::Thread if wants_looks(heap) => look_after(heap),
         _ => BACKGROUND.tell(),
     }
+}
+
+/// Has somebody look after memory: the background thread, or the caller, where it is the only
+/// thread. A process of one thread stays one: the system refuses some calls to others, and the C
+/// library takes locks in them that it does not need otherwise.
+fn look_after(heap: &'static Heap) {
+    if THREADS_SEEN.is_one() {
+        look_in_passing(heap);
+    } else {
+        BACKGROUND.call();
+    }
+}
+
+static THREADS_SEEN: ThreadsSeen = ThreadsSeen {
+    first: AtomicUsize::new(0),
+    several: AtomicBool::new(false),
+};
+
+/// Whether slow paths have been used by one thread only. A thread is known by its address, which
+/// may be that of another one later: then they are taken for one.
+struct ThreadsSeen {
+    first: AtomicUsize,
+    several: AtomicBool,
+}
+
+impl ThreadsSeen {
+    /// Notes the calling thread. Returns true if no other has been seen.
+    fn is_one(&self) -> bool {
+        // Relaxed, all: a hint.
+        if self.several.load(Ordering::Relaxed) {
+            return false;
+        }
+        let this = from_ref(Thread::this().inside).addr();
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        match self.first.compare_exchange(0, this, success, failure) {
+            Ok(_) => true,
+            Err(first) if first == this => true,
+            Err(_) => {
+                self.several.store(true, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    /// Forgets all, in a child process.
+    fn forget(&self) {
+        self.first.store(0, Ordering::Relaxed);
+        self.several.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The caller looks at the clock once in so many calls.
+const CALLS_A_CLOCK: u32 = 64;
+
+/// Looks after memory once a second, as the only thread: gives back what has lain unused on this
+/// CPU, and 16 MiB of idle pages at most.
+fn look_in_passing(heap: &'static Heap) {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    // Relaxed, all: there is one thread.
+    let calls = CALLS.fetch_add(1, Ordering::Relaxed);
+    if !calls.is_multiple_of(CALLS_A_CLOCK) {
+        return;
+    }
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` can be written. The clock is there on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
+    let second = now.tv_sec as u32;
+    if LAST.swap(second, Ordering::Relaxed) == second {
+        return;
+    }
+    {
+        let _inside = INSTANCE.gate.enter(0);
+        heap.slabs.trim();
+        if second.is_multiple_of(LOOKS_A_VISIT) {
+            heap.slabs.shrink();
+        }
+    }
+    let _ = heap.span.release_by_age(1, || INSTANCE.gate.enter(0));
 }
 
 /// Says whether a caller that frees may start a thread. The C library's loader, for one, frees with
@@ -108,7 +196,9 @@ fn look() -> Tick {
     if looks.is_multiple_of(LOOKS_A_VISIT) {
         visit_cpus(heap);
     }
-    let released = heap.span.release_by_age(|| INSTANCE.gate.enter(0));
+    let released = heap
+        .span
+        .release_by_age(usize::MAX, || INSTANCE.gate.enter(0));
     if released || heap.span.bytes_in_use() < before {
         Tick::Again
     } else {

@@ -9,7 +9,7 @@ use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
 use super::build::{Heap, INSTANCE, built, heap};
 use super::life::{self, MayStart};
-use super::{FIRST_GENERAL, alloc, cache_of, quick_free};
+use super::{FIRST_GENERAL, alloc, beside, cache_of, quick_free};
 use crate::gate::Inside;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
@@ -19,8 +19,9 @@ fn caller() -> &'static Location<'static> {
     Location::caller()
 }
 
-fn enter(heap: &Heap) -> Inside<'static> {
-    INSTANCE.gate.enter(heap.cpus.cpu())
+/// Enters the gate; `None` if a fork takes long, for which see `beside.rs`.
+pub(super) fn enter(heap: &Heap) -> Option<Inside<'static>> {
+    INSTANCE.gate.try_enter(heap.cpus.cpu())
 }
 
 fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
@@ -51,9 +52,12 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
 }
 
 fn from(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
-    let inside = enter(heap);
+    let Some(inside) = enter(heap) else {
+        return beside::allocate(heap, layout);
+    };
     let given = slow(heap, layout);
     drop(inside);
+    beside::free_what_waits();
     life::has_grown(heap);
     given
 }
@@ -142,7 +146,10 @@ unsafe fn take_back(memory: *mut u8, may: MayStart) {
     let Some(heap) = built() else {
         life::complain("free of memory that was never allocated", memory);
     };
-    let inside = enter(heap);
+    let Some(inside) = enter(heap) else {
+        // SAFETY: passed on.
+        return unsafe { beside::free(heap, memory) };
+    };
     let cache = heap.slabs.pages().cache_of(memory);
     if cache >= FIRST_GENERAL {
         // SAFETY: passed on.
@@ -158,6 +165,7 @@ unsafe fn take_back(memory: *mut u8, may: MayStart) {
         }
     }
     drop(inside);
+    beside::free_what_waits();
     life::has_shrunk(heap, may);
 }
 
@@ -171,6 +179,7 @@ pub fn usable_size(memory: *mut u8) -> usize {
         cache if cache >= FIRST_GENERAL => SIZES[usize::from(cache - FIRST_GENERAL)] as usize,
         _ => match heap.span.run_at(memory) {
             Some(pages) => pages * heap.span.page_bytes(),
+            // Whether inside or not: it only looks.
             None => {
                 let _inside = enter(heap);
                 INSTANCE.large.bytes_at(memory).unwrap_or(0)
@@ -223,7 +232,7 @@ fn size_of_class(bytes: usize) -> usize {
 #[cold]
 unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
     let (memory, heap) = (NonNull::new(memory)?, built()?);
-    let inside = enter(heap);
+    let inside = enter(heap)?;
     if let Some(pages) = heap.span.run_at(memory) {
         let fewer = bytes.div_ceil(heap.span.page_bytes());
         // SAFETY: passed on: nobody uses the tail.
@@ -243,34 +252,24 @@ unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
 }
 
 /// Gives back what is free: queues of this CPU, queues that CPUs share, and idle pages. Returns
-/// true if idle pages went back. This is `malloc_trim`.
+/// true if idle pages went back; false also if another thread forks meanwhile, and takes long. This
+/// is `malloc_trim`.
 pub fn trim() -> bool {
     built().is_some_and(|heap| {
-        let _inside = enter(heap);
+        let Some(_inside) = enter(heap) else {
+            return false;
+        };
         heap.slabs.drain();
         heap.slabs.shrink();
         heap.span.release_idle() > 0
     })
 }
 
-/// Statistics of the heap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Statistics {
-    /// Bytes of pages in use, by slabs and runs.
-    pub pages: usize,
-    /// Bytes of large blocks.
-    pub large: usize,
-    /// Bytes of pages that are free and may still have memory.
-    pub idle: usize,
-}
-
-/// Returns statistics of the heap. A hint while others are at work.
-#[must_use]
-pub fn statistics() -> Statistics {
-    built().map_or_else(Statistics::default, |heap| Statistics {
-        pages: heap.span.bytes_in_use(),
-        large: INSTANCE.large.bytes(),
-        idle: heap.span.idle_bytes(),
+/// Keeps so many idle bytes for the program, whatever their age; at first none. [`trim`] gives them
+/// back all the same. False if there is no heap.
+pub fn keep_idle(bytes: usize) -> bool {
+    heap().is_ok_and(|heap| {
+        heap.span.keep_idle(bytes);
+        true
     })
 }

@@ -7,6 +7,9 @@
 //! | `free_sized`, `free_aligned_sized` | C23 |
 //! | `posix_memalign`, `reallocarray` | POSIX |
 //! | `memalign`, `valloc`, `pvalloc`, `cfree`, `malloc_usable_size`, `malloc_trim` | the C library's own |
+//! | `mallinfo`, `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt` | the C library's own: `inside.rs` |
+//! | `__libc_malloc`, `__libc_free` and the like | the C library's other names: `names.rs` |
+//! | `brickyard_stats` | this library's |
 //!
 //! On exhaustion they return null and set `errno` to `ENOMEM`; for invalid alignments, to `EINVAL`.
 //! A success leaves `errno` alone. A bad free (of memory that was never allocated, or is free
@@ -27,6 +30,9 @@ use core::ptr::null_mut;
 use brickyard_arena::page_bytes;
 use brickyard_heap as heap;
 
+mod inside;
+mod names;
+
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "portable.rs"]
 mod hits;
@@ -37,6 +43,9 @@ mod hits;
 mod loader;
 
 pub use hits::{free, malloc};
+pub use inside::{
+    Mallinfo, Mallinfo2, brickyard_stats, mallinfo, mallinfo2, malloc_info, malloc_stats, mallopt,
+};
 
 /// Alignments up to this are kept by every request.
 const ALIGN: usize = 16;

@@ -359,15 +359,46 @@ static int tasks(void) {
     return count;
 }
 
-// A child that only frees has a thread to give its memory back; and that ends, so the process does too when its main thread has.
+enum { HELD = 60000 };
+static void **held;
+
+static void *frees_half(void *unused) {
+    for (int i = 0; i < HELD / 2; i++) free(held[i]);
+    return unused;
+}
+
+// A process of one thread stays one, and gives memory back in passing: whatever it has freed, less than 4 MiB are idle once it has gone on for some seconds.
+static void alone(void) {
+    held = malloc(HELD * sizeof *held);
+    for (int i = 0; i < HELD; i++) memset(held[i] = malloc(1000), 1, 1000);
+    pid_t child = fork();
+    if (child == 0) {
+        size_t before = resident();
+        frees_half(NULL);
+        for (int tenths = 0; tenths < 600 && before - resident() < HELD / 2 * 1000 - (4u << 20); tenths++) {
+            for (int i = 0; i < 3000; i++) free(malloc(1000 + i * 10));
+            nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        }
+        CHECK(before - resident() >= HELD / 2 * 1000 - (4u << 20));
+        CHECK(tasks() == 1);
+        _exit(0);
+    }
+    passes(child);
+    for (int i = 0; i < HELD; i++) free(held[i]);
+    free(held);
+}
+
+// A child that only frees, in two threads, has a thread to give its memory back; and that ends, so the process does too when its main thread has.
 static void quiet(void) {
-    enum { COUNT = 60000 };
-    void **held = malloc(COUNT * sizeof *held);
-    for (int i = 0; i < COUNT; i++) memset(held[i] = malloc(1000), 1, 1000);
+    held = malloc(HELD * sizeof *held);
+    for (int i = 0; i < HELD; i++) memset(held[i] = malloc(1000), 1, 1000);
     pid_t child = fork();
     if (child == 0) {
         CHECK(tasks() == 1);
-        for (int i = 0; i < COUNT / 2; i++) free(held[i]);
+        for (int i = HELD / 2; i < HELD; i++) free(held[i]);
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, frees_half, NULL) == 0);
+        pthread_join(thread, NULL);
 #ifdef __x86_64__
         CHECK(tasks() == 2);
 #endif
@@ -381,7 +412,7 @@ static void quiet(void) {
     }
     if (!ended) kill(child, SIGKILL);
     CHECK(ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    for (int i = 0; i < COUNT; i++) free(held[i]);
+    for (int i = 0; i < HELD; i++) free(held[i]);
     free(held);
 }
 
@@ -406,6 +437,106 @@ static void ended_threads(void) {
     for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
     for (int i = 0; i < 16; i++) free(more[i]);
     free(held);
+}
+
+// What the library tells of itself follows what the program does, to the byte where nobody else is at work.
+static void told(void) {
+    enum { COUNT = 1000 };
+    static void *object[COUNT], *run, *block;
+    malloc_trim(0);
+    struct mallinfo2 before = mallinfo2();
+    CHECK(before.arena == before.uordblks + before.fordblks);
+    for (int i = 0; i < COUNT; i++) object[i] = malloc(500); // 512 bytes each
+    run = malloc(100000);                                    // 25 pages
+    block = malloc(5 << 20);
+    struct mallinfo2 with = mallinfo2();
+    CHECK(with.uordblks - before.uordblks == COUNT * 512 + (size_t)25 * 4096);
+    CHECK(with.hblks - before.hblks == 1 && with.hblkhd - before.hblkhd == 5 << 20);
+    CHECK(with.arena == with.uordblks + with.fordblks && with.fordblks >= with.fsmblks);
+    struct mallinfo narrow = mallinfo();
+    CHECK(narrow.hblks == (int)with.hblks && narrow.uordblks == (int)with.uordblks);
+    for (int i = 0; i < COUNT; i++) free(object[i]);
+    free(run), free(block);
+    struct mallinfo2 after = mallinfo2();
+    CHECK(after.uordblks == before.uordblks && after.hblks == before.hblks && after.hblkhd == before.hblkhd);
+    // The text of `malloc_info` has the same numbers, and as many elements end as begin.
+    char *text = NULL, line[200];
+    size_t length = 0;
+    FILE *stream = open_memstream(&text, &length);
+    CHECK(stream && malloc_info(0, stream) == 0 && fclose(stream) == 0);
+    errno = 0;
+    CHECK(malloc_info(1, stdout) == -1 && errno == EINVAL);
+    snprintf(line, sizeof line, "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>", after.hblks, after.hblkhd);
+    CHECK(strstr(text, line) && !strncmp(text, "<malloc version=", 16) && strstr(text, "</heap>") && strstr(text, "</malloc>"));
+    free(text);
+    // Settings that it has, and those that it has not.
+    CHECK(mallopt(M_TRIM_THRESHOLD, 64 << 20) == 1 && mallopt(M_MMAP_THRESHOLD, 1 << 20) == 1);
+    CHECK(mallopt(M_MXFAST, 80) == 1 && mallopt(M_MXFAST, 1 << 20) == 0 && mallopt(12345, 1) == 0);
+    CHECK(mallopt(M_TRIM_THRESHOLD, 0) == 1);
+    // The C library's other names are the library's too.
+    void *(*other)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "__libc_malloc");
+    CHECK(other);
+    void *memory = other(100);
+    CHECK(malloc_usable_size(memory) == 112);
+    free(memory);
+}
+
+// A thread that forks may wait for another that waits for memory: here in a handler that is called after the library's own, since it was registered before.
+static atomic_int waits_for_others, others_done;
+
+static void wait_for_others(void) {
+    if (!atomic_exchange(&waits_for_others, 0)) return;
+    for (int done = atomic_load(&others_done); atomic_load(&others_done) == done;) sched_yield();
+}
+
+static void before_all(void) {
+    pthread_atfork(wait_for_others, NULL, NULL);
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*const at_start)(void) = before_all;
+
+static void *allocates(void *unused) {
+    while (!atomic_load(&stop)) {
+        // Misses of every kind, while the other thread forks too: each waits 20 ms there.
+        enum { COUNT = 12 };
+        unsigned char *memory[COUNT];
+        size_t bytes[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            bytes[i] = i % 6 == 5 ? 3 << 20 : i % 6 == 4 ? 100000 : 20 + (size_t)i * 2000;
+            CHECK(memory[i] = malloc(bytes[i]));
+            memset(memory[i], i, 20);
+        }
+        for (int i = 0; i < COUNT; i++) {
+            bytes[i] *= 2;
+            CHECK(memory[i] = realloc(memory[i], bytes[i]));
+            CHECK(is(memory[i], 20, i) && malloc_usable_size(memory[i]) >= bytes[i]);
+            memset(memory[i] + bytes[i] - 20, i, 20);
+        }
+        for (int i = 0; i < COUNT; i++) {
+            CHECK(is(memory[i], 20, i) && is(memory[i] + bytes[i] - 20, 20, i));
+            free(memory[i]);
+        }
+        atomic_fetch_add(&others_done, 1);
+    }
+    return unused;
+}
+
+static void fork_that_waits(void) {
+    pthread_t thread[2];
+    atomic_store(&stop, 0);
+    for (int i = 0; i < 2; i++) CHECK(pthread_create(&thread[i], NULL, allocates, NULL) == 0);
+    for (int i = 0; i < 5; i++) {
+        atomic_store(&waits_for_others, 1);
+        pid_t child = fork();
+        if (child == 0) {
+            for (int i = 0; i < 2000; i++) free(malloc(i * 40));
+            free(malloc(5 << 20));
+            _exit(0);
+        }
+        passes(child);
+    }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
 }
 
 // The library loaded late, beside the C library's own malloc: its functions by name.
@@ -450,7 +581,8 @@ int main(int count, char **words) {
                   {"resizing", resizing},     {"threads", threads},       {"many threads", many_threads},
                   {"forks", forks},           {"limited", limited},       {"limited data", limited_data},
                   {"shrinking", shrinking},   {"crowded", crowded},       {"gives back", gives_back},
-                  {"quiet", quiet},           {"ended threads", ended_threads}};
+                  {"alone", alone},           {"quiet", quiet},           {"ended threads", ended_threads},
+                  {"told", told},             {"fork that waits", fork_that_waits}};
     for (unsigned i = 0; i < sizeof checks / sizeof *checks; i++) {
         checks[i].check();
         printf("%s\n", checks[i].name);

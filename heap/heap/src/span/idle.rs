@@ -185,6 +185,17 @@ impl Span {
         pages.min(self.layout.pages) << self.layout.page_shift
     }
 
+    /// Keeps so many idle bytes, whatever their age; at first none. [`Span::release_idle`] gives
+    /// them back all the same.
+    pub fn keep_idle(&self, bytes: usize) {
+        // Relaxed: a hint.
+        self.counts.kept_idle.store(bytes, Ordering::Relaxed);
+    }
+
+    fn kept_idle(&self) -> usize {
+        self.counts.kept_idle.load(Ordering::Relaxed)
+    }
+
     /// Gives the memory of all idle pages back to the system. Returns the number of bytes. Takes
     /// some tenths of a microsecond per page, and a system call for each piece of free memory.
     /// Others can allocate and free meanwhile.
@@ -195,10 +206,10 @@ impl Span {
 
     /// Does one round of giving memory back. To be called about once a second. It releases all that
     /// is idle if pages have neither come nor gone since the last round, else half of it. So what
-    /// is idle for ten seconds shrinks to a thousandth. It works in pieces. Each is done under the
-    /// guard that `enter` returns, so that nobody waits long for the guard. Returns true if
-    /// anything was released.
-    pub(crate) fn release_by_age<G>(&self, enter: impl Fn() -> G) -> bool {
+    /// is idle for ten seconds shrinks to a thousandth. It works in pieces of 16 MiB, at most as many
+    /// as `pieces`. Each is done under the guard that `enter` returns, so that nobody waits long for
+    /// the guard. Returns true if anything was released.
+    pub(crate) fn release_by_age<G>(&self, pieces: usize, enter: impl Fn() -> G) -> bool {
         let (in_use, idle) = (self.bytes_in_use(), self.idle_bytes());
         // Relaxed: only this thread uses it, and it is a hint.
         let last = self
@@ -206,8 +217,9 @@ impl Span {
             .last_round
             .swap(in_use ^ idle, Ordering::Relaxed);
         let enough = if last == in_use ^ idle { 0 } else { idle / 2 };
+        let enough = enough.max(self.kept_idle());
         let mut released = 0;
-        loop {
+        for _ in 0..pieces {
             let piece = self.idle_bytes().saturating_sub(PIECE_BYTES).max(enough);
             let _inside = enter();
             let step = {
@@ -216,14 +228,18 @@ impl Span {
             };
             released += step;
             if step == 0 || self.idle_bytes() <= enough {
-                return released > 0;
+                break;
             }
         }
+        released > 0
     }
 
     /// Gives memory back if too much is idle: the largest pieces first.
     pub(super) fn release_surplus(&self) {
-        let allowed = |span: &Self| IDLE_BYTES.max(span.bytes_in_use() / IDLE_PART);
+        let allowed = |span: &Self| {
+            let least = IDLE_BYTES.max(span.kept_idle());
+            least.max(span.bytes_in_use() / IDLE_PART)
+        };
         if self.idle_bytes() <= allowed(self) {
             return;
         }

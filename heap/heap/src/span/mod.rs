@@ -109,6 +109,8 @@ struct Counts {
     in_use: AtomicUsize,
     /// Pages that are free and may have memory.
     idle: AtomicUsize,
+    /// Idle bytes that are kept, whatever their age.
+    kept_idle: AtomicUsize,
     /// Held by a caller that gives memory back.
     releasing: Locked<TicketLock, ()>,
     /// The block at which the last such call stopped.
@@ -199,6 +201,7 @@ impl Span {
             counts: Counts {
                 in_use: AtomicUsize::new(0),
                 idle: AtomicUsize::new(0),
+                kept_idle: AtomicUsize::new(0),
                 releasing: Locked::new(()),
                 cursor: AtomicUsize::new(0),
                 last_round: AtomicUsize::new(0),
@@ -216,6 +219,13 @@ impl Span {
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.region.bytes()
+    }
+
+    /// Returns the bytes that zones have got so far: no more were ever in use.
+    #[must_use]
+    pub fn usable_bytes(&self) -> usize {
+        // Relaxed: a hint.
+        self.grown.load(Ordering::Relaxed) << self.layout.page_shift
     }
 
     /// Returns the bytes in use. A hint while others are at work.

@@ -20,6 +20,26 @@ impl Span {
         let order = Order::new(block.trailing_zeros() as u8);
         // Movable, to keep runs away from slabs, which stay longer.
         let page = self.find(&Self::request(order, Mobility::Movable, Context::MaySleep))?;
+        Some(self.begin_run(page, block, pages))
+    }
+
+    /// As [`Span::take_run`], but takes no lock, and so only from zones as they are: nobody who
+    /// stands still for ever can keep it waiting.
+    #[must_use]
+    pub fn take_run_without_locks(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
+        if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {
+            return None;
+        }
+        let block = pages.next_power_of_two();
+        let order = Order::new(block.trailing_zeros() as u8);
+        let request = Self::request(order, Mobility::Movable, Context::Atomic);
+        let mut zones = 0..self.zones();
+        let frame = zones.find_map(|index| self.zone(index).alloc(&request).ok())?;
+        Some(self.begin_run(frame.number(), block, pages))
+    }
+
+    /// Makes a run of the first pages of a block that has just been taken, and frees the tail.
+    fn begin_run(&self, page: usize, block: usize, pages: usize) -> (NonNull<u8>, Contents) {
         if block > pages {
             let tail = FrameRange::at(Frame::new(page + pages), block - pages);
             let freed = self.zone_of(page).free_range(tail);
@@ -29,7 +49,7 @@ impl Span {
         // Relaxed, here and below: the run's owner hands its address on in ways that carry this
         // store along.
         self.run_length(page).store(pages as u16, Ordering::Relaxed);
-        Some((self.address_of(page), contents))
+        (self.address_of(page), contents)
     }
 
     /// Returns how many pages the run has that begins at `first`; `None` if none begins there.
