@@ -18,7 +18,7 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::build::{Heap, INSTANCE};
-use super::slow::free_slow_under_locks;
+use super::slow::take_back_one;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
 /// Allocates memory for `layout`; `None` if there is none that can be had like this.
@@ -35,6 +35,13 @@ pub(super) fn allocate(heap: &Heap, layout: Layout) -> Option<(NonNull<u8>, Cont
             return run;
         }
     }
+    allocate_large(heap, layout)
+}
+
+/// Allocates a mapping of its own, however small it is.
+#[cold]
+pub(super) fn allocate_large(heap: &Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
+    let (bytes, align) = (layout.size().max(1), layout.align());
     for _ in 0..TRIES {
         if let Some(block) = INSTANCE.large.alloc_beside(bytes, align) {
             return Some((block, Contents::Zeros));
@@ -58,20 +65,41 @@ struct Waiting {
     next: *mut Waiting,
 }
 
+/// What became of memory that was freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Freed {
+    /// It is at hand for this CPU.
+    AtHand,
+    /// It was taken back by a thread inside the gate.
+    Inside,
+    /// It waits.
+    Waits,
+}
+
 /// Takes memory back. Whether it is the heap's to take shows when it is freed.
 ///
 /// # Safety
 /// As [`free_slow`](super::free_slow).
 #[cold]
-pub(super) unsafe fn free(heap: &Heap, memory: NonNull<u8>) {
+pub(super) unsafe fn free(heap: &Heap, memory: NonNull<u8>) -> Freed {
     // SAFETY: passed on.
     if unsafe { INSTANCE.large.free_beside(memory) } {
-        return;
+        return Freed::Waits;
     }
     let is_ours = heap.span.contains(memory.as_ptr()) || INSTANCE.large.bytes_at(memory).is_some();
     if !is_ours {
         super::life::complain("free of what was not allocated, or is free already", memory);
     }
+    // SAFETY: passed on.
+    unsafe { put(memory) };
+    Freed::Waits
+}
+
+/// Puts freed memory into the list.
+///
+/// # Safety
+/// It is the heap's, and nobody uses it any more.
+unsafe fn put(memory: NonNull<u8>) {
     let waiting = memory.cast::<Waiting>();
     // Relaxed, both: what counts is the compare-and-swap.
     let mut next = WAITS.load(Ordering::Relaxed);
@@ -79,7 +107,7 @@ pub(super) unsafe fn free(heap: &Heap, memory: NonNull<u8>) {
         // SAFETY: the caller's promise: it is the heap's, and nobody uses it any more. Every piece
         // of the heap has sixteen bytes at least, and is aligned to them.
         unsafe { waiting.write(Waiting { next }) };
-        // Release: pairs with the acquire in `free_what_waits`.
+        // Release: pairs with the acquire in `free_all`.
         let (success, failure) = (Ordering::Release, Ordering::Relaxed);
         match WAITS.compare_exchange_weak(next, waiting.as_ptr(), success, failure) {
             Ok(_) => return,
@@ -90,25 +118,29 @@ pub(super) unsafe fn free(heap: &Heap, memory: NonNull<u8>) {
 
 /// Frees what waits. To be called outside the gate, by a thread that was inside.
 #[inline]
-pub(super) fn free_what_waits() {
+pub(super) fn free_what_waits(heap: &'static Heap) {
     // Relaxed: a hint.
     if !WAITS.load(Ordering::Relaxed).is_null() {
-        free_all();
+        free_all(heap);
     }
 }
 
 #[cold]
-fn free_all() {
-    // Acquire: pairs with the release in `free`.
-    let mut waiting = WAITS.swap(null_mut(), Ordering::Acquire);
-    while !waiting.is_null() {
-        // SAFETY: written by `free`, and this thread alone has taken the list. The caller of `free`
-        // has promised the rest. Freeing one ends with freeing what waits by then, which was put
-        // there meanwhile: by a fork that began after this thread had entered the gate.
+fn free_all(heap: &'static Heap) {
+    // Acquire: pairs with the release in `put`.
+    let mut first = WAITS.swap(null_mut(), Ordering::Acquire);
+    let mut may_enter = true;
+    while let Some(waiting) = NonNull::new(first) {
+        // SAFETY: written by `put`, and this thread alone has taken the list. The caller of `free`
+        // has promised the rest.
         unsafe {
-            let Waiting { next } = waiting.read();
-            free_slow_under_locks(waiting.cast());
-            waiting = next;
+            first = waiting.read().next;
+            if may_enter {
+                // Where the next fork takes long, the others wait again.
+                may_enter = take_back_one(heap, waiting.cast()) != Freed::Waits;
+            } else {
+                put(waiting.cast());
+            }
         }
     }
 }

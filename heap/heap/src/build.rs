@@ -8,6 +8,7 @@
 //! | `BRICKYARD_SPAN` | the addresses reserved, in GiB; by default four times the machine's memory, at least 64, at most 256 |
 //! | `BRICKYARD_ROWS=thread` | a row per thread even where there are restartable sequences |
 //! | `BRICKYARD_DEBUG=FZPU` | what is checked, in all sizes or by name (`FZ,general-64;U,general-1*`): see `RuleText` of the library's `slab::debug`. Objects are tracked by thread and time. The caller recorded for them is always the heap itself, which does not know who called |
+//! | `BRICKYARD_HARDEN=1` | the hardened heap (`hardened/`); `BRICKYARD_DEBUG` is not read then |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
 //!
 //! The addresses are an upper limit. Slabs (objects of up to 32 KiB) and runs cannot have more than
@@ -38,6 +39,7 @@ use brickyard_slab::{
 };
 
 use crate::gate::{Gate, Thread};
+use crate::hardened::Hardened;
 use crate::large::LargeBlocks;
 use crate::span::{SPAN_BYTES, Span};
 use crate::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};
@@ -205,7 +207,16 @@ fn build() -> Result<(), HeapError> {
         Some(b"thread") => Cpus::threads(),
         _ => Cpus::registered(),
     };
-    let slabs = build_slabs(span, cpus, tables)?;
+    let is_hardened = wants_hardening();
+    let slabs = build_slabs(span, cpus, tables, is_hardened)?;
+    if is_hardened {
+        let (start, rows) = (PageSource::start(&span).addr().get(), cpus.rows());
+        let hardened = Hardened::new(start, span.bytes(), rows)?;
+        let place = for_ever(size_of::<Hardened>())?;
+        let place = place.as_mut_ptr().cast::<MaybeUninit<Hardened>>();
+        // SAFETY: the mapping has room for it, begins with a page, and is this thread's.
+        unsafe { (*place).write(hardened) }.publish();
+    }
     // SAFETY: `built-once`.
     let slabs: &'static HeapSlabs = unsafe { (*INSTANCE.slabs.get()).write(slabs) };
     let general = slabs.general::<TaskOnly>();
@@ -233,6 +244,10 @@ fn build() -> Result<(), HeapError> {
     FAST.start.store(start, Ordering::Relaxed);
     FAST.ids.store(ids.cast_mut(), Ordering::Relaxed);
     // Release: pairs with the acquiring loads of the fast paths.
+    if is_hardened {
+        // The fast paths stay closed: each request goes by the slow path, which checks it.
+        return Ok(());
+    }
     FAST.limit.store(MAX_GENERAL + 1, Ordering::Release);
     if page_bytes() == 1 << PAGE_SHIFT {
         FAST.pages.store(pages, Ordering::Release);
@@ -272,6 +287,7 @@ fn build_slabs(
     span: &'static Span,
     cpus: Cpus,
     tables: &'static mut [MaybeUninit<u8>],
+    is_hardened: bool,
 ) -> Result<HeapSlabs, HeapError> {
     let rows = for_ever(cpus.rows() << ROW_SHIFT)?;
     let words = rows.len() / size_of::<AtomicUsize>();
@@ -281,7 +297,8 @@ fn build_slabs(
     // The fast paths beside the slabs reach them by their address, and keep to `one-store`.
     let rows = Rows::new(rows, ROW_SHIFT).expect("the shift is a page's at least");
     let plan = SlabPlan::new(SIZES.len(), cpus.rows());
-    let plan = match rules()? {
+    let rules = if is_hardened { None } else { rules()? };
+    let plan = match rules {
         Some(rules) => plan.debug_text(rules, life::report),
         None => plan,
     };
@@ -295,6 +312,22 @@ fn build_slabs(
     };
     Ok(HeapSlabs::in_parts(plan, span, cpus, parts)
         .expect("the plan was asked for the bytes, and slabs can number a span's pages"))
+}
+
+/// Returns true if the heap is to be the hardened one: by the environment, or else by how this
+/// library was built.
+fn wants_hardening() -> bool {
+    let has_pages = page_bytes() == 1 << PAGE_SHIFT;
+    let wanted = match variable(c"BRICKYARD_HARDEN") {
+        Some(text) if !text.is_empty() => text != b"0",
+        _ => cfg!(feature = "hardened"),
+    };
+    if wanted && !has_pages {
+        life::say(format_args!(
+            "BRICKYARD_HARDEN: not with pages of this size"
+        ));
+    }
+    wanted && has_pages
 }
 
 /// Reads what is to be checked. A text that makes no sense is reported, and nothing is checked.

@@ -15,6 +15,7 @@
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
 //! | `large.rs` | mappings of their own |
 //! | `beside.rs` | requests while a fork takes long |
+//! | `hardened/` | requests that find every mistake they can |
 //! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
@@ -39,6 +40,7 @@ mod beside;
 mod build;
 mod gate;
 mod global;
+mod hardened;
 mod large;
 mod life;
 mod report;

@@ -10,7 +10,9 @@ use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 use super::build::{Heap, INSTANCE, built, heap};
 use super::life::{self, MayStart};
 use super::{FIRST_GENERAL, alloc, beside, cache_of, quick_free};
+use crate::beside::Freed;
 use crate::gate::Inside;
+use crate::hardened::hardened;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
 /// Returns the caller to record where callers are tracked: the heap itself, since it cannot tell
@@ -33,6 +35,10 @@ fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 pub fn allocate(bytes: usize) -> *mut u8 {
+    if let (Some(hardened), Some(heap)) = (hardened(), built()) {
+        let layout = Layout::from_size_align(bytes, 16).ok();
+        return or_null(layout.and_then(|layout| hardened.allocate(heap, layout)));
+    }
     match Layout::from_size_align(bytes, 16) {
         Ok(layout) => allocate_aligned(layout),
         Err(_) => null_mut(),
@@ -47,6 +53,9 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
     let Ok(heap) = heap() else {
         return null_mut();
     };
+    if let Some(hardened) = hardened() {
+        return or_null(hardened.allocate(heap, layout));
+    }
     let given = from(heap, layout);
     or_null(given.map(|(memory, _)| memory))
 }
@@ -57,7 +66,7 @@ fn from(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
     };
     let given = slow(heap, layout);
     drop(inside);
-    beside::free_what_waits();
+    beside::free_what_waits(heap);
     life::has_grown(heap);
     given
 }
@@ -89,7 +98,8 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
 pub fn allocate_zeroed(bytes: usize) -> *mut u8 {
     if bytes <= MAX_GENERAL {
         let object = alloc(bytes);
-        if !object.is_null() {
+        // The hardened heap's memory is zero.
+        if !object.is_null() && hardened().is_none() {
             // SAFETY: the object has so many bytes, and is this caller's.
             unsafe { object.write_bytes(0, bytes) };
         }
@@ -103,6 +113,9 @@ fn allocate_many_zeros(bytes: usize) -> *mut u8 {
     let (Ok(heap), Ok(layout)) = (heap(), Layout::from_size_align(bytes, 16)) else {
         return null_mut();
     };
+    if let Some(hardened) = hardened() {
+        return or_null(hardened.allocate(heap, layout));
+    }
     match from(heap, layout) {
         Some((memory, Contents::Anything)) => {
             // SAFETY: as in `allocate_zeroed`.
@@ -146,7 +159,23 @@ unsafe fn take_back(memory: *mut u8, may: MayStart) {
     let Some(heap) = built() else {
         life::complain("free of memory that was never allocated", memory);
     };
-    let Some(inside) = enter(heap) else {
+    // SAFETY: passed on.
+    if unsafe { take_back_one(heap, memory) } == Freed::Inside {
+        beside::free_what_waits(heap);
+        life::has_shrunk(heap, may);
+    }
+}
+
+/// Takes memory back, and nothing else.
+///
+/// # Safety
+/// As [`free_slow`].
+pub(super) unsafe fn take_back_one(heap: &'static Heap, memory: NonNull<u8>) -> Freed {
+    if let Some(hardened) = hardened() {
+        // SAFETY: passed on.
+        return unsafe { hardened.free(heap, memory) };
+    }
+    let Some(_inside) = enter(heap) else {
         // SAFETY: passed on.
         return unsafe { beside::free(heap, memory) };
     };
@@ -164,9 +193,7 @@ unsafe fn take_back(memory: *mut u8, may: MayStart) {
             life::complain("free of what was not allocated, or is free already", memory);
         }
     }
-    drop(inside);
-    beside::free_what_waits();
-    life::has_shrunk(heap, may);
+    Freed::Inside
 }
 
 /// Returns the usable bytes of `memory`; 0 for null. This is `malloc_usable_size`.
@@ -175,6 +202,9 @@ pub fn usable_size(memory: *mut u8) -> usize {
     let (Some(memory), Some(heap)) = (NonNull::new(memory), built()) else {
         return 0;
     };
+    if let Some(hardened) = hardened() {
+        return hardened.usable_size(heap, memory);
+    }
     match heap.slabs.pages().cache_of(memory) {
         cache if cache >= FIRST_GENERAL => SIZES[usize::from(cache - FIRST_GENERAL)] as usize,
         _ => match heap.span.run_at(memory) {
@@ -198,6 +228,16 @@ pub fn usable_size(memory: *mut u8) -> usize {
 pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     let had = usable_size(memory);
     let fits = bytes <= had;
+    if let Some(hardened) = hardened() {
+        if let Some((heap, place)) = built().zip(NonNull::new(memory))
+            // SAFETY: passed on.
+            && unsafe { hardened.resize(heap, place, bytes) }
+        {
+            return memory;
+        }
+        // SAFETY: passed on.
+        return unsafe { copied(memory, had, bytes) };
+    }
     // It stays in place if no more than half would be wasted, or if nothing smaller would be found.
     if fits && (bytes >= had / 2 || size_of_class(bytes) == had) {
         return memory;
@@ -208,9 +248,19 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     {
         return resized;
     }
+    // SAFETY: passed on.
+    unsafe { copied(memory, had, bytes) }
+}
+
+/// Moves memory of `had` bytes into new memory of `bytes` bytes. If there is none, it stays if it is
+/// large enough, and else returns null.
+///
+/// # Safety
+/// As [`reallocate`].
+unsafe fn copied(memory: *mut u8, had: usize, bytes: usize) -> *mut u8 {
     let new = alloc(bytes);
     if new.is_null() {
-        return if fits { memory } else { new };
+        return if bytes <= had { memory } else { new };
     }
     // SAFETY: both have at least so many bytes, and are apart; the old one is not used any more.
     unsafe {
@@ -259,6 +309,9 @@ pub fn trim() -> bool {
         let Some(_inside) = enter(heap) else {
             return false;
         };
+        if let Some(hardened) = hardened() {
+            hardened.free_what_waits(heap);
+        }
         heap.slabs.drain();
         heap.slabs.shrink();
         heap.span.release_idle() > 0

@@ -9,23 +9,38 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// Its length in bytes; 0 before it was asked for.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
+/// Its address, once the length is known.
+static BASE: AtomicUsize = AtomicUsize::new(0);
+
 /// Returns true if an address lies in the loader. If there is no loader (the program was started by
 /// calling the loader), it is true for all addresses, to be on the safe side. Costs a call and a
 /// comparison.
 pub(super) fn contains(address: usize) -> bool {
+    // Acquire: pairs with the release in `find`.
+    let bytes = match BYTES.load(Ordering::Acquire) {
+        0 => find(),
+        bytes => bytes,
+    };
+    // Relaxed: written before the length, which is known.
+    address.wrapping_sub(BASE.load(Ordering::Relaxed)) < bytes
+}
+
+/// Finds the loader, and returns its length.
+#[cold]
+fn find() -> usize {
     // SAFETY: reads what the system gave the program.
     let base = unsafe { libc::getauxval(libc::AT_BASE) } as usize;
-    if base == 0 {
-        return true;
-    }
-    // Relaxed, both: all threads find the same number.
-    let mut bytes = BYTES.load(Ordering::Relaxed);
-    if bytes == 0 {
+    let bytes = if base == 0 {
+        usize::MAX
+    } else {
         // SAFETY: the loader begins there.
-        bytes = unsafe { length(base) };
-        BYTES.store(bytes, Ordering::Relaxed);
-    }
-    address.wrapping_sub(base) < bytes
+        unsafe { length(base) }
+    };
+    // Relaxed: all threads find the same.
+    BASE.store(base, Ordering::Relaxed);
+    // Release: pairs with the acquire in `contains`.
+    BYTES.store(bytes, Ordering::Release);
+    bytes
 }
 
 /// Returns the bytes from the first to the last segment.

@@ -450,13 +450,18 @@ static void told(void) {
     run = malloc(100000);                                    // 25 pages
     block = malloc(5 << 20);
     struct mallinfo2 with = mallinfo2();
-    CHECK(with.uordblks - before.uordblks == COUNT * 512 + (size_t)25 * 4096);
-    CHECK(with.hblks - before.hblks == 1 && with.hblkhd - before.hblkhd == 5 << 20);
+    // The hardened heap keeps what is freed for a while, and has room for ends.
+    const char *mode = getenv("BRICKYARD_HARDEN");
+    int plain = !mode || !strcmp(mode, "0");
+    CHECK(with.uordblks - before.uordblks >= COUNT * 512 + (size_t)25 * 4096);
+    CHECK(with.hblks - before.hblks == 1 && with.hblkhd - before.hblkhd >= 5 << 20);
+    if (plain) CHECK(with.uordblks - before.uordblks == COUNT * 512 + (size_t)25 * 4096 && with.hblkhd - before.hblkhd == 5 << 20);
     CHECK(with.arena == with.uordblks + with.fordblks && with.fordblks >= with.fsmblks);
     struct mallinfo narrow = mallinfo();
     CHECK(narrow.hblks == (int)with.hblks && narrow.uordblks == (int)with.uordblks);
     for (int i = 0; i < COUNT; i++) free(object[i]);
     free(run), free(block);
+    malloc_trim(0);
     struct mallinfo2 after = mallinfo2();
     CHECK(after.uordblks == before.uordblks && after.hblks == before.hblks && after.hblkhd == before.hblkhd);
     // The text of `malloc_info` has the same numbers, and as many elements end as begin.
@@ -477,7 +482,7 @@ static void told(void) {
     void *(*other)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "__libc_malloc");
     CHECK(other);
     void *memory = other(100);
-    CHECK(malloc_usable_size(memory) == 112);
+    CHECK(malloc_usable_size(memory) == (plain ? 112 : 100));
     free(memory);
 }
 
@@ -557,6 +562,24 @@ static void loaded_late(const char *library) {
 
 static void bad_free(const char *how) {
     char *memory = malloc(64), *other = malloc(64);
+    if (!strcmp(how, "interleaved")) free(memory), free(other), free(memory);
+    if (!strcmp(how, "large twice")) memory = malloc(5 << 20), free(memory), free(memory);
+    if (!strcmp(how, "run interleaved")) memory = malloc(100000), other = malloc(100000), free(memory), free(other), free(memory);
+    if (!strcmp(how, "unaligned")) free(memory + 1);
+    if (!strcmp(how, "sixteen inside")) free(memory + 16);
+    if (!strcmp(how, "inside a run")) free((char *)malloc(100000) + 4096);
+    if (!strcmp(how, "inside a large")) free((char *)malloc(5 << 20) + 4096);
+    if (!strcmp(how, "static")) free((void *)bad_free);
+    // Behind what was asked for, and not only behind the object.
+    if (!strcmp(how, "one behind")) memory = malloc(50), memory[50] = 1, free(memory);
+    if (!strcmp(how, "one behind a run")) memory = malloc(100000), memory[100000] = 1, free(memory);
+    if (!strcmp(how, "one behind a large")) memory = malloc(5 << 20), memory[5 << 20] = 1, free(memory);
+    if (!strcmp(how, "behind, by realloc")) memory = malloc(50), memory[50] = 1, other = realloc(memory, 1000);
+    if (!strcmp(how, "one before")) memory[-1] ^= 1, free(memory);
+    if (!strcmp(how, "one before a run")) memory = malloc(100000), memory[-1] ^= 1, free(memory);
+    if (!strcmp(how, "after, and reused"))
+        for (free(memory), memory[40] = 1;;) free(malloc(64));
+    if (!strcmp(how, "the size of free memory")) free(memory), printf("%zu\n", malloc_usable_size(memory));
     if (!strcmp(how, "twice")) free(memory), free(memory);
     if (!strcmp(how, "foreign")) free((char *)&how);
     if (!strcmp(how, "run")) memory = malloc(100000), free(memory), free(memory);
@@ -571,9 +594,72 @@ static void bad_free(const char *how) {
     printf("%p\n", (void *)memory);
 }
 
+// Accesses that end the process by a signal of their own.
+static void trapped(const char *how) {
+    volatile char *memory = malloc(0), *run = malloc(500000), *large = malloc(5 << 20);
+    if (!strcmp(how, "no bytes")) memory[0] = 1;
+    if (!strcmp(how, "a freed run")) free((void *)run), run[1000] = 1;
+    if (!strcmp(how, "a freed large block")) free((void *)large), large[1000] = 1;
+    if (!strcmp(how, "behind a large block")) large[(5 << 20) + 4096] = 1;
+}
+
+// What a program may rely on with the hardened heap, beside what it may rely on anyway.
+static void hardened(void) {
+    enum { COUNT = 3000 };
+    static unsigned char *held[COUNT];
+    unsigned long state = 1;
+    for (int round = 0; round < 40; round++)
+        for (int i = 0; i < COUNT; i++) {
+            size_t bytes = next(&state) % (i % 100 ? 2000 : 200000);
+            free(held[i]);
+            held[i] = malloc(bytes);
+            // New memory is zero, has exactly so many bytes, and is not what was freed just now.
+            CHECK(held[i] && is(held[i], bytes, 0) && malloc_usable_size(held[i]) == bytes);
+            memset(held[i], i, bytes);
+            if (i % 3 == 0) {
+                size_t more = bytes + next(&state) % 300;
+                CHECK(held[i] = realloc(held[i], more));
+                CHECK(is(held[i], bytes, i) && is(held[i] + bytes, more - bytes, 0));
+                CHECK(malloc_usable_size(held[i]) == more);
+                memset(held[i], i, more);
+            }
+            if (i % 7 == 0) {
+                size_t fewer = malloc_usable_size(held[i]) / 2;
+                CHECK(held[i] = realloc(held[i], fewer + 1));
+                CHECK(is(held[i], fewer, i) && malloc_usable_size(held[i]) == fewer + 1);
+            }
+        }
+    for (int i = 0; i < COUNT; i++) free(held[i]);
+    for (size_t align = 32; align <= 1 << 22; align *= 2)
+        for (size_t bytes = 1; bytes < 3 << 20; bytes = bytes * 5 + 3) {
+            unsigned char *memory = aligned_alloc(align, bytes);
+            CHECK(memory && (uintptr_t)memory % align == 0 && is(memory, bytes, 0));
+            memset(memory, 7, bytes);
+            CHECK(malloc_usable_size(memory) == bytes);
+            free(memory);
+        }
+    // Pieces of no bytes are apart, and are freed once.
+    void *first = malloc(0), *second = calloc(0, 8);
+    CHECK(first && second && first != second && malloc_usable_size(first) == 0);
+    CHECK(second = realloc(second, 10));
+    free(first), free(second);
+    // The same memory is not had again at once.
+    int same = 0;
+    for (int i = 0; i < 1000; i++) {
+        void *memory = malloc(100);
+        free(memory);
+        void *again = malloc(100);
+        same += memory == again;
+        free(again);
+    }
+    CHECK(same < 100);
+}
+
 int main(int count, char **words) {
     if (count == 3 && !strcmp(words[1], "late")) return loaded_late(words[2]), 0;
     if (count == 3 && !strcmp(words[1], "bad")) return bad_free(words[2]), 0;
+    if (count == 3 && !strcmp(words[1], "traps")) return trapped(words[2]), 0;
+    if (count == 2 && !strcmp(words[1], "hardened")) return hardened(), 0;
     struct {
         const char *name;
         void (*check)(void);

@@ -10,6 +10,7 @@
 ))]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -150,4 +151,62 @@ fn checks_name_the_cache_and_what_was_done() {
 #[test]
 fn programs_run_with_every_check() {
     passes(&[("BRICKYARD_DEBUG", "FZPU")]);
+}
+
+#[test]
+fn the_hardened_heap_does_all_that_the_plain_one_does() {
+    passes(&[("BRICKYARD_HARDEN", "1")]);
+    let Some(output) = preloaded(&["hardened"], &[("BRICKYARD_HARDEN", "1")]) else {
+        return;
+    };
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{wrong}");
+}
+
+#[test]
+fn the_hardened_heap_finds_every_mistake_at_once() {
+    for (how, told) in [
+        ("twice", "freed twice"),
+        ("interleaved", "freed twice"),
+        ("run", "freed twice"),
+        ("run interleaved", "freed twice"),
+        ("large twice", "not allocated, or is free already"),
+        ("foreign", "not allocated"),
+        ("static", "not allocated"),
+        ("unaligned", "not aligned"),
+        ("sixteen inside", "an address inside"),
+        ("inside a run", "an address inside"),
+        ("inside a large", "not allocated"),
+        ("overflow", "written behind the end"),
+        ("one behind", "written behind the end"),
+        ("one behind a run", "written behind the end"),
+        ("one behind a large", "written behind the end"),
+        ("behind, by realloc", "written behind the end"),
+        ("one before", "written before the beginning"),
+        ("one before a run", "written before the beginning"),
+        ("after, and reused", "written to after it was freed"),
+        ("the size of free memory", "not in use"),
+    ] {
+        let Some(output) = preloaded(&["bad", how], &[("BRICKYARD_HARDEN", "1")]) else {
+            return;
+        };
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            output.status.signal(),
+            Some(libc::SIGABRT),
+            "{how}: {wrong}"
+        );
+        assert!(wrong.contains(told), "{how}: {wrong}");
+    }
+    for how in [
+        "no bytes",
+        "a freed run",
+        "a freed large block",
+        "behind a large block",
+    ] {
+        let Some(output) = preloaded(&["traps", how], &[("BRICKYARD_HARDEN", "1")]) else {
+            return;
+        };
+        assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{how}");
+    }
 }

@@ -34,6 +34,8 @@ use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, 
 use brickyard_arena::{MapError, Region, Threads, page_bytes};
 use brickyard_slab::{PageAsk, PageSource};
 
+use crate::hardened::hardened;
+
 /// The longest run of pages, in bytes, and the largest block: 2 MiB.
 pub const RUN_BYTES_MAX: usize = 2 << 20;
 
@@ -382,8 +384,13 @@ impl Span {
             return None;
         }
         let page = self.find(&Self::request(order, mobility, context))?;
-        let _ = self.now_in_use(page, order.frames());
-        Some(self.address_of(page))
+        let contents = self.now_in_use(page, order.frames());
+        let first = self.address_of(page);
+        if let Some(hardened) = hardened() {
+            // SAFETY: just taken, whole pages.
+            unsafe { hardened.prepare(first, order.frames() << self.layout.page_shift, contents) };
+        }
+        Some(first)
     }
 }
 

@@ -6,6 +6,8 @@ use core::sync::atomic::{AtomicU16, Ordering};
 
 use brickyard::{Context, Frame, FrameRange, Mobility, Order};
 
+use brickyard_arena::Release;
+
 use super::{Contents, RUN_BYTES_MAX, Span};
 
 impl Span {
@@ -74,6 +76,19 @@ impl Span {
     /// # Safety
     /// If one begins there, nobody uses it any more.
     pub unsafe fn give_run(&self, first: NonNull<u8>) -> bool {
+        // SAFETY: passed on.
+        let given = unsafe { self.give_run_without_locks(first) };
+        if given {
+            self.release_surplus();
+        }
+        given
+    }
+
+    /// As [`Span::give_run`], but takes no lock, and so gives nothing back to the system.
+    ///
+    /// # Safety
+    /// As [`Span::give_run`].
+    pub unsafe fn give_run_without_locks(&self, first: NonNull<u8>) -> bool {
         if !self.contains(first.as_ptr()) || !first.addr().get().is_multiple_of(self.page_bytes()) {
             return false;
         }
@@ -88,8 +103,22 @@ impl Span {
             .zone_of(page)
             .free_range(FrameRange::at(Frame::new(page), pages));
         debug_assert!(freed.is_ok(), "a run: {freed:?}");
-        self.release_surplus();
         true
+    }
+
+    /// Gives the memory of a run back to the system, but not its addresses: it is zero afterwards.
+    /// False, and nothing has changed, if the system refuses (locked memory), or if no run begins
+    /// there.
+    ///
+    /// # Safety
+    /// If one begins there, nobody uses it any more.
+    pub unsafe fn empty_run(&self, first: NonNull<u8>) -> bool {
+        self.run_at(first).is_some_and(|pages| {
+            let (page, shift) = (self.page_of(first), self.layout.page_shift);
+            let part = page << shift..(page + pages) << shift;
+            // SAFETY: passed on.
+            unsafe { self.region.release(part, Release::Now) }.is_ok()
+        })
     }
 
     /// Gives the tail of a run back, so that it has `pages` pages from now on. False, and nothing

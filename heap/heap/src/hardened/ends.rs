@@ -1,0 +1,162 @@
+//! The ends of memory: a word at the end of each piece, and bytes behind what was asked for.
+//!
+//! The word's upper 48 bits are made of its address and a secret, so that nobody can guess them, nor
+//! copy them from elsewhere. The lower 16 say how many bytes lie between what was asked for and the
+//! word. The first eight of these hold a pattern; the others are zero. Up to 64 are checked.
+//!
+//! The upper bits stay as they are while the piece is free. So the piece behind it can check them
+//! at any time: whoever writes before the beginning of a piece damages them.
+
+use core::ptr::NonNull;
+use core::slice;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::life::complain;
+
+/// The bytes of the word.
+pub(super) const END: usize = size_of::<u64>();
+
+/// So many bytes behind what was asked for hold a pattern.
+const PATTERN: usize = 8;
+
+/// So many are checked, with the pattern and without the word.
+const CHECKED: usize = 64;
+
+/// See the [module](self).
+pub(super) struct Ends {
+    secret: u64,
+}
+
+/// Returns a number that nobody can guess.
+pub(super) fn secret() -> u64 {
+    let mut bytes = [0_u8; 8];
+    // SAFETY: so many bytes can be written.
+    let got =
+        unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
+    if got != bytes.len() as isize {
+        // Early at boot, or not allowed: what the system gave this process at its start.
+        // SAFETY: the address of sixteen random bytes, if not 0.
+        let given = unsafe { libc::getauxval(libc::AT_RANDOM) } as usize;
+        let given = core::ptr::with_exposed_provenance::<[u8; 8]>(given);
+        if !given.is_null() {
+            // SAFETY: as above.
+            bytes = unsafe { given.read_unaligned() };
+        }
+    }
+    u64::from_ne_bytes(bytes) | 1
+}
+
+impl Ends {
+    pub(super) const fn new(secret: u64) -> Self {
+        Self { secret }
+    }
+
+    /// The upper bits of the word at an address.
+    #[inline]
+    fn tag(&self, address: usize) -> u64 {
+        let mixed = (address as u64 ^ self.secret).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The product's upper bits depend on all of the factors' bits. Never zero.
+        (mixed ^ self.secret.rotate_left(32)) & !0xffff | 1 << 16
+    }
+
+    /// The bytes behind what was asked for, none of which is zero.
+    const fn pattern(&self) -> u64 {
+        self.secret | 0x0101_0101_0101_0101
+    }
+
+    /// The word of a piece, as one that others may read meanwhile.
+    unsafe fn word<'w>(memory: NonNull<u8>, size: usize) -> &'w AtomicU64 {
+        // SAFETY: the caller's promise: the word lies in the piece, at a multiple of its size.
+        unsafe { memory.add(size - END).cast().as_ref() }
+    }
+
+    /// Marks the end of `bytes` bytes in a piece of `size` bytes.
+    ///
+    /// # Safety
+    /// The piece is the caller's, and has room for the word behind those bytes. Sizes are multiples
+    /// of a word.
+    #[inline]
+    pub(super) unsafe fn mark(&self, memory: NonNull<u8>, bytes: usize, size: usize) {
+        let slack = size - END - bytes;
+        // SAFETY: the caller's promise, both.
+        unsafe {
+            let behind = memory.add(bytes);
+            if slack >= PATTERN {
+                behind.cast().write_unaligned(self.pattern());
+            } else {
+                for (index, byte) in self.pattern().to_ne_bytes()[..slack].iter().enumerate() {
+                    behind.add(index).write(*byte);
+                }
+            }
+            let word = Self::word(memory, size);
+            let tag = self.tag(core::ptr::from_ref(word).addr());
+            // Relaxed, here and below: who reads it as a neighbour looks at its upper bits only.
+            word.store(tag | slack as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the bytes that were asked for.
+    ///
+    /// # Safety
+    /// A piece of `size` bytes that was marked begins there.
+    pub(super) unsafe fn asked(&self, memory: NonNull<u8>, size: usize) -> usize {
+        // SAFETY: the caller's promise.
+        let word = unsafe { Self::word(memory, size) }.load(Ordering::Relaxed);
+        let slack = (word & 0xffff) as usize;
+        (size - END).saturating_sub(slack)
+    }
+
+    /// Ends the process if the end of a piece was written over.
+    ///
+    /// # Safety
+    /// As [`Ends::asked`].
+    #[inline]
+    pub(super) unsafe fn check(&self, memory: NonNull<u8>, size: usize) {
+        // SAFETY: passed on.
+        if !unsafe { self.is_whole(memory, size) } {
+            complain("written behind the end", memory);
+        }
+    }
+
+    /// Returns true if the end of a piece is as it was marked.
+    ///
+    /// # Safety
+    /// As [`Ends::asked`].
+    #[inline]
+    pub(super) unsafe fn is_whole(&self, memory: NonNull<u8>, size: usize) -> bool {
+        // SAFETY: the caller's promise, throughout.
+        unsafe {
+            let place = Self::word(memory, size);
+            let word = place.load(Ordering::Relaxed);
+            let slack = (word & 0xffff) as usize;
+            let tag = self.tag(core::ptr::from_ref(place).addr());
+            if word & !0xffff != tag || slack > size - END {
+                return false;
+            }
+            let behind = memory.add(size - END - slack);
+            if slack >= PATTERN {
+                let rest = slack.min(CHECKED) - PATTERN;
+                let rest = slice::from_raw_parts(behind.add(PATTERN).as_ptr(), rest);
+                let found = behind.cast::<u64>().read_unaligned();
+                return found == self.pattern() && rest.iter().all(|&byte| byte == 0);
+            }
+            let pattern = self.pattern().to_ne_bytes();
+            slice::from_raw_parts(behind.as_ptr(), slack) == &pattern[..slack]
+        }
+    }
+
+    /// Ends the process if what lies just before a piece was written over: the word of the piece
+    /// before it, or zeros where that was never in use.
+    ///
+    /// # Safety
+    /// The word before it is memory of the span that nobody unmaps.
+    #[inline]
+    pub(super) unsafe fn check_before(&self, memory: NonNull<u8>) {
+        // SAFETY: the caller's promise; pieces are aligned to words.
+        let place = unsafe { memory.sub(END).cast::<AtomicU64>().as_ref() };
+        let word = place.load(Ordering::Relaxed);
+        if word != 0 && word & !0xffff != self.tag(core::ptr::from_ref(place).addr()) {
+            complain("written before the beginning", memory);
+        }
+    }
+}

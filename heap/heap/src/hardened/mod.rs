@@ -1,0 +1,369 @@
+//! The hardened heap (`BRICKYARD_HARDEN=1`): requests whose every mistake that can be seen is found
+//! at once, and freed memory that tells nothing.
+//!
+//! All requests take this way, past the fast paths. On top of the same slabs, runs and large blocks:
+//!
+//! | what | how | where |
+//! |---|---|---|
+//! | a double free, an address inside memory, one that is not aligned, a foreign one | a byte a granule of sixteen bytes says what begins there | `states.rs` |
+//! | a write behind the end, from the first byte on; one before the beginning | a word at the end of each piece, eight bytes at most behind what was asked for; the word of the piece before | `ends.rs` |
+//! | a read of freed memory | it is zero | here |
+//! | a write to freed memory | it is no longer zero when it is handed out | here |
+//! | a read of new memory | it is zero | here |
+//! | memory that is used again at once | freed memory waits in places of which each free draws one | `waiting.rs` |
+//! | an access behind a large block or to a freed run | pages that cannot be accessed | `pages.rs` |
+//! | an access to memory of no bytes | an address that cannot be accessed | `nothing.rs` |
+//! | a damaged queue of free objects | what comes out of it must be a free object of its size | here |
+//!
+//! A finding is a line on standard error, and ends the process.
+//!
+//! Invariant `zero-while-free`: memory of slabs and runs is zero while it is free, but for the word
+//! at a piece's end. Pages are cleared when a slab or a run takes them, if they are not zero, and a
+//! piece when it is freed; neither slabs nor queues write into free objects.
+
+mod ends;
+mod nothing;
+mod pages;
+mod states;
+mod waiting;
+
+use core::alloc::Layout;
+use core::mem::MaybeUninit;
+use core::panic::Location;
+use core::ptr::NonNull;
+use core::slice;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use brickyard::Platform;
+use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
+
+use super::beside::{self, Freed};
+use super::build::{Heap, HeapError};
+use super::life::{self, complain};
+use super::slow::enter;
+use super::span::Contents;
+use super::{FIRST_GENERAL, cache_of, hit, put};
+use ends::{END, Ends};
+use nothing::Nothing;
+use states::{FREED, OBJECT, RUN, States};
+use waiting::Waiting;
+
+/// The largest request that a slab serves, with the word at its end.
+const MAX_OBJECT: usize = MAX_GENERAL - END;
+
+/// All that the hardened heap has beside the plain one.
+pub(crate) struct Hardened {
+    states: States,
+    ends: Ends,
+    waiting: Waiting,
+    nothing: Nothing,
+}
+
+static HARDENED: AtomicPtr<Hardened> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Returns the hardened heap, if this heap is one.
+#[inline]
+pub(crate) fn hardened() -> Option<&'static Hardened> {
+    // Acquire: pairs with the release in `publish`.
+    let hardened = HARDENED.load(Ordering::Acquire);
+    // SAFETY: `publish` gave a reference that lives for ever.
+    unsafe { hardened.as_ref() }
+}
+
+impl Hardened {
+    /// Makes it for a span of so many bytes at `start`, in memory that it maps for ever.
+    pub(crate) fn new(start: usize, span_bytes: usize, cpus: usize) -> Result<Self, HeapError> {
+        let secret = ends::secret();
+        Ok(Self {
+            states: States::new(start, span_bytes)?,
+            ends: Ends::new(secret),
+            waiting: Waiting::new(cpus, secret)?,
+            nothing: Nothing::new()?,
+        })
+    }
+
+    /// Makes this the heap's. Requests see it from now on.
+    pub(crate) fn publish(&'static self) {
+        let this = core::ptr::from_ref(self).cast_mut();
+        // Release: pairs with the acquire in `hardened`.
+        HARDENED.store(this, Ordering::Release);
+    }
+
+    /// Allocates zeros for `layout`.
+    #[inline]
+    pub(crate) fn allocate(&self, heap: &'static Heap, layout: Layout) -> Option<NonNull<u8>> {
+        if layout.size() == 0 {
+            return self.nothing.allocate();
+        }
+        if let Some(cache) = object_cache(layout) {
+            return self.allocate_object(heap, cache, layout);
+        }
+        self.allocate_pages(heap, layout)
+    }
+
+    #[inline]
+    fn allocate_object(
+        &self,
+        heap: &'static Heap,
+        cache: u8,
+        layout: Layout,
+    ) -> Option<NonNull<u8>> {
+        let bytes = layout.size();
+        let object = match take(heap, cache) {
+            Taken::Object(object) => object,
+            Taken::Exhausted => return None,
+            Taken::GateClosed => return self.allocate_pages(heap, layout),
+        };
+        let size = SIZES[usize::from(cache - FIRST_GENERAL)] as usize;
+        let comes_from_there = heap.slabs.pages().cache_of(object) == cache;
+        if !comes_from_there || !self.states.begin(object, OBJECT) {
+            complain("a queue of free objects is damaged: this is none", object);
+        }
+        // SAFETY: an object of that size, taken by this caller.
+        if !unsafe { is_zero(object, size - END) } {
+            complain("written to after it was freed", object);
+        }
+        // SAFETY: as above.
+        unsafe { self.ends.mark(object, bytes, size) };
+        Some(object)
+    }
+
+    /// Takes memory back.
+    ///
+    /// # Safety
+    /// As [`free_slow`](super::free_slow).
+    #[inline]
+    pub(crate) unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
+        // SAFETY: passed on.
+        if heap.span.contains(memory.as_ptr())
+            && is_aligned(memory)
+            && self.states.end(memory, OBJECT).is_ok()
+        {
+            // SAFETY: an object begins there, which nobody else has freed.
+            return unsafe { self.free_object(heap, memory) };
+        }
+        // SAFETY: passed on.
+        unsafe { self.free_others(heap, memory) }
+    }
+
+    #[cold]
+    unsafe fn free_others(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
+        if self.nothing.contains(memory) {
+            self.nothing.free(memory);
+            return Freed::AtHand;
+        }
+        if !heap.span.contains(memory.as_ptr()) {
+            // SAFETY: passed on.
+            return unsafe { self.free_large(heap, memory) };
+        }
+        if !is_aligned(memory) {
+            complain(
+                "free of an address inside memory: it is not aligned",
+                memory,
+            );
+        }
+        match self.states.end(memory, RUN) {
+            Ok(()) => {
+                // SAFETY: a run begins there, which nobody else has freed.
+                unsafe { self.free_run(heap, memory) };
+                Freed::Inside
+            }
+            Err(FREED) => complain("freed twice", memory),
+            Err(_) => complain(
+                "free of what was not allocated, or of an address inside",
+                memory,
+            ),
+        }
+    }
+
+    #[inline]
+    unsafe fn free_object(&self, heap: &'static Heap, object: NonNull<u8>) -> Freed {
+        let cache = heap.slabs.pages().cache_of(object);
+        let Some(&size) = SIZES.get(usize::from(cache.wrapping_sub(FIRST_GENERAL))) else {
+            complain("the table of pages is damaged", object);
+        };
+        // SAFETY: the caller has taken the object, of that size.
+        unsafe {
+            self.ends.check(object, size as usize);
+            // The first object of a page may have pages of others before it.
+            if !object.addr().get().is_multiple_of(1 << crate::PAGE_SHIFT) {
+                self.ends.check_before(object);
+            }
+            object.write_bytes(0, size as usize - END);
+        }
+        let class = usize::from(cache - FIRST_GENERAL);
+        match self.waiting.exchange(heap.cpus.cpu(), class, object) {
+            // SAFETY: a free object that waited, and that nobody else knows of.
+            Some(old) => unsafe { self.give(heap, cache, old) },
+            None => Freed::AtHand,
+        }
+    }
+
+    /// Puts an object into this CPU's queue, or else frees it by the slow path.
+    ///
+    /// # Safety
+    /// It is a free object of that cache that nobody else knows of.
+    #[inline]
+    unsafe fn give(&self, heap: &'static Heap, cache: u8, object: NonNull<u8>) -> Freed {
+        // SAFETY: passed on, both.
+        unsafe {
+            if put(usize::from(cache), object.as_ptr()) {
+                return Freed::AtHand;
+            }
+            self.give_slowly(heap, cache, object)
+        }
+    }
+
+    #[cold]
+    unsafe fn give_slowly(&self, heap: &'static Heap, cache: u8, object: NonNull<u8>) -> Freed {
+        // SAFETY: passed on, throughout.
+        unsafe {
+            let Some(_inside) = enter(heap) else {
+                // In use once more, so that it can be freed once more.
+                let size = SIZES[usize::from(cache - FIRST_GENERAL)] as usize;
+                let _ = self.states.begin(object, OBJECT);
+                self.ends.mark(object, size - END, size);
+                return beside::free(heap, object);
+            };
+            let freed = heap.general.free_slow(cache, object, Location::caller());
+            if freed.is_err() {
+                complain("the table of pages is damaged", object);
+            }
+            Freed::Inside
+        }
+    }
+
+    /// Makes pages ready for a slab: zero, and nothing begins in them.
+    ///
+    /// # Safety
+    /// They are whole pages of the span, and the caller's.
+    pub(crate) unsafe fn prepare(&self, first: NonNull<u8>, bytes: usize, contents: Contents) {
+        if contents == Contents::Anything {
+            // SAFETY: the caller's promise.
+            unsafe { first.write_bytes(0, bytes) };
+        }
+        self.states.forget(first, bytes);
+    }
+
+    /// Frees for good what waits.
+    pub(crate) fn free_what_waits(&self, heap: &'static Heap) {
+        for class in 0..SIZES.len() {
+            while let Some(object) = self.waiting.take_any(class) {
+                // SAFETY: a free object of that size that waited, and that nobody else knows of.
+                let _ = unsafe { self.give(heap, FIRST_GENERAL + class as u8, object) };
+            }
+        }
+        while let Some(run) = self.waiting.take_any(waiting::RUNS) {
+            // SAFETY: a free run, likewise.
+            unsafe { pages::give_run(heap, run) };
+        }
+    }
+
+    /// Returns the bytes that were asked for, which are those that may be used; 0 for what is not
+    /// in use.
+    pub(crate) fn usable_size(&self, heap: &Heap, memory: NonNull<u8>) -> usize {
+        if self.nothing.contains(memory) {
+            return 0;
+        }
+        if !heap.span.contains(memory.as_ptr()) {
+            return self.large_size(memory);
+        }
+        if !is_aligned(memory) {
+            complain("an address inside memory: it is not aligned", memory);
+        }
+        match self.states.at(memory) {
+            OBJECT => {
+                let cache = heap.slabs.pages().cache_of(memory);
+                let size = SIZES[usize::from(cache - FIRST_GENERAL)] as usize;
+                // SAFETY: an object of that size begins there.
+                unsafe { self.ends.asked(memory, size) }
+            }
+            // SAFETY: a run of pages holds what begins there.
+            RUN => unsafe { self.run_size(heap, memory) },
+            _ => complain("the size of what is not in use", memory),
+        }
+    }
+
+    /// Changes the size of an object without moving it, if the same size of slab serves it.
+    ///
+    /// # Safety
+    /// The memory is the caller's.
+    pub(crate) unsafe fn resize(&self, heap: &Heap, memory: NonNull<u8>, bytes: usize) -> bool {
+        if !heap.span.contains(memory.as_ptr()) || self.states.at(memory) != OBJECT || bytes == 0 {
+            return false;
+        }
+        let cache = heap.slabs.pages().cache_of(memory);
+        let wanted = Layout::from_size_align(bytes, 16)
+            .ok()
+            .and_then(object_cache);
+        if wanted != Some(cache) {
+            return false;
+        }
+        let size = SIZES[usize::from(cache - FIRST_GENERAL)] as usize;
+        // SAFETY: an object of that size, which is the caller's. What lies behind the new end is
+        // cleared, so that it is zero if the object grows again.
+        unsafe {
+            self.ends.check(memory, size);
+            let asked = self.ends.asked(memory, size);
+            let from = bytes.min(asked);
+            memory.add(from).write_bytes(0, size - END - from);
+            self.ends.mark(memory, bytes, size);
+        }
+        true
+    }
+}
+
+/// Returns the cache that serves a request together with the word at its end.
+fn object_cache(layout: Layout) -> Option<u8> {
+    if layout.size() > MAX_OBJECT {
+        return None;
+    }
+    cache_of(Layout::from_size_align(layout.size() + END, layout.align()).ok()?)
+}
+
+enum Taken {
+    Object(NonNull<u8>),
+    Exhausted,
+    /// See `beside.rs`.
+    GateClosed,
+}
+
+/// Takes an object out of this CPU's queue, or else by the slow path.
+fn take(heap: &'static Heap, cache: u8) -> Taken {
+    // SAFETY: the heap is built, and the number is a general size's.
+    if let Some(object) = NonNull::new(unsafe { hit(usize::from(cache)) }) {
+        return Taken::Object(object);
+    }
+    let Some(inside) = enter(heap) else {
+        return Taken::GateClosed;
+    };
+    let object = heap.general.alloc_slow(cache, Location::caller());
+    drop(inside);
+    life::has_grown(heap);
+    object.map_or(Taken::Exhausted, Taken::Object)
+}
+
+/// Returns true if so many bytes, whole words, are zero.
+///
+/// # Safety
+/// They can be read, nobody writes them meanwhile, and they are aligned like a word.
+#[inline]
+unsafe fn is_zero(memory: NonNull<u8>, bytes: usize) -> bool {
+    let (first, words) = (memory.as_ptr().cast::<u64>(), bytes / size_of::<u64>());
+    // SAFETY: the caller's promise.
+    let words = unsafe { slice::from_raw_parts(first, words) };
+    // In pieces without a branch, which compilers turn into wide loads.
+    let (pieces, rest) = words.as_chunks::<8>();
+    let is_zero = |[a, b, c, d, e, f, g, h]: &[u64; 8]| a | b | c | d | e | f | g | h == 0;
+    pieces.iter().all(is_zero) && rest.iter().all(|&word| word == 0)
+}
+
+/// Returns true if something may begin there.
+fn is_aligned(memory: NonNull<u8>) -> bool {
+    memory.addr().get().is_multiple_of(states::GRANULE)
+}
+
+/// Maps memory for ever, zero throughout, between pages that cannot be accessed.
+fn guarded(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
+    pages::guarded(bytes).ok_or(HeapError::NoAddresses)
+}

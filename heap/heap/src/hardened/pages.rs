@@ -1,0 +1,260 @@
+//! Runs and large blocks of the hardened heap.
+//!
+//! A run holds, in this order: bytes up to the alignment of what is asked for (64 at least), which
+//! are zero but for the last two words: these say how many they are, and hold the mark of a
+//! beginning; what is asked for; its end (`ends.rs`). While a freed run waits, its pages cannot be accessed.
+//!
+//! A large block has its end at the end of its last page but one; the last one cannot be accessed.
+
+use core::alloc::Layout;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::slice;
+
+use brickyard::Platform;
+use brickyard_arena::{Region, page_bytes};
+use rustix::mm::{MprotectFlags, mprotect};
+
+use super::Hardened;
+use super::ends::END;
+use super::states::RUN;
+use super::waiting::RUNS;
+use crate::beside::{self, Freed};
+use crate::build::{Heap, INSTANCE};
+use crate::life::complain;
+use crate::slow::enter;
+use crate::span::{Contents, RUN_BYTES_MAX};
+
+/// Maps memory for ever, zero throughout, with a page before and behind it that cannot be accessed.
+pub(super) fn guarded(bytes: usize) -> Option<&'static mut [MaybeUninit<u8>]> {
+    let page = page_bytes();
+    let inner = bytes.checked_next_multiple_of(page)?;
+    let region = Region::map_sparse(inner.checked_add(2 * page)?, 1).ok()?;
+    let start = region.leak();
+    // SAFETY: the mapping has so many bytes, and is there for ever; nobody else knows of it.
+    unsafe {
+        deny(start, page)?;
+        deny(start.add(page + inner), page)?;
+        Some(slice::from_raw_parts_mut(
+            start.add(page).as_ptr().cast(),
+            bytes,
+        ))
+    }
+}
+
+/// Makes whole pages inaccessible; `None` if the system refuses, since the process has too many
+/// mappings.
+///
+/// # Safety
+/// They are the caller's.
+unsafe fn deny(first: NonNull<u8>, bytes: usize) -> Option<()> {
+    // SAFETY: the caller's promise.
+    unsafe { mprotect(first.as_ptr().cast(), bytes, MprotectFlags::empty()) }.ok()
+}
+
+/// Makes whole pages accessible again; `None` if the system refuses.
+///
+/// # Safety
+/// They are the caller's.
+unsafe fn allow(first: NonNull<u8>, bytes: usize) -> Option<()> {
+    let both = MprotectFlags::READ | MprotectFlags::WRITE;
+    // SAFETY: the caller's promise.
+    unsafe { mprotect(first.as_ptr().cast(), bytes, both) }.ok()
+}
+
+/// Runs of so many bytes have no memory while they wait. Shorter ones are quicker to clear.
+const EMPTIED: usize = 256 << 10;
+
+/// The least bytes before what begins in a run: so many are checked.
+const LEAD: usize = 64;
+
+/// A run in use, by what begins in it.
+struct Inner {
+    start: NonNull<u8>,
+    bytes: usize,
+    /// The bytes before what begins in it.
+    lead: usize,
+}
+
+impl Hardened {
+    /// Allocates zeros for `layout` from a run, or as a large block.
+    #[cold]
+    pub(super) fn allocate_pages(&self, heap: &Heap, layout: Layout) -> Option<NonNull<u8>> {
+        let lead = layout.align().max(LEAD);
+        let bytes = layout.size().checked_next_multiple_of(END)?;
+        let bytes = bytes.checked_add(lead)?.checked_add(END)?;
+        if bytes > RUN_BYTES_MAX {
+            return self.allocate_large(heap, layout);
+        }
+        let page = heap.span.page_bytes();
+        // Aligned to the power of two that holds it, which is a multiple of the alignment.
+        let pages = bytes.div_ceil(page);
+        let inside = enter(heap);
+        let taken = match inside {
+            Some(_) => heap.span.take_run(pages),
+            None => heap.span.take_run_without_locks(pages),
+        };
+        drop(inside);
+        let Some((start, contents)) = taken else {
+            return self.allocate_large(heap, layout);
+        };
+        let bytes = pages * page;
+        if contents == Contents::Anything {
+            // SAFETY: the run is this caller's.
+            unsafe { start.write_bytes(0, bytes) };
+        }
+        self.states.forget(start, bytes);
+        // SAFETY: the run has so many bytes, and is this caller's.
+        let memory = unsafe {
+            let memory = start.add(lead);
+            memory.sub(2 * END).cast::<usize>().write(lead);
+            self.ends.mark(memory.sub(END), 0, END);
+            self.ends.mark(memory, layout.size(), bytes - lead);
+            memory
+        };
+        let _ = self.states.begin(memory, RUN);
+        Some(memory)
+    }
+
+    /// Returns the run in which memory begins that is in use, or was when the caller freed it.
+    ///
+    /// # Safety
+    /// Memory of a run begins there, and nobody else frees it.
+    unsafe fn inner(&self, heap: &Heap, memory: NonNull<u8>) -> Inner {
+        // SAFETY: two words lie before it in its run.
+        let lead = unsafe {
+            if !self.ends.is_whole(memory.sub(END), END) {
+                complain("written before the beginning", memory);
+            }
+            memory.sub(2 * END).cast::<usize>().read()
+        };
+        let start = NonNull::new(memory.as_ptr().wrapping_sub(lead));
+        let run = start.and_then(|start| Some((start, heap.span.run_at(start)?)));
+        let Some((start, pages)) = run else {
+            complain("written before the beginning", memory);
+        };
+        // SAFETY: these bytes lie before it in its run.
+        let before = unsafe { memory.sub(LEAD) };
+        // SAFETY: as above, and aligned like a word.
+        if !unsafe { super::is_zero(before, LEAD - 2 * END) } {
+            complain("written before the beginning", memory);
+        }
+        let bytes = pages * heap.span.page_bytes();
+        Inner { start, bytes, lead }
+    }
+
+    /// Returns the bytes that were asked for.
+    ///
+    /// # Safety
+    /// Memory of a run in use begins there.
+    #[cold]
+    pub(super) unsafe fn run_size(&self, heap: &Heap, memory: NonNull<u8>) -> usize {
+        // SAFETY: passed on.
+        unsafe {
+            let run = self.inner(heap, memory);
+            self.ends.asked(memory, run.bytes - run.lead)
+        }
+    }
+
+    /// Takes a run back: it waits, and cannot be accessed meanwhile.
+    ///
+    /// # Safety
+    /// Memory of a run begins there, which this caller alone has freed.
+    #[cold]
+    pub(super) unsafe fn free_run(&self, heap: &Heap, memory: NonNull<u8>) {
+        // SAFETY: passed on; the run is this caller's.
+        let start = unsafe {
+            let run = self.inner(heap, memory);
+            self.ends.check(memory, run.bytes - run.lead);
+            let is_empty = run.bytes >= EMPTIED && heap.span.empty_run(run.start);
+            if !is_empty {
+                run.start.write_bytes(0, run.bytes);
+            }
+            // If the system refuses, it can be accessed while it waits.
+            let _ = deny(run.start, run.bytes);
+            run.start
+        };
+        if let Some(old) = self.waiting.exchange(heap.cpus.cpu(), RUNS, start) {
+            // SAFETY: a free run that waited, and that nobody else knows of.
+            unsafe { give_run(heap, old) };
+        }
+    }
+
+    #[cold]
+    fn allocate_large(&self, heap: &Heap, layout: Layout) -> Option<NonNull<u8>> {
+        let page = page_bytes();
+        let size = layout
+            .size()
+            .checked_next_multiple_of(END)?
+            .checked_add(END)?;
+        let size = size.checked_next_multiple_of(page)?;
+        let total = size.checked_add(page)?;
+        let layout_of_all = Layout::from_size_align(total, layout.align()).ok()?;
+        let inside = enter(heap);
+        let block = match inside {
+            Some(_) => INSTANCE.large.alloc(total, layout.align()),
+            None => Some(beside::allocate_large(heap, layout_of_all)?.0),
+        };
+        drop(inside);
+        let block = block?;
+        // SAFETY: the block has so many bytes, and is this caller's. If the system refuses, the
+        // last page can be accessed.
+        unsafe {
+            let _ = deny(block.add(size), page);
+            self.ends.mark(block, layout.size(), size);
+        }
+        Some(block)
+    }
+
+    /// Returns the bytes that were asked for; ends the process if no large block begins there.
+    #[cold]
+    pub(super) fn large_size(&self, memory: NonNull<u8>) -> usize {
+        let Some(total) = INSTANCE.large.bytes_at(memory) else {
+            complain("the size of what is not in use", memory);
+        };
+        // SAFETY: a block of so many bytes begins there.
+        unsafe { self.ends.asked(memory, total - page_bytes()) }
+    }
+
+    /// Takes a large block back.
+    ///
+    /// # Safety
+    /// If one begins there, nobody uses it any more.
+    #[cold]
+    pub(super) unsafe fn free_large(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
+        let Some(total) = INSTANCE.large.bytes_at(memory) else {
+            complain("free of what was not allocated, or is free already", memory);
+        };
+        // SAFETY: passed on.
+        unsafe {
+            self.ends.check(memory, total - page_bytes());
+            let Some(_inside) = enter(heap) else {
+                return beside::free(heap, memory);
+            };
+            if !INSTANCE.large.free(memory) {
+                complain("free of what was not allocated, or is free already", memory);
+            }
+            Freed::Inside
+        }
+    }
+}
+
+/// Gives a run back to the span. It stays lost if the system does not make it accessible again.
+///
+/// # Safety
+/// It is a free run that nobody else knows of.
+pub(super) unsafe fn give_run(heap: &Heap, start: NonNull<u8>) {
+    let Some(pages) = heap.span.run_at(start) else {
+        complain("the table of runs is damaged", start);
+    };
+    let inside = enter(heap);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if allow(start, pages * heap.span.page_bytes()).is_some() {
+            let _ = match inside {
+                Some(_) => heap.span.give_run(start),
+                None => heap.span.give_run_without_locks(start),
+            };
+        }
+    }
+}

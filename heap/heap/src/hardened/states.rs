@@ -1,0 +1,82 @@
+//! What begins where: a byte for each granule of sixteen bytes of the span.
+//!
+//! Invariant `one-owner`: a byte leaves [`OBJECT`] or [`RUN`] by a compare-and-swap of the one caller
+//! that frees what begins there, and gets there by a store of the one that has just taken it: only
+//! where a queue of free objects is damaged are there two.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use super::guarded;
+use crate::build::HeapError;
+
+/// The bytes that have a state together.
+pub(super) const GRANULE: usize = 16;
+
+/// Nothing begins there, or nothing that was ever in use.
+const NOTHING: u8 = 0;
+/// An object in use begins there.
+pub(super) const OBJECT: u8 = 1;
+/// Memory in use that lies in a run begins there.
+pub(super) const RUN: u8 = 2;
+/// What began there has been freed.
+pub(super) const FREED: u8 = 3;
+
+/// See the [module](self).
+pub(super) struct States {
+    start: usize,
+    bytes: &'static [AtomicU8],
+}
+
+impl States {
+    pub(super) fn new(start: usize, span_bytes: usize) -> Result<Self, HeapError> {
+        let memory = guarded(span_bytes / GRANULE)?;
+        let length = memory.len();
+        // SAFETY: the mapping is zero, is there for ever, and is this value's.
+        let bytes = unsafe { core::slice::from_raw_parts(memory.as_ptr().cast(), length) };
+        Ok(Self { start, bytes })
+    }
+
+    fn of(&self, memory: NonNull<u8>) -> &AtomicU8 {
+        &self.bytes[(memory.addr().get() - self.start) / GRANULE]
+    }
+
+    /// Returns what begins at an address of the span.
+    pub(super) fn at(&self, memory: NonNull<u8>) -> u8 {
+        // Relaxed: what the caller knows of the memory came to it in ways that carry this along.
+        self.of(memory).load(Ordering::Relaxed)
+    }
+
+    /// Notes that something in use begins there. False if that was so already.
+    #[inline]
+    pub(super) fn begin(&self, memory: NonNull<u8>, state: u8) -> bool {
+        let byte = self.of(memory);
+        // Relaxed, both: `one-owner`.
+        let was = byte.load(Ordering::Relaxed);
+        byte.store(state, Ordering::Relaxed);
+        was == NOTHING || was == FREED
+    }
+
+    /// Notes that what begins there, of which the state tells, is freed.
+    ///
+    /// # Errors
+    /// Another state: no such thing begins there.
+    #[inline]
+    pub(super) fn end(&self, memory: NonNull<u8>, state: u8) -> Result<(), u8> {
+        // Relaxed, both: `one-owner`.
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        let ended = self
+            .of(memory)
+            .compare_exchange(state, FREED, success, failure);
+        ended.map(drop)
+    }
+
+    /// Forgets what was in pages that are taken anew.
+    pub(super) fn forget(&self, first: NonNull<u8>, bytes: usize) {
+        let from = (first.addr().get() - self.start) / GRANULE;
+        for byte in &self.bytes[from..from + bytes / GRANULE] {
+            // Relaxed: the pages are the caller's.
+            byte.store(NOTHING, Ordering::Relaxed);
+        }
+    }
+}
