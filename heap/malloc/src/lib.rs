@@ -9,6 +9,7 @@
 //! | `memalign`, `valloc`, `pvalloc`, `cfree`, `malloc_usable_size`, `malloc_trim` | the C library's own |
 //! | `mallinfo`, `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt` | the C library's own: `inside.rs` |
 //! | `__libc_malloc`, `__libc_free` and the like | the C library's other names: `names.rs` |
+//! | `operator new` and `operator delete`, in all forms | C++: `cplusplus.rs` |
 //! | `brickyard_stats` | this library's |
 //!
 //! On exhaustion they return null and set `errno` to `ENOMEM`; for invalid alignments, to `EINVAL`.
@@ -30,6 +31,7 @@ use core::ptr::null_mut;
 use brickyard_arena::page_bytes;
 use brickyard_heap as heap;
 
+mod cplusplus;
 mod inside;
 mod names;
 
