@@ -1,0 +1,142 @@
+//! The heap as the allocator of single collections and boxes, by the trait of `allocator-api2`. It
+//! need not be the program's global allocator for that.
+//!
+//! ```
+//! use allocator_api2::boxed::Box;
+//! use allocator_api2::vec::Vec;
+//! use brickyard_heap::Global;
+//!
+//! let mut numbers = Vec::new_in(Global);
+//! numbers.extend(0..1000_u64);
+//! let one = Box::try_new_in(numbers[999], Global)?;
+//! assert_eq!(*one, 999);
+//! # Ok::<(), allocator_api2::alloc::AllocError>(())
+//! ```
+//!
+//! For single values there is [`Object`](super::Object).
+//!
+//! **Memory that ends as a whole**: an arena over this allocator, such as `bump-scope`'s; or
+//! `bumpalo`, if the heap is the global allocator. Their pieces come from the heap: up to 32 KiB from
+//! slabs, up to 2 MiB as runs of pages, and go back to it.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::ptr::NonNull;
+
+use allocator_api2::alloc::{AllocError, Allocator};
+
+use super::Global;
+
+/// Returns a pointer for 0 bytes, which is a multiple of the alignment and was never allocated.
+const fn nothing(layout: Layout) -> NonNull<u8> {
+    NonNull::<u8>::without_provenance(match core::num::NonZero::new(layout.align()) {
+        Some(align) => align,
+        None => panic!("an alignment is a power of two"),
+    })
+}
+
+/// Makes a block of what the heap returned.
+#[inline(always)]
+fn block(memory: *mut u8, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+    let memory = NonNull::new(memory).ok_or(AllocError)?;
+    Ok(NonNull::slice_from_raw_parts(memory, layout.size()))
+}
+
+/// Resizes a block, and moves it if need be.
+///
+/// # Safety
+/// The block is the caller's, and of the layout `old`. One of the two is no larger than the other.
+#[inline]
+unsafe fn resize(
+    memory: NonNull<u8>,
+    old: Layout,
+    new: Layout,
+) -> Result<NonNull<[u8]>, AllocError> {
+    if old.size() != 0 && new.size() != 0 && old.align() == new.align() {
+        // SAFETY: the block is the heap's, and of this layout; the new size is one of a layout with
+        // the same alignment, and is not 0.
+        let resized = unsafe { Global.realloc(memory.as_ptr(), old, new.size()) };
+        return block(resized, new);
+    }
+    let moved = Global.allocate(new)?;
+    // SAFETY: both blocks have so many bytes, and are apart. The old one is the caller's, who does
+    // not use it any more.
+    unsafe {
+        let bytes = old.size().min(new.size());
+        moved.cast::<u8>().copy_from_nonoverlapping(memory, bytes);
+        Global.deallocate(memory, old);
+    }
+    Ok(moved)
+}
+
+// SAFETY: the heap's memory belongs to its caller alone until it is freed, is as large and aligned
+// as requested, and stays where it is: the heap is the process's, and every `Global` is the same.
+// What was allocated with a layout is freed or resized with that layout, since the size returned is
+// the one requested.
+unsafe impl Allocator for Global {
+    #[inline]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        if layout.size() == 0 {
+            return Ok(NonNull::slice_from_raw_parts(nothing(layout), 0));
+        }
+        // SAFETY: the size is not 0.
+        block(unsafe { self.alloc(layout) }, layout)
+    }
+
+    #[inline]
+    fn allocate_zeroed(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        if layout.size() == 0 {
+            return Ok(NonNull::slice_from_raw_parts(nothing(layout), 0));
+        }
+        // SAFETY: the size is not 0.
+        block(unsafe { self.alloc_zeroed(layout) }, layout)
+    }
+
+    #[inline]
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
+        if layout.size() != 0 {
+            // SAFETY: passed on: it was allocated above, with this layout.
+            unsafe { self.dealloc(memory.as_ptr(), layout) };
+        }
+    }
+
+    #[inline]
+    unsafe fn grow(
+        &self,
+        memory: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        debug_assert!(new.size() >= old.size(), "{old:?} cannot grow to {new:?}");
+        // SAFETY: passed on.
+        unsafe { resize(memory, old, new) }
+    }
+
+    #[inline]
+    unsafe fn grow_zeroed(
+        &self,
+        memory: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: passed on. What lies behind the old size is this caller's, and there are so many
+        // bytes of it.
+        unsafe {
+            let grown = self.grow(memory, old, new)?;
+            let tail = grown.cast::<u8>().add(old.size());
+            tail.write_bytes(0, new.size() - old.size());
+            Ok(grown)
+        }
+    }
+
+    #[inline]
+    unsafe fn shrink(
+        &self,
+        memory: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        debug_assert!(new.size() <= old.size(), "{old:?} cannot shrink to {new:?}");
+        // SAFETY: passed on.
+        unsafe { resize(memory, old, new) }
+    }
+}
