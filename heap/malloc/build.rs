@@ -1,0 +1,9 @@
+//! Gives the library its name for the loader: programs that are linked with it ask for this file.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        // The number rises when a function of `brickyard_malloc.h` changes or goes.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libbrickyard_malloc.so.0");
+    }
+}
