@@ -15,16 +15,24 @@
 //!
 //! For single values there is [`Object`](super::Object).
 //!
-//! **Memory that ends as a whole**: an arena over this allocator, such as `bump-scope`'s; or
-//! `bumpalo`, if the heap is the global allocator. Their pieces come from the heap: up to 32 KiB from
-//! slabs, up to 2 MiB as runs of pages, and go back to it.
+//! A list in memory that ends as a whole lies in a [`Bump`]:
+//!
+//! ```
+//! use allocator_api2::vec::Vec;
+//! use brickyard_heap::Bump;
+//!
+//! let bump = Bump::new();
+//! let mut numbers = Vec::new_in(&bump);
+//! numbers.extend(0..1000_u64);
+//! assert!(bump.bytes() >= 8000);
+//! ```
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::NonNull;
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
-use super::Global;
+use super::{Bump, Global};
 
 /// Returns a pointer for 0 bytes, which is a multiple of the alignment and was never allocated.
 const fn nothing(layout: Layout) -> NonNull<u8> {
@@ -139,4 +147,85 @@ unsafe impl Allocator for Global {
         // SAFETY: passed on.
         unsafe { resize(memory, old, new) }
     }
+}
+
+// SAFETY: a piece belongs to its caller alone until the `Bump` is reset or ends, for which nobody may
+// have a reference to it, as this one is. All copies of the reference are the same allocator.
+unsafe impl Allocator for &Bump {
+    #[inline]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        let memory = self.memory(layout).ok_or(AllocError)?;
+        Ok(NonNull::slice_from_raw_parts(memory, layout.size()))
+    }
+
+    #[inline]
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
+        // SAFETY: passed on.
+        unsafe { self.give_back(memory, layout.size()) };
+    }
+
+    #[inline]
+    unsafe fn grow(
+        &self,
+        memory: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        debug_assert!(new.size() >= old.size(), "{old:?} cannot grow to {new:?}");
+        // SAFETY: passed on.
+        unsafe { resize_in(self, memory, old, new) }
+    }
+
+    #[inline]
+    unsafe fn grow_zeroed(
+        &self,
+        memory: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: passed on. What lies behind the old size is this caller's.
+        unsafe {
+            let grown = self.grow(memory, old, new)?;
+            let tail = grown.cast::<u8>().add(old.size());
+            tail.write_bytes(0, new.size() - old.size());
+            Ok(grown)
+        }
+    }
+
+    #[inline]
+    unsafe fn shrink(
+        &self,
+        memory: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        debug_assert!(new.size() <= old.size(), "{old:?} cannot shrink to {new:?}");
+        // SAFETY: passed on.
+        unsafe { resize_in(self, memory, old, new) }
+    }
+}
+
+/// Resizes a piece of a [`Bump`], in place if it can stay.
+///
+/// # Safety
+/// The piece is the caller's, and of the layout `old`.
+#[inline]
+unsafe fn resize_in(
+    bump: &Bump,
+    memory: NonNull<u8>,
+    old: Layout,
+    new: Layout,
+) -> Result<NonNull<[u8]>, AllocError> {
+    let is_aligned = memory.addr().get().is_multiple_of(new.align());
+    // SAFETY: passed on: what is cut off is not used any more.
+    if is_aligned && unsafe { bump.resize(memory, old.size(), new.size()) } {
+        return Ok(NonNull::slice_from_raw_parts(memory, new.size()));
+    }
+    let moved = bump.allocate(new)?;
+    // SAFETY: both pieces have so many bytes, and are apart.
+    unsafe {
+        let bytes = old.size().min(new.size());
+        moved.cast::<u8>().copy_from_nonoverlapping(memory, bytes);
+    }
+    Ok(moved)
 }

@@ -18,6 +18,7 @@
 //! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
+//! | `bump.rs` | [`Bump`], memory that ends as a whole |
 //! | `object.rs` | [`Object`], a box in the heap |
 //! | `collections.rs` | [`Global`] for collections, behind the feature `allocator-api2` |
 //!
@@ -39,6 +40,7 @@
 mod background;
 mod beside;
 mod build;
+mod bump;
 #[cfg(feature = "allocator-api2")]
 mod collections;
 mod gate;
@@ -62,6 +64,7 @@ use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, STEP, class_of};
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::HeapError;
+pub use bump::Bump;
 pub use global::Global;
 pub use object::{NoMemory, Object};
 pub use report::{Format, Report, print};

@@ -13,7 +13,7 @@ use core::ptr::NonNull;
 use allocator_api2::alloc::Allocator;
 use allocator_api2::boxed::Box;
 use allocator_api2::vec::Vec;
-use brickyard_heap::{Global, usable_size};
+use brickyard_heap::{Bump, Global, usable_size};
 use proptest::prelude::*;
 
 /// What is done with a list.
@@ -77,62 +77,92 @@ fn check(memory: NonNull<[u8]>, layout: Layout, kept: usize, had: u8, zero: bool
     }
 }
 
+/// Does the steps with a list in `place` and with one of the standard library.
+fn same_list(steps: std::vec::Vec<Step>, place: impl Allocator + Copy) {
+    let mut list: Vec<u32, _> = Vec::new_in(place);
+    let mut model = std::vec::Vec::new();
+    for step in steps {
+        match step {
+            Step::Push(number) => {
+                list.push(number);
+                model.push(number);
+            }
+            Step::Pop => assert_eq!(list.pop(), model.pop()),
+            Step::Extend(count) => {
+                let numbers = || (0..count).map(|number| number as u32 ^ 0x5a5a);
+                list.extend(numbers());
+                model.extend(numbers());
+            }
+            Step::Truncate(length) => {
+                list.truncate(length);
+                model.truncate(length);
+            }
+            Step::ShrinkToFit => list.shrink_to_fit(),
+            Step::Clone => list = list.clone(),
+            Step::IntoBox => list = list.into_boxed_slice().into_vec(),
+        }
+        assert!(list.as_slice() == model.as_slice());
+    }
+}
+
+/// Takes two blocks of `place` through all sizes in turn; each must keep its bytes.
+fn kept_bytes(steps: std::vec::Vec<(usize, u32, bool)>, place: impl Allocator) {
+    let nothing = Layout::new::<()>();
+    let new = || (place.allocate(nothing).unwrap(), nothing, 0_u8);
+    let mut blocks = [new(), new()];
+    for (number, (bytes, shift, zero)) in steps.into_iter().enumerate() {
+        let (memory, layout, had) = &mut blocks[number / 3 % 2];
+        let new = Layout::from_size_align(bytes, 1 << shift).unwrap();
+        let start = memory.cast::<u8>();
+        // SAFETY: the block is this test's, and of this layout; sizes are compared first.
+        let resized = unsafe {
+            match (bytes >= layout.size(), zero) {
+                (true, true) => place.grow_zeroed(start, *layout, new),
+                (true, false) => place.grow(start, *layout, new),
+                (false, _) => place.shrink(start, *layout, new),
+            }
+        };
+        *memory = resized.unwrap();
+        let fill = number as u8 + 1;
+        let kept = bytes.min(layout.size());
+        let zero = zero && bytes >= layout.size();
+        check(*memory, new, kept, *had, zero, fill);
+        (*layout, *had) = (new, fill);
+    }
+    for (memory, layout, had) in blocks {
+        check(memory, layout, layout.size(), had, false, 0);
+        // SAFETY: as above.
+        unsafe { place.deallocate(memory.cast(), layout) };
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn a_list_is_that_of_the_standard_library(steps in prop::collection::vec(step(), 1..60)) {
-        let mut list: Vec<u32, Global> = Vec::new_in(Global);
-        let mut model = std::vec::Vec::new();
-        for step in steps {
-            match step {
-                Step::Push(number) => {
-                    list.push(number);
-                    model.push(number);
-                }
-                Step::Pop => assert_eq!(list.pop(), model.pop()),
-                Step::Extend(count) => {
-                    let numbers = || (0..count).map(|number| number as u32 ^ 0x5a5a);
-                    list.extend(numbers());
-                    model.extend(numbers());
-                }
-                Step::Truncate(length) => {
-                    list.truncate(length);
-                    model.truncate(length);
-                }
-                Step::ShrinkToFit => list.shrink_to_fit(),
-                Step::Clone => list = list.clone(),
-                Step::IntoBox => list = list.into_boxed_slice().into_vec(),
-            }
-            assert!(list.as_slice() == model.as_slice());
-        }
+        same_list(steps.clone(), Global);
+        same_list(steps, &Bump::new());
     }
 
     #[test]
-    fn a_block_keeps_its_bytes_through_every_size(steps in prop::collection::vec(sizes(), 1..40)) {
-        let mut layout = Layout::new::<()>();
-        let mut memory = Global.allocate(layout).unwrap();
-        let mut had = 0;
-        for (number, (bytes, shift, zero)) in steps.into_iter().enumerate() {
-            let new = Layout::from_size_align(bytes, 1 << shift).unwrap();
-            let start = memory.cast::<u8>();
-            // SAFETY: the block is this test's, and of this layout; sizes are compared first.
-            let resized = unsafe {
-                match (bytes >= layout.size(), zero) {
-                    (true, true) => Global.grow_zeroed(start, layout, new),
-                    (true, false) => Global.grow(start, layout, new),
-                    (false, _) => Global.shrink(start, layout, new),
-                }
-            };
-            memory = resized.unwrap();
-            let fill = number as u8 + 1;
-            let kept = bytes.min(layout.size());
-            check(memory, new, kept, had, zero && bytes >= layout.size(), fill);
-            (layout, had) = (new, fill);
-        }
-        // SAFETY: as above.
-        unsafe { Global.deallocate(memory.cast(), layout) };
+    fn a_block_keeps_its_bytes_through_every_size(steps in prop::collection::vec(sizes(), 1..60)) {
+        kept_bytes(steps.clone(), Global);
+        kept_bytes(steps, &Bump::new());
     }
+}
+
+#[test]
+fn the_last_list_of_a_bump_grows_in_place() {
+    let bump = Bump::new();
+    let mut list = Vec::with_capacity_in(10, &bump);
+    list.extend(0..10_u64);
+    let place = list.as_ptr();
+    list.extend(10..60);
+    assert_eq!((list.as_ptr(), list.len()), (place, 60));
+    drop(list);
+    let again: Box<u64, _> = Box::new_in(1, &bump);
+    assert_eq!(&raw const *again, place);
 }
 
 #[test]
