@@ -28,25 +28,23 @@
 //! ```
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::ptr::NonNull;
+use core::ptr::{NonNull, without_provenance_mut};
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
 use super::{Bump, Global};
-
-/// Returns a pointer for 0 bytes, which is a multiple of the alignment and was never allocated.
-const fn nothing(layout: Layout) -> NonNull<u8> {
-    NonNull::<u8>::without_provenance(match core::num::NonZero::new(layout.align()) {
-        Some(align) => align,
-        None => panic!("an alignment is a power of two"),
-    })
-}
 
 /// Makes a block of what the heap returned.
 #[inline(always)]
 fn block(memory: *mut u8, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
     let memory = NonNull::new(memory).ok_or(AllocError)?;
     Ok(NonNull::slice_from_raw_parts(memory, layout.size()))
+}
+
+/// Makes a block of 0 bytes: a multiple of the alignment that was never allocated.
+#[inline(always)]
+fn nothing(layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+    block(without_provenance_mut(layout.align()), layout)
 }
 
 /// Resizes a block, and moves it if need be.
@@ -84,7 +82,7 @@ unsafe impl Allocator for Global {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         if layout.size() == 0 {
-            return Ok(NonNull::slice_from_raw_parts(nothing(layout), 0));
+            return nothing(layout);
         }
         // SAFETY: the size is not 0.
         block(unsafe { self.alloc(layout) }, layout)
@@ -93,7 +91,7 @@ unsafe impl Allocator for Global {
     #[inline]
     fn allocate_zeroed(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         if layout.size() == 0 {
-            return Ok(NonNull::slice_from_raw_parts(nothing(layout), 0));
+            return nothing(layout);
         }
         // SAFETY: the size is not 0.
         block(unsafe { self.alloc_zeroed(layout) }, layout)

@@ -7,8 +7,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::Cell;
+use core::panic::AssertUnwindSafe;
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 use std::thread;
 
 use brickyard_heap::{NoMemory, Object, usable_size};

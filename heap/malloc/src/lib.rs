@@ -10,7 +10,7 @@
 //! | `mallinfo`, `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt` | the C library's own: `inside.rs` |
 //! | `__libc_malloc`, `__libc_free` and the like | the C library's other names: `names.rs` |
 //! | `operator new` and `operator delete`, in all forms | C++: `cplusplus.rs` |
-//! | `brickyard_stats` | this library's |
+//! | `brickyard_stats`, `brickyard_arena_new` and the like | this library's: `inside.rs`, `arenas.rs` |
 //!
 //! On exhaustion they return null and set `errno` to `ENOMEM`; for invalid alignments, to `EINVAL`.
 //! A success leaves `errno` alone. A bad free (of memory that was never allocated, or is free
@@ -31,6 +31,7 @@ use core::ptr::null_mut;
 use brickyard_arena::page_bytes;
 use brickyard_heap as heap;
 
+mod arenas;
 mod cplusplus;
 mod inside;
 mod names;
@@ -44,6 +45,10 @@ mod hits;
 #[cfg(target_arch = "x86_64")]
 mod loader;
 
+pub use arenas::{
+    brickyard_arena_alloc, brickyard_arena_bytes, brickyard_arena_free, brickyard_arena_new,
+    brickyard_arena_reset,
+};
 pub use hits::{free, malloc};
 pub use inside::{
     Mallinfo, Mallinfo2, brickyard_stats, mallinfo, mallinfo2, malloc_info, malloc_stats, mallopt,

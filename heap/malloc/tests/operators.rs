@@ -1,8 +1,9 @@
 //! C++'s operators as programs meet them: in all forms, without memory, with some of them replaced,
-//! and in a process whose C++ library only a part of it can see.
+//! and in a process whose C++ library only a part of it can see. Beside them: what the library's own
+//! header declares.
 //!
-//! The programs are `operators.cpp` and `operators.c`, compiled here by the machine's compilers;
-//! where there is none, the tests say so and are skipped.
+//! The programs are `operators.cpp`, `operators.c` and `own.c`, compiled here by the machine's
+//! compilers; where there is none, the tests say so and are skipped.
 
 #![cfg(all(
     target_os = "linux",
@@ -22,12 +23,20 @@ fn library() -> PathBuf {
     library.canonicalize().unwrap()
 }
 
-/// Compiles a source of this directory; `None` without a compiler.
 fn compiled(source: &str, name: &str, words: &[&str]) -> Option<PathBuf> {
-    let (variable, usual) = match source.ends_with(".c") {
-        true => ("CC", "cc"),
-        false => ("CXX", "g++"),
-    };
+    let variable = if source.ends_with(".c") { "CC" } else { "CXX" };
+    compiled_by(variable, source, name, words, &[])
+}
+
+/// Compiles a source of this directory by the compiler that `variable` names; `None` without it.
+fn compiled_by(
+    variable: &str,
+    source: &str,
+    name: &str,
+    words: &[&str],
+    last: &[&str],
+) -> Option<PathBuf> {
+    let usual = if variable == "CC" { "cc" } else { "g++" };
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let compiler = std::env::var(variable).unwrap_or_else(|_| usual.to_owned());
     let done = Command::new(&compiler)
@@ -40,6 +49,7 @@ fn compiled(source: &str, name: &str, words: &[&str]) -> Option<PathBuf> {
                 .join("tests")
                 .join(source),
         )
+        .args(last)
         .arg("-ldl")
         .status();
     match done {
@@ -82,6 +92,29 @@ fn every_form_serves_and_fails_as_the_standard_says() {
         &[("BRICKYARD_DEBUG", "FZPU")],
     ] {
         passes(&preloaded(&program, &[], settings), 7);
+    }
+}
+
+#[test]
+fn what_the_header_declares_is_there_in_c_and_c_plus_plus() {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let (header, library) = (format!("-I{}", header.display()), library());
+    let library = library.to_str().unwrap();
+    for (variable, standard, name) in [
+        ("CC", &["-std=c11"][..], "own-c"),
+        ("CXX", &["-xc++", "-std=c++11"], "own-cpp"),
+    ] {
+        // What follows the source is the library itself.
+        let words = [&["-Wextra", "-pedantic", &header], standard].concat();
+        let Some(program) = compiled_by(variable, "own.c", name, &words, &["-xnone", library])
+        else {
+            continue;
+        };
+        let output = preloaded(&program, &[], &[]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{wrong}{}", output.status);
+        assert!(!said.is_empty(), "brickyard_stats prints nothing");
     }
 }
 
