@@ -6,8 +6,8 @@
 //! that the heap has rounded up are used too. A request that is larger gets a chunk of its own.
 //!
 //! Invariants:
-//! - `chunks-are-its-own`: each chunk in the list came from the heap, is in the list once, and begins
-//!   with its [`Chunk`]. None is freed while a piece of it is borrowed: that needs `&mut`.
+//! - `chunks-are-its-own`: each chunk in the list came from the heap, is in the list once, and
+//!   begins with its [`Chunk`]. None is freed while a piece of it is borrowed: that needs `&mut`.
 //! - `rest-is-free`: the bytes from `next` to `end` belong to one of the chunks, or there are none.
 //!   Nobody has them.
 
@@ -64,8 +64,8 @@ pub struct Bump {
     bytes: Cell<usize>,
 }
 
-// SAFETY: `chunks-are-its-own`, and any thread may free what another has allocated. Values in it are
-// not touched again once it is sent, since each was borrowed.
+// SAFETY: `chunks-are-its-own`, and any thread may free what another has allocated. Values in it
+// are not touched again once it is sent, since each was borrowed.
 unsafe impl Send for Bump {}
 
 impl Default for Bump {
@@ -97,7 +97,8 @@ impl Bump {
             return Err(NoMemory(value));
         };
         let mut memory = memory.cast::<T>();
-        // SAFETY: the piece is of the type's layout, and nobody else has it while `self` is borrowed.
+        // SAFETY: the piece is of the type's layout, and nobody else has it while `self` is
+        // borrowed.
         unsafe {
             memory.write(value);
             Ok(memory.as_mut())
@@ -117,8 +118,8 @@ impl Bump {
         }
     }
 
-    /// Allocates memory for `layout`, which is the caller's until [`Bump::reset`] or the end; `None`
-    /// if there is none. For 0 bytes the pointer is not to be read or written.
+    /// Allocates memory for `layout`, which is the caller's until [`Bump::reset`] or the end;
+    /// `None` if there is none. For 0 bytes the pointer is not to be read or written.
     #[inline]
     pub fn memory(&self, layout: Layout) -> Option<NonNull<u8>> {
         let next = self.next.get();

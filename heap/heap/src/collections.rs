@@ -147,8 +147,8 @@ unsafe impl Allocator for Global {
     }
 }
 
-// SAFETY: a piece belongs to its caller alone until the `Bump` is reset or ends, for which nobody may
-// have a reference to it, as this one is. All copies of the reference are the same allocator.
+// SAFETY: a piece belongs to its caller alone until the `Bump` is reset or ends, for which nobody
+// may have a reference to it, as this one is. All copies of the reference are the same allocator.
 unsafe impl Allocator for &Bump {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {

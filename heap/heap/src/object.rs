@@ -7,9 +7,9 @@
 //! freed, another uses.
 //!
 //! For values without a size of their own (slices, trait objects), and for collections, there is
-//! [`Global`](super::Global) with the feature `allocator-api2`. A box of that crate is a hit too, but
-//! reads the table of sizes unless the program is optimised as a whole (`lto`), and leaves the memory
-//! of a value whose drop panics.
+//! [`Global`](super::Global) with the feature `allocator-api2`. A box of that crate is a hit too,
+//! but reads the table of sizes unless the program is optimised as a whole (`lto`), and leaves the
+//! memory of a value whose drop panics.
 
 use core::alloc::Layout;
 use core::fmt;
@@ -25,8 +25,8 @@ use super::{allocate_aligned, cache_of, free_slow, hit, put};
 /// if the value's drop panics. It can be sent and shared as the value itself can.
 ///
 /// Invariant `owns-its-value`: from construction to drop the memory holds a value and belongs to
-/// this object alone. It came from the heap, of the cache for `T` if there is one. (A value of 0 bytes
-/// has no memory.)
+/// this object alone. It came from the heap, of the cache for `T` if there is one. (A value of 0
+/// bytes has no memory.)
 ///
 /// ```
 /// use brickyard_heap::Object;
@@ -47,8 +47,8 @@ pub struct Object<T> {
     of: PhantomData<T>,
 }
 
-// SAFETY: `owns-its-value`, as a box does. The heap can be used by any thread, and takes memory back
-// from any.
+// SAFETY: `owns-its-value`, as a box does. The heap can be used by any thread, and takes memory
+// back from any.
 unsafe impl<T: Send> Send for Object<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Object<T> {}
@@ -152,9 +152,8 @@ impl<T> Object<T> {
 
     /// Makes memory an object again.
     ///
-    /// # Safety
-    /// It came from [`Object::into_raw`] of the same type, holds a value, and nobody else uses it or
-    /// makes an object of it.
+    /// # Safety It came from [`Object::into_raw`] of the same type, holds a value, and nobody else
+    /// uses it or makes an object of it.
     #[inline]
     #[must_use]
     pub const unsafe fn from_raw(memory: NonNull<T>) -> Self {

@@ -1,8 +1,8 @@
 //! Memory that ends as a whole, for C: [`Bump`] by pointer. Declared in `brickyard_malloc.h`.
 //!
-//! Invariant `whole-arena`: a pointer that [`brickyard_arena_new`] has returned is that of an object
-//! with a [`Bump`], until [`brickyard_arena_free`] takes it. It is used by one thread at a time, so a
-//! reference to it is the only one.
+//! Invariant `whole-arena`: a pointer that [`brickyard_arena_new`] has returned is that of an
+//! object with a [`Bump`], until [`brickyard_arena_free`] takes it. It is used by one thread at a
+//! time, so a reference to it is the only one.
 
 use core::alloc::Layout;
 use core::ffi::c_void;

@@ -9,16 +9,16 @@
 //!
 //! **Replaced operators.** A program may have operators of its own, and need not have all: the
 //! standard says that the forms it leaves out end in those it has. So what is a jump here goes
-//! through the loader's table, to the program's operator if there is one. A form that throws nothing
-//! cannot jump, and compares instead: if the one that throws is the program's, the C++ library's
-//! form is called, which calls it. Of this comes invariant `one-owner`: what arrives at `delete` here
-//! came from a `new` here, unless the program mixes what does not belong together.
+//! through the loader's table, to the program's operator if there is one. A form that throws
+//! nothing cannot jump, and compares instead: if the one that throws is the program's, the C++
+//! library's form is called, which calls it. Of this comes invariant `one-owner`: what arrives at
+//! `delete` here came from a `new` here, unless the program mixes what does not belong together.
 //!
 //! **Exhaustion.** The handler that the program has set is called until there is memory, or until
 //! there is no handler: then `std::bad_alloc` is thrown. The library does not depend on a C++
 //! library: it is looked up at that moment (`exhausted.rs`). An exception passes through frames of
-//! this file. Invariant `nothing-to-drop`: none of those that are `C-unwind` holds a value whose drop
-//! does anything when it calls out.
+//! this file. Invariant `nothing-to-drop`: none of those that are `C-unwind` holds a value whose
+//! drop does anything when it calls out.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::{asm, naked_asm};

@@ -1,6 +1,6 @@
 //! C++'s operators as programs meet them: in all forms, without memory, with some of them replaced,
-//! and in a process whose C++ library only a part of it can see. Beside them: what the library's own
-//! header declares.
+//! and in a process whose C++ library only a part of it can see. Beside them: what the library's
+//! own header declares.
 //!
 //! The programs are `operators.cpp`, `operators.c` and `own.c`, compiled here by the machine's
 //! compilers; where there is none, the tests say so and are skipped.

@@ -60,8 +60,8 @@ pub(super) extern "C-unwind" fn make_room() {
     throw();
 }
 
-/// Throws `std::bad_alloc`. In a process without a C++ library nobody could catch it: then this says
-/// so, and ends the process.
+/// Throws `std::bad_alloc`. In a process without a C++ library nobody could catch it: then this
+/// says so, and ends the process.
 #[cold]
 pub(super) extern "C-unwind" fn throw() -> ! {
     type Throw = unsafe extern "C-unwind" fn() -> !;
