@@ -152,8 +152,9 @@ impl<T> Object<T> {
 
     /// Makes memory an object again.
     ///
-    /// # Safety It came from [`Object::into_raw`] of the same type, holds a value, and nobody else
-    /// uses it or makes an object of it.
+    /// # Safety
+    /// It came from [`Object::into_raw`] of the same type, holds a value, and nobody else uses it
+    /// or makes an object of it.
     #[inline]
     #[must_use]
     pub const unsafe fn from_raw(memory: NonNull<T>) -> Self {

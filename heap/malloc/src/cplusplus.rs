@@ -29,7 +29,7 @@ use brickyard_heap::{self as heap, Global};
 
 use self::exhausted::{make_room, next_aligned_or_null, next_or_null, throw};
 use super::ALIGN;
-use super::hits::{delete, new, new_or_null};
+use super::hits::new_or_null;
 
 mod exhausted;
 
@@ -103,6 +103,8 @@ macro_rules! here {
     };
 }
 
+pub(super) use here;
+
 /// True if the process uses this library's function of the name: if the loader's table has the
 /// address that `here!` has named. Three instructions.
 macro_rules! is_ours {
@@ -138,13 +140,6 @@ macro_rules! is_ours {
 pub(super) type Nothrow = *const c_void;
 
 // ---- new ----
-
-/// `operator new(size_t)`.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub(crate) extern "C-unwind" fn _Znwm(bytes: usize) -> *mut c_void {
-    naked_asm!(here!("_Znwm"), stay!(), sym new)
-}
 
 /// `operator new[](size_t)`.
 #[unsafe(no_mangle)]
@@ -279,27 +274,7 @@ pub(crate) extern "C" fn _ZnamSt11align_val_tRKSt9nothrow_t(
     next_aligned_or_null(c"_ZnamSt11align_val_tRKSt9nothrow_t", bytes, align, tag)
 }
 
-// ---- delete ----
-
-/// `operator delete(void*)`.
-///
-/// # Safety
-/// As [`free`](super::free); so are all that follow.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn _ZdlPv(memory: *mut c_void) {
-    naked_asm!(stay!(), sym delete)
-}
-
-/// `operator delete(void*, align_val_t)`.
-///
-/// # Safety
-/// As [`free`](super::free).
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn _ZdlPvSt11align_val_t(memory: *mut c_void, align: usize) {
-    naked_asm!(stay!(), sym delete)
-}
+// ---- delete: the forms of one object are in `x86_64.rs` and `portable.rs` ----
 
 /// Forms that end in another: arguments that it has not are dropped.
 macro_rules! deletes {

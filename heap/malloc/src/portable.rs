@@ -1,10 +1,11 @@
-//! The fast paths of `malloc` and `free`, in Rust.
+//! The fast paths of `malloc` and `free`, and of C++'s `new` and `delete`, in Rust.
 
+use core::arch::naked_asm;
 use core::ffi::c_void;
 
 use brickyard_heap as heap;
 
-use super::cplusplus::{Nothrow, new_or_null_slow, new_slow};
+use super::cplusplus::{Nothrow, here, new_or_null_slow, new_slow};
 use super::slow;
 
 /// Allocates `bytes` bytes, aligned to 16.
@@ -38,8 +39,14 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
     unsafe { give_back(memory) };
 }
 
-/// The way of `operator new`: a [`malloc`] whose misses end in C++'s way.
-pub(super) extern "C-unwind" fn new(bytes: usize) -> *mut c_void {
+/// `operator new(size_t)`: a [`malloc`] whose misses end in C++'s way.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub(super) extern "C-unwind" fn _Znwm(bytes: usize) -> *mut c_void {
+    naked_asm!(here!("_Znwm"), "b {}", sym new)
+}
+
+extern "C-unwind" fn new(bytes: usize) -> *mut c_void {
     let memory = heap::quick(bytes);
     if memory.is_null() {
         return new_slow(bytes);
@@ -56,11 +63,22 @@ pub(super) extern "C" fn new_or_null(bytes: usize, tag: Nothrow) -> *mut c_void 
     memory.cast()
 }
 
-/// The way of `operator delete`: [`free`], by a name that no other library can stand before.
+/// `operator delete(void*)`.
 ///
 /// # Safety
 /// As [`free`].
-pub(super) unsafe extern "C" fn delete(memory: *mut c_void) {
+#[unsafe(no_mangle)]
+pub(super) unsafe extern "C" fn _ZdlPv(memory: *mut c_void) {
+    // SAFETY: passed on.
+    unsafe { give_back(memory) };
+}
+
+/// `operator delete(void*, align_val_t)`.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+pub(super) unsafe extern "C" fn _ZdlPvSt11align_val_t(memory: *mut c_void, _align: usize) {
     // SAFETY: passed on.
     unsafe { give_back(memory) };
 }

@@ -1,5 +1,5 @@
-//! The fast paths of `malloc` and `free`, in assembly. They do what `portable.rs` does, in 18 and
-//! 21 instructions.
+//! The fast paths of `malloc` and `free`, and of C++'s `new` and `delete`, in assembly. They do what
+//! `portable.rs` does, in 18 and 21 instructions.
 //!
 //! A compiler would add a second test of what the sequence has tested already, and a register for
 //! each word that an instruction could read from memory itself. The offsets are those of [`Fast`],
@@ -12,15 +12,16 @@ use core::ffi::c_void;
 use brickyard_arena::restartable;
 use brickyard_heap::{self as heap, FAST, Fast, PAGE_SHIFT};
 
-use super::cplusplus::{Nothrow, new_or_null_slow, new_slow};
+use super::cplusplus::{Nothrow, here, new_or_null_slow, new_slow};
 use super::{loader, slow};
 
 /// The whole of a function that allocates: its first argument is the size. A miss jumps to `$slow`,
-/// with all arguments as they came.
+/// with all arguments as they came. `$name` is a line that names the place once more.
 macro_rules! allocates {
-    ($slow:path) => {
+    ($slow:path, $name:expr) => {
         naked_asm!(
             restartable![
+                $name,
                 "cmp rdi, qword ptr [rip + {fast} + {limit}]",
                 "jae {slow}",
                 // The column of the size, which does not depend on the CPU's number.
@@ -108,7 +109,7 @@ macro_rules! frees {
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
-    allocates!(slow)
+    allocates!(slow, "")
 }
 
 /// Takes memory back. Null is ignored.
@@ -121,24 +122,36 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
     frees!()
 }
 
-/// The way of `operator new`: a [`malloc`] whose misses end in C++'s way.
+/// `operator new(size_t)`: a [`malloc`] whose misses end in C++'s way.
+#[unsafe(no_mangle)]
 #[unsafe(naked)]
-pub(super) extern "C-unwind" fn new(bytes: usize) -> *mut c_void {
-    allocates!(new_slow)
+pub(super) extern "C-unwind" fn _Znwm(bytes: usize) -> *mut c_void {
+    allocates!(new_slow, here!("_Znwm"))
 }
 
 /// The way of `operator new` that throws nothing; it is told so by a second argument.
 #[unsafe(naked)]
 pub(super) extern "C" fn new_or_null(bytes: usize, tag: Nothrow) -> *mut c_void {
-    allocates!(new_or_null_slow)
+    allocates!(new_or_null_slow, "")
 }
 
-/// The way of `operator delete`: [`free`], by a name that no other library can stand before.
+/// `operator delete(void*)`.
 ///
 /// # Safety
 /// As [`free`].
+#[unsafe(no_mangle)]
 #[unsafe(naked)]
-pub(super) unsafe extern "C" fn delete(memory: *mut c_void) {
+pub(super) unsafe extern "C" fn _ZdlPv(memory: *mut c_void) {
+    frees!()
+}
+
+/// `operator delete(void*, align_val_t)`.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn _ZdlPvSt11align_val_t(memory: *mut c_void, align: usize) {
     frees!()
 }
 
