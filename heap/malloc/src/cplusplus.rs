@@ -12,7 +12,9 @@
 //! through the loader's table, to the program's operator if there is one. A form that throws
 //! nothing cannot jump, and compares instead: if the one that throws is the program's, the C++
 //! library's form is called, which calls it. Of this comes invariant `one-owner`: what arrives at
-//! `delete` here came from a `new` here, unless the program mixes what does not belong together.
+//! `delete` here came from a `new` here, unless the program mixes what does not belong together. (Of
+//! a library that is loaded late, and asked for these functions by its handle, some would be the
+//! process's: that is no way to use them.)
 //!
 //! **Exhaustion.** The handler that the program has set is called until there is memory, or until
 //! there is no handler: then `std::bad_alloc` is thrown. The library does not depend on a C++
