@@ -314,13 +314,13 @@ fn build_slabs(
         .expect("the plan was asked for the bytes, and slabs can number a span's pages"))
 }
 
-/// Returns true if the heap is to be the hardened one: by the environment, or else by how this
-/// library was built.
+/// Returns true if the heap is to be the hardened one: by the environment, or else by that of the
+/// build. (No feature of the crate: whoever turns all features on does not mean this.)
 fn wants_hardening() -> bool {
     let has_pages = page_bytes() == 1 << PAGE_SHIFT;
     let wanted = match variable(c"BRICKYARD_HARDEN") {
         Some(text) if !text.is_empty() => text != b"0",
-        _ => cfg!(feature = "hardened"),
+        _ => option_env!("BRICKYARD_HARDENED").is_some(),
     };
     if wanted && !has_pages {
         life::say(format_args!(

@@ -24,7 +24,7 @@ pub struct Global;
 
 /// Returns true if the heap is built.
 #[inline(always)]
-fn is_built() -> bool {
+pub(super) fn is_built() -> bool {
     // Acquire: `built-before-seen`.
     FAST.limit.load(Ordering::Acquire) != 0
 }

@@ -19,6 +19,9 @@
 //! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
+//! | `bump.rs` | [`Bump`], memory that ends as a whole |
+//! | `object.rs` | [`Object`], a box in the heap |
+//! | `collections.rs` | [`Global`] for collections, behind the feature `allocator-api2` |
 //!
 //! **The fast path** is a comparison with the largest general size, a byte of a table, and a
 //! restartable sequence on the CPU's row. It has no call, no lock, no atomic instruction, and no
@@ -38,11 +41,15 @@
 mod background;
 mod beside;
 mod build;
+mod bump;
+#[cfg(feature = "allocator-api2")]
+mod collections;
 mod gate;
 mod global;
 mod hardened;
 mod large;
 mod life;
+mod object;
 mod report;
 mod slow;
 mod span;
@@ -59,11 +66,13 @@ use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, STEP, class_of};
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::HeapError;
+pub use bump::Bump;
 pub use global::Global;
+pub use object::{NoMemory, Object};
 pub use report::{Format, Report, print};
 pub use slow::{
-    allocate, allocate_aligned, allocate_zeroed, free_slow, free_slow_under_locks, keep_idle,
-    reallocate, trim, usable_size,
+    allocate, allocate_aligned, allocate_zeroed, check_range, free_slow, free_slow_under_locks,
+    keep_idle, reallocate, trim, usable_size,
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
 pub use statistics::{SizeStatistics, Statistics, statistics};

@@ -318,6 +318,18 @@ pub fn trim() -> bool {
     })
 }
 
+/// Ends the process with a line if so many bytes from an address on are not all in use by one piece,
+/// as far as the hardened heap can tell. Says nothing on a plain heap, and of addresses elsewhere.
+#[inline]
+pub fn check_range(memory: *mut u8, bytes: usize) {
+    if bytes > 0
+        && let (Some(hardened), Some(heap)) = (hardened(), built())
+        && let Some(memory) = NonNull::new(memory)
+    {
+        hardened.check_range(heap, memory, bytes);
+    }
+}
+
 /// Keeps so many idle bytes for the program, whatever their age; at first none. [`trim`] gives them
 /// back all the same. False if there is no heap.
 pub fn keep_idle(bytes: usize) -> bool {

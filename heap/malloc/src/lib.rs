@@ -9,7 +9,9 @@
 //! | `memalign`, `valloc`, `pvalloc`, `cfree`, `malloc_usable_size`, `malloc_trim` | the C library's own |
 //! | `mallinfo`, `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt` | the C library's own: `inside.rs` |
 //! | `__libc_malloc`, `__libc_free` and the like | the C library's other names: `names.rs` |
-//! | `brickyard_stats` | this library's |
+//! | `operator new` and `operator delete`, in all forms | C++: `cplusplus.rs` |
+//! | `memcpy`, `memmove` | C: `copies.rs`, in a library that is built hardened for x86-64 |
+//! | `brickyard_stats`, `brickyard_arena_new` and the like | this library's: `inside.rs`, `arenas.rs` |
 //!
 //! On exhaustion they return null and set `errno` to `ENOMEM`; for invalid alignments, to `EINVAL`.
 //! A success leaves `errno` alone. A bad free (of memory that was never allocated, or is free
@@ -30,6 +32,10 @@ use core::ptr::null_mut;
 use brickyard_arena::page_bytes;
 use brickyard_heap as heap;
 
+mod arenas;
+#[cfg(all(brickyard_hardened, target_arch = "x86_64"))]
+mod copies;
+mod cplusplus;
 mod inside;
 mod names;
 
@@ -42,6 +48,10 @@ mod hits;
 #[cfg(target_arch = "x86_64")]
 mod loader;
 
+pub use arenas::{
+    brickyard_arena_alloc, brickyard_arena_bytes, brickyard_arena_free, brickyard_arena_new,
+    brickyard_arena_reset,
+};
 pub use hits::{free, malloc};
 pub use inside::{
     Mallinfo, Mallinfo2, brickyard_stats, mallinfo, mallinfo2, malloc_info, malloc_stats, mallopt,

@@ -1,5 +1,5 @@
-//! The fast paths of `malloc` and `free`, in assembly. They do what `portable.rs` does, in 18 and
-//! 21 instructions.
+//! The fast paths of `malloc` and `free`, and of C++'s `new` and `delete`, in assembly. They do what
+//! `portable.rs` does, in 18 and 21 instructions.
 //!
 //! A compiler would add a second test of what the sequence has tested already, and a register for
 //! each word that an instruction could read from memory itself. The offsets are those of [`Fast`],
@@ -12,47 +12,104 @@ use core::ffi::c_void;
 use brickyard_arena::restartable;
 use brickyard_heap::{self as heap, FAST, Fast, PAGE_SHIFT};
 
+use super::cplusplus::{Nothrow, here, new_or_null_slow, new_slow};
 use super::{loader, slow};
+
+/// The whole of a function that allocates: its first argument is the size. A miss jumps to `$slow`,
+/// with all arguments as they came. `$name` is a line that names the place once more.
+macro_rules! allocates {
+    ($slow:path, $name:expr) => {
+        naked_asm!(
+            restartable![
+                $name,
+                "cmp rdi, qword ptr [rip + {fast} + {limit}]",
+                "jae {slow}",
+                // The column of the size, which does not depend on the CPU's number.
+                "lea rcx, [rdi + 15]",
+                "shr rcx, 4",
+                "lea rsi, [rip + {fast} + {columns}]",
+                "movzx ecx, byte ptr [rsi + rcx]",
+                "mov rdx, qword ptr [rip + {fast} + {area}]",
+                "2:",
+                "lea r8, [rip + 3b]",
+                "mov qword ptr fs:[rdx + 8], r8",
+                "4:",
+                // The CPU's number times 64 KiB.
+                "mov r8d, dword ptr fs:[rdx + 2]",
+                "add r8, qword ptr [rip + {fast} + {rows}]",
+                "mov r9, qword ptr [r8 + rcx * 8]",
+                "mov rax, qword ptr [r9]",
+                "test rax, rax",
+                "jz {slow}",
+                "sub r9, 8",
+                "mov qword ptr [r8 + rcx * 8], r9",
+                "5:",
+                "ret",
+                // So that the code begins a cache line: its section is aligned like this.
+                ".balign 64",
+            ],
+            fast = sym FAST,
+            slow = sym $slow,
+            limit = const Fast::LIMIT,
+            columns = const Fast::COLUMNS,
+            area = const Fast::AREA,
+            rows = const Fast::ROWS,
+        )
+    };
+}
+
+/// The whole of a function that frees: its first argument is the memory.
+macro_rules! frees {
+    () => {
+        naked_asm!(
+            restartable![
+                // The cache of the page.
+                "mov rcx, rdi",
+                "sub rcx, qword ptr [rip + {fast} + {start}]",
+                "shr rcx, {page_shift}",
+                "cmp rcx, qword ptr [rip + {fast} + {pages}]",
+                "jae {slow}",
+                "mov rdx, qword ptr [rip + {fast} + {ids}]",
+                "movzx ecx, byte ptr [rdx + rcx]",
+                "mov rdx, qword ptr [rip + {fast} + {area}]",
+                "2:",
+                "lea r8, [rip + 3b]",
+                "mov qword ptr fs:[rdx + 8], r8",
+                "4:",
+                "mov r8d, dword ptr fs:[rdx + 2]",
+                "add r8, qword ptr [rip + {fast} + {rows}]",
+                "mov r9, qword ptr [r8 + rcx * 8]",
+                // The last object freed, again: a double free.
+                "cmp qword ptr [r9], rdi",
+                "je {slow}",
+                "add r9, 8",
+                "test r9d, {sheaf_mask}",
+                "jz {slow}",
+                "mov qword ptr [r9], rdi",
+                "mov qword ptr [r8 + rcx * 8], r9",
+                "5:",
+                "ret",
+                // So that the code begins a cache line: its section is aligned like this.
+                ".balign 64",
+            ],
+            fast = sym FAST,
+            slow = sym slow_free,
+            page_shift = const PAGE_SHIFT,
+            start = const Fast::START,
+            pages = const Fast::PAGES,
+            ids = const Fast::IDS,
+            area = const Fast::AREA,
+            rows = const Fast::ROWS,
+            sheaf_mask = const SHEAF_MASK,
+        )
+    };
+}
 
 /// Allocates `bytes` bytes, aligned to 16.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
-    naked_asm!(
-        restartable![
-            "cmp rdi, qword ptr [rip + {fast} + {limit}]",
-            "jae {slow}",
-            // The column of the size, which does not depend on the CPU's number.
-            "lea rcx, [rdi + 15]",
-            "shr rcx, 4",
-            "lea rsi, [rip + {fast} + {columns}]",
-            "movzx ecx, byte ptr [rsi + rcx]",
-            "mov rdx, qword ptr [rip + {fast} + {area}]",
-            "2:",
-            "lea r8, [rip + 3b]",
-            "mov qword ptr fs:[rdx + 8], r8",
-            "4:",
-            // The CPU's number times 64 KiB.
-            "mov r8d, dword ptr fs:[rdx + 2]",
-            "add r8, qword ptr [rip + {fast} + {rows}]",
-            "mov r9, qword ptr [r8 + rcx * 8]",
-            "mov rax, qword ptr [r9]",
-            "test rax, rax",
-            "jz {slow}",
-            "sub r9, 8",
-            "mov qword ptr [r8 + rcx * 8], r9",
-            "5:",
-            "ret",
-            // So that the code begins a cache line: its section is aligned like this.
-            ".balign 64",
-        ],
-        fast = sym FAST,
-        slow = sym slow,
-        limit = const Fast::LIMIT,
-        columns = const Fast::COLUMNS,
-        area = const Fast::AREA,
-        rows = const Fast::ROWS,
-    )
+    allocates!(slow, "")
 }
 
 /// Takes memory back. Null is ignored.
@@ -62,47 +119,40 @@ pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn free(memory: *mut c_void) {
-    naked_asm!(
-        restartable![
-            // The cache of the page.
-            "mov rcx, rdi",
-            "sub rcx, qword ptr [rip + {fast} + {start}]",
-            "shr rcx, {page_shift}",
-            "cmp rcx, qword ptr [rip + {fast} + {pages}]",
-            "jae {slow}",
-            "mov rdx, qword ptr [rip + {fast} + {ids}]",
-            "movzx ecx, byte ptr [rdx + rcx]",
-            "mov rdx, qword ptr [rip + {fast} + {area}]",
-            "2:",
-            "lea r8, [rip + 3b]",
-            "mov qword ptr fs:[rdx + 8], r8",
-            "4:",
-            "mov r8d, dword ptr fs:[rdx + 2]",
-            "add r8, qword ptr [rip + {fast} + {rows}]",
-            "mov r9, qword ptr [r8 + rcx * 8]",
-            // The last object freed, again: a double free.
-            "cmp qword ptr [r9], rdi",
-            "je {slow}",
-            "add r9, 8",
-            "test r9d, {sheaf_mask}",
-            "jz {slow}",
-            "mov qword ptr [r9], rdi",
-            "mov qword ptr [r8 + rcx * 8], r9",
-            "5:",
-            "ret",
-            // So that the code begins a cache line: its section is aligned like this.
-            ".balign 64",
-        ],
-        fast = sym FAST,
-        slow = sym slow_free,
-        page_shift = const PAGE_SHIFT,
-        start = const Fast::START,
-        pages = const Fast::PAGES,
-        ids = const Fast::IDS,
-        area = const Fast::AREA,
-        rows = const Fast::ROWS,
-        sheaf_mask = const SHEAF_MASK,
-    )
+    frees!()
+}
+
+/// `operator new(size_t)`: a [`malloc`] whose misses end in C++'s way.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub(super) extern "C-unwind" fn _Znwm(bytes: usize) -> *mut c_void {
+    allocates!(new_slow, here!("_Znwm"))
+}
+
+/// The way of `operator new` that throws nothing; it is told so by a second argument.
+#[unsafe(naked)]
+pub(super) extern "C" fn new_or_null(bytes: usize, tag: Nothrow) -> *mut c_void {
+    allocates!(new_or_null_slow, "")
+}
+
+/// `operator delete(void*)`.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn _ZdlPv(memory: *mut c_void) {
+    frees!()
+}
+
+/// `operator delete(void*, align_val_t)`.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn _ZdlPvSt11align_val_t(memory: *mut c_void, align: usize) {
+    frees!()
 }
 
 /// A top is the last of its sheaf if the address behind it has these bits all zero.

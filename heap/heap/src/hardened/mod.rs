@@ -284,6 +284,29 @@ impl Hardened {
         }
     }
 
+    /// Ends the process if so many bytes from an address on, if that lies in the span, are not all in
+    /// use by one piece. Says nothing where the beginning of the piece is too far to be looked for.
+    pub(crate) fn check_range(&self, heap: &Heap, memory: NonNull<u8>, bytes: usize) {
+        if !heap.span.contains(memory.as_ptr()) {
+            return;
+        }
+        let Some((start, state)) = self.states.before(memory) else {
+            if heap.slabs.pages().cache_of(memory) >= FIRST_GENERAL {
+                complain("a copy to or from memory that is not in use", memory);
+            }
+            return;
+        };
+        let offset = memory.addr().get() - start.addr().get();
+        let asked = if state == FREED {
+            0
+        } else {
+            self.usable_size(heap, start)
+        };
+        if offset + bytes > asked {
+            complain("a copy to or from memory that is not in use", memory);
+        }
+    }
+
     /// Changes the size of an object without moving it, if the same size of slab serves it.
     ///
     /// # Safety

@@ -13,6 +13,9 @@ use crate::build::HeapError;
 /// The bytes that have a state together.
 pub(super) const GRANULE: usize = 16;
 
+/// So many granules are looked at for a beginning: more than an object has.
+const FAR: usize = 4095;
+
 /// Nothing begins there, or nothing that was ever in use.
 const NOTHING: u8 = 0;
 /// An object in use begins there.
@@ -45,6 +48,20 @@ impl States {
     pub(super) fn at(&self, memory: NonNull<u8>) -> u8 {
         // Relaxed: what the caller knows of the memory came to it in ways that carry this along.
         self.of(memory).load(Ordering::Relaxed)
+    }
+
+    /// Returns where the last thing at or before an address begins, and its state; `None` if it is too
+    /// far to be looked for. Reads at most 4096 bytes.
+    pub(super) fn before(&self, memory: NonNull<u8>) -> Option<(NonNull<u8>, u8)> {
+        let at = (memory.addr().get() - self.start) / GRANULE;
+        let first = at.saturating_sub(FAR);
+        let states = self.bytes[first..=at].iter().enumerate().rev();
+        // Relaxed: as in `at`.
+        let mut states = states.map(|(index, byte)| (index, byte.load(Ordering::Relaxed)));
+        let (index, state) = states.find(|&(_, state)| state != NOTHING)?;
+        let back = memory.addr().get() - self.start - (first + index) * GRANULE;
+        // SAFETY: that far back is still the span.
+        Some((unsafe { memory.sub(back) }, state))
     }
 
     /// Notes that something in use begins there. False if that was so already.

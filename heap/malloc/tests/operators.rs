@@ -1,0 +1,199 @@
+//! C++'s operators as programs meet them: in all forms, without memory, with some of them replaced,
+//! and in a process whose C++ library only a part of it can see. Beside them: what the library's
+//! own header declares.
+//!
+//! The programs are `operators.cpp`, `operators.c` and `own.c`, compiled here by the machine's
+//! compilers; where there is none, the tests say so and are skipped.
+
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The library, which cargo builds beside the tests.
+fn library() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let beside = tests.parent().unwrap().join("libbrickyard_malloc.so");
+    let above = tests.parent().unwrap().join("../libbrickyard_malloc.so");
+    let library = if beside.exists() { beside } else { above };
+    library.canonicalize().unwrap()
+}
+
+fn compiled(source: &str, name: &str, words: &[&str]) -> Option<PathBuf> {
+    let variable = if source.ends_with(".c") { "CC" } else { "CXX" };
+    compiled_by(variable, source, name, words, &[])
+}
+
+/// Compiles a source of this directory by the compiler that `variable` names; `None` without it.
+fn compiled_by(
+    variable: &str,
+    source: &str,
+    name: &str,
+    words: &[&str],
+    last: &[&str],
+) -> Option<PathBuf> {
+    let usual = if variable == "CC" { "cc" } else { "g++" };
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let compiler = std::env::var(variable).unwrap_or_else(|_| usual.to_owned());
+    let done = Command::new(&compiler)
+        .args(["-O1", "-fno-builtin", "-Wall", "-Werror", "-pthread"])
+        .args(words)
+        .arg("-o")
+        .arg(&program)
+        .arg(
+            Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("tests")
+                .join(source),
+        )
+        .args(last)
+        .arg("-ldl")
+        .status();
+    match done {
+        Ok(status) => {
+            assert!(status.success(), "{source} does not compile");
+            Some(program)
+        }
+        Err(error) => {
+            println!("skipped: no {compiler}: {error}");
+            None
+        }
+    }
+}
+
+fn preloaded(program: &Path, words: &[&Path], settings: &[(&str, &str)]) -> Output {
+    Command::new(program)
+        .args(words)
+        .env("LD_PRELOAD", library())
+        .envs(settings.iter().copied())
+        .output()
+        .unwrap()
+}
+
+#[track_caller]
+fn passes(output: &Output, lines: usize) {
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{wrong}{}", output.status);
+    assert_eq!(said.lines().count(), lines, "{said}");
+}
+
+#[test]
+fn every_form_serves_and_fails_as_the_standard_says() {
+    let Some(program) = compiled("operators.cpp", "operators", &["-std=c++17"]) else {
+        return;
+    };
+    for settings in [
+        &[][..],
+        &[("BRICKYARD_ROWS", "thread")],
+        &[("BRICKYARD_DEBUG", "FZPU")],
+    ] {
+        passes(&preloaded(&program, &[], settings), 7);
+    }
+}
+
+#[test]
+fn what_the_header_declares_is_there_in_c_and_c_plus_plus() {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let (header, library) = (format!("-I{}", header.display()), library());
+    let library = library.to_str().unwrap();
+    for (variable, standard, name) in [
+        ("CC", &["-std=c11"][..], "own-c"),
+        ("CXX", &["-xc++", "-std=c++11"], "own-cpp"),
+    ] {
+        // What follows the source is the library itself.
+        let words = [&["-Wextra", "-pedantic", &header], standard].concat();
+        let Some(program) = compiled_by(variable, "own.c", name, &words, &["-xnone", library])
+        else {
+            continue;
+        };
+        let output = preloaded(&program, &[], &[]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{wrong}{}", output.status);
+        assert!(!said.is_empty(), "brickyard_stats prints nothing");
+    }
+}
+
+#[test]
+fn what_the_program_replaces_serves_the_forms_that_it_leaves_out() {
+    let words = ["-std=c++17", "-DREPLACED"];
+    if let Some(program) = compiled("operators.cpp", "operators-replaced", &words) {
+        passes(&preloaded(&program, &[], &[]), 1);
+    }
+}
+
+#[test]
+fn a_plugin_catches_what_is_thrown_in_a_c_program() {
+    let words = ["-std=c++17", "-DPLUGIN", "-shared", "-fPIC"];
+    let (Some(plugin), Some(program)) = (
+        compiled("operators.cpp", "operators-plugin.so", &words),
+        compiled("operators.c", "operators-c", &[]),
+    ) else {
+        return;
+    };
+    passes(&preloaded(&program, &[&plugin], &[]), 0);
+}
+
+#[test]
+fn without_a_c_plus_plus_library_it_says_so() {
+    let Some(program) = compiled("operators.c", "operators-none", &[]) else {
+        return;
+    };
+    let output = preloaded(&program, &[], &[]);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_none(), "{}: {wrong}", output.status);
+    assert!(
+        wrong.contains("no C++ library to throw std::bad_alloc"),
+        "{wrong}"
+    );
+}
+
+/// The 8 forms of `new` and 12 of `delete`, as the Itanium ABI names them on machines of 64 bits.
+fn names() -> Vec<String> {
+    let mut names = Vec::new();
+    for array in ["w", "a"] {
+        for align in ["", "St11align_val_t"] {
+            for nothrow in ["", "RKSt9nothrow_t"] {
+                names.push(format!("_Zn{array}m{align}{nothrow}"));
+            }
+        }
+    }
+    for array in ["l", "a"] {
+        for align in ["", "St11align_val_t"] {
+            names.push(format!("_Zd{array}Pv{align}"));
+            names.push(format!("_Zd{array}Pvm{align}"));
+            names.push(format!("_Zd{array}Pv{align}RKSt9nothrow_t"));
+        }
+    }
+    names
+}
+
+#[test]
+fn every_name_is_exported() {
+    let output = match Command::new("nm")
+        .args(["-D", "--defined-only"])
+        .arg(library())
+        .output()
+    {
+        Ok(output) => output,
+        Err(error) => return println!("skipped: no nm: {error}"),
+    };
+    let text = String::from_utf8(output.stdout).unwrap();
+    let exported: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split(' ').nth(2))
+        .collect();
+    assert_eq!(names().len(), 20);
+    for name in names() {
+        assert!(
+            exported.contains(&name.as_str()),
+            "{name} is not exported: {text}"
+        );
+    }
+    let inner = exported.iter().find(|name| name.starts_with("here"));
+    assert_eq!(inner, None, "a name of the library's own is exported");
+}
