@@ -80,14 +80,9 @@ impl Ends {
         let slack = size - END - bytes;
         // SAFETY: the caller's promise, both.
         unsafe {
-            let behind = memory.add(bytes);
-            if slack >= PATTERN {
-                behind.cast().write_unaligned(self.pattern());
-            } else {
-                for (index, byte) in self.pattern().to_ne_bytes()[..slack].iter().enumerate() {
-                    behind.add(index).write(*byte);
-                }
-            }
+            // What does not lie before the word is written over by it.
+            let pattern = self.pattern().to_le_bytes();
+            memory.add(bytes).cast().write_unaligned(pattern);
             let word = Self::word(memory, size);
             let tag = self.tag(core::ptr::from_ref(word).addr());
             // Relaxed, here and below: who reads it as a neighbour looks at its upper bits only.
@@ -134,14 +129,14 @@ impl Ends {
                 return false;
             }
             let behind = memory.add(size - END - slack);
-            if slack >= PATTERN {
-                let rest = slack.min(CHECKED) - PATTERN;
-                let rest = slice::from_raw_parts(behind.add(PATTERN).as_ptr(), rest);
-                let found = behind.cast::<u64>().read_unaligned();
-                return found == self.pattern() && rest.iter().all(|&byte| byte == 0);
+            let wrong = u64::from_le_bytes(behind.cast().read_unaligned()) ^ self.pattern();
+            if slack < PATTERN {
+                // The other bytes are the word's.
+                return wrong & ((1 << (8 * slack)) - 1) == 0;
             }
-            let pattern = self.pattern().to_ne_bytes();
-            slice::from_raw_parts(behind.as_ptr(), slack) == &pattern[..slack]
+            let rest = slack.min(CHECKED) - PATTERN;
+            let rest = slice::from_raw_parts(behind.add(PATTERN).as_ptr(), rest);
+            wrong == 0 && rest.iter().all(|&byte| byte == 0)
         }
     }
 

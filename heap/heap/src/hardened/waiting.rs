@@ -70,8 +70,8 @@ impl Waiting {
         Ok(Self { rows })
     }
 
-    /// Puts freed memory into a random place of its class, and returns what lay there. The CPU is one
-    /// of those that this was made for.
+    /// Puts freed memory into a random place of its class, and returns what lay there. A thread
+    /// without a row of its own, such as one that ends, uses the first.
     #[inline]
     pub(super) fn exchange(
         &self,
@@ -79,7 +79,7 @@ impl Waiting {
         class: usize,
         memory: NonNull<u8>,
     ) -> Option<NonNull<u8>> {
-        let row = &self.rows[cpu];
+        let row = self.rows.get(cpu).unwrap_or(&self.rows[0]);
         let place = &row.places[class][(row.draw() & MASKS[class]) as usize];
         // Release and acquire: who takes it out sees what was written to it, by a free on another
         // CPU that used this row.
