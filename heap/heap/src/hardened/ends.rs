@@ -80,9 +80,17 @@ impl Ends {
         let slack = size - END - bytes;
         // SAFETY: the caller's promise, both.
         unsafe {
-            // What does not lie before the word is written over by it.
-            let pattern = self.pattern().to_le_bytes();
-            memory.add(bytes).cast().write_unaligned(pattern);
+            if slack >= PATTERN {
+                let pattern = self.pattern().to_le_bytes();
+                memory.add(bytes).cast().write_unaligned(pattern);
+            } else if slack > 0 {
+                // The last bytes of the eight before the word. (The word itself must never be wrong,
+                // not even for a moment: the piece behind may check it.)
+                let last = memory.add(size - END - PATTERN).cast::<[u8; PATTERN]>();
+                let kept = u64::from_le_bytes(last.read()) & !(!0 << (64 - 8 * slack));
+                let ends = kept | self.pattern() << (64 - 8 * slack);
+                last.write(ends.to_le_bytes());
+            }
             let word = Self::word(memory, size);
             let tag = self.tag(core::ptr::from_ref(word).addr());
             // Relaxed, here and below: who reads it as a neighbour looks at its upper bits only.
@@ -128,12 +136,16 @@ impl Ends {
             if word & !0xffff != tag || slack > size - END {
                 return false;
             }
+            if slack == 0 {
+                return true;
+            }
+            if slack < PATTERN {
+                let last = memory.add(size - END - PATTERN).cast::<[u8; PATTERN]>();
+                let found = u64::from_le_bytes(last.read()) ^ self.pattern() << (64 - 8 * slack);
+                return found >> (64 - 8 * slack) == 0;
+            }
             let behind = memory.add(size - END - slack);
             let wrong = u64::from_le_bytes(behind.cast().read_unaligned()) ^ self.pattern();
-            if slack < PATTERN {
-                // The other bytes are the word's.
-                return wrong & ((1 << (8 * slack)) - 1) == 0;
-            }
             let rest = slack.min(CHECKED) - PATTERN;
             let rest = slice::from_raw_parts(behind.add(PATTERN).as_ptr(), rest);
             wrong == 0 && rest.iter().all(|&byte| byte == 0)
