@@ -123,6 +123,7 @@ fn measure(mut arguments: impl Iterator<Item = OsString>) -> Result<u8, Failure>
     }
     let (measured, code) = Measured::of(&mut command)
         .map_err(|error| Failure::Work(format!("{}: {error}", program.display())))?;
-    writeln!(io::stdout(), "{measured}")?;
+    // On a line of its own, even if the program's last line has no end.
+    writeln!(io::stdout(), "\n{measured}")?;
     Ok(code as u8)
 }

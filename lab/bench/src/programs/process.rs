@@ -95,7 +95,10 @@ impl Runner<'_> {
 
 fn finish(command: &mut Command) -> anyhow::Result<Ran> {
     let done = command.stdin(Stdio::null()).output();
-    let done = done.with_context(|| format!("cannot start {PROGRAM}"))?;
+    let done = done.with_context(|| {
+        let loads = command.get_program().display();
+        format!("cannot start {loads}; build it: cargo build --release -p brickyard-cli")
+    })?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (output, errors) = (text(&done.stdout), text(&done.stderr));
     if !done.status.success() {
@@ -108,7 +111,9 @@ fn finish(command: &mut Command) -> anyhow::Result<Ran> {
     }
     let line = last_line(&output);
     let measured = line.parse().map_err(anyhow::Error::msg)?;
-    let output = output[..output.len() - line.len() - 1].to_owned();
+    // Before it is the end of a line.
+    let output = output.trim_end().strip_suffix(line).unwrap_or_default();
+    let output = output.strip_suffix('\n').unwrap_or(output).to_owned();
     Ok(Ran {
         measured,
         output,

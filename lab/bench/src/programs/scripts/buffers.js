@@ -9,13 +9,13 @@ const AMOUNT = @AMOUNT@;
 const [deflate, inflate] = [promisify(zlib.deflate), promisify(zlib.inflate)];
 
 function filled(seed, length) {
-  const bytes = Buffer.allocUnsafeSlow(length);
+  const bytes = Buffer.allocUnsafeSlow(length).fill(seed & 255);
   let state = seed | 1;
   for (let at = 0; at < length; at += 7) {
     state = (Math.imul(state, 1103515245) + 12345) >>> 0;
     bytes[at] = state >>> 24;
   }
-  return bytes.fill(seed & 255, 0, length >> 1);
+  return bytes;
 }
 
 async function job(seed) {

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use brickyard_report::{Column, Columns, MedianInterval, Results, Row, Summary, counted, fixed};
+use brickyard_report::{Column, Columns, MedianInterval, Results, Row, Summary, fixed};
 
 /// The metrics whose ratios have a geometric mean: of the others a value may be 0 or below.
 const WITH_A_MEAN: [&str; 3] = ["time", "cpu", "peak"];
@@ -20,6 +20,7 @@ struct Cell {
 /// Writes the table.
 pub(super) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
     let configs = results.configs();
+    writeln!(out, "{}", results.experiment())?;
     for line in results.about() {
         writeln!(out, "{line}")?;
     }
@@ -33,11 +34,9 @@ pub(super) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
     let mut least = (usize::MAX, f64::MAX);
     for (metric, unit) in metrics {
         writeln!(out)?;
-        let mut head = vec![format!("{metric}, {unit}")];
-        for config in &configs {
-            head.extend([(*config).to_owned(), String::new(), String::new()]);
-        }
-        let mut lines = vec![head];
+        let mut labels = vec![format!("{metric}, {unit}")];
+        // The texts of each line's cells.
+        let mut lines: Vec<Vec<[String; 3]>> = Vec::new();
         let mut ratios: Vec<Vec<f64>> = Vec::new();
         for task in tasks(results, metric) {
             let cells: Vec<Option<Cell>> = configs
@@ -51,17 +50,20 @@ pub(super) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
                 }
             }
             let of_line = of_the_best(&cells, WITH_A_MEAN.contains(&metric));
-            let mut line = vec![task.to_owned()];
-            for (cell, ratio) in cells.iter().zip(&of_line) {
-                line.extend(texts(cell.as_ref(), *ratio));
-            }
-            lines.push(line);
+            labels.push(task.to_owned());
+            let of_cells = cells.iter().zip(&of_line);
+            lines.push(
+                of_cells
+                    .map(|(cell, ratio)| texts(cell.as_ref(), *ratio))
+                    .collect(),
+            );
             ratios.extend(of_line.into_iter().collect::<Option<Vec<f64>>>());
         }
         if !ratios.is_empty() {
+            labels.push("geometric mean".into());
             lines.push(means(&ratios, configs.len()));
         }
-        for line in columns(configs.len()).lines(&lines) {
+        for line in aligned(&labels, &configs, &lines) {
             writeln!(out, "{}", line.trim_end())?;
         }
     }
@@ -73,17 +75,19 @@ fn legend(
     (runs, confidence): (usize, f64),
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let interval = if confidence >= 95.0 {
-        "the interval that holds it with 95 %"
-    } else if runs == 1 {
-        "the same"
+    let figures = if runs == 1 {
+        "One run".to_owned()
     } else {
-        "the smallest and the largest"
+        let interval = if confidence >= 95.0 {
+            "the interval that holds it with 95 %"
+        } else {
+            "the smallest and the largest"
+        };
+        format!("The median of {runs} runs; in brackets {interval}")
     };
-    let runs = counted(runs, "run", "runs");
     writeln!(
         out,
-        "\nThe median of {runs}; in brackets {interval}; x is the ratio to the best of the line.\n\
+        "\n{figures}; x is the ratio to the best of the line.\n\
          Lower is better. geometric mean: of the ratios, over the lines that all columns have.\n\
          Host: {}.",
         results.host()
@@ -132,7 +136,13 @@ fn texts(cell: Option<&Cell>, ratio: Option<f64>) -> [String; 3] {
     let Some(cell) = cell else {
         return ["-".into(), String::new(), String::new()];
     };
-    let decimals = if cell.median.abs() >= 100.0 { 0 } else { 3 };
+    // Three digits.
+    let decimals = match cell.median.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        _ => 3,
+    };
     let text = |value| fixed(value, decimals);
     let (low, high) = (text(cell.interval.low), text(cell.interval.high));
     let interval = if cell.runs > 1 {
@@ -151,26 +161,34 @@ fn times(ratio: f64) -> String {
     format!("x{}", fixed(ratio, 2))
 }
 
-/// Returns the line of geometric means. `ratios` has a vector for each line.
-fn means(ratios: &[Vec<f64>], columns: usize) -> Vec<String> {
-    let mut line = vec!["geometric mean".to_owned()];
-    for column in 0..columns {
+/// Returns the cells of geometric means. `ratios` has a vector for each line.
+fn means(ratios: &[Vec<f64>], columns: usize) -> Vec<[String; 3]> {
+    let mean = |column: usize| {
         let logarithms = ratios.iter().map(|of_line| of_line[column].ln());
         let mean = logarithms.sum::<f64>() / ratios.len() as f64;
-        line.extend([String::new(), String::new(), times(mean.exp())]);
-    }
-    line
+        [String::new(), String::new(), times(mean.exp())]
+    };
+    (0..columns).map(mean).collect()
 }
 
-/// The task to the left; the three texts of each cell to the right.
-fn columns(configs: usize) -> Columns {
-    let cell = [
-        Column::right().after(3),
-        Column::right().after(1),
-        Column::right().after(1),
-    ];
-    let cells = core::iter::repeat_n(cell, configs).flatten();
-    Columns::new(core::iter::once(Column::left()).chain(cells))
+/// Formats the lines: first the labels, then the columns. The three texts of the cells of a column
+/// are aligned, and its name is above all three.
+fn aligned(labels: &[String], configs: &[&str], lines: &[Vec<[String; 3]>]) -> Vec<String> {
+    let mut table: Vec<Vec<String>> = labels.iter().map(|label| vec![label.clone()]).collect();
+    for (column, config) in configs.iter().enumerate() {
+        let cells: Vec<&[String; 3]> = lines.iter().map(|line| &line[column]).collect();
+        let parts = [
+            Column::right(),
+            Column::right().after(1),
+            Column::right().after(1),
+        ];
+        let cells = Columns::new(parts).lines(&cells);
+        let texts = core::iter::once((*config).to_owned()).chain(cells);
+        for (line, text) in table.iter_mut().zip(texts) {
+            line.push(text);
+        }
+    }
+    Columns::new([Column::left(), Column::right().after(3)]).lines(&table)
 }
 
 #[cfg(test)]
@@ -208,22 +226,24 @@ mod tests {
         write(&results(), &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         let expected = "\
+programs
 ours: libours.so
 
-time, s             ours                       glibc
-larson threads-2   1.125 [1.000 1.250] x1.00   2.250 [2.000 2.500] x2.00
-refill             8.000 [8.000 8.000] x8.00   1.000 [1.000 1.000] x1.00
-redis              3.500 [3.000 4.000] x1.00       -
-geometric mean                         x2.83                       x1.41
+time, s                              ours                    glibc
+larson threads-2   1.12 [1.00 1.25] x1.00   2.25 [2.00 2.50] x2.00
+refill             8.00 [8.00 8.00] x8.00   1.00 [1.00 1.00] x1.00
+redis              3.50 [3.00 4.00] x1.00      -
+geometric mean                      x2.83                    x1.41
 
-peak, MiB        ours                 glibc
-refill            250 [250 251] x1.00  1000 [1000 1000] x4.00
-geometric mean                  x1.00                   x4.00
+peak, MiB                       ours                    glibc
+refill           250 [250 251] x1.00   1000 [1000 1000] x4.00
+geometric mean                 x1.00                    x4.00
 
-over-live, %     ours                   glibc
-refill         25.000 [25.000 25.500]     400 [-1 400]
+over-live, %                ours           glibc
+refill         25.0 [25.0 25.5]    400 [-1 400]
 
 The median of 3 runs; in brackets the smallest and the largest; x is the ratio to the best of the line.
+Lower is better. geometric mean: of the ratios, over the lines that all columns have.
 ";
         assert!(text.starts_with(expected), "{text}");
     }
@@ -237,7 +257,7 @@ The median of 3 runs; in brackets the smallest and the largest; x is the ratio t
         let mut text = Vec::new();
         write(&results, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
-        assert!(text.contains("3.500 [1.000 6.000] x1.00"), "{text}");
+        assert!(text.contains("3.50 [1.00 6.00] x1.00"), "{text}");
         assert!(
             text.contains("the interval that holds it with 95 %"),
             "{text}"
