@@ -194,7 +194,7 @@ fn a_malloc_that_gives_a_block_twice_is_found() {
 
 #[test]
 fn wrong_usage_of_programs_ends_with_2_and_names_the_fix() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
         (&["--library", "nonesuch"], "write NAME=PATH"),
         (
             &["--library", "/no/such.so"],
@@ -205,6 +205,10 @@ fn wrong_usage_of_programs_ends_with_2_and_names_the_fix() {
         (&["--threads", "0"], "at least 1"),
         (&["--threads", "5000"], "at most 4096"),
         (&["--rounds", "0"], "at least 1"),
+        (
+            &["--library", "glibc", "--loads", "/no/such"],
+            "brickyard-heap-loads",
+        ),
     ];
     for (arguments, fix) in cases {
         let out = programs(arguments);
@@ -212,21 +216,6 @@ fn wrong_usage_of_programs_ends_with_2_and_names_the_fix() {
         assert_eq!(out.status.code(), Some(2), "{arguments:?}: {why}");
         assert!(why.contains(fix), "{arguments:?}: {why}");
     }
-}
-
-#[test]
-fn a_missing_program_with_the_loads_names_the_fix() {
-    let out = programs(&[
-        "--library",
-        "glibc",
-        "--load",
-        "cfrac",
-        "--loads",
-        "/no/such",
-    ]);
-    assert_eq!(out.status.code(), Some(1));
-    let why = text(&out.stderr);
-    assert!(why.contains("cannot start /no/such"), "{why}");
 }
 
 #[test]

@@ -16,12 +16,22 @@
 //!
 //! The seed of every load is fixed, so each run does the same operations, whatever the allocator.
 
+// Allowed, file by file, where memory is allocated and written, and where the C library is called.
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code, reason = "it calls the loader")]
 mod binding;
+#[allow(unsafe_code, reason = "it is memory")]
 mod block;
 mod catalog;
 mod crew;
 mod loads;
+#[allow(
+    unsafe_code,
+    reason = "it waits for a process by a call of the C library"
+)]
 mod measure;
+#[allow(unsafe_code, reason = "it ends the process at once")]
 mod program;
 mod sizes;
 mod work;

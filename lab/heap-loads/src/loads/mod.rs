@@ -2,7 +2,9 @@
 //! originals where they are known, and a count of blocks at the end.
 
 pub(crate) mod alloc_test;
+#[allow(unsafe_code, reason = "it writes the same bytes many times")]
 pub(crate) mod cache;
+#[allow(unsafe_code, reason = "its numbers are memory")]
 pub(crate) mod cfrac;
 pub(crate) mod glibc;
 pub(crate) mod large;

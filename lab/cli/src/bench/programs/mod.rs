@@ -4,6 +4,7 @@
 mod choose;
 mod table;
 
+use std::fs;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -76,7 +77,12 @@ impl Programs {
             bail!("nothing is left to measure");
         }
         let loads = match &self.loads {
-            Some(loads) => loads.clone(),
+            Some(loads) => fs::canonicalize(loads).map_err(|error| {
+                let loads = loads.display();
+                Misuse::new(format!(
+                    "--loads {loads}: {error}; give the path of brickyard-heap-loads, which is built with this program"
+                ))
+            })?,
             None => loads_program()?,
         };
         interrupt::watch()?;
