@@ -7,8 +7,8 @@ pub(crate) fn uniform(dice: &mut Dice, least: usize, most: usize) -> usize {
     least + dice.below((most - least + 1) as u64) as usize
 }
 
-/// Draws a size from `least` to less than twice `most`, where each doubling is half as likely as the
-/// one before: a Pareto distribution in steps. `most` is `least` times a power of two.
+/// Draws a size from `least` to less than twice `most`, where each doubling is half as likely as
+/// the one before: a Pareto distribution in steps. `most` is `least` times a power of two.
 pub(crate) fn halving(dice: &mut Dice, least: usize, most: usize) -> usize {
     let doublings = (most / least).ilog2();
     let drawn = dice.next();

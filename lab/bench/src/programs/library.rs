@@ -25,8 +25,8 @@ pub(crate) struct Bound {
     pub(crate) name: String,
     /// What is preloaded for loads.
     pub(crate) path: Option<PathBuf>,
-    /// What is preloaded for real programs. Some are linked with a malloc library (redis-server with
-    /// jemalloc), so for them the C library is preloaded too.
+    /// What is preloaded for real programs. Some are linked with a malloc library (redis-server
+    /// with jemalloc), so for them the C library is preloaded too.
     pub(crate) for_programs: PathBuf,
 }
 

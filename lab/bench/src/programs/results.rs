@@ -25,8 +25,8 @@ const METRICS: [(Metric<'static>, Value); 4] = [
     }),
 ];
 
-/// Returns all rows. `taken` has, for each task that was run, each library's rounds; `None` where it
-/// failed.
+/// Returns all rows. `taken` has, for each task that was run, each library's rounds; `None` where
+/// it failed.
 pub(crate) fn results(
     libraries: &[Bound],
     tasks: &[Task],

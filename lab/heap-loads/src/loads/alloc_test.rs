@@ -10,11 +10,12 @@ use crate::crew::crew;
 use crate::sizes::halving;
 use crate::work::{Done, Work};
 
-/// The places of a thread.
+/// The places of a thread, of which the first sixty-fourth has half of the visits.
 const PLACES: usize = 1 << 14;
+const BUSY: usize = PLACES / 64;
 
 /// Visits to places of all threads.
-const VISITS: u64 = 30_000_000;
+const VISITS: u64 = 24_000_000;
 
 pub(crate) fn run(work: &Work) -> Done {
     let visits = work.share(VISITS);
@@ -23,8 +24,7 @@ pub(crate) fn run(work: &Work) -> Done {
         let mut places = empty_table(PLACES);
         let mut operations = 0;
         for _ in 0..visits {
-            let within = halving(&mut dice, 1, PLACES / 2);
-            let place = &mut places[within % PLACES];
+            let place = &mut places[halving(&mut dice, BUSY, PLACES / 2) - BUSY];
             if place.take().is_none() {
                 let bytes = halving(&mut dice, 8, 512);
                 *place = Some(Block::new(bytes, &mut dice));

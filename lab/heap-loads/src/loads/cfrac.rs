@@ -1,6 +1,6 @@
-//! After cfrac, which factors numbers by continued fractions: arithmetic with numbers of any length,
-//! each in a block of its own, that lives for one operation. One sequence is computed, x² + c
-//! modulo 2^128, and compared now and then with the same by the processor's arithmetic.
+//! After cfrac, which factors numbers by continued fractions: arithmetic with numbers of any
+//! length, each in a block of its own, that lives for one operation. One sequence is computed, x² +
+//! c modulo 2^128, and compared now and then with the same by the processor's arithmetic.
 
 use core::ptr::NonNull;
 use core::slice;

@@ -1,5 +1,5 @@
-//! After malloc-large, of mimalloc-bench: blocks of 5 to 25 MiB, a few live, of which a random one is
-//! replaced. A byte of each page is written.
+//! After malloc-large, of mimalloc-bench: blocks of 5 to 25 MiB, a few live, of which a random one
+//! is replaced. A byte of each page is written.
 
 use brickyard_machine::Dice;
 

@@ -1,6 +1,6 @@
 //! After larson, a server by Larson and Krishnan: each thread has a table of blocks of 8 to 1000
-//! bytes and replaces random ones. When it has served for a while it ends, and a new thread gets its
-//! table. So a block is often freed by another thread than the one that allocated it, which no
+//! bytes and replaces random ones. When it has served for a while it ends, and a new thread gets
+//! its table. So a block is often freed by another thread than the one that allocated it, which no
 //! longer exists.
 
 use core::sync::atomic::{AtomicU64, Ordering};

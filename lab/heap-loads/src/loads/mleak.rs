@@ -1,6 +1,6 @@
 //! After mimalloc's test for leaks of threads: threads begin, allocate blocks of 16 bytes to 4 KiB,
-//! free one half and end; the main thread frees the other half. An allocator that does not take over
-//! what an ended thread has cached grows with each.
+//! free one half and end; the main thread frees the other half. An allocator that does not take
+//! over what an ended thread has cached grows with each.
 
 use std::thread;
 

@@ -1,5 +1,5 @@
-//! After mstress, mimalloc's own: a server in phases. In each, threads allocate blocks of sizes that
-//! are mostly small, and keep some; they swap blocks with a shared table, through which blocks
+//! After mstress, mimalloc's own: a server in phases. In each, threads allocate blocks of sizes
+//! that are mostly small, and keep some; they swap blocks with a shared table, through which blocks
 //! reach other threads. At the end of a phase all threads end, half of the table is freed, and new
 //! threads begin. Not all threads do equally much.
 

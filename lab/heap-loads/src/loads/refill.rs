@@ -1,8 +1,8 @@
 //! Kill and refill, after the workloads by which Rumble, Kejariwal and Ousterhout compared
 //! allocators: memory is filled with blocks of some sizes, most of them are freed at random, and
 //! memory is filled again with blocks of other sizes. An allocator that cannot use the gaps needs
-//! more memory than is live. Here three quarters are freed, and that three times; the live bytes are
-//! the same after each filling.
+//! more memory than is live. Here three quarters are freed, and that three times; the live bytes
+//! are the same after each filling.
 
 use brickyard_machine::Dice;
 

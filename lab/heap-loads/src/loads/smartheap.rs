@@ -1,7 +1,7 @@
 //! sh6bench and sh8bench, after the stress tests of MicroQuill's SmartHeap: runs of blocks of one
 //! size, of which most are freed at once, the last first, and the rest only later, the first first.
-//! So free lists are left in two opposite orders. Sizes are 8 to 1000 bytes; the smaller, the longer
-//! the run. In sh8bench the rest of each thread is freed by the next thread.
+//! So free lists are left in two opposite orders. Sizes are 8 to 1000 bytes; the smaller, the
+//! longer the run. In sh8bench the rest of each thread is freed by the next thread.
 
 use brickyard_machine::Dice;
 

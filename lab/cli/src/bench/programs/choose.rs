@@ -1,4 +1,5 @@
-//! Chooses the malloc libraries that are compared: those that the user gives, or all that are found.
+//! Chooses the malloc libraries that are compared: those that the user gives, or all that are
+//! found.
 
 use std::fs;
 use std::path::{Path, PathBuf};

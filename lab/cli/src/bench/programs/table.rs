@@ -1,6 +1,6 @@
-//! The table of `bench programs`: a part for each metric, in it a line for each task and a column for
-//! each library. A cell has the median, its interval, and the ratio to the best of the line. At the
-//! end of a part is the geometric mean of the ratios.
+//! The table of `bench programs`: a part for each metric, in it a line for each task and a column
+//! for each library. A cell has the median, its interval, and the ratio to the best of the line. At
+//! the end of a part is the geometric mean of the ratios.
 
 use std::io::{self, Write};
 
