@@ -30,6 +30,7 @@ use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::Platform;
+use brickyard::sync::TestAndSetLock;
 use brickyard_arena::rows::{Cpus, ROW_SHIFT};
 use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
@@ -44,7 +45,9 @@ use crate::large::LargeBlocks;
 use crate::span::{SPAN_BYTES, Span};
 use crate::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};
 
-type Design = Sheafed<'static, &'static Span, Cpus>;
+/// With a lock that is not handed on in order: a thread that waits may not be running, and then
+/// everybody would wait for the system to run it.
+type Design = Sheafed<'static, &'static Span, Cpus, TestAndSetLock>;
 type HeapSlabs = Slabs<'static, Design>;
 
 /// The words of a row that are in use: two per cache.

@@ -19,7 +19,7 @@ use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::Platform;
-use brickyard::sync::{Locked, TicketLock};
+use brickyard::sync::{Locked, TestAndSetLock};
 use brickyard_arena::{Region, Threads, page_bytes};
 use rustix::mm::{MremapFlags, mremap};
 
@@ -42,7 +42,7 @@ struct Table {
 /// The blocks that have a mapping each.
 #[derive(Debug)]
 pub(crate) struct LargeBlocks {
-    lock: UnsafeCell<Locked<TicketLock, ()>>,
+    lock: UnsafeCell<Locked<TestAndSetLock, ()>>,
     table: UnsafeCell<Table>,
     bytes: AtomicUsize,
     /// The most bytes and blocks that there were.
@@ -195,7 +195,7 @@ impl LargeBlocks {
         }
     }
 
-    const fn lock(&self) -> &Locked<TicketLock, ()> {
+    const fn lock(&self) -> &Locked<TestAndSetLock, ()> {
         // SAFETY: it is replaced only in a child process, by its only thread (`forget_holder`).
         unsafe { &*self.lock.get() }
     }

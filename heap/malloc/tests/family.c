@@ -376,7 +376,7 @@ static void alone(void) {
         size_t before = resident();
         frees_half(NULL);
         for (int tenths = 0; tenths < 600 && before - resident() < HELD / 2 * 1000 - (4u << 20); tenths++) {
-            for (int i = 0; i < 3000; i++) free(malloc(1000 + i * 10));
+            for (int i = 0; i < 300; i++) free(malloc(40000 + i * 10)); // runs: no hits
             nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         }
         CHECK(before - resident() >= HELD / 2 * 1000 - (4u << 20));

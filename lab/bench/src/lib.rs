@@ -17,6 +17,7 @@
 //! | `turns.rs`, [`rounds`] | the order of turns; what is done in a turn |
 //! | [`progress`], [`stop`], [`side_by_side`] | the progress of a measurement; interruption; parallel runs |
 //! | [`slab`] | the benchmark of heaps |
+//! | [`programs`] | known loads and real programs under preloaded malloc libraries |
 //! | [`bursts`], [`faults`] | the loads of `locks` and `pft` |
 //! | [`instructions`], `callgrind.rs` | the instructions of `pagealloc`'s pairs, by valgrind |
 //! | [`pages`]; [`aim9`], [`render`] | pages with real bytes; the loops of 2005 on them |
@@ -51,6 +52,7 @@ pub mod pagealloc;
 pub mod pages;
 pub mod peer;
 pub mod pft;
+pub mod programs;
 pub mod progress;
 pub mod random;
 mod remote;

@@ -11,6 +11,7 @@ mod host;
 mod live;
 mod locks;
 mod pft;
+mod programs;
 mod published;
 mod record;
 mod replay;

@@ -22,6 +22,7 @@
 //! | `holm.rs` | [`holm()`]: p corrected for many tests at once |
 //! | `effect.rs` | [`hedges_g`], [`cliffs_delta`]: how large a difference is |
 //! | `bootstrap.rs` | [`Bootstrap`]: intervals of a mean and of a ratio of means |
+//! | `median.rs` | [`MedianInterval`]: the interval of a median |
 //! | `ratio_interval.rs` | [`ratio_interval`]: the interval of a ratio, by a method that suits the number of samples |
 //! | `steps.rs`, `steps_table.rs` | [`Steps`], [`write_steps`]: each configuration against the one before it, as in 2007 |
 //! | `gmean.rs` | [`Gmean`]: one number for a whole configuration |
@@ -68,6 +69,7 @@ mod host;
 mod json;
 mod legend;
 pub mod markup;
+mod median;
 mod metric;
 mod noise;
 pub mod pagetypes;
@@ -101,6 +103,7 @@ pub use grid::{Grid, Line};
 pub use holm::holm;
 pub use host::Host;
 pub use json::{ReadError, parse_json, read_json, write_json, write_steps_json};
+pub use median::MedianInterval;
 pub use metric::{Better, Metric};
 pub use noise::{NOISE_LIMIT_PERCENT, Noisy, noise_warning, noisy_rows};
 pub use paired_t::PairedT;

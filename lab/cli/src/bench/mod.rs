@@ -5,6 +5,7 @@ mod fragmentation;
 mod locks;
 mod pagealloc;
 mod pft;
+mod programs;
 mod scarce;
 mod slab;
 
@@ -34,6 +35,8 @@ pub(crate) enum Bench {
     /// Heaps for small objects: ours, the system's, preloaded ones and peers; time, memory,
     /// instructions.
     Slab(Box<slab::Slab>),
+    /// Known loads of malloc and real programs under several malloc libraries; time and memory.
+    Programs(Box<programs::Programs>),
     /// One turn of `slab`, in a process that it starts.
     #[command(hide = true)]
     SlabTurn(slab::SlabTurn),
@@ -53,6 +56,7 @@ impl Bench {
             Self::Locks(bench) => bench.run(),
             Self::Pft(bench) => bench.run(),
             Self::Slab(bench) => bench.run(heaps),
+            Self::Programs(bench) => bench.run(),
             Self::SlabTurn(turn) => turn.run(heaps),
         }
     }

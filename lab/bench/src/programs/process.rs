@@ -1,0 +1,171 @@
+//! A run: the small program starts a load, or a real program, and measures it.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, Stdio};
+
+use anyhow::{Context, bail};
+use brickyard_heap_loads::{Measured, PROGRAM};
+
+/// Where the system's programs are. Looked for first: a wrapper of a version manager is a shell
+/// script, whose start would be measured too.
+const SYSTEM: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/// Returns the path of the small program: it is built with this one, and is beside it.
+///
+/// # Errors
+/// It is not there; the error names the fix.
+pub fn loads_program() -> anyhow::Result<PathBuf> {
+    let this = env::current_exe().context("cannot find this program")?;
+    let beside = this.with_file_name(PROGRAM);
+    if !beside.is_file() {
+        bail!(
+            "{} is missing; build it: cargo build --release -p brickyard-cli, and give it by --loads if it is not beside this program",
+            beside.display()
+        );
+    }
+    Ok(beside)
+}
+
+/// Starts runs.
+#[derive(Debug)]
+pub(crate) struct Runner<'a> {
+    /// The small program.
+    pub(crate) loads: &'a Path,
+    /// The folder that real programs run in.
+    pub(crate) folder: &'a Path,
+}
+
+/// A run that has ended well.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) measured: Measured,
+    /// What it printed.
+    pub(crate) output: String,
+    /// What it printed on standard error.
+    pub(crate) errors: String,
+}
+
+impl Ran {
+    /// Returns the lines of a load, each split in a name and a value.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.output.lines().filter_map(|line| line.split_once(' '))
+    }
+}
+
+impl Runner<'_> {
+    /// Runs a load under a library.
+    pub(crate) fn load(
+        &self,
+        library: Option<&Path>,
+        name: &str,
+        threads: usize,
+        scale: f64,
+    ) -> anyhow::Result<Ran> {
+        let mut command = self.measured(library.map_or(OsStr::new("-"), Path::as_os_str));
+        command.arg(self.loads).arg(name);
+        command.args([threads.to_string(), scale.to_string()]);
+        finish(&mut command)
+    }
+
+    /// Runs a real program under a library.
+    pub(crate) fn program(
+        &self,
+        library: &Path,
+        program: &[&str],
+        variables: &[(&str, &str)],
+    ) -> anyhow::Result<Ran> {
+        let mut command = self.measured(library.as_os_str());
+        command.args(program).current_dir(self.folder);
+        command.env("PATH", search_path()).env("LC_ALL", "C");
+        command.envs(variables.iter().copied());
+        finish(&mut command)
+    }
+
+    fn measured(&self, preload: &OsStr) -> Command {
+        let mut command = Command::new(self.loads);
+        // The small program itself runs without a preload.
+        command.env_remove("LD_PRELOAD");
+        command.arg("measure").arg(preload);
+        command
+    }
+}
+
+fn finish(command: &mut Command) -> anyhow::Result<Ran> {
+    let done = command.stdin(Stdio::null()).output();
+    let done = done.with_context(|| {
+        let loads = command.get_program().display();
+        format!("cannot start {loads}; build it: cargo build --release -p brickyard-cli")
+    })?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (output, errors) = (text(&done.stdout), text(&done.stderr));
+    if !done.status.success() {
+        let how = match done.status.code() {
+            Some(code @ 129..) => format!("it was ended by signal {}", code - 128),
+            Some(code) => format!("it exited with {code}"),
+            None => format!("{PROGRAM}: {}", done.status),
+        };
+        bail!("{how}: {}", last_line(&errors));
+    }
+    let line = last_line(&output);
+    let measured = line.parse().map_err(anyhow::Error::msg)?;
+    // Before it is the end of a line.
+    let output = output.trim_end().strip_suffix(line).unwrap_or_default();
+    let output = output.strip_suffix('\n').unwrap_or(output).to_owned();
+    Ok(Ran {
+        measured,
+        output,
+        errors,
+    })
+}
+
+/// Returns the last line that has text.
+pub(crate) fn last_line(text: &str) -> &str {
+    text.trim_end().lines().next_back().unwrap_or_default()
+}
+
+/// Returns the folders of programs: the system's, then those of `PATH`.
+fn search_path() -> OsString {
+    let given = env::var_os("PATH").unwrap_or_default();
+    let all = SYSTEM.iter().map(PathBuf::from);
+    let all: Vec<PathBuf> = all.chain(env::split_paths(&given)).collect();
+    // A folder of `PATH` has no colon.
+    env::join_paths(all).unwrap_or(given)
+}
+
+/// Returns the path of an installed program.
+pub(crate) fn installed(program: &str) -> Option<PathBuf> {
+    let folders = search_path();
+    let mut all = env::split_paths(&folders).map(|folder| folder.join(program));
+    all.find(|path| path.is_file())
+}
+
+/// A folder for temporary files, removed at the end.
+#[derive(Debug)]
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let folder = env::temp_dir().join(format!("brickyard-programs-{}", process::id()));
+        fs::create_dir_all(&folder).with_context(|| {
+            format!(
+                "cannot make {}; name another folder by TMPDIR",
+                folder.display()
+            )
+        })?;
+        Ok(Self(folder))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What stays is only a temporary file.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,120 @@
+//! The time and the peak memory of a program.
+//!
+//! Linux counts the memory of the process that starts a program, up to the start, as the program's
+//! own. So a small program must do it: this one, with a MiB or two, not the lab.
+
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::str::FromStr;
+use core::time::Duration;
+use std::io;
+use std::process::Command;
+use std::time::Instant;
+
+/// What a program took, with the programs that it started and waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Measured {
+    /// The wall time from its start to its end.
+    pub wall: Duration,
+    /// The CPU time, of user and system.
+    pub cpu: Duration,
+    /// The peak of resident memory in KiB, of the largest process.
+    pub peak_kib: u64,
+}
+
+impl Measured {
+    /// Runs a program to its end. Returns what it took, and its exit code; that of a program that a
+    /// signal ended is 128 and the signal's number, as in a shell.
+    pub(crate) fn of(command: &mut Command) -> io::Result<(Self, i32)> {
+        let begun = Instant::now();
+        let child = command.spawn()?;
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        let mut status = 0;
+        // SAFETY: both places are valid for a write, and all zeros are a `rusage`. Nothing else
+        // waits for the child.
+        let usage = unsafe {
+            while libc::wait4(child.id() as i32, &raw mut status, 0, usage.as_mut_ptr()) < 0 {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            usage.assume_init()
+        };
+        let wall = begun.elapsed();
+        let code = if libc::WIFEXITED(status) {
+            libc::WEXITSTATUS(status)
+        } else {
+            128 + libc::WTERMSIG(status)
+        };
+        let measured = Self {
+            wall,
+            cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+            peak_kib: usage.ru_maxrss as u64,
+        };
+        Ok((measured, code))
+    }
+}
+
+const fn duration(time: libc::timeval) -> Duration {
+    Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000)
+}
+
+/// The line that the small program prints: `measured`, and the numbers in ns, µs and KiB.
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (wall, cpu) = (self.wall.as_nanos(), self.cpu.as_micros());
+        write!(f, "measured {wall} {cpu} {}", self.peak_kib)
+    }
+}
+
+/// Reads such a line.
+impl FromStr for Measured {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let numbers: Option<Vec<u64>> = line.strip_prefix("measured ").and_then(|numbers| {
+            let numbers = numbers.split(' ').map(str::parse);
+            numbers.collect::<Result<_, _>>().ok()
+        });
+        match numbers.as_deref() {
+            Some(&[wall, cpu, peak_kib]) => Ok(Self {
+                wall: Duration::from_nanos(wall),
+                cpu: Duration::from_micros(cpu),
+                peak_kib,
+            }),
+            _ => Err(format!("{line:?} is not the line of a measurement")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_takes_time_and_memory() {
+        let (measured, code) =
+            Measured::of(Command::new("sh").args(["-c", "sleep 0.05; exit 7"])).unwrap();
+        assert_eq!(code, 7);
+        assert!(measured.wall >= Duration::from_millis(50));
+        assert!(measured.cpu < measured.wall && measured.peak_kib > 100);
+        assert_eq!(
+            measured.to_string().parse(),
+            Ok(Measured {
+                cpu: Duration::from_micros(measured.cpu.as_micros() as u64),
+                ..measured
+            })
+        );
+        assert!("measured 1 2".parse::<Measured>().is_err());
+        assert!("measured 1 2 x".parse::<Measured>().is_err());
+    }
+
+    #[test]
+    fn a_signal_is_told_as_by_a_shell() {
+        let mut killed = Command::new("sh");
+        killed.args(["-c", "kill -9 $$"]);
+        assert_eq!(Measured::of(&mut killed).unwrap().1, 137);
+        assert!(Measured::of(&mut Command::new("/nonexistent")).is_err());
+    }
+}
