@@ -367,7 +367,7 @@ static void *frees_half(void *unused) {
     return unused;
 }
 
-// A process of one thread stays one, and gives memory back in passing: whatever it has freed, less than 4 MiB are idle once it has gone on for some seconds.
+// A process of one thread stays one, and gives memory back in passing: whatever it has freed, less than 1 MiB is idle once it has gone on for some seconds.
 static void alone(void) {
     held = malloc(HELD * sizeof *held);
     for (int i = 0; i < HELD; i++) memset(held[i] = malloc(1000), 1, 1000);
@@ -375,11 +375,11 @@ static void alone(void) {
     if (child == 0) {
         size_t before = resident();
         frees_half(NULL);
-        for (int tenths = 0; tenths < 600 && before - resident() < HELD / 2 * 1000 - (4u << 20); tenths++) {
+        for (int tenths = 0; tenths < 600 && mallinfo2().keepcost >= 1 << 20; tenths++) {
             for (int i = 0; i < 300; i++) free(malloc(40000 + i * 10)); // runs: no hits
             nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         }
-        CHECK(before - resident() >= HELD / 2 * 1000 - (4u << 20));
+        CHECK(mallinfo2().keepcost < 1 << 20 && resident() < before - HELD / 4 * 1000);
         CHECK(tasks() == 1);
         _exit(0);
     }
