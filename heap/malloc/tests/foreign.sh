@@ -11,13 +11,12 @@
 # | perl | Perl's tests of its operators and regular expressions | source of perl |
 # | ruby | Ruby's tests of its core classes | source of ruby3.1 |
 #
-# Without a suite, all. --small runs a part of each in seconds, and only suites that come as a binary
-# package. Sources are fetched by package name from the system's own archive, kept in the user's
+# Without a suite, all. --small leaves out those that need a source package or take minutes. Sources are fetched by package name from the system's own archive, kept in the user's
 # cache directory, and nothing of them is installed. A suite that cannot be had is skipped, with the
 # reason. Exit codes: 0 all passed, 1 a test failed, 2 wrong usage.
 #
-# A test counts as failed if it ends otherwise than without the library, twice in a row; each has
-# some seconds, after which it counts as hung.
+# A test counts as failed if it does not pass with the library, twice in a row, and passes without it;
+# each has some seconds, after which it counts as hung.
 set -euo pipefail
 export LC_ALL=C PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH"
 unset LD_PRELOAD
@@ -80,10 +79,6 @@ once() {
 verdict() {
     local name=$1 with
     shift
-    if [ "$(once "$@")" != 0 ]; then
-        echo "none $name" >>"$results"
-        return 0
-    fi
     for _ in 1 2; do
         with=$(once "$1" env LD_PRELOAD="$library" "${@:2}")
         if [ "$with" = 0 ]; then
@@ -91,6 +86,10 @@ verdict() {
             return 0
         fi
     done
+    if [ "$(once "$@")" != 0 ]; then
+        echo "none $name" >>"$results"
+        return 0
+    fi
     [ "$with" != 124 ] || with="$with (hung)"
     echo "failed $name: ended with $with" >>"$results"
 }
@@ -99,15 +98,22 @@ verdict() {
 summary() {
     awk -v suite="$1" '
         { count[$1]++ }
-        $1 == "failed" { sub(/^failed /, ""); failures = failures "    " $0 "\n" }
+        $1 == "failed" || $1 == "known" { lines = lines "    " $0 "\n" }
         END {
-            printf "%-6s %d passed, %d failed, %d not tests (they do not pass without the library)\n%s", suite,
-                count["passed"], count["failed"], count["none"], failures
+            printf "%-6s %d passed, %d failed, %d known to differ, %d not tests (they do not pass without the library)\n%s",
+                suite, count["passed"], count["failed"], count["known"], count["none"], lines
             exit count["failed"] > 0 || count["passed"] == 0
         }' "$results"
 }
 
 # ---- suites ----
+
+# Those that are known to differ, and why. They run, and are told, but do not fail the suite.
+declare -rA differs=(
+    [tst-malloc-backtrace]="writes before a block, and wants malloc to notice it (BRICKYARD_HARDEN=1 does)"
+    [tst-mallopt]="wants M_PERTURB (BRICKYARD_HARDEN=1 and BRICKYARD_DEBUG fill memory)"
+    [tst-malloc-thread-fail]="limits addresses (RLIMIT_AS) after the heap has reserved its own"
+)
 
 # Those that test glibc's own insides, or bring a malloc of their own.
 readonly not_ours='tst-(alloc_buffer|dynarray.*|scratch_buffer|mallocstate|compathooks.*|interpose.*|mtrace|mxfast|tcfree.*|malloc-check|mallocalign1|malloc-usable.*|safe-linking)'
@@ -151,6 +157,9 @@ glibc() {
     for name in "$built"/tst-* "$built/mallocbug"; do
         [ -x "$name" ] || continue
         verdict "$(basename "$name")" "$limit" "$name"
+    done
+    for name in "${!differs[@]}"; do
+        sed -i "s/^failed $name: .*/known $name: ${differs[$name]//\//\\/}/" "$results"
     done
 }
 
