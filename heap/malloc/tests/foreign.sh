@@ -110,7 +110,7 @@ summary() {
 
 # Those that are known to differ, and why. They run, and are told, but do not fail the suite.
 declare -rA differs=(
-    [tst-malloc-backtrace]="writes before a block, and wants malloc to notice it (BRICKYARD_HARDEN=1 does)"
+    [tst-malloc-backtrace]="writes before a freed block, and wants malloc to notice it"
     [tst-mallopt]="wants M_PERTURB (BRICKYARD_HARDEN=1 and BRICKYARD_DEBUG fill memory)"
     [tst-malloc-thread-fail]="limits addresses (RLIMIT_AS) after the heap has reserved its own"
 )
