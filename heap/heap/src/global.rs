@@ -5,7 +5,8 @@ use core::sync::atomic::Ordering;
 
 use brickyard_slab::sizes::MAX_GENERAL;
 
-use super::{FAST, allocate_aligned, cache_of, free_slow, hit, put, reallocate};
+use super::slow::allocate_by_layout;
+use super::{FAST, cache_of, free_slow, hit, put, reallocate};
 
 /// The heap of the process, for `#[global_allocator]`.
 ///
@@ -22,9 +23,9 @@ use super::{FAST, allocate_aligned, cache_of, free_slow, hit, put, reallocate};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Global;
 
-/// Returns true if the heap is built.
+/// Returns true if the heap is built, and is not the hardened one: its fast paths are open.
 #[inline(always)]
-pub(super) fn is_built() -> bool {
+pub(super) fn is_open() -> bool {
     // Acquire: `built-before-seen`.
     FAST.limit.load(Ordering::Acquire) != 0
 }
@@ -35,7 +36,7 @@ unsafe impl GlobalAlloc for Global {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if let Some(column) = cache_of(layout)
-            && is_built()
+            && is_open()
         {
             // SAFETY: the heap is built, and the column is a general size's.
             let object = unsafe { hit(usize::from(column)) };
@@ -43,14 +44,17 @@ unsafe impl GlobalAlloc for Global {
                 return object;
             }
         }
-        allocate_aligned(layout)
+        allocate_by_layout(layout)
     }
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        if let Some(column) = cache_of(layout) {
-            // SAFETY: memory was allocated, so the heap is built. It was allocated with this
-            // layout, so it is of this cache. The rest is the caller's promise.
+        // Where it is open now it was so when the memory was allocated: it is never closed again.
+        if let Some(column) = cache_of(layout)
+            && is_open()
+        {
+            // SAFETY: the heap is built. The memory was allocated with this layout, so it is of this
+            // cache. The rest is the caller's promise.
             if unsafe { put(usize::from(column), memory) } {
                 return;
             }
@@ -64,10 +68,11 @@ unsafe impl GlobalAlloc for Global {
         // SAFETY: the caller promises that `bytes`, rounded up to the alignment, does not overflow.
         let wanted = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };
         let (had, wants) = (cache_of(layout), cache_of(wanted));
-        if had == wants && had.is_some() {
+        if had == wants && had.is_some() && is_open() {
             return memory;
         }
-        if layout.size() > MAX_GENERAL && bytes > MAX_GENERAL && layout.align() <= 4096 {
+        if is_open() && layout.size() > MAX_GENERAL && bytes > MAX_GENERAL && layout.align() <= 4096
+        {
             // SAFETY: passed on; neither is a slab's object, and pages stay aligned to pages.
             return unsafe { reallocate(memory, bytes) };
         }

@@ -218,6 +218,22 @@ pub fn alloc(bytes: usize) -> *mut u8 {
     memory
 }
 
+/// Allocates memory for `layout`; null if there is none. Any alignment is kept.
+#[inline]
+#[must_use]
+pub fn alloc_aligned(layout: Layout) -> *mut u8 {
+    if let Some(column) = cache_of(layout)
+        && global::is_open()
+    {
+        // SAFETY: the heap is built, and the column is a general size's.
+        let object = unsafe { hit(usize::from(column)) };
+        if !object.is_null() {
+            return object;
+        }
+    }
+    allocate_aligned(layout)
+}
+
 /// Takes memory back if this CPU has room for it at hand. Otherwise returns false, and the caller
 /// has to use [`free_slow`].
 ///

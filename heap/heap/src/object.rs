@@ -18,8 +18,9 @@ use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-use super::global::is_built;
-use super::{allocate_aligned, cache_of, free_slow, hit, put};
+use super::global::is_open;
+use super::slow::allocate_by_layout;
+use super::{cache_of, free_slow, hit, put};
 
 /// A value in an object of the heap. Dropping this drops the value and gives its memory back, also
 /// if the value's drop panics. It can be sent and shared as the value itself can.
@@ -81,7 +82,10 @@ impl<T> Drop for Memory<T> {
         if size_of::<T>() == 0 {
             return;
         }
-        if let Some(column) = Object::<T>::CACHE {
+        // Where it is open now it was so when the memory was allocated: it is never closed again.
+        if let Some(column) = Object::<T>::CACHE
+            && is_open()
+        {
             // SAFETY: `owns-its-value`: memory was allocated, so the heap is built, and it is of
             // this cache. Nobody uses it any more.
             if unsafe { put(usize::from(column), memory) } {
@@ -121,7 +125,7 @@ impl<T> Object<T> {
             return Some(NonNull::dangling());
         }
         if let Some(column) = Self::CACHE
-            && is_built()
+            && is_open()
         {
             // SAFETY: the heap is built, and the column is a general size's.
             let memory = NonNull::new(unsafe { hit(usize::from(column)) });
@@ -129,7 +133,7 @@ impl<T> Object<T> {
                 return memory.map(NonNull::cast);
             }
         }
-        NonNull::new(allocate_aligned(Layout::new::<T>())).map(NonNull::cast)
+        NonNull::new(allocate_by_layout(Layout::new::<T>())).map(NonNull::cast)
     }
 
     /// Moves the value out and gives the memory back.

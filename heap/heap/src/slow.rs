@@ -60,6 +60,27 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
     or_null(given.map(|(memory, _)| memory))
 }
 
+/// Allocates memory for `layout` by the slow path, for callers that free it by that layout: it is of
+/// the cache that serves the layout, if there is one. So it waits as long as another thread forks,
+/// and cannot do without the gate (`beside.rs`).
+#[cold]
+#[inline(never)]
+pub(super) fn allocate_by_layout(layout: Layout) -> *mut u8 {
+    let Ok(heap) = heap() else {
+        return null_mut();
+    };
+    if let Some(hardened) = hardened() {
+        return or_null(hardened.allocate(heap, layout));
+    }
+    let given = {
+        let _inside = INSTANCE.gate.enter(heap.cpus.cpu());
+        slow(heap, layout)
+    };
+    beside::free_what_waits(heap);
+    life::has_grown(heap);
+    or_null(given.map(|(memory, _)| memory))
+}
+
 fn from(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
     let Some(inside) = enter(heap) else {
         return beside::allocate(heap, layout);

@@ -133,7 +133,7 @@ pub fn statistics() -> Statistics {
     for (of, numbers) in statistics.sizes.iter_mut().zip(caches) {
         *of = SizeStatistics {
             size: numbers.size as usize,
-            in_use: numbers.in_use() as usize,
+            in_use: numbers.in_use().min(numbers.objects()) as usize,
             queued: numbers.queued.min(numbers.out) as usize,
             objects: numbers.objects() as usize,
             slabs: numbers.bytes() as usize,

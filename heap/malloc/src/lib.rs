@@ -167,7 +167,7 @@ fn aligned(align: usize, bytes: usize) -> *mut u8 {
         return heap::alloc(bytes);
     }
     match Layout::from_size_align(bytes, align) {
-        Ok(layout) => heap::allocate_aligned(layout),
+        Ok(layout) => heap::alloc_aligned(layout),
         Err(_) => null_mut(),
     }
 }

@@ -1,0 +1,147 @@
+//! Memory that is freed by its layout: of the hardened heap, and allocated while another thread forks.
+
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::time::Duration;
+use std::process::Command;
+use std::thread;
+
+use brickyard_heap::{Object, statistics, usable_size};
+
+#[global_allocator]
+static HEAP: brickyard_heap::Global = brickyard_heap::Global;
+
+/// Runs a test of this program in a process of its own, with settings of the heap.
+fn alone(test: &str, settings: &[(&str, &str)]) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            test,
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .envs(settings.iter().copied())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{test}: {told}{wrong}");
+    assert!(told.contains("1 passed"), "{test} was not run: {told}");
+}
+
+/// Collections that grow, shrink, and are kept for a while.
+fn churn(rounds: usize) {
+    let mut kept: Vec<Vec<u8>> = Vec::new();
+    let mut objects: Vec<Object<[usize; 7]>> = Vec::new();
+    for round in 0..rounds {
+        let bytes = round * 7919 % 3000 + usize::from(round % 50 == 0) * 100_000;
+        let mut one = vec![round as u8; bytes];
+        one.extend_from_slice(&[1, 2, 3]);
+        one.truncate(bytes.max(1));
+        one.shrink_to_fit();
+        objects.push(Object::new([round; 7]).unwrap());
+        kept.push(one);
+        if round % 3 == 0 {
+            let gone = kept.swap_remove(round * 31 % kept.len());
+            assert!(gone.iter().skip(1).all(|&byte| byte == gone[0]));
+            let gone = objects.swap_remove(round * 17 % objects.len());
+            assert!(gone.iter().all(|&word| word == gone[0]));
+        }
+    }
+    let whole: String = kept
+        .iter()
+        .map(|one| char::from(b'a' + one.len() as u8 % 26))
+        .collect();
+    assert_eq!(whole.len(), kept.len());
+}
+
+#[test]
+#[ignore = "run in a process of its own by the test below"]
+fn inside_hardened() {
+    let object = Object::new([1_u64; 3]).unwrap().into_raw();
+    // Exactly what was asked for: the hardened heap.
+    assert_eq!(usable_size(object.as_ptr().cast()), 24);
+    // SAFETY: it came from `into_raw`, and holds a value.
+    drop(unsafe { Object::from_raw(object) });
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| churn(4000));
+        }
+    });
+}
+
+#[test]
+fn the_hardened_heap_serves_layouts() {
+    alone("inside_hardened", &[("BRICKYARD_HARDEN", "1")]);
+    alone(
+        "inside_hardened",
+        &[("BRICKYARD_HARDEN", "1"), ("BRICKYARD_ROWS", "thread")],
+    );
+}
+
+static SLOW: AtomicBool = AtomicBool::new(false);
+static DONE: AtomicUsize = AtomicUsize::new(0);
+
+/// Called by `fork` before the process is copied, with the gate closed: it is registered first.
+unsafe extern "C" fn takes_long() {
+    if SLOW.load(Ordering::SeqCst) {
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+extern "C" fn register() {
+    // SAFETY: the function lives as long as the program.
+    unsafe { libc::pthread_atfork(Some(takes_long), None, None) };
+}
+
+#[used]
+#[unsafe(link_section = ".preinit_array")]
+static AT_START: extern "C" fn() = register;
+
+#[test]
+#[ignore = "run in a process of its own by the test below"]
+fn inside_slow_fork() {
+    let stop = AtomicBool::new(false);
+    let before = statistics().runs();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::SeqCst) {
+                // Of sizes that slabs serve, and more than lie at hand.
+                let kept: Vec<Box<[u8; 200]>> = (0..2000).map(|_| Box::new([1; 200])).collect();
+                assert!(kept.iter().all(|one| one[199] == 1));
+                DONE.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        SLOW.store(true, Ordering::SeqCst);
+        for _ in 0..5 {
+            // SAFETY: the child ends at once.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: ends the process.
+                unsafe { libc::_exit(0) };
+            }
+            let mut status = 0;
+            // SAFETY: `status` can be written.
+            let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+            assert_eq!((waited, status), (child, 0));
+            let done = DONE.load(Ordering::SeqCst);
+            while DONE.load(Ordering::SeqCst) < done + 2 {
+                thread::yield_now();
+            }
+        }
+        stop.store(true, Ordering::SeqCst);
+    });
+    // Every object came out of a slab, and went back to it: no page of a run is among them.
+    assert_eq!(statistics().runs(), before);
+}
+
+#[test]
+fn objects_come_out_of_slabs_while_a_fork_takes_long() {
+    alone("inside_slow_fork", &[]);
+}
