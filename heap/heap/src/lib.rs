@@ -17,6 +17,7 @@
 //! | `beside.rs` | requests while a fork takes long |
 //! | `hardened/` | requests that find every mistake they can |
 //! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
+//! | `perturb.rs` | values that new and freed memory hold on request |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
 //! | `bump.rs` | [`Bump`], memory that ends as a whole |
@@ -50,6 +51,7 @@ mod hardened;
 mod large;
 mod life;
 mod object;
+mod perturb;
 mod report;
 mod slow;
 mod span;
@@ -69,6 +71,7 @@ pub use build::HeapError;
 pub use bump::Bump;
 pub use global::Global;
 pub use object::{NoMemory, Object};
+pub use perturb::perturb;
 pub use report::{Format, Report, print};
 pub use slow::{
     allocate, allocate_aligned, allocate_zeroed, check_range, free_slow, free_slow_under_locks,

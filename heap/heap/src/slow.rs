@@ -9,7 +9,7 @@ use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
 use super::build::{Heap, INSTANCE, built, heap};
 use super::life::{self, MayStart};
-use super::{FIRST_GENERAL, alloc, beside, cache_of, quick_free};
+use super::{FIRST_GENERAL, alloc, beside, cache_of, hit, perturb, put, quick_free};
 use crate::beside::Freed;
 use crate::gate::Inside;
 use crate::hardened::hardened;
@@ -89,11 +89,23 @@ fn from(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
     drop(inside);
     beside::free_what_waits(heap);
     life::has_grown(heap);
+    if let Some((memory, _)) = given
+        && perturb::has_closed()
+    {
+        perturb::on_alloc(memory, layout.size());
+        return Some((memory, Contents::Anything));
+    }
     given
 }
 
 fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
     if let Some(cache) = cache_of(layout) {
+        if perturb::has_closed()
+            // SAFETY: the heap is built, and the number is a general size's.
+            && let Some(object) = NonNull::new(unsafe { hit(usize::from(cache)) })
+        {
+            return Some((object, Contents::Anything));
+        }
         let object = heap.general.alloc_slow(cache, caller());
         return Some((object.ok()?, Contents::Anything));
     }
@@ -196,12 +208,20 @@ pub(super) unsafe fn take_back_one(heap: &'static Heap, memory: NonNull<u8>) -> 
         // SAFETY: passed on.
         return unsafe { hardened.free(heap, memory) };
     }
+    if perturb::has_closed() {
+        // SAFETY: passed on.
+        unsafe { perturb::on_free(memory) };
+    }
     let Some(_inside) = enter(heap) else {
         // SAFETY: passed on.
         return unsafe { beside::free(heap, memory) };
     };
     let cache = heap.slabs.pages().cache_of(memory);
     if cache >= FIRST_GENERAL {
+        // SAFETY: passed on: an object of that cache.
+        if perturb::has_closed() && unsafe { put(usize::from(cache), memory.as_ptr()) } {
+            return Freed::Inside;
+        }
         // SAFETY: passed on.
         let freed = unsafe { heap.general.free_slow(cache, memory, caller()) };
         if freed.is_err() {

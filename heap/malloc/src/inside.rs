@@ -204,7 +204,7 @@ impl Drop for NotCancelled {
 /// | `M_TRIM_THRESHOLD` | so many idle bytes are kept, whatever their age; -1: all |
 /// | `M_MXFAST`, `M_TOP_PAD`, `M_MMAP_THRESHOLD`, `M_MMAP_MAX`, `M_ARENA_TEST`, `M_ARENA_MAX` | nothing |
 /// | `M_CHECK_ACTION` | nothing: what is found wrong always ends the process |
-/// | `M_PERTURB` | 0: nothing; others are not possible (`BRICKYARD_DEBUG` fills objects) |
+/// | `M_PERTURB` | freed memory holds the value, and new memory its complement; every request takes the slow path from then on. Not on the hardened heap |
 #[unsafe(no_mangle)]
 pub extern "C" fn mallopt(parameter: c_int, value: c_int) -> c_int {
     match parameter {
@@ -220,7 +220,7 @@ pub extern "C" fn mallopt(parameter: c_int, value: c_int) -> c_int {
         | libc::M_ARENA_TEST
         | libc::M_ARENA_MAX
         | libc::M_CHECK_ACTION => 1,
-        libc::M_PERTURB => c_int::from(value == 0),
+        libc::M_PERTURB => c_int::from(heap::perturb(value as u8)),
         _ => 0,
     }
 }

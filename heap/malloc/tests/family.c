@@ -603,6 +603,28 @@ static void trapped(const char *how) {
     if (!strcmp(how, "behind a large block")) large[(5 << 20) + 4096] = 1;
 }
 
+// New and freed memory hold the values that were asked for, and everything works on.
+static void perturbed(void) {
+    unsigned char *before = malloc(100);
+    CHECK(mallopt(M_PERTURB, 0xa5) == 1);
+    for (size_t bytes = 1; bytes < 3 << 20; bytes = bytes * 3 + 1) {
+        unsigned char *memory = malloc(bytes);
+        CHECK(is(memory, bytes, 0x5a));
+        memset(memory, 1, bytes);
+        CHECK(memory = realloc(memory, bytes * 2));
+        CHECK(is(memory, bytes, 1));
+        free(memory);
+        if (bytes <= 1000) CHECK(is(memory, bytes, 0xa5)); // still the heap's page
+        unsigned char *zeros = calloc(1, bytes);
+        CHECK(is(zeros, bytes, 0));
+        free(zeros);
+    }
+    free(before);
+    family(), resizing(), threads();
+    CHECK(mallopt(M_PERTURB, 0) == 1);
+    family(), threads();
+}
+
 // What a program may rely on with the hardened heap, beside what it may rely on anyway.
 static void hardened(void) {
     enum { COUNT = 3000 };
@@ -660,6 +682,7 @@ int main(int count, char **words) {
     if (count == 3 && !strcmp(words[1], "bad")) return bad_free(words[2]), 0;
     if (count == 3 && !strcmp(words[1], "traps")) return trapped(words[2]), 0;
     if (count == 2 && !strcmp(words[1], "hardened")) return hardened(), 0;
+    if (count == 2 && !strcmp(words[1], "perturbed")) return perturbed(), 0;
     struct {
         const char *name;
         void (*check)(void);

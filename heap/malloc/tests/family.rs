@@ -210,3 +210,12 @@ fn the_hardened_heap_finds_every_mistake_at_once() {
         assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{how}");
     }
 }
+
+#[test]
+fn new_and_freed_memory_hold_what_is_asked_for() {
+    let Some(output) = preloaded(&["perturbed"], &[]) else {
+        return;
+    };
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{wrong}");
+}
