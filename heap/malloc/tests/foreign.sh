@@ -180,13 +180,13 @@ php() {
         return 0
     fi
     local in=$tree/tree
-    # run-tests.php prints its own results; a line a test.
+    # run-tests.php prints its own results, a line a test. (Its workers do not survive without Zend.s allocator.)
     local how
     for how in without with; do
         local preload=()
         [ $how = without ] || preload=(LD_PRELOAD="$library")
         (cd "$in" && NO_INTERACTION=1 TEST_PHP_EXECUTABLE=/usr/bin/php8.2 USE_ZEND_ALLOC=0 \
-            timeout 3000 env "${preload[@]}" php8.2 run-tests.php -q "-j$(nproc)" -P Zend/tests) </dev/null 2>&1 |
+            timeout 3000 env "${preload[@]}" php8.2 run-tests.php -q -P Zend/tests) </dev/null 2>&1 |
             tr '\r' '\n' | sed -nE 's/.*(PASS|FAIL|SKIP|LEAK|XFAIL|BORK|WARN).*\[(.*\.phpt)\].*/\1 \2/p' | sort >"$scratch/php.$how"
     done
     # What passes without and not with.
