@@ -180,7 +180,7 @@ php() {
         return 0
     fi
     local in=$tree/tree
-    # run-tests.php prints its own results, a line a test. (Its workers do not survive without Zend.s allocator.)
+    # run-tests.php prints its own results, a line a test. (Its workers do not survive without Zend's allocator.)
     local how
     for how in without with; do
         local preload=()
