@@ -180,14 +180,17 @@ php() {
         return 0
     fi
     local in=$tree/tree
-    # run-tests.php prints its own results, a line a test. (Its workers do not survive without Zend's allocator.)
+    # run-tests.php prints its own results, a line a test. It calls this in place of PHP, so that it
+    # runs as usual itself.
     local how
     for how in without with; do
-        local preload=()
-        [ $how = without ] || preload=(LD_PRELOAD="$library")
-        (cd "$in" && NO_INTERACTION=1 TEST_PHP_EXECUTABLE=/usr/bin/php8.2 USE_ZEND_ALLOC=0 \
-            timeout 3000 env "${preload[@]}" php8.2 run-tests.php -q -P Zend/tests) </dev/null 2>&1 |
-            tr '\r' '\n' | sed -nE 's/.*(PASS|FAIL|SKIP|LEAK|XFAIL|BORK|WARN).*\[(.*\.phpt)\].*/\1 \2/p' | sort >"$scratch/php.$how"
+        local preload=
+        [ $how = without ] || preload=$library
+        printf '#!/bin/sh\nUSE_ZEND_ALLOC=0 LD_PRELOAD=%s exec %s "$@"\n' "$preload" "$(command -v php8.2)" >"$scratch/php8.2"
+        chmod +x "$scratch/php8.2"
+        (cd "$in" && NO_INTERACTION=1 TEST_PHP_EXECUTABLE=$scratch/php8.2 timeout 3000 \
+            php8.2 run-tests.php -q "-j$(nproc)" -P Zend/tests) </dev/null 2>&1 | tr '\r' '\n' |
+            sed -nE 's/.*(PASS|FAIL|SKIP|LEAK|XFAIL|BORK|WARN).*\[(.*\.phpt)\].*/\1 \2/p' | sort >"$scratch/php.$how"
     done
     # What passes without and not with.
     join -j 2 <(grep '^PASS' "$scratch/php.without" | sort -k2) <(sort -k2 "$scratch/php.with") |
