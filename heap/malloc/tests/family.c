@@ -665,6 +665,16 @@ static void hardened(void) {
     CHECK(first && second && first != second && malloc_usable_size(first) == 0);
     CHECK(second = realloc(second, 10));
     free(first), free(second);
+    for (size_t align = 16; align <= 1 << 20; align *= 2) {
+        void *memory = aligned_alloc(align, 0);
+        CHECK(memory && (uintptr_t)memory % align == 0);
+        free(memory);
+    }
+    enum { MANY = (1 << 20) + 1000 };
+    void **many = malloc(MANY * sizeof *many);
+    for (int i = 0; i < MANY; i++) CHECK(many[i] = malloc(0));
+    for (int i = 0; i < MANY; i++) free(many[i]);
+    free(many);
     // The same memory is not had again at once.
     int same = 0;
     for (int i = 0; i < 1000; i++) {

@@ -93,12 +93,23 @@ impl Hardened {
     #[inline]
     pub(crate) fn allocate(&self, heap: &'static Heap, layout: Layout) -> Option<NonNull<u8>> {
         if layout.size() == 0 {
-            return self.nothing.allocate();
+            return self.allocate_nothing(heap, layout.align());
         }
         if let Some(cache) = object_cache(layout) {
             return self.allocate_object(heap, cache, layout);
         }
         self.allocate_pages(heap, layout)
+    }
+
+    /// Allocates memory of no bytes; of one byte, if too many others have none.
+    #[cold]
+    fn allocate_nothing(&self, heap: &'static Heap, align: usize) -> Option<NonNull<u8>> {
+        let nothing = if align <= states::GRANULE {
+            self.nothing.allocate()
+        } else {
+            None
+        };
+        nothing.or_else(|| self.allocate(heap, Layout::from_size_align(1, align).ok()?))
     }
 
     #[inline]
