@@ -203,14 +203,14 @@ fn build() -> Result<(), HeapError> {
     let bytes = variable(c"BRICKYARD_SPAN")
         .and_then(number)
         .map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
-    let (span, tables) = reserve(bytes)?;
+    let is_hardened = wants_hardening();
+    let (span, tables) = reserve(bytes, is_hardened)?;
     // SAFETY: `built-once`: this thread has turned the state to busy.
     let span: &'static Span = unsafe { (*INSTANCE.span.get()).write(span) };
     let cpus = match variable(c"BRICKYARD_ROWS") {
         Some(b"thread") => Cpus::threads(),
         _ => Cpus::registered(),
     };
-    let is_hardened = wants_hardening();
     let slabs = build_slabs(span, cpus, tables, is_hardened)?;
     if is_hardened {
         let (start, rows) = (PageSource::start(&span).addr().get(), cpus.rows());
@@ -274,10 +274,21 @@ fn usual_span() -> usize {
 
 /// Reserves a span of at most `bytes` bytes for which there is room, with memory for its slabs'
 /// tables.
-fn reserve(mut bytes: usize) -> Result<(Span, &'static mut [MaybeUninit<u8>]), HeapError> {
+fn reserve(
+    mut bytes: usize,
+    is_hardened: bool,
+) -> Result<(Span, &'static mut [MaybeUninit<u8>]), HeapError> {
     let (least, _) = SPAN_BYTES;
     loop {
         let span = Span::reserve(bytes).map_err(|_| HeapError::NoAddresses)?;
+        if is_hardened && span.bytes() > least {
+            // Whether what the hardened heap has beside that will have room too.
+            let all = Tables::bytes(span.pages()) + Hardened::table_bytes(span.bytes());
+            if Region::map_sparse(all, 1).is_err() {
+                bytes = span.bytes() / 2;
+                continue;
+            }
+        }
         match for_ever(Tables::bytes(span.pages())) {
             Ok(tables) => return Ok((span, tables)),
             Err(_) if span.bytes() > least => bytes = span.bytes() / 2,

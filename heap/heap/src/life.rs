@@ -166,14 +166,18 @@ fn look_in_passing(heap: &'static Heap) {
     if LAST.swap(second, Ordering::Relaxed) == second {
         return;
     }
+    // Another thread may fork all the same, and may not be waited for: see `beside.rs`.
+    let enter = || INSTANCE.gate.try_enter(0);
     {
-        let _inside = INSTANCE.gate.enter(0);
+        let Some(_inside) = enter() else {
+            return;
+        };
         heap.slabs.trim();
         if second.is_multiple_of(LOOKS_A_VISIT) {
             heap.slabs.shrink();
         }
     }
-    let _ = heap.span.release_by_age(1, || INSTANCE.gate.enter(0));
+    let _ = heap.span.release_by_age(1, enter);
 }
 
 /// Says whether a caller that frees may start a thread. The C library's loader, for one, frees with
@@ -198,7 +202,7 @@ fn look() -> Tick {
     }
     let released = heap
         .span
-        .release_by_age(usize::MAX, || INSTANCE.gate.enter(0));
+        .release_by_age(usize::MAX, || Some(INSTANCE.gate.enter(0)));
     if released || heap.span.bytes_in_use() < before {
         Tick::Again
     } else {

@@ -272,9 +272,9 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     if let Some(hardened) = hardened() {
         if let Some((heap, place)) = built().zip(NonNull::new(memory))
             // SAFETY: passed on.
-            && unsafe { hardened.resize(heap, place, bytes) }
+            && let Some(resized) = unsafe { hardened.resize(heap, place, bytes) }
         {
-            return memory;
+            return resized.as_ptr();
         }
         // SAFETY: passed on.
         return unsafe { copied(memory, had, bytes) };

@@ -22,12 +22,12 @@
 //! this file. Invariant `nothing-to-drop`: none of those that are `C-unwind` holds a value whose
 //! drop does anything when it calls out.
 
-use core::alloc::{GlobalAlloc, Layout};
+use core::alloc::Layout;
 use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 
-use brickyard_heap::{self as heap, Global};
+use brickyard_heap as heap;
 
 use self::exhausted::{make_room, next_aligned_or_null, next_or_null, throw};
 use super::ALIGN;
@@ -207,8 +207,7 @@ extern "C-unwind" fn new_aligned_slow(bytes: usize, align: usize) -> *mut c_void
 #[inline(always)]
 fn aligned(bytes: usize, align: usize) -> *mut c_void {
     match Layout::from_size_align(bytes.max(1), align.max(ALIGN)) {
-        // SAFETY: there is a byte at least.
-        Ok(layout) if align.is_power_of_two() => unsafe { Global.alloc(layout).cast() },
+        Ok(layout) if align.is_power_of_two() => heap::alloc_aligned(layout).cast(),
         _ => null_mut(),
     }
 }

@@ -572,6 +572,7 @@ static void bad_free(const char *how) {
     if (!strcmp(how, "static")) free((void *)bad_free);
     // Behind what was asked for, and not only behind the object.
     if (!strcmp(how, "one behind")) memory = malloc(50), memory[50] = 1, free(memory);
+    if (!strcmp(how, "a zero behind")) memory = malloc(24), memory[24] = 0, free(memory);
     if (!strcmp(how, "one behind a run")) memory = malloc(100000), memory[100000] = 1, free(memory);
     if (!strcmp(how, "one behind a large")) memory = malloc(5 << 20), memory[5 << 20] = 1, free(memory);
     if (!strcmp(how, "behind, by realloc")) memory = malloc(50), memory[50] = 1, other = realloc(memory, 1000);
@@ -675,6 +676,19 @@ static void hardened(void) {
     for (int i = 0; i < MANY; i++) CHECK(many[i] = malloc(0));
     for (int i = 0; i < MANY; i++) free(many[i]);
     free(many);
+    // A large block grows and shrinks by moving pages: quickly, and what is new is zero.
+    unsigned char *large = malloc(3 << 20);
+    memset(large, 1, 3 << 20);
+    for (size_t had = 3 << 20, bytes = had; bytes < 300 << 20; had = bytes) {
+        CHECK(large = realloc(large, bytes += bytes / 3 + 12345));
+        CHECK(malloc_usable_size(large) == bytes && is(large + had - 100, 100, 1) && is(large + had, bytes - had, 0));
+        memset(large + had, 1, bytes - had);
+    }
+    CHECK(large = realloc(large, (4 << 20) + 5));
+    CHECK(is(large, (4 << 20) + 5, 1));
+    CHECK(large = realloc(large, 6 << 20));
+    CHECK(is(large, (4 << 20) + 5, 1) && is(large + (4 << 20) + 5, (2 << 20) - 5, 0));
+    free(large);
     // The same memory is not had again at once.
     int same = 0;
     for (int i = 0; i < 1000; i++) {

@@ -179,6 +179,7 @@ fn the_hardened_heap_finds_every_mistake_at_once() {
         ("inside a large", "not allocated"),
         ("overflow", "written behind the end"),
         ("one behind", "written behind the end"),
+        ("a zero behind", "written behind the end"),
         ("one behind a run", "written behind the end"),
         ("one behind a large", "written behind the end"),
         ("behind, by realloc", "written behind the end"),

@@ -2,7 +2,7 @@
 //!
 //! The word's upper 48 bits are made of its address and a secret, so that nobody can guess them, nor
 //! copy them from elsewhere. The lower 16 say how many bytes lie between what was asked for and the
-//! word. The first eight of these hold a pattern; the others are zero. Up to 64 are checked.
+//! word, and one more: so they are not zero, and nor is any first byte behind what was asked for. The first eight of these hold a pattern; the others are zero. Up to 64 are checked.
 //!
 //! The upper bits stay as they are while the piece is free. So the piece behind it can check them
 //! at any time: whoever writes before the beginning of a piece damages them.
@@ -94,7 +94,7 @@ impl Ends {
             let word = Self::word(memory, size);
             let tag = self.tag(core::ptr::from_ref(word).addr());
             // Relaxed, here and below: who reads it as a neighbour looks at its upper bits only.
-            word.store(tag | slack as u64, Ordering::Relaxed);
+            word.store(tag | (slack as u64 + 1), Ordering::Relaxed);
         }
     }
 
@@ -106,7 +106,7 @@ impl Ends {
         // SAFETY: the caller's promise.
         let word = unsafe { Self::word(memory, size) }.load(Ordering::Relaxed);
         let slack = (word & 0xffff) as usize;
-        (size - END).saturating_sub(slack)
+        (size - END + 1).saturating_sub(slack)
     }
 
     /// Ends the process if the end of a piece was written over.
@@ -131,8 +131,10 @@ impl Ends {
         unsafe {
             let place = Self::word(memory, size);
             let word = place.load(Ordering::Relaxed);
-            let slack = (word & 0xffff) as usize;
             let tag = self.tag(core::ptr::from_ref(place).addr());
+            let Some(slack) = ((word & 0xffff) as usize).checked_sub(1) else {
+                return false;
+            };
             if word & !0xffff != tag || slack > size - END {
                 return false;
             }

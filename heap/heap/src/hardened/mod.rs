@@ -82,6 +82,11 @@ impl Hardened {
         })
     }
 
+    /// Returns about how many bytes of addresses it takes for such a span.
+    pub(crate) const fn table_bytes(span_bytes: usize) -> usize {
+        span_bytes / states::GRANULE + (32 << 20)
+    }
+
     /// Makes this the heap's. Requests see it from now on.
     pub(crate) fn publish(&'static self) {
         let this = core::ptr::from_ref(self).cast_mut();
@@ -95,6 +100,16 @@ impl Hardened {
         if layout.size() == 0 {
             return self.allocate_nothing(heap, layout.align());
         }
+        let given = self.allocate_once(heap, layout);
+        if given.is_some() || layout.size() > heap.span.bytes() {
+            return given;
+        }
+        self.free_what_waits(heap);
+        self.allocate_once(heap, layout)
+    }
+
+    #[inline]
+    fn allocate_once(&self, heap: &'static Heap, layout: Layout) -> Option<NonNull<u8>> {
         if let Some(cache) = object_cache(layout) {
             return self.allocate_object(heap, cache, layout);
         }
@@ -313,25 +328,38 @@ impl Hardened {
         } else {
             self.usable_size(heap, start)
         };
-        if offset + bytes > asked {
+        if offset > asked || bytes > asked - offset {
             complain("a copy to or from memory that is not in use", memory);
         }
     }
 
-    /// Changes the size of an object without moving it, if the same size of slab serves it.
+    /// Changes the size of memory without copying it: of an object, if the same size of slab serves
+    /// it, or of a large block, whose pages may move. `None`, and it is as it was, if that cannot be.
     ///
     /// # Safety
     /// The memory is the caller's.
-    pub(crate) unsafe fn resize(&self, heap: &Heap, memory: NonNull<u8>, bytes: usize) -> bool {
-        if !heap.span.contains(memory.as_ptr()) || self.states.at(memory) != OBJECT || bytes == 0 {
-            return false;
+    pub(crate) unsafe fn resize(
+        &self,
+        heap: &Heap,
+        memory: NonNull<u8>,
+        bytes: usize,
+    ) -> Option<NonNull<u8>> {
+        if bytes == 0 || self.nothing.contains(memory) {
+            return None;
+        }
+        if !heap.span.contains(memory.as_ptr()) {
+            // SAFETY: passed on.
+            return unsafe { self.resize_large(heap, memory, bytes) };
+        }
+        if self.states.at(memory) != OBJECT {
+            return None;
         }
         let cache = heap.slabs.pages().cache_of(memory);
         let wanted = Layout::from_size_align(bytes, 16)
             .ok()
             .and_then(object_cache);
         if wanted != Some(cache) {
-            return false;
+            return None;
         }
         let size = SIZES[usize::from(cache - FIRST_GENERAL)] as usize;
         // SAFETY: an object of that size, which is the caller's. What lies behind the new end is
@@ -343,7 +371,7 @@ impl Hardened {
             memory.add(from).write_bytes(0, size - END - from);
             self.ends.mark(memory, bytes, size);
         }
-        true
+        Some(memory)
     }
 }
 
@@ -373,6 +401,7 @@ fn take(heap: &'static Heap, cache: u8) -> Taken {
     };
     let object = heap.general.alloc_slow(cache, Location::caller());
     drop(inside);
+    beside::free_what_waits(heap);
     life::has_grown(heap);
     object.map_or(Taken::Exhausted, Taken::Object)
 }

@@ -13,7 +13,7 @@ use crate::life::complain;
 /// So many pieces of no bytes can be had at a time.
 const PIECES: usize = 1 << 20;
 
-/// A request looks at so many places at most. With half of them in use it fails once in 2^64.
+/// A request looks at so many places at most.
 const LOOKS: usize = 64;
 
 /// See the [module](self).

@@ -21,7 +21,7 @@ use super::states::RUN;
 use super::waiting::RUNS;
 use crate::beside::{self, Freed};
 use crate::build::{Heap, INSTANCE};
-use crate::life::complain;
+use crate::life::{self, complain};
 use crate::slow::enter;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
@@ -79,7 +79,11 @@ struct Inner {
 impl Hardened {
     /// Allocates zeros for `layout` from a run, or as a large block.
     #[cold]
-    pub(super) fn allocate_pages(&self, heap: &Heap, layout: Layout) -> Option<NonNull<u8>> {
+    pub(super) fn allocate_pages(
+        &self,
+        heap: &'static Heap,
+        layout: Layout,
+    ) -> Option<NonNull<u8>> {
         let lead = layout.align().max(LEAD);
         let bytes = layout.size().checked_next_multiple_of(END)?;
         let bytes = bytes.checked_add(lead)?.checked_add(END)?;
@@ -94,7 +98,11 @@ impl Hardened {
             Some(_) => heap.span.take_run(pages),
             None => heap.span.take_run_without_locks(pages),
         };
-        drop(inside);
+        if inside.is_some() {
+            drop(inside);
+            beside::free_what_waits(heap);
+            life::has_grown(heap);
+        }
         let Some((start, contents)) = taken else {
             return self.allocate_large(heap, layout);
         };
@@ -181,13 +189,9 @@ impl Hardened {
     }
 
     #[cold]
-    fn allocate_large(&self, heap: &Heap, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate_large(&self, heap: &'static Heap, layout: Layout) -> Option<NonNull<u8>> {
         let page = page_bytes();
-        let size = layout
-            .size()
-            .checked_next_multiple_of(END)?
-            .checked_add(END)?;
-        let size = size.checked_next_multiple_of(page)?;
+        let size = large_size_for(layout.size())?;
         let total = size.checked_add(page)?;
         let layout_of_all = Layout::from_size_align(total, layout.align()).ok()?;
         let inside = enter(heap);
@@ -195,7 +199,10 @@ impl Hardened {
             Some(_) => INSTANCE.large.alloc(total, layout.align()),
             None => Some(beside::allocate_large(heap, layout_of_all)?.0),
         };
-        drop(inside);
+        if inside.is_some() {
+            drop(inside);
+            beside::free_what_waits(heap);
+        }
         let block = block?;
         // SAFETY: the block has so many bytes, and is this caller's. If the system refuses, the
         // last page can be accessed.
@@ -214,6 +221,47 @@ impl Hardened {
         };
         // SAFETY: a block of so many bytes begins there.
         unsafe { self.ends.asked(memory, total - page_bytes()) }
+    }
+
+    /// Resizes a large block by moving its pages. `None`, and it is as it was, if that cannot be.
+    ///
+    /// # Safety
+    /// Memory of a large block begins there, and is the caller's.
+    #[cold]
+    pub(super) unsafe fn resize_large(
+        &self,
+        heap: &Heap,
+        memory: NonNull<u8>,
+        bytes: usize,
+    ) -> Option<NonNull<u8>> {
+        let page = page_bytes();
+        let had = INSTANCE.large.bytes_at(memory)?.checked_sub(page)?;
+        let size = large_size_for(bytes)?;
+        if bytes <= RUN_BYTES_MAX {
+            return None;
+        }
+        let _inside = enter(heap)?;
+        // SAFETY: the block has `had` bytes and a page, and is the caller's; then as many as it is
+        // resized to. What lies behind the end is zero for whoever gets it by growing.
+        unsafe {
+            self.ends.check(memory, had);
+            let asked = self.ends.asked(memory, had);
+            allow(memory.add(had), page)?;
+            let from = bytes.min(asked);
+            // The last page too, which may hold what was there before the block was cut.
+            memory.add(asked).write_bytes(0, had + page - asked);
+            let moved = INSTANCE.large.resize(memory, size + page);
+            let (block, bytes, size) = match moved {
+                Some(block) => {
+                    block.add(from).write_bytes(0, asked.min(size) - from);
+                    (block, bytes, size)
+                }
+                None => (memory, asked, had),
+            };
+            let _ = deny(block.add(size), page);
+            self.ends.mark(block, bytes, size);
+            moved
+        }
     }
 
     /// Takes a large block back.
@@ -237,6 +285,12 @@ impl Hardened {
             Freed::Inside
         }
     }
+}
+
+/// Returns the bytes of a large block up to its last page, for so many that are asked for.
+fn large_size_for(bytes: usize) -> Option<usize> {
+    let bytes = bytes.checked_next_multiple_of(END)?.checked_add(END)?;
+    bytes.checked_next_multiple_of(page_bytes())
 }
 
 /// Gives a run back to the span. It stays lost if the system does not make it accessible again.

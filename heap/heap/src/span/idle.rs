@@ -209,7 +209,7 @@ impl Span {
     /// is idle for ten seconds shrinks to a thousandth. It works in pieces of 16 MiB, at most as many
     /// as `pieces`. Each is done under the guard that `enter` returns, so that nobody waits long for
     /// the guard. Returns true if anything was released.
-    pub(crate) fn release_by_age<G>(&self, pieces: usize, enter: impl Fn() -> G) -> bool {
+    pub(crate) fn release_by_age<G>(&self, pieces: usize, enter: impl Fn() -> Option<G>) -> bool {
         let (in_use, idle) = (self.bytes_in_use(), self.idle_bytes());
         // Relaxed: only this thread uses it, and it is a hint.
         let last = self
@@ -221,7 +221,10 @@ impl Span {
         let mut released = 0;
         for _ in 0..pieces {
             let piece = self.idle_bytes().saturating_sub(PIECE_BYTES).max(enough);
-            let _inside = enter();
+            // None: not now.
+            let Some(_inside) = enter() else {
+                break;
+            };
             let step = {
                 let _held = self.counts.releasing.lock(|| Threads.relax());
                 self.release(Order::ZERO, piece)

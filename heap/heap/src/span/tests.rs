@@ -216,12 +216,12 @@ fn rounds_halve_what_is_idle_and_then_take_all() {
         unsafe { span.give_run(run) };
     }
     assert_eq!(span.idle_bytes(), 3 * RUN_BYTES_MAX);
-    assert!(span.release_by_age(usize::MAX, || ()));
+    assert!(span.release_by_age(usize::MAX, || Some(())));
     assert_eq!(span.idle_bytes(), RUN_BYTES_MAX);
     // Something has changed: half again. (A block is given back whole.)
-    assert!(span.release_by_age(usize::MAX, || ()));
+    assert!(span.release_by_age(usize::MAX, || Some(())));
     assert_eq!(span.idle_bytes(), 0);
-    assert!(!span.release_by_age(usize::MAX, || ()));
+    assert!(!span.release_by_age(usize::MAX, || Some(())));
     let (again, contents) = span.take_run(most).unwrap();
     assert_eq!(contents, Contents::Zeros);
     zeros(&span, again, most);
