@@ -11,7 +11,7 @@ extern crate alloc;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::alloc::Layout;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use brickyard_ostd::{Frames, Metadata, blocks, words};
 use ostd::cpu::{CpuId, num_cpus};
@@ -45,6 +45,10 @@ const STEPS: usize = 4000;
 static DONE: AtomicUsize = AtomicUsize::new(0);
 static PAGES: AtomicU64 = AtomicU64::new(0);
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
+/// Interrupts leave the allocator alone.
+static QUIET: AtomicBool = AtomicBool::new(false);
+/// The number of interrupts that may be using it.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
 #[ostd::main]
 fn main() {
@@ -61,6 +65,12 @@ fn main() {
     work();
     // Acquire: pairs with the release at the end of `work`.
     while DONE.load(Ordering::Acquire) < num_cpus() {
+        core::hint::spin_loop();
+    }
+    // Nobody may be using the allocator while it is checked.
+    // SeqCst: either an interrupt sees this, or this CPU sees that it is inside.
+    QUIET.store(true, Ordering::SeqCst);
+    while INSIDE.load(Ordering::SeqCst) > 0 {
         core::hint::spin_loop();
     }
     let interrupts = INTERRUPTS.load(Ordering::Relaxed);
@@ -109,10 +119,16 @@ fn contract() {
 }
 
 fn in_interrupt() {
-    if let Ok(frame) = FrameAllocOptions::new().zeroed(false).alloc_frame() {
+    // SeqCst: pairs with what `main` does before the check.
+    INSIDE.fetch_add(1, Ordering::SeqCst);
+    if !QUIET.load(Ordering::SeqCst)
+        && let Ok(frame) = FrameAllocOptions::new().zeroed(false).alloc_frame()
+    {
         INTERRUPTS.fetch_add(1, Ordering::Relaxed);
         drop(frame);
     }
+    // SeqCst: as above; what this interrupt did to the allocator comes before the check.
+    INSIDE.fetch_sub(1, Ordering::SeqCst);
 }
 
 /// Numbers that look random, others on each CPU.
