@@ -25,7 +25,7 @@ use super::{cache_of, free_slow, hit, put};
 /// A value in an object of the heap. Dropping this drops the value and gives its memory back, also
 /// if the value's drop panics. It can be sent and shared as the value itself can.
 ///
-/// Invariant `owns-its-value`: from construction to drop the memory holds a value and belongs to
+/// Invariant `holds-its-value`: from construction to drop the memory holds a value and belongs to
 /// this object alone. It came from the heap, of the cache for `T` if there is one. (A value of 0
 /// bytes has no memory.)
 ///
@@ -48,7 +48,7 @@ pub struct Object<T> {
     of: PhantomData<T>,
 }
 
-// SAFETY: `owns-its-value`, as a box does. The heap can be used by any thread, and takes memory
+// SAFETY: `holds-its-value`, as a box does. The heap can be used by any thread, and takes memory
 // back from any.
 unsafe impl<T: Send> Send for Object<T> {}
 // SAFETY: as above.
@@ -86,7 +86,7 @@ impl<T> Drop for Memory<T> {
         if let Some(column) = Object::<T>::CACHE
             && is_open()
         {
-            // SAFETY: `owns-its-value`: memory was allocated, so the heap is built, and it is of
+            // SAFETY: `holds-its-value`: memory was allocated, so the heap is built, and it is of
             // this cache. Nobody uses it any more.
             if unsafe { put(usize::from(column), memory) } {
                 return;
@@ -142,7 +142,7 @@ impl<T> Object<T> {
     pub fn into_inner(self) -> T {
         let memory = self.into_raw();
         let _memory = Memory(memory);
-        // SAFETY: `owns-its-value`, which ends here: the value moves out, and is not dropped there.
+        // SAFETY: `holds-its-value`, which ends here: the value moves out, and is not dropped there.
         unsafe { memory.read() }
     }
 
@@ -174,7 +174,7 @@ impl<T> Deref for Object<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: `owns-its-value`.
+        // SAFETY: `holds-its-value`.
         unsafe { self.memory.as_ref() }
     }
 }
@@ -182,7 +182,7 @@ impl<T> Deref for Object<T> {
 impl<T> DerefMut for Object<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: `owns-its-value`.
+        // SAFETY: `holds-its-value`.
         unsafe { self.memory.as_mut() }
     }
 }
@@ -192,7 +192,7 @@ impl<T> Drop for Object<T> {
     fn drop(&mut self) {
         // Also if the value's drop panics.
         let _memory = Memory(self.memory);
-        // SAFETY: `owns-its-value`, which ends here.
+        // SAFETY: `holds-its-value`, which ends here.
         unsafe { self.memory.drop_in_place() };
     }
 }

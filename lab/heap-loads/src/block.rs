@@ -4,7 +4,7 @@
 //! filled with a byte of the tag in between, and checked whole. So memory that is given to two
 //! owners, or written by the allocator while it is in use, is found.
 //!
-//! Invariant `one-owner`: a `Block` is the only owner of memory that malloc returned for `bytes`,
+//! Invariant `one-block`: a `Block` is the only owner of memory that malloc returned for `bytes`,
 //! until it is dropped, which frees it.
 
 use core::ptr::NonNull;
@@ -30,7 +30,7 @@ pub(crate) struct Block {
     tag: u32,
 }
 
-// SAFETY: `one-owner`; any thread may free what another has allocated.
+// SAFETY: `one-block`; any thread may free what another has allocated.
 unsafe impl Send for Block {}
 
 impl Block {
@@ -69,7 +69,7 @@ impl Block {
             tag: dice.next() as u32,
         };
         let tag = block.tag;
-        // SAFETY: `one-owner`, and all that is written is within the block.
+        // SAFETY: `one-block`, and all that is written is within the block.
         unsafe {
             if block.is_whole() {
                 start.as_ptr().write_bytes(tag as u8, bytes);
@@ -107,7 +107,7 @@ impl Block {
             return;
         }
         let expected = tag.to_ne_bytes();
-        // SAFETY: `one-owner`; `mark` has written what is read here.
+        // SAFETY: `one-block`; `mark` has written what is read here.
         let is_right = unsafe {
             // In a block of less than eight bytes the last four overlap the first.
             let first = bytes < 2 * WORD || self.word(0).read() == expected;
@@ -124,7 +124,7 @@ impl Block {
         if !self.is_whole() {
             return true;
         }
-        // SAFETY: `one-owner`; `mark` has written all of such a block.
+        // SAFETY: `one-block`; `mark` has written all of such a block.
         let all = unsafe { slice::from_raw_parts(self.start.as_ptr(), self.bytes()) };
         let middle = all.get(WORD..self.bytes() - WORD).unwrap_or_default();
         middle.iter().all(|&byte| byte == self.tag as u8)
@@ -134,7 +134,7 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         self.check();
-        // SAFETY: `one-owner`.
+        // SAFETY: `one-block`.
         unsafe { libc::free(self.start.as_ptr().cast()) };
     }
 }

@@ -1,6 +1,6 @@
 //! What begins where: a byte for each granule of sixteen bytes of the span.
 //!
-//! Invariant `one-owner`: a byte leaves [`OBJECT`] or [`RUN`] by a compare-and-swap of the one caller
+//! Invariant `one-state`: a byte leaves [`OBJECT`] or [`RUN`] by a compare-and-swap of the one caller
 //! that frees what begins there, and gets there by a store of the one that has just taken it: only
 //! where a queue of free objects is damaged are there two.
 
@@ -68,7 +68,7 @@ impl States {
     #[inline]
     pub(super) fn begin(&self, memory: NonNull<u8>, state: u8) -> bool {
         let byte = self.of(memory);
-        // Relaxed, both: `one-owner`.
+        // Relaxed, both: `one-state`.
         let was = byte.load(Ordering::Relaxed);
         byte.store(state, Ordering::Relaxed);
         was == NOTHING || was == FREED
@@ -80,7 +80,7 @@ impl States {
     /// Another state: no such thing begins there.
     #[inline]
     pub(super) fn end(&self, memory: NonNull<u8>, state: u8) -> Result<(), u8> {
-        // Relaxed, both: `one-owner`.
+        // Relaxed, both: `one-state`.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         let ended = self
             .of(memory)
