@@ -16,23 +16,26 @@ use brickyard_heap::{Object, statistics, usable_size};
 #[global_allocator]
 static HEAP: brickyard_heap::Global = brickyard_heap::Global;
 
-/// Runs a test of this program in a process of its own, with settings of the heap.
-fn alone(test: &str, settings: &[(&str, &str)]) {
+/// Set in a process of its own.
+const VARIABLE: &str = "BRICKYARD_TEST_LAYOUTS";
+
+/// Runs a test in a process of its own, with settings of the heap: there it does `work`, and ends.
+fn alone(test: &str, settings: &[(&str, &str)], work: fn()) {
+    if std::env::var_os(VARIABLE).is_some() {
+        work();
+        println!("worked");
+        std::process::exit(0);
+    }
     let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            test,
-            "--ignored",
-            "--nocapture",
-            "--test-threads=1",
-        ])
+        .args(["--exact", test, "--nocapture"])
+        .env(VARIABLE, "1")
         .envs(settings.iter().copied())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
     let wrong = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{test}: {told}{wrong}");
-    assert!(told.contains("1 passed"), "{test} was not run: {told}");
+    assert!(output.status.success(), "{test}: {wrong}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("worked"), "no test is called {test}");
 }
 
 /// Collections that grow, shrink, and are kept for a while.
@@ -61,8 +64,6 @@ fn churn(rounds: usize) {
     assert_eq!(whole.len(), kept.len());
 }
 
-#[test]
-#[ignore = "run in a process of its own by the test below"]
 fn inside_hardened() {
     let object = Object::new([1_u64; 3]).unwrap().into_raw();
     // Exactly what was asked for: the hardened heap.
@@ -78,11 +79,10 @@ fn inside_hardened() {
 
 #[test]
 fn the_hardened_heap_serves_layouts() {
-    alone("inside_hardened", &[("BRICKYARD_HARDEN", "1")]);
-    alone(
-        "inside_hardened",
-        &[("BRICKYARD_HARDEN", "1"), ("BRICKYARD_ROWS", "thread")],
-    );
+    let test = "the_hardened_heap_serves_layouts";
+    let (harden, rows) = (("BRICKYARD_HARDEN", "1"), ("BRICKYARD_ROWS", "thread"));
+    alone(test, &[harden], inside_hardened);
+    alone(test, &[harden, rows], inside_hardened);
 }
 
 static SLOW: AtomicBool = AtomicBool::new(false);
@@ -104,8 +104,6 @@ extern "C" fn register() {
 #[unsafe(link_section = ".preinit_array")]
 static AT_START: extern "C" fn() = register;
 
-#[test]
-#[ignore = "run in a process of its own by the test below"]
 fn inside_slow_fork() {
     let stop = AtomicBool::new(false);
     let before = statistics().runs();
@@ -143,5 +141,6 @@ fn inside_slow_fork() {
 
 #[test]
 fn objects_come_out_of_slabs_while_a_fork_takes_long() {
-    alone("inside_slow_fork", &[]);
+    let test = "objects_come_out_of_slabs_while_a_fork_takes_long";
+    alone(test, &[], inside_slow_fork);
 }
