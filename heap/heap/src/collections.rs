@@ -47,6 +47,20 @@ fn nothing(layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
     block(without_provenance_mut(layout.align()), layout)
 }
 
+/// Clears what a block has behind the size of `old`.
+///
+/// # Safety
+/// The block is the caller's, and is no smaller.
+#[inline]
+unsafe fn zeroed_behind(block: NonNull<[u8]>, old: Layout) -> NonNull<[u8]> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let tail = block.cast::<u8>().add(old.size());
+        tail.write_bytes(0, block.len() - old.size());
+    }
+    block
+}
+
 /// Resizes a block, and moves it if need be.
 ///
 /// # Safety
@@ -124,14 +138,8 @@ unsafe impl Allocator for Global {
         old: Layout,
         new: Layout,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: passed on. What lies behind the old size is this caller's, and there are so many
-        // bytes of it.
-        unsafe {
-            let grown = self.grow(memory, old, new)?;
-            let tail = grown.cast::<u8>().add(old.size());
-            tail.write_bytes(0, new.size() - old.size());
-            Ok(grown)
-        }
+        // SAFETY: passed on.
+        unsafe { Ok(zeroed_behind(self.grow(memory, old, new)?, old)) }
     }
 
     #[inline]
@@ -181,13 +189,8 @@ unsafe impl Allocator for &Bump {
         old: Layout,
         new: Layout,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: passed on. What lies behind the old size is this caller's.
-        unsafe {
-            let grown = self.grow(memory, old, new)?;
-            let tail = grown.cast::<u8>().add(old.size());
-            tail.write_bytes(0, new.size() - old.size());
-            Ok(grown)
-        }
+        // SAFETY: passed on.
+        unsafe { Ok(zeroed_behind(self.grow(memory, old, new)?, old)) }
     }
 
     #[inline]

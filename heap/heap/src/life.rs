@@ -125,15 +125,15 @@ impl ThreadsSeen {
             return false;
         }
         let this = from_ref(Thread::this().inside).addr();
-        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-        match self.first.compare_exchange(0, this, success, failure) {
-            Ok(_) => true,
-            Err(first) if first == this => true,
-            Err(_) => {
-                self.several.store(true, Ordering::Relaxed);
-                false
-            }
+        if self.first.load(Ordering::Relaxed) == this {
+            return true;
         }
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        let first = self.first.compare_exchange(0, this, success, failure);
+        if first.is_err() {
+            self.several.store(true, Ordering::Relaxed);
+        }
+        first.is_ok()
     }
 
     /// Forgets all, in a child process.

@@ -19,8 +19,7 @@ pub(crate) unsafe extern "C" fn memcpy(
     from: *const c_void,
     bytes: usize,
 ) -> *mut c_void {
-    heap::check_range(to.cast(), bytes);
-    heap::check_range(from.cast_mut().cast(), bytes);
+    check(to, from, bytes);
     // SAFETY: passed on.
     unsafe { forwards(to, from, bytes) };
     to
@@ -36,8 +35,7 @@ pub(crate) unsafe extern "C" fn memmove(
     from: *const c_void,
     bytes: usize,
 ) -> *mut c_void {
-    heap::check_range(to.cast(), bytes);
-    heap::check_range(from.cast_mut().cast(), bytes);
+    check(to, from, bytes);
     // SAFETY: passed on; backwards if the start of the target lies in the source.
     unsafe {
         if to.addr().wrapping_sub(from.addr()) < bytes {
@@ -47,6 +45,11 @@ pub(crate) unsafe extern "C" fn memmove(
         }
     }
     to
+}
+
+fn check(to: *mut c_void, from: *const c_void, bytes: usize) {
+    heap::check_range(to.cast(), bytes);
+    heap::check_range(from.cast_mut().cast(), bytes);
 }
 
 /// # Safety

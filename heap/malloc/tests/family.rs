@@ -10,52 +10,21 @@
 ))]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod support;
+
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// The library, which cargo builds beside the tests.
-fn library() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let beside = tests.parent().unwrap().join("libbrickyard_malloc.so");
-    let above = tests.parent().unwrap().join("../libbrickyard_malloc.so");
-    let library = if beside.exists() { beside } else { above };
-    library.canonicalize().unwrap()
-}
+use support::{compiled_by, library};
 
 /// The program, compiled once.
 fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let program = PROGRAM.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/family.c");
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("family");
-        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-        let compiled = Command::new(compiler)
-            .args([
-                "-O1",
-                "-fno-builtin",
-                "-Wall",
-                "-Wno-deprecated-declarations",
-                "-Werror",
-                "-pthread",
-                "-o",
-            ])
-            .arg(&program)
-            .arg(source)
-            .arg("-ldl")
-            .status();
-        match compiled {
-            Ok(status) => {
-                assert!(status.success(), "family.c does not compile");
-                Some(program)
-            }
-            Err(error) => {
-                println!("skipped: no C compiler: {error}");
-                None
-            }
-        }
-    });
+    // `mallinfo` is there, though nobody should use it any more.
+    let words = ["-Wno-deprecated-declarations"];
+    let program = PROGRAM.get_or_init(|| compiled_by("CC", "family.c", "family", &words, &[]));
     program.as_deref()
 }
 

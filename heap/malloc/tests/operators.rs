@@ -11,57 +11,16 @@
 ))]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod support;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The library, which cargo builds beside the tests.
-fn library() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let beside = tests.parent().unwrap().join("libbrickyard_malloc.so");
-    let above = tests.parent().unwrap().join("../libbrickyard_malloc.so");
-    let library = if beside.exists() { beside } else { above };
-    library.canonicalize().unwrap()
-}
+use support::{compiled_by, library};
 
 fn compiled(source: &str, name: &str, words: &[&str]) -> Option<PathBuf> {
     let variable = if source.ends_with(".c") { "CC" } else { "CXX" };
     compiled_by(variable, source, name, words, &[])
-}
-
-/// Compiles a source of this directory by the compiler that `variable` names; `None` without it.
-fn compiled_by(
-    variable: &str,
-    source: &str,
-    name: &str,
-    words: &[&str],
-    last: &[&str],
-) -> Option<PathBuf> {
-    let usual = if variable == "CC" { "cc" } else { "g++" };
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let compiler = std::env::var(variable).unwrap_or_else(|_| usual.to_owned());
-    let done = Command::new(&compiler)
-        .args(["-O1", "-fno-builtin", "-Wall", "-Werror", "-pthread"])
-        .args(words)
-        .arg("-o")
-        .arg(&program)
-        .arg(
-            Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("tests")
-                .join(source),
-        )
-        .args(last)
-        .arg("-ldl")
-        .status();
-    match done {
-        Ok(status) => {
-            assert!(status.success(), "{source} does not compile");
-            Some(program)
-        }
-        Err(error) => {
-            println!("skipped: no {compiler}: {error}");
-            None
-        }
-    }
 }
 
 fn preloaded(program: &Path, words: &[&Path], settings: &[(&str, &str)]) -> Output {
