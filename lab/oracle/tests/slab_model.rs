@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 /// Returns a runner for one level: an eighth of `PROPTEST_CASES` (64), since there are six levels
-/// and a case is long.
+/// and a case is long; eight at least, with which everything that is asserted below happens.
 fn runner() -> TestRunner {
     let cases = std::env::var("PROPTEST_CASES").ok();
     let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(64_u32);
     TestRunner::new(Config {
-        cases: cases.div_ceil(8),
+        cases: cases.div_ceil(8).max(8),
         failure_persistence: None,
         max_shrink_iters: 200,
         ..Config::default()
