@@ -236,9 +236,12 @@ impl Region {
 
     /// Gives the memory of a part back and keeps only its addresses.
     ///
+    /// # Errors
+    /// [`PartError`].
+    ///
     /// # Safety
     /// Nobody uses it any more.
-    pub(crate) unsafe fn withdraw(&self, part: Range<usize>) -> Result<(), PartError> {
+    pub unsafe fn withdraw(&self, part: Range<usize>) -> Result<(), PartError> {
         self.not_explicit()?;
         self.change(part, |start, bytes| {
             // SAFETY: `mapped-while-alive`: the bytes are this region's. The caller promises that

@@ -9,6 +9,7 @@
 //! | `BRICKYARD_ROWS=thread` | a row per thread even where there are restartable sequences |
 //! | `BRICKYARD_DEBUG=FZPU` | what is checked, in all sizes or by name (`FZ,general-64;U,general-1*`): see `RuleText` of the library's `slab::debug`. Objects are tracked by thread and time. The caller recorded for them is always the heap itself, which does not know who called |
 //! | `BRICKYARD_HARDEN=1` | the hardened heap (`hardened/`); `BRICKYARD_DEBUG` is not read then |
+//! | `BRICKYARD_PROFILE=FILE`, `BRICKYARD_SAMPLE=N` | what is sampled (`sampled/`) |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
 //!
 //! The addresses are an upper limit. Slabs (objects of up to 32 KiB) and runs cannot have more than
@@ -43,7 +44,7 @@ use crate::gate::{Gate, Thread};
 use crate::hardened::Hardened;
 use crate::large::LargeBlocks;
 use crate::span::{SPAN_BYTES, Span};
-use crate::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};
+use crate::{FAST, FIRST_GENERAL, PAGE_SHIFT, life, sampled};
 
 /// With a lock that is not handed on in order: a thread that waits may not be running, and then
 /// everybody would wait for the system to run it.
@@ -193,7 +194,7 @@ impl Drop for Attempt {
 }
 
 /// Maps a piece of memory for ever, zero throughout.
-fn for_ever(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
+pub(super) fn for_ever(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
     let region = Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses)?;
     // SAFETY: so many bytes are there for ever, and nobody else knows of them.
     Ok(unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), bytes) })
@@ -220,6 +221,7 @@ fn build() -> Result<(), HeapError> {
         // SAFETY: the mapping has room for it, begins with a page, and is this thread's.
         unsafe { (*place).write(hardened) }.publish();
     }
+    sampled::begin(cpus, is_hardened)?;
     // SAFETY: `built-once`.
     let slabs: &'static HeapSlabs = unsafe { (*INSTANCE.slabs.get()).write(slabs) };
     let general = slabs.general::<TaskOnly>();
@@ -251,7 +253,9 @@ fn build() -> Result<(), HeapError> {
         // The fast paths stay closed: each request goes by the slow path, which checks it.
         return Ok(());
     }
-    FAST.limit.store(MAX_GENERAL + 1, Ordering::Release);
+    if !sampled::closes() {
+        FAST.limit.store(MAX_GENERAL + 1, Ordering::Release);
+    }
     if page_bytes() == 1 << PAGE_SHIFT {
         FAST.pages.store(pages, Ordering::Release);
     }
@@ -367,7 +371,7 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
 }
 
 /// Returns the value of an environment variable. Returns `None` before the environment is set up.
-fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
+pub(super) fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
     // SAFETY: the name is a C string. Nobody changes the environment while the program is being
     // started, and later the bytes are read at once.
     let value = NonNull::new(unsafe { libc::getenv(name.as_ptr()) })?;
@@ -375,6 +379,6 @@ fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
     Some(unsafe { core::ffi::CStr::from_ptr(value.as_ptr()) }.to_bytes())
 }
 
-fn number(text: &[u8]) -> Option<usize> {
+pub(super) fn number(text: &[u8]) -> Option<usize> {
     str::from_utf8(text).ok()?.parse().ok()
 }

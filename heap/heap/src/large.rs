@@ -1,9 +1,7 @@
 //! Large blocks: a mapping of its own for each, and a table of them.
 //!
 //! Their memory comes from the system and goes back to it at once. A block grows by moving its
-//! pages (`mremap`), not its bytes. The table maps addresses to lengths. It uses open addressing
-//! with linear probing in mapped memory of its own, at most half full, so a lookup takes a step or
-//! two.
+//! pages (`mremap`), not its bytes. The table (`addresses.rs`) maps addresses to lengths.
 //!
 //! While the gate is closed, a request that cannot wait for it lists its block in a few places
 //! beside the table, which change by one compare-and-swap each. It may look into the table, under
@@ -15,7 +13,6 @@
 
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
-use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::Platform;
@@ -23,27 +20,16 @@ use brickyard::sync::{Locked, TestAndSetLock};
 use brickyard_arena::{Region, Threads, page_bytes};
 use rustix::mm::{MremapFlags, mremap};
 
-/// A mapping. A free place has the address 0.
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    address: usize,
-    bytes: usize,
-}
+use crate::addresses::{Entry, Table};
 
-/// See the [module](self).
-#[derive(Debug)]
-struct Table {
-    /// A power of two of them, or none, in memory mapped for them.
-    entries: &'static mut [Entry],
-    /// Entries in use, and those reserved for blocks that are being resized.
-    used: usize,
-}
+/// A mapping, with its bytes.
+type Mapping = Entry<usize>;
 
 /// The blocks that have a mapping each.
 #[derive(Debug)]
 pub(crate) struct LargeBlocks {
     lock: UnsafeCell<Locked<TestAndSetLock, ()>>,
-    table: UnsafeCell<Table>,
+    table: UnsafeCell<Table<usize>>,
     bytes: AtomicUsize,
     /// The most bytes and blocks that there were.
     most: [AtomicUsize; 2],
@@ -82,103 +68,6 @@ impl Beside {
 // SAFETY: only a holder of the lock uses the table; no thread owns its memory.
 unsafe impl Sync for LargeBlocks {}
 
-impl Table {
-    const FIRST_CAPACITY: usize = 256;
-
-    const fn new() -> Self {
-        Self {
-            entries: &mut [],
-            used: 0,
-        }
-    }
-
-    /// Returns where an address belongs.
-    const fn home(&self, address: usize) -> usize {
-        // Fibonacci hashing of the page number.
-        let mixed = (address >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 32) & (self.entries.len() - 1)
-    }
-
-    fn next(&self, index: usize) -> usize {
-        (index + 1) & (self.entries.len() - 1)
-    }
-
-    fn find(&mut self, address: usize) -> Option<usize> {
-        if self.entries.is_empty() {
-            return None;
-        }
-        let mut index = self.home(address);
-        loop {
-            match self.entries[index].address {
-                0 => return None,
-                found if found == address => return Some(index),
-                _ => index = self.next(index),
-            }
-        }
-    }
-
-    /// Makes room for one more. False if there is no memory for a larger table.
-    fn reserve(&mut self) -> bool {
-        if (self.used + 1) * 2 > self.entries.len() && !self.enlarge() {
-            return false;
-        }
-        self.used += 1;
-        true
-    }
-
-    fn enlarge(&mut self) -> bool {
-        let capacity = (self.entries.len() * 2).max(Self::FIRST_CAPACITY);
-        let Ok(region) = Region::map_memory(capacity * size_of::<Entry>(), 1) else {
-            return false;
-        };
-        // SAFETY: there is room for so many entries, and nobody else knows of it; zero is a free
-        // entry.
-        let larger = unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), capacity) };
-        let old = core::mem::replace(&mut self.entries, larger);
-        for entry in old.iter().filter(|entry| entry.address != 0) {
-            self.put(*entry);
-        }
-        if !old.is_empty() {
-            // SAFETY: leaked by an earlier call, and its contents have been moved.
-            drop(unsafe { Region::from_leaked(NonNull::from(&mut *old).cast(), size_of_val(old)) });
-        }
-        true
-    }
-
-    /// Puts an entry in. There must be room.
-    fn put(&mut self, entry: Entry) {
-        let mut index = self.home(entry.address);
-        while self.entries[index].address != 0 {
-            index = self.next(index);
-        }
-        self.entries[index] = entry;
-    }
-
-    /// Takes an entry out, and moves entries behind it that would not be found any more. Its room
-    /// stays reserved.
-    fn take(&mut self, address: usize) -> Option<Entry> {
-        let mut hole = self.find(address)?;
-        let taken = self.entries[hole];
-        let mut index = self.next(hole);
-        loop {
-            let entry = self.entries[index];
-            if entry.address == 0 {
-                break;
-            }
-            // The entry may fill the hole if its home does not lie behind the hole, cyclically.
-            let from_home = index.wrapping_sub(self.home(entry.address)) & (self.entries.len() - 1);
-            let from_hole = index.wrapping_sub(hole) & (self.entries.len() - 1);
-            if from_home >= from_hole {
-                self.entries[hole] = entry;
-                hole = index;
-            }
-            index = self.next(index);
-        }
-        self.entries[hole].address = 0;
-        Some(taken)
-    }
-}
-
 impl LargeBlocks {
     pub(crate) const fn new() -> Self {
         Self {
@@ -200,7 +89,7 @@ impl LargeBlocks {
         unsafe { &*self.lock.get() }
     }
 
-    fn with_table<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
+    fn with_table<R>(&self, work: impl FnOnce(&mut Table<usize>) -> R) -> R {
         let _held = self.lock().lock(|| Threads.relax());
         // SAFETY: the lock is held as long as `work` runs, so this is the only reference.
         work(unsafe { &mut *self.table.get() })
@@ -284,10 +173,10 @@ impl LargeBlocks {
                 return false;
             }
             let Some(bytes) = place.take(start) else {
-                table.used -= 1;
+                table.unreserve();
                 return false;
             };
-            table.put(Entry { address, bytes });
+            table.put(Entry { address, of: bytes });
             place.leave();
             true
         })
@@ -305,7 +194,7 @@ impl LargeBlocks {
         let places = self.beside.iter();
         let beside = places.filter(|place| place.address.load(Ordering::Relaxed) != 0);
         let beside = beside.count();
-        self.with_table(|table| table.used + beside)
+        self.with_table(|table| table.used() + beside)
     }
 
     /// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two. It is
@@ -313,16 +202,16 @@ impl LargeBlocks {
     pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
         let bytes = rounded(bytes)?;
         let region = Region::map_memory(bytes, align).ok()?;
-        let entry = Entry {
+        let entry = Mapping {
             address: region.start().addr().get(),
-            bytes,
+            of: bytes,
         };
         let listed = self.with_table(|table| {
             let room = table.reserve();
             if room {
                 table.put(entry);
             }
-            room.then_some(table.used)
+            room.then_some(table.used())
         });
         let blocks = listed?;
         self.grown_by(bytes, blocks);
@@ -334,10 +223,7 @@ impl LargeBlocks {
         if let Some(place) = self.beside(start) {
             return Some(place.bytes.load(Ordering::Relaxed));
         }
-        self.with_table(|table| {
-            let index = table.find(start.addr().get())?;
-            Some(table.entries[index].bytes)
-        })
+        self.with_table(|table| table.get(start.addr().get()))
     }
 
     /// Frees a block. False if none begins there.
@@ -348,10 +234,12 @@ impl LargeBlocks {
         let _ = self.list_in_table(start);
         let taken = self.with_table(|table| {
             let taken = table.take(start.addr().get());
-            table.used -= usize::from(taken.is_some());
+            if taken.is_some() {
+                table.unreserve();
+            }
             taken
         });
-        let Some(Entry { bytes, .. }) = taken else {
+        let Some(Mapping { of: bytes, .. }) = taken else {
             return false;
         };
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -372,25 +260,18 @@ impl LargeBlocks {
         // Its place in the table stays reserved until it is put back.
         let old = self.with_table(|table| table.take(start.addr().get()))?;
         // SAFETY: `mapping-listed`: a mapping of so many bytes, which nobody uses meanwhile.
-        let moved = unsafe {
-            mremap(
-                start.as_ptr().cast(),
-                old.bytes,
-                bytes,
-                MremapFlags::MAYMOVE,
-            )
-        };
+        let moved = unsafe { mremap(start.as_ptr().cast(), old.of, bytes, MremapFlags::MAYMOVE) };
         let entry = match moved {
-            Ok(moved) => Entry {
+            Ok(moved) => Mapping {
                 address: moved.addr(),
-                bytes,
+                of: bytes,
             },
             Err(_) => old,
         };
         self.with_table(|table| table.put(entry));
         let moved = NonNull::new(moved.ok()?.cast())?;
         self.grown_by(bytes, 0);
-        self.bytes.fetch_sub(old.bytes, Ordering::Relaxed);
+        self.bytes.fetch_sub(old.of, Ordering::Relaxed);
         Some(moved)
     }
 }
@@ -403,7 +284,6 @@ fn rounded(bytes: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
     use std::thread;
 
     use super::*;
@@ -413,34 +293,6 @@ mod tests {
             .wrapping_mul(6364136223846793005)
             .wrapping_add(1442695040888963407);
         (*state >> 33) as usize
-    }
-
-    #[test]
-    fn the_table_agrees_with_a_map() {
-        let mut table = Table::new();
-        let mut model = HashMap::new();
-        let mut state = 1;
-        for _ in 0..40_000 {
-            // Few addresses, close together: long chains.
-            let address = (next(&mut state) % 700 + 1) << 12;
-            match model.remove(&address) {
-                None => {
-                    let bytes = next(&mut state);
-                    assert!(table.reserve());
-                    table.put(Entry { address, bytes });
-                    model.insert(address, bytes);
-                }
-                Some(bytes) => {
-                    assert_eq!(table.take(address).unwrap().bytes, bytes);
-                    table.used -= 1;
-                }
-            }
-            assert_eq!(table.used, model.len());
-            let probe = (next(&mut state) % 700 + 1) << 12;
-            let found = table.find(probe);
-            let found = found.map(|index| table.entries[index].bytes);
-            assert_eq!(found, model.get(&probe).copied());
-        }
     }
 
     #[test]

@@ -13,9 +13,10 @@
 //! | `build.rs` | builds the heap at its first use, on the thread that comes first |
 //! | `slow.rs` | everything that is not a hit |
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
-//! | `large.rs` | mappings of their own |
+//! | `large.rs`, `addresses.rs` | mappings of their own; their table |
 //! | `beside.rs` | requests while a fork takes long |
 //! | `hardened/` | requests that find every mistake they can |
+//! | `sampled/` | a few requests of which more is noted: heap profiles, guarded memory |
 //! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
 //! | `perturb.rs` | values that new and freed memory hold on request |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
@@ -39,6 +40,7 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
+mod addresses;
 mod background;
 mod beside;
 mod build;
@@ -53,6 +55,7 @@ mod life;
 mod object;
 mod perturb;
 mod report;
+mod sampled;
 mod slow;
 mod span;
 mod statistics;
@@ -73,6 +76,7 @@ pub use global::Global;
 pub use object::{NoMemory, Object};
 pub use perturb::perturb;
 pub use report::{Format, Report, print};
+pub use sampled::write_profile;
 pub use slow::{
     allocate, allocate_aligned, allocate_zeroed, check_range, free_slow, free_slow_under_locks,
     keep_idle, reallocate, trim, usable_size,

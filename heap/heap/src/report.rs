@@ -284,26 +284,30 @@ struct Pieces {
 
 impl Pieces {
     fn flush(&mut self) -> fmt::Result {
-        let mut rest = &self.bytes[..self.length];
-        if self.descriptor < 0 {
-            self.failed = Some(libc::EBADF);
-            return Err(fmt::Error);
-        }
-        // SAFETY: it is not negative. Whether it is open the system says.
-        let descriptor = unsafe { BorrowedFd::borrow_raw(self.descriptor) };
-        while !rest.is_empty() {
-            match rustix::io::write(descriptor, rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(Errno::INTR) => {}
-                Err(error) => {
-                    self.failed = Some(error.raw_os_error());
-                    return Err(fmt::Error);
-                }
-            }
-        }
+        let done = write_all(self.descriptor, &self.bytes[..self.length]);
         self.length = 0;
-        Ok(())
+        done.map_err(|number| {
+            self.failed = Some(number);
+            fmt::Error
+        })
     }
+}
+
+/// Writes bytes to a descriptor. Where one `write` is interrupted, it goes on.
+pub(crate) fn write_all(descriptor: i32, mut bytes: &[u8]) -> Result<(), i32> {
+    if descriptor < 0 {
+        return Err(libc::EBADF);
+    }
+    // SAFETY: it is not negative. Whether it is open the system says.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    while !bytes.is_empty() {
+        match rustix::io::write(descriptor, bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.raw_os_error()),
+        }
+    }
+    Ok(())
 }
 
 impl Write for Pieces {

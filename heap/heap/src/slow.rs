@@ -9,6 +9,7 @@ use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
 use super::build::{Heap, INSTANCE, built, heap};
 use super::life::{self, MayStart};
+use super::sampled::{self, Look, sampled};
 use super::{FIRST_GENERAL, alloc, beside, cache_of, hit, perturb, put, quick_free};
 use crate::beside::Freed;
 use crate::gate::Inside;
@@ -35,6 +36,12 @@ fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 pub fn allocate(bytes: usize) -> *mut u8 {
+    if let (Some(sampled), Ok(layout)) = (sampled(), Layout::from_size_align(bytes, 16)) {
+        return match sampled.look(layout) {
+            Look::Served(object) => object.as_ptr(),
+            look => allocate_looked_at(layout, look),
+        };
+    }
     if let (Some(hardened), Some(heap)) = (hardened(), built()) {
         let layout = Layout::from_size_align(bytes, 16).ok();
         return or_null(layout.and_then(|layout| hardened.allocate(heap, layout)));
@@ -60,6 +67,14 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
     or_null(given.map(|(memory, _)| memory))
 }
 
+/// As [`allocate_aligned`], for a request that has been counted.
+#[cold]
+#[inline(never)]
+fn allocate_looked_at(layout: Layout, look: Look) -> *mut u8 {
+    let given = built().and_then(|heap| from_store(heap, layout, look));
+    or_null(given.map(|(memory, _)| memory))
+}
+
 /// Allocates memory for `layout` by the slow path, for callers that free it by that layout: it is of
 /// the cache that serves the layout, if there is one. So it waits as long as another thread forks,
 /// and cannot do without the gate (`beside.rs`).
@@ -72,23 +87,59 @@ pub(super) fn allocate_by_layout(layout: Layout) -> *mut u8 {
     if let Some(hardened) = hardened() {
         return or_null(hardened.allocate(heap, layout));
     }
+    let look = look(layout);
+    if let Look::Served(object) = look {
+        return object.as_ptr();
+    }
     let given = {
         let _inside = INSTANCE.gate.enter(heap.cpus.cpu());
-        slow(heap, layout)
+        slow_sampled(heap, &layout, look)
     };
     beside::free_what_waits(heap);
     life::has_grown(heap);
     or_null(given.map(|(memory, _)| memory))
 }
 
+/// Counts a request, where requests are counted for a profile.
+#[inline]
+fn look(layout: Layout) -> Look {
+    match sampled() {
+        Some(sampled) => sampled.look(layout),
+        None => Look::Passes,
+    }
+}
+
+/// As [`slow`], for a request that may be sampled.
+#[inline]
+fn slow_sampled(
+    heap: &'static Heap,
+    layout: &Layout,
+    look: Look,
+) -> Option<(NonNull<u8>, Contents)> {
+    match sampled() {
+        Some(sampled) => sampled.serve(heap, (layout, look), || slow(heap, *layout)),
+        None => slow(heap, *layout),
+    }
+}
+
 fn from(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
+    match look(layout) {
+        Look::Served(object) => Some((object, Contents::Anything)),
+        look => from_store(heap, layout, look),
+    }
+}
+
+fn from_store(heap: &'static Heap, layout: Layout, look: Look) -> Option<(NonNull<u8>, Contents)> {
     let Some(inside) = enter(heap) else {
         return beside::allocate(heap, layout);
     };
-    let given = slow(heap, layout);
+    let given = slow_sampled(heap, &layout, look);
     drop(inside);
     beside::free_what_waits(heap);
     life::has_grown(heap);
+    if look == Look::Profiled {
+        sampled::write_if_wanted();
+    }
     if let Some((memory, _)) = given
         && perturb::has_closed()
     {
@@ -208,6 +259,13 @@ pub(super) unsafe fn take_back_one(heap: &'static Heap, memory: NonNull<u8>) -> 
         // SAFETY: passed on.
         return unsafe { hardened.free(heap, memory) };
     }
+    let sampled = sampled();
+    if let Some(guarded) = sampled.and_then(|sampled| sampled.guarding(memory)) {
+        let inside = enter(heap);
+        // SAFETY: passed on.
+        unsafe { guarded.free(memory, inside.as_ref()) };
+        return Freed::AtHand;
+    }
     if perturb::has_closed() {
         // SAFETY: passed on.
         unsafe { perturb::on_free(memory) };
@@ -228,6 +286,9 @@ pub(super) unsafe fn take_back_one(heap: &'static Heap, memory: NonNull<u8>) -> 
             life::complain("bad free: freed twice, or no object begins there", memory);
         }
     } else {
+        if let Some(sampled) = sampled {
+            sampled.freed(memory);
+        }
         // SAFETY: passed on, both.
         let freed = unsafe { heap.span.give_run(memory) || INSTANCE.large.free(memory) };
         if !freed {
@@ -245,6 +306,9 @@ pub fn usable_size(memory: *mut u8) -> usize {
     };
     if let Some(hardened) = hardened() {
         return hardened.usable_size(heap, memory);
+    }
+    if let Some(guarded) = sampled().and_then(|sampled| sampled.guarding(memory)) {
+        return guarded.usable_size(memory);
     }
     match heap.slabs.pages().cache_of(memory) {
         cache if cache >= FIRST_GENERAL => SIZES[usize::from(cache - FIRST_GENERAL)] as usize,
@@ -278,6 +342,14 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
         }
         // SAFETY: passed on.
         return unsafe { copied(memory, had, bytes) };
+    }
+    if let Some((sampled, memory)) = sampled().zip(NonNull::new(memory))
+        && sampled.notes_run(memory)
+    {
+        // What is noted of it holds for what was asked for.
+        //
+        // SAFETY: passed on.
+        return unsafe { copied(memory.as_ptr(), had, bytes) };
     }
     // It stays in place if no more than half would be wasted, or if nothing smaller would be found.
     if fits && (bytes >= had / 2 || size_of_class(bytes) == had) {
@@ -338,8 +410,15 @@ unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
     if bytes <= RUN_BYTES_MAX {
         return None;
     }
+    if let Some(sampled) = sampled() {
+        sampled.freed(memory);
+    }
     // SAFETY: passed on.
-    unsafe { INSTANCE.large.resize(memory, bytes) }.map(NonNull::as_ptr)
+    let resized = unsafe { INSTANCE.large.resize(memory, bytes) }?;
+    if let Some(sampled) = sampled() {
+        sampled.resized(resized, bytes);
+    }
+    Some(resized.as_ptr())
 }
 
 /// Gives back what is free: queues of this CPU, queues that CPUs share, and idle pages. Returns

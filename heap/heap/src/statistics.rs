@@ -6,6 +6,7 @@
 use brickyard_slab::sizes::SIZES;
 
 use super::build::{INSTANCE, built};
+use super::sampled::{Sampled, sampled};
 use super::slow::enter;
 
 /// What the heap holds, in bytes where nothing else is said.
@@ -15,7 +16,7 @@ use super::slow::enter;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Pages in use, by slabs and runs.
+    /// Pages in use, by slabs and runs. Guarded pages (`BRICKYARD_SAMPLE`) count as runs.
     pub pages: usize,
     /// Pages of slabs, those of queues included.
     pub slabs: usize,
@@ -143,5 +144,6 @@ pub fn statistics() -> Statistics {
     statistics.large_blocks = INSTANCE.large.blocks();
     // Last, so that pages taken meanwhile are not missing among those of slabs.
     statistics.pages = heap.span.bytes_in_use().max(statistics.slabs);
+    statistics.pages += sampled().map_or(0, Sampled::guarded_bytes);
     statistics
 }

@@ -8,10 +8,11 @@
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
+use std::os::fd::FromRawFd;
 use std::process::Command;
 use std::thread;
 
-use brickyard_heap::{Object, statistics, usable_size};
+use brickyard_heap::{Object, statistics, usable_size, write_profile};
 
 #[global_allocator]
 static HEAP: brickyard_heap::Global = brickyard_heap::Global;
@@ -83,6 +84,49 @@ fn the_hardened_heap_serves_layouts() {
     let (harden, rows) = (("BRICKYARD_HARDEN", "1"), ("BRICKYARD_ROWS", "thread"));
     alone(test, &[harden], inside_hardened);
     alone(test, &[harden, rows], inside_hardened);
+}
+
+fn inside_sampled() {
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| churn(4000));
+        }
+    });
+    // A request of ten megabytes is in every profile, whose line ends with who asked.
+    let large = vec![1_u8; 10 << 20];
+    let mut pipe = [0; 2];
+    // SAFETY: the pipe's two descriptors can be written.
+    assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
+    let reader = thread::spawn(move || {
+        // SAFETY: the pipe is this test's, and the file closes its end.
+        let end = unsafe { std::fs::File::from_raw_fd(pipe[0]) };
+        std::io::read_to_string(end).unwrap()
+    });
+    write_profile(pipe[1]).unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::close(pipe[1]) }, 0);
+    let text = reader.join().unwrap();
+    let line = " 10485760 [     1: 10485760] @ 0x";
+    assert!(
+        text.starts_with("heap profile: ") && text.contains(line),
+        "{text}"
+    );
+    assert_eq!(large[large.len() - 1], 1);
+}
+
+#[test]
+fn layouts_are_sampled() {
+    let test = "layouts_are_sampled";
+    let file = std::env::temp_dir().join(format!("layouts-{}.heap", std::process::id()));
+    let profile = ("BRICKYARD_PROFILE", file.to_str().unwrap());
+    let every = ("BRICKYARD_PROFILE_PERIOD", "1");
+    alone(test, &[profile, every], inside_sampled);
+    let (seldom, sample) = (
+        ("BRICKYARD_PROFILE_PERIOD", "5000"),
+        ("BRICKYARD_SAMPLE", "2"),
+    );
+    alone(test, &[profile, seldom, sample], inside_sampled);
+    let _ = std::fs::remove_file(file);
 }
 
 static SLOW: AtomicBool = AtomicBool::new(false);

@@ -28,6 +28,15 @@ extern "C" {
 int brickyard_stats(int descriptor, const char *format) BRICKYARD_NOTHROW;
 
 /*
+ * Writes the heap profile of the process to an open descriptor, in the text format that pprof and jeprof read.
+ *
+ * returns  0, or an error number: ENODATA if there is none (the variable BRICKYARD_PROFILE is not set), EBUSY if a signal handler
+ *          calls that has interrupted the heap, or while another thread forks, else that of the write() that failed
+ * cost     takes a lock once for each stack; formats and writes without it. Allocates nothing.
+ */
+int brickyard_profile(int descriptor) BRICKYARD_NOTHROW;
+
+/*
  * Memory that ends as a whole: of one request, one frame, one file that is parsed. Pieces of it are cut from chunks of the
  * heap, of 1 KiB at first and up to 2 MiB; a larger piece has a chunk of its own. An arena is for one thread at a time. What is
  * allocated in it must not be passed to free() or realloc().

@@ -132,6 +132,15 @@ pub unsafe extern "C" fn brickyard_stats(descriptor: c_int, format: *const c_cha
     }
 }
 
+/// Writes the heap profile of this process to a descriptor, in the text format that `pprof` and
+/// `jeprof` read. Returns 0, or an error number: `ENODATA` if there is none (`BRICKYARD_PROFILE` is
+/// not set), `EBUSY` if a handler calls that has interrupted the heap, or while another thread
+/// forks; or that of the `write` that failed. Allocates nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn brickyard_profile(descriptor: c_int) -> c_int {
+    heap::write_profile(descriptor).err().unwrap_or(0)
+}
+
 /// Prints what the heap holds to a stream, as XML with the elements that the C library prints. There
 /// are no options: others than 0 are refused with -1 and `EINVAL`.
 ///

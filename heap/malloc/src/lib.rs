@@ -11,7 +11,7 @@
 //! | `__libc_malloc`, `__libc_free` and the like | the C library's other names: `names.rs` |
 //! | `operator new` and `operator delete`, in all forms | C++: `cplusplus.rs` |
 //! | `memcpy`, `memmove` | C: `copies.rs`, in a library that is built hardened for x86-64 |
-//! | `brickyard_stats`, `brickyard_arena_new` and the like | this library's: `inside.rs`, `arenas.rs` |
+//! | `brickyard_stats`, `brickyard_profile`, `brickyard_arena_new` and the like | this library's: `inside.rs`, `arenas.rs` |
 //!
 //! On exhaustion they return null and set `errno` to `ENOMEM`; for invalid alignments, to `EINVAL`.
 //! A success leaves `errno` alone. A bad free (of memory that was never allocated, or is free
@@ -54,7 +54,8 @@ pub use arenas::{
 };
 pub use hits::{free, malloc};
 pub use inside::{
-    Mallinfo, Mallinfo2, brickyard_stats, mallinfo, mallinfo2, malloc_info, malloc_stats, mallopt,
+    Mallinfo, Mallinfo2, brickyard_profile, brickyard_stats, mallinfo, mallinfo2, malloc_info,
+    malloc_stats, mallopt,
 };
 
 /// Alignments up to this are kept by every request.

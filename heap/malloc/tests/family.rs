@@ -74,6 +74,17 @@ fn preloaded_with_few_addresses() {
 }
 
 #[test]
+fn preloaded_with_a_profile_and_with_guarded_memory() {
+    let profile = Path::new(env!("CARGO_TARGET_TMPDIR")).join("family.heap");
+    let profile = ("BRICKYARD_PROFILE", profile.to_str().unwrap());
+    passes_quickly(&[
+        profile,
+        ("BRICKYARD_PROFILE_PERIOD", "20000"),
+        ("BRICKYARD_SAMPLE", "3"),
+    ]);
+}
+
+#[test]
 fn loaded_late() {
     let Some(program) = program() else { return };
     let status = Command::new(program)

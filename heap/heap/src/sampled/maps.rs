@@ -1,0 +1,139 @@
+//! `/proc/self/maps`: what is mapped where, read without memory of the heap.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{Errno, read};
+
+use crate::report::write_all;
+
+fn open_maps() -> Result<OwnedFd, Errno> {
+    open(
+        c"/proc/self/maps",
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+}
+
+/// Writes all of it to a descriptor; without `/proc` nothing, since there are addresses all the
+/// same.
+pub(super) fn copy_to(descriptor: i32) -> Result<(), i32> {
+    let Ok(maps) = open_maps() else {
+        return Ok(());
+    };
+    let mut piece = [0; 4096];
+    loop {
+        match read(&maps, &mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(length) => write_all(descriptor, &piece[..length])?,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.raw_os_error()),
+        }
+    }
+}
+
+/// A line of it: from where to where, and the file's name, if there is one.
+#[derive(Debug, PartialEq, Eq)]
+struct Line<'t> {
+    start: usize,
+    end: usize,
+    file: &'t [u8],
+}
+
+impl<'t> Line<'t> {
+    fn parse(line: &'t [u8]) -> Option<Self> {
+        let dash = line.iter().position(|&byte| byte == b'-')?;
+        let space = line.iter().position(|&byte| byte == b' ')?;
+        let hex = |digits: &[u8]| usize::from_str_radix(str::from_utf8(digits).ok()?, 16).ok();
+        // The file is the sixth field, and the only one that may begin with a slash.
+        let slash = line.iter().position(|&byte| byte == b'/');
+        Some(Self {
+            start: hex(line.get(..dash)?)?,
+            end: hex(line.get(dash + 1..space)?)?,
+            file: slash.map_or(&[], |slash| &line[slash..]),
+        })
+    }
+}
+
+/// The file in which an address lies, as far as there is room for its name, and where its first
+/// mapping begins.
+pub(super) struct Module {
+    name: [u8; 256],
+    length: usize,
+    pub(super) start: usize,
+}
+
+impl Module {
+    /// Returns that of an address, if it lies in a file.
+    pub(super) fn of(address: usize) -> Option<Self> {
+        let maps = open_maps().ok()?;
+        let mut found = Self {
+            name: [0; 256],
+            length: 0,
+            start: 0,
+        };
+        let mut piece = [0; 4096];
+        let mut length = 0;
+        loop {
+            match read(&maps, &mut piece[length..]) {
+                Ok(0) => return None,
+                Ok(more) => length += more,
+                Err(Errno::INTR) => continue,
+                Err(_) => return None,
+            }
+            let mut begin = 0;
+            while let Some(end) = piece[begin..length].iter().position(|&byte| byte == b'\n') {
+                let line = Line::parse(&piece[begin..begin + end])?;
+                begin += end + 1;
+                let known = line.file.len().min(found.name.len());
+                if found.name[..found.length] != line.file[..known] {
+                    found.name[..known].copy_from_slice(&line.file[..known]);
+                    found.length = known;
+                    found.start = line.start;
+                }
+                if (line.start..line.end).contains(&address) {
+                    return (found.length > 0).then_some(found);
+                }
+            }
+            if begin == 0 && length == piece.len() {
+                // No line is as long as that.
+                return None;
+            }
+            piece.copy_within(begin..length, 0);
+            length -= begin;
+        }
+    }
+
+    pub(super) fn name(&self) -> &[u8] {
+        &self.name[..self.length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read() {
+        let line = b"7f00-7fff r-xp 00001000 fd:01 123      /lib/x y.so (deleted)";
+        let read = Line {
+            start: 0x7f00,
+            end: 0x7fff,
+            file: b"/lib/x y.so (deleted)",
+        };
+        assert_eq!(Line::parse(line), Some(read));
+        assert_eq!(Line::parse(b"10-20 rw-p 0 0 0 [heap]").unwrap().file, b"");
+        assert_eq!(Line::parse(b""), None);
+        assert_eq!(Line::parse(b"zz-10 r 0"), None);
+    }
+
+    #[test]
+    fn this_function_lies_in_this_program() {
+        let here = this_function_lies_in_this_program as fn() as usize;
+        let module = Module::of(here).unwrap();
+        let program = std::env::current_exe().unwrap();
+        let program = program.as_os_str().as_encoded_bytes();
+        assert_eq!(module.name(), &program[..program.len().min(256)]);
+        assert!(module.start <= here && Module::of(1).is_none());
+    }
+}

@@ -1,0 +1,288 @@
+//! The heap profile: for each stack that has asked for memory, how many samples and bytes it asked
+//! for, and how many of them are in use.
+//!
+//! A request is sampled with the probability `1 - exp(-bytes / period)`: readers of the profile
+//! scale by that. Its memory is noted by its address until it is freed.
+//!
+//! The tables are used under a lock, by threads inside the gate: so a child process finds them as
+//! they should be. Stacks and their addresses are never forgotten. There is room for [`STACKS`];
+//! requests of others are counted without a stack.
+
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use core::ptr::NonNull;
+use core::slice;
+use core::sync::atomic::{AtomicBool, AtomicU64};
+
+use brickyard::Platform;
+use brickyard::sync::{Locked, TestAndSetLock};
+use brickyard_arena::Threads;
+
+use super::countdown::Countdown;
+use super::stack::{DEPTH, Stack};
+use crate::addresses::{Entry, Known, Table};
+use crate::build::{HeapError, for_ever, number, variable};
+use crate::life;
+
+/// So many stacks are told apart. Their tables have addresses from the start, and memory as they
+/// fill.
+pub(super) const STACKS: usize = 1 << 16;
+
+/// The mean number of bytes between samples, where the environment does not say.
+const PERIOD: usize = 512 << 10;
+
+/// Samples of a stack, and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Amount {
+    pub(super) samples: u64,
+    pub(super) bytes: u64,
+}
+
+impl Amount {
+    const fn add(&mut self, bytes: u64) {
+        self.samples += 1;
+        self.bytes += bytes;
+    }
+
+    const fn remove(&mut self, bytes: u64) {
+        self.samples = self.samples.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
+/// A stack, and what it has asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Site {
+    pub(super) live: Amount,
+    pub(super) all: Amount,
+    hash: u64,
+    /// Where its addresses begin, and how many there are.
+    first: u32,
+    depth: u32,
+}
+
+/// A sample in use.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    bytes: usize,
+    site: usize,
+}
+
+// SAFETY: both of its numbers are 0 then.
+unsafe impl Known for Sample {}
+
+struct Tables {
+    samples: Table<Sample>,
+    /// Of these `used` are in use; the first is that of all stacks for which there is no room.
+    sites: &'static mut [Site],
+    used: usize,
+    /// From hashes to the numbers of sites; 0 is nothing. Twice as many as sites.
+    index: &'static mut [u32],
+    frames: &'static mut [usize],
+    frames_used: usize,
+}
+
+/// See the [module](self).
+pub(super) struct Profile {
+    gaps: Countdown,
+    own: Range<usize>,
+    file: &'static [u8],
+    lock: Locked<TestAndSetLock, ()>,
+    tables: UnsafeCell<Tables>,
+    /// Set where a signal asked for the profile while it could not be written.
+    pub(super) is_wanted: AtomicBool,
+    /// How often it has been written.
+    pub(super) written: AtomicU64,
+}
+
+// SAFETY: only a holder of the lock uses the tables; no thread owns their memory.
+unsafe impl Sync for Profile {}
+
+/// Maps a table of so many values for ever.
+///
+/// # Safety
+/// Zeros are a `T`.
+unsafe fn table<T>(length: usize) -> Result<&'static mut [T], HeapError> {
+    let memory = for_ever(length * size_of::<T>())?;
+    // SAFETY: the mapping has room for so many, begins with a page, is zero, and is this caller's.
+    Ok(unsafe { slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), length) })
+}
+
+/// Copies bytes to memory that stays.
+fn kept(bytes: &[u8]) -> Result<&'static [u8], HeapError> {
+    let memory = for_ever(bytes.len())?;
+    for (place, &byte) in memory.iter_mut().zip(bytes) {
+        place.write(byte);
+    }
+    let memory: &'static [MaybeUninit<u8>] = memory;
+    // SAFETY: a mapping is zero where it was not written.
+    Ok(unsafe { slice::from_raw_parts(memory.as_ptr().cast(), bytes.len()) })
+}
+
+fn period() -> usize {
+    let wanted = variable(c"BRICKYARD_PROFILE_PERIOD").filter(|text| !text.is_empty());
+    match wanted.map(number) {
+        Some(Some(period)) if period > 0 => period,
+        None => PERIOD,
+        Some(_) => {
+            life::say(format_args!(
+                "BRICKYARD_PROFILE_PERIOD is a number of bytes above 0; {PERIOD} is used"
+            ));
+            PERIOD
+        }
+    }
+}
+
+impl Profile {
+    /// Begins a profile to be written to `file`.
+    pub(super) fn new(file: &[u8], own: Range<usize>) -> Result<Self, HeapError> {
+        // SAFETY: all of these are numbers.
+        let (sites, index, frames) = unsafe {
+            let frames = STACKS * DEPTH / 2;
+            (table(STACKS)?, table(STACKS * 2)?, table(frames)?)
+        };
+        Ok(Self {
+            gaps: Countdown::new(period() as u64, Threads.ticks()),
+            own,
+            file: kept(file)?,
+            lock: Locked::new(()),
+            tables: UnsafeCell::new(Tables {
+                samples: Table::new(),
+                sites,
+                used: 1,
+                index,
+                frames,
+                frames_used: 0,
+            }),
+            is_wanted: AtomicBool::new(false),
+            written: AtomicU64::new(0),
+        })
+    }
+
+    /// Counts a request; returns true if it is to be sampled.
+    #[inline]
+    pub(super) fn is_due(&self, cpu: usize, bytes: usize) -> bool {
+        self.gaps.is_due(cpu, bytes)
+    }
+
+    /// Returns the mean number of bytes between samples.
+    pub(super) const fn period(&self) -> u64 {
+        self.gaps.mean()
+    }
+
+    /// Returns where it is to be written.
+    pub(super) const fn file(&self) -> &'static [u8] {
+        self.file
+    }
+
+    fn with_tables<R>(&self, work: impl FnOnce(&mut Tables) -> R) -> R {
+        let _held = self.lock.lock(|| Threads.relax());
+        // SAFETY: the lock is held as long as `work` runs, so this is the only reference.
+        work(unsafe { &mut *self.tables.get() })
+    }
+
+    /// Notes that a sampled request got this memory. `mark` lies in the frame of the heap's function
+    /// that was called.
+    pub(super) fn allocated<T>(&self, memory: NonNull<u8>, bytes: usize, mark: &T) {
+        // Before the lock is taken: the unwinder may need memory.
+        let stack = Stack::of_caller(mark, self.own.clone());
+        self.with_tables(|tables| {
+            // Without room for the sample it would never be seen freed, so it is not counted.
+            if tables.samples.reserve() {
+                let site = tables.site_of(stack.frames());
+                let address = memory.addr().get();
+                let of = Sample { bytes, site };
+                tables.samples.put(Entry { address, of });
+                tables.sites[site].live.add(bytes as u64);
+                tables.sites[site].all.add(bytes as u64);
+            }
+        });
+    }
+
+    /// Notes that memory is freed, if it is a sample's.
+    pub(super) fn freed(&self, memory: NonNull<u8>) {
+        self.with_tables(|tables| {
+            if let Some(Entry { of, .. }) = tables.samples.take(memory.addr().get()) {
+                tables.samples.unreserve();
+                tables.sites[of.site].live.remove(of.bytes as u64);
+            }
+        });
+    }
+
+    /// Returns true if memory is a sample's.
+    pub(super) fn has(&self, memory: NonNull<u8>) -> bool {
+        self.with_tables(|tables| tables.samples.get(memory.addr().get()).is_some())
+    }
+
+    /// Calls `work` for each stack that has asked for memory, with its addresses, until it fails.
+    /// The lock is not held meanwhile.
+    pub(super) fn each_site<E>(
+        &self,
+        mut work: impl FnMut(&Site, &[usize]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut next = 0;
+        loop {
+            let found = self.with_tables(|tables| {
+                let rest = &tables.sites[next.min(tables.used)..tables.used];
+                let found = rest.iter().position(|site| site.all.samples > 0)?;
+                let site = rest[found];
+                let frames = tables.frames_of(&site).iter().copied();
+                Some((next + found, site, Stack::from_frames(frames)))
+            });
+            let Some((number, site, stack)) = found else {
+                return Ok(());
+            };
+            work(&site, stack.frames())?;
+            next = number + 1;
+        }
+    }
+}
+
+impl Tables {
+    fn frames_of(&self, site: &Site) -> &[usize] {
+        let first = site.first as usize;
+        &self.frames[first..first + site.depth as usize]
+    }
+
+    /// Returns the number of the site of a stack, which is made if there is none.
+    fn site_of(&mut self, frames: &[usize]) -> usize {
+        let hash = hash(frames);
+        let mask = self.index.len() - 1;
+        let mut place = hash as usize & mask;
+        // At most half of the index is in use, so there is an end.
+        while self.index[place] != 0 {
+            let number = self.index[place] as usize;
+            let site = &self.sites[number];
+            if site.hash == hash && self.frames_of(site) == frames {
+                return number;
+            }
+            place = (place + 1) & mask;
+        }
+        let (number, first) = (self.used, self.frames_used);
+        if number == self.sites.len() || first + frames.len() > self.frames.len() {
+            return 0;
+        }
+        self.frames[first..first + frames.len()].copy_from_slice(frames);
+        self.frames_used += frames.len();
+        self.sites[number] = Site {
+            live: Amount::default(),
+            all: Amount::default(),
+            hash,
+            first: first as u32,
+            depth: frames.len() as u32,
+        };
+        self.used += 1;
+        self.index[place] = number as u32;
+        number
+    }
+}
+
+/// Returns a number of 64 bits for addresses.
+fn hash(frames: &[usize]) -> u64 {
+    frames.iter().fold(0x9e37_79b9_7f4a_7c15, |hash, &frame| {
+        (hash ^ frame as u64)
+            .wrapping_mul(0xff51_afd7_ed55_8ccd)
+            .rotate_left(29)
+    })
+}

@@ -1,0 +1,155 @@
+//! Who called: return addresses, by the unwinder of the compiler's run-time library. It finds its way
+//! by the tables that exceptions use, which programs have even without symbols.
+
+use core::ffi::{c_int, c_void};
+use core::ops::Range;
+use core::ptr::{from_mut, from_ref};
+
+/// So many return addresses are kept of a stack.
+pub(super) const DEPTH: usize = 48;
+
+/// Return addresses, the innermost first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stack {
+    frames: [usize; DEPTH],
+    depth: usize,
+}
+
+unsafe extern "C-unwind" {
+    fn _Unwind_Backtrace(
+        visit: extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
+}
+
+const GO_ON: c_int = 0;
+const END_OF_STACK: c_int = 5;
+
+/// What is left out of a stack, from its inner end.
+enum Leaves {
+    /// Frames of functions that were called after one whose stack includes this address, that one,
+    /// and those of the library itself.
+    CallsBelow(usize, Range<usize>),
+    /// Frames that are not at this instruction: a signal came there.
+    Before(usize),
+}
+
+struct Walk {
+    stack: Stack,
+    leaves: Leaves,
+    has_begun: bool,
+}
+
+extern "C" fn visit(context: *mut c_void, walk: *mut c_void) -> c_int {
+    // SAFETY: `of` passes its own value, which nobody else refers to meanwhile; the unwinder's
+    // context is good during this call.
+    let (walk, at, frame) = unsafe {
+        let walk = &mut *walk.cast::<Walk>();
+        (walk, _Unwind_GetIP(context), _Unwind_GetCFA(context))
+    };
+    if at == 0 {
+        return END_OF_STACK;
+    }
+    if !walk.has_begun {
+        walk.has_begun = match &walk.leaves {
+            Leaves::CallsBelow(address, own) => frame > *address && !own.contains(&at),
+            Leaves::Before(instruction) => at == *instruction,
+        };
+    }
+    if walk.has_begun {
+        walk.stack.frames[walk.stack.depth] = at;
+        walk.stack.depth += 1;
+    }
+    if walk.stack.depth == DEPTH {
+        END_OF_STACK
+    } else {
+        GO_ON
+    }
+}
+
+impl Stack {
+    /// Returns an empty one.
+    pub(super) const EMPTY: Self = Self {
+        frames: [0; DEPTH],
+        depth: 0,
+    };
+
+    fn of(leaves: Leaves) -> Self {
+        let mut walk = Walk {
+            stack: Self::EMPTY,
+            leaves,
+            has_begun: false,
+        };
+        // SAFETY: `visit` takes such a value, and does not unwind. What it returns ends or goes on.
+        let _ = unsafe { _Unwind_Backtrace(visit, from_mut(&mut walk).cast()) };
+        walk.stack
+    }
+
+    /// Returns who called the function in whose frame `mark` lies: without the frames of `own` that
+    /// come first, where the heap is a library.
+    pub(super) fn of_caller<T>(mark: &T, own: Range<usize>) -> Self {
+        Self::of(Leaves::CallsBelow(from_ref(mark).addr(), own))
+    }
+
+    /// Returns the stack at an instruction that a signal has interrupted.
+    pub(super) fn at(instruction: usize) -> Self {
+        Self::of(Leaves::Before(instruction))
+    }
+
+    /// Returns the addresses, the innermost first.
+    pub(super) fn frames(&self) -> &[usize] {
+        &self.frames[..self.depth]
+    }
+
+    /// Makes one of addresses.
+    pub(super) fn from_frames(frames: impl Iterator<Item = usize>) -> Self {
+        let mut stack = Self::EMPTY;
+        for frame in frames.take(DEPTH) {
+            stack.frames[stack.depth] = frame;
+            stack.depth += 1;
+        }
+        stack
+    }
+}
+
+/// Returns the addresses of the library that this code is in; none if it is in the program itself,
+/// where they would tell nothing apart.
+pub(super) fn own_library() -> Range<usize> {
+    struct Search {
+        own: Range<usize>,
+        is_program: bool,
+    }
+    unsafe extern "C" fn look(
+        module: *mut libc::dl_phdr_info,
+        _bytes: usize,
+        search: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a module, and what `own_library` gave it.
+        let (module, search) = unsafe { (&*module, &mut *search.cast::<Search>()) };
+        let is_program = core::mem::replace(&mut search.is_program, false);
+        let this = (own_library as fn() -> Range<usize>) as usize;
+        for index in 0..usize::from(module.dlpi_phnum) {
+            // SAFETY: a module has so many headers.
+            let header = unsafe { &*module.dlpi_phdr.add(index) };
+            let start = (module.dlpi_addr as usize).wrapping_add(header.p_vaddr as usize);
+            let part = start..start.wrapping_add(header.p_memsz as usize);
+            if header.p_type == libc::PT_LOAD && part.contains(&this) {
+                if !is_program {
+                    search.own = part;
+                }
+                return 1;
+            }
+        }
+        0
+    }
+    let mut search = Search {
+        own: 0..0,
+        // The program itself comes first.
+        is_program: true,
+    };
+    // SAFETY: `look` takes what is passed, and keeps nothing.
+    unsafe { libc::dl_iterate_phdr(Some(look), from_mut(&mut search).cast()) };
+    search.own
+}
