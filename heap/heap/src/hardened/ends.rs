@@ -8,7 +8,6 @@
 //! at any time: whoever writes before the beginning of a piece damages them.
 
 use core::ptr::NonNull;
-use core::slice;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::life::complain;
@@ -21,6 +20,33 @@ const PATTERN: usize = 8;
 
 /// So many are checked, with the pattern and without the word.
 const CHECKED: usize = 64;
+
+/// Returns true if the last `bytes - PATTERN` of so many bytes are zero.
+///
+/// # Safety
+/// So many bytes can be read, and nobody writes them meanwhile; they are [`PATTERN`] at least.
+#[inline]
+unsafe fn are_zero_behind_pattern(first: NonNull<u8>, bytes: usize) -> bool {
+    // Eight bytes at a time from the end, and of the first eight those behind the pattern.
+    let mut end = bytes;
+    while end >= 2 * PATTERN {
+        end -= PATTERN;
+        // SAFETY: the caller's promise.
+        if unsafe { first.add(end).cast::<u64>().read_unaligned() } != 0 {
+            return false;
+        }
+    }
+    // SAFETY: the caller's promise: `end` is PATTERN at least.
+    let last = unsafe {
+        first
+            .add(end - PATTERN)
+            .cast::<[u8; PATTERN]>()
+            .read_unaligned()
+    };
+    // None, or those that lie last in memory.
+    let behind = end - PATTERN;
+    behind == 0 || u64::from_le_bytes(last) >> (64 - 8 * behind) == 0
+}
 
 /// See the [module](self).
 pub(super) struct Ends {
@@ -148,9 +174,7 @@ impl Ends {
             }
             let behind = memory.add(size - END - slack);
             let wrong = u64::from_le_bytes(behind.cast().read_unaligned()) ^ self.pattern();
-            let rest = slack.min(CHECKED) - PATTERN;
-            let rest = slice::from_raw_parts(behind.add(PATTERN).as_ptr(), rest);
-            wrong == 0 && rest.iter().all(|&byte| byte == 0)
+            wrong == 0 && are_zero_behind_pattern(behind, slack.min(CHECKED))
         }
     }
 
@@ -166,6 +190,40 @@ impl Ends {
         let word = place.load(Ordering::Relaxed);
         if word != 0 && word & !0xffff != self.tag(core::ptr::from_ref(place).addr()) {
             complain("written before the beginning", memory);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A piece, aligned like one.
+    #[repr(align(16))]
+    struct Piece([u8; 256]);
+
+    #[test]
+    fn a_change_of_any_byte_that_is_checked_is_seen() {
+        let ends = Ends::new(0x1234_5678_9abc_def1);
+        let size = size_of::<Piece>();
+        for bytes in 0..=size - END {
+            let mut piece = Piece([0; 256]);
+            let memory = NonNull::from(&mut piece.0).cast::<u8>();
+            let checked = bytes + (size - END - bytes).min(CHECKED);
+            // SAFETY: the piece is this test's, and used by this pointer alone.
+            unsafe {
+                ends.mark(memory, bytes, size);
+                assert!(ends.is_whole(memory, size) && ends.asked(memory, size) == bytes);
+                // The word's first two bytes say how many there are, and may say another number.
+                for at in (bytes..checked).chain(size - END + 2..size) {
+                    let byte = memory.add(at);
+                    let was = byte.read();
+                    byte.write(was ^ 0x10);
+                    assert!(!ends.is_whole(memory, size), "{bytes}: byte {at}");
+                    byte.write(was);
+                }
+                assert!(ends.is_whole(memory, size));
+            }
         }
     }
 }

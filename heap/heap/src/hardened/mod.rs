@@ -35,7 +35,7 @@ use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use brickyard::Platform;
-use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
+use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
 use super::beside::{self, Freed};
 use super::build::{Heap, HeapError};
@@ -376,9 +376,14 @@ impl Hardened {
 }
 
 /// Returns the cache that serves a request together with the word at its end.
+#[inline]
 fn object_cache(layout: Layout) -> Option<u8> {
     if layout.size() > MAX_OBJECT {
         return None;
+    }
+    if layout.align() <= STEP {
+        let steps = (layout.size() + END).div_ceil(STEP);
+        return CLASSES.get(steps).map(|class| FIRST_GENERAL + class);
     }
     cache_of(Layout::from_size_align(layout.size() + END, layout.align()).ok()?)
 }
@@ -418,7 +423,7 @@ unsafe fn is_zero(memory: NonNull<u8>, bytes: usize) -> bool {
     // In pieces without a branch, which compilers turn into wide loads.
     let (pieces, rest) = words.as_chunks::<8>();
     let is_zero = |[a, b, c, d, e, f, g, h]: &[u64; 8]| a | b | c | d | e | f | g | h == 0;
-    pieces.iter().all(is_zero) && rest.iter().all(|&word| word == 0)
+    pieces.iter().all(is_zero) && rest.iter().fold(0, |all, &word| all | word) == 0
 }
 
 /// Returns true if something may begin there.
