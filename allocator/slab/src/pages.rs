@@ -7,7 +7,7 @@
 //! be written.
 
 use core::mem::MaybeUninit;
-use core::ops::Deref;
+use core::ops::{Deref, Range};
 use core::ptr::NonNull;
 
 use brickyard_sync::{
@@ -94,10 +94,23 @@ impl<'m> Tables<'m> {
         tables.saturating_add(align_of::<SlabRecord>() + align_of::<AtomicU8>() - 1)
     }
 
+    /// Returns which bytes of the tables of `pages` pages are those of the pages `of`, if the memory
+    /// begins at a multiple of 64. No others are written when the source hands out those pages.
+    #[must_use]
+    pub const fn parts(pages: usize, of: &Range<usize>) -> [Range<usize>; 2] {
+        let record = size_of::<SlabRecord>();
+        let ids = pages * record;
+        [
+            of.start * record..of.end * record,
+            ids + of.start..ids + of.end,
+        ]
+    }
+
     /// Wraps memory that is zero.
     ///
     /// # Safety
-    /// Every byte of it is 0. (Nobody else can change that any more: it is borrowed for good.)
+    /// Every byte of it is 0. (Nobody else can change that any more: it is borrowed for good.) The
+    /// [parts](Self::parts) of a page can be written before the source hands the page out.
     #[must_use]
     pub const unsafe fn zeroed(memory: &'m mut [MaybeUninit<u8>]) -> Self {
         Self(memory)

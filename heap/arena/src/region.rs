@@ -78,6 +78,16 @@ impl Region {
         Self::map_small_pages(bytes, align, access, flags)
     }
 
+    /// Maps memory that is zero and can be read, and written where it was
+    /// [committed](Self::commit_new). Only that counts towards limits of memory.
+    ///
+    /// # Errors
+    /// As [`Region::map_memory`].
+    pub fn map_zeros(bytes: usize, align: usize) -> io::Result<Self> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        Self::map_small_pages(bytes, align, ProtFlags::READ, flags)
+    }
+
     /// Maps addresses only, which never count as memory. They are usable where they were
     /// [committed](Self::commit).
     ///
@@ -214,13 +224,31 @@ impl Region {
         })
     }
 
-    /// Gives the memory of a part back to the system. The part stays usable.
+    /// As [`Region::commit`], for a part that was never committed: where a filter of system calls
+    /// refuses the change, the part is mapped anew.
     ///
     /// # Errors
     /// [`PartError`].
     ///
     /// # Safety
-    /// Nobody relies on its contents, and nobody has a reference to it.
+    /// No byte of the part was ever written to.
+    pub unsafe fn commit_new(&self, part: Range<usize>) -> Result<(), PartError> {
+        self.change(part, |start, bytes| {
+            let access = MprotectFlags::READ | MprotectFlags::WRITE;
+            // SAFETY: `mapped-while-alive`: the bytes are this region's, and by the caller's promise
+            // they are zero, as those of a new mapping.
+            unsafe { mprotect(start, bytes, access).or_else(|errno| map_anew(start, bytes, errno)) }
+        })
+    }
+
+    /// Gives the memory of a part back to the system. The part stays usable. (Where a filter of
+    /// system calls refuses [`Release::Now`], the part is mapped anew.)
+    ///
+    /// # Errors
+    /// [`PartError`].
+    ///
+    /// # Safety
+    /// It is committed. Nobody relies on its contents, and nobody has a reference to it.
     pub unsafe fn release(&self, part: Range<usize>, how: Release) -> Result<(), PartError> {
         self.not_explicit()?;
         let advice = match how {
@@ -230,7 +258,12 @@ impl Region {
         self.change(part, |start, bytes| {
             // SAFETY: `mapped-while-alive`: the bytes are this region's. The caller promises that
             // their contents may go.
-            unsafe { madvise(start, bytes, advice) }
+            unsafe {
+                madvise(start, bytes, advice).or_else(|errno| match how {
+                    Release::Now => map_anew(start, bytes, errno),
+                    Release::Lazily => Err(errno),
+                })
+            }
         })
     }
 
@@ -297,6 +330,25 @@ impl Drop for Region {
         // not to use them longer than it lives.
         unsafe { unmap(self.start, self.bytes) };
     }
+}
+
+/// Replaces a part of a mapping by a new one that can be read and written, if `errno` is that of a
+/// call that the process may not make.
+///
+/// # Errors
+/// `errno`, if it is another one, or that of the system.
+///
+/// # Safety
+/// The bytes are whole pages of a mapping, and nobody relies on their contents.
+#[cold]
+unsafe fn map_anew(start: *mut c_void, bytes: usize, errno: Errno) -> Result<(), Errno> {
+    if !matches!(errno, Errno::PERM | Errno::ACCESS | Errno::NOSYS) {
+        return Err(errno);
+    }
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+    // SAFETY: passed on.
+    unsafe { mmap_anonymous(start, bytes, access, flags) }.map(drop)
 }
 
 /// # Safety

@@ -31,6 +31,8 @@ use core::time::Duration;
 
 use brickyard_arena::rows::keeping_errno;
 
+use crate::filter;
+
 /// The result of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tick {
@@ -49,7 +51,7 @@ const NONE: u32 = 0;
 const THERE: u32 = 1;
 /// There is a thread, and it has been called.
 const CALLED: u32 = 2;
-/// The system has refused a thread; it is not asked again.
+/// The system has refused a thread, or may do worse (`filter.rs`); it is not asked again.
 const REFUSED: u32 = 3;
 
 /// See the [module](self).
@@ -78,15 +80,13 @@ impl Background {
     /// Tells the thread that something has happened that it has to look after, and starts it if
     /// there is none. Costs a fence, a load and a comparison; about once a second it costs more.
     /// The C library makes a new thread, which may allocate and takes locks, so the caller must
-    /// hold none. If no thread can be had, no later call tries again.
+    /// hold none. If no thread can be had, no later call tries again, and all return false.
     #[inline]
-    pub(crate) fn call(&'static self) {
+    pub(crate) fn call(&'static self) -> bool {
         // SeqCst: `no-call-lost`; pairs with the fence in `run`.
         fence(Ordering::SeqCst);
         // Relaxed: behind the fence.
-        if self.state.load(Ordering::Relaxed) != CALLED {
-            self.call_slowly();
-        }
+        self.state.load(Ordering::Relaxed) == CALLED || self.call_slowly()
     }
 
     /// Tells the thread, if there is one, and starts none. For callers that hold locks that a new
@@ -105,7 +105,7 @@ impl Background {
     }
 
     #[cold]
-    fn call_slowly(&'static self) {
+    fn call_slowly(&'static self) -> bool {
         // Relaxed: behind the fence in `call`, and verified below.
         let mut state = self.state.load(Ordering::Relaxed);
         while state == NONE || state == THERE {
@@ -115,15 +115,16 @@ impl Background {
                 self.state
                     .compare_exchange(state, CALLED, Ordering::SeqCst, Ordering::Relaxed);
             match told {
-                Ok(NONE) if !keeping_errno(|| spawn(self)) => {
+                Ok(NONE) if filter::is_new() || !keeping_errno(|| spawn(self)) => {
                     // Relaxed: nobody waits for it.
                     self.state.store(REFUSED, Ordering::Relaxed);
-                    return;
+                    return false;
                 }
-                Ok(_) => return,
+                Ok(_) => return true,
                 Err(now) => state = now,
             }
         }
+        state != REFUSED
     }
 
     /// Called in a child process, just after `fork`: there is no thread any more.
@@ -264,7 +265,7 @@ mod tests {
         // However many threads call, only one background thread begins.
         thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| BACKGROUND.call());
+                scope.spawn(|| assert!(BACKGROUND.call()));
             }
         });
         until("first look", || LOOKS.load(Ordering::Relaxed) >= 2);
@@ -282,10 +283,10 @@ mod tests {
         // A call in between keeps it for a while; telling alone does not start one.
         BACKGROUND.tell();
         assert_eq!(state(), NONE);
-        BACKGROUND.call();
+        assert!(BACKGROUND.call());
         until("look again", || LOOKS.load(Ordering::Relaxed) > QUIET);
         let seen = LOOKS.load(Ordering::Relaxed);
-        BACKGROUND.call();
+        assert!(BACKGROUND.call());
         until("end again", || state() == NONE);
         assert!(LOOKS.load(Ordering::Relaxed) >= seen + QUIET);
         assert_eq!(UNBLOCKED.load(Ordering::Relaxed), 0);

@@ -1,7 +1,7 @@
 //! The heap is built at its first use: by the thread that comes first, at any moment of a program's
 //! life, before `main` and inside the loader too.
 //!
-//! Nothing here allocates. The environment is read once:
+//! Nothing here allocates. The environment is read once, but not in a setuid program:
 //!
 //! | variable | what it does |
 //! |---|---|
@@ -17,11 +17,9 @@
 //! their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half or
 //! more of what the limit leaves.
 //!
-//! The span's pages become usable in steps, as they are needed. Its tables (about 67 bytes per page
-//! of 4 KiB: a sixtieth) are mapped at once and have memory where they are touched. But
-//! `mlockall(MCL_CURRENT)` touches all of them. And where memory is counted strictly (`2` in
-//! `/proc/sys/vm/overcommit_memory`), they count from the start. In these cases a small
-//! `BRICKYARD_SPAN` helps.
+//! The span's pages become usable in steps, as they are needed, and so do its tables (about 67 bytes
+//! per page of 4 KiB: a sixtieth). The rest counts as addresses only: not towards `RLIMIT_DATA`, and
+//! not where memory is counted strictly (`2` in `/proc/sys/vm/overcommit_memory`).
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -40,6 +38,7 @@ use brickyard_slab::{
     General, PageSource, Parts, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly,
 };
 
+use crate::filter;
 use crate::gate::{Gate, Thread};
 use crate::hardened::Hardened;
 use crate::large::LargeBlocks;
@@ -201,6 +200,7 @@ pub(super) fn for_ever(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], H
 }
 
 fn build() -> Result<(), HeapError> {
+    filter::note();
     let bytes = variable(c"BRICKYARD_SPAN")
         .and_then(number)
         .map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
@@ -293,10 +293,17 @@ fn reserve(
                 continue;
             }
         }
-        match for_ever(Tables::bytes(span.pages())) {
-            Ok(tables) => return Ok((span, tables)),
+        let table_bytes = Tables::bytes(span.pages());
+        match Region::map_zeros(table_bytes, 1) {
+            Ok(tables) => {
+                let start = tables.start().as_ptr().cast();
+                // SAFETY: so many bytes are there as long as the span, which is for ever, and
+                // nobody else refers to them.
+                let slice = unsafe { slice::from_raw_parts_mut(start, table_bytes) };
+                return Ok((span.with_slab_tables(tables), slice));
+            }
             Err(_) if span.bytes() > least => bytes = span.bytes() / 2,
-            Err(error) => return Err(error),
+            Err(_) => return Err(HeapError::NoAddresses),
         }
     }
 }
@@ -321,7 +328,7 @@ fn build_slabs(
         None => plan,
     };
     let memory = for_ever(HeapSlabs::bytes_beside_rows(&plan))?;
-    // SAFETY: the mapping is zero.
+    // SAFETY: the mapping is zero, and the span makes parts of it writable as it grows.
     let tables = unsafe { Tables::zeroed(tables) };
     let parts = Parts {
         memory,
@@ -370,12 +377,19 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
     Ok(None)
 }
 
-/// Returns the value of an environment variable. Returns `None` before the environment is set up.
+unsafe extern "C" {
+    /// As `getenv`, but null in a program that runs with the rights of another user than the one
+    /// who set the environment (setuid, file capabilities).
+    fn secure_getenv(name: *const core::ffi::c_char) -> *mut core::ffi::c_char;
+}
+
+/// Returns the value of an environment variable. Returns `None` before the environment is set up,
+/// and in a program with the rights of another user.
 pub(super) fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
     // SAFETY: the name is a C string. Nobody changes the environment while the program is being
     // started, and later the bytes are read at once.
-    let value = NonNull::new(unsafe { libc::getenv(name.as_ptr()) })?;
-    // SAFETY: what `getenv` returns is a C string.
+    let value = NonNull::new(unsafe { secure_getenv(name.as_ptr()) })?;
+    // SAFETY: what `secure_getenv` returns is a C string.
     Some(unsafe { core::ffi::CStr::from_ptr(value.as_ptr()) }.to_bytes())
 }
 

@@ -47,6 +47,7 @@ mod build;
 mod bump;
 #[cfg(feature = "allocator-api2")]
 mod collections;
+mod filter;
 mod gate;
 mod global;
 mod hardened;

@@ -13,6 +13,7 @@ use brickyard_slab::sheaf::closed;
 
 use super::build::{Background, Heap, INSTANCE, ROW_WORDS, built};
 use crate::background::{self, Tick};
+use crate::filter;
 use crate::gate::Thread;
 
 /// Registers the handlers when the program or library is loaded, before anybody can fork. A fork
@@ -95,13 +96,12 @@ pub(super) fn has_shrunk(heap: &'static Heap, may: MayStart) {
 }
 
 /// Has somebody look after memory: the background thread, or the caller, where it is the only
-/// thread. A process of one thread stays one: the system refuses some calls to others, and the C
-/// library takes locks in them that it does not need otherwise.
+/// thread, or where there can be no background thread. A process of one thread stays one: the system
+/// refuses some calls to others, and the C library takes locks in them that it does not need
+/// otherwise.
 fn look_after(heap: &'static Heap) {
-    if THREADS_SEEN.is_one() {
+    if THREADS_SEEN.is_one() || !BACKGROUND.call() {
         look_in_passing(heap);
-    } else {
-        BACKGROUND.call();
     }
 }
 
@@ -146,12 +146,12 @@ impl ThreadsSeen {
 /// The caller looks at the clock once in so many calls.
 const CALLS_A_CLOCK: u32 = 64;
 
-/// Looks after memory once a second, as the only thread: gives back what has lain unused on this
-/// CPU, and 16 MiB of idle pages at most.
+/// Looks after memory once a second, as any thread: gives back what has lain unused on this CPU, and
+/// 16 MiB of idle pages at most.
 fn look_in_passing(heap: &'static Heap) {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     static LAST: AtomicU32 = AtomicU32::new(0);
-    // Relaxed, all: there is one thread.
+    // Relaxed, all: hints. (Of several threads one finds that the second has changed.)
     let calls = CALLS.fetch_add(1, Ordering::Relaxed);
     if !calls.is_multiple_of(CALLS_A_CLOCK) {
         return;
@@ -211,7 +211,14 @@ fn look() -> Tick {
 }
 
 /// Gives what lies unused on every CPU back to slabs. CPUs on which nothing lies are not disturbed.
+/// Where calls are filtered, it is the turn of the CPU that the thread happens to be on.
 fn visit_cpus(heap: &'static Heap) {
+    if matches!(heap.cpus, Cpus::PerCpu(_)) && filter::is_there() {
+        let _inside = INSTANCE.gate.enter(0);
+        heap.slabs.trim();
+        heap.slabs.shrink();
+        return;
+    }
     let mut visited = 0;
     for cpu in (0..heap.cpus.rows()).filter(|&cpu| holds_anything(heap, cpu)) {
         let ran = heap.cpus.run_on(cpu, &mut || {

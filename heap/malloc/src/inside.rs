@@ -95,12 +95,13 @@ pub extern "C" fn mallinfo() -> Mallinfo {
 }
 
 /// Prints what the heap holds on standard error: as text, or in the format that `BRICKYARD_STATS`
-/// names (`text`, `json`, `openmetrics`, `xml`).
+/// names (`text`, `json`, `openmetrics`, `xml`), which a setuid program does not read.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_stats() {
-    // SAFETY: the name is a C string, and what `getenv` returns is one, which is read at once.
+    // SAFETY: the name is a C string, and what `secure_getenv` returns is one, which is read at
+    // once.
     let format = unsafe {
-        let value = libc::getenv(c"BRICKYARD_STATS".as_ptr());
+        let value = secure_getenv(c"BRICKYARD_STATS".as_ptr());
         if value.is_null() {
             None
         } else {
@@ -183,6 +184,7 @@ struct NotCancelled {
 }
 
 unsafe extern "C" {
+    fn secure_getenv(name: *const c_char) -> *mut c_char;
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 

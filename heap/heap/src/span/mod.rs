@@ -3,9 +3,9 @@
 //! Addresses cost nothing, so many are reserved at once. One subtraction then tells whether an
 //! address is in the span. The span is divided into **zones** of 1 GiB, each a lock-free bitmap
 //! store. A zone's metadata is built when the zones before it cannot serve. The zone gets its
-//! memory in steps of 32 MiB, so a small program touches little of it. Only what zones have got can
-//! be read and written (`mprotect`). The rest is not charged where memory is counted strictly, and
-//! `mlockall` does not populate it.
+//! memory in steps of 32 MiB, so a small program touches little of it. Only what zones have got, and
+//! what the tables hold of it, can be written (`mprotect`). The rest counts neither where memory is
+//! counted strictly nor towards a limit of data (`RLIMIT_DATA`).
 //!
 //! A block is a power of two of pages. A **run** is any number of pages up to 2 MiB: it takes the
 //! smallest block that holds it, and the tail is freed again at once.
@@ -23,6 +23,7 @@ mod runs;
 
 use core::fmt;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +33,7 @@ use brickyard::sync::{Exclusive, Locked, TicketLock};
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
 use brickyard_arena::{MapError, Region, Threads, page_bytes};
-use brickyard_slab::{PageAsk, PageSource};
+use brickyard_slab::{PageAsk, PageSource, Tables};
 
 use crate::hardened::hardened;
 
@@ -40,7 +41,7 @@ use crate::hardened::hardened;
 pub const RUN_BYTES_MAX: usize = 2 << 20;
 
 /// The least and the usual length of a span, in bytes.
-pub const SPAN_BYTES: (usize, usize) = (64 << 20, 256 << 30);
+pub const SPAN_BYTES: (usize, usize) = (4 << 20, 256 << 30);
 
 /// The largest length of a span, in bytes: 16 TiB less one zone.
 const SPAN_BYTES_MAX: usize = ZONES * ZONE_BYTES;
@@ -94,6 +95,8 @@ pub struct Span {
     region: Region,
     /// Zones with their metadata, then a bit per page, then a length per page.
     tables: Region,
+    /// The tables of the slabs in it, if there are any.
+    slab_tables: Option<Region>,
     layout: Layout,
     /// The number of zones that are built.
     zones: AtomicUsize,
@@ -169,13 +172,13 @@ impl Layout {
 }
 
 impl Span {
-    /// Reserves a span of `bytes` bytes, rounded up to a multiple of 64 MiB, or of 1 GiB if that is
+    /// Reserves a span of `bytes` bytes, rounded up to a multiple of 4 MiB, or of 1 GiB if that is
     /// more than 1 GiB. If the system does not give as much (`ulimit -v`, or `2` in
     /// `/proc/sys/vm/overcommit_memory`), it reserves half of that, or a quarter, and so on, down
-    /// to 64 MiB. Makes some system calls.
+    /// to 4 MiB. Makes some system calls.
     ///
     /// # Errors
-    /// [`MapError::Refused`], if not even 64 MiB can be had.
+    /// [`MapError::Refused`], if not even 4 MiB can be had.
     pub fn reserve(bytes: usize) -> Result<Self, MapError> {
         let (least, _) = SPAN_BYTES;
         let mut bytes = bytes.clamp(least, SPAN_BYTES_MAX).next_multiple_of(least);
@@ -195,7 +198,8 @@ impl Span {
         let layout = Layout::new(bytes, page_bytes());
         Ok(Self {
             region: Region::map_addresses(bytes, SPAN_ALIGN)?,
-            tables: Region::map_sparse(layout.table_bytes, 1)?,
+            tables: Region::map_zeros(layout.table_bytes, 1)?,
+            slab_tables: None,
             layout,
             zones: AtomicUsize::new(0),
             grown: AtomicUsize::new(0),
@@ -209,6 +213,15 @@ impl Span {
                 last_round: AtomicUsize::new(0),
             },
         })
+    }
+
+    /// Adds the tables of the slabs that will be in it, from [`Region::map_zeros`]. They become
+    /// writable as the span grows.
+    pub(crate) fn with_slab_tables(self, tables: Region) -> Self {
+        Self {
+            slab_tables: Some(tables),
+            ..self
+        }
     }
 
     /// Returns the size of a page, in bytes.
@@ -285,19 +298,20 @@ impl Span {
         }
         let shift = self.layout.page_shift;
         let most = self.layout.pages.min((index + 1) * self.layout.zone_pages);
+        if index == self.zones.load(Ordering::Relaxed) && !self.build(index) {
+            return false;
+        }
         // If a limit leaves no room for a whole step, it may for a smaller one: two of the largest
         // blocks.
         let usable = [STEP_BYTES, SPAN_ALIGN].into_iter().find_map(|step| {
             let end = most.min(grown + (step >> shift));
-            let done = self.region.commit(grown << shift..end << shift);
-            done.is_ok().then_some(end)
+            let done = self.commit_slab_tables(&(grown..end))
+                && commit_new(&self.region, grown << shift..end << shift);
+            done.then_some(end)
         });
         let Some(end) = usable else {
             return false;
         };
-        if index == self.zones.load(Ordering::Relaxed) {
-            self.build(index);
-        }
         let range = FrameRange::new(grown, end);
         let added = self.zone(index).add(range);
         debug_assert!(added.is_ok(), "the range is the zone's: {added:?}");
@@ -305,13 +319,36 @@ impl Span {
         true
     }
 
-    fn build(&self, index: usize) {
+    /// Makes what the slabs' tables hold of these pages writable. False if the system refuses.
+    fn commit_slab_tables(&self, pages: &Range<usize>) -> bool {
+        self.slab_tables.as_ref().is_none_or(|tables| {
+            let parts = Tables::parts(self.layout.pages, pages);
+            parts.into_iter().all(|part| commit_new(tables, part))
+        })
+    }
+
+    /// Builds the next zone. False if the system refuses memory for its tables.
+    fn build(&self, index: usize) -> bool {
         let Layout {
             zone_pages,
             zone_stride,
             page_shift,
+            idle_at,
+            runs_at,
             ..
         } = self.layout;
+        let (first, end) = (index * zone_pages, (index + 1) * zone_pages);
+        let tables = [
+            index * zone_stride..(index + 1) * zone_stride,
+            idle_at + first / 8..idle_at + end / 8,
+            runs_at + first * size_of::<u16>()..runs_at + end * size_of::<u16>(),
+        ];
+        if !tables
+            .into_iter()
+            .all(|part| commit_new(&self.tables, part))
+        {
+            return false;
+        }
         let plan = Layout::plan_of(index, zone_pages, page_shift);
         let place = self
             .tables
@@ -332,6 +369,7 @@ impl Span {
         place.write(zone.expect("`Layout::new` asked the same plan for its bytes"));
         // Release: pairs with the acquire in `zones`.
         self.zones.store(index + 1, Ordering::Release);
+        true
     }
 
     // ---- requests ----
@@ -392,6 +430,17 @@ impl Span {
         }
         Some(first)
     }
+}
+
+/// Makes a part of a region writable that was not, with the rest of its last page. Parts of a table
+/// follow each other, so the first page of one that begins inside it is writable already. False if
+/// the system refuses.
+fn commit_new(region: &Region, part: Range<usize>) -> bool {
+    let page = page_bytes();
+    let [start, end] = [part.start, part.end].map(|byte| byte.next_multiple_of(page));
+    // SAFETY: the part before this one ended with the page before `start`, and who writes to this one
+    // waits until the zone has it.
+    start >= end || unsafe { region.commit_new(start..end) }.is_ok()
 }
 
 impl fmt::Debug for Span {

@@ -89,7 +89,8 @@ impl Span {
     /// # Safety
     /// As [`Span::give_run`].
     pub unsafe fn give_run_without_locks(&self, first: NonNull<u8>) -> bool {
-        if !self.contains(first.as_ptr()) || !first.addr().get().is_multiple_of(self.page_bytes()) {
+        // Also since what the tables hold of pages that were never in use can only be read.
+        if self.run_at(first).is_none() {
             return false;
         }
         let page = self.page_of(first);

@@ -1,0 +1,90 @@
+//! The library in processes that open and close other libraries, and beside programs that are linked
+//! statically.
+//!
+//! The programs and the library that they open are `libraries.c`, compiled here by the machine's C
+//! compiler; where there is none, the tests say so and are skipped.
+
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use support::{compiled_by, library};
+
+/// The program and the library that it opens, compiled once.
+fn compiled() -> Option<&'static (PathBuf, PathBuf)> {
+    static BOTH: OnceLock<Option<(PathBuf, PathBuf)>> = OnceLock::new();
+    let both = BOTH.get_or_init(|| {
+        let words = ["-DPLUGIN", "-shared", "-fPIC"];
+        let plugin = compiled_by("CC", "libraries.c", "libraries-plugin.so", &words, &[])?;
+        let program = compiled_by("CC", "libraries.c", "libraries", &[], &[])?;
+        Some((program, plugin))
+    });
+    both.as_ref()
+}
+
+fn preloaded(program: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    let command = command.args(words).env("LD_PRELOAD", library());
+    command.output().unwrap()
+}
+
+#[track_caller]
+fn opens(how: &str) -> Option<Output> {
+    let (program, plugin) = compiled()?;
+    Some(preloaded(program, &[how, plugin.to_str().unwrap()]))
+}
+
+#[track_caller]
+fn passes(output: &Output) {
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{wrong}{}", output.status);
+}
+
+#[test]
+fn memory_crosses_the_border_of_libraries_that_come_and_go() {
+    if let Some(output) = opens("open") {
+        passes(&output);
+    }
+}
+
+#[test]
+fn a_library_bound_to_the_c_librarys_own_malloc_works_for_itself() {
+    if let Some(output) = opens("deep") {
+        passes(&output);
+    }
+}
+
+#[test]
+fn memory_of_the_c_librarys_own_malloc_is_told_and_ends_the_program() {
+    if let Some(output) = opens("cross") {
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success());
+        assert!(wrong.contains("free of what was not allocated"), "{wrong}");
+    }
+}
+
+#[test]
+fn a_statically_linked_program_keeps_its_own() {
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let asked = Command::new(compiler)
+        .arg("-print-file-name=libc.a")
+        .output();
+    if !asked.is_ok_and(|output| output.stdout.starts_with(b"/")) {
+        return println!("skipped: no static C library");
+    }
+    let words = ["-DSTATIC", "-static"];
+    let Some(program) = compiled_by("CC", "libraries.c", "libraries-static", &words, &[]) else {
+        return;
+    };
+    let output = preloaded(&program, &[]);
+    passes(&output);
+    assert_eq!(output.stdout, b"done\n");
+}
