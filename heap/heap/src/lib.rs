@@ -17,6 +17,7 @@
 //! | `beside.rs` | requests while a fork takes long |
 //! | `hardened/` | requests that find every mistake they can |
 //! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
+//! | `filter.rs` | what is left out where system calls are filtered |
 //! | `perturb.rs` | values that new and freed memory hold on request |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
