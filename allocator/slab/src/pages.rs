@@ -239,3 +239,23 @@ impl PageCaches<'_> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_follow_each_other_and_end_with_the_tables() {
+        const PAGES: usize = 1000;
+        let mut ends = [0, PAGES * 64];
+        for (start, end) in [(0, 1), (1, 64), (64, 64), (64, 999), (999, PAGES)] {
+            let parts = Tables::parts(PAGES, &(start..end));
+            for (part, behind) in parts.into_iter().zip(&mut ends) {
+                assert_eq!(part.start, *behind);
+                *behind = part.end;
+            }
+        }
+        assert_eq!(ends, [PAGES * 64, PAGES * 65]);
+        assert!(ends[1] <= Tables::bytes(PAGES));
+    }
+}

@@ -18,6 +18,7 @@
 //! | `hardened/` | requests that find every mistake they can |
 //! | `sampled/` | a few requests of which more is noted: heap profiles, guarded memory |
 //! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
+//! | `filter.rs` | what is left out where system calls are filtered |
 //! | `perturb.rs` | values that new and freed memory hold on request |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |

@@ -261,12 +261,35 @@ static void tells(void) {
     free(five);
 }
 
+// ---- overcommit off ----
+
+// Prints the KiB that the system has promised to all processes, with this one at work. Where it counts strictly,
+// 64 GiB at a time can be had a few times at most.
+static void strictly(void) {
+    enum { MOST = 64 };
+    void *work = malloc(100000), *much[MOST];
+    CHECK(work && memset(work, 1, 100000));
+    int count = 0;
+    for (errno = 0; count < MOST && (much[count] = malloc((size_t)64 << 30)); count++) {}
+    CHECK(count < MOST && errno == ENOMEM);
+    while (count) free(much[--count]);
+    long promised = 0;
+    char line[200];
+    FILE *file = fopen("/proc/meminfo", "r");
+    CHECK(file);
+    while (fgets(line, sizeof line, file)) sscanf(line, "Committed_AS: %ld", &promised);
+    fclose(file);
+    printf("%ld\n", promised);
+    free(work);
+}
+
 int main(int count, char **argument) {
     if (count < 2) return 2;
     const char *way = argument[1];
     if (strcmp(way, "filtered") == 0) filtered(argument + 2);
     if (strcmp(way, "works") == 0) work(2.5, none);
     if (strcmp(way, "tells") == 0) tells();
+    if (strcmp(way, "strictly") == 0) strictly();
     if (strcmp(way, "gives back") == 0)
         for (int round = 0; round < 5; round++) gives_back();
     if (strcmp(way, "fills") == 0) fills(strtoul(argument[2], NULL, 0) << 20, strtoul(argument[3], NULL, 0) << 20);

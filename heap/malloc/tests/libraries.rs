@@ -72,6 +72,21 @@ fn memory_of_the_c_librarys_own_malloc_is_told_and_ends_the_program() {
 }
 
 #[test]
+fn a_library_that_is_linked_with_it_is_bound_to_it_in_any_case() {
+    let path = library();
+    let words = ["-DPLUGIN", "-shared", "-fPIC", "-Wl,--no-as-needed"];
+    let last = ["-xnone", path.to_str().unwrap()];
+    let name = "libraries-linked.so";
+    let (Some(plugin), Some((program, _))) = (
+        compiled_by("CC", "libraries.c", name, &words, &last),
+        compiled(),
+    ) else {
+        return;
+    };
+    passes(&preloaded(program, &["cross", plugin.to_str().unwrap()]));
+}
+
+#[test]
 fn a_statically_linked_program_keeps_its_own() {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let asked = Command::new(compiler)
