@@ -13,7 +13,8 @@
 //! | `build.rs` | builds the heap at its first use, on the thread that comes first |
 //! | `slow.rs` | everything that is not a hit |
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
-//! | `large.rs` | mappings of their own |
+//! | `large/` | mappings of their own |
+//! | `surplus.rs` | how much free memory stays while a program goes on |
 //! | `beside.rs` | requests while a fork takes long |
 //! | `hardened/` | requests that find every mistake they can |
 //! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
@@ -56,6 +57,7 @@ mod report;
 mod slow;
 mod span;
 mod statistics;
+mod surplus;
 
 use core::alloc::Layout;
 use core::mem::offset_of;

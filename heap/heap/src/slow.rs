@@ -122,7 +122,7 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
             return Some((run, contents));
         }
     }
-    Some((INSTANCE.large.alloc(bytes, align)?, Contents::Zeros))
+    INSTANCE.large.alloc(bytes, align)
 }
 
 /// Allocates `bytes` zeros, aligned to 16; null if there is no memory. This is `calloc`.
@@ -151,8 +151,14 @@ fn allocate_many_zeros(bytes: usize) -> *mut u8 {
     }
     match from(heap, layout) {
         Some((memory, Contents::Anything)) => {
-            // SAFETY: as in `allocate_zeroed`.
-            unsafe { memory.write_bytes(0, bytes) };
+            // SAFETY: as in `allocate_zeroed`, both.
+            unsafe {
+                if heap.span.contains(memory.as_ptr()) {
+                    memory.write_bytes(0, bytes);
+                } else {
+                    INSTANCE.large.clear(memory, bytes);
+                }
+            }
             memory.as_ptr()
         }
         Some((memory, Contents::Zeros)) => memory.as_ptr(),
@@ -355,7 +361,7 @@ pub fn trim() -> bool {
         }
         heap.slabs.drain();
         heap.slabs.shrink();
-        heap.span.release_idle() > 0
+        INSTANCE.large.release_idle() + heap.span.release_idle() > 0
     })
 }
 

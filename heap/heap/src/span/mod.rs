@@ -12,7 +12,7 @@
 //!
 //! **Idle pages** are free but may have memory, since they have been in use. Each page has a bit
 //! for that (`idle.rs`). [`Span::release_idle`] gives them back to the system. A caller that frees
-//! does so too, when they are more than an eighth of what is in use (and more than 8 MiB).
+//! does so too, when they are more than `surplus.rs` allows.
 //!
 //! Invariant `in-span`: what a zone hands out is a page of the span, by number. The pages of zone
 //! `z` begin at `z` times its length. The region and the tables live as long as the span, and all
@@ -89,7 +89,8 @@ type SpanZone = Zone<'static, Waits, Exclusive>;
 /// library's page allocator in zones of 1 GiB.
 ///
 /// [`Span::release_idle`] gives free pages that have memory back to the system. A caller that frees
-/// does so too, when they are more than an eighth of what is in use, and more than 8 MiB.
+/// does so too, when they are more than an eighth of what is in use, and more than 8 MiB. Up to half
+/// of what is in use, or 32 MiB, may stay if as much was in use lately.
 pub struct Span {
     region: Region,
     /// Zones with their metadata, then a bit per page, then a length per page.
@@ -109,6 +110,8 @@ pub struct Span {
 struct Counts {
     /// Pages in use.
     in_use: AtomicUsize,
+    /// The most pages that were in use since the last round of [`Span::release_by_age`].
+    most: AtomicUsize,
     /// Pages that are free and may have memory.
     idle: AtomicUsize,
     /// Idle bytes that are kept, whatever their age.
@@ -202,6 +205,7 @@ impl Span {
             growing: Locked::new(()),
             counts: Counts {
                 in_use: AtomicUsize::new(0),
+                most: AtomicUsize::new(0),
                 idle: AtomicUsize::new(0),
                 kept_idle: AtomicUsize::new(0),
                 releasing: Locked::new(()),

@@ -1,9 +1,8 @@
 //! Large blocks: a mapping of its own for each, and a table of them.
 //!
-//! Their memory comes from the system and goes back to it at once. A block grows by moving its
-//! pages (`mremap`), not its bytes. The table maps addresses to lengths. It uses open addressing
-//! with linear probing in mapped memory of its own, at most half full, so a lookup takes a step or
-//! two.
+//! Their memory comes from the system. What is freed is kept for a while (`spare.rs`), and then goes
+//! back to it. A block grows by moving its pages (`mremap`), not its bytes. The table (`table.rs`)
+//! maps addresses to lengths.
 //!
 //! While the gate is closed, a request that cannot wait for it lists its block in a few places
 //! beside the table, which change by one compare-and-swap each. It may look into the table, under
@@ -13,40 +12,38 @@
 //! Invariant `mapping-listed`: a mapping is in the table from after it was made until before it
 //! ends or moves. So what is found in the table exists, and no address is listed twice.
 
+mod spare;
+mod table;
+
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
-use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
-use brickyard_arena::{Region, Threads, page_bytes};
+use brickyard_arena::{Region, Release, Threads, page_bytes};
+use rustix::io::Errno;
 use rustix::mm::{MremapFlags, mremap};
 
-/// A mapping. A free place has the address 0.
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    address: usize,
-    bytes: usize,
-}
-
-/// See the [module](self).
-#[derive(Debug)]
-struct Table {
-    /// A power of two of them, or none, in memory mapped for them.
-    entries: &'static mut [Entry],
-    /// Entries in use, and those reserved for blocks that are being resized.
-    used: usize,
-}
+use crate::span::Contents;
+use crate::surplus;
+use spare::Spare;
+use table::{Entry, Table};
 
 /// The blocks that have a mapping each.
 #[derive(Debug)]
 pub(crate) struct LargeBlocks {
     lock: UnsafeCell<Locked<TestAndSetLock, ()>>,
     table: UnsafeCell<Table>,
+    /// Behind the same lock.
+    spare: UnsafeCell<Spare>,
     bytes: AtomicUsize,
     /// The most bytes and blocks that there were.
     most: [AtomicUsize; 2],
+    /// The most bytes that there were since the last look.
+    lately: AtomicUsize,
+    /// The bytes of spare pieces.
+    idle: AtomicUsize,
     beside: [Beside; BESIDE],
 }
 
@@ -79,113 +76,20 @@ impl Beside {
     }
 }
 
-// SAFETY: only a holder of the lock uses the table; no thread owns its memory.
+// SAFETY: only a holder of the lock uses the table and the spare pieces; no thread owns their
+// memory.
 unsafe impl Sync for LargeBlocks {}
-
-impl Table {
-    const FIRST_CAPACITY: usize = 256;
-
-    const fn new() -> Self {
-        Self {
-            entries: &mut [],
-            used: 0,
-        }
-    }
-
-    /// Returns where an address belongs.
-    const fn home(&self, address: usize) -> usize {
-        // Fibonacci hashing of the page number.
-        let mixed = (address >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 32) & (self.entries.len() - 1)
-    }
-
-    fn next(&self, index: usize) -> usize {
-        (index + 1) & (self.entries.len() - 1)
-    }
-
-    fn find(&mut self, address: usize) -> Option<usize> {
-        if self.entries.is_empty() {
-            return None;
-        }
-        let mut index = self.home(address);
-        loop {
-            match self.entries[index].address {
-                0 => return None,
-                found if found == address => return Some(index),
-                _ => index = self.next(index),
-            }
-        }
-    }
-
-    /// Makes room for one more. False if there is no memory for a larger table.
-    fn reserve(&mut self) -> bool {
-        if (self.used + 1) * 2 > self.entries.len() && !self.enlarge() {
-            return false;
-        }
-        self.used += 1;
-        true
-    }
-
-    fn enlarge(&mut self) -> bool {
-        let capacity = (self.entries.len() * 2).max(Self::FIRST_CAPACITY);
-        let Ok(region) = Region::map_memory(capacity * size_of::<Entry>(), 1) else {
-            return false;
-        };
-        // SAFETY: there is room for so many entries, and nobody else knows of it; zero is a free
-        // entry.
-        let larger = unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), capacity) };
-        let old = core::mem::replace(&mut self.entries, larger);
-        for entry in old.iter().filter(|entry| entry.address != 0) {
-            self.put(*entry);
-        }
-        if !old.is_empty() {
-            // SAFETY: leaked by an earlier call, and its contents have been moved.
-            drop(unsafe { Region::from_leaked(NonNull::from(&mut *old).cast(), size_of_val(old)) });
-        }
-        true
-    }
-
-    /// Puts an entry in. There must be room.
-    fn put(&mut self, entry: Entry) {
-        let mut index = self.home(entry.address);
-        while self.entries[index].address != 0 {
-            index = self.next(index);
-        }
-        self.entries[index] = entry;
-    }
-
-    /// Takes an entry out, and moves entries behind it that would not be found any more. Its room
-    /// stays reserved.
-    fn take(&mut self, address: usize) -> Option<Entry> {
-        let mut hole = self.find(address)?;
-        let taken = self.entries[hole];
-        let mut index = self.next(hole);
-        loop {
-            let entry = self.entries[index];
-            if entry.address == 0 {
-                break;
-            }
-            // The entry may fill the hole if its home does not lie behind the hole, cyclically.
-            let from_home = index.wrapping_sub(self.home(entry.address)) & (self.entries.len() - 1);
-            let from_hole = index.wrapping_sub(hole) & (self.entries.len() - 1);
-            if from_home >= from_hole {
-                self.entries[hole] = entry;
-                hole = index;
-            }
-            index = self.next(index);
-        }
-        self.entries[hole].address = 0;
-        Some(taken)
-    }
-}
 
 impl LargeBlocks {
     pub(crate) const fn new() -> Self {
         Self {
             lock: UnsafeCell::new(Locked::new(())),
             table: UnsafeCell::new(Table::new()),
+            spare: UnsafeCell::new(Spare::new()),
             bytes: AtomicUsize::new(0),
             most: [const { AtomicUsize::new(0) }; 2],
+            lately: AtomicUsize::new(0),
+            idle: AtomicUsize::new(0),
             beside: [const {
                 Beside {
                     address: AtomicUsize::new(0),
@@ -204,6 +108,16 @@ impl LargeBlocks {
         let _held = self.lock().lock(|| Threads.relax());
         // SAFETY: the lock is held as long as `work` runs, so this is the only reference.
         work(unsafe { &mut *self.table.get() })
+    }
+
+    fn with_spare<R>(&self, work: impl FnOnce(&mut Spare) -> R) -> R {
+        let _held = self.lock().lock(|| Threads.relax());
+        // SAFETY: as in `with_table`.
+        let spare = unsafe { &mut *self.spare.get() };
+        let done = work(spare);
+        // Relaxed: a hint.
+        self.idle.store(spare.bytes(), Ordering::Relaxed);
+        done
     }
 
     /// Forgets who holds the lock, in a child process.
@@ -225,6 +139,7 @@ impl LargeBlocks {
     fn grown_by(&self, bytes: usize, blocks: usize) {
         let bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let _ = self.most[0].fetch_max(bytes, Ordering::Relaxed);
+        let _ = self.lately.fetch_max(bytes, Ordering::Relaxed);
         let _ = self.most[1].fetch_max(blocks, Ordering::Relaxed);
     }
 
@@ -278,7 +193,7 @@ impl LargeBlocks {
         let Some(place) = self.beside(start) else {
             return false;
         };
-        let address = start.addr().get();
+        let address = start.as_ptr().expose_provenance();
         self.with_table(|table| {
             if !table.reserve() {
                 return false;
@@ -308,25 +223,131 @@ impl LargeBlocks {
         self.with_table(|table| table.used + beside)
     }
 
-    /// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two. It is
-    /// zero throughout. Takes one system call, or three.
-    pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
+    /// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two. Also
+    /// returns what is in it. Takes one system call, or three; none where a spare piece serves as
+    /// it is.
+    pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
         let bytes = rounded(bytes)?;
-        let region = Region::map_memory(bytes, align).ok()?;
-        let entry = Entry {
-            address: region.start().addr().get(),
-            bytes,
+        let is_usual = align <= page_bytes();
+        if let Some(region) = is_usual.then(|| self.from_spare(bytes)).flatten() {
+            return Some((self.list(region)?, Contents::Anything));
+        }
+        Some((self.map(bytes, align)?, Contents::Zeros))
+    }
+
+    /// As [`LargeBlocks::alloc`], but always makes a new mapping: it is zero.
+    pub(crate) fn map(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
+        let bytes = rounded(bytes)?;
+        let region = match Region::map_memory(bytes, align) {
+            Ok(region) => region,
+            // Perhaps there is a limit to what may be mapped.
+            Err(_) if self.release_idle() > 0 => Region::map_memory(bytes, align).ok()?,
+            Err(_) => return None,
         };
+        self.list(region)
+    }
+
+    /// Lists a mapping as a block.
+    fn list(&self, region: Region) -> Option<NonNull<u8>> {
+        let (address, bytes) = (region.start().as_ptr().expose_provenance(), region.bytes());
         let listed = self.with_table(|table| {
             let room = table.reserve();
             if room {
-                table.put(entry);
+                table.put(Entry { address, bytes });
             }
             room.then_some(table.used)
         });
-        let blocks = listed?;
-        self.grown_by(bytes, blocks);
+        self.grown_by(bytes, listed?);
         Some(region.leak())
+    }
+
+    /// Takes a mapping of at least `bytes` bytes from the spare pieces; `None` if there are none, or
+    /// if the system has no room for it.
+    fn from_spare(&self, bytes: usize) -> Option<Region> {
+        // Relaxed: a hint.
+        if self.idle.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let piece = self.with_spare(|spare| spare.take(bytes))?;
+        let start = NonNull::new(core::ptr::with_exposed_provenance_mut(piece.address))?;
+        if piece.bytes < bytes {
+            // SAFETY: `spare-owned`: nobody uses it.
+            let moved = unsafe { remapped(start, piece.bytes, bytes) };
+            if moved.is_err() {
+                unmap(piece);
+            }
+            // SAFETY: it was moved there, and nobody knows of it.
+            return moved
+                .ok()
+                .map(|moved| unsafe { Region::from_leaked(moved, bytes) });
+        }
+        let rest = spare::rest(piece, bytes);
+        if let Some(rest) = rest {
+            self.keep(rest);
+        }
+        let bytes = rest.map_or(piece.bytes, |_| bytes);
+        // SAFETY: `spare-owned`: it belonged to the list, and does no more.
+        Some(unsafe { Region::from_leaked(start, bytes) })
+    }
+
+    /// Puts a piece that nobody uses among the spare ones, and unmaps what is too much.
+    fn keep(&self, piece: Entry) {
+        // Relaxed: hints.
+        let (in_use, most) = (self.bytes(), self.lately.load(Ordering::Relaxed));
+        let allowed = surplus::allowed(in_use, most);
+        while let Err(surplus) = self.with_spare(|spare| spare.put(piece, allowed)) {
+            unmap(surplus);
+            if surplus.address == piece.address {
+                return;
+            }
+        }
+    }
+
+    /// Returns the bytes of freed blocks that are kept.
+    pub(crate) fn idle_bytes(&self) -> usize {
+        // Relaxed: a hint.
+        self.idle.load(Ordering::Relaxed)
+    }
+
+    /// Unmaps all that is kept. Returns the number of bytes.
+    pub(crate) fn release_idle(&self) -> usize {
+        self.unmap_while(Spare::take_oldest)
+    }
+
+    /// Unmaps what has been kept since before the last call, if this is called about once a second.
+    /// Returns the number of bytes.
+    pub(crate) fn release_by_age(&self) -> usize {
+        // Relaxed: a hint, of what will be in use from now on.
+        self.lately.store(self.bytes(), Ordering::Relaxed);
+        self.unmap_while(Spare::take_old)
+    }
+
+    fn unmap_while(&self, take: impl Fn(&mut Spare) -> Option<Entry>) -> usize {
+        let mut bytes = 0;
+        while let Some(piece) = self.with_spare(&take) {
+            bytes += piece.bytes;
+            unmap(piece);
+        }
+        bytes
+    }
+
+    /// Makes a block of at least `bytes` bytes zero: gives its memory back to the system, or, where
+    /// that is locked, writes it.
+    ///
+    /// # Safety
+    /// A block begins there, and is the caller's.
+    pub(crate) unsafe fn clear(&self, start: NonNull<u8>, bytes: usize) {
+        let whole = bytes.next_multiple_of(page_bytes());
+        // SAFETY: `mapping-listed`: whole pages of a mapping, which stays the caller's: it is leaked
+        // again below.
+        let region = unsafe { Region::from_leaked(start, whole) };
+        // SAFETY: the caller's promise, both.
+        unsafe {
+            if region.release(0..whole, Release::Now).is_err() {
+                start.write_bytes(0, bytes);
+            }
+        }
+        let _ = region.leak();
     }
 
     /// Returns the bytes of the block that begins at an address; `None` if none does.
@@ -340,25 +361,32 @@ impl LargeBlocks {
         })
     }
 
-    /// Frees a block. False if none begins there.
+    /// Frees a block, whose memory may be kept for the next. False if none begins there.
     ///
     /// # Safety
     /// If one begins there, nobody uses it any more.
     pub(crate) unsafe fn free(&self, start: NonNull<u8>) -> bool {
+        self.take_out(start).map(|block| self.keep(block)).is_some()
+    }
+
+    /// Frees a block, and ends its mapping at once. False if none begins there.
+    ///
+    /// # Safety
+    /// As [`LargeBlocks::free`].
+    pub(crate) unsafe fn unmap(&self, start: NonNull<u8>) -> bool {
+        self.take_out(start).map(unmap).is_some()
+    }
+
+    /// Takes a block out of the table: it is the caller's mapping from then on.
+    fn take_out(&self, start: NonNull<u8>) -> Option<Entry> {
         let _ = self.list_in_table(start);
         let taken = self.with_table(|table| {
-            let taken = table.take(start.addr().get());
-            table.used -= usize::from(taken.is_some());
-            taken
-        });
-        let Some(Entry { bytes, .. }) = taken else {
-            return false;
-        };
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        // SAFETY: `mapping-listed`: it is a mapping of so many bytes, and this caller took it out
-        // of the table.
-        drop(unsafe { Region::from_leaked(start, bytes) });
-        true
+            let taken = table.take(start.addr().get())?;
+            table.used -= 1;
+            Some(taken)
+        })?;
+        self.bytes.fetch_sub(taken.bytes, Ordering::Relaxed);
+        Some(taken)
     }
 
     /// Makes a block longer or shorter. It may move, and is then aligned only to a page. `None`,
@@ -372,26 +400,41 @@ impl LargeBlocks {
         // Its place in the table stays reserved until it is put back.
         let old = self.with_table(|table| table.take(start.addr().get()))?;
         // SAFETY: `mapping-listed`: a mapping of so many bytes, which nobody uses meanwhile.
-        let moved = unsafe {
-            mremap(
-                start.as_ptr().cast(),
-                old.bytes,
-                bytes,
-                MremapFlags::MAYMOVE,
-            )
-        };
+        let moved = unsafe { remapped(start, old.bytes, bytes) };
         let entry = match moved {
             Ok(moved) => Entry {
-                address: moved.addr(),
+                address: moved.as_ptr().expose_provenance(),
                 bytes,
             },
             Err(_) => old,
         };
         self.with_table(|table| table.put(entry));
-        let moved = NonNull::new(moved.ok()?.cast())?;
+        let moved = moved.ok()?;
         self.grown_by(bytes, 0);
         self.bytes.fetch_sub(old.bytes, Ordering::Relaxed);
         Some(moved)
+    }
+}
+
+/// Makes a mapping longer or shorter. It may move.
+///
+/// # Safety
+/// So many bytes are whole pages of one mapping, which nobody uses meanwhile, nor by their old
+/// address afterwards.
+unsafe fn remapped(start: NonNull<u8>, had: usize, bytes: usize) -> Result<NonNull<u8>, Errno> {
+    let flags = MremapFlags::MAYMOVE;
+    // SAFETY: passed on.
+    let moved = unsafe { mremap(start.as_ptr().cast(), had, bytes, flags) }?;
+    NonNull::new(moved.cast()).ok_or(Errno::NOMEM)
+}
+
+/// Ends a mapping that was a block, or a spare piece, and is the caller's.
+fn unmap(piece: Entry) {
+    let start = core::ptr::with_exposed_provenance_mut(piece.address);
+    if let Some(start) = NonNull::new(start) {
+        // SAFETY: `mapping-listed`, `spare-owned`: whole pages that this caller has taken out of
+        // the table, or of the list.
+        drop(unsafe { Region::from_leaked(start, piece.bytes) });
     }
 }
 
@@ -403,7 +446,6 @@ fn rounded(bytes: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
     use std::thread;
 
     use super::*;
@@ -416,38 +458,11 @@ mod tests {
     }
 
     #[test]
-    fn the_table_agrees_with_a_map() {
-        let mut table = Table::new();
-        let mut model = HashMap::new();
-        let mut state = 1;
-        for _ in 0..40_000 {
-            // Few addresses, close together: long chains.
-            let address = (next(&mut state) % 700 + 1) << 12;
-            match model.remove(&address) {
-                None => {
-                    let bytes = next(&mut state);
-                    assert!(table.reserve());
-                    table.put(Entry { address, bytes });
-                    model.insert(address, bytes);
-                }
-                Some(bytes) => {
-                    assert_eq!(table.take(address).unwrap().bytes, bytes);
-                    table.used -= 1;
-                }
-            }
-            assert_eq!(table.used, model.len());
-            let probe = (next(&mut state) % 700 + 1) << 12;
-            let found = table.find(probe);
-            let found = found.map(|index| table.entries[index].bytes);
-            assert_eq!(found, model.get(&probe).copied());
-        }
-    }
-
-    #[test]
     fn blocks_are_aligned_zero_and_keep_their_contents_when_they_grow() {
         let large = LargeBlocks::new();
         for align in [1, 4096, 64 << 10, 4 << 20, 1 << 30] {
-            let block = large.alloc(3 << 20, align).unwrap();
+            let (block, contents) = large.alloc(3 << 20, align).unwrap();
+            assert_eq!(contents, Contents::Zeros);
             assert!(block.addr().get().is_multiple_of(align));
             assert_eq!(large.bytes_at(block), Some(3 << 20));
             // SAFETY: the block is this test's.
@@ -472,20 +487,93 @@ mod tests {
             large.with_table(|_| panic!("in the table"));
         }));
         assert!(panicked.is_err() && !large.lock().is_locked());
-        let block = large.alloc(4096, 1).unwrap();
+        let block = large.map(4096, 1).unwrap();
         // SAFETY: the block is this test's.
         assert!(unsafe { large.free(block) });
     }
 
+    fn is_mapped(start: NonNull<u8>) -> bool {
+        let mut byte = 0;
+        // SAFETY: the system looks, and writes a byte.
+        unsafe { libc::mincore(start.as_ptr().cast(), 1, &raw mut byte) == 0 }
+    }
+
+    #[test]
+    fn a_freed_block_serves_the_next_one_longer_and_shorter() {
+        let large = LargeBlocks::new();
+        let (block, _) = large.alloc(6 << 20, 1).unwrap();
+        // SAFETY: the block is this test's, here and below.
+        unsafe {
+            block.write_bytes(7, 6 << 20);
+            assert!(large.free(block) && !large.free(block));
+        }
+        assert_eq!((large.bytes(), large.idle_bytes()), (0, 6 << 20));
+        // A shorter one leaves the rest.
+        let (shorter, contents) = large.alloc(4 << 20, 1).unwrap();
+        assert_eq!((shorter, contents), (block, Contents::Anything));
+        assert_eq!((large.bytes(), large.idle_bytes()), (4 << 20, 2 << 20));
+        // A longer one takes it, and has zeros where it is new.
+        let (longer, contents) = large.alloc(3 << 20, 1).unwrap();
+        assert_eq!((contents, large.idle_bytes()), (Contents::Anything, 0));
+        assert_eq!(large.bytes_at(longer), Some(3 << 20));
+        // SAFETY: as above.
+        unsafe {
+            assert_eq!(longer.add((2 << 20) - 1).read(), 7);
+            assert_eq!(longer.add(2 << 20).read(), 0);
+            large.clear(longer, 3 << 20);
+            assert_eq!(longer.read(), 0);
+            assert_eq!(shorter.read(), 7);
+            // What is aligned to more than a page is new.
+            assert!(large.free(longer));
+            let (aligned, contents) = large.alloc(3 << 20, 1 << 20).unwrap();
+            assert_eq!(contents, Contents::Zeros);
+            assert!(large.unmap(aligned) && large.free(shorter));
+        }
+        assert_eq!((large.bytes(), large.idle_bytes()), (0, 7 << 20));
+        assert!(is_mapped(shorter));
+        assert_eq!((large.release_idle(), large.idle_bytes()), (7 << 20, 0));
+        assert!(!is_mapped(shorter));
+    }
+
+    #[test]
+    fn no_more_is_kept_than_was_in_use_lately() {
+        let large = LargeBlocks::new();
+        let free = |block| {
+            // SAFETY: the block is this test's.
+            assert!(unsafe { large.free(block) });
+        };
+        let blocks = [0; 8].map(|_| large.alloc(20 << 20, 1).unwrap().0);
+        for (freed, block) in blocks.into_iter().enumerate() {
+            free(block);
+            let allowed = surplus::allowed((7 - freed) * (20 << 20), 160 << 20);
+            assert!(large.idle_bytes() <= allowed);
+            assert!(large.idle_bytes() >= 20 << 20);
+        }
+        // It is there for two looks at most.
+        assert_eq!(large.release_by_age(), 0);
+        assert_eq!(large.release_by_age(), 20 << 20);
+        // By now nothing was in use lately.
+        let (block, _) = large.alloc(4 << 20, 1).unwrap();
+        free(block);
+        assert_eq!(large.idle_bytes(), 4 << 20);
+        let (block, _) = large.alloc(90 << 20, 1).unwrap();
+        free(block);
+        assert_eq!(large.idle_bytes(), 0);
+        assert_eq!((large.bytes(), large.blocks()), (0, 0));
+    }
+
     #[test]
     fn threads_do_not_meet() {
+        const PIECE: usize = spare::LEAST / 2;
+
         let large = LargeBlocks::new();
         let work = |owner: usize| {
             let mut state = owner as u64;
             let mut held: Vec<NonNull<u8>> = Vec::new();
             for _ in 0..400 {
                 if held.len() < 300 && !next(&mut state).is_multiple_of(3) {
-                    let block = large.alloc(4096 * (1 + next(&mut state) % 8), 1).unwrap();
+                    let bytes = PIECE * (1 + next(&mut state) % 8);
+                    let (block, _) = large.alloc(bytes, 1).unwrap();
                     // SAFETY: this thread's own block.
                     unsafe { block.cast().write(owner) };
                     held.push(block);
@@ -493,7 +581,7 @@ mod tests {
                     // SAFETY: this thread's own block.
                     unsafe {
                         let block = large
-                            .resize(block, 4096 * (1 + next(&mut state) % 8))
+                            .resize(block, PIECE * (1 + next(&mut state) % 8))
                             .unwrap();
                         assert_eq!(block.cast::<usize>().read(), owner);
                         assert!(large.free(block));
