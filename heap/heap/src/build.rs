@@ -16,7 +16,7 @@
 //! their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half or
 //! more of what the limit leaves.
 //!
-//! The span's pages become usable in steps, as they are needed. Its tables (about 67 bytes per page
+//! The span's pages become usable in steps, as they are needed. Its tables (about 71 bytes per page
 //! of 4 KiB: a sixtieth) are mapped at once and have memory where they are touched. But
 //! `mlockall(MCL_CURRENT)` touches all of them. And where memory is counted strictly (`2` in
 //! `/proc/sys/vm/overcommit_memory`), they count from the start. In these cases a small

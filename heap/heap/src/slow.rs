@@ -114,11 +114,12 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
     if bytes <= RUN_BYTES_MAX && align <= RUN_BYTES_MAX {
         let pages = bytes.div_ceil(page_bytes);
         // A run is aligned to the power of two that holds it.
-        let run = heap.span.take_run(pages.max(align.div_ceil(page_bytes)));
-        if let Some((run, contents)) = run {
-            // SAFETY: just taken; nobody uses the tail. (A run that is no longer than that stays as
-            // it is.)
-            unsafe { heap.span.cut_run(run, pages) };
+        let aligned = pages.max(align.div_ceil(page_bytes));
+        if let Some((run, contents)) = heap.span.take_run(aligned) {
+            if aligned > pages {
+                // SAFETY: just taken; nobody uses the tail.
+                unsafe { heap.span.cut_run(run, pages) };
+            }
             return Some((run, contents));
         }
     }

@@ -14,12 +14,16 @@
 //! for that (`idle.rs`). [`Span::release_idle`] gives them back to the system. A caller that frees
 //! does so too, when they are more than `surplus.rs` allows.
 //!
+//! Pages that were freed a moment ago are **warm** (`warm.rs`): they serve the next request of their
+//! length as they are.
+//!
 //! Invariant `in-span`: what a zone hands out is a page of the span, by number. The pages of zone
 //! `z` begin at `z` times its length. The region and the tables live as long as the span, and all
 //! references to them are inside it.
 
 mod idle;
 mod runs;
+mod warm;
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -35,6 +39,7 @@ use brickyard_arena::{MapError, Region, Threads, page_bytes};
 use brickyard_slab::{PageAsk, PageSource};
 
 use crate::hardened::hardened;
+use warm::{Kind, Warm};
 
 /// The longest run of pages, in bytes, and the largest block: 2 MiB.
 pub const RUN_BYTES_MAX: usize = 2 << 20;
@@ -93,7 +98,8 @@ type SpanZone = Zone<'static, Waits, Exclusive>;
 /// of what is in use, or 32 MiB, may stay if as much was in use lately.
 pub struct Span {
     region: Region,
-    /// Zones with their metadata, then a bit per page, then a length per page.
+    /// Zones with their metadata, then a bit per page, then a length per page, then a warm one's
+    /// next.
     tables: Region,
     layout: Layout,
     /// The number of zones that are built.
@@ -102,6 +108,7 @@ pub struct Span {
     grown: AtomicUsize,
     growing: Locked<TicketLock, ()>,
     counts: Counts,
+    warm: Warm,
 }
 
 /// The words that every request changes.
@@ -134,6 +141,7 @@ struct Layout {
     zone_stride: usize,
     idle_at: usize,
     runs_at: usize,
+    warm_at: usize,
     table_bytes: usize,
 }
 
@@ -148,7 +156,8 @@ impl Layout {
         let zone_stride = zone_bytes.next_multiple_of(page_bytes);
         let idle_at = zones * zone_stride;
         let runs_at = idle_at + (pages / 8).next_multiple_of(page_bytes);
-        let table_bytes = (runs_at + pages * size_of::<u16>()).next_multiple_of(page_bytes);
+        let warm_at = (runs_at + pages * size_of::<u16>()).next_multiple_of(page_bytes);
+        let table_bytes = (warm_at + pages * size_of::<u32>()).next_multiple_of(page_bytes);
         Self {
             page_shift,
             pages,
@@ -156,6 +165,7 @@ impl Layout {
             zone_stride,
             idle_at,
             runs_at,
+            warm_at,
             table_bytes,
         }
     }
@@ -212,6 +222,7 @@ impl Span {
                 cursor: AtomicUsize::new(0),
                 last_round: AtomicUsize::new(0),
             },
+            warm: Warm::new(),
         })
     }
 
@@ -368,6 +379,7 @@ impl Span {
     #[cold]
     fn find_behind_release(&self, request: &Request) -> Option<usize> {
         let _held = self.counts.releasing.lock(|| Threads.relax());
+        self.cool();
         let found = (0..self.zones()).find_map(|index| self.zone(index).alloc(request).ok());
         Some(found?.number())
     }
@@ -386,6 +398,12 @@ impl Span {
     ) -> Option<NonNull<u8>> {
         if order.frames() > RUN_BYTES_MAX >> self.layout.page_shift {
             return None;
+        }
+        if hardened().is_none()
+            && mobility == Mobility::Unmovable
+            && let Some((page, _)) = self.take_warm(Kind::Block, order.frames())
+        {
+            return Some(self.address_of(page));
         }
         let page = self.find(&Self::request(order, mobility, context))?;
         let contents = self.now_in_use(page, order.frames());
@@ -434,6 +452,9 @@ unsafe impl PageSource for Span {
 
     unsafe fn give(&self, first: NonNull<u8>, order: Order) {
         let page = self.page_of(first);
+        if hardened().is_none() && self.keep_warm(Kind::Block, page, order.frames()) {
+            return;
+        }
         self.now_idle(page, order.frames());
         let given = self.zone_of(page).free(Frame::new(page), order);
         debug_assert!(given.is_ok(), "pages of a slab: {given:?}");
