@@ -4,14 +4,12 @@
 //! back to it. A block grows by moving its pages (`mremap`), not its bytes. The table (`table.rs`)
 //! maps addresses to lengths.
 //!
-//! While the gate is closed, a request that cannot wait for it lists its block in a few places
-//! beside the table, which change by one compare-and-swap each. It may look into the table, under
-//! its lock, but does not change it. So at a fork the table is as it should be, and only its lock
-//! may be held by a thread that the child does not have.
+//! While the gate is closed, blocks are listed beside the table (`places.rs`).
 //!
 //! Invariant `mapping-listed`: a mapping is in the table from after it was made until before it
 //! ends or moves. So what is found in the table exists, and no address is listed twice.
 
+mod places;
 mod spare;
 mod table;
 
@@ -27,6 +25,7 @@ use rustix::mm::{MremapFlags, mremap};
 
 use crate::span::Contents;
 use crate::surplus;
+use places::{BESIDE, Beside};
 use spare::Spare;
 use table::{Entry, Table};
 
@@ -47,35 +46,6 @@ pub(crate) struct LargeBlocks {
     beside: [Beside; BESIDE],
 }
 
-/// So many blocks can be listed beside the table.
-const BESIDE: usize = 64;
-
-/// A place beside the table. Invariant `beside-claimed`: who makes `bytes` something else than 0 by
-/// a compare-and-swap owns the place until `address` is written, and who takes the address out by
-/// one owns it until `bytes` is 0 again.
-#[derive(Debug)]
-struct Beside {
-    address: AtomicUsize,
-    bytes: AtomicUsize,
-}
-
-impl Beside {
-    /// Takes the address out, and returns the bytes of its block; `None` if another has.
-    fn take(&self, start: NonNull<u8>) -> Option<usize> {
-        let address = start.addr().get();
-        // Acquire: pairs with the release in `alloc_beside`.
-        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
-        let taken = self.address.compare_exchange(address, 0, success, failure);
-        taken.is_ok().then(|| self.bytes.load(Ordering::Relaxed))
-    }
-
-    /// Leaves the place to the next owner.
-    fn leave(&self) {
-        // Release: pairs with the acquire of the next owner.
-        self.bytes.store(0, Ordering::Release);
-    }
-}
-
 // SAFETY: only a holder of the lock uses the table and the spare pieces; no thread owns their
 // memory.
 unsafe impl Sync for LargeBlocks {}
@@ -90,12 +60,7 @@ impl LargeBlocks {
             most: [const { AtomicUsize::new(0) }; 2],
             lately: AtomicUsize::new(0),
             idle: AtomicUsize::new(0),
-            beside: [const {
-                Beside {
-                    address: AtomicUsize::new(0),
-                    bytes: AtomicUsize::new(0),
-                }
-            }; BESIDE],
+            beside: [const { Beside::new() }; BESIDE],
         }
     }
 
@@ -143,71 +108,6 @@ impl LargeBlocks {
         let _ = self.most[1].fetch_max(blocks, Ordering::Relaxed);
     }
 
-    /// As [`LargeBlocks::alloc`], without changing the table. `None` also if too many blocks are
-    /// listed beside it.
-    pub(crate) fn alloc_beside(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
-        let bytes = rounded(bytes)?;
-        let region = Region::map_memory(bytes, align).ok()?;
-        let place = self.beside.iter().find(|place| {
-            // Acquire: pairs with the release of the last owner (`beside-claimed`).
-            let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
-            let claimed = place.bytes.compare_exchange(0, bytes, success, failure);
-            claimed.is_ok()
-        })?;
-        let start = region.leak();
-        // Release: pairs with the acquire of who looks for the address.
-        place.address.store(start.addr().get(), Ordering::Release);
-        self.grown_by(bytes, 0);
-        Some(start)
-    }
-
-    /// Returns the place beside the table that lists an address.
-    fn beside(&self, start: NonNull<u8>) -> Option<&Beside> {
-        let address = start.addr().get();
-        // Acquire: pairs with the release in `alloc_beside`.
-        let mut places = self.beside.iter();
-        places.find(|place| place.address.load(Ordering::Acquire) == address)
-    }
-
-    /// Frees a block that is listed beside the table. False if none is that begins there.
-    ///
-    /// # Safety
-    /// As [`LargeBlocks::free`].
-    pub(crate) unsafe fn free_beside(&self, start: NonNull<u8>) -> bool {
-        let Some(place) = self.beside(start) else {
-            return false;
-        };
-        let Some(bytes) = place.take(start) else {
-            return false;
-        };
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        // SAFETY: `mapping-listed`: it is a mapping of so many bytes, and this caller took it out.
-        drop(unsafe { Region::from_leaked(start, bytes) });
-        place.leave();
-        true
-    }
-
-    /// Moves what is listed beside the table into it, and returns true if the address was listed
-    /// there. The gate must be open for the caller.
-    fn list_in_table(&self, start: NonNull<u8>) -> bool {
-        let Some(place) = self.beside(start) else {
-            return false;
-        };
-        let address = start.as_ptr().expose_provenance();
-        self.with_table(|table| {
-            if !table.reserve() {
-                return false;
-            }
-            let Some(bytes) = place.take(start) else {
-                table.used -= 1;
-                return false;
-            };
-            table.put(Entry { address, bytes });
-            place.leave();
-            true
-        })
-    }
-
     /// Returns the bytes of all large blocks.
     pub(crate) fn bytes(&self) -> usize {
         // Relaxed: a hint.
@@ -229,7 +129,7 @@ impl LargeBlocks {
     pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
         let bytes = rounded(bytes)?;
         let is_usual = align <= page_bytes();
-        if let Some(region) = is_usual.then(|| self.from_spare(bytes)).flatten() {
+        if let Some(region) = is_usual.then(|| self.take_spare(bytes)).flatten() {
             return Some((self.list(region)?, Contents::Anything));
         }
         Some((self.map(bytes, align)?, Contents::Zeros))
@@ -263,7 +163,7 @@ impl LargeBlocks {
 
     /// Takes a mapping of at least `bytes` bytes from the spare pieces; `None` if there are none, or
     /// if the system has no room for it.
-    fn from_spare(&self, bytes: usize) -> Option<Region> {
+    fn take_spare(&self, bytes: usize) -> Option<Region> {
         // Relaxed: a hint.
         if self.idle.load(Ordering::Relaxed) == 0 {
             return None;
@@ -445,163 +345,4 @@ fn rounded(bytes: usize) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::thread;
-
-    use super::*;
-
-    fn next(state: &mut u64) -> usize {
-        *state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (*state >> 33) as usize
-    }
-
-    #[test]
-    fn blocks_are_aligned_zero_and_keep_their_contents_when_they_grow() {
-        let large = LargeBlocks::new();
-        for align in [1, 4096, 64 << 10, 4 << 20, 1 << 30] {
-            let (block, contents) = large.alloc(3 << 20, align).unwrap();
-            assert_eq!(contents, Contents::Zeros);
-            assert!(block.addr().get().is_multiple_of(align));
-            assert_eq!(large.bytes_at(block), Some(3 << 20));
-            // SAFETY: the block is this test's.
-            unsafe {
-                assert_eq!(block.add((3 << 20) - 1).read(), 0);
-                block.add((3 << 20) - 1).write(7);
-                let grown = large.resize(block, 50 << 20).unwrap();
-                assert_eq!(grown.add((3 << 20) - 1).read(), 7);
-                assert_eq!((large.bytes(), large.blocks()), (50 << 20, 1));
-                assert!(large.free(grown) && !large.free(grown));
-            }
-            assert_eq!(large.bytes_at(block), None);
-        }
-        assert!(large.alloc(usize::MAX, 1).is_none() && large.alloc(1 << 62, 1).is_none());
-        assert_eq!((large.bytes(), large.blocks()), (0, 0));
-    }
-
-    #[test]
-    fn a_panic_leaves_the_lock_free() {
-        let large = LargeBlocks::new();
-        let panicked = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
-            large.with_table(|_| panic!("in the table"));
-        }));
-        assert!(panicked.is_err() && !large.lock().is_locked());
-        let block = large.map(4096, 1).unwrap();
-        // SAFETY: the block is this test's.
-        assert!(unsafe { large.free(block) });
-    }
-
-    fn is_mapped(start: NonNull<u8>) -> bool {
-        let mut byte = 0;
-        // SAFETY: the system looks, and writes a byte.
-        unsafe { libc::mincore(start.as_ptr().cast(), 1, &raw mut byte) == 0 }
-    }
-
-    #[test]
-    fn a_freed_block_serves_the_next_one_longer_and_shorter() {
-        let large = LargeBlocks::new();
-        let (block, _) = large.alloc(6 << 20, 1).unwrap();
-        // SAFETY: the block is this test's, here and below.
-        unsafe {
-            block.write_bytes(7, 6 << 20);
-            assert!(large.free(block) && !large.free(block));
-        }
-        assert_eq!((large.bytes(), large.idle_bytes()), (0, 6 << 20));
-        // A shorter one leaves the rest.
-        let (shorter, contents) = large.alloc(4 << 20, 1).unwrap();
-        assert_eq!((shorter, contents), (block, Contents::Anything));
-        assert_eq!((large.bytes(), large.idle_bytes()), (4 << 20, 2 << 20));
-        // A longer one takes it, and has zeros where it is new.
-        let (longer, contents) = large.alloc(3 << 20, 1).unwrap();
-        assert_eq!((contents, large.idle_bytes()), (Contents::Anything, 0));
-        assert_eq!(large.bytes_at(longer), Some(3 << 20));
-        // SAFETY: as above.
-        unsafe {
-            assert_eq!(longer.add((2 << 20) - 1).read(), 7);
-            assert_eq!(longer.add(2 << 20).read(), 0);
-            large.clear(longer, 3 << 20);
-            assert_eq!(longer.read(), 0);
-            assert_eq!(shorter.read(), 7);
-            // What is aligned to more than a page is new.
-            assert!(large.free(longer));
-            let (aligned, contents) = large.alloc(3 << 20, 1 << 20).unwrap();
-            assert_eq!(contents, Contents::Zeros);
-            assert!(large.unmap(aligned) && large.free(shorter));
-        }
-        assert_eq!((large.bytes(), large.idle_bytes()), (0, 7 << 20));
-        assert!(is_mapped(shorter));
-        assert_eq!((large.release_idle(), large.idle_bytes()), (7 << 20, 0));
-        assert!(!is_mapped(shorter));
-    }
-
-    #[test]
-    fn no_more_is_kept_than_was_in_use_lately() {
-        let large = LargeBlocks::new();
-        let free = |block| {
-            // SAFETY: the block is this test's.
-            assert!(unsafe { large.free(block) });
-        };
-        let blocks = [0; 8].map(|_| large.alloc(20 << 20, 1).unwrap().0);
-        for (freed, block) in blocks.into_iter().enumerate() {
-            free(block);
-            let allowed = surplus::allowed((7 - freed) * (20 << 20), 160 << 20);
-            assert!(large.idle_bytes() <= allowed);
-            assert!(large.idle_bytes() >= 20 << 20);
-        }
-        // It is there for two looks at most.
-        assert_eq!(large.release_by_age(), 0);
-        assert_eq!(large.release_by_age(), 20 << 20);
-        // By now nothing was in use lately.
-        let (block, _) = large.alloc(4 << 20, 1).unwrap();
-        free(block);
-        assert_eq!(large.idle_bytes(), 4 << 20);
-        let (block, _) = large.alloc(90 << 20, 1).unwrap();
-        free(block);
-        assert_eq!(large.idle_bytes(), 0);
-        assert_eq!((large.bytes(), large.blocks()), (0, 0));
-    }
-
-    #[test]
-    fn threads_do_not_meet() {
-        const PIECE: usize = spare::LEAST / 2;
-
-        let large = LargeBlocks::new();
-        let work = |owner: usize| {
-            let mut state = owner as u64;
-            let mut held: Vec<NonNull<u8>> = Vec::new();
-            for _ in 0..400 {
-                if held.len() < 300 && !next(&mut state).is_multiple_of(3) {
-                    let bytes = PIECE * (1 + next(&mut state) % 8);
-                    let (block, _) = large.alloc(bytes, 1).unwrap();
-                    // SAFETY: this thread's own block.
-                    unsafe { block.cast().write(owner) };
-                    held.push(block);
-                } else if let Some(block) = held.pop() {
-                    // SAFETY: this thread's own block.
-                    unsafe {
-                        let block = large
-                            .resize(block, PIECE * (1 + next(&mut state) % 8))
-                            .unwrap();
-                        assert_eq!(block.cast::<usize>().read(), owner);
-                        assert!(large.free(block));
-                    }
-                }
-            }
-            for block in held {
-                // SAFETY: this thread's own block.
-                unsafe {
-                    assert_eq!(block.cast::<usize>().read(), owner);
-                    assert!(large.free(block));
-                }
-            }
-        };
-        thread::scope(|scope| {
-            let work = &work;
-            for owner in 1..=4 {
-                scope.spawn(move || work(owner));
-            }
-        });
-        assert_eq!((large.bytes(), large.blocks()), (0, 0));
-    }
-}
+mod tests;
