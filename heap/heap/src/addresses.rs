@@ -8,32 +8,28 @@ use core::slice;
 
 use brickyard_arena::Region;
 
-/// What is known of an address. A free place has the address 0.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry<V> {
-    pub(crate) address: usize,
-    pub(crate) of: V,
-}
-
-/// What may be known of an address.
+/// What is known of an address.
 ///
 /// # Safety
-/// All bytes zero are a value.
-pub(crate) unsafe trait Known: Copy + 'static {}
+/// All bytes zero are [`Known::NOTHING`].
+pub(crate) unsafe trait Known: Copy + 'static {
+    /// A free place, whose address is 0.
+    const NOTHING: Self;
 
-// SAFETY: it is 0.
-unsafe impl Known for usize {}
+    /// Returns the address.
+    fn address(&self) -> usize;
+}
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct Table<V: 'static> {
+pub(crate) struct Table<E: 'static> {
     /// A power of two of them, or none, in memory mapped for them.
-    entries: &'static mut [Entry<V>],
+    entries: &'static mut [E],
     /// Entries in use, and those for which room is reserved.
     used: usize,
 }
 
-impl<V: Known> Table<V> {
+impl<E: Known> Table<E> {
     const FIRST_CAPACITY: usize = 256;
 
     pub(crate) const fn new() -> Self {
@@ -60,7 +56,7 @@ impl<V: Known> Table<V> {
         }
         let mut index = self.home(address);
         loop {
-            match self.entries[index].address {
+            match self.entries[index].address() {
                 0 => return None,
                 found if found == address => return Some(index),
                 _ => index = self.next(index),
@@ -87,21 +83,21 @@ impl<V: Known> Table<V> {
         self.used
     }
 
-    /// Returns what is known of an address.
-    pub(crate) fn get(&self, address: usize) -> Option<V> {
-        self.find(address).map(|index| self.entries[index].of)
+    /// Returns the entry of an address.
+    pub(crate) fn get(&self, address: usize) -> Option<E> {
+        self.find(address).map(|index| self.entries[index])
     }
 
     fn enlarge(&mut self) -> bool {
         let capacity = (self.entries.len() * 2).max(Self::FIRST_CAPACITY);
-        let Ok(region) = Region::map_memory(capacity * size_of::<Entry<V>>(), 1) else {
+        let Ok(region) = Region::map_memory(capacity * size_of::<E>(), 1) else {
             return false;
         };
         // SAFETY: there is room for so many entries, and nobody else knows of it. Zeros are an entry
         // (`Known`), a free one.
         let larger = unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), capacity) };
         let old = core::mem::replace(&mut self.entries, larger);
-        for entry in old.iter().filter(|entry| entry.address != 0) {
+        for entry in old.iter().filter(|entry| entry.address() != 0) {
             self.put(*entry);
         }
         if !old.is_empty() {
@@ -112,9 +108,9 @@ impl<V: Known> Table<V> {
     }
 
     /// Puts an entry in. There must be room.
-    pub(crate) fn put(&mut self, entry: Entry<V>) {
-        let mut index = self.home(entry.address);
-        while self.entries[index].address != 0 {
+    pub(crate) fn put(&mut self, entry: E) {
+        let mut index = self.home(entry.address());
+        while self.entries[index].address() != 0 {
             index = self.next(index);
         }
         self.entries[index] = entry;
@@ -122,17 +118,18 @@ impl<V: Known> Table<V> {
 
     /// Takes an entry out, and moves entries behind it that would not be found any more. Its room
     /// stays reserved.
-    pub(crate) fn take(&mut self, address: usize) -> Option<Entry<V>> {
+    pub(crate) fn take(&mut self, address: usize) -> Option<E> {
         let mut hole = self.find(address)?;
         let taken = self.entries[hole];
         let mut index = self.next(hole);
         loop {
             let entry = self.entries[index];
-            if entry.address == 0 {
+            if entry.address() == 0 {
                 break;
             }
             // The entry may fill the hole if its home does not lie behind the hole, cyclically.
-            let from_home = index.wrapping_sub(self.home(entry.address)) & (self.entries.len() - 1);
+            let from_home =
+                index.wrapping_sub(self.home(entry.address())) & (self.entries.len() - 1);
             let from_hole = index.wrapping_sub(hole) & (self.entries.len() - 1);
             if from_home >= from_hole {
                 self.entries[hole] = entry;
@@ -140,7 +137,7 @@ impl<V: Known> Table<V> {
             }
             index = self.next(index);
         }
-        self.entries[hole].address = 0;
+        self.entries[hole] = E::NOTHING;
         Some(taken)
     }
 }
@@ -150,6 +147,21 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
+
+    #[derive(Debug, Clone, Copy)]
+    struct Entry {
+        address: usize,
+        of: usize,
+    }
+
+    // SAFETY: both are 0 then.
+    unsafe impl Known for Entry {
+        const NOTHING: Self = Self { address: 0, of: 0 };
+
+        fn address(&self) -> usize {
+            self.address
+        }
+    }
 
     fn next(state: &mut u64) -> usize {
         *state = state
@@ -180,7 +192,8 @@ mod tests {
             }
             assert_eq!(table.used(), model.len());
             let probe = (next(&mut state) % 700 + 1) << 12;
-            assert_eq!(table.get(probe), model.get(&probe).copied());
+            let found = table.get(probe).map(|entry| entry.of);
+            assert_eq!(found, model.get(&probe).copied());
         }
     }
 }

@@ -47,8 +47,7 @@ pub(super) fn allocate_large(heap: &Heap, layout: Layout) -> Option<(NonNull<u8>
             return Some((block, Contents::Zeros));
         }
         if let Some(_inside) = super::slow::enter(heap) {
-            let block = INSTANCE.large.alloc(bytes, align)?;
-            return Some((block, Contents::Zeros));
+            return INSTANCE.large.alloc(bytes, align);
         }
     }
     None

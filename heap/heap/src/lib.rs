@@ -13,7 +13,8 @@
 //! | `build.rs` | builds the heap at its first use, on the thread that comes first |
 //! | `slow.rs` | everything that is not a hit |
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
-//! | `large.rs`, `addresses.rs` | mappings of their own; their table |
+//! | `large/`, `addresses.rs` | mappings of their own; a table of addresses |
+//! | `surplus.rs` | how much free memory stays while a program goes on |
 //! | `beside.rs` | requests while a fork takes long |
 //! | `hardened/` | requests that find every mistake they can |
 //! | `sampled/` | a few requests of which more is noted: heap profiles, guarded memory |
@@ -61,6 +62,7 @@ mod sampled;
 mod slow;
 mod span;
 mod statistics;
+mod surplus;
 
 use core::alloc::Layout;
 use core::mem::offset_of;

@@ -75,7 +75,7 @@ static BACKGROUND: background::Background = background::Background::new(look);
 
 fn wants_looks(heap: &Heap) -> bool {
     heap.background == Background::Wanted
-        && heap.span.bytes_in_use() + heap.span.idle_bytes() >= LARGE
+        && heap.span.bytes_in_use() + heap.span.idle_bytes() + INSTANCE.large.idle_bytes() >= LARGE
 }
 
 /// Called after a request by a slow path, outside the gate.
@@ -146,8 +146,8 @@ impl ThreadsSeen {
 /// The caller looks at the clock once in so many calls.
 const CALLS_A_CLOCK: u32 = 64;
 
-/// Looks after memory once a second, as any thread: gives back what has lain unused on this CPU, and
-/// 16 MiB of idle pages at most.
+/// Looks after memory once a second, as any thread: gives back what has lain unused on this CPU, freed
+/// large blocks, and 16 MiB of idle pages at most.
 fn look_in_passing(heap: &'static Heap) {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     static LAST: AtomicU32 = AtomicU32::new(0);
@@ -176,6 +176,7 @@ fn look_in_passing(heap: &'static Heap) {
         if second.is_multiple_of(LOOKS_A_VISIT) {
             heap.slabs.shrink();
         }
+        let _ = INSTANCE.large.release_by_age();
     }
     let _ = heap.span.release_by_age(1, enter);
 }
@@ -200,10 +201,13 @@ fn look() -> Tick {
     if looks.is_multiple_of(LOOKS_A_VISIT) {
         visit_cpus(heap);
     }
-    let released = heap
-        .span
-        .release_by_age(usize::MAX, || Some(INSTANCE.gate.enter(0)));
-    if released || heap.span.bytes_in_use() < before {
+    let enter = || Some(INSTANCE.gate.enter(0));
+    let large = {
+        let _inside = enter();
+        INSTANCE.large.release_by_age()
+    };
+    let released = heap.span.release_by_age(usize::MAX, enter);
+    if released || large > 0 || heap.span.bytes_in_use() < before {
         Tick::Again
     } else {
         Tick::Nothing

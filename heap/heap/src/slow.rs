@@ -165,15 +165,16 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
     if bytes <= RUN_BYTES_MAX && align <= RUN_BYTES_MAX {
         let pages = bytes.div_ceil(page_bytes);
         // A run is aligned to the power of two that holds it.
-        let run = heap.span.take_run(pages.max(align.div_ceil(page_bytes)));
-        if let Some((run, contents)) = run {
-            // SAFETY: just taken; nobody uses the tail. (A run that is no longer than that stays as
-            // it is.)
-            unsafe { heap.span.cut_run(run, pages) };
+        let aligned = pages.max(align.div_ceil(page_bytes));
+        if let Some((run, contents)) = heap.span.take_run(aligned) {
+            if aligned > pages {
+                // SAFETY: just taken; nobody uses the tail.
+                unsafe { heap.span.cut_run(run, pages) };
+            }
             return Some((run, contents));
         }
     }
-    Some((INSTANCE.large.alloc(bytes, align)?, Contents::Zeros))
+    INSTANCE.large.alloc(bytes, align)
 }
 
 /// Allocates `bytes` zeros, aligned to 16; null if there is no memory. This is `calloc`.
@@ -202,8 +203,14 @@ fn allocate_many_zeros(bytes: usize) -> *mut u8 {
     }
     match from(heap, layout) {
         Some((memory, Contents::Anything)) => {
-            // SAFETY: as in `allocate_zeroed`.
-            unsafe { memory.write_bytes(0, bytes) };
+            // SAFETY: as in `allocate_zeroed`, both.
+            unsafe {
+                if heap.span.contains(memory.as_ptr()) {
+                    memory.write_bytes(0, bytes);
+                } else {
+                    INSTANCE.large.clear(memory, bytes);
+                }
+            }
             memory.as_ptr()
         }
         Some((memory, Contents::Zeros)) => memory.as_ptr(),
@@ -434,7 +441,7 @@ pub fn trim() -> bool {
         }
         heap.slabs.drain();
         heap.slabs.shrink();
-        heap.span.release_idle() > 0
+        INSTANCE.large.release_idle() + heap.span.release_idle() > 0
     })
 }
 

@@ -28,7 +28,7 @@ pub struct Statistics {
     pub large_most: usize,
     /// The most large blocks that there were.
     pub large_blocks_most: usize,
-    /// Pages that are free and may still have memory.
+    /// Free memory that has not gone back to the system: pages, and mappings of freed large blocks.
     pub idle: usize,
     /// Memory of the span that can be used so far: no more of its pages were ever in use.
     pub usable: usize,
@@ -122,7 +122,8 @@ pub fn statistics() -> Statistics {
         span: heap.span.bytes(),
         ..Statistics::default()
     };
-    (statistics.large, statistics.idle) = (INSTANCE.large.bytes(), heap.span.idle_bytes());
+    statistics.large = INSTANCE.large.bytes();
+    statistics.idle = heap.span.idle_bytes() + INSTANCE.large.idle_bytes();
     [statistics.large_most, statistics.large_blocks_most] = INSTANCE.large.most();
     statistics.pages = heap.span.bytes_in_use();
     if inside.is_none() {

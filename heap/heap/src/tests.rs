@@ -100,6 +100,25 @@ fn contents_survive_resizing() {
 }
 
 #[test]
+fn zeroed_memory_is_zero_whatever_was_there() {
+    for bytes in [1, 100, 5000, 40_000, 300_000, 3 << 20, 9 << 20] {
+        for _ in 0..3 {
+            let memory = allocate_zeroed(bytes);
+            assert!(!memory.is_null());
+            // SAFETY: the memory is this test's, and has so many bytes.
+            unsafe {
+                assert!(
+                    (0..bytes).all(|byte| memory.add(byte).read() == 0),
+                    "{bytes}"
+                );
+                memory.write_bytes(7, bytes);
+                free(memory);
+            }
+        }
+    }
+}
+
+#[test]
 fn what_there_is_not_is_null() {
     assert!(alloc(usize::MAX).is_null());
     assert!(alloc(1 << 62).is_null());

@@ -14,7 +14,7 @@ use super::set_errno;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Mallinfo2 {
-    /// Bytes of slabs, runs and idle pages.
+    /// Bytes of slabs, runs, idle pages and freed large blocks.
     pub arena: usize,
     /// Free objects in slabs.
     pub ordblks: usize,
@@ -32,7 +32,7 @@ pub struct Mallinfo2 {
     pub uordblks: usize,
     /// Bytes of `arena` that are not in use.
     pub fordblks: usize,
-    /// Bytes of idle pages: `malloc_trim` gives them back.
+    /// Bytes of idle pages and of freed large blocks: `malloc_trim` gives them back.
     pub keepcost: usize,
 }
 
@@ -212,7 +212,7 @@ impl Drop for NotCancelled {
 ///
 /// | parameter | what it does |
 /// |---|---|
-/// | `M_TRIM_THRESHOLD` | so many idle bytes are kept, whatever their age; -1: all |
+/// | `M_TRIM_THRESHOLD` | so many idle bytes are kept, whatever their age; -1: all (blocks above 2 MiB apart) |
 /// | `M_MXFAST`, `M_TOP_PAD`, `M_MMAP_THRESHOLD`, `M_MMAP_MAX`, `M_ARENA_TEST`, `M_ARENA_MAX` | nothing |
 /// | `M_CHECK_ACTION` | nothing: what is found wrong always ends the process |
 /// | `M_PERTURB` | freed memory holds the value, and new memory its complement; every request takes the slow path from then on. Not on the hardened heap |

@@ -196,7 +196,7 @@ impl Hardened {
         let layout_of_all = Layout::from_size_align(total, layout.align()).ok()?;
         let inside = enter(heap);
         let block = match inside {
-            Some(_) => INSTANCE.large.alloc(total, layout.align()),
+            Some(_) => INSTANCE.large.map(total, layout.align()),
             None => Some(beside::allocate_large(heap, layout_of_all)?.0),
         };
         if inside.is_some() {
@@ -279,7 +279,7 @@ impl Hardened {
             let Some(_inside) = enter(heap) else {
                 return beside::free(heap, memory);
             };
-            if !INSTANCE.large.free(memory) {
+            if !INSTANCE.large.unmap(memory) {
                 complain("free of what was not allocated, or is free already", memory);
             }
             Freed::Inside

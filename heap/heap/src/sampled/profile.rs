@@ -21,7 +21,7 @@ use brickyard_arena::Threads;
 
 use super::countdown::Countdown;
 use super::stack::{DEPTH, Stack};
-use crate::addresses::{Entry, Known, Table};
+use crate::addresses::{Known, Table};
 use crate::build::{HeapError, for_ever, number, variable};
 use crate::life;
 
@@ -65,12 +65,23 @@ pub(super) struct Site {
 /// A sample in use.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
+    address: usize,
     bytes: usize,
     site: usize,
 }
 
-// SAFETY: both of its numbers are 0 then.
-unsafe impl Known for Sample {}
+// SAFETY: all of its numbers are 0 then.
+unsafe impl Known for Sample {
+    const NOTHING: Self = Self {
+        address: 0,
+        bytes: 0,
+        site: 0,
+    };
+
+    fn address(&self) -> usize {
+        self.address
+    }
+}
 
 struct Tables {
     samples: Table<Sample>,
@@ -192,8 +203,11 @@ impl Profile {
             if tables.samples.reserve() {
                 let site = tables.site_of(stack.frames());
                 let address = memory.addr().get();
-                let of = Sample { bytes, site };
-                tables.samples.put(Entry { address, of });
+                tables.samples.put(Sample {
+                    address,
+                    bytes,
+                    site,
+                });
                 tables.sites[site].live.add(bytes as u64);
                 tables.sites[site].all.add(bytes as u64);
             }
@@ -203,9 +217,9 @@ impl Profile {
     /// Notes that memory is freed, if it is a sample's.
     pub(super) fn freed(&self, memory: NonNull<u8>) {
         self.with_tables(|tables| {
-            if let Some(Entry { of, .. }) = tables.samples.take(memory.addr().get()) {
+            if let Some(sample) = tables.samples.take(memory.addr().get()) {
                 tables.samples.unreserve();
-                tables.sites[of.site].live.remove(of.bytes as u64);
+                tables.sites[sample.site].live.remove(sample.bytes as u64);
             }
         });
     }

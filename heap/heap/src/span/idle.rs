@@ -16,12 +16,7 @@ use brickyard::{Context, Frame, Mobility, Order, Platform};
 use brickyard_arena::{Release, Threads};
 
 use super::{Contents, RUN_BYTES_MAX, Span};
-
-/// So many bytes may be idle, however little is in use.
-const IDLE_BYTES: usize = 8 << 20;
-
-/// One part in so many of what is in use may be idle.
-const IDLE_PART: usize = 8;
+use crate::surplus;
 
 /// The bytes that are given back by age at a time.
 const PIECE_BYTES: usize = 16 << 20;
@@ -139,25 +134,38 @@ impl Span {
         unsafe { first.add(word).as_ref() }
     }
 
-    /// Accounts pages that are about to become free.
+    /// Accounts pages in use that are about to become free.
     pub(super) fn now_idle(&self, page: usize, pages: usize) {
+        self.mark_idle(page, pages);
+        let _ = self.counts.in_use.fetch_sub(pages, Ordering::Relaxed);
+    }
+
+    /// Accounts pages that are about to become free, and were not in use.
+    pub(super) fn mark_idle(&self, page: usize, pages: usize) {
         by_words(page, pages, |word, mask| {
             // Relaxed, here and below: the zone decides whether a page is free. A thread that gets
             // it from the zone sees this store too.
             let _ = self.idle_word(word).fetch_or(mask, Ordering::Relaxed);
         });
         let _ = self.counts.idle.fetch_add(pages, Ordering::Relaxed);
-        let _ = self.counts.in_use.fetch_sub(pages, Ordering::Relaxed);
     }
 
     /// Accounts pages that have just been taken. Returns what is in them.
     pub(super) fn now_in_use(&self, page: usize, pages: usize) -> Contents {
         let idle = self.no_longer_idle(page, pages);
-        let _ = self.counts.in_use.fetch_add(pages, Ordering::Relaxed);
+        self.more_in_use(pages);
         if idle == 0 {
             Contents::Zeros
         } else {
             Contents::Anything
+        }
+    }
+
+    /// Counts pages that have just been taken.
+    pub(super) fn more_in_use(&self, pages: usize) {
+        let in_use = self.counts.in_use.fetch_add(pages, Ordering::Relaxed) + pages;
+        if in_use > self.counts.most.load(Ordering::Relaxed) {
+            let _ = self.counts.most.fetch_max(in_use, Ordering::Relaxed);
         }
     }
 
@@ -181,7 +189,7 @@ impl Span {
     #[must_use]
     pub fn idle_bytes(&self) -> usize {
         // Relaxed: a hint. It may be read between the two changes that a page makes on its way.
-        let pages = self.counts.idle.load(Ordering::Relaxed);
+        let pages = self.counts.idle.load(Ordering::Relaxed) + self.warm.pages();
         pages.min(self.layout.pages) << self.layout.page_shift
     }
 
@@ -201,6 +209,7 @@ impl Span {
     /// Others can allocate and free meanwhile.
     pub fn release_idle(&self) -> usize {
         let _held = self.counts.releasing.lock(|| Threads.relax());
+        self.cool();
         self.release(Order::ZERO, 0)
     }
 
@@ -211,6 +220,10 @@ impl Span {
     /// the guard. Returns true if anything was released.
     pub(crate) fn release_by_age<G>(&self, pieces: usize, enter: impl Fn() -> Option<G>) -> bool {
         let (in_use, idle) = (self.bytes_in_use(), self.idle_bytes());
+        // Relaxed: a hint, of what will be in use from now on.
+        self.counts
+            .most
+            .store(in_use >> self.layout.page_shift, Ordering::Relaxed);
         // Relaxed: only this thread uses it, and it is a hint.
         let last = self
             .counts
@@ -218,6 +231,9 @@ impl Span {
             .swap(in_use ^ idle, Ordering::Relaxed);
         let enough = if last == in_use ^ idle { 0 } else { idle / 2 };
         let enough = enough.max(self.kept_idle());
+        if let Some(_inside) = enter() {
+            self.cool();
+        }
         let mut released = 0;
         for _ in 0..pieces {
             let piece = self.idle_bytes().saturating_sub(PIECE_BYTES).max(enough);
@@ -237,20 +253,24 @@ impl Span {
         released > 0
     }
 
+    /// Returns the bytes that may be idle while others are freed.
+    pub(super) fn allowed_idle(&self) -> usize {
+        // Relaxed: a hint.
+        let most = self.counts.most.load(Ordering::Relaxed) << self.layout.page_shift;
+        surplus::allowed(self.bytes_in_use(), most).max(self.kept_idle())
+    }
+
     /// Gives memory back if too much is idle: the largest pieces first.
     pub(super) fn release_surplus(&self) {
-        let allowed = |span: &Self| {
-            let least = IDLE_BYTES.max(span.kept_idle());
-            least.max(span.bytes_in_use() / IDLE_PART)
-        };
-        if self.idle_bytes() <= allowed(self) {
+        if self.idle_bytes() <= self.allowed_idle() {
             return;
         }
         let Some(_held) = self.counts.releasing.try_lock() else {
             return;
         };
         // A quarter less than is allowed, so that the next freed page does not exceed it again.
-        let enough = allowed(self) / 4 * 3;
+        let enough = self.allowed_idle() / 4 * 3;
+        self.cool();
         let _ = self.release(self.largest(), enough);
         if self.idle_bytes() > enough {
             let _ = self.release(Order::ZERO, enough);

@@ -12,7 +12,10 @@
 //!
 //! **Idle pages** are free but may have memory, since they have been in use. Each page has a bit
 //! for that (`idle.rs`). [`Span::release_idle`] gives them back to the system. A caller that frees
-//! does so too, when they are more than an eighth of what is in use (and more than 8 MiB).
+//! does so too, when they are more than `surplus.rs` allows.
+//!
+//! Pages that were freed a moment ago are **warm** (`warm.rs`): they serve the next request of their
+//! length as they are.
 //!
 //! Invariant `in-span`: what a zone hands out is a page of the span, by number. The pages of zone
 //! `z` begin at `z` times its length. The region and the tables live as long as the span, and all
@@ -20,6 +23,7 @@
 
 mod idle;
 mod runs;
+mod warm;
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -36,6 +40,7 @@ use brickyard_arena::{MapError, Region, Threads, page_bytes};
 use brickyard_slab::{PageAsk, PageSource, Tables};
 
 use crate::hardened::hardened;
+use warm::{Kind, Warm};
 
 /// The longest run of pages, in bytes, and the largest block: 2 MiB.
 pub const RUN_BYTES_MAX: usize = 2 << 20;
@@ -90,10 +95,12 @@ type SpanZone = Zone<'static, Waits, Exclusive>;
 /// library's page allocator in zones of 1 GiB.
 ///
 /// [`Span::release_idle`] gives free pages that have memory back to the system. A caller that frees
-/// does so too, when they are more than an eighth of what is in use, and more than 8 MiB.
+/// does so too, when they are more than an eighth of what is in use, and more than 8 MiB. Up to half
+/// of what is in use, or 32 MiB, may stay if as much was in use lately.
 pub struct Span {
     region: Region,
-    /// Zones with their metadata, then a bit per page, then a length per page.
+    /// Zones with their metadata, then a bit per page, then a length per page, then a warm one's
+    /// next.
     tables: Region,
     /// The tables of the slabs in it, if there are any.
     slab_tables: Option<Region>,
@@ -104,6 +111,7 @@ pub struct Span {
     grown: AtomicUsize,
     growing: Locked<TicketLock, ()>,
     counts: Counts,
+    warm: Warm,
 }
 
 /// The words that every request changes.
@@ -112,6 +120,8 @@ pub struct Span {
 struct Counts {
     /// Pages in use.
     in_use: AtomicUsize,
+    /// The most pages that were in use since the last round of [`Span::release_by_age`].
+    most: AtomicUsize,
     /// Pages that are free and may have memory.
     idle: AtomicUsize,
     /// Idle bytes that are kept, whatever their age.
@@ -134,6 +144,7 @@ struct Layout {
     zone_stride: usize,
     idle_at: usize,
     runs_at: usize,
+    warm_at: usize,
     table_bytes: usize,
 }
 
@@ -148,7 +159,8 @@ impl Layout {
         let zone_stride = zone_bytes.next_multiple_of(page_bytes);
         let idle_at = zones * zone_stride;
         let runs_at = idle_at + (pages / 8).next_multiple_of(page_bytes);
-        let table_bytes = (runs_at + pages * size_of::<u16>()).next_multiple_of(page_bytes);
+        let warm_at = (runs_at + pages * size_of::<u16>()).next_multiple_of(page_bytes);
+        let table_bytes = (warm_at + pages * size_of::<u32>()).next_multiple_of(page_bytes);
         Self {
             page_shift,
             pages,
@@ -156,6 +168,7 @@ impl Layout {
             zone_stride,
             idle_at,
             runs_at,
+            warm_at,
             table_bytes,
         }
     }
@@ -206,12 +219,14 @@ impl Span {
             growing: Locked::new(()),
             counts: Counts {
                 in_use: AtomicUsize::new(0),
+                most: AtomicUsize::new(0),
                 idle: AtomicUsize::new(0),
                 kept_idle: AtomicUsize::new(0),
                 releasing: Locked::new(()),
                 cursor: AtomicUsize::new(0),
                 last_round: AtomicUsize::new(0),
             },
+            warm: Warm::new(),
         })
     }
 
@@ -335,6 +350,7 @@ impl Span {
             page_shift,
             idle_at,
             runs_at,
+            warm_at,
             ..
         } = self.layout;
         let (first, end) = (index * zone_pages, (index + 1) * zone_pages);
@@ -342,6 +358,7 @@ impl Span {
             index * zone_stride..(index + 1) * zone_stride,
             idle_at + first / 8..idle_at + end / 8,
             runs_at + first * size_of::<u16>()..runs_at + end * size_of::<u16>(),
+            warm_at + first * size_of::<u32>()..warm_at + end * size_of::<u32>(),
         ];
         if !tables
             .into_iter()
@@ -402,6 +419,7 @@ impl Span {
     #[cold]
     fn find_behind_release(&self, request: &Request) -> Option<usize> {
         let _held = self.counts.releasing.lock(|| Threads.relax());
+        self.cool();
         let found = (0..self.zones()).find_map(|index| self.zone(index).alloc(request).ok());
         Some(found?.number())
     }
@@ -420,6 +438,12 @@ impl Span {
     ) -> Option<NonNull<u8>> {
         if order.frames() > RUN_BYTES_MAX >> self.layout.page_shift {
             return None;
+        }
+        if hardened().is_none()
+            && mobility == Mobility::Unmovable
+            && let Some((page, _)) = self.take_warm(Kind::Block, order.frames())
+        {
+            return Some(self.address_of(page));
         }
         let page = self.find(&Self::request(order, mobility, context))?;
         let contents = self.now_in_use(page, order.frames());
@@ -479,6 +503,9 @@ unsafe impl PageSource for Span {
 
     unsafe fn give(&self, first: NonNull<u8>, order: Order) {
         let page = self.page_of(first);
+        if hardened().is_none() && self.keep_warm(Kind::Block, page, order.frames()) {
+            return;
+        }
         self.now_idle(page, order.frames());
         let given = self.zone_of(page).free(Frame::new(page), order);
         debug_assert!(given.is_ok(), "pages of a slab: {given:?}");

@@ -8,15 +8,24 @@ use brickyard::{Context, Frame, FrameRange, Mobility, Order};
 
 use brickyard_arena::Release;
 
+use super::warm::Kind;
 use super::{Contents, RUN_BYTES_MAX, Span};
+use crate::hardened::hardened;
 
 impl Span {
-    /// Takes a run of `pages` pages, aligned to the next power of two of pages. Also returns what
-    /// is in them. `None` if there is none, or if `pages` is 0 or more than [`RUN_BYTES_MAX`].
+    /// Takes a run of `pages` pages, or some more, aligned to the next power of two of pages. Also
+    /// returns what is in them. `None` if there is none, or if `pages` is 0 or more than [`RUN_BYTES_MAX`].
     #[must_use]
     pub fn take_run(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
         if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {
             return None;
+        }
+        if hardened().is_none()
+            && let Some((page, pages)) = self.take_warm(Kind::Run, pages)
+        {
+            // Relaxed: as in `begin_run`.
+            self.run_length(page).store(pages as u16, Ordering::Relaxed);
+            return Some((self.address_of(page), Contents::Anything));
         }
         let block = pages.next_power_of_two();
         let order = Order::new(block.trailing_zeros() as u8);
@@ -76,12 +85,14 @@ impl Span {
     /// # Safety
     /// If one begins there, nobody uses it any more.
     pub unsafe fn give_run(&self, first: NonNull<u8>) -> bool {
-        // SAFETY: passed on.
-        let given = unsafe { self.give_run_without_locks(first) };
-        if given {
+        let Some((page, pages)) = self.end_run(first) else {
+            return false;
+        };
+        if hardened().is_some() || !self.keep_warm(Kind::Run, page, pages) {
+            self.give_pages_of_run(page, pages);
             self.release_surplus();
         }
-        given
+        true
     }
 
     /// As [`Span::give_run`], but takes no lock, and so gives nothing back to the system.
@@ -89,22 +100,27 @@ impl Span {
     /// # Safety
     /// As [`Span::give_run`].
     pub unsafe fn give_run_without_locks(&self, first: NonNull<u8>) -> bool {
+        self.end_run(first)
+            .map(|(page, pages)| self.give_pages_of_run(page, pages))
+            .is_some()
+    }
+
+    /// Ends a run, and returns its first page and its pages. They are the caller's.
+    fn end_run(&self, first: NonNull<u8>) -> Option<(usize, usize)> {
         // Also since what the tables hold of pages that were never in use can only be read.
-        if self.run_at(first).is_none() {
-            return false;
-        }
+        self.run_at(first)?;
         let page = self.page_of(first);
         // Of two callers that free the same run, only one finds it.
         let pages = usize::from(self.run_length(page).swap(0, Ordering::Relaxed));
-        if pages == 0 {
-            return false;
-        }
+        (pages > 0).then_some((page, pages))
+    }
+
+    fn give_pages_of_run(&self, page: usize, pages: usize) {
         self.now_idle(page, pages);
         let freed = self
             .zone_of(page)
             .free_range(FrameRange::at(Frame::new(page), pages));
         debug_assert!(freed.is_ok(), "a run: {freed:?}");
-        true
     }
 
     /// Gives the memory of a run back to the system, but not its addresses: it is zero afterwards.

@@ -1,0 +1,366 @@
+//! Large blocks: a mapping of its own for each, and a table of them.
+//!
+//! Their memory comes from the system. What is freed is kept for a while (`spare.rs`), and then goes
+//! back to it. A block grows by moving its pages (`mremap`), not its bytes. The table (`addresses.rs`)
+//! maps addresses to lengths.
+//!
+//! While the gate is closed, blocks are listed beside the table (`places.rs`).
+//!
+//! Invariant `mapping-listed`: a mapping is in the table from after it was made until before it
+//! ends or moves. So what is found in the table exists, and no address is listed twice.
+
+mod places;
+mod spare;
+
+use core::cell::UnsafeCell;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use brickyard::Platform;
+use brickyard::sync::{Locked, TestAndSetLock};
+use brickyard_arena::{Region, Release, Threads, page_bytes};
+use rustix::io::Errno;
+use rustix::mm::{MremapFlags, mremap};
+
+use crate::addresses::{Known, Table};
+use crate::span::Contents;
+use crate::surplus;
+use places::{BESIDE, Beside};
+use spare::Spare;
+
+/// A mapping.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    address: usize,
+    bytes: usize,
+}
+
+// SAFETY: both are 0 then.
+unsafe impl Known for Entry {
+    const NOTHING: Self = Self {
+        address: 0,
+        bytes: 0,
+    };
+
+    fn address(&self) -> usize {
+        self.address
+    }
+}
+
+/// The blocks that have a mapping each.
+#[derive(Debug)]
+pub(crate) struct LargeBlocks {
+    lock: UnsafeCell<Locked<TestAndSetLock, ()>>,
+    table: UnsafeCell<Table<Entry>>,
+    /// Behind the same lock.
+    spare: UnsafeCell<Spare>,
+    bytes: AtomicUsize,
+    /// The most bytes and blocks that there were.
+    most: [AtomicUsize; 2],
+    /// The most bytes that there were since the last look.
+    lately: AtomicUsize,
+    /// The bytes of spare pieces.
+    idle: AtomicUsize,
+    beside: [Beside; BESIDE],
+}
+
+// SAFETY: only a holder of the lock uses the table and the spare pieces; no thread owns their
+// memory.
+unsafe impl Sync for LargeBlocks {}
+
+impl LargeBlocks {
+    pub(crate) const fn new() -> Self {
+        Self {
+            lock: UnsafeCell::new(Locked::new(())),
+            table: UnsafeCell::new(Table::new()),
+            spare: UnsafeCell::new(Spare::new()),
+            bytes: AtomicUsize::new(0),
+            most: [const { AtomicUsize::new(0) }; 2],
+            lately: AtomicUsize::new(0),
+            idle: AtomicUsize::new(0),
+            beside: [const { Beside::new() }; BESIDE],
+        }
+    }
+
+    const fn lock(&self) -> &Locked<TestAndSetLock, ()> {
+        // SAFETY: it is replaced only in a child process, by its only thread (`forget_holder`).
+        unsafe { &*self.lock.get() }
+    }
+
+    fn with_table<R>(&self, work: impl FnOnce(&mut Table<Entry>) -> R) -> R {
+        let _held = self.lock().lock(|| Threads.relax());
+        // SAFETY: the lock is held as long as `work` runs, so this is the only reference.
+        work(unsafe { &mut *self.table.get() })
+    }
+
+    fn with_spare<R>(&self, work: impl FnOnce(&mut Spare) -> R) -> R {
+        let _held = self.lock().lock(|| Threads.relax());
+        // SAFETY: as in `with_table`.
+        let spare = unsafe { &mut *self.spare.get() };
+        let done = work(spare);
+        // Relaxed: a hint.
+        self.idle.store(spare.bytes(), Ordering::Relaxed);
+        done
+    }
+
+    /// Forgets who holds the lock, in a child process.
+    ///
+    /// # Safety
+    /// The process has one thread, which is not in a function of this value. Whoever held the lock
+    /// at the fork was only looking.
+    pub(crate) unsafe fn forget_holder(&self) {
+        // SAFETY: the caller's promise: nobody refers to it.
+        unsafe { *self.lock.get() = Locked::new(()) };
+    }
+
+    /// Returns the most bytes and blocks that there were.
+    pub(crate) fn most(&self) -> [usize; 2] {
+        // Relaxed, here and below: hints.
+        [0, 1].map(|which: usize| self.most[which].load(Ordering::Relaxed))
+    }
+
+    fn grown_by(&self, bytes: usize, blocks: usize) {
+        let bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let _ = self.most[0].fetch_max(bytes, Ordering::Relaxed);
+        let _ = self.lately.fetch_max(bytes, Ordering::Relaxed);
+        let _ = self.most[1].fetch_max(blocks, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes of all large blocks.
+    pub(crate) fn bytes(&self) -> usize {
+        // Relaxed: a hint.
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of all large blocks.
+    pub(crate) fn blocks(&self) -> usize {
+        // Relaxed: a hint.
+        let places = self.beside.iter();
+        let beside = places.filter(|place| place.address.load(Ordering::Relaxed) != 0);
+        let beside = beside.count();
+        self.with_table(|table| table.used() + beside)
+    }
+
+    /// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two. Also
+    /// returns what is in it. Takes one system call, or three; none where a spare piece serves as
+    /// it is.
+    pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
+        let bytes = rounded(bytes)?;
+        let is_usual = align <= page_bytes();
+        if let Some(region) = is_usual.then(|| self.take_spare(bytes)).flatten() {
+            return Some((self.list(region)?, Contents::Anything));
+        }
+        Some((self.map(bytes, align)?, Contents::Zeros))
+    }
+
+    /// As [`LargeBlocks::alloc`], but always makes a new mapping: it is zero.
+    pub(crate) fn map(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
+        let bytes = rounded(bytes)?;
+        let region = match Region::map_memory(bytes, align) {
+            Ok(region) => region,
+            // Perhaps there is a limit to what may be mapped.
+            Err(_) if self.release_idle() > 0 => Region::map_memory(bytes, align).ok()?,
+            Err(_) => return None,
+        };
+        self.list(region)
+    }
+
+    /// Lists a mapping as a block.
+    fn list(&self, region: Region) -> Option<NonNull<u8>> {
+        let (address, bytes) = (region.start().as_ptr().expose_provenance(), region.bytes());
+        let listed = self.with_table(|table| {
+            let room = table.reserve();
+            if room {
+                table.put(Entry { address, bytes });
+            }
+            room.then_some(table.used())
+        });
+        self.grown_by(bytes, listed?);
+        Some(region.leak())
+    }
+
+    /// Takes a mapping of at least `bytes` bytes from the spare pieces; `None` if there are none, or
+    /// if the system has no room for it.
+    fn take_spare(&self, bytes: usize) -> Option<Region> {
+        // Relaxed: a hint.
+        if self.idle.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let piece = self.with_spare(|spare| spare.take(bytes))?;
+        let start = NonNull::new(core::ptr::with_exposed_provenance_mut(piece.address))?;
+        if piece.bytes < bytes {
+            // SAFETY: `spare-owned`: nobody uses it.
+            let moved = unsafe { remapped(start, piece.bytes, bytes) };
+            if moved.is_err() {
+                unmap(piece);
+            }
+            // SAFETY: it was moved there, and nobody knows of it.
+            return moved
+                .ok()
+                .map(|moved| unsafe { Region::from_leaked(moved, bytes) });
+        }
+        let rest = spare::rest(piece, bytes);
+        if let Some(rest) = rest {
+            self.keep(rest);
+        }
+        let bytes = rest.map_or(piece.bytes, |_| bytes);
+        // SAFETY: `spare-owned`: it belonged to the list, and does no more.
+        Some(unsafe { Region::from_leaked(start, bytes) })
+    }
+
+    /// Puts a piece that nobody uses among the spare ones, and unmaps what is too much.
+    fn keep(&self, piece: Entry) {
+        // Relaxed: hints.
+        let (in_use, most) = (self.bytes(), self.lately.load(Ordering::Relaxed));
+        let allowed = surplus::allowed(in_use, most);
+        while let Err(surplus) = self.with_spare(|spare| spare.put(piece, allowed)) {
+            unmap(surplus);
+            if surplus.address == piece.address {
+                return;
+            }
+        }
+    }
+
+    /// Returns the bytes of freed blocks that are kept.
+    pub(crate) fn idle_bytes(&self) -> usize {
+        // Relaxed: a hint.
+        self.idle.load(Ordering::Relaxed)
+    }
+
+    /// Unmaps all that is kept. Returns the number of bytes.
+    pub(crate) fn release_idle(&self) -> usize {
+        self.unmap_while(Spare::take_oldest)
+    }
+
+    /// Unmaps what has been kept since before the last call, if this is called about once a second.
+    /// Returns the number of bytes.
+    pub(crate) fn release_by_age(&self) -> usize {
+        // Relaxed: a hint, of what will be in use from now on.
+        self.lately.store(self.bytes(), Ordering::Relaxed);
+        self.unmap_while(Spare::take_old)
+    }
+
+    fn unmap_while(&self, take: impl Fn(&mut Spare) -> Option<Entry>) -> usize {
+        let mut bytes = 0;
+        while let Some(piece) = self.with_spare(&take) {
+            bytes += piece.bytes;
+            unmap(piece);
+        }
+        bytes
+    }
+
+    /// Makes a block of at least `bytes` bytes zero: gives its memory back to the system, or, where
+    /// that is locked, writes it.
+    ///
+    /// # Safety
+    /// A block begins there, and is the caller's.
+    pub(crate) unsafe fn clear(&self, start: NonNull<u8>, bytes: usize) {
+        let whole = bytes.next_multiple_of(page_bytes());
+        // SAFETY: `mapping-listed`: whole pages of a mapping, which stays the caller's: it is leaked
+        // again below.
+        let region = unsafe { Region::from_leaked(start, whole) };
+        // SAFETY: the caller's promise, both.
+        unsafe {
+            if region.release(0..whole, Release::Now).is_err() {
+                start.write_bytes(0, bytes);
+            }
+        }
+        let _ = region.leak();
+    }
+
+    /// Returns the bytes of the block that begins at an address; `None` if none does.
+    pub(crate) fn bytes_at(&self, start: NonNull<u8>) -> Option<usize> {
+        if let Some(place) = self.beside(start) {
+            return Some(place.bytes.load(Ordering::Relaxed));
+        }
+        self.with_table(|table| {
+            let entry = table.get(start.addr().get())?;
+            Some(entry.bytes)
+        })
+    }
+
+    /// Frees a block, whose memory may be kept for the next. False if none begins there.
+    ///
+    /// # Safety
+    /// If one begins there, nobody uses it any more.
+    pub(crate) unsafe fn free(&self, start: NonNull<u8>) -> bool {
+        self.take_out(start).map(|block| self.keep(block)).is_some()
+    }
+
+    /// Frees a block, and ends its mapping at once. False if none begins there.
+    ///
+    /// # Safety
+    /// As [`LargeBlocks::free`].
+    pub(crate) unsafe fn unmap(&self, start: NonNull<u8>) -> bool {
+        self.take_out(start).map(unmap).is_some()
+    }
+
+    /// Takes a block out of the table: it is the caller's mapping from then on.
+    fn take_out(&self, start: NonNull<u8>) -> Option<Entry> {
+        let _ = self.list_in_table(start);
+        let taken = self.with_table(|table| {
+            let taken = table.take(start.addr().get())?;
+            table.unreserve();
+            Some(taken)
+        })?;
+        self.bytes.fetch_sub(taken.bytes, Ordering::Relaxed);
+        Some(taken)
+    }
+
+    /// Makes a block longer or shorter. It may move, and is then aligned only to a page. `None`,
+    /// and the block is as it was, if the system has no room, or if no block begins there.
+    ///
+    /// # Safety
+    /// Nobody uses the block meanwhile, nor by its old address afterwards.
+    pub(crate) unsafe fn resize(&self, start: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
+        let bytes = rounded(bytes)?;
+        let _ = self.list_in_table(start);
+        // Its place in the table stays reserved until it is put back.
+        let old = self.with_table(|table| table.take(start.addr().get()))?;
+        // SAFETY: `mapping-listed`: a mapping of so many bytes, which nobody uses meanwhile.
+        let moved = unsafe { remapped(start, old.bytes, bytes) };
+        let entry = match moved {
+            Ok(moved) => Entry {
+                address: moved.as_ptr().expose_provenance(),
+                bytes,
+            },
+            Err(_) => old,
+        };
+        self.with_table(|table| table.put(entry));
+        let moved = moved.ok()?;
+        self.grown_by(bytes, 0);
+        self.bytes.fetch_sub(old.bytes, Ordering::Relaxed);
+        Some(moved)
+    }
+}
+
+/// Makes a mapping longer or shorter. It may move.
+///
+/// # Safety
+/// So many bytes are whole pages of one mapping, which nobody uses meanwhile, nor by their old
+/// address afterwards.
+unsafe fn remapped(start: NonNull<u8>, had: usize, bytes: usize) -> Result<NonNull<u8>, Errno> {
+    let flags = MremapFlags::MAYMOVE;
+    // SAFETY: passed on.
+    let moved = unsafe { mremap(start.as_ptr().cast(), had, bytes, flags) }?;
+    NonNull::new(moved.cast()).ok_or(Errno::NOMEM)
+}
+
+/// Ends a mapping that was a block, or a spare piece, and is the caller's.
+fn unmap(piece: Entry) {
+    let start = core::ptr::with_exposed_provenance_mut(piece.address);
+    if let Some(start) = NonNull::new(start) {
+        // SAFETY: `mapping-listed`, `spare-owned`: whole pages that this caller has taken out of
+        // the table, or of the list.
+        drop(unsafe { Region::from_leaked(start, piece.bytes) });
+    }
+}
+
+/// Rounds up to pages; `None` for more than `isize::MAX` bytes.
+fn rounded(bytes: usize) -> Option<usize> {
+    let rounded = bytes.max(1).checked_next_multiple_of(page_bytes())?;
+    (rounded <= isize::MAX as usize).then_some(rounded)
+}
+
+#[cfg(test)]
+mod tests;

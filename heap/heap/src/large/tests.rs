@@ -1,0 +1,160 @@
+//! Blocks are apart and as long as they say. What is kept of freed ones has bounds.
+
+use std::thread;
+
+use super::*;
+
+fn next(state: &mut u64) -> usize {
+    *state = state
+        .wrapping_mul(6364136223846793005)
+        .wrapping_add(1442695040888963407);
+    (*state >> 33) as usize
+}
+
+#[test]
+fn blocks_are_aligned_zero_and_keep_their_contents_when_they_grow() {
+    let large = LargeBlocks::new();
+    for align in [1, 4096, 64 << 10, 4 << 20, 1 << 30] {
+        let (block, contents) = large.alloc(3 << 20, align).unwrap();
+        assert_eq!(contents, Contents::Zeros);
+        assert!(block.addr().get().is_multiple_of(align));
+        assert_eq!(large.bytes_at(block), Some(3 << 20));
+        // SAFETY: the block is this test's.
+        unsafe {
+            assert_eq!(block.add((3 << 20) - 1).read(), 0);
+            block.add((3 << 20) - 1).write(7);
+            let grown = large.resize(block, 50 << 20).unwrap();
+            assert_eq!(grown.add((3 << 20) - 1).read(), 7);
+            assert_eq!((large.bytes(), large.blocks()), (50 << 20, 1));
+            assert!(large.free(grown) && !large.free(grown));
+        }
+        assert_eq!(large.bytes_at(block), None);
+    }
+    assert!(large.alloc(usize::MAX, 1).is_none() && large.alloc(1 << 62, 1).is_none());
+    assert_eq!((large.bytes(), large.blocks()), (0, 0));
+}
+
+#[test]
+fn a_panic_leaves_the_lock_free() {
+    let large = LargeBlocks::new();
+    let panicked = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+        large.with_table(|_| panic!("in the table"));
+    }));
+    assert!(panicked.is_err() && !large.lock().is_locked());
+    let block = large.map(4096, 1).unwrap();
+    // SAFETY: the block is this test's.
+    assert!(unsafe { large.free(block) });
+}
+
+fn is_mapped(start: NonNull<u8>) -> bool {
+    let mut byte = 0;
+    // SAFETY: the system looks, and writes a byte.
+    unsafe { libc::mincore(start.as_ptr().cast(), 1, &raw mut byte) == 0 }
+}
+
+#[test]
+fn a_freed_block_serves_the_next_one_longer_and_shorter() {
+    let large = LargeBlocks::new();
+    let (block, _) = large.alloc(6 << 20, 1).unwrap();
+    // SAFETY: the block is this test's, here and below.
+    unsafe {
+        block.write_bytes(7, 6 << 20);
+        assert!(large.free(block) && !large.free(block));
+    }
+    assert_eq!((large.bytes(), large.idle_bytes()), (0, 6 << 20));
+    // A shorter one leaves the rest.
+    let (shorter, contents) = large.alloc(4 << 20, 1).unwrap();
+    assert_eq!((shorter, contents), (block, Contents::Anything));
+    assert_eq!((large.bytes(), large.idle_bytes()), (4 << 20, 2 << 20));
+    // A longer one takes it, and has zeros where it is new.
+    let (longer, contents) = large.alloc(3 << 20, 1).unwrap();
+    assert_eq!((contents, large.idle_bytes()), (Contents::Anything, 0));
+    assert_eq!(large.bytes_at(longer), Some(3 << 20));
+    // SAFETY: as above.
+    unsafe {
+        assert_eq!(longer.add((2 << 20) - 1).read(), 7);
+        assert_eq!(longer.add(2 << 20).read(), 0);
+        large.clear(longer, 3 << 20);
+        assert_eq!(longer.read(), 0);
+        assert_eq!(shorter.read(), 7);
+        // What is aligned to more than a page is new.
+        assert!(large.free(longer));
+        let (aligned, contents) = large.alloc(3 << 20, 1 << 20).unwrap();
+        assert_eq!(contents, Contents::Zeros);
+        assert!(large.unmap(aligned) && large.free(shorter));
+    }
+    assert_eq!((large.bytes(), large.idle_bytes()), (0, 7 << 20));
+    assert!(is_mapped(shorter));
+    assert_eq!((large.release_idle(), large.idle_bytes()), (7 << 20, 0));
+    assert!(!is_mapped(shorter));
+}
+
+#[test]
+fn no_more_is_kept_than_was_in_use_lately() {
+    let large = LargeBlocks::new();
+    let free = |block| {
+        // SAFETY: the block is this test's.
+        assert!(unsafe { large.free(block) });
+    };
+    let blocks = [0; 8].map(|_| large.alloc(20 << 20, 1).unwrap().0);
+    for (freed, block) in blocks.into_iter().enumerate() {
+        free(block);
+        let allowed = surplus::allowed((7 - freed) * (20 << 20), 160 << 20);
+        assert!(large.idle_bytes() <= allowed);
+        assert!(large.idle_bytes() >= 20 << 20);
+    }
+    // It is there for two looks at most.
+    assert_eq!(large.release_by_age(), 0);
+    assert_eq!(large.release_by_age(), 20 << 20);
+    // By now nothing was in use lately.
+    let (block, _) = large.alloc(4 << 20, 1).unwrap();
+    free(block);
+    assert_eq!(large.idle_bytes(), 4 << 20);
+    let (block, _) = large.alloc(90 << 20, 1).unwrap();
+    free(block);
+    assert_eq!(large.idle_bytes(), 0);
+    assert_eq!((large.bytes(), large.blocks()), (0, 0));
+}
+
+#[test]
+fn threads_do_not_meet() {
+    const PIECE: usize = spare::LEAST / 2;
+
+    let large = LargeBlocks::new();
+    let work = |owner: usize| {
+        let mut state = owner as u64;
+        let mut held: Vec<NonNull<u8>> = Vec::new();
+        for _ in 0..400 {
+            if held.len() < 300 && !next(&mut state).is_multiple_of(3) {
+                let bytes = PIECE * (1 + next(&mut state) % 8);
+                let (block, _) = large.alloc(bytes, 1).unwrap();
+                // SAFETY: this thread's own block.
+                unsafe { block.cast().write(owner) };
+                held.push(block);
+            } else if let Some(block) = held.pop() {
+                // SAFETY: this thread's own block.
+                unsafe {
+                    let block = large
+                        .resize(block, PIECE * (1 + next(&mut state) % 8))
+                        .unwrap();
+                    assert_eq!(block.cast::<usize>().read(), owner);
+                    assert!(large.free(block));
+                }
+            }
+        }
+        for block in held {
+            // SAFETY: this thread's own block.
+            unsafe {
+                assert_eq!(block.cast::<usize>().read(), owner);
+                assert!(large.free(block));
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let work = &work;
+        for owner in 1..=4 {
+            scope.spawn(move || work(owner));
+        }
+    });
+    assert_eq!((large.bytes(), large.blocks()), (0, 0));
+}
