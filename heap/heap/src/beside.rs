@@ -18,6 +18,7 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::build::{Heap, INSTANCE};
+use super::sampled::MayWalk;
 use super::slow::take_back_one;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
@@ -136,7 +137,7 @@ fn free_all(heap: &'static Heap) {
             first = waiting.read().next;
             if may_enter {
                 // Where the next fork takes long, the others wait again.
-                may_enter = take_back_one(heap, waiting.cast()) != Freed::Waits;
+                may_enter = take_back_one(heap, waiting.cast(), MayWalk::Nothing) != Freed::Waits;
             } else {
                 put(waiting.cast());
             }

@@ -221,7 +221,7 @@ fn build() -> Result<(), HeapError> {
         // SAFETY: the mapping has room for it, begins with a page, and is this thread's.
         unsafe { (*place).write(hardened) }.publish();
     }
-    sampled::begin(cpus, is_hardened)?;
+    let sampled = sampled::new(cpus, is_hardened);
     // SAFETY: `built-once`.
     let slabs: &'static HeapSlabs = unsafe { (*INSTANCE.slabs.get()).write(slabs) };
     let general = slabs.general::<TaskOnly>();
@@ -253,8 +253,9 @@ fn build() -> Result<(), HeapError> {
         // The fast paths stay closed: each request goes by the slow path, which checks it.
         return Ok(());
     }
-    if !sampled::closes() {
-        FAST.limit.store(MAX_GENERAL + 1, Ordering::Release);
+    match sampled {
+        Some(sampled) => sampled.publish(),
+        None => FAST.limit.store(MAX_GENERAL + 1, Ordering::Release),
     }
     if page_bytes() == 1 << PAGE_SHIFT {
         FAST.pages.store(pages, Ordering::Release);

@@ -80,10 +80,10 @@ pub use global::Global;
 pub use object::{NoMemory, Object};
 pub use perturb::perturb;
 pub use report::{Format, Report, print};
-pub use sampled::write_profile;
+pub use sampled::{is_unwinder, write_profile};
 pub use slow::{
-    allocate, allocate_aligned, allocate_zeroed, check_range, free_slow, free_slow_under_locks,
-    keep_idle, reallocate, trim, usable_size,
+    allocate, allocate_aligned, allocate_for_unwinder, allocate_zeroed, check_range,
+    free_for_unwinder, free_slow, free_slow_under_locks, keep_idle, reallocate, trim, usable_size,
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
 pub use statistics::{SizeStatistics, Statistics, statistics};

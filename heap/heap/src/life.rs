@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard_arena::Threads;
-use brickyard_arena::rows::{Cpus, keeping_errno};
+use brickyard_arena::rows::Cpus;
 use brickyard_slab::Finding;
 use brickyard_slab::sheaf::closed;
 
@@ -15,6 +15,8 @@ use super::build::{Background, Heap, INSTANCE, ROW_WORDS, built};
 use crate::background::{self, Tick};
 use crate::filter;
 use crate::gate::Thread;
+use crate::report::write_all;
+use crate::sampled;
 
 /// Registers the handlers when the program or library is loaded, before anybody can fork. A fork
 /// that has begun calls no handler that is registered meanwhile: if the heap registered them when it
@@ -195,6 +197,7 @@ fn look() -> Tick {
     let Some(heap) = built() else {
         return Tick::Nothing;
     };
+    sampled::write_if_wanted();
     let before = heap.span.bytes_in_use();
     // Relaxed: only one thread looks.
     let looks = LOOKS.fetch_add(1, Ordering::Relaxed);
@@ -271,8 +274,8 @@ pub(super) fn say(what: fmt::Arguments<'_>) {
         length: 0,
     };
     let _ = writeln!(text, "brickyard: {what}");
-    // SAFETY: the bytes are there.
-    keeping_errno(|| unsafe { libc::write(2, text.bytes.as_ptr().cast(), text.length) });
+    // No call of the C library, in which a thread could be cancelled.
+    let _ = write_all(2, &text.bytes[..text.length]);
 }
 
 /// Prints what checks have found.

@@ -9,7 +9,7 @@ use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
 use super::build::{Heap, INSTANCE, built, heap};
 use super::life::{self, MayStart};
-use super::sampled::{self, Look, sampled};
+use super::sampled::{self, Look, MayWalk, sampled};
 use super::{FIRST_GENERAL, alloc, beside, cache_of, hit, perturb, put, quick_free};
 use crate::beside::Freed;
 use crate::gate::Inside;
@@ -36,10 +36,12 @@ fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 pub fn allocate(bytes: usize) -> *mut u8 {
-    if let (Some(sampled), Ok(layout)) = (sampled(), Layout::from_size_align(bytes, 16)) {
+    if let (Some(sampled), Some(heap)) = (sampled(), built())
+        && let Ok(layout) = Layout::from_size_align(bytes, 16)
+    {
         return match sampled.look(layout) {
             Look::Served(object) => object.as_ptr(),
-            look => allocate_looked_at(layout, look),
+            look => allocate_looked_at(heap, layout, look),
         };
     }
     if let (Some(hardened), Some(heap)) = (hardened(), built()) {
@@ -70,9 +72,22 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
 /// As [`allocate_aligned`], for a request that has been counted.
 #[cold]
 #[inline(never)]
-fn allocate_looked_at(layout: Layout, look: Look) -> *mut u8 {
-    let given = built().and_then(|heap| from_store(heap, layout, look));
+fn allocate_looked_at(heap: &'static Heap, layout: Layout, look: Look) -> *mut u8 {
+    let given = from_store(heap, layout, look);
     or_null(given.map(|(memory, _)| memory))
+}
+
+/// As [`allocate`], for the unwinder, which may hold a lock that finding out who called needs: what
+/// it asks for is never sampled.
+#[cold]
+#[must_use]
+pub fn allocate_for_unwinder(bytes: usize) -> *mut u8 {
+    match (built(), Layout::from_size_align(bytes, 16)) {
+        (Some(heap), Ok(layout)) if hardened().is_none() => {
+            allocate_looked_at(heap, layout, Look::Passes)
+        }
+        _ => allocate(bytes),
+    }
 }
 
 /// Allocates memory for `layout` by the slow path, for callers that free it by that layout: it is of
@@ -97,6 +112,7 @@ pub(super) fn allocate_by_layout(layout: Layout) -> *mut u8 {
     };
     beside::free_what_waits(heap);
     life::has_grown(heap);
+    sampled::after(look);
     or_null(given.map(|(memory, _)| memory))
 }
 
@@ -137,9 +153,7 @@ fn from_store(heap: &'static Heap, layout: Layout, look: Look) -> Option<(NonNul
     drop(inside);
     beside::free_what_waits(heap);
     life::has_grown(heap);
-    if look == Look::Profiled {
-        sampled::write_if_wanted();
-    }
+    sampled::after(look);
     if let Some((memory, _)) = given
         && perturb::has_closed()
     {
@@ -228,7 +242,7 @@ fn allocate_many_zeros(bytes: usize) -> *mut u8 {
 #[inline(never)]
 pub unsafe fn free_slow(memory: *mut u8) {
     // SAFETY: passed on.
-    unsafe { take_back(memory, MayStart::Thread) }
+    unsafe { take_back(memory, MayStart::Thread, MayWalk::Stack) }
 }
 
 /// As [`free_slow`], but starts no background thread. For callers that hold locks of the C library
@@ -240,10 +254,21 @@ pub unsafe fn free_slow(memory: *mut u8) {
 #[inline(never)]
 pub unsafe fn free_slow_under_locks(memory: *mut u8) {
     // SAFETY: passed on.
-    unsafe { take_back(memory, MayStart::Nothing) }
+    unsafe { take_back(memory, MayStart::Nothing, MayWalk::Stack) }
 }
 
-unsafe fn take_back(memory: *mut u8, may: MayStart) {
+/// As [`free_slow_under_locks`], for the unwinder, which may hold a lock that finding out who called
+/// needs.
+///
+/// # Safety
+/// As [`free_slow`](super::free_slow).
+#[cold]
+pub unsafe fn free_for_unwinder(memory: *mut u8) {
+    // SAFETY: passed on.
+    unsafe { take_back(memory, MayStart::Nothing, MayWalk::Nothing) }
+}
+
+unsafe fn take_back(memory: *mut u8, may: MayStart, walk: MayWalk) {
     let Some(memory) = NonNull::new(memory) else {
         return;
     };
@@ -251,7 +276,7 @@ unsafe fn take_back(memory: *mut u8, may: MayStart) {
         life::complain("free of memory that was never allocated", memory);
     };
     // SAFETY: passed on.
-    if unsafe { take_back_one(heap, memory) } == Freed::Inside {
+    if unsafe { take_back_one(heap, memory, walk) } == Freed::Inside {
         beside::free_what_waits(heap);
         life::has_shrunk(heap, may);
     }
@@ -261,16 +286,20 @@ unsafe fn take_back(memory: *mut u8, may: MayStart) {
 ///
 /// # Safety
 /// As [`free_slow`].
-pub(super) unsafe fn take_back_one(heap: &'static Heap, memory: NonNull<u8>) -> Freed {
+pub(super) unsafe fn take_back_one(
+    heap: &'static Heap,
+    memory: NonNull<u8>,
+    walk: MayWalk,
+) -> Freed {
     if let Some(hardened) = hardened() {
         // SAFETY: passed on.
         return unsafe { hardened.free(heap, memory) };
     }
     let sampled = sampled();
     if let Some(guarded) = sampled.and_then(|sampled| sampled.guarding(memory)) {
-        let inside = enter(heap);
+        let inside = enter(heap).filter(|_| walk == MayWalk::Stack);
         // SAFETY: passed on.
-        unsafe { guarded.free(memory, inside.as_ref()) };
+        unsafe { guarded.free(memory, inside.as_ref(), &memory) };
         return Freed::AtHand;
     }
     if perturb::has_closed() {
@@ -350,16 +379,9 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
         // SAFETY: passed on.
         return unsafe { copied(memory, had, bytes) };
     }
-    if let Some((sampled, memory)) = sampled().zip(NonNull::new(memory))
-        && sampled.notes_run(memory)
-    {
-        // What is noted of it holds for what was asked for.
-        //
-        // SAFETY: passed on.
-        return unsafe { copied(memory.as_ptr(), had, bytes) };
-    }
     // It stays in place if no more than half would be wasted, or if nothing smaller would be found.
     if fits && (bytes >= had / 2 || size_of_class(bytes) == had) {
+        sampled::stays(memory, bytes);
         return memory;
     }
     if had > MAX_GENERAL
@@ -410,6 +432,7 @@ unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
             bytes > MAX_GENERAL && fewer < pages && unsafe { heap.span.cut_run(memory, fewer) };
         drop(inside);
         if cut {
+            sampled::stays(memory.as_ptr(), bytes);
             life::has_shrunk(heap, MayStart::Thread);
         }
         return cut.then_some(memory.as_ptr());
@@ -417,15 +440,13 @@ unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
     if bytes <= RUN_BYTES_MAX {
         return None;
     }
-    if let Some(sampled) = sampled() {
-        sampled.freed(memory);
-    }
     // SAFETY: passed on.
-    let resized = unsafe { INSTANCE.large.resize(memory, bytes) }?;
-    if let Some(sampled) = sampled() {
-        sampled.resized(resized, bytes);
-    }
-    Some(resized.as_ptr())
+    let resize = || unsafe { INSTANCE.large.resize(memory, bytes) };
+    let resized = match sampled() {
+        Some(sampled) => sampled.resizing(memory, bytes, resize),
+        None => resize(),
+    };
+    resized.map(NonNull::as_ptr)
 }
 
 /// Gives back what is free: queues of this CPU, queues that CPUs share, and idle pages. Returns

@@ -9,6 +9,7 @@
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::os::fd::FromRawFd;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::thread;
 
@@ -127,6 +128,40 @@ fn layouts_are_sampled() {
     );
     alone(test, &[profile, seldom, sample], inside_sampled);
     let _ = std::fs::remove_file(file);
+}
+
+fn inside_use_after_free() {
+    // The standard library has set a handler for this signal by now.
+    for _ in 0..100 {
+        let object = Box::new([1_u8; 40]);
+        let address = core::ptr::from_ref(&*object).cast::<u8>();
+        drop(object);
+        // SAFETY: none: this is the mistake. The memory is mapped, if not for reading.
+        core::hint::black_box(unsafe { address.read_volatile() });
+    }
+}
+
+#[test]
+fn a_mistake_with_a_guarded_layout_is_told() {
+    let test = "a_mistake_with_a_guarded_layout_is_told";
+    if std::env::var_os(VARIABLE).is_some() {
+        inside_use_after_free();
+        return;
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .envs([(VARIABLE, "1"), ("BRICKYARD_SAMPLE", "1")])
+        .output()
+        .unwrap();
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{wrong}");
+    assert!(
+        wrong.contains("use after free") && wrong.contains("an object of 40 bytes"),
+        "{wrong}"
+    );
+    for event in ["freed", "allocated", "here"] {
+        assert!(wrong.contains(&format!("  {event}, by thread")), "{wrong}");
+    }
 }
 
 static SLOW: AtomicBool = AtomicBool::new(false);

@@ -13,7 +13,7 @@ use brickyard_arena::restartable;
 use brickyard_heap::{self as heap, FAST, Fast, PAGE_SHIFT};
 
 use super::cplusplus::{Nothrow, here, new_or_null_slow, new_slow};
-use super::{loader, slow};
+use super::{loader, or_exhausted, slow};
 
 /// The whole of a function that allocates: its first argument is the size. A miss jumps to `$slow`,
 /// with all arguments as they came. `$name` is a line that names the place once more.
@@ -109,7 +109,26 @@ macro_rules! frees {
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
-    allocates!(slow, "")
+    allocates!(slow_malloc, "")
+}
+
+/// The slow path of [`malloc`], which jumps here with the stack as it found it.
+#[unsafe(naked)]
+extern "C" fn slow_malloc(bytes: usize) -> *mut c_void {
+    naked_asm!(
+        // The caller: the return address.
+        "mov rsi, qword ptr [rsp]",
+        "jmp {from}",
+        from = sym slow_malloc_from,
+    )
+}
+
+#[cold]
+extern "C" fn slow_malloc_from(bytes: usize, caller: usize) -> *mut c_void {
+    if heap::is_unwinder(caller) {
+        return or_exhausted(heap::allocate_for_unwinder(bytes));
+    }
+    slow(bytes)
 }
 
 /// Takes memory back. Null is ignored.
@@ -173,7 +192,9 @@ unsafe extern "C" fn slow_free(memory: *mut c_void) {
 unsafe extern "C" fn slow_free_from(memory: *mut c_void, caller: usize) {
     // SAFETY: passed on.
     unsafe {
-        if loader::contains(caller) {
+        if heap::is_unwinder(caller) {
+            heap::free_for_unwinder(memory.cast());
+        } else if loader::contains(caller) {
             heap::free_slow_under_locks(memory.cast());
         } else {
             heap::free_slow(memory.cast());

@@ -33,6 +33,8 @@ FRAME static char *grows(void) {
     char *large = malloc(20 << 20);
     large[0] = 7;
     large = realloc(large, 50 << 20);
+    // More than there are addresses: it stays as it was.
+    if (realloc(large, (size_t)1 << 60)) return NULL;
     return large[0] == 7 ? large : NULL;
 }
 
@@ -47,6 +49,81 @@ static void *all(void *none) {
     return none;
 }
 
+static volatile int stop;
+
+static void *asks_on(void *none) {
+    while (!stop) free(asks(CHURNED_BYTES));
+    return none;
+}
+
+// The signal comes to several threads at once, which allocate.
+static void signals(void) {
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        if (pthread_create(&threads[i], NULL, asks_on, NULL)) _exit(1);
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < 3; i++) pthread_kill(threads[i], SIGUSR2);
+        usleep(1000);
+    }
+    stop = 1;
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+}
+
+extern int brickyard_profile(int) __attribute__((weak));
+
+static void *writes(void *to) {
+    if (!brickyard_profile || brickyard_profile(*(int *)to)) _exit(1);
+    close(*(int *)to);
+    return NULL;
+}
+
+// More stacks than a pipe has room for, so that the writer waits for the reader.
+FRAME static void *deep(unsigned path, int depth);
+FRAME static void *deeper(unsigned path, int depth) { return deep(path, depth); }
+FRAME static void *deep(unsigned path, int depth) {
+    if (!depth) return asks(100);
+    return path & 1 ? deeper(path >> 1, depth - 1) : deep(path >> 1, depth - 1);
+}
+
+// The reader is a child that is made while the profile is being written.
+static int forks_a_reader(void) {
+    int ends[2], status;
+    pthread_t writer;
+    for (unsigned path = 0; path < 2048; path++) deep(path, 11);
+    if (pipe(ends) || pthread_create(&writer, NULL, writes, &ends[1])) return 1;
+    usleep(200000);
+    pid_t child = fork();
+    if (!child) {
+        char piece[4096];
+        long all = 0, read_now;
+        close(ends[1]);
+        while ((read_now = read(ends[0], piece, sizeof piece)) > 0) all += read_now;
+        _exit(all < 100000);
+    }
+    pthread_join(writer, NULL);
+    return waitpid(child, &status, 0) == child && !status ? 0 : 1;
+}
+
+// Tables of frames that are registered while the program runs: whoever looks for one of them first sorts them, in memory that it
+// asks for under its lock.
+static int registers(void) {
+    extern void __register_frame(void *) __attribute__((weak));
+    enum { FRAMES = 20000 };
+    static struct { unsigned length, id; unsigned char rest[16]; } head = {20, 0, {1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1}};
+    static struct { unsigned length, head; unsigned long start, length_of_code, none; } frames[FRAMES + 1];
+    char *table = malloc(sizeof head + sizeof frames);
+    memcpy(table, &head, sizeof head);
+    for (int i = 0; i < FRAMES; i++) {
+        frames[i].length = 28, frames[i].start = 0x1000 + 16ul * i, frames[i].length_of_code = 16;
+        frames[i].head = sizeof head + sizeof frames[0] * i + 4;
+    }
+    memcpy(table + sizeof head, frames, sizeof frames);
+    if (!__register_frame) return 0;
+    __register_frame(table);
+    for (int i = 0; i < 1000; i++) free(asks(100));
+    return 0;
+}
+
 static int profile(const char *how) {
     if (!strcmp(how, "thread")) {
         pthread_t thread;
@@ -57,16 +134,13 @@ static int profile(const char *how) {
     }
     char *large = grows();
     if (!large) return 1;
+    if (!strcmp(how, "signals")) signals();
     if (!strcmp(how, "signal")) {
         raise(SIGUSR2);
         _exit(0);
     }
     if (!strcmp(how, "call")) {
-        int (*call)(int) = NULL;
-        extern int brickyard_profile(int) __attribute__((weak));
-        call = brickyard_profile;
-        int done = call ? call(1) : -1;
-        _exit(done);
+        _exit(brickyard_profile ? brickyard_profile(1) : -1);
     }
     if (!strcmp(how, "child")) {
         pid_t child = fork();
@@ -107,6 +181,13 @@ int main(int count, char **words) {
         signal(SIGSEGV, on_fault);
         *(volatile char *)8 = 1;
     }
+    if (count == 2 && !strcmp(words[1], "fault after")) {
+        signal(SIGSEGV, on_fault);
+        free(asks(40));
+        *(volatile char *)8 = 1;
+    }
+    if (count == 2 && !strcmp(words[1], "registers")) return registers();
+    if (count == 2 && !strcmp(words[1], "reader")) return forks_a_reader();
     if (count == 2 && !strcmp(words[1], "fault at once")) *(volatile char *)8 = 1;
     return 2;
 }

@@ -143,6 +143,9 @@ fn is_true(profile: &Profile) {
 /// The period: so that there are thousands of samples.
 const PERIOD: (&str, &str) = ("BRICKYARD_PROFILE_PERIOD", "20000");
 
+/// So that every request is a sample.
+const EVERY: (&str, &str) = ("BRICKYARD_PROFILE_PERIOD", "1");
+
 #[test]
 fn a_profile_tells_who_asked_for_how_much_and_what_is_in_use() {
     for how in ["end", "thread", "signal"] {
@@ -164,6 +167,64 @@ fn a_profile_tells_who_asked_for_how_much_and_what_is_in_use() {
         assert_eq!(profile.period, 20_000.0);
         is_true(&profile);
     }
+}
+
+#[test]
+fn a_signal_to_several_threads_writes_whole_profiles() {
+    let file = file("signals.heap");
+    let settings = [
+        ("BRICKYARD_PROFILE", file.to_str().unwrap()),
+        ("BRICKYARD_PROFILE_SIGNAL", "USR2"),
+        ("BRICKYARD_PROFILE_PERIOD", "1000"),
+    ];
+    let Some(output) = run(&["profile", "signals"], &settings) else {
+        return;
+    };
+    // Two that write at once take each other's file away, which is told.
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && wrong.is_empty(), "{wrong}");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(Profile::parse(&text).estimate(400.0)[0] > 1e7);
+}
+
+#[test]
+fn nobody_waits_for_the_reader_of_a_profile() {
+    let file = file("reader.heap");
+    let settings = [("BRICKYARD_PROFILE", file.to_str().unwrap()), EVERY];
+    let Some(output) = run(&["reader"], &settings) else {
+        return;
+    };
+    assert!(output.status.success(), "{}", output.status);
+}
+
+#[test]
+fn what_the_unwinder_asks_for_under_its_lock_is_not_sampled() {
+    let file = file("registers.heap");
+    for settings in [
+        vec![("BRICKYARD_PROFILE", file.to_str().unwrap()), EVERY],
+        vec![("BRICKYARD_SAMPLE", "1")],
+    ] {
+        let Some(output) = run(&["registers"], &settings) else {
+            return;
+        };
+        assert!(output.status.success(), "{}", output.status);
+    }
+}
+
+#[test]
+fn without_addresses_for_what_is_noted_the_program_goes_on() {
+    let Some(program) = program() else { return };
+    let file = file("limited.heap");
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -v 60000; exec \"$0\" mistake none"])
+        .arg(program)
+        .env("LD_PRELOAD", library())
+        .env("BRICKYARD_PROFILE", &file)
+        .env("BRICKYARD_SAMPLE", "10")
+        .output()
+        .unwrap();
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{wrong}");
 }
 
 #[test]
@@ -340,6 +401,11 @@ fn other_faults_go_where_they_went() {
     let Some(output) = run(&["fault"], &settings) else {
         return;
     };
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(wrong, "a handler of the program\n");
+    assert_eq!(output.status.code(), Some(11));
+    // Also where this heap's handler has taken its place since.
+    let output = run(&["fault after"], &settings).unwrap();
     let wrong = String::from_utf8_lossy(&output.stderr);
     assert_eq!(wrong, "a handler of the program\n");
     assert_eq!(output.status.code(), Some(11));

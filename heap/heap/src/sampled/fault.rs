@@ -1,38 +1,51 @@
 //! Accesses that the system refuses: if one was to guarded memory, what is known of it is said before
 //! the program ends as it would have.
 //!
-//! A handler that the program sets itself takes the place of this one. What happens elsewhere goes
-//! to the handler that was there before.
+//! The handler is looked after whenever a request is guarded: programs and languages set handlers of
+//! their own, and some do so only where there is none yet, which is when the program starts. What
+//! happens elsewhere goes to the handler that was there before.
 
-use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{NonNull, null, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use super::sampled;
 use super::stack::Stack;
 
-/// The action that was there before. Invariant `written-before-faults`: it is written once, when the
-/// heap is built, and read only by the handler.
-struct Before(UnsafeCell<MaybeUninit<libc::sigaction>>);
+/// The handler that was there before, and its flags. Of two that are written and read at once a mix
+/// may be read: the flags are written first, and say only how the handler is called.
+static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+static FLAGS: AtomicI32 = AtomicI32::new(0);
 
-// SAFETY: by `written-before-faults`.
-unsafe impl Sync for Before {}
+/// A handler that wants to know what happened.
+type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::zeroed()));
-
-/// Begins to watch.
+/// Sets the handler, if it is not set.
 pub(super) fn watch() {
-    // SAFETY: an action that is zero but for what is set is one, and the handler lives as long as
-    // the program. `written-before-faults`: nothing is guarded yet.
-    unsafe {
-        let mut action: libc::sigaction = core::mem::zeroed();
-        let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_fault;
-        action.sa_sigaction = handler as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        let before = (*BEFORE.0.get()).as_mut_ptr();
-        let _ = libc::sigaction(libc::SIGSEGV, &raw const action, before);
+    static IS_BUSY: AtomicBool = AtomicBool::new(false);
+    let handler = on_fault as Handler as usize;
+    let mut now = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the action can be written; zero is one too.
+    let mut action = unsafe {
+        let _ = libc::sigaction(libc::SIGSEGV, null(), now.as_mut_ptr());
+        now.assume_init()
+    };
+    // Acquire: pairs with the release below.
+    if action.sa_sigaction == handler || IS_BUSY.swap(true, Ordering::Acquire) {
+        return;
     }
+    // Relaxed, both: the system call below orders them before what the handler does.
+    FLAGS.store(action.sa_flags, Ordering::Relaxed);
+    BEFORE.store(action.sa_sigaction, Ordering::Relaxed);
+    action.sa_sigaction = handler;
+    action.sa_flags |= libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // It would be taken away before it has said anything.
+    action.sa_flags &= !libc::SA_RESETHAND;
+    // SAFETY: an action as it was, but for the handler, which lives as long as the program.
+    let _ = unsafe { libc::sigaction(libc::SIGSEGV, &raw const action, null_mut()) };
+    // Release: pairs with the acquire above.
+    IS_BUSY.store(false, Ordering::Release);
 }
 
 /// Returns the instruction that a signal has interrupted.
@@ -58,20 +71,24 @@ extern "C" fn on_fault(signal: c_int, about: *mut libc::siginfo_t, context: *mut
         && let (Some(guarded), Some(address)) = (guarded, NonNull::new(address))
         && guarded.contains(address.addr().get())
     {
-        guarded.report_access(address.addr().get(), &Stack::at(at));
-        end_as_before(signal, None);
+        guarded.report_access(address.addr().get(), |stack| *stack = Stack::at(at));
+        // The fault comes again when this returns.
+        let _ = set_default(signal);
         return;
     }
-    // SAFETY: `written-before-faults`; zero is an action too.
-    let before = unsafe { (*BEFORE.0.get()).assume_init_ref() };
-    match before.sa_sigaction {
+    match BEFORE.load(Ordering::Relaxed) {
+        libc::SIG_IGN if !is_fault => {}
+        // A fault cannot be ignored.
         libc::SIG_DFL | libc::SIG_IGN => {
-            end_as_before(signal, (!is_fault).then_some(before.sa_sigaction));
+            let is_set = set_default(signal);
+            if !is_fault && is_set {
+                // SAFETY: a signal that somebody has sent is sent again.
+                let _ = unsafe { libc::raise(signal) };
+            }
         }
-        handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
+        handler if FLAGS.load(Ordering::Relaxed) & libc::SA_SIGINFO != 0 => {
             // SAFETY: a handler of three arguments, which the program had set.
-            let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
-                unsafe { core::mem::transmute(handler) };
+            let handler: Handler = unsafe { core::mem::transmute(handler) };
             handler(signal, about, context);
         }
         handler => {
@@ -82,18 +99,11 @@ extern "C" fn on_fault(signal: c_int, about: *mut libc::siginfo_t, context: *mut
     }
 }
 
-/// Has the signal do what it does without a handler. A fault comes again when the handler returns; a
-/// signal that somebody has sent, whose action was `sent`, is sent again.
-fn end_as_before(signal: c_int, sent: Option<usize>) {
-    if sent == Some(libc::SIG_IGN) {
-        return;
-    }
+/// Has the signal do what it does without a handler.
+fn set_default(signal: c_int) -> bool {
     // SAFETY: an action that is zero is the default one.
     unsafe {
         let action: libc::sigaction = core::mem::zeroed();
-        let _ = libc::sigaction(signal, &raw const action, null_mut());
-        if sent.is_some() {
-            let _ = libc::raise(signal);
-        }
+        libc::sigaction(signal, &raw const action, null_mut()) == 0
     }
 }

@@ -11,7 +11,6 @@
 //! any moment: what was `BUSY` then is lost to the child.
 
 use core::alloc::Layout;
-use core::fmt;
 use core::ops::Range;
 use core::ptr::NonNull;
 use core::slice;
@@ -22,10 +21,10 @@ use brickyard_arena::{Region, Threads, page_bytes};
 
 use super::countdown::Countdown;
 use super::is_nested;
+use super::report::{Place, Report};
 use super::stack::{DEPTH, Stack};
 use crate::build::{HeapError, for_ever};
 use crate::gate::Inside;
-use crate::life;
 
 /// So many requests can have guarded memory at a time.
 pub(super) const SLOTS: usize = 2048;
@@ -65,10 +64,10 @@ impl Event {
         self.task.store(0, Ordering::Relaxed);
     }
 
-    fn stack(&self) -> Stack {
+    fn copy_to(&self, stack: &mut Stack) {
         let depth = self.depth.load(Ordering::Relaxed);
         let frames = self.frames.iter().take(depth);
-        Stack::from_frames(frames.map(|frame| frame.load(Ordering::Relaxed)))
+        stack.set(frames.map(|frame| frame.load(Ordering::Relaxed)));
     }
 }
 
@@ -192,6 +191,7 @@ impl Guarded {
             claimed.is_ok().then_some(number)
         })?;
         let slot = &self.slots[number];
+        super::fault::watch();
         let (page, start) = (page_bytes(), self.offset(number));
         if self.pages.commit(start..start + page).is_err() {
             // Release: pairs with the acquire above, here and below.
@@ -223,12 +223,18 @@ impl Guarded {
         Some(object)
     }
 
-    /// Frees an object. Who frees it is found out where the caller is inside the gate.
+    /// Frees an object. Who frees it is found out where the caller is inside the gate, leaving out
+    /// frames below that of `mark`.
     ///
     /// # Safety
     /// If it is one in use, nobody uses it any more.
     #[cold]
-    pub(crate) unsafe fn free(&self, object: NonNull<u8>, inside: Option<&Inside<'_>>) {
+    pub(crate) unsafe fn free<T>(
+        &self,
+        object: NonNull<u8>,
+        inside: Option<&Inside<'_>>,
+        mark: &T,
+    ) {
         let address = object.addr().get();
         let number = self.slot_near(address);
         let slot = &self.slots[number];
@@ -251,8 +257,7 @@ impl Guarded {
             self.end(Mistake::WriteBeside, address);
         }
         if inside.is_some() && !is_nested(1) {
-            let mark = 0_u8;
-            slot.freed.note(&Stack::of_caller(&mark, self.own.clone()));
+            slot.freed.note(&Stack::of_caller(mark, self.own.clone()));
         } else {
             slot.freed.note(&Stack::EMPTY);
         }
@@ -280,87 +285,45 @@ impl Guarded {
     /// Ends the process with all that is known of a mistake of the caller.
     fn end(&self, mistake: Mistake, address: usize) -> ! {
         let mark = 0_u8;
-        self.report(mistake, address, &Stack::of_caller(&mark, self.own.clone()));
+        self.report(mistake, address, |stack| {
+            *stack = Stack::of_caller(&mark, self.own.clone());
+        });
         // SAFETY: ends the process.
         unsafe { libc::abort() }
     }
 
     /// Says what is known of an access that the system has refused.
-    pub(super) fn report_access(&self, address: usize, stack: &Stack) {
-        self.report(Mistake::Access, address, stack);
+    pub(super) fn report_access(&self, address: usize, here: impl FnOnce(&mut Stack)) {
+        self.report(Mistake::Access, address, here);
     }
 
-    fn report(&self, mistake: Mistake, address: usize, stack: &Stack) {
+    fn report(&self, mistake: Mistake, address: usize, here: impl FnOnce(&mut Stack)) {
         let slot = &self.slots[self.slot_near(address)];
-        let object = slot.address.load(Ordering::Relaxed);
-        let bytes = slot.bytes.load(Ordering::Relaxed);
-        let is_live = slot.state.load(Ordering::Relaxed) == LIVE;
-        let what = match mistake {
-            _ if object == 0 => "access to guarded memory that was never given",
-            Mistake::WriteBeside => "write beside its memory, found when it is freed",
-            Mistake::Free if object == address => "double free",
-            Mistake::Free => "free of an address that is not its beginning",
-            Mistake::Access if !is_live => "use after free",
-            Mistake::Access if address < object => "access before its beginning",
-            Mistake::Access => "access behind its end",
-        };
         let place = Place {
             address,
-            object,
-            bytes,
+            object: slot.address.load(Ordering::Relaxed),
+            bytes: slot.bytes.load(Ordering::Relaxed),
         };
-        life::say(format_args!("{what}: {place}"));
-        say_stack("here", task(), stack);
+        let what = match mistake {
+            _ if place.object == 0 => "access to guarded memory that was never given",
+            Mistake::WriteBeside => "write beside its memory, found when it is freed",
+            Mistake::Free if place.object == address => "double free",
+            Mistake::Free => "free of an address that is not its beginning",
+            Mistake::Access if slot.state.load(Ordering::Relaxed) != LIVE => "use after free",
+            Mistake::Access if address < place.object => "access before its beginning",
+            Mistake::Access => "access behind its end",
+        };
+        let Some(mut report) = Report::begin() else {
+            return;
+        };
+        report.say(format_args!("{what}: {place}"));
         for (event, name) in [(&slot.freed, "freed"), (&slot.allocated, "allocated")] {
             let task = event.task.load(Ordering::Relaxed);
-            if task != 0 && object != 0 {
-                say_stack(name, task, &event.stack());
+            if task != 0 && place.object != 0 {
+                report.say_stack(name, task, |stack| event.copy_to(stack));
             }
         }
-    }
-}
-
-/// An address by the object that it is beside or in.
-struct Place {
-    address: usize,
-    object: usize,
-    bytes: usize,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let &Self {
-            address,
-            object,
-            bytes,
-        } = self;
-        write!(f, "{address:#x}")?;
-        if object == 0 {
-            return Ok(());
-        }
-        let end = object + bytes;
-        if address < object {
-            write!(f, ", {} bytes before", object - address)?;
-        } else if address >= end {
-            write!(f, ", {} bytes behind the end of", address - end)?;
-        } else {
-            write!(f, ", offset {} of", address - object)?;
-        }
-        write!(f, " an object of {bytes} bytes")
-    }
-}
-
-/// Says a stack, a line for each address.
-fn say_stack(name: &str, task: u64, stack: &Stack) {
-    life::say(format_args!("  {name}, by thread {task}:"));
-    for &frame in stack.frames() {
-        match super::maps::Module::of(frame.wrapping_sub(1)) {
-            Some(module) => life::say(format_args!(
-                "    {frame:#x} {}+{:#x}",
-                module.name().escape_ascii(),
-                frame - module.start
-            )),
-            None => life::say(format_args!("    {frame:#x}")),
-        }
+        // Last: a stack that is damaged may end the program while it is looked at.
+        report.say_stack("here", task(), here);
     }
 }

@@ -16,14 +16,13 @@ fn open_maps() -> Result<OwnedFd, Errno> {
 }
 
 /// Writes all of it to a descriptor; without `/proc` nothing, since there are addresses all the
-/// same.
-pub(super) fn copy_to(descriptor: i32) -> Result<(), i32> {
+/// same. `piece` is used for that.
+pub(super) fn copy_to(descriptor: i32, piece: &mut [u8]) -> Result<(), i32> {
     let Ok(maps) = open_maps() else {
         return Ok(());
     };
-    let mut piece = [0; 4096];
     loop {
-        match read(&maps, &mut piece) {
+        match read(&maps, &mut *piece) {
             Ok(0) => return Ok(()),
             Ok(length) => write_all(descriptor, &piece[..length])?,
             Err(Errno::INTR) => {}
@@ -61,45 +60,55 @@ pub(super) struct Module {
     name: [u8; 256],
     length: usize,
     pub(super) start: usize,
+    piece: [u8; 1024],
 }
 
 impl Module {
-    /// Returns that of an address, if it lies in a file.
-    pub(super) fn of(address: usize) -> Option<Self> {
-        let maps = open_maps().ok()?;
-        let mut found = Self {
+    pub(super) const fn new() -> Self {
+        Self {
             name: [0; 256],
             length: 0,
             start: 0,
+            piece: [0; 1024],
+        }
+    }
+
+    /// Finds that of an address. False if it lies in no file.
+    pub(super) fn find(&mut self, address: usize) -> bool {
+        let Ok(maps) = open_maps() else {
+            return false;
         };
-        let mut piece = [0; 4096];
+        (self.length, self.start) = (0, 0);
         let mut length = 0;
         loop {
-            match read(&maps, &mut piece[length..]) {
-                Ok(0) => return None,
+            match read(&maps, &mut self.piece[length..]) {
+                Ok(0) => return false,
                 Ok(more) => length += more,
                 Err(Errno::INTR) => continue,
-                Err(_) => return None,
+                Err(_) => return false,
             }
             let mut begin = 0;
-            while let Some(end) = piece[begin..length].iter().position(|&byte| byte == b'\n') {
-                let line = Line::parse(&piece[begin..begin + end])?;
+            let end_of_line = |piece: &[u8]| piece.iter().position(|&byte| byte == b'\n');
+            while let Some(end) = end_of_line(&self.piece[begin..length]) {
+                let Some(line) = Line::parse(&self.piece[begin..begin + end]) else {
+                    return false;
+                };
                 begin += end + 1;
-                let known = line.file.len().min(found.name.len());
-                if found.name[..found.length] != line.file[..known] {
-                    found.name[..known].copy_from_slice(&line.file[..known]);
-                    found.length = known;
-                    found.start = line.start;
+                let known = &line.file[..line.file.len().min(self.name.len())];
+                if &self.name[..self.length] != known {
+                    self.name[..known.len()].copy_from_slice(known);
+                    self.length = known.len();
+                    self.start = line.start;
                 }
                 if (line.start..line.end).contains(&address) {
-                    return (found.length > 0).then_some(found);
+                    return self.length > 0;
                 }
             }
-            if begin == 0 && length == piece.len() {
+            if begin == 0 && length == self.piece.len() {
                 // No line is as long as that.
-                return None;
+                return false;
             }
-            piece.copy_within(begin..length, 0);
+            self.piece.copy_within(begin..length, 0);
             length -= begin;
         }
     }
@@ -130,10 +139,11 @@ mod tests {
     #[test]
     fn this_function_lies_in_this_program() {
         let here = this_function_lies_in_this_program as fn() as usize;
-        let module = Module::of(here).unwrap();
+        let mut module = Module::new();
+        assert!(module.find(here));
         let program = std::env::current_exe().unwrap();
         let program = program.as_os_str().as_encoded_bytes();
         assert_eq!(module.name(), &program[..program.len().min(256)]);
-        assert!(module.start <= here && Module::of(1).is_none());
+        assert!(module.start <= here && !module.find(1));
     }
 }

@@ -14,12 +14,14 @@ mod fault;
 mod guarded;
 mod maps;
 mod profile;
+mod report;
 mod stack;
 mod text;
 mod write;
 
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -40,6 +42,8 @@ pub use write::write_profile;
 /// See the [module](self).
 pub(super) struct Sampled {
     cpus: Cpus,
+    /// The addresses of the unwinder's library.
+    unwinder: Range<usize>,
     profile: Option<Profile>,
     guarded: Option<Guarded>,
 }
@@ -49,9 +53,9 @@ static SAMPLED: AtomicPtr<Sampled> = AtomicPtr::new(core::ptr::null_mut());
 /// Returns what is sampled, if anything is.
 #[inline]
 pub(super) fn sampled() -> Option<&'static Sampled> {
-    // Acquire: pairs with the release in `begin`.
+    // Acquire: pairs with the release in `publish`.
     let sampled = SAMPLED.load(Ordering::Acquire);
-    // SAFETY: `begin` gave a reference that lives for ever.
+    // SAFETY: `publish` gave a reference that lives for ever.
     unsafe { sampled.as_ref() }
 }
 
@@ -68,62 +72,78 @@ pub(super) enum Look {
     Guarded,
 }
 
-/// Begins to sample what the environment asks for. Called once, when the heap is built, before
-/// anybody can see it.
-pub(super) fn begin(cpus: Cpus, is_hardened: bool) -> Result<(), HeapError> {
+/// Returns what the environment asks to be sampled, if anything. What there is no memory for is told,
+/// and left out.
+pub(super) fn new(cpus: Cpus, is_hardened: bool) -> Option<&'static Sampled> {
     let profile = variable(c"BRICKYARD_PROFILE").filter(|file| !file.is_empty());
     let every = variable(c"BRICKYARD_SAMPLE").filter(|text| !text.is_empty());
     if profile.is_none() && every.is_none() {
-        return Ok(());
+        return None;
     }
     if is_hardened {
         life::say(format_args!(
             "the hardened heap looks at every request: BRICKYARD_PROFILE and BRICKYARD_SAMPLE are \
              not used"
         ));
-        return Ok(());
+        return None;
     }
-    let own = stack::own_library();
-    let profile = match profile {
-        Some(file) => Some(Profile::new(file, own.clone())?),
-        None => None,
-    };
-    let guarded = match every.map(number) {
-        Some(Some(every)) if every > 0 => Some(Guarded::new(every, own)?),
-        Some(Some(_)) | None => None,
+    let own = stack::library_of(new as fn(Cpus, bool) -> Option<&'static Sampled> as usize);
+    let every = match every.map(number) {
         Some(None) => {
             life::say(format_args!(
                 "BRICKYARD_SAMPLE is a number: about one allocation in so many is guarded"
             ));
             None
         }
+        every => every.flatten().filter(|&every| every > 0),
     };
+    let profile = profile.map(|file| Profile::new(file, own.clone()));
+    let guarded = every.map(|every| Guarded::new(every, own));
+    let (profile, guarded) = (
+        told("BRICKYARD_PROFILE", profile),
+        told("BRICKYARD_SAMPLE", guarded),
+    );
     if profile.is_none() && guarded.is_none() {
-        return Ok(());
+        return None;
     }
-    let guards = guarded.is_some();
-    let place = for_ever(size_of::<Sampled>())?;
+    let place = for_ever(size_of::<Sampled>()).ok()?;
     let place = place.as_mut_ptr().cast::<MaybeUninit<Sampled>>();
-    // SAFETY: the mapping has room for it, begins with a page, and is this thread's.
-    let this: &'static mut Sampled = unsafe {
-        (*place).write(Sampled {
-            cpus,
-            profile,
-            guarded,
-        })
+    let sampled = Sampled {
+        cpus,
+        unwinder: stack::unwinder(),
+        profile,
+        guarded,
     };
-    // Release: pairs with the acquire in `sampled`.
-    SAMPLED.store(this, Ordering::Release);
-    if guards {
-        fault::watch();
-    }
-    write::watch();
-    Ok(())
+    // SAFETY: the mapping has room for it, begins with a page, and is this thread's.
+    Some(unsafe { (*place).write(sampled) })
 }
 
-/// Returns true if the fast path of requests has to be closed.
-pub(super) fn closes() -> bool {
-    sampled().is_some()
+/// Says if there is no memory for what a variable asks for.
+fn told<T>(variable: &str, made: Option<Result<T, HeapError>>) -> Option<T> {
+    made?
+        .inspect_err(|_| {
+            life::say(format_args!(
+                "{variable} is not used: the system gives no addresses for it"
+            ));
+        })
+        .ok()
+}
+
+/// Whether who called may be found out: the unwinder takes locks, which it may hold when it asks for
+/// memory itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MayWalk {
+    Stack,
+    Nothing,
+}
+
+/// Returns true if anything is sampled, and a return address lies in the unwinder: then nothing of
+/// that call may be sampled ([`allocate_for_unwinder`](super::allocate_for_unwinder) and
+/// [`free_for_unwinder`](super::free_for_unwinder)).
+#[inline]
+#[must_use]
+pub fn is_unwinder(caller: usize) -> bool {
+    sampled().is_some_and(|sampled| sampled.unwinder.contains(&caller))
 }
 
 /// Returns true if the calling thread is inside the heap already: something that the heap calls,
@@ -134,12 +154,38 @@ fn is_nested(depth: u32) -> bool {
 
 /// Writes the profile, if a signal has asked for it. Outside the gate.
 pub(super) fn write_if_wanted() {
-    if let Some(profile) = sampled().and_then(Sampled::profile) {
+    if let Some(profile) = sampled().and_then(Sampled::profile)
+        && !is_nested(0)
+    {
         profile.write_if_wanted();
     }
 }
 
+/// To be called when a request has been served, outside the gate.
+#[inline]
+pub(super) fn after(look: Look) {
+    if look == Look::Profiled {
+        write_if_wanted();
+    }
+}
+
+/// Notes that memory has another size from now on, and is where it was.
+#[inline]
+pub(super) fn stays(memory: *mut u8, bytes: usize) {
+    if let (Some(sampled), Some(memory)) = (sampled(), NonNull::new(memory)) {
+        sampled.stays(memory, bytes);
+    }
+}
+
 impl Sampled {
+    /// Begins: requests see it from now on. The heap's rows are known.
+    pub(super) fn publish(&'static self) {
+        let this = core::ptr::from_ref(self).cast_mut();
+        // Release: pairs with the acquire in `sampled`.
+        SAMPLED.store(this, Ordering::Release);
+        write::watch();
+    }
+
     /// Counts a request for the profile, outside the gate. If it is not its turn, it is served as by
     /// the fast path, where that can be.
     #[inline]
@@ -195,42 +241,69 @@ impl Sampled {
         others: impl FnOnce() -> Option<(NonNull<u8>, Contents)>,
     ) -> Option<(NonNull<u8>, Contents)> {
         let (bytes, align) = (layout.size().max(1), layout.align());
-        let given = if bytes <= MAX_GENERAL && align <= RUN_BYTES_MAX {
+        let note = |memory| {
+            if let Some(profile) = &self.profile {
+                profile.allocated(memory, layout.size(), layout);
+            }
+        };
+        if bytes <= MAX_GENERAL && align <= RUN_BYTES_MAX {
             let pages = |bytes: usize| bytes.div_ceil(heap.span.page_bytes());
-            heap.span.take_run(pages(bytes).max(pages(align)))
-        } else {
-            others()
-        };
-        if let (Some(profile), Some((memory, _))) = (&self.profile, given) {
-            profile.allocated(memory, layout.size(), layout);
+            let Some(run) = heap.span.take_run(pages(bytes).max(pages(align))) else {
+                // There are no pages, but perhaps an object.
+                return others();
+            };
+            note(run.0);
+            return Some(run);
         }
-        given
+        let given = others()?;
+        note(given.0);
+        Some(given)
     }
 
-    /// Returns true if memory is a sample's, and no large block. Outside the gate.
-    pub(super) fn notes_run(&self, memory: NonNull<u8>) -> bool {
-        let Some((profile, heap)) = self.profile.as_ref().zip(built()) else {
-            return false;
+    /// Has a large block resized, which may move, and counts it as one that is new. Inside the gate.
+    #[cold]
+    pub(super) fn resizing(
+        &self,
+        memory: NonNull<u8>,
+        bytes: usize,
+        resize: impl FnOnce() -> Option<NonNull<u8>>,
+    ) -> Option<NonNull<u8>> {
+        let Some(profile) = &self.profile else {
+            return resize();
         };
-        let is_run = heap.span.contains(memory.as_ptr())
-            && heap.slabs.pages().cache_of(memory) < FIRST_GENERAL;
-        is_run && enter(heap).is_some_and(|_inside| profile.has(memory))
+        // First: once it has moved, its address may be another's.
+        let sample = profile.take(memory);
+        let resized = resize();
+        match (resized, sample) {
+            (None, Some(sample)) => profile.put_back(sample),
+            (None, None) => {}
+            (Some(resized), sample) => {
+                if let Some(sample) = sample {
+                    profile.forget(sample);
+                }
+                if profile.is_due(self.cpus.cpu(), bytes) && !is_nested(1) {
+                    profile.allocated(resized, bytes, &bytes);
+                }
+            }
+        }
+        resized
     }
 
-    /// Counts a large block that has been resized as one that is new. Inside the gate.
-    pub(super) fn resized(&self, memory: NonNull<u8>, bytes: usize) {
-        if let Some(profile) = &self.profile
-            && profile.is_due(self.cpus.cpu(), bytes)
-            && !is_nested(1)
+    fn stays(&self, memory: NonNull<u8>, bytes: usize) {
+        if let (Some(profile), Some(heap)) = (&self.profile, built())
+            && heap.slabs.pages().cache_of(memory) < FIRST_GENERAL
+            && let Some(_inside) = enter(heap)
         {
-            profile.allocated(memory, bytes, &bytes);
+            profile.stays(memory, bytes);
         }
     }
 
-    /// Notes that memory that is no slab's object is about to be freed, or resized. Inside the gate.
+    /// Notes that memory that is no slab's object is about to be freed. Inside the gate.
     pub(super) fn freed(&self, memory: NonNull<u8>) {
-        if let Some(profile) = &self.profile {
-            profile.freed(memory);
+        if let Some(profile) = &self.profile
+            && let Some(sample) = profile.take(memory)
+        {
+            profile.forget(sample);
         }
     }
 

@@ -13,7 +13,6 @@ use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::NonNull;
 use core::slice;
-use core::sync::atomic::{AtomicBool, AtomicU64};
 
 use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
@@ -21,8 +20,9 @@ use brickyard_arena::Threads;
 
 use super::countdown::Countdown;
 use super::stack::{DEPTH, Stack};
+use super::write::Writer;
 use crate::addresses::{Known, Table};
-use crate::build::{HeapError, for_ever, number, variable};
+use crate::build::{HeapError, INSTANCE, for_ever, number, variable};
 use crate::life;
 
 /// So many stacks are told apart. Their tables have addresses from the start, and memory as they
@@ -64,7 +64,7 @@ pub(super) struct Site {
 
 /// A sample in use.
 #[derive(Debug, Clone, Copy)]
-struct Sample {
+pub(super) struct Sample {
     address: usize,
     bytes: usize,
     site: usize,
@@ -101,10 +101,7 @@ pub(super) struct Profile {
     file: &'static [u8],
     lock: Locked<TestAndSetLock, ()>,
     tables: UnsafeCell<Tables>,
-    /// Set where a signal asked for the profile while it could not be written.
-    pub(super) is_wanted: AtomicBool,
-    /// How often it has been written.
-    pub(super) written: AtomicU64,
+    pub(super) writer: Writer,
 }
 
 // SAFETY: only a holder of the lock uses the tables; no thread owns their memory.
@@ -114,7 +111,7 @@ unsafe impl Sync for Profile {}
 ///
 /// # Safety
 /// Zeros are a `T`.
-unsafe fn table<T>(length: usize) -> Result<&'static mut [T], HeapError> {
+pub(super) unsafe fn table<T>(length: usize) -> Result<&'static mut [T], HeapError> {
     let memory = for_ever(length * size_of::<T>())?;
     // SAFETY: the mapping has room for so many, begins with a page, is zero, and is this caller's.
     Ok(unsafe { slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), length) })
@@ -166,8 +163,7 @@ impl Profile {
                 frames,
                 frames_used: 0,
             }),
-            is_wanted: AtomicBool::new(false),
-            written: AtomicU64::new(0),
+            writer: Writer::new()?,
         })
     }
 
@@ -214,36 +210,57 @@ impl Profile {
         });
     }
 
-    /// Notes that memory is freed, if it is a sample's.
-    pub(super) fn freed(&self, memory: NonNull<u8>) {
+    /// Takes the sample of memory out, if it is one's. It counts as in use until it is
+    /// [forgotten](Self::forget).
+    pub(super) fn take(&self, memory: NonNull<u8>) -> Option<Sample> {
+        self.with_tables(|tables| tables.samples.take(memory.addr().get()))
+    }
+
+    /// Puts a sample that was taken out back.
+    pub(super) fn put_back(&self, sample: Sample) {
+        self.with_tables(|tables| tables.samples.put(sample));
+    }
+
+    /// Counts a sample that was taken out as freed.
+    pub(super) fn forget(&self, sample: Sample) {
+        self.with_tables(|tables| {
+            tables.samples.unreserve();
+            tables.sites[sample.site].live.remove(sample.bytes as u64);
+        });
+    }
+
+    /// Notes that memory has another size from now on, if it is a sample's.
+    pub(super) fn stays(&self, memory: NonNull<u8>, bytes: usize) {
         self.with_tables(|tables| {
             if let Some(sample) = tables.samples.take(memory.addr().get()) {
-                tables.samples.unreserve();
-                tables.sites[sample.site].live.remove(sample.bytes as u64);
+                let live = &mut tables.sites[sample.site].live.bytes;
+                *live = live.saturating_sub(sample.bytes as u64) + bytes as u64;
+                tables.samples.put(Sample { bytes, ..sample });
             }
         });
     }
 
-    /// Returns true if memory is a sample's.
-    pub(super) fn has(&self, memory: NonNull<u8>) -> bool {
-        self.with_tables(|tables| tables.samples.get(memory.addr().get()).is_some())
-    }
-
-    /// Calls `work` for each stack that has asked for memory, with its addresses, until it fails.
-    /// The lock is not held meanwhile.
+    /// Calls `work` for each stack that has asked for memory, with its addresses. Nothing is held
+    /// meanwhile. Fails if `work` does, or as `busy` says if another thread forks for ten seconds.
     pub(super) fn each_site<E>(
         &self,
+        busy: impl Fn() -> E,
         mut work: impl FnMut(&Site, &[usize]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut next = 0;
         loop {
+            let mut tries = 0..TRIES;
+            let inside = tries.find_map(|_| INSTANCE.gate.try_enter(0));
+            let inside = inside.ok_or_else(&busy)?;
             let found = self.with_tables(|tables| {
                 let rest = &tables.sites[next.min(tables.used)..tables.used];
                 let found = rest.iter().position(|site| site.all.samples > 0)?;
                 let site = rest[found];
-                let frames = tables.frames_of(&site).iter().copied();
-                Some((next + found, site, Stack::from_frames(frames)))
+                let mut stack = Stack::EMPTY;
+                stack.set(tables.frames_of(&site).iter().copied());
+                Some((next + found, site, stack))
             });
+            drop(inside);
             let Some((number, site, stack)) = found else {
                 return Ok(());
             };
@@ -252,6 +269,9 @@ impl Profile {
         }
     }
 }
+
+/// So often a writer waits at the gate: for ten seconds.
+const TRIES: usize = 500;
 
 impl Tables {
     fn frames_of(&self, site: &Site) -> &[usize] {

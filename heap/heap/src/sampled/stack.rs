@@ -103,22 +103,27 @@ impl Stack {
         &self.frames[..self.depth]
     }
 
-    /// Makes one of addresses.
-    pub(super) fn from_frames(frames: impl Iterator<Item = usize>) -> Self {
-        let mut stack = Self::EMPTY;
+    /// Makes it one of these addresses.
+    pub(super) fn set(&mut self, frames: impl Iterator<Item = usize>) {
+        self.depth = 0;
         for frame in frames.take(DEPTH) {
-            stack.frames[stack.depth] = frame;
-            stack.depth += 1;
+            self.frames[self.depth] = frame;
+            self.depth += 1;
         }
-        stack
     }
 }
 
-/// Returns the addresses of the library that this code is in; none if it is in the program itself,
-/// where they would tell nothing apart.
-pub(super) fn own_library() -> Range<usize> {
+/// Returns the addresses of the code of the unwinder; none if it is in the program itself.
+pub(super) fn unwinder() -> Range<usize> {
+    library_of(_Unwind_GetIP as unsafe extern "C-unwind" fn(*mut c_void) -> usize as usize)
+}
+
+/// Returns the addresses of the segment of a library that an address is in; none if it is in the
+/// program itself, where they would tell nothing apart.
+pub(super) fn library_of(address: usize) -> Range<usize> {
     struct Search {
-        own: Range<usize>,
+        address: usize,
+        found: Range<usize>,
         is_program: bool,
     }
     unsafe extern "C" fn look(
@@ -126,18 +131,17 @@ pub(super) fn own_library() -> Range<usize> {
         _bytes: usize,
         search: *mut c_void,
     ) -> c_int {
-        // SAFETY: the loader passes a module, and what `own_library` gave it.
+        // SAFETY: the loader passes a module, and what `library_of` gave it.
         let (module, search) = unsafe { (&*module, &mut *search.cast::<Search>()) };
         let is_program = core::mem::replace(&mut search.is_program, false);
-        let this = (own_library as fn() -> Range<usize>) as usize;
         for index in 0..usize::from(module.dlpi_phnum) {
             // SAFETY: a module has so many headers.
             let header = unsafe { &*module.dlpi_phdr.add(index) };
             let start = (module.dlpi_addr as usize).wrapping_add(header.p_vaddr as usize);
             let part = start..start.wrapping_add(header.p_memsz as usize);
-            if header.p_type == libc::PT_LOAD && part.contains(&this) {
+            if header.p_type == libc::PT_LOAD && part.contains(&search.address) {
                 if !is_program {
-                    search.own = part;
+                    search.found = part;
                 }
                 return 1;
             }
@@ -145,11 +149,12 @@ pub(super) fn own_library() -> Range<usize> {
         0
     }
     let mut search = Search {
-        own: 0..0,
+        address,
+        found: 0..0,
         // The program itself comes first.
         is_program: true,
     };
     // SAFETY: `look` takes what is passed, and keeps nothing.
     unsafe { libc::dl_iterate_phdr(Some(look), from_mut(&mut search).cast()) };
-    search.own
+    search.found
 }

@@ -2,6 +2,7 @@
 //! for each stack, with samples and bytes in use, those of all requests in brackets, and the return
 //! addresses. Readers scale it by the period. Behind it follow the mappings, for symbols.
 
+use core::cell::Cell;
 use core::fmt;
 
 use super::profile::{Amount, Profile};
@@ -9,19 +10,35 @@ use super::profile::{Amount, Profile};
 /// See the [module](self).
 pub(super) struct Text<'p> {
     profile: &'p Profile,
+    /// Why it could not be made.
+    error: Cell<Option<i32>>,
+}
+
+impl Text<'_> {
+    /// Returns why it could not be made; `None` if that was not the reason.
+    pub(super) const fn error(&self) -> Option<i32> {
+        self.error.get()
+    }
 }
 
 impl Profile {
     /// Returns the profile as text.
     pub(super) const fn text(&self) -> Text<'_> {
-        Text { profile: self }
+        Text {
+            profile: self,
+            error: Cell::new(None),
+        }
     }
 }
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [mut live, mut all] = [Amount::default(); 2];
-        self.profile.each_site(|site, _| {
+        let busy = || {
+            self.error.set(Some(libc::EBUSY));
+            fmt::Error
+        };
+        self.profile.each_site(busy, |site, _| {
             for (sum, of) in [(&mut live, site.live), (&mut all, site.all)] {
                 sum.samples += of.samples;
                 sum.bytes += of.bytes;
@@ -31,7 +48,7 @@ impl fmt::Display for Text<'_> {
         write!(f, "heap profile: ")?;
         amounts(f, live, all)?;
         writeln!(f, " @ heap_v2/{}", self.profile.period())?;
-        self.profile.each_site(|site, frames| {
+        self.profile.each_site(busy, |site, frames| {
             amounts(f, site.live, site.all)?;
             f.write_str(" @")?;
             frames

@@ -2,25 +2,26 @@
 //! program asks.
 //!
 //! It is written beside its file, and takes the file's name when it is whole: a disk that is full
-//! leaves the last one as it was.
+//! leaves the last one as it was. One thread writes at a time, in memory that is not its stack, which
+//! may be small. Nothing is held while it writes, so a slow reader keeps nobody waiting.
 
-use core::ffi::c_int;
-use core::sync::atomic::Ordering;
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_int};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use brickyard_arena::rows::keeping_errno;
 use rustix::fs::{Mode, OFlags, open, rename, unlink};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
-use super::profile::Profile;
+use super::profile::{Profile, table};
 use super::{is_nested, sampled};
-use crate::build::{INSTANCE, number, variable};
+use crate::build::{HeapError, number, variable};
 use crate::life;
 use crate::report::print;
 
 /// The longest name of a file, with the 0 at its end.
 const NAME_BYTES: usize = 4096;
-
-/// What is not written yet is beside the file, under this ending.
-const PART: &[u8] = b".part";
 
 /// Writes the profile at the end of the process.
 #[used]
@@ -28,22 +29,32 @@ const PART: &[u8] = b".part";
 static AT_END: extern "C" fn() = at_end;
 
 extern "C" fn at_end() {
-    if let Some(profile) = sampled().and_then(|sampled| sampled.profile()) {
-        profile.write_or_complain();
+    let Some(profile) = sampled().and_then(|sampled| sampled.profile()) else {
+        return;
+    };
+    if is_nested(0) {
+        profile.complain(libc::EBUSY);
+        return;
     }
+    profile.writer.is_wanted.store(true, Ordering::Relaxed);
+    profile.write_if_wanted();
 }
 
 /// Writes the profile of this process to a descriptor, in the text format that `pprof` reads.
 ///
 /// # Errors
 /// An error number: `ENODATA` if there is none (`BRICKYARD_PROFILE` is not set), `EBUSY` if it is
-/// called by a handler that has interrupted the heap, or while another thread forks; or that of the
-/// `write` that failed.
+/// called by a handler that has interrupted the heap, while another thread writes it, or while
+/// another thread forks for seconds; or that of the `write` that failed.
 pub fn write_profile(descriptor: i32) -> Result<(), i32> {
     let Some(profile) = sampled().and_then(|sampled| sampled.profile()) else {
         return Err(libc::ENODATA);
     };
-    profile.write_to(descriptor)
+    if is_nested(0) {
+        return Err(libc::EBUSY);
+    }
+    let mut turn = Turn::of(&profile.writer).ok_or(libc::EBUSY)?;
+    profile.write_to(descriptor, &mut turn.buffers().piece)
 }
 
 /// Has a signal ask for the profile, if the environment names one.
@@ -62,7 +73,7 @@ pub(super) fn watch() {
     let failed = unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
         action.sa_sigaction = on_signal as extern "C" fn(c_int) as usize;
-        action.sa_flags = libc::SA_RESTART;
+        action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
         libc::sigaction(
             signal.unwrap_or(0),
             &raw const action,
@@ -81,26 +92,81 @@ extern "C" fn on_signal(_signal: c_int) {
         return;
     };
     // Relaxed, here and below: whoever looks next writes it.
-    profile.is_wanted.store(true, Ordering::Relaxed);
+    profile.writer.is_wanted.store(true, Ordering::Relaxed);
     if !is_nested(0) {
         profile.write_if_wanted();
     }
 }
 
-/// A name of a file, with a 0 at its end.
-struct Name {
-    bytes: [u8; NAME_BYTES],
+/// What writing needs beside the profile.
+pub(super) struct Writer {
+    /// Set where somebody has asked for the profile; taken back by who writes it.
+    is_wanted: AtomicBool,
+    /// Set while a thread writes. Invariant `one-writer`: who has set it uses the buffers.
+    is_busy: AtomicBool,
+    /// How often it has been written.
+    count: AtomicU64,
+    buffers: UnsafeCell<&'static mut [Buffers]>,
+}
+
+/// The names of the file and of what is beside it, and a piece of what is written.
+pub(super) struct Buffers {
+    name: [u8; NAME_BYTES],
+    part: [u8; NAME_BYTES],
+    piece: [u8; 4096],
+}
+
+// SAFETY: by `one-writer`.
+unsafe impl Sync for Writer {}
+
+impl Writer {
+    pub(super) fn new() -> Result<Self, HeapError> {
+        Ok(Self {
+            is_wanted: AtomicBool::new(false),
+            is_busy: AtomicBool::new(false),
+            count: AtomicU64::new(0),
+            // SAFETY: bytes, of which zeros are some.
+            buffers: UnsafeCell::new(unsafe { table(1)? }),
+        })
+    }
+}
+
+/// The caller writes as long as this lives.
+struct Turn<'w>(&'w Writer);
+
+impl<'w> Turn<'w> {
+    fn of(writer: &'w Writer) -> Option<Self> {
+        // Acquire: pairs with the release in `drop`.
+        let was = writer.is_busy.swap(true, Ordering::Acquire);
+        // Not made before it is known: its drop ends the turn.
+        (!was).then(|| Self(writer))
+    }
+
+    fn buffers(&mut self) -> &mut Buffers {
+        // SAFETY: `one-writer`: this is it, and there is one such value.
+        unsafe { &mut (&mut *self.0.buffers.get())[0] }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `of`.
+        self.0.is_busy.store(false, Ordering::Release);
+    }
+}
+
+/// A name of a file that is being made, with zeros behind it.
+struct Name<'b> {
+    bytes: &'b mut [u8; NAME_BYTES],
     length: usize,
 }
 
-impl Name {
+impl<'b> Name<'b> {
     /// Returns the name in `pattern`, in which `%p` stands for the number of the process and `%n`
     /// for `count`; `None` if it is too long.
-    fn of(pattern: &[u8], count: u64) -> Option<Self> {
-        let mut name = Self {
-            bytes: [0; NAME_BYTES],
-            length: 0,
-        };
+    fn of(bytes: &'b mut [u8; NAME_BYTES], pattern: &[u8], count: u64) -> Option<Self> {
+        bytes.fill(0);
+        let mut name = Self { bytes, length: 0 };
         let mut rest = pattern;
         while let Some((&first, behind)) = rest.split_first() {
             match (first, behind.first()) {
@@ -118,7 +184,7 @@ impl Name {
         Some(name)
     }
 
-    /// Adds bytes, if there is room for them and two words more.
+    /// Adds bytes, if there is room for them and a 0.
     fn push(&mut self, bytes: &[u8]) -> Option<()> {
         let end = self.length + bytes.len();
         self.bytes.get_mut(self.length..end)?.copy_from_slice(bytes);
@@ -138,62 +204,78 @@ impl Name {
     }
 
     /// The rest is zero, of which the first ends the name.
-    fn as_c(&self) -> &core::ffi::CStr {
-        core::ffi::CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    fn as_c(&self) -> &CStr {
+        CStr::from_bytes_until_nul(self.bytes).unwrap_or_default()
     }
 }
 
+/// Makes a file of this name that nobody else has. One that an ended process of the same number has
+/// left is removed.
+fn create(name: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+    let made = match open(name, flags, mode) {
+        Err(Errno::EXIST) => unlink(name).and_then(|()| open(name, flags, mode))?,
+        made => made?,
+    };
+    // A program that has closed its standard error must not write into the profile.
+    if made.as_raw_fd() <= 2 {
+        return fcntl_dupfd_cloexec(&made, 3);
+    }
+    Ok(made)
+}
+
 impl Profile {
-    /// Writes it to its file, if a signal has asked for it.
+    /// Writes it to its file, if somebody has asked for it, and nobody else does so already: who
+    /// writes looks again at the end.
     pub(super) fn write_if_wanted(&self) {
-        if self.is_wanted.load(Ordering::Relaxed) && self.is_wanted.swap(false, Ordering::Relaxed) {
-            self.write_or_complain();
+        let is_wanted = || self.writer.is_wanted.load(Ordering::Relaxed);
+        while is_wanted()
+            && let Some(mut turn) = Turn::of(&self.writer)
+            && self.writer.is_wanted.swap(false, Ordering::Relaxed)
+        {
+            if let Err(number) = keeping_errno(|| self.write_file(turn.buffers())) {
+                self.complain(number);
+            }
         }
     }
 
-    fn write_or_complain(&self) {
-        brickyard_arena::rows::keeping_errno(|| match self.write_file() {
-            Ok(()) => {}
-            // Somebody is inside: the next sample writes it.
-            Err(libc::EBUSY) => self.is_wanted.store(true, Ordering::Relaxed),
-            // The system's text for the error would need memory.
-            Err(number) => life::say(format_args!(
-                "the profile cannot be written to {}: error {number} of the system",
-                self.file().escape_ascii()
-            )),
-        });
+    /// Says that it cannot be written. (The system's text for the error would need memory.)
+    fn complain(&self, number: i32) {
+        life::say(format_args!(
+            "the profile cannot be written to {}: error {number} of the system",
+            self.file().escape_ascii()
+        ));
     }
 
     /// Writes it to its file.
-    fn write_file(&self) -> Result<(), i32> {
-        let count = self.written.fetch_add(1, Ordering::Relaxed) + 1;
-        let name = Name::of(self.file(), count).ok_or(libc::ENAMETOOLONG)?;
-        let mut part = Name::of(self.file(), count).ok_or(libc::ENAMETOOLONG)?;
-        part.push(PART).ok_or(libc::ENAMETOOLONG)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
-        let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
-        let open = open(part.as_c(), flags, mode);
-        let file: OwnedFd = open.map_err(|error| error.raw_os_error())?;
-        let done = self.write_to(file.as_raw_fd());
+    fn write_file(&self, buffers: &mut Buffers) -> Result<(), i32> {
+        let Buffers { name, part, piece } = buffers;
+        let count = self.writer.count.load(Ordering::Relaxed) + 1;
+        let name = Name::of(name, self.file(), count).ok_or(libc::ENAMETOOLONG)?;
+        let mut part = Name::of(part, self.file(), count).ok_or(libc::ENAMETOOLONG)?;
+        let beside = part.push(b".part.");
+        beside
+            .and_then(|()| part.push_number(std::process::id().into()))
+            .ok_or(libc::ENAMETOOLONG)?;
+        let file = create(part.as_c()).map_err(Errno::raw_os_error)?;
+        let done = self.write_to(file.as_raw_fd(), piece);
         drop(file);
-        let done = done
-            .and_then(|()| rename(part.as_c(), name.as_c()).map_err(|error| error.raw_os_error()));
-        if done.is_err() {
+        let done =
+            done.and_then(|()| rename(part.as_c(), name.as_c()).map_err(Errno::raw_os_error));
+        match done {
+            Ok(()) => self.writer.count.store(count, Ordering::Relaxed),
             // What there is of it is of no use.
-            let _ = unlink(part.as_c());
+            Err(_) => drop(unlink(part.as_c())),
         }
         done
     }
 
     /// Writes it to a descriptor.
-    fn write_to(&self, descriptor: i32) -> Result<(), i32> {
-        // In a handler that has interrupted the heap the lock may be held by this very thread.
-        if is_nested(0) {
-            return Err(libc::EBUSY);
-        }
-        let _inside = INSTANCE.gate.try_enter(0).ok_or(libc::EBUSY)?;
-        print(descriptor, &self.text())?;
-        super::maps::copy_to(descriptor)
+    fn write_to(&self, descriptor: i32, piece: &mut [u8]) -> Result<(), i32> {
+        let text = self.text();
+        print(descriptor, &text).map_err(|number| text.error().unwrap_or(number))?;
+        super::maps::copy_to(descriptor, piece)
     }
 }
 
@@ -203,8 +285,9 @@ mod tests {
 
     #[test]
     fn names_have_numbers_where_the_pattern_says() {
-        let name = |pattern: &[u8]| {
-            let name = Name::of(pattern, 12)?;
+        let mut bytes = [1; NAME_BYTES];
+        let mut name = |pattern: &[u8]| {
+            let name = Name::of(&mut bytes, pattern, 12)?;
             Some(name.as_c().to_str().unwrap().to_owned())
         };
         let process = std::process::id();
@@ -213,7 +296,22 @@ mod tests {
         assert_eq!(name(b"100%%p %").unwrap(), "100%p %");
         assert_eq!(name(&[b'a'; NAME_BYTES - 1]).unwrap().len(), NAME_BYTES - 1);
         assert_eq!(name(&[b'a'; NAME_BYTES]), None);
-        let mut almost = Name::of(&[b'a'; NAME_BYTES - 3], 1).unwrap();
-        assert_eq!(almost.push(PART), None);
+        let mut almost = Name::of(&mut bytes, &[b'a'; NAME_BYTES - 3], 1).unwrap();
+        assert_eq!(almost.push(b".part"), None);
+    }
+
+    #[test]
+    fn what_an_ended_process_left_is_replaced_and_links_are_not_followed() {
+        let folder = std::env::temp_dir().join(format!("profile-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (part, other) = (folder.join("a.part"), folder.join("other"));
+        std::fs::write(&other, "other").unwrap();
+        std::os::unix::fs::symlink(&other, &part).unwrap();
+        let name = std::ffi::CString::new(part.as_os_str().as_encoded_bytes()).unwrap();
+        let made = create(&name).unwrap();
+        assert!(rustix::io::write(&made, b"new").is_ok());
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "other");
+        assert_eq!(std::fs::read_to_string(&part).unwrap(), "new");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
