@@ -17,9 +17,9 @@
 //! their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half or
 //! more of what the limit leaves.
 //!
-//! The span's pages become usable in steps, as they are needed, and so do its tables (about 71 bytes
-//! per page of 4 KiB: a sixtieth). The rest counts as addresses only: not towards `RLIMIT_DATA`, and
-//! not where memory is counted strictly (`2` in `/proc/sys/vm/overcommit_memory`).
+//! The span's pages become usable in steps, as they are needed, and so do its tables (71 bytes per
+//! page of 4 KiB: a sixtieth). The rest counts as addresses only: not towards `RLIMIT_DATA`, and not
+//! where memory is counted strictly (`2` in `/proc/sys/vm/overcommit_memory`).
 
 use core::cell::UnsafeCell;
 use core::fmt;

@@ -11,7 +11,8 @@
 # | perl | Perl's tests of its operators and regular expressions | source of perl |
 # | ruby | Ruby's tests of its core classes | source of ruby3.1 |
 #
-# Without a suite, all. --small leaves out those that need a source package or take minutes. Sources are fetched by package name from the system's own archive, kept in the user's
+# Without a suite, all. --small leaves out those that need a source package or take minutes (up to an
+# hour each). Sources are fetched by package name from the system's own archive, kept in the user's
 # cache directory, and nothing of them is installed. A suite that cannot be had is skipped, with the
 # reason. Exit codes: 0 all passed, 1 a test failed, 2 wrong usage.
 #
@@ -190,7 +191,8 @@ php() {
         chmod +x "$scratch/php8.2"
         (cd "$in" && NO_INTERACTION=1 TEST_PHP_EXECUTABLE=$scratch/php8.2 timeout 3000 \
             php8.2 run-tests.php -q "-j$(nproc)" -P Zend/tests) </dev/null 2>&1 | tr '\r' '\n' |
-            sed -nE 's/.*(PASS|FAIL|SKIP|LEAK|XFAIL|BORK|WARN).*\[(.*\.phpt)\].*/\1 \2/p' | sort >"$scratch/php.$how"
+            sed -nE 's/.*(PASS|FAIL|SKIP|LEAK|XFAIL|BORK|WARN).*\[(.*\.phpt)\].*/\1 \2/p' | sort >"$scratch/php.$how" ||
+            true # run-tests.php says so if any test failed
     done
     # What passes without and not with.
     join -j 2 <(grep '^PASS' "$scratch/php.without" | sort -k2) <(sort -k2 "$scratch/php.with") |
@@ -206,6 +208,14 @@ perl() {
     if ! have perl perl || ! source_of perl "$tree"; then
         echo "perl   skipped: its source cannot be had: $(why)"
         return 0
+    fi
+    # Beside the source's modules those of the installed Perl: some are made when it is built.
+    if [ ! -e "$tree/modules" ]; then
+        local directory
+        while read -r directory; do
+            case $directory in */perl-base | */perl/5*) cp -rnL "$directory/." "$tree/tree/lib/" 2>/dev/null || true ;; esac
+        done < <(/usr/bin/perl -e 'print "$_\n" for grep { -d } @INC')
+        touch "$tree/modules"
     fi
     local in=$tree/tree/t
     for test in "$in"/{base,cmd,op,re,uni}/*.t; do
@@ -225,7 +235,10 @@ ruby() {
     fi
     local in=$tree/tree
     for test in "$in"/test/ruby/test_*.rb; do
-        verdict "${test#"$in"/}" 300 /usr/bin/ruby3.1 -Itool/lib -Itest/lib tool/test/runner.rb "${test#"$in"/}"
+        # These compile C, for which Debian's Ruby lacks the headers: they wait for it in vain.
+        [[ $test != *jit* ]] || continue
+        # The tests' own time limits suit an idle machine.
+        verdict "${test#"$in"/}" 600 env RUBY_TEST_TIMEOUT_SCALE=5 /usr/bin/ruby3.1 -Itool/lib -Itest/lib tool/test/runner.rb "${test#"$in"/}"
     done
 }
 
