@@ -322,7 +322,8 @@ unsafe fn copied(memory: *mut u8, had: usize, bytes: usize) -> *mut u8 {
 }
 
 /// Returns the bytes that a request of a general size gets.
-fn size_of_class(bytes: usize) -> usize {
+#[inline]
+pub(super) fn size_of_class(bytes: usize) -> usize {
     SIZES[usize::from(CLASSES[bytes.min(MAX_GENERAL).div_ceil(STEP)])] as usize
 }
 
