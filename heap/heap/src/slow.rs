@@ -9,7 +9,7 @@ use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
 use super::build::{Heap, INSTANCE, built, heap};
 use super::life::{self, MayStart};
-use super::{FIRST_GENERAL, alloc, beside, cache_of, hit, perturb, put, quick_free};
+use super::{FIRST_GENERAL, alloc, beside, cache_of, hit, perturb, put, quick, quick_free};
 use crate::beside::Freed;
 use crate::gate::Inside;
 use crate::hardened::hardened;
@@ -130,20 +130,18 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
 #[inline]
 #[must_use]
 pub fn allocate_zeroed(bytes: usize) -> *mut u8 {
-    if bytes <= MAX_GENERAL {
-        let object = alloc(bytes);
-        // The hardened heap's memory is zero.
-        if !object.is_null() && hardened().is_none() {
-            // SAFETY: the object has so many bytes, and is this caller's.
-            unsafe { object.write_bytes(0, bytes) };
-        }
-        return object;
+    let object = quick(bytes);
+    if object.is_null() {
+        return allocate_zeroed_slowly(bytes);
     }
-    allocate_many_zeros(bytes)
+    // SAFETY: the object has so many bytes, and is this caller's.
+    unsafe { object.write_bytes(0, bytes) };
+    object
 }
 
 #[cold]
-fn allocate_many_zeros(bytes: usize) -> *mut u8 {
+#[inline(never)]
+fn allocate_zeroed_slowly(bytes: usize) -> *mut u8 {
     let (Ok(heap), Ok(layout)) = (heap(), Layout::from_size_align(bytes, 16)) else {
         return null_mut();
     };
