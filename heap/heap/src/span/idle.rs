@@ -277,6 +277,14 @@ impl Span {
         }
     }
 
+    /// Gives memory back if pages that had none were taken though too much is idle: in pieces that
+    /// did not serve.
+    pub(super) fn release_if_grown(&self, contents: Contents) {
+        if contents == Contents::Zeros {
+            self.release_surplus();
+        }
+    }
+
     fn largest(&self) -> Order {
         let pages = RUN_BYTES_MAX >> self.layout.page_shift;
         Order::new(pages.trailing_zeros() as u8)
