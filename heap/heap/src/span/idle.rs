@@ -209,7 +209,7 @@ impl Span {
     /// Others can allocate and free meanwhile.
     pub fn release_idle(&self) -> usize {
         let _held = self.counts.releasing.lock(|| Threads.relax());
-        self.cool();
+        self.cool_all();
         self.release(Order::ZERO, 0)
     }
 

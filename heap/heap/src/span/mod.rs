@@ -379,7 +379,7 @@ impl Span {
     #[cold]
     fn find_behind_release(&self, request: &Request) -> Option<usize> {
         let _held = self.counts.releasing.lock(|| Threads.relax());
-        self.cool();
+        self.cool_all();
         let found = (0..self.zones()).find_map(|index| self.zone(index).alloc(request).ok());
         Some(found?.number())
     }
