@@ -71,7 +71,7 @@ use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering
 
 use brickyard_arena::rows::{pop, push};
 use brickyard_slab::Pushed;
-use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, STEP, class_of};
+use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP, class_of};
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::HeapError;
@@ -253,6 +253,21 @@ pub fn alloc_aligned(layout: Layout) -> *mut u8 {
 /// it any more.
 #[inline(always)]
 pub unsafe fn quick_free(memory: *mut u8) -> bool {
+    // SAFETY: passed on.
+    let Some(column) = (unsafe { column_of(memory) }) else {
+        return false;
+    };
+    // SAFETY: the heap is built. The rest is the caller's promise.
+    unsafe { put(column, memory) }
+}
+
+/// Returns the number of the cache that memory is an object of, or 0 for a run of pages. `None`: it
+/// is not of the span, or the fast paths are closed.
+///
+/// # Safety
+/// It came from this heap and was not freed since, or it is null.
+#[inline(always)]
+unsafe fn column_of(memory: *mut u8) -> Option<usize> {
     // Relaxed: the start changes only while there are no pages.
     let offset = memory
         .addr()
@@ -260,15 +275,44 @@ pub unsafe fn quick_free(memory: *mut u8) -> bool {
     let page = offset >> PAGE_SHIFT;
     // Acquire: `built-before-seen`.
     if page >= FAST.pages.load(Ordering::Acquire) {
-        return false;
+        return None;
     }
     let ids = FAST.ids.load(Ordering::Relaxed).cast::<u8>();
     // SAFETY: the page is one of the span's, each of which has a byte. Nothing writes it while an
     // object of its slab is in use, as this one is. So a plain load reads it.
-    let column = unsafe { ids.add(page).read() };
-    // SAFETY: the heap is built. The byte is the number of a cache, or 0, whose column is closed.
-    // The rest is the caller's promise.
-    unsafe { put(usize::from(column), memory) }
+    Some(usize::from(unsafe { ids.add(page).read() }))
+}
+
+/// Does [`reallocate`] if memory and size are of general sizes, and this CPU has what is needed at
+/// hand. Otherwise returns null, and the caller has to use [`reallocate`].
+///
+/// # Safety
+/// As [`reallocate`], but `memory` may be null.
+#[inline(always)]
+#[must_use]
+pub unsafe fn quick_reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
+    // SAFETY: passed on.
+    let column = unsafe { column_of(memory) };
+    let class = column.and_then(|column| column.checked_sub(usize::from(FIRST_GENERAL)));
+    let Some(&had) = class.and_then(|class| SIZES.get(class)) else {
+        return null_mut();
+    };
+    let had = had as usize;
+    // As `reallocate` does.
+    if bytes <= had && (bytes >= had / 2 || slow::size_of_class(bytes) == had) {
+        return memory;
+    }
+    let new = quick(bytes);
+    if !new.is_null() {
+        // SAFETY: both have at least so many bytes, and are apart; the old one is not used any more.
+        unsafe {
+            new.copy_from_nonoverlapping(memory, had.min(bytes));
+            if !quick_free(memory) {
+                free_slow_under_locks(memory);
+            }
+        }
+    }
+    new
 }
 
 /// Takes memory back. Null is ignored.

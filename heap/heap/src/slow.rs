@@ -10,7 +10,7 @@ use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 use super::build::{Heap, INSTANCE, built, heap};
 use super::life::{self, MayStart};
 use super::sampled::{self, Look, MayWalk, sampled};
-use super::{FIRST_GENERAL, alloc, beside, cache_of, hit, perturb, put, quick_free};
+use super::{FIRST_GENERAL, alloc, beside, cache_of, hit, perturb, put, quick, quick_free};
 use crate::beside::Freed;
 use crate::gate::Inside;
 use crate::hardened::hardened;
@@ -195,20 +195,18 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
 #[inline]
 #[must_use]
 pub fn allocate_zeroed(bytes: usize) -> *mut u8 {
-    if bytes <= MAX_GENERAL {
-        let object = alloc(bytes);
-        // The hardened heap's memory is zero.
-        if !object.is_null() && hardened().is_none() {
-            // SAFETY: the object has so many bytes, and is this caller's.
-            unsafe { object.write_bytes(0, bytes) };
-        }
-        return object;
+    let object = quick(bytes);
+    if object.is_null() {
+        return allocate_zeroed_slowly(bytes);
     }
-    allocate_many_zeros(bytes)
+    // SAFETY: the object has so many bytes, and is this caller's.
+    unsafe { object.write_bytes(0, bytes) };
+    object
 }
 
 #[cold]
-fn allocate_many_zeros(bytes: usize) -> *mut u8 {
+#[inline(never)]
+fn allocate_zeroed_slowly(bytes: usize) -> *mut u8 {
     let (Ok(heap), Ok(layout)) = (heap(), Layout::from_size_align(bytes, 16)) else {
         return null_mut();
     };
@@ -219,7 +217,8 @@ fn allocate_many_zeros(bytes: usize) -> *mut u8 {
         Some((memory, Contents::Anything)) => {
             // SAFETY: as in `allocate_zeroed`, both.
             unsafe {
-                if heap.span.contains(memory.as_ptr()) {
+                // What is no larger than a run may be guarded, in a page with what is beside it.
+                if bytes <= RUN_BYTES_MAX || heap.span.contains(memory.as_ptr()) {
                     memory.write_bytes(0, bytes);
                 } else {
                     INSTANCE.large.clear(memory, bytes);
@@ -416,7 +415,8 @@ unsafe fn copied(memory: *mut u8, had: usize, bytes: usize) -> *mut u8 {
 }
 
 /// Returns the bytes that a request of a general size gets.
-fn size_of_class(bytes: usize) -> usize {
+#[inline]
+pub(super) fn size_of_class(bytes: usize) -> usize {
     SIZES[usize::from(CLASSES[bytes.min(MAX_GENERAL).div_ceil(STEP)])] as usize
 }
 

@@ -1,12 +1,15 @@
 //! How much free memory may keep its memory while a program goes on.
 //!
 //! What is idle is returned by age, about once a second (`life.rs`). This is the limit in between,
-//! which a caller that frees keeps to:
+//! which a caller that frees keeps to, or takes pages that had no memory:
 //!
-//! - An eighth of what is in use, and 8 MiB, may be idle in any case.
-//! - More may be, as long as what is in use and what is idle do not exceed what the program has
-//!   used since the last look: it needs as much again and again, so returning it would only cost
-//!   time. That is half of what is in use, or 32 MiB, at most.
+//! - An eighth of what is in use, or 8 MiB, may be idle in any case.
+//! - As much more may be as has been in use since the last look and is no longer: a program that
+//!   needs memory again and again would only pay for its return. That is half of what is in use, or
+//!   32 MiB, at most.
+//!
+//! So the sum of what is in use and what is idle exceeds what was in use lately by the first part at
+//! most.
 
 /// So many bytes may be idle, however little is in use.
 const LEAST: usize = 8 << 20;
@@ -14,10 +17,10 @@ const LEAST: usize = 8 << 20;
 /// One part in so many of what is in use may be idle.
 const LEAST_PART: usize = 8;
 
-/// So many bytes may be idle if they were in use lately.
+/// So many bytes more may be idle if as many were in use lately.
 const AGAIN: usize = 32 << 20;
 
-/// One part in so many of what is in use may be idle if it was in use lately.
+/// One part in so many of what is in use may be idle if as much was in use lately.
 const AGAIN_PART: usize = 2;
 
 /// Returns the bytes that may be idle beside `in_use` bytes, where `most` bytes have been in use
@@ -25,7 +28,7 @@ const AGAIN_PART: usize = 2;
 pub(crate) fn allowed(in_use: usize, most: usize) -> usize {
     let least = LEAST.max(in_use / LEAST_PART);
     let again = AGAIN.max(in_use / AGAIN_PART);
-    most.saturating_sub(in_use).min(again).max(least)
+    least + most.saturating_sub(in_use).min(again)
 }
 
 #[cfg(test)]
@@ -39,12 +42,12 @@ mod tests {
         // Nothing more was in use.
         assert_eq!(allowed(0, 0), 8 * MIB);
         assert_eq!(allowed(800 * MIB, 800 * MIB), 100 * MIB);
-        assert_eq!(allowed(800 * MIB, 850 * MIB), 100 * MIB);
+        assert_eq!(allowed(800 * MIB, 850 * MIB), 150 * MIB);
         // More was.
-        assert_eq!(allowed(10 * MIB, 30 * MIB), 20 * MIB);
-        assert_eq!(allowed(800 * MIB, 1000 * MIB), 200 * MIB);
+        assert_eq!(allowed(10 * MIB, 30 * MIB), 28 * MIB);
+        assert_eq!(allowed(800 * MIB, 1000 * MIB), 300 * MIB);
         // Much more was.
-        assert_eq!(allowed(0, 1000 * MIB), 32 * MIB);
-        assert_eq!(allowed(800 * MIB, 9000 * MIB), 400 * MIB);
+        assert_eq!(allowed(0, 1000 * MIB), 40 * MIB);
+        assert_eq!(allowed(800 * MIB, 9000 * MIB), 500 * MIB);
     }
 }

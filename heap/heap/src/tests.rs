@@ -100,6 +100,49 @@ fn contents_survive_resizing() {
 }
 
 #[test]
+fn contents_survive_quick_resizing() {
+    let resized = |memory, bytes| {
+        // SAFETY: the memory is this test's.
+        unsafe {
+            let quickly = quick_reallocate(memory, bytes);
+            if quickly.is_null() {
+                reallocate(memory, bytes)
+            } else {
+                quickly
+            }
+        }
+    };
+    let mut memory = alloc(24);
+    let mut had = 24;
+    // SAFETY: the memory is this test's, and has as many bytes as it was resized to.
+    unsafe {
+        memory.write_bytes(7, had);
+        for bytes in (1..40_000)
+            .step_by(111)
+            .chain((1..40_000).rev().step_by(777))
+        {
+            let (old, usable) = (memory, usable_size(memory));
+            memory = resized(memory, bytes);
+            assert!(usable_size(memory) >= bytes);
+            // It stays where half of it is needed.
+            assert!(memory == old || bytes > usable || bytes < usable / 2);
+            assert!((0..had.min(bytes)).all(|byte| memory.add(byte).read() == 7));
+            memory.write_bytes(7, bytes);
+            had = bytes;
+        }
+        free(memory);
+        // What is of no general size takes the slow path.
+        assert!(quick_reallocate(null_mut(), 10).is_null());
+        let run = alloc(100_000);
+        assert!(quick_reallocate(run, 100).is_null());
+        free(run);
+        let small = alloc(100);
+        assert!(quick_reallocate(small, 40_000).is_null());
+        free(small);
+    }
+}
+
+#[test]
 fn zeroed_memory_is_zero_whatever_was_there() {
     for bytes in [1, 100, 5000, 40_000, 300_000, 3 << 20, 9 << 20] {
         for _ in 0..3 {

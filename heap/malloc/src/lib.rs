@@ -133,6 +133,13 @@ pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
 /// As [`free`], unless it returns null for more than 0 bytes: then `memory` is as it was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
+    if bytes > 0 {
+        // SAFETY: passed on.
+        let new = unsafe { heap::quick_reallocate(memory.cast(), bytes) };
+        if !new.is_null() {
+            return new.cast();
+        }
+    }
     if memory.is_null() {
         return malloc(bytes);
     }

@@ -105,7 +105,7 @@ fn no_more_is_kept_than_was_in_use_lately() {
     }
     // It is there for two looks at most.
     assert_eq!(large.release_by_age(), 0);
-    assert_eq!(large.release_by_age(), 20 << 20);
+    assert_eq!(large.release_by_age(), 40 << 20);
     // By now nothing was in use lately.
     let (block, _) = large.alloc(4 << 20, 1).unwrap();
     free(block);

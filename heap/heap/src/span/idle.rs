@@ -209,7 +209,7 @@ impl Span {
     /// Others can allocate and free meanwhile.
     pub fn release_idle(&self) -> usize {
         let _held = self.counts.releasing.lock(|| Threads.relax());
-        self.cool();
+        self.cool_all();
         self.release(Order::ZERO, 0)
     }
 
@@ -274,6 +274,14 @@ impl Span {
         let _ = self.release(self.largest(), enough);
         if self.idle_bytes() > enough {
             let _ = self.release(Order::ZERO, enough);
+        }
+    }
+
+    /// Gives memory back if pages that had none were taken though too much is idle: in pieces that
+    /// did not serve.
+    pub(super) fn release_if_grown(&self, contents: Contents) {
+        if contents == Contents::Zeros {
+            self.release_surplus();
         }
     }
 

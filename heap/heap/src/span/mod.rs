@@ -11,8 +11,8 @@
 //! smallest block that holds it, and the tail is freed again at once.
 //!
 //! **Idle pages** are free but may have memory, since they have been in use. Each page has a bit
-//! for that (`idle.rs`). [`Span::release_idle`] gives them back to the system. A caller that frees
-//! does so too, when they are more than `surplus.rs` allows.
+//! for that (`idle.rs`). [`Span::release_idle`] gives them back to the system. A caller that frees,
+//! or takes others, does so too, when they are more than `surplus.rs` allows.
 //!
 //! Pages that were freed a moment ago are **warm** (`warm.rs`): they serve the next request of their
 //! length as they are.
@@ -95,8 +95,8 @@ type SpanZone = Zone<'static, Waits, Exclusive>;
 /// library's page allocator in zones of 1 GiB.
 ///
 /// [`Span::release_idle`] gives free pages that have memory back to the system. A caller that frees
-/// does so too, when they are more than an eighth of what is in use, and more than 8 MiB. Up to half
-/// of what is in use, or 32 MiB, may stay if as much was in use lately.
+/// does so too, when they are more than an eighth of what is in use, and more than 8 MiB. Half of
+/// what is in use, or 32 MiB, may stay on top, if as much was in use lately.
 pub struct Span {
     region: Region,
     /// Zones with their metadata, then a bit per page, then a length per page, then a warm one's
@@ -419,7 +419,7 @@ impl Span {
     #[cold]
     fn find_behind_release(&self, request: &Request) -> Option<usize> {
         let _held = self.counts.releasing.lock(|| Threads.relax());
-        self.cool();
+        self.cool_all();
         let found = (0..self.zones()).find_map(|index| self.zone(index).alloc(request).ok());
         Some(found?.number())
     }
@@ -447,6 +447,7 @@ impl Span {
         }
         let page = self.find(&Self::request(order, mobility, context))?;
         let contents = self.now_in_use(page, order.frames());
+        self.release_if_grown(contents);
         let first = self.address_of(page);
         if let Some(hardened) = hardened() {
             // SAFETY: just taken, whole pages.

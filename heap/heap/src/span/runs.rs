@@ -31,7 +31,9 @@ impl Span {
         let order = Order::new(block.trailing_zeros() as u8);
         // Movable, to keep runs away from slabs, which stay longer.
         let page = self.find(&Self::request(order, Mobility::Movable, Context::MaySleep))?;
-        Some(self.begin_run(page, block, pages))
+        let run = self.begin_run(page, block, pages);
+        self.release_if_grown(run.1);
+        Some(run)
     }
 
     /// As [`Span::take_run`], but takes no lock, and so only from zones as they are: nobody who

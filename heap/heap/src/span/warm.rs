@@ -13,7 +13,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::Platform;
-use brickyard::sync::{Locked, TestAndSetLock};
+use brickyard::sync::{Held, Locked, TestAndSetLock};
 use brickyard::{Frame, FrameRange};
 use brickyard_arena::Threads;
 
@@ -155,34 +155,47 @@ impl Span {
         Some((page, pages))
     }
 
-    /// Gives all that is warm to the zones.
+    /// Gives what is warm to the zones, as far as nobody holds the lists: a signal handler may have
+    /// interrupted who does.
     pub(super) fn cool(&self) {
+        self.cool_while(|| self.warm.lock.try_lock());
+    }
+
+    /// Gives all that is warm to the zones.
+    pub(super) fn cool_all(&self) {
+        self.cool_while(|| Some(self.warm.lock.lock(|| Threads.relax())));
+    }
+
+    /// Gives list after list to the zones, as long as `hold` takes the lock.
+    fn cool_while<'s>(&'s self, hold: impl Fn() -> Option<Held<'s, TestAndSetLock, ()>>) {
         if self.warm.pages() == 0 {
             return;
         }
         for order in 0..ORDERS {
-            self.cool_list(Kind::Block, 1 << order);
+            let Some(held) = hold() else {
+                return;
+            };
+            self.cool_list(Kind::Block, 1 << order, held);
         }
-        let length = || {
-            let _held = self.warm.lock.lock(|| Threads.relax());
+        while let Some(held) = hold() {
             // SAFETY: the lock is held.
-            unsafe { &*self.warm.lists.get() }.least(1, PAGES)
-        };
-        while let Some(pages) = length() {
-            self.cool_list(Kind::Run, pages);
+            let length = unsafe { &*self.warm.lists.get() }.least(1, PAGES);
+            let Some(pages) = length else {
+                return;
+            };
+            self.cool_list(Kind::Run, pages, held);
         }
     }
 
-    fn cool_list(&self, kind: Kind, pages: usize) {
-        let mut next = {
-            let _held = self.warm.lock.lock(|| Threads.relax());
-            // SAFETY: the lock is held.
-            let lists = unsafe { &mut *self.warm.lists.get() };
-            if let Kind::Run = kind {
-                lists.some[(pages - 1) / 64] &= !(1 << ((pages - 1) % 64));
-            }
-            core::mem::take(lists.list(kind, pages))
-        };
+    fn cool_list(&self, kind: Kind, pages: usize, held: Held<'_, TestAndSetLock, ()>) {
+        // SAFETY: the lock is held.
+        let lists = unsafe { &mut *self.warm.lists.get() };
+        if let Kind::Run = kind {
+            lists.some[(pages - 1) / 64] &= !(1 << ((pages - 1) % 64));
+        }
+        let mut next = core::mem::take(lists.list(kind, pages));
+        drop(held);
+        // `warm-owned`: what was in the list is this caller's.
         while let Some(page) = (next as usize).checked_sub(1) {
             next = self.next_warm(page).load(Ordering::Relaxed);
             self.mark_idle(page, pages);
