@@ -90,11 +90,8 @@ mod tests {
     fn a_bucket_is_narrow_and_buckets_are_in_order() {
         let mut before = None;
         for bits in 0..u64::BITS {
-            for value in [
-                1 << bits,
-                (1 << bits) | (1 << bits) >> 1,
-                (1 << bits) * 2 - 1,
-            ] {
+            let least = 1 << bits;
+            for value in [least, least | least >> 1, least | (least - 1)] {
                 let (of, last) = (bucket(value), last(bucket(value)));
                 assert!(of < BUCKETS && last >= value && last - value <= value / 32);
                 assert!(before <= Some(of), "{value}");
