@@ -13,13 +13,15 @@
     )
 )]
 
+use core::mem::MaybeUninit;
+
 use crate::support;
 
 use brickyard::bitmap::Bitmap;
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::ContiguousRequest;
 use brickyard::stats::{BuddyInfo, PageTypeInfo, ZoneSnapshot};
-use brickyard::sync::Exclusive;
+use brickyard::sync::{Exclusive, Zeros};
 use brickyard::watermark::{self, Marks};
 use brickyard::{
     AnyZone, FRAMES_MOST, Frame, FrameRange, OneCpu, Order, PlanError, RangeError, Request, Zone,
@@ -95,6 +97,33 @@ fn errors_name_the_limit_and_what_to_do() {
         PlanError::TooLittleMemory { supplied, needed }.to_string(),
         "the zone's metadata needs 2 bytes, 1 were supplied: `Zone::bytes(&plan)` is the size"
     );
+}
+
+#[test]
+fn a_zone_on_zeros_is_one_as_any() {
+    let plan = plan(4096);
+    let needed = Zone::<OneCpu>::bytes(&plan);
+    let on_zeros = |memory| {
+        // SAFETY: the memory below is zero.
+        Zone::<OneCpu>::on_zeros(&plan, OneCpu, unsafe { Zeros::new(memory) })
+    };
+    let used = |zone: Zone<'_, OneCpu>| {
+        zone.add(FrameRange::new(0, 1024)).unwrap();
+        let frames: Vec<Frame> = (0..1024).map(|_| zone.alloc(&MOVABLE).unwrap()).collect();
+        assert!(zone.alloc(&MOVABLE).is_err());
+        for &frame in &frames {
+            zone.free(frame, Order::ZERO).unwrap();
+        }
+        (frames, zone.free_frames())
+    };
+    let mut memory = vec![MaybeUninit::new(0); needed];
+    let found = used(on_zeros(&mut memory).unwrap());
+    let mut other = vec![MaybeUninit::new(0xa5); needed];
+    assert_eq!(found, used(Zone::new(&plan, OneCpu, &mut other).unwrap()));
+    let supplied = needed / 2;
+    let mut memory = vec![MaybeUninit::new(0); supplied];
+    let too_little = PlanError::TooLittleMemory { supplied, needed };
+    assert_eq!(on_zeros(&mut memory).err(), Some(too_little));
 }
 
 #[test]

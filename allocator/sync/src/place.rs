@@ -138,6 +138,65 @@ pub unsafe fn place_zeroed<T: Zeroable>(
     Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
 }
 
+/// Memory that is zero, in which tables are made without touching it: see [`place_zeroed`].
+///
+/// ```
+/// use brickyard_sync::{AtomicU64, Ordering, Zeros};
+/// use core::mem::MaybeUninit;
+/// let mut memory = [MaybeUninit::<u8>::new(0); 64];
+/// // SAFETY: it is.
+/// let zeros = unsafe { Zeros::new(&mut memory) };
+/// let (words, rest) = zeros.place::<AtomicU64>(4).unwrap();
+/// assert_eq!(words[3].load(Ordering::Relaxed), 0);
+/// assert!(rest.place::<AtomicU64>(5).is_none());
+/// ```
+#[derive(Debug)]
+pub struct Zeros<'m>(&'m mut [MaybeUninit<u8>]);
+
+impl<'m> Zeros<'m> {
+    /// Wraps memory that is zero.
+    ///
+    /// # Safety
+    /// Every byte of it is 0. (Nobody else can change that any more: it is borrowed for good.)
+    #[must_use]
+    pub const unsafe fn new(memory: &'m mut [MaybeUninit<u8>]) -> Self {
+        Self(memory)
+    }
+
+    /// Returns its length in bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the bytes from its start to the next multiple of `align`, a power of two.
+    #[must_use]
+    pub fn bytes_to(&self, align: usize) -> usize {
+        self.0.as_ptr().align_offset(align)
+    }
+
+    /// Returns its first `bytes` bytes and the rest, or `None` if it is shorter.
+    #[must_use]
+    pub fn split(self, bytes: usize) -> Option<(Self, Self)> {
+        let (first, rest) = self.0.split_at_mut_checked(bytes)?;
+        Some((Self(first), Self(rest)))
+    }
+
+    /// Returns the memory, for any use.
+    #[must_use]
+    pub const fn into_memory(self) -> &'m mut [MaybeUninit<u8>] {
+        self.0
+    }
+
+    /// Takes `count` values at its start. Returns them and the rest, or `None` if it is too short.
+    #[must_use]
+    pub fn place<T: Zeroable>(self, count: usize) -> Option<(&'m mut [T], Self)> {
+        // SAFETY: the caller of `new` promised that it is zero, and nothing here has written to it.
+        let (values, rest) = unsafe { place_zeroed(self.0, count) }?;
+        Some((values, Self(rest)))
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

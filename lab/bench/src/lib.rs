@@ -17,6 +17,7 @@
 //! | `turns.rs`, [`rounds`] | the order of turns; what is done in a turn |
 //! | [`progress`], [`stop`], [`side_by_side`] | the progress of a measurement; interruption; parallel runs |
 //! | [`slab`] | the benchmark of heaps |
+//! | [`latency`] | single operations under preloaded malloc libraries |
 //! | [`programs`] | known loads and real programs under preloaded malloc libraries |
 //! | [`bursts`], [`faults`] | the loads of `locks` and `pft` |
 //! | [`instructions`], `callgrind.rs` | the instructions of `pagealloc`'s pairs, by valgrind |
@@ -44,6 +45,7 @@ mod fill;
 mod flags;
 pub mod fragmentation;
 pub mod instructions;
+pub mod latency;
 pub mod locks;
 pub mod machine;
 pub mod masking;

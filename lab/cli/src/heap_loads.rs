@@ -1,4 +1,4 @@
-//! `brickyard-heap-loads`: the small program that `brickyard bench programs` starts for each run.
+//! `brickyard-heap-loads`: the small program that `bench programs` and `bench latency` start.
 
 #![forbid(unsafe_code)]
 

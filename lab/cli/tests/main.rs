@@ -8,6 +8,7 @@ mod compare_kinds;
 mod documents;
 mod fidelity;
 mod host;
+mod latency;
 mod live;
 mod locks;
 mod pft;

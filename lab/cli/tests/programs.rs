@@ -75,6 +75,40 @@ fn programs_has_a_row_for_each_load_and_metric() {
 }
 
 #[test]
+fn starts_are_measured_each_by_itself() {
+    let few = ["--library", "glibc", "--load", "start-true,start-sh"];
+    let out = programs(&[&few[..], &["--format", "csv"]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let csv = text(&out.stdout);
+    for metric in [
+        "start-time,µs",
+        "start-cpu,µs",
+        "start-faults,faults",
+        "peak,MiB",
+    ] {
+        for program in ["true", "sh"] {
+            let row = format!("glibc,start-{program},{metric},lower,2,");
+            assert!(csv.contains(&row), "{row}: {csv}");
+        }
+    }
+    assert!(!csv.contains("start-true,time"), "{csv}");
+}
+
+#[test]
+fn a_load_tells_what_it_keeps_when_it_idles() {
+    let few = ["--library", "glibc", "--load", "larson", "--settle", "0.2"];
+    let out = programs(&[&few[..], &["--format", "json"]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let results: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let rows = results["rows"].as_array().unwrap();
+    let mean = |metric: &str| {
+        let row = rows.iter().find(|row| row["metric"] == metric);
+        row.unwrap()["mean"].as_f64().unwrap()
+    };
+    assert!(mean("settled") > 0.5 && mean("settled") <= mean("peak"));
+}
+
+#[test]
 fn programs_has_a_table_and_a_document_for_compare() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("results.json");
@@ -194,7 +228,7 @@ fn a_malloc_that_gives_a_block_twice_is_found() {
 
 #[test]
 fn wrong_usage_of_programs_ends_with_2_and_names_the_fix() {
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["--library", "nonesuch"], "write NAME=PATH"),
         (
             &["--library", "/no/such.so"],
@@ -205,6 +239,7 @@ fn wrong_usage_of_programs_ends_with_2_and_names_the_fix() {
         (&["--threads", "0"], "at least 1"),
         (&["--threads", "5000"], "at most 4096"),
         (&["--rounds", "0"], "at least 1"),
+        (&["--settle", "-1"], "from 0.1 to 600"),
         (
             &["--library", "glibc", "--loads", "/no/such"],
             "brickyard-heap-loads",
@@ -237,8 +272,13 @@ fn the_program_with_the_loads_tells_what_it_did() {
         (&["nonesuch"], "loads: alloc-test"),
         (&["larson", "0"], "is not a number of threads"),
         (&["larson", "2", "-1"], "is not a scale"),
-        (&["larson", "2", "1", "1"], "too many"),
+        (&["larson", "2", "1", "1", "1"], "too many"),
+        (&["larson", "2", "1", "-1"], "is not a number of seconds"),
         (&["measure", "-"], "measure needs a program"),
+        (&["starts", "-", "2"], "starts needs a number and a program"),
+        (&["starts", "-", "0", "true"], "is not a number of times"),
+        (&["latency", "2"], "latency needs threads and seconds"),
+        (&["latency", "0", "1"], "is not a number of threads"),
     ] {
         let out = loads(arguments);
         assert_eq!(out.status.code(), Some(2), "{arguments:?}");

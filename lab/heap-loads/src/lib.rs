@@ -11,6 +11,8 @@
 //! | `sizes.rs` | random sizes |
 //! | `loads/` | one file a load, or a pair of loads |
 //! | `binding.rs` | which object `malloc` belongs to |
+//! | `latency/` | how long single operations take |
+//! | `ticks.rs` | the time stamp counter |
 //! | `measure.rs` | the time and the peak memory of a program |
 //! | `program.rs` | the small program: its arguments, and what it prints |
 //!
@@ -25,6 +27,7 @@ mod binding;
 mod block;
 mod catalog;
 mod crew;
+pub mod latency;
 mod loads;
 #[allow(
     unsafe_code,
@@ -34,11 +37,14 @@ mod measure;
 #[allow(unsafe_code, reason = "it ends the process at once")]
 mod program;
 mod sizes;
+#[allow(unsafe_code, reason = "it reads a register of the processor")]
+mod ticks;
 mod work;
 
 pub use catalog::{CATALOG, Crowd, Load};
 pub use measure::Measured;
 pub use program::main;
+pub use ticks::Ticks;
 pub use work::{Done, Work};
 
 /// The name of the small program.

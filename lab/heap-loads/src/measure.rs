@@ -20,6 +20,8 @@ pub struct Measured {
     pub cpu: Duration,
     /// The peak of resident memory in KiB, of the largest process.
     pub peak_kib: u64,
+    /// The page faults.
+    pub faults: u64,
 }
 
 impl Measured {
@@ -51,8 +53,28 @@ impl Measured {
             wall,
             cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
             peak_kib: usage.ru_maxrss as u64,
+            faults: (usage.ru_minflt + usage.ru_majflt) as u64,
         };
         Ok((measured, code))
+    }
+
+    /// Runs a program so many times, one after the other, until one fails. Returns the sums, the
+    /// largest peak, and the exit code of the last.
+    pub(crate) fn of_starts(command: &mut Command, times: u64) -> io::Result<(Self, i32)> {
+        let mut sum = Self::default();
+        for _ in 0..times {
+            let (one, code) = Self::of(command)?;
+            sum = Self {
+                wall: sum.wall + one.wall,
+                cpu: sum.cpu + one.cpu,
+                peak_kib: sum.peak_kib.max(one.peak_kib),
+                faults: sum.faults + one.faults,
+            };
+            if code != 0 {
+                return Ok((sum, code));
+            }
+        }
+        Ok((sum, 0))
     }
 }
 
@@ -60,11 +82,11 @@ const fn duration(time: libc::timeval) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000)
 }
 
-/// The line that the small program prints: `measured`, and the numbers in ns, µs and KiB.
+/// The line that the small program prints: `measured`, and the numbers in ns, µs, KiB, and faults.
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (wall, cpu) = (self.wall.as_nanos(), self.cpu.as_micros());
-        write!(f, "measured {wall} {cpu} {}", self.peak_kib)
+        write!(f, "measured {wall} {cpu} {} {}", self.peak_kib, self.faults)
     }
 }
 
@@ -78,10 +100,11 @@ impl FromStr for Measured {
             numbers.collect::<Result<_, _>>().ok()
         });
         match numbers.as_deref() {
-            Some(&[wall, cpu, peak_kib]) => Ok(Self {
+            Some(&[wall, cpu, peak_kib, faults]) => Ok(Self {
                 wall: Duration::from_nanos(wall),
                 cpu: Duration::from_micros(cpu),
                 peak_kib,
+                faults,
             }),
             _ => Err(format!("{line:?} is not the line of a measurement")),
         }
@@ -106,8 +129,22 @@ mod tests {
                 ..measured
             })
         );
-        assert!("measured 1 2".parse::<Measured>().is_err());
-        assert!("measured 1 2 x".parse::<Measured>().is_err());
+        assert!(measured.faults > 10);
+        assert!("measured 1 2 3".parse::<Measured>().is_err());
+        assert!("measured 1 2 3 x".parse::<Measured>().is_err());
+    }
+
+    #[test]
+    fn starts_add_up_until_one_fails() {
+        let mut sleep = Command::new("sh");
+        sleep.args(["-c", "sleep 0.01"]);
+        let (measured, code) = Measured::of_starts(&mut sleep, 5).unwrap();
+        assert_eq!(code, 0);
+        assert!(measured.wall >= Duration::from_millis(50) && measured.peak_kib > 100);
+        let mut fails = Command::new("sh");
+        fails.args(["-c", "sleep 0.01; exit 3"]);
+        let (_, code) = Measured::of_starts(&mut fails, 5).unwrap();
+        assert_eq!(code, 3);
     }
 
     #[test]

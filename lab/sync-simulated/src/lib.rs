@@ -26,7 +26,7 @@ pub use core::sync::atomic::Ordering;
 pub use lock::LockApi;
 pub use lock::{Held, Locked, OwnLine, RawLock, TestAndSetLock, TicketLock};
 pub use once::{Lease, OnceSlot};
-pub use place::{Blank, Zeroable, place, place_zeroed};
+pub use place::{Blank, Zeroable, Zeros, place, place_zeroed};
 pub use scratch::Scratch;
 pub use slot::{Exclusive, Inside, PATIENCE, Shared, Slot, SlotAccess};
 pub use timed::{Found, LockLog, Timed, timed};

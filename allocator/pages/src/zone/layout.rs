@@ -69,7 +69,7 @@
 
 use core::mem::{MaybeUninit, align_of, size_of};
 
-use brickyard_sync::{AtomicU8, AtomicU64, Slot, SlotAccess, place};
+use brickyard_sync::{AtomicU8, AtomicU64, Slot, SlotAccess, Zeros, place};
 
 use super::Zone;
 use crate::bitmap::{Bitmap, SetAside};
@@ -151,14 +151,10 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             Ok(words) => words,
             Err(why) => return Err(why),
         };
-        let stash = (
-            size_of::<Slot<A, CpuStash>>(),
-            align_of::<Slot<A, CpuStash>>(),
-        );
         let Some(words) = bytes_of(words, (size_of::<AtomicU64>(), LINE)) else {
             return Err(PlanError::TooManyBytes);
         };
-        let Some(stashes) = bytes_of(plan.cpus, stash) else {
+        let Some(stashes) = Self::stash_bytes(plan) else {
             return Err(PlanError::TooManyBytes);
         };
         let Some(store) = words.checked_add(plan.classes() * size_of::<AtomicU8>()) else {
@@ -168,6 +164,12 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             Some(bytes) => Ok(bytes),
             None => Err(PlanError::TooManyBytes),
         }
+    }
+
+    /// Returns the bytes of the stashes, if that is not too large a number.
+    const fn stash_bytes(plan: &ZonePlan) -> Option<usize> {
+        let of_one = size_of::<Slot<A, CpuStash>>();
+        bytes_of(plan.cpus, (of_one, align_of::<Slot<A, CpuStash>>()))
     }
 
     /// Builds a zone from `plan` with its metadata in `memory`. The zone has no memory to hand out
@@ -181,10 +183,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         platform: P,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Result<Self, PlanError> {
-        let too_little = PlanError::TooLittleMemory {
-            supplied: memory.len(),
-            needed: Self::checked_bytes(plan)?,
-        };
+        let too_little = Self::too_little(plan, memory.len())?;
         let (slots, rest) = Slot::place(memory, plan.cpus).ok_or(too_little)?;
         let skip = rest.as_ptr().align_offset(LINE);
         let rest = rest.get_mut(skip..).ok_or(too_little)?;
@@ -192,15 +191,43 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         let (words, rest) = place(rest, plan.words()?, zero).ok_or(too_little)?;
         let zero = || AtomicU8::new(0);
         let (classes, _) = place(rest, plan.classes(), zero).ok_or(too_little)?;
+        Ok(Self::of_parts(plan, platform, slots, words, classes))
+    }
+
+    /// As [`new`](Self::new), in memory that is zero. What describes frames stays untouched until
+    /// the zone gets those frames, so it needs no memory before where untouched pages have none.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn on_zeros(plan: &ZonePlan, platform: P, memory: Zeros<'m>) -> Result<Self, PlanError> {
+        let too_little = Self::too_little(plan, memory.bytes())?;
+        let stashes = Self::stash_bytes(plan).ok_or(PlanError::TooManyBytes)?;
+        let (stashes, rest) = memory.split(stashes).ok_or(too_little)?;
+        let (slots, _) = Slot::place(stashes.into_memory(), plan.cpus).ok_or(too_little)?;
+        let skip = rest.bytes_to(LINE);
+        let (_, rest) = rest.split(skip).ok_or(too_little)?;
+        let (words, rest) = rest.place(plan.words()?).ok_or(too_little)?;
+        let (classes, _) = rest.place(plan.classes()).ok_or(too_little)?;
+        Ok(Self::of_parts(plan, platform, slots, words, classes))
+    }
+
+    fn too_little(plan: &ZonePlan, supplied: usize) -> Result<PlanError, PlanError> {
+        let needed = Self::checked_bytes(plan)?;
+        Ok(PlanError::TooLittleMemory { supplied, needed })
+    }
+
+    fn of_parts(
+        plan: &ZonePlan,
+        platform: P,
+        slots: &'m [Slot<A, CpuStash>],
+        words: &'m [AtomicU64],
+        classes: &'m [AtomicU8],
+    ) -> Self {
         let (max_order, block_order) = (plan.max_order, plan.page_block_order);
         let store = Bitmap::new(plan.span, max_order, block_order, words, classes)
             .with_set_aside(plan.set_aside);
-        Ok(Self::of(
-            plan.kind,
-            platform,
-            store,
-            Stash::new(slots, plan.stash),
-        ))
+        let stash = Stash::new(slots, plan.stash);
+        Self::of(plan.kind, platform, store, stash)
     }
 }
 

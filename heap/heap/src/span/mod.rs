@@ -33,7 +33,7 @@ use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
 
-use brickyard::sync::{Exclusive, Locked, TicketLock};
+use brickyard::sync::{Exclusive, Locked, TicketLock, Zeros};
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
 use brickyard_arena::{MapError, Region, Threads, page_bytes};
@@ -373,16 +373,15 @@ impl Span {
             .cast::<MaybeUninit<SpanZone>>();
         // SAFETY: `in-span`: the stride has room for a zone and its metadata, and nobody else
         // refers to them before the count includes them. The tables live as long as what is built
-        // here, which is never dropped.
-        let (place, metadata): (&mut MaybeUninit<SpanZone>, &'static mut [MaybeUninit<u8>]) = unsafe {
+        // here, which is never dropped. A zone is built once, so that its part of the mapping is
+        // zero as the system gave it.
+        let (place, metadata): (&mut MaybeUninit<SpanZone>, Zeros<'static>) = unsafe {
             let behind = place.add(1).cast::<MaybeUninit<u8>>();
             let bytes = zone_stride - size_of::<MaybeUninit<SpanZone>>();
-            (
-                &mut *place.as_ptr(),
-                slice::from_raw_parts_mut(behind.as_ptr(), bytes),
-            )
+            let metadata = slice::from_raw_parts_mut(behind.as_ptr(), bytes);
+            (&mut *place.as_ptr(), Zeros::new(metadata))
         };
-        let zone = SpanZone::new(&plan, Waits, metadata);
+        let zone = SpanZone::on_zeros(&plan, Waits, metadata);
         place.write(zone.expect("`Layout::new` asked the same plan for its bytes"));
         // Release: pairs with the acquire in `zones`.
         self.zones.store(index + 1, Ordering::Release);

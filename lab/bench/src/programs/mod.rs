@@ -15,13 +15,14 @@
 
 mod binding;
 pub mod library;
-mod process;
+pub(crate) mod process;
 mod real;
 mod results;
 mod source;
 pub mod task;
 
 use core::cell::RefCell;
+use core::time::Duration;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -50,6 +51,8 @@ pub struct Programs<'a> {
     pub scale: f64,
     /// The samples of each row.
     pub rounds: usize,
+    /// How long a process idles after its work, before its memory is looked at. Zero: it does not.
+    pub settle: Duration,
     /// The small program with the loads: see [`loads_program`].
     pub loads: PathBuf,
 }
@@ -62,6 +65,12 @@ pub(crate) struct Sample {
     pub(crate) peak_mib: f64,
     /// The bytes that were live at the peak, where the load tells them.
     pub(crate) live_mib: Option<f64>,
+    /// What was resident when the process had idled, where it did.
+    pub(crate) settled_mib: Option<f64>,
+    /// The page faults.
+    pub(crate) faults: f64,
+    /// How many starts of a program it is the sum of, where starts are what is measured.
+    pub(crate) starts: Option<f64>,
 }
 
 impl Programs<'_> {
@@ -76,6 +85,7 @@ impl Programs<'_> {
         let runner = Runner {
             loads: &self.loads,
             folder: scratch.path(),
+            settle: self.settle,
         };
         let libraries = self.libraries.iter().map(|one| one.bind(&runner));
         let libraries: Vec<Bound> = libraries.collect::<anyhow::Result<_>>()?;

@@ -1,5 +1,6 @@
 //! A run: the small program starts a load, or a real program, and measures it.
 
+use core::time::Duration;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -12,6 +13,9 @@ use brickyard_heap_loads::{Measured, PROGRAM};
 /// Where the system's programs are. Looked for first: a wrapper of a version manager is a shell
 /// script, whose start would be measured too.
 const SYSTEM: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/// Where Debian has PostgreSQL's servers, by version.
+const POSTGRES: &str = "/usr/lib/postgresql";
 
 /// Returns the path of the small program: it is built with this one, and is beside it.
 ///
@@ -36,7 +40,12 @@ pub(crate) struct Runner<'a> {
     pub(crate) loads: &'a Path,
     /// The folder that real programs run in.
     pub(crate) folder: &'a Path,
+    /// How long a process idles after its work, before its memory is looked at. Zero: it does not.
+    pub(crate) settle: Duration,
 }
+
+/// Where a script writes the KiB that are resident after the rest.
+const SETTLED: &str = "settled";
 
 /// A run that has ended well.
 #[derive(Debug)]
@@ -46,6 +55,8 @@ pub(crate) struct Ran {
     pub(crate) output: String,
     /// What it printed on standard error.
     pub(crate) errors: String,
+    /// The KiB that were resident when it had idled.
+    pub(crate) settled_kib: Option<u64>,
 }
 
 impl Ran {
@@ -64,10 +75,27 @@ impl Runner<'_> {
         threads: usize,
         scale: f64,
     ) -> anyhow::Result<Ran> {
-        let mut command = self.measured(library.map_or(OsStr::new("-"), Path::as_os_str));
+        let preload = library.map_or(OsStr::new("-"), Path::as_os_str);
+        let mut command = self.small("measure", preload);
         command.arg(self.loads).arg(name);
         command.args([threads.to_string(), scale.to_string()]);
-        finish(&mut command)
+        if !self.settle.is_zero() {
+            command.arg(self.settle.as_secs_f64().to_string());
+        }
+        let mut ran = finish(&mut command)?;
+        let settled = ran.lines().find(|&(name, _)| name == SETTLED);
+        let settled = settled.and_then(|(_, kib)| kib.parse().ok());
+        self.has_settled(&mut ran, settled);
+        Ok(ran)
+    }
+
+    /// Notes what was resident after the rest, which is not a part of the work.
+    fn has_settled(&self, ran: &mut Ran, settled_kib: Option<u64>) {
+        ran.settled_kib = settled_kib;
+        if settled_kib.is_some() {
+            let wall = &mut ran.measured.wall;
+            *wall = wall.saturating_sub(self.settle);
+        }
     }
 
     /// Runs a real program under a library.
@@ -77,19 +105,49 @@ impl Runner<'_> {
         program: &[&str],
         variables: &[(&str, &str)],
     ) -> anyhow::Result<Ran> {
-        let mut command = self.measured(library.as_os_str());
-        command.args(program).current_dir(self.folder);
-        command.env("PATH", search_path()).env("LC_ALL", "C");
+        let settled = self.folder.join(SETTLED);
+        // Of an earlier run, if it is there.
+        let _ = fs::remove_file(&settled);
+        let mut command = self.small("measure", library.as_os_str());
+        self.in_folder(command.args(program));
         command.envs(variables.iter().copied());
+        let mut ran = finish(&mut command)?;
+        let settled = fs::read_to_string(settled).ok();
+        let settled = settled.and_then(|kib| kib.trim().parse().ok());
+        self.has_settled(&mut ran, settled);
+        Ok(ran)
+    }
+
+    /// Starts a program so many times under a library. Returns the sums.
+    pub(crate) fn starts(
+        &self,
+        library: &Path,
+        times: u64,
+        program: &[&str],
+    ) -> anyhow::Result<Ran> {
+        let mut command = self.small("starts", library.as_os_str());
+        self.in_folder(command.arg(times.to_string()).args(program));
         finish(&mut command)
     }
 
-    fn measured(&self, preload: &OsStr) -> Command {
+    /// Runs a command that is not measured, without a library.
+    pub(crate) fn prepare(&self, program: &[&str]) -> anyhow::Result<()> {
+        let mut command = self.small("measure", OsStr::new("-"));
+        self.in_folder(command.args(program));
+        finish(&mut command).map(drop)
+    }
+
+    /// A command of the small program, which itself runs without a preload.
+    fn small(&self, name: &str, preload: &OsStr) -> Command {
         let mut command = Command::new(self.loads);
-        // The small program itself runs without a preload.
         command.env_remove("LD_PRELOAD");
-        command.arg("measure").arg(preload);
+        command.arg(name).arg(preload);
         command
+    }
+
+    fn in_folder(&self, command: &mut Command) {
+        command.current_dir(self.folder);
+        command.env("PATH", search_path()).env("LC_ALL", "C");
     }
 }
 
@@ -118,6 +176,7 @@ fn finish(command: &mut Command) -> anyhow::Result<Ran> {
         measured,
         output,
         errors,
+        settled_kib: None,
     })
 }
 
@@ -126,11 +185,16 @@ pub(crate) fn last_line(text: &str) -> &str {
     text.trim_end().lines().next_back().unwrap_or_default()
 }
 
-/// Returns the folders of programs: the system's, then those of `PATH`.
+/// Returns the folders of programs: the system's, then those of `PATH`, then Debian's folder of
+/// PostgreSQL's server, which is in none of them.
 fn search_path() -> OsString {
     let given = env::var_os("PATH").unwrap_or_default();
     let all = SYSTEM.iter().map(PathBuf::from);
-    let all: Vec<PathBuf> = all.chain(env::split_paths(&given)).collect();
+    let mut all: Vec<PathBuf> = all.chain(env::split_paths(&given)).collect();
+    let versions = fs::read_dir(POSTGRES).into_iter().flatten().flatten();
+    let mut versions: Vec<PathBuf> = versions.map(|one| one.path().join("bin")).collect();
+    versions.sort_unstable();
+    all.extend(versions.pop());
     // A folder of `PATH` has no colon.
     env::join_paths(all).unwrap_or(given)
 }

@@ -4,16 +4,18 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context;
 
-use super::process::installed;
+use super::process::{Runner, installed};
 use super::source;
 
-/// What stands for an amount of work in a script.
+/// What stands in a script for an amount of work, and for the seconds that it idles at its end
+/// before it writes to `settled` how many KiB are resident.
 const AMOUNT: &str = "@AMOUNT@";
+const SETTLE: &str = "@SETTLE@";
 
 /// A real program.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct Real {
     command: &'static [&'static str],
     /// Its environment.
     pub(crate) variables: &'static [(&'static str, &'static str)],
+    /// What is run before it, once, and not measured; nothing if it is empty.
+    before: &'static [&'static str],
     /// The name of the file that it works on.
     file: &'static str,
     /// The content of the file, for an amount of work.
@@ -47,9 +51,22 @@ pub(crate) const REAL: &[Real] = &[
         packages: "redis-server",
         command: &["sh", "redis.sh"],
         variables: &[],
+        before: &[],
         file: "redis.sh",
         content: |amount| script(include_str!("scripts/redis.sh"), amount),
         amount: 100_000,
+    },
+    Real {
+        name: "postgres",
+        what: "PostgreSQL with pgbench: reads, writes, sorts",
+        needs: &["postgres", "initdb", "sh"],
+        packages: "postgresql",
+        command: &["sh", "postgres.sh", "run"],
+        variables: &[],
+        before: &["sh", "postgres.sh", "prepare"],
+        file: "postgres.sh",
+        content: |amount| script(include_str!("scripts/postgres.sh"), amount),
+        amount: 20_000,
     },
     Real {
         name: "python",
@@ -58,6 +75,7 @@ pub(crate) const REAL: &[Real] = &[
         packages: "python3",
         command: &["python3", "objects.py"],
         variables: &[("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0")],
+        before: &[],
         file: "objects.py",
         content: |amount| script(include_str!("scripts/objects.py"), amount),
         amount: 30_000,
@@ -69,6 +87,19 @@ pub(crate) const REAL: &[Real] = &[
         packages: "gcc",
         command: &["gcc", "-O2", "-g", "-S", "-o", "large.s", "large.c"],
         variables: &[],
+        before: &[],
+        file: "large.c",
+        content: source::large,
+        amount: 700,
+    },
+    Real {
+        name: "clang",
+        what: "clang compiles the same file",
+        needs: &["clang"],
+        packages: "clang",
+        command: &["clang", "-O2", "-g", "-S", "-o", "large.s", "large.c"],
+        variables: &[],
+        before: &[],
         file: "large.c",
         content: source::large,
         amount: 700,
@@ -80,6 +111,7 @@ pub(crate) const REAL: &[Real] = &[
         packages: "sqlite3",
         command: &["sqlite3", "-batch", ":memory:", ".read tables.sql"],
         variables: &[],
+        before: &[],
         file: "tables.sql",
         content: |amount| script(include_str!("scripts/tables.sql"), amount),
         amount: 250_000,
@@ -91,6 +123,7 @@ pub(crate) const REAL: &[Real] = &[
         packages: "nodejs",
         command: &["node", "buffers.js"],
         variables: &[],
+        before: &[],
         file: "buffers.js",
         content: |amount| script(include_str!("scripts/buffers.js"), amount),
         amount: 400,
@@ -115,12 +148,18 @@ impl Real {
         self.command
     }
 
-    /// Writes its file.
-    pub(crate) fn prepare(&self, folder: &Path, scale: f64) -> anyhow::Result<()> {
-        let path = folder.join(self.file);
+    /// Writes its file, and runs what comes before it.
+    pub(crate) fn prepare(&self, runner: &Runner<'_>, scale: f64) -> anyhow::Result<()> {
+        let path = runner.folder.join(self.file);
         let amount = ((self.amount as f64 * scale) as u64).max(10);
-        fs::write(&path, (self.content)(amount))
-            .with_context(|| format!("cannot write {}", path.display()))
+        let settle = runner.settle.as_secs_f64().to_string();
+        let content = (self.content)(amount).replace(SETTLE, &settle);
+        fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+        if self.before.is_empty() {
+            return Ok(());
+        }
+        let done = runner.prepare(self.before);
+        done.with_context(|| format!("{} cannot be prepared", self.name))
     }
 
     /// Returns the executables whose malloc must be the library's.

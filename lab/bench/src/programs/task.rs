@@ -17,7 +17,34 @@ pub enum Task {
     Load(&'static Load, usize),
     /// A real program.
     Real(&'static Real),
+    /// The start of a program that does next to nothing, many times.
+    Start(&'static Start),
 }
+
+/// A program that does next to nothing.
+#[derive(Debug)]
+pub struct Start {
+    name: &'static str,
+    what: &'static str,
+    command: &'static [&'static str],
+}
+
+/// All of them. They are on every system.
+const STARTS: [Start; 2] = [
+    Start {
+        name: "start-true",
+        what: "the start of a program that does nothing",
+        command: &["true"],
+    },
+    Start {
+        name: "start-sh",
+        what: "the start of a shell",
+        command: &["sh", "-c", ":"],
+    },
+];
+
+/// How often they are started for a sample.
+const TIMES: f64 = 300.0;
 
 /// Returns the names of all loads and programs, each with what it is and stands for.
 pub fn names() -> impl Iterator<Item = (&'static str, String)> {
@@ -26,7 +53,8 @@ pub fn names() -> impl Iterator<Item = (&'static str, String)> {
         (load.name, format!("{what} [{source}]"))
     });
     let programs = REAL.iter().map(|real| (real.name, real.what.to_owned()));
-    loads.chain(programs)
+    let starts = STARTS.iter().map(|one| (one.name, one.what.to_owned()));
+    loads.chain(programs).chain(starts)
 }
 
 /// Returns the tasks of this name: a load may be run by one thread, and by `threads`. `None` if it
@@ -43,8 +71,10 @@ pub fn named(name: &str, threads: usize) -> Option<Vec<Task>> {
         let tasks = crowds.iter().map(|&threads| Task::Load(load, threads));
         return Some(tasks.collect());
     }
-    let real = REAL.iter().find(|real| real.name == name)?;
-    Some(vec![Task::Real(real)])
+    let real = REAL.iter().find(|real| real.name == name);
+    let start = || STARTS.iter().find(|start| start.name == name);
+    let task = real.map(Task::Real).or_else(|| start().map(Task::Start));
+    task.map(|task| vec![task])
 }
 
 impl Task {
@@ -52,7 +82,7 @@ impl Task {
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         match self {
-            Self::Load(..) => None,
+            Self::Load(..) | Self::Start(_) => None,
             Self::Real(real) => real.missing(),
         }
     }
@@ -60,8 +90,8 @@ impl Task {
     /// Writes the files that its runs need.
     pub(crate) fn prepare(&self, runner: &Runner<'_>, scale: f64) -> anyhow::Result<()> {
         match self {
-            Self::Load(..) => Ok(()),
-            Self::Real(real) => real.prepare(runner.folder, scale),
+            Self::Load(..) | Self::Start(_) => Ok(()),
+            Self::Real(real) => real.prepare(runner, scale),
         }
     }
 
@@ -81,6 +111,9 @@ impl Task {
                 for executable in real.executables()? {
                     binding::check(&executable, &library.for_programs, runner.folder)?;
                 }
+            }
+            Self::Start(start) => {
+                runner.starts(&library.for_programs, 1, start.command)?;
             }
         }
         Ok(None)
@@ -102,6 +135,15 @@ impl Task {
                 let ran = runner.program(&library.for_programs, real.command(), real.variables)?;
                 Ok((sample(&ran), ran.output))
             }
+            Self::Start(start) => {
+                let times = (TIMES * scale).max(1.0).floor();
+                let ran = runner.starts(&library.for_programs, times as u64, start.command)?;
+                let sample = Sample {
+                    starts: Some(times),
+                    ..sample(&ran)
+                };
+                Ok((sample, ran.output))
+            }
         }
     }
 }
@@ -116,6 +158,9 @@ fn sample(ran: &Ran) -> Sample {
         cpu_s: ran.measured.cpu.as_secs_f64(),
         peak_mib: ran.measured.peak_kib as f64 / 1024.0,
         live_mib: live.map(|bytes| bytes / MIB),
+        settled_mib: ran.settled_kib.map(|kib| kib as f64 / 1024.0),
+        faults: ran.measured.faults as f64,
+        starts: None,
     }
 }
 
@@ -137,6 +182,7 @@ impl fmt::Display for Task {
             Self::Load(load, _) if load.crowd == Crowd::One => f.write_str(load.name),
             Self::Load(load, threads) => write!(f, "{} threads-{threads}", load.name),
             Self::Real(real) => f.write_str(real.name),
+            Self::Start(start) => f.write_str(start.name),
         }
     }
 }

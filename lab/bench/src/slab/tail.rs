@@ -6,6 +6,8 @@
 //! A percentile is the median of those of five parts of the run: timer interrupts are about as
 //! frequent as the allocations beyond the last percentile, and other programs run more often.
 
+use brickyard_heap_loads::Ticks;
+
 use super::heap::{Content, Heap, HeapHandle};
 use super::objects::{Hand, Object, Shape};
 use super::turn::HeapTaken;
@@ -31,7 +33,7 @@ const PERCENTILES: [(&str, usize); 4] = [
 
 pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
     let mut taken = HeapTaken::default();
-    let Some(clock) = Clock::new() else {
+    let Some(clock) = Ticks::new() else {
         return taken;
     };
     let mut hand = Hand::new(heap.handle());
@@ -46,7 +48,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
             .map(|_| replace(&mut hand, &mut live, shape, &clock, &mut random))
             .collect();
         spent.sort_unstable();
-        PERCENTILES.map(|(_, share)| spent[steps * share / 1_000_000].saturating_sub(clock.cost))
+        PERCENTILES.map(|(_, share)| spent[steps * share / 1_000_000].saturating_sub(clock.cost()))
     };
     let _ = stretch();
     let stretches: Vec<_> = (0..STRETCHES).map(|_| stretch()).collect();
@@ -69,7 +71,7 @@ fn replace<H: HeapHandle>(
     hand: &mut Hand<H>,
     live: &mut [Object],
     shape: Shape,
-    clock: &Clock,
+    clock: &Ticks,
     random: &mut Random,
 ) -> u32 {
     let place = &mut live[random.below(PLACES)];
@@ -80,49 +82,4 @@ fn replace<H: HeapHandle>(
     // SAFETY: all objects in the table were taken from this hand with this shape.
     unsafe { hand.give(old, shape) };
     u32::try_from(ticks).unwrap_or(u32::MAX)
-}
-
-/// The time stamp counter.
-#[derive(Debug)]
-struct Clock {
-    /// The difference of two consecutive readings: the median of many.
-    cost: u32,
-}
-
-impl Clock {
-    /// Measures the cost of reading; `None` on processors other than x86-64.
-    fn new() -> Option<Self> {
-        if !cfg!(target_arch = "x86_64") {
-            return None;
-        }
-        let mut clock = Self { cost: 0 };
-        let mut costs: Vec<u64> = (0..10_001)
-            .map(|_| {
-                let before = clock.now();
-                clock.now().wrapping_sub(before)
-            })
-            .collect();
-        costs.sort_unstable();
-        clock.cost = costs[costs.len() / 2] as u32;
-        Some(clock)
-    }
-
-    /// Reads the counter, after all earlier instructions have completed.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn now(&self) -> u64 {
-        use core::arch::x86_64::{_mm_lfence, _rdtsc};
-        // SAFETY: every x86-64 processor has both instructions.
-        unsafe {
-            _mm_lfence();
-            let ticks = _rdtsc();
-            _mm_lfence();
-            ticks
-        }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn now(&self) -> u64 {
-        0
-    }
 }

@@ -2,6 +2,8 @@
 //! how its results are printed. `brickyard-bench` measures.
 
 mod fragmentation;
+mod latency;
+mod libraries;
 mod locks;
 mod pagealloc;
 mod pft;
@@ -37,6 +39,9 @@ pub(crate) enum Bench {
     Slab(Box<slab::Slab>),
     /// Known loads of malloc and real programs under several malloc libraries; time and memory.
     Programs(Box<programs::Programs>),
+    /// How long single allocations and frees take under several malloc libraries: percentiles and
+    /// the worst of a mixed load, with page faults.
+    Latency(latency::Latency),
     /// One turn of `slab`, in a process that it starts.
     #[command(hide = true)]
     SlabTurn(slab::SlabTurn),
@@ -57,6 +62,7 @@ impl Bench {
             Self::Pft(bench) => bench.run(),
             Self::Slab(bench) => bench.run(heaps),
             Self::Programs(bench) => bench.run(),
+            Self::Latency(bench) => bench.run(),
             Self::SlabTurn(turn) => turn.run(heaps),
         }
     }

@@ -2,10 +2,12 @@
 // while; JSON; compression in four threads. Prints a line that is the same each time.
 'use strict';
 const { createHash } = require('node:crypto');
+const { readFileSync, writeFileSync } = require('node:fs');
 const { promisify } = require('node:util');
 const zlib = require('node:zlib');
 
 const AMOUNT = @AMOUNT@;
+const SETTLE = @SETTLE@;
 const [deflate, inflate] = [promisify(zlib.deflate), promisify(zlib.inflate)];
 
 function filled(seed, length) {
@@ -38,6 +40,10 @@ async function main() {
     for (const done of await Promise.all(jobs)) digests.update(done);
   }
   console.log(digests.digest('hex'));
+  if (SETTLE > 0) {
+    await promisify(setTimeout)(SETTLE * 1000);
+    writeFileSync('settled', /VmRSS:\s*(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]);
+  }
 }
 
 main().catch((failure) => { console.error(failure); process.exit(1); });

@@ -2,8 +2,11 @@
 that are dropped as a whole. Prints a number that is the same each time."""
 
 import json
+import re
+import time
 
 AMOUNT = @AMOUNT@
+SETTLE = @SETTLE@
 
 
 def numbers(seed):
@@ -37,3 +40,8 @@ for step in range(AMOUNT):
 words = " ".join(value["name"] for value in kept.values()).split()
 total += sum(len(word) for word in sorted(words)) + len("".join(reversed(words)))
 print(len(kept), total)
+if SETTLE:
+    del kept, words, text
+    time.sleep(SETTLE)
+    with open("/proc/self/status") as status, open("settled", "w") as settled:
+        settled.write(re.search(r"VmRSS:\s*(\d+)", status.read())[1])

@@ -25,6 +25,11 @@ load -n @AMOUNT@ lpush list 1 2 3 4 5 6 7 8 9 10
 load -n @AMOUNT@ lrange list 0 9
 load -n @AMOUNT@ -r 1000 append text:__rand_int__ 0123456789
 ask llen list
+if [ @SETTLE@ != 0 ]; then
+    ask flushall >/dev/null
+    sleep @SETTLE@
+    sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$server/status" >settled
+fi
 ask shutdown nosave
 wait $server
 trap - EXIT

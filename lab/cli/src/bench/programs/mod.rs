@@ -1,25 +1,24 @@
 //! `brickyard bench programs`: known loads of malloc and real programs under several malloc
 //! libraries, in time and in memory.
 
-mod choose;
 mod table;
 
-use std::fs;
+use core::ops::RangeInclusive;
+use core::time::Duration;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use brickyard_bench::programs::library::Library;
+use brickyard_bench::programs::Programs as Measurement;
 use brickyard_bench::programs::task::{self, Task};
-use brickyard_bench::programs::{Programs as Measurement, loads_program};
 use brickyard_bench::side_by_side::cores;
 use brickyard_report::{Format, Results, TableOptions, noise_warning, write};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
+use super::libraries::{choose, describe, loads_program};
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::SheetOutput;
 use crate::{interrupt, progress};
-use choose::choose;
 
 /// The options of `brickyard bench programs`.
 #[derive(Debug, Args)]
@@ -43,6 +42,10 @@ pub(crate) struct Programs {
     /// Do a quarter of the work.
     #[arg(long)]
     quick: bool,
+    /// Let each load, and the programs that can, idle for so many seconds when its work is done and
+    /// its memory is free, and tell how much is resident then. The time is not counted.
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    settle: Option<f64>,
     /// The program with the loads; by default `brickyard-heap-loads` beside this program.
     #[arg(long, value_name = "FILE")]
     loads: Option<PathBuf>,
@@ -55,6 +58,9 @@ const ROUNDS: (usize, usize) = (6, 3);
 
 /// The part of the work that `--quick` does.
 const QUICK: f64 = 0.25;
+
+/// How long a process may idle, in seconds.
+const SETTLE: RangeInclusive<f64> = 0.1..=600.0;
 
 /// More threads than any machine has CPUs would measure the system's scheduler.
 const MOST_THREADS: usize = 4096;
@@ -76,15 +82,7 @@ impl Programs {
         if tasks.is_empty() || chosen.libraries.is_empty() {
             bail!("nothing is left to measure");
         }
-        let loads = match &self.loads {
-            Some(loads) => fs::canonicalize(loads).map_err(|error| {
-                let loads = loads.display();
-                Misuse::new(format!(
-                    "--loads {loads}: {error}; give the path of brickyard-heap-loads, which is built with this program"
-                ))
-            })?,
-            None => loads_program()?,
-        };
+        let loads = loads_program(self.loads.as_deref())?;
         interrupt::watch()?;
         let (usual, quick) = ROUNDS;
         let measurement = Measurement {
@@ -94,10 +92,14 @@ impl Programs {
             rounds: self
                 .rounds
                 .unwrap_or(if self.quick { quick } else { usual }),
+            settle: Duration::from_secs_f64(self.settle.unwrap_or(0.0)),
             loads,
         };
         let (mut results, failed) = measurement.run(&progress::Steps::new())?;
-        describe(&mut results, &chosen.libraries, self.quick);
+        describe(&mut results, &chosen.libraries);
+        if self.quick {
+            results.about_line("a quarter of the work (--quick)");
+        }
         self.emit(&results, failed)
     }
 
@@ -131,6 +133,12 @@ impl Programs {
                 "--threads must be at most {MOST_THREADS}"
             )));
         }
+        if self
+            .settle
+            .is_some_and(|seconds| !SETTLE.contains(&seconds))
+        {
+            return Err(Misuse::new("--settle must be from 0.1 to 600 seconds"));
+        }
         Ok(())
     }
 
@@ -151,19 +159,5 @@ impl Programs {
             }
         }
         (here, missing)
-    }
-}
-
-/// Adds what the figures are of: the files of the libraries.
-fn describe(results: &mut Results, libraries: &[Library], quick: bool) {
-    for library in libraries {
-        let name = &library.name;
-        let file = library.path.as_deref().and_then(|path| path.file_name());
-        if let Some(file) = file {
-            results.about_line(format!("{name}: {}", file.display()));
-        }
-    }
-    if quick {
-        results.about_line("a quarter of the work (--quick)");
     }
 }

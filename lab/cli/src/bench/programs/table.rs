@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use brickyard_report::{Column, Columns, MedianInterval, Results, Row, Summary, fixed};
 
 /// The metrics whose ratios have a geometric mean: of the others a value may be 0 or below.
-const WITH_A_MEAN: [&str; 3] = ["time", "cpu", "peak"];
+const WITH_A_MEAN: [&str; 6] = ["time", "cpu", "peak", "settled", "start-time", "start-cpu"];
 
 /// A cell.
 #[derive(Debug, Clone, Copy)]

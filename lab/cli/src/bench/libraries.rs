@@ -1,11 +1,13 @@
-//! Chooses the malloc libraries that are compared: those that the user gives, or all that are
-//! found.
+//! The malloc libraries that are compared by `programs` and `latency`, those that the user gives or
+//! all that are found, and the small program that runs their loads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use brickyard_bench::programs;
 use brickyard_bench::programs::library::{C_LIBRARY, Library};
 use brickyard_bench::slab::preload::{KNOWN, find};
+use brickyard_report::Results;
 
 use crate::misuse::Misuse;
 
@@ -109,6 +111,32 @@ fn loadable(library: &Library) -> Result<(), Misuse> {
             path.display()
         ))),
         _ => Ok(()),
+    }
+}
+
+/// Returns the path of the small program with the loads: the given one, or the one beside this
+/// program.
+pub(super) fn loads_program(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let Some(loads) = given else {
+        return programs::loads_program();
+    };
+    let found = fs::canonicalize(loads).map_err(|error| {
+        let loads = loads.display();
+        Misuse::new(format!(
+            "--loads {loads}: {error}; give the path of brickyard-heap-loads, which is built with this program"
+        ))
+    });
+    Ok(found?)
+}
+
+/// Adds what the figures are of: the files of the libraries.
+pub(super) fn describe(results: &mut Results, libraries: &[Library]) {
+    for library in libraries {
+        let name = &library.name;
+        let file = library.path.as_deref().and_then(|path| path.file_name());
+        if let Some(file) = file {
+            results.about_line(format!("{name}: {}", file.display()));
+        }
     }
 }
 
