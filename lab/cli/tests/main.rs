@@ -7,6 +7,7 @@ mod compare;
 mod compare_kinds;
 mod documents;
 mod fidelity;
+mod heap;
 mod host;
 mod live;
 mod locks;
