@@ -14,7 +14,8 @@
 //! ends or moves. So what is found in the table exists, and no address is listed twice.
 
 use core::cell::UnsafeCell;
-use core::ptr::NonNull;
+use core::mem::offset_of;
+use core::ptr::{NonNull, from_ref};
 use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -77,6 +78,27 @@ impl Beside {
         // Release: pairs with the acquire of the next owner.
         self.bytes.store(0, Ordering::Release);
     }
+}
+
+/// Where the words lie that count large blocks, for a reader in another process.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct LargePlaces {
+    /// The bytes of all blocks.
+    pub(crate) bytes: usize,
+    /// The most bytes that there were; the word behind it has the most blocks.
+    pub(crate) most: usize,
+    /// The number of blocks in the table.
+    pub(crate) listed: usize,
+    /// The address of the first block that is listed beside it, or 0.
+    pub(crate) beside: usize,
+}
+
+impl LargePlaces {
+    /// So many places are beside the table.
+    pub(crate) const BESIDE: usize = BESIDE;
+    /// The distance of two such places.
+    pub(crate) const BESIDE_BYTES: usize = size_of::<Beside>();
 }
 
 // SAFETY: only a holder of the lock uses the table; no thread owns its memory.
@@ -214,6 +236,16 @@ impl LargeBlocks {
     pub(crate) unsafe fn forget_holder(&self) {
         // SAFETY: the caller's promise: nobody refers to it.
         unsafe { *self.lock.get() = Locked::new(()) };
+    }
+
+    /// Returns where the words lie that are counted.
+    pub(crate) fn places(&self) -> LargePlaces {
+        LargePlaces {
+            bytes: from_ref(&self.bytes).addr(),
+            most: self.most.as_ptr().addr(),
+            listed: self.table.get().addr() + offset_of!(Table, used),
+            beside: self.beside.as_ptr().addr() + offset_of!(Beside, address),
+        }
     }
 
     /// Returns the most bytes and blocks that there were.

@@ -19,6 +19,7 @@
 //! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
 //! | `perturb.rs` | values that new and freed memory hold on request |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
+//! | `view.rs` | the same numbers, as another process reads them |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
 //! | `bump.rs` | [`Bump`], memory that ends as a whole |
 //! | `object.rs` | [`Object`], a box in the heap |
@@ -56,6 +57,7 @@ mod report;
 mod slow;
 mod span;
 mod statistics;
+pub mod view;
 
 use core::alloc::Layout;
 use core::mem::offset_of;
