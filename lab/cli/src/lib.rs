@@ -76,8 +76,7 @@ enum Command {
     Antifrag(antifrag::Antifrag),
     /// Compares two result documents: what got better, what got worse, with an exit code for CI.
     Compare(compare::Compare),
-    /// Shows what a program that uses the heap has allocated.
-    #[command(subcommand)]
+    /// Shows what a program that uses the heap has allocated: a running process, or a heap profile.
     Heap(heap::Heap),
     /// Lists the configurations: the design each rebuilds, and the size of its metadata (64 GiB, 8
     /// CPUs).

@@ -8,6 +8,7 @@ mod compare_kinds;
 mod documents;
 mod fidelity;
 mod heap;
+mod heap_process;
 mod host;
 mod live;
 mod locks;

@@ -82,3 +82,22 @@ fn a_file_that_is_gone_or_is_no_program_is_told_once() {
     let expected = expected.map(|(function, caller)| (function.to_owned(), caller.to_owned()));
     assert_eq!(names, expected);
 }
+
+#[inline(never)]
+fn marked(number: u64) -> u64 {
+    core::hint::black_box(number).rotate_left(7) ^ 0x6272_6963_6b79_6172
+}
+
+#[test]
+fn names_of_rust_are_those_of_the_source() {
+    // A call that returns behind the first byte of the function.
+    let address = (marked as fn(u64) -> u64 as *const ()).addr() + 1;
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let profile = format!(
+        "heap profile: 1: {0} [0: 0] @ heap_v2/1\n1: {0} [0: 0] @ {address:#x}\nMAPPED_LIBRARIES:\n{maps}",
+        marked(1) & 0xffff
+    );
+    let profile = brickyard_heap_profile::Profile::read(profile.as_bytes()).unwrap();
+    let named = Named::of(&profile);
+    assert_eq!(live_sites(&named)[0].function, "tests::symbols::marked");
+}
