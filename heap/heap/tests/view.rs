@@ -87,6 +87,19 @@ fn another_process_computes_the_same_numbers() {
         Statistics::of_view(64, shifted),
         Err(ViewError::NoView)
     ));
+    // A heap of another version is told apart from none.
+    let newer = |address: usize, bytes: &mut [u8]| {
+        reader()(address, bytes)?;
+        if address == view + 16 {
+            bytes.fill(7);
+        }
+        Ok::<(), io::Error>(())
+    };
+    let other = Statistics::of_view(view, newer).unwrap_err();
+    assert!(
+        matches!(other, ViewError::Version { ours: 1, .. }),
+        "{other}"
+    );
     let nothing = Statistics::of_view(0, reader());
     assert!(matches!(nothing, Err(ViewError::Memory(_))));
 }

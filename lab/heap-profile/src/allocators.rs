@@ -14,6 +14,8 @@ pub(crate) const ALLOCATORS: &str = concat!(
     r"|brickyard_.*",
     r"|<?brickyard_(heap|malloc|slab|arena)::.*",
     r"|<brickyard_heap::.*",
+    // Where it has no symbols.
+    r"|libbrickyard_malloc\.so[.0-9]*\+0x[0-9a-f]+",
     r"|__rust_(alloc|alloc_zeroed|realloc)",
     r"|__rustc::__(rust|rdl|rg)_.*",
     r"|__(rdl|rg)_.*",
@@ -71,6 +73,8 @@ mod tests {
             "alloc::raw_vec::RawVecInner<A>::try_allocate_in",
             "<alloc::alloc::Global as core::alloc::Allocator>::allocate",
             "__rust_alloc",
+            "__rustc::__rust_alloc",
+            "libbrickyard_malloc.so.0+0x1f30",
         ] {
             assert!(allocators.has(name), "{name}");
         }
@@ -78,6 +82,7 @@ mod tests {
             "main",
             "malloc_trim_all",
             "my::malloc",
+            "libc.so.6+0x1f30",
             "alloc::vec::Vec<T>::push",
             "<alloc::boxed::Box<F> as core::ops::FnOnce<A>>::call_once",
         ] {
