@@ -21,8 +21,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard_arena::rows::ROW_SHIFT;
 use brickyard_slab::CacheNumbers;
-use brickyard_slab::sheaf::{CachePlaces, closed};
-use brickyard_slab::sizes::SIZES;
+use brickyard_slab::sheaf::{CachePlaces, MAX_CAPACITY, closed};
+use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
 
 use crate::build::{HeapSlabs, INSTANCE, ROW_WORDS};
 use crate::large::LargePlaces;
@@ -214,7 +214,7 @@ impl Statistics {
         read(view + offset_of!(View, places), &mut bytes)?;
         // SAFETY: so many bytes are there, and a place consists of words, whatever these hold.
         let places: Places = unsafe { bytes.as_ptr().cast::<Places>().read_unaligned() };
-        if places.view != view || places.page_shift >= usize::BITS as usize {
+        if places.view != view || !places.make_sense() {
             return Err(ViewError::NoView);
         }
         Ok(places.statistics(&mut read)?)
@@ -222,17 +222,32 @@ impl Statistics {
 }
 
 impl Places {
+    /// Returns true if they can be those of a heap. A process may write anything there; with these
+    /// limits no number of it overflows, and no loop is long.
+    fn make_sense(&self) -> bool {
+        let of_cache = |cache: &CachePlace| {
+            cache.capacity <= MAX_CAPACITY
+                && cache.size <= MAX_GENERAL
+                && cache.per_slab <= 1 << 16
+                && cache.pages_per_slab <= 1 << 10
+        };
+        (12..=16).contains(&self.page_shift)
+            && self.row_count <= 1 << 16
+            && self.span_bytes <= MOST
+            && self.caches.iter().all(of_cache)
+    }
+
     fn statistics<E>(
         &self,
         read: &mut impl FnMut(usize, &mut [u8]) -> Result<(), E>,
     ) -> Result<Statistics, E> {
-        let pages = |count: usize| count.saturating_mul(1 << self.page_shift);
+        let pages = |count: usize| MOST.min(count << self.page_shift);
         let mut statistics = Statistics {
             usable: pages(word(read, self.pages_usable)?),
             span: self.span_bytes,
             large: word(read, self.large.bytes)?,
             large_most: word(read, self.large.most)?,
-            large_blocks_most: word(read, self.large.most + WORD_BYTES)?,
+            large_blocks_most: word(read, self.large.most.wrapping_add(WORD_BYTES))?,
             idle: pages(word(read, self.pages_idle)?).min(self.span_bytes),
             ..Statistics::default()
         };
@@ -246,7 +261,8 @@ impl Places {
         statistics.add_caches(caches.into_iter());
         statistics.large_blocks = word(read, self.large.listed)?;
         for index in 0..LargePlaces::BESIDE {
-            let address = word(read, self.large.beside + index * LargePlaces::BESIDE_BYTES)?;
+            let place = index * LargePlaces::BESIDE_BYTES;
+            let address = word(read, self.large.beside.wrapping_add(place))?;
             statistics.large_blocks += usize::from(address != 0);
         }
         let in_use = pages(word(read, self.pages_in_use)?);
@@ -262,7 +278,7 @@ impl Places {
         let mut queued = [0; CACHES];
         let mut row = [0; ROW_WORDS * WORD_BYTES];
         for cpu in 0..self.row_count {
-            read(self.rows + (cpu << ROW_SHIFT), &mut row)?;
+            read(self.rows.wrapping_add(cpu << ROW_SHIFT), &mut row)?;
             let (words, _) = row.as_chunks::<WORD_BYTES>();
             for (queued, cache) in queued.iter_mut().zip(&self.caches) {
                 for top in cache.columns.iter().filter_map(|&column| words.get(column)) {
@@ -283,18 +299,19 @@ impl CachePlace {
     ) -> Result<CacheNumbers, E> {
         let mut half = |offset: usize| {
             let mut bytes = [0; 4];
-            read(self.depot + offset, &mut bytes)?;
+            read(self.depot.wrapping_add(offset), &mut bytes)?;
             Ok(u64::from(u32::from_ne_bytes(bytes)))
         };
         let fulls = half(CachePlaces::FULLS)?;
         let slabs = half(CachePlaces::SLABS)?;
-        let lacking = word(read, self.depot + CachePlaces::LACKING)? as u64;
+        let mut long = |offset: usize| word(read, self.depot.wrapping_add(offset));
+        let lacking = long(CachePlaces::LACKING)? as u64;
         let mut numbers = CacheNumbers::default();
         numbers.size = self.size as u64;
         numbers.per_slab = self.per_slab as u64;
         numbers.pages_per_slab = self.pages_per_slab as u64;
         numbers.slabs = slabs;
-        numbers.out = word(read, self.depot + CachePlaces::OUT)? as u64;
+        numbers.out = (long(CachePlaces::OUT)? as u64).min(numbers.objects());
         numbers.queued = (fulls * self.capacity as u64).saturating_sub(lacking);
         Ok(numbers)
     }
@@ -302,12 +319,15 @@ impl CachePlace {
 
 const WORD_BYTES: usize = size_of::<usize>();
 
-/// Reads a word.
+/// The most that anything is: a process has no more bytes.
+const MOST: usize = 1 << 47;
+
+/// Reads a word, of at most [`MOST`].
 fn word<E>(
     read: &mut impl FnMut(usize, &mut [u8]) -> Result<(), E>,
     address: usize,
 ) -> Result<usize, E> {
     let mut bytes = [0; WORD_BYTES];
     read(address, &mut bytes)?;
-    Ok(usize::from_ne_bytes(bytes))
+    Ok(usize::from_ne_bytes(bytes).min(MOST))
 }

@@ -100,6 +100,22 @@ fn another_process_computes_the_same_numbers() {
         matches!(other, ViewError::Version { ours: 1, .. }),
         "{other}"
     );
+    // Whatever a process writes there, it is refused or read, with no number beyond all bounds.
+    let mut refused = 0;
+    for at in 0..290 {
+        let wild = |address: usize, bytes: &mut [u8]| {
+            reader()(address, bytes)?;
+            if bytes.len() > 2000 && address < view + 64 {
+                bytes[8 * at..8 * at + 8].fill(0xff);
+            }
+            Ok::<(), io::Error>(())
+        };
+        match Statistics::of_view(view, wild) {
+            Ok(wild) => assert!(wild.held() < 1 << 50, "word {at}: {wild:?}"),
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 200, "{refused}");
     let nothing = Statistics::of_view(0, reader());
     assert!(matches!(nothing, Err(ViewError::Memory(_))));
 }
