@@ -307,7 +307,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
 
     /// Returns the caches that the caller may use: an interrupt skips task-only caches. No cache is
     /// destroyed while the iterator yields it.
-    fn caches(&self) -> impl Iterator<Item = Lease<'m, CacheInfo>> {
+    pub(crate) fn caches(&self) -> impl Iterator<Item = Lease<'m, CacheInfo>> {
         let leases = self.backend.caches.iter().filter_map(OnceSlot::lease);
         leases.filter(|info| self.backend.may_touch(info))
     }
@@ -346,9 +346,13 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         self.caches().map(|info| self.numbers_of(&info))
     }
 
+    /// Returns the numbers of a cache that never change; all others are 0.
+    pub(crate) fn constants_of(&self, info: &CacheInfo) -> CacheNumbers {
+        CacheNumbers::of(info, 1 << self.backend.source.page_shift())
+    }
+
     pub(crate) fn numbers_of(&self, info: &CacheInfo) -> CacheNumbers {
-        let page_bytes = 1 << self.backend.source.page_shift();
-        let mut numbers = CacheNumbers::of(info, page_bytes);
+        let mut numbers = self.constants_of(info);
         if self.backend.may_touch(info) {
             self.queues.numbers(&self.backend, info, &mut numbers);
         }

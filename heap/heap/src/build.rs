@@ -43,12 +43,12 @@ use crate::gate::{Gate, Thread};
 use crate::hardened::Hardened;
 use crate::large::LargeBlocks;
 use crate::span::{SPAN_BYTES, Span};
-use crate::{FAST, FIRST_GENERAL, PAGE_SHIFT, life, sampled};
+use crate::{FAST, FIRST_GENERAL, PAGE_SHIFT, life, sampled, view};
 
 /// With a lock that is not handed on in order: a thread that waits may not be running, and then
 /// everybody would wait for the system to run it.
 type Design = Sheafed<'static, &'static Span, Cpus, TestAndSetLock>;
-type HeapSlabs = Slabs<'static, Design>;
+pub(super) type HeapSlabs = Slabs<'static, Design>;
 
 /// The words of a row that are in use: two per cache.
 pub(super) const ROW_WORDS: usize = (SIZES.len() + FIRST_GENERAL as usize) * 2;
@@ -243,6 +243,7 @@ fn build() -> Result<(), HeapError> {
     };
     // SAFETY: `built-once`.
     unsafe { (*INSTANCE.heap.get()).write(heap) };
+    view::publish(span, slabs, sampled);
     // Relaxed: published by the two stores at the end (`built-before-seen`).
     FAST.area.store(cpus.area(), Ordering::Relaxed);
     FAST.rows.store(rows.cast_mut(), Ordering::Relaxed);

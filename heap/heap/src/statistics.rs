@@ -3,6 +3,7 @@
 //! Nothing is counted on the fast paths for this: what lies in queues is read off them while their
 //! CPUs go on. So the numbers are exact while nobody allocates or frees, and estimates otherwise.
 
+use brickyard_slab::CacheNumbers;
 use brickyard_slab::sizes::SIZES;
 
 use super::build::{INSTANCE, built};
@@ -94,6 +95,21 @@ impl Statistics {
         self.pages.saturating_sub(self.slabs)
     }
 
+    /// Adds what caches hold. The first is the cache of sheaves, the queues themselves.
+    pub(crate) fn add_caches(&mut self, mut caches: impl Iterator<Item = CacheNumbers>) {
+        self.slabs = caches.next().map_or(0, |sheaves| sheaves.bytes() as usize);
+        for (of, numbers) in self.sizes.iter_mut().zip(caches) {
+            *of = SizeStatistics {
+                size: numbers.size as usize,
+                in_use: numbers.in_use().min(numbers.objects()) as usize,
+                queued: numbers.queued.min(numbers.out) as usize,
+                objects: numbers.objects() as usize,
+                slabs: numbers.bytes() as usize,
+            };
+            self.slabs += of.slabs;
+        }
+    }
+
     /// Returns the bytes that the program uses: objects, runs and large blocks.
     #[must_use]
     pub fn in_use(&self) -> usize {
@@ -129,19 +145,7 @@ pub fn statistics() -> Statistics {
     if inside.is_none() {
         return statistics;
     }
-    let mut caches = heap.slabs.numbers();
-    // The first is the cache of sheaves, the queues themselves.
-    statistics.slabs = caches.next().map_or(0, |sheaves| sheaves.bytes() as usize);
-    for (of, numbers) in statistics.sizes.iter_mut().zip(caches) {
-        *of = SizeStatistics {
-            size: numbers.size as usize,
-            in_use: numbers.in_use().min(numbers.objects()) as usize,
-            queued: numbers.queued.min(numbers.out) as usize,
-            objects: numbers.objects() as usize,
-            slabs: numbers.bytes() as usize,
-        };
-        statistics.slabs += of.slabs;
-    }
+    statistics.add_caches(heap.slabs.numbers());
     statistics.large_blocks = INSTANCE.large.blocks();
     // Last, so that pages taken meanwhile are not missing among those of slabs.
     statistics.pages = heap.span.bytes_in_use().max(statistics.slabs);

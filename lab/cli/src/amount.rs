@@ -34,6 +34,15 @@ pub(crate) fn zone_bytes(text: &str) -> anyhow::Result<usize> {
     Ok(amount)
 }
 
+/// Formats an amount of memory, rounded to a tenth of the largest binary unit of which there is one.
+pub(crate) fn rounded(bytes: u64) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.into_iter().find(|(shift, _)| bytes >> shift > 0) {
+        Some((shift, unit)) => format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +55,12 @@ mod tests {
         assert_eq!(bytes("1T").unwrap(), 1 << 40);
         assert!(bytes("G").is_err());
         assert!(bytes("99999999999G").is_err());
+    }
+
+    #[test]
+    fn amounts_are_rounded_to_a_unit() {
+        let texts = [0, 1023, 1024, 1536 << 10, 3 << 40].map(rounded);
+        assert_eq!(texts, ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "3.0 TiB"]);
     }
 
     #[test]

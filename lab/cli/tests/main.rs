@@ -7,6 +7,8 @@ mod compare;
 mod compare_kinds;
 mod documents;
 mod fidelity;
+mod heap;
+mod heap_process;
 mod host;
 mod latency;
 mod live;

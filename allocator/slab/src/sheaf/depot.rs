@@ -25,10 +25,10 @@ const EMPTIES: u32 = 8;
 pub(super) struct Depot {
     full: GuardedU64,
     empty: GuardedU64,
-    fulls: GuardedU32,
+    pub(super) fulls: GuardedU32,
     empties: GuardedU32,
     /// Objects that the full sheaves hold less than they could.
-    lacking: GuardedU64,
+    pub(super) lacking: GuardedU64,
     pub(super) exchanges: Exchanges,
     // From here on only what is needed for slabs.
     /// Slabs of which no object was ever taken. Another CPU's frees served the caller that made

@@ -2,12 +2,12 @@
 
 use brickyard_sync::{Ordering, RawLock};
 
+use super::places::CachePlaces;
 use super::state::{AWAY, SPARE, Sheafed};
-use super::words::{self, Sheaf, closed};
+use super::words::{Sheaf, closed};
 use crate::backend::Backend;
 use crate::cache_info::CacheInfo;
 use crate::caller::Caller;
-use crate::layout::{SHEAF_BYTES, WORD_BYTES};
 use crate::local::Local;
 use crate::source::PageSource;
 
@@ -48,9 +48,9 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
 
     /// Returns how many objects lie in all CPUs' rows: an estimate, since the CPUs go on.
     pub(super) fn queued(&self, info: &CacheInfo) -> u64 {
-        let empty = words::sentinel(info.geometry.capacity as usize);
+        let capacity = info.geometry.capacity as usize;
         self.held(info)
-            .map(|top| ((top % SHEAF_BYTES).saturating_sub(empty) / WORD_BYTES) as u64)
+            .map(|top| CachePlaces::in_sheaf(top, capacity, closed()))
             .sum()
     }
 

@@ -265,6 +265,18 @@ impl Span {
         self.counts.in_use.load(Ordering::Relaxed) << self.layout.page_shift
     }
 
+    /// Returns where the words lie that count pages: those in use, idle ones, warm ones (which are
+    /// idle too), and those that zones have got.
+    pub(crate) fn places(&self) -> [usize; 4] {
+        let words = [
+            &self.counts.in_use,
+            &self.counts.idle,
+            self.warm.count(),
+            &self.grown,
+        ];
+        words.map(|word| core::ptr::from_ref(word).addr())
+    }
+
     /// Returns true if an address lies in the span.
     #[inline]
     #[must_use]

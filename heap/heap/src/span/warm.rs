@@ -93,6 +93,11 @@ impl Warm {
         }
     }
 
+    /// Returns the word that counts pages.
+    pub(super) const fn count(&self) -> &AtomicUsize {
+        &self.pages
+    }
+
     /// Returns the number of pages. A hint while others are at work.
     pub(super) fn pages(&self) -> usize {
         // Relaxed: a hint.

@@ -1,7 +1,7 @@
 //! `brickyard info`: a summary of a trace.
 
 mod sections;
-mod tables;
+pub(crate) mod tables;
 
 use core::ops::ControlFlow;
 use std::fs::File;

@@ -129,7 +129,8 @@ impl Cell {
     }
 }
 
-fn visible(character: char) -> impl Iterator<Item = char> {
+/// Returns a character as it is, or as an escape if a terminal would act on it.
+pub(crate) fn visible(character: char) -> impl Iterator<Item = char> {
     let escaped = character.is_control().then(|| character.escape_default());
     let plain = (!character.is_control()).then_some(character);
     escaped.into_iter().flatten().chain(plain)
