@@ -1,5 +1,6 @@
-//! The heap as another process sees it: where the words lie that [`statistics`](crate::statistics())
-//! reads, and the reader that computes the same numbers from copies of them.
+//! The heap as another process sees it: where the words lie that
+//! [`statistics`](crate::statistics()) reads, and the reader that computes the same numbers from
+//! copies of them.
 //!
 //! The process does nothing for its reader. Building the heap writes the places once, into a static
 //! that begins with a mark, among the initialised variables of the program or library that has the

@@ -34,7 +34,7 @@ pub(crate) fn zone_bytes(text: &str) -> anyhow::Result<usize> {
     Ok(amount)
 }
 
-/// Formats an amount of memory, rounded to a tenth of the largest binary unit of which there is one.
+/// Formats an amount of memory, rounded to a tenth of the largest binary unit that it has.
 pub(crate) fn rounded(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.into_iter().find(|(shift, _)| bytes >> shift > 0) {

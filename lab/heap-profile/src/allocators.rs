@@ -1,8 +1,8 @@
 //! Functions of allocators, which nobody wants to see at the leaf of every stack.
 //!
 //! By pprof's rule for a profile's `drop_frames`: the first such function that is found from the
-//! root on goes, and all that it calls, unless it is the root itself. So none may be here that calls
-//! back. That a profile for pprof names the same functions keeps both views alike.
+//! root on goes, and all that it calls, unless it is the root itself. So none may be here that
+//! calls back. That a profile for pprof names the same functions keeps both views alike.
 
 use regex::Regex;
 

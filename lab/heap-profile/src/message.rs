@@ -1,7 +1,7 @@
 //! Messages in the encoding of protocol buffers: as much of it as a profile needs.
 
-/// A message that is being written. Fields have a number and a value; zeros and empty texts are left
-/// out, which means the same.
+/// A message that is being written. Fields have a number and a value. A 0 is left out, which means
+/// the same.
 #[derive(Debug, Default)]
 pub(crate) struct Message(Vec<u8>);
 

@@ -14,8 +14,8 @@ use crate::allocators::ALLOCATORS;
 use crate::message::Message;
 use crate::named::{Location, Named, Stack};
 
-/// Writes a profile for pprof. Its first value is what pprof shows by default if it is not told
-/// otherwise: the last one, `inuse_space`.
+/// Writes a profile for pprof, which shows the last kind of value unless it is told otherwise: the
+/// bytes of live objects.
 ///
 /// # Errors
 /// Those of `out`.

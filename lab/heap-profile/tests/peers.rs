@@ -12,8 +12,7 @@ use crate::program::Program;
 /// Own and cumulative bytes by function, and the total.
 type Top = (BTreeMap<String, (u64, u64)>, u64);
 
-/// Returns pprof's table of functions: own and cumulative bytes by name, and the total. `None`, with
-/// the reason printed, if there is no pprof.
+/// Returns pprof's table of functions; `None`, with the reason printed, if there is no pprof.
 fn top(folder: &Path, file: &str, index: &str) -> Option<Top> {
     let run = Command::new("go")
         .args(["tool", "pprof"])

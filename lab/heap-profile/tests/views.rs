@@ -1,4 +1,4 @@
-//! The views of a profile: sites, tree, folded stacks, and that an allocator's functions are in none.
+//! The views of a profile: sites, tree, folded stacks; an allocator's functions are in none.
 
 use brickyard_heap_profile::{Amount, Named, Order, Profile, Space, Tree, folded, sites};
 

@@ -1,12 +1,12 @@
-//! Where the words lie that a cache's numbers are computed from, for a reader in another process: it
-//! copies the words, without a lock, and computes the same.
+//! Where the words lie that a cache's numbers are computed from, for a reader in another process.
+//! It copies the words, without a lock, and computes the same.
 //!
 //! With `fulls`, `lacking`, `slabs` and `out` of the depot and the tops `main` and `spare` of every
 //! row, as [`Slabs::numbers`](crate::Slabs::numbers) has them:
 //!
 //! - objects that are not in slabs: `out`
-//! - of those, free ones in queues: `fulls * capacity - lacking`, and for each top that is neither 0
-//!   nor [`closed`](super::closed) the words from that of an empty sheaf to it
+//! - of those, free ones in queues: `fulls * capacity - lacking`, and for each top that is neither
+//!   0 nor [`closed`](super::closed) the words from that of an empty sheaf to it
 //!   ([`CachePlaces::in_sheaf`])
 
 use core::mem::offset_of;

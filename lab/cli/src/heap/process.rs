@@ -1,7 +1,7 @@
 //! A running process that uses the heap, looked at from outside.
 //!
-//! Its memory is read by `/proc/PID/mem`, which neither stops it nor runs anything in it. The heap's
-//! view is found among the initialised variables of the files that are mapped there.
+//! Its memory is read by `/proc/PID/mem`, which neither stops it nor runs anything in it. Its
+//! heap's view is found among the initialised variables of the files that are mapped there.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -128,7 +128,7 @@ fn refusal(pid: u32, error: io::Error) -> anyhow::Error {
     anyhow!(what)
 }
 
-/// Returns the addresses of a line of `/proc/PID/maps`, if initialised variables of a file are there.
+/// Returns the addresses of a line of `/proc/PID/maps` if a file's initialised variables are there.
 fn variables(line: &str) -> Option<(usize, usize)> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
