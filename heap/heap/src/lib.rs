@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `lib.rs` | what the fast paths read, and the fast paths |
 //! | `build.rs` | builds the heap at its first use, on the thread that comes first |
-//! | `slow.rs` | everything that is not a hit |
+//! | `slow.rs`, `resize.rs` | everything that is not a hit; other sizes |
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
 //! | `large/`, `addresses.rs` | mappings of their own; a table of addresses |
 //! | `surplus.rs` | how much free memory stays while a program goes on |
@@ -59,6 +59,7 @@ mod life;
 mod object;
 mod perturb;
 mod report;
+mod resize;
 mod sampled;
 mod slow;
 mod span;
@@ -82,10 +83,11 @@ pub use global::Global;
 pub use object::{NoMemory, Object};
 pub use perturb::perturb;
 pub use report::{Format, Report, print};
+pub use resize::{reallocate, usable_size};
 pub use sampled::{is_unwinder, write_profile};
 pub use slow::{
     allocate, allocate_aligned, allocate_for_unwinder, allocate_zeroed, check_range,
-    free_for_unwinder, free_slow, free_slow_under_locks, keep_idle, reallocate, trim, usable_size,
+    free_for_unwinder, free_slow, free_slow_under_locks, keep_idle, trim,
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
 pub use statistics::{SizeStatistics, Statistics, statistics};
@@ -301,7 +303,7 @@ pub unsafe fn quick_reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     };
     let had = had as usize;
     // As `reallocate` does.
-    if bytes <= had && (bytes >= had / 2 || slow::size_of_class(bytes) == had) {
+    if bytes <= had && (bytes >= had / 2 || resize::size_of_class(bytes) == had) {
         return memory;
     }
     let new = quick(bytes);

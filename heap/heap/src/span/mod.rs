@@ -22,24 +22,23 @@
 //! references to them are inside it.
 
 mod idle;
+mod layout;
 mod runs;
 mod warm;
+mod zones;
 
 use core::fmt;
-use core::mem::MaybeUninit;
-use core::ops::Range;
 use core::ptr::NonNull;
-use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
 
-use brickyard::sync::{Exclusive, Locked, TicketLock, Zeros};
-use brickyard::zone::{Zone, ZonePlan};
-use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
+use brickyard::sync::{Locked, TicketLock};
+use brickyard::{Context, Frame, Mobility, Order, Platform, Request, ZoneKind};
 use brickyard_arena::{MapError, Region, Threads, page_bytes};
-use brickyard_slab::{PageAsk, PageSource, Tables};
+use brickyard_slab::{PageAsk, PageSource};
 
 use crate::hardened::hardened;
+use layout::Layout;
 use warm::{Kind, Warm};
 
 /// The longest run of pages, in bytes, and the largest block: 2 MiB.
@@ -62,9 +61,6 @@ const ZONE_BYTES: usize = 1 << 30;
 /// The most zones of a span: 16 TiB would be one page of 4 KiB more than slabs can number.
 const ZONES: usize = (16 << 10) - 1;
 
-/// The step by which a zone grows.
-const STEP_BYTES: usize = 32 << 20;
-
 /// The contents of memory that has just been allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
@@ -73,23 +69,6 @@ pub enum Contents {
     /// Zeros; the memory has not been touched.
     Zeros,
 }
-
-/// How zones wait. They know nothing of CPUs.
-#[derive(Debug, Clone, Copy)]
-struct Waits;
-
-impl Platform for Waits {
-    fn cpu(&self) -> usize {
-        0
-    }
-
-    fn relax(&self) {
-        Threads.relax();
-    }
-}
-
-/// Zones without stashes: slabs and runs have caches of their own.
-type SpanZone = Zone<'static, Waits, Exclusive>;
 
 /// Pages of a heap, as a source of slabs and as runs: one reservation of addresses, managed by this
 /// library's page allocator in zones of 1 GiB.
@@ -132,56 +111,6 @@ struct Counts {
     cursor: AtomicUsize,
     /// The bytes in use and idle at the last round of [`Span::release_by_age`], folded into a word.
     last_round: AtomicUsize,
-}
-
-/// The layout of the tables.
-#[derive(Debug, Clone, Copy)]
-struct Layout {
-    page_shift: u32,
-    pages: usize,
-    zone_pages: usize,
-    /// The distance of zones in the tables, in bytes.
-    zone_stride: usize,
-    idle_at: usize,
-    runs_at: usize,
-    warm_at: usize,
-    table_bytes: usize,
-}
-
-impl Layout {
-    fn new(bytes: usize, page_bytes: usize) -> Self {
-        let page_shift = page_bytes.trailing_zeros();
-        let pages = bytes >> page_shift;
-        let zone_pages = pages.min(ZONE_BYTES >> page_shift);
-        let zones = pages.div_ceil(zone_pages);
-        let plan = Self::plan_of(0, zone_pages, page_shift);
-        let zone_bytes = size_of::<MaybeUninit<SpanZone>>() + SpanZone::bytes(&plan);
-        let zone_stride = zone_bytes.next_multiple_of(page_bytes);
-        let idle_at = zones * zone_stride;
-        let runs_at = idle_at + (pages / 8).next_multiple_of(page_bytes);
-        let warm_at = (runs_at + pages * size_of::<u16>()).next_multiple_of(page_bytes);
-        let table_bytes = (warm_at + pages * size_of::<u32>()).next_multiple_of(page_bytes);
-        Self {
-            page_shift,
-            pages,
-            zone_pages,
-            zone_stride,
-            idle_at,
-            runs_at,
-            warm_at,
-            table_bytes,
-        }
-    }
-
-    fn plan_of(zone: usize, zone_pages: usize, page_shift: u32) -> ZonePlan {
-        let first = Frame::new(zone * zone_pages);
-        let order_of = |bytes: usize| Order::new((bytes >> page_shift).trailing_zeros() as u8);
-        ZonePlan {
-            max_order: order_of(SPAN_ALIGN),
-            page_block_order: order_of(RUN_BYTES_MAX),
-            ..ZonePlan::new(ZoneKind::Normal, FrameRange::at(first, zone_pages), 0)
-        }
-    }
 }
 
 impl Span {
@@ -293,113 +222,6 @@ impl Span {
         self.region.at(page << self.layout.page_shift)
     }
 
-    // ---- zones ----
-
-    /// Returns a zone that is built.
-    fn zone(&self, index: usize) -> &SpanZone {
-        let place = self.tables.at(index * self.layout.zone_stride);
-        // SAFETY: `in-span`: zones below the count, which the caller has loaded with acquire, have
-        // been written there, and stay.
-        unsafe { place.cast().as_ref() }
-    }
-
-    /// Returns how many zones are built, and acquires what built them.
-    fn zones(&self) -> usize {
-        // Acquire: pairs with the release in `build`.
-        self.zones.load(Ordering::Acquire)
-    }
-
-    fn zone_of(&self, page: usize) -> &SpanZone {
-        let _ = self.zones();
-        self.zone(page / self.layout.zone_pages)
-    }
-
-    /// Adds memory to the zones. False if the span has no more, or if the system refuses. The lock
-    /// must be held.
-    fn grow(&self) -> bool {
-        // Relaxed: changed under the lock only.
-        let grown = self.grown.load(Ordering::Relaxed);
-        let index = grown / self.layout.zone_pages;
-        if grown >= self.layout.pages {
-            return false;
-        }
-        let shift = self.layout.page_shift;
-        let most = self.layout.pages.min((index + 1) * self.layout.zone_pages);
-        if index == self.zones.load(Ordering::Relaxed) && !self.build(index) {
-            return false;
-        }
-        // If a limit leaves no room for a whole step, it may for a smaller one: two of the largest
-        // blocks.
-        let usable = [STEP_BYTES, SPAN_ALIGN].into_iter().find_map(|step| {
-            let end = most.min(grown + (step >> shift));
-            let done = self.commit_slab_tables(&(grown..end))
-                && commit_new(&self.region, grown << shift..end << shift);
-            done.then_some(end)
-        });
-        let Some(end) = usable else {
-            return false;
-        };
-        let range = FrameRange::new(grown, end);
-        let added = self.zone(index).add(range);
-        debug_assert!(added.is_ok(), "the range is the zone's: {added:?}");
-        self.grown.store(end, Ordering::Relaxed);
-        true
-    }
-
-    /// Makes what the slabs' tables hold of these pages writable. False if the system refuses.
-    fn commit_slab_tables(&self, pages: &Range<usize>) -> bool {
-        self.slab_tables.as_ref().is_none_or(|tables| {
-            let parts = Tables::parts(self.layout.pages, pages);
-            parts.into_iter().all(|part| commit_new(tables, part))
-        })
-    }
-
-    /// Builds the next zone. False if the system refuses memory for its tables.
-    fn build(&self, index: usize) -> bool {
-        let Layout {
-            zone_pages,
-            zone_stride,
-            page_shift,
-            idle_at,
-            runs_at,
-            warm_at,
-            ..
-        } = self.layout;
-        let (first, end) = (index * zone_pages, (index + 1) * zone_pages);
-        let tables = [
-            index * zone_stride..(index + 1) * zone_stride,
-            idle_at + first / 8..idle_at + end / 8,
-            runs_at + first * size_of::<u16>()..runs_at + end * size_of::<u16>(),
-            warm_at + first * size_of::<u32>()..warm_at + end * size_of::<u32>(),
-        ];
-        if !tables
-            .into_iter()
-            .all(|part| commit_new(&self.tables, part))
-        {
-            return false;
-        }
-        let plan = Layout::plan_of(index, zone_pages, page_shift);
-        let place = self
-            .tables
-            .at(index * zone_stride)
-            .cast::<MaybeUninit<SpanZone>>();
-        // SAFETY: `in-span`: the stride has room for a zone and its metadata, and nobody else
-        // refers to them before the count includes them. The tables live as long as what is built
-        // here, which is never dropped. A zone is built once, so that its part of the mapping is
-        // zero as the system gave it.
-        let (place, metadata): (&mut MaybeUninit<SpanZone>, Zeros<'static>) = unsafe {
-            let behind = place.add(1).cast::<MaybeUninit<u8>>();
-            let bytes = zone_stride - size_of::<MaybeUninit<SpanZone>>();
-            let metadata = slice::from_raw_parts_mut(behind.as_ptr(), bytes);
-            (&mut *place.as_ptr(), Zeros::new(metadata))
-        };
-        let zone = SpanZone::on_zeros(&plan, Waits, metadata);
-        place.write(zone.expect("`Layout::new` asked the same plan for its bytes"));
-        // Release: pairs with the acquire in `zones`.
-        self.zones.store(index + 1, Ordering::Release);
-        true
-    }
-
     // ---- requests ----
 
     /// Finds a free block and returns its first page. It is not accounted yet.
@@ -466,17 +288,6 @@ impl Span {
         }
         Some(first)
     }
-}
-
-/// Makes a part of a region writable that was not, with the rest of its last page. Parts of a table
-/// follow each other, so the first page of one that begins inside it is writable already. False if
-/// the system refuses.
-fn commit_new(region: &Region, part: Range<usize>) -> bool {
-    let page = page_bytes();
-    let [start, end] = [part.start, part.end].map(|byte| byte.next_multiple_of(page));
-    // SAFETY: the part before this one ended with the page before `start`, and who writes to this one
-    // waits until the zone has it.
-    start >= end || unsafe { region.commit_new(start..end) }.is_ok()
 }
 
 impl fmt::Debug for Span {

@@ -1,0 +1,60 @@
+//! Where the tables of a span lie: zones with their metadata, then a bit per page, then a length per
+//! page, then a warm one's next.
+
+use core::mem::MaybeUninit;
+
+use brickyard::zone::ZonePlan;
+use brickyard::{Frame, FrameRange, Order, ZoneKind};
+
+use super::zones::SpanZone;
+use super::{RUN_BYTES_MAX, SPAN_ALIGN, ZONE_BYTES};
+
+/// The layout of the tables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    pub(super) page_shift: u32,
+    pub(super) pages: usize,
+    pub(super) zone_pages: usize,
+    /// The distance of zones in the tables, in bytes.
+    pub(super) zone_stride: usize,
+    pub(super) idle_at: usize,
+    pub(super) runs_at: usize,
+    pub(super) warm_at: usize,
+    pub(super) table_bytes: usize,
+}
+
+impl Layout {
+    pub(super) fn new(bytes: usize, page_bytes: usize) -> Self {
+        let page_shift = page_bytes.trailing_zeros();
+        let pages = bytes >> page_shift;
+        let zone_pages = pages.min(ZONE_BYTES >> page_shift);
+        let zones = pages.div_ceil(zone_pages);
+        let plan = Self::plan_of(0, zone_pages, page_shift);
+        let zone_bytes = size_of::<MaybeUninit<SpanZone>>() + SpanZone::bytes(&plan);
+        let zone_stride = zone_bytes.next_multiple_of(page_bytes);
+        let idle_at = zones * zone_stride;
+        let runs_at = idle_at + (pages / 8).next_multiple_of(page_bytes);
+        let warm_at = (runs_at + pages * size_of::<u16>()).next_multiple_of(page_bytes);
+        let table_bytes = (warm_at + pages * size_of::<u32>()).next_multiple_of(page_bytes);
+        Self {
+            page_shift,
+            pages,
+            zone_pages,
+            zone_stride,
+            idle_at,
+            runs_at,
+            warm_at,
+            table_bytes,
+        }
+    }
+
+    pub(super) fn plan_of(zone: usize, zone_pages: usize, page_shift: u32) -> ZonePlan {
+        let first = Frame::new(zone * zone_pages);
+        let order_of = |bytes: usize| Order::new((bytes >> page_shift).trailing_zeros() as u8);
+        ZonePlan {
+            max_order: order_of(SPAN_ALIGN),
+            page_block_order: order_of(RUN_BYTES_MAX),
+            ..ZonePlan::new(ZoneKind::Normal, FrameRange::at(first, zone_pages), 0)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The zones of a span, how they are built, and how they get memory.
+//!
+//! What zones have got, and what the tables hold of it, is made writable just before.
+
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use core::slice;
+use core::sync::atomic::Ordering;
+
+use brickyard::sync::{Exclusive, Zeros};
+use brickyard::zone::Zone;
+use brickyard::{FrameRange, Platform};
+use brickyard_arena::{Region, Threads, page_bytes};
+use brickyard_slab::Tables;
+
+use super::layout::Layout;
+use super::{SPAN_ALIGN, Span};
+
+/// The step by which a zone grows.
+const STEP_BYTES: usize = 32 << 20;
+
+/// How zones wait. They know nothing of CPUs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waits;
+
+impl Platform for Waits {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn relax(&self) {
+        Threads.relax();
+    }
+}
+
+/// Zones without stashes: slabs and runs have caches of their own.
+pub(super) type SpanZone = Zone<'static, Waits, Exclusive>;
+
+impl Span {
+    /// Returns a zone that is built.
+    pub(super) fn zone(&self, index: usize) -> &SpanZone {
+        let place = self.tables.at(index * self.layout.zone_stride);
+        // SAFETY: `in-span`: zones below the count, which the caller has loaded with acquire, have
+        // been written there, and stay.
+        unsafe { place.cast().as_ref() }
+    }
+
+    /// Returns how many zones are built, and acquires what built them.
+    pub(super) fn zones(&self) -> usize {
+        // Acquire: pairs with the release in `build`.
+        self.zones.load(Ordering::Acquire)
+    }
+
+    pub(super) fn zone_of(&self, page: usize) -> &SpanZone {
+        let _ = self.zones();
+        self.zone(page / self.layout.zone_pages)
+    }
+
+    /// Adds memory to the zones. False if the span has no more, or if the system refuses. The lock
+    /// must be held.
+    pub(super) fn grow(&self) -> bool {
+        // Relaxed: changed under the lock only.
+        let grown = self.grown.load(Ordering::Relaxed);
+        let index = grown / self.layout.zone_pages;
+        if grown >= self.layout.pages {
+            return false;
+        }
+        let shift = self.layout.page_shift;
+        let most = self.layout.pages.min((index + 1) * self.layout.zone_pages);
+        if index == self.zones.load(Ordering::Relaxed) && !self.build(index) {
+            return false;
+        }
+        // If a limit leaves no room for a whole step, it may for a smaller one: two of the largest
+        // blocks.
+        let usable = [STEP_BYTES, SPAN_ALIGN].into_iter().find_map(|step| {
+            let end = most.min(grown + (step >> shift));
+            let done = self.commit_slab_tables(&(grown..end))
+                && commit_new(&self.region, grown << shift..end << shift);
+            done.then_some(end)
+        });
+        let Some(end) = usable else {
+            return false;
+        };
+        let range = FrameRange::new(grown, end);
+        let added = self.zone(index).add(range);
+        debug_assert!(added.is_ok(), "the range is the zone's: {added:?}");
+        self.grown.store(end, Ordering::Relaxed);
+        true
+    }
+
+    /// Makes what the slabs' tables hold of these pages writable. False if the system refuses.
+    fn commit_slab_tables(&self, pages: &Range<usize>) -> bool {
+        self.slab_tables.as_ref().is_none_or(|tables| {
+            let parts = Tables::parts(self.layout.pages, pages);
+            parts.into_iter().all(|part| commit_new(tables, part))
+        })
+    }
+
+    /// Builds the next zone. False if the system refuses memory for its tables.
+    fn build(&self, index: usize) -> bool {
+        let Layout {
+            zone_pages,
+            zone_stride,
+            page_shift,
+            idle_at,
+            runs_at,
+            warm_at,
+            ..
+        } = self.layout;
+        let (first, end) = (index * zone_pages, (index + 1) * zone_pages);
+        let tables = [
+            index * zone_stride..(index + 1) * zone_stride,
+            idle_at + first / 8..idle_at + end / 8,
+            runs_at + first * size_of::<u16>()..runs_at + end * size_of::<u16>(),
+            warm_at + first * size_of::<u32>()..warm_at + end * size_of::<u32>(),
+        ];
+        if !tables
+            .into_iter()
+            .all(|part| commit_new(&self.tables, part))
+        {
+            return false;
+        }
+        let plan = Layout::plan_of(index, zone_pages, page_shift);
+        let place = self
+            .tables
+            .at(index * zone_stride)
+            .cast::<MaybeUninit<SpanZone>>();
+        // SAFETY: `in-span`: the stride has room for a zone and its metadata, and nobody else
+        // refers to them before the count includes them. The tables live as long as what is built
+        // here, which is never dropped. A zone is built once, so that its part of the mapping is
+        // zero as the system gave it.
+        let (place, metadata): (&mut MaybeUninit<SpanZone>, Zeros<'static>) = unsafe {
+            let behind = place.add(1).cast::<MaybeUninit<u8>>();
+            let bytes = zone_stride - size_of::<MaybeUninit<SpanZone>>();
+            let metadata = slice::from_raw_parts_mut(behind.as_ptr(), bytes);
+            (&mut *place.as_ptr(), Zeros::new(metadata))
+        };
+        let zone = SpanZone::on_zeros(&plan, Waits, metadata);
+        place.write(zone.expect("`Layout::new` asked the same plan for its bytes"));
+        // Release: pairs with the acquire in `zones`.
+        self.zones.store(index + 1, Ordering::Release);
+        true
+    }
+}
+
+/// Makes a part of a region writable that was not, with the rest of its last page. Parts of a table
+/// follow each other, so the first page of one that begins inside it is writable already. False if
+/// the system refuses.
+fn commit_new(region: &Region, part: Range<usize>) -> bool {
+    let page = page_bytes();
+    let [start, end] = [part.start, part.end].map(|byte| byte.next_multiple_of(page));
+    // SAFETY: the part before this one ended with the page before `start`, and who writes to this one
+    // waits until the zone has it.
+    start >= end || unsafe { region.commit_new(start..end) }.is_ok()
+}
