@@ -216,6 +216,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         Ok(PlanError::TooLittleMemory { supplied, needed })
     }
 
+    // Inlined, so that the zone is made where it stays, and not copied from the stack.
+    #[inline(always)]
     fn of_parts(
         plan: &ZonePlan,
         platform: P,
