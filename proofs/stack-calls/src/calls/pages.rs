@@ -9,7 +9,7 @@ use brickyard::pressure::compact::{Compacted, compact_all, compact_for};
 use brickyard::pressure::contiguous::{ContiguousRequest, alloc_contiguous, offline};
 use brickyard::stash::{CpuStash, StashSizes};
 use brickyard::stats::{FreeCounts, ZoneSnapshot};
-use brickyard::sync::Slot;
+use brickyard::sync::{Slot, Zeros};
 use brickyard::watermark::Mark;
 use brickyard::{
     AllocError, AnyZone as _, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility,
@@ -27,6 +27,8 @@ calls! {
     Zone {
         new<'m>(plan: &ZonePlan, memory: &'m mut [MaybeUninit<u8>])
             -> Result<TheZone<'m>, PlanError> = TheZone::new(plan, Embedder, memory);
+        on_zeros<'m>(plan: &ZonePlan, memory: Zeros<'m>) -> Result<TheZone<'m>, PlanError>
+            = TheZone::on_zeros(plan, Embedder, memory);
         of<'m>(parts: (bitmap::Bitmap<'m>, TheStash<'m>)) -> TheZone<'m>
             = TheZone::of(ZoneKind::Normal, Embedder, parts.0, parts.1);
         bytes(plan: &ZonePlan) -> usize = TheZone::bytes(plan);

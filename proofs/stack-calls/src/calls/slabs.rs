@@ -5,6 +5,7 @@ use brickyard_slab as slab;
 use core::alloc::Layout;
 use core::panic::Location;
 use core::ptr::NonNull;
+use slab::sheaf;
 use slab::{
     BuildError, CacheError, CacheId, CacheNumbers, CacheSpec, Everywhere, FreeFault, SlabError,
     SlabPlan, TaskOnly,
@@ -64,6 +65,11 @@ calls! {
         drain(slabs: &TheSlabs<'_>) -> () = slabs.drain();
         shrink(slabs: &TheSlabs<'_>) -> () = slabs.shrink();
         numbers(slabs: &TheSlabs<'_>) -> Option<CacheNumbers> = slabs.numbers().next();
+        places(slabs: &TheSlabs<'_>) -> Option<sheaf::CachePlaces> = slabs.places().next();
+    }
+    CachePlaces {
+        in_sheaf(top: usize, capacity: usize, closed: usize) -> u64
+            = sheaf::CachePlaces::in_sheaf(top, capacity, closed);
     }
     RawCache {
         alloc(cache: &TheCache<'_, '_>) -> Result<NonNull<u8>, SlabError> = cache.alloc();
