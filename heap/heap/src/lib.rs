@@ -3,7 +3,7 @@
 //!
 //! | bytes | where from | found again by |
 //! |---|---|---|
-//! | up to 32 KiB | a slab of the general size ([`SIZES`](brickyard_slab::sizes::SIZES)) | the byte of its page |
+//! | up to 32 KiB | a slab of the general size ([`SIZES`]) | the byte of its page |
 //! | up to 2 MiB | a run of pages of the same span | a word of its first page |
 //! | above | a mapping of its own | a table |
 //!

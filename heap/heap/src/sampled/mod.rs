@@ -138,8 +138,8 @@ pub(super) enum MayWalk {
 }
 
 /// Returns true if anything is sampled, and a return address lies in the unwinder: then nothing of
-/// that call may be sampled ([`allocate_for_unwinder`](super::allocate_for_unwinder) and
-/// [`free_for_unwinder`](super::free_for_unwinder)).
+/// that call may be sampled ([`allocate_for_unwinder`](crate::allocate_for_unwinder) and
+/// [`free_for_unwinder`](crate::free_for_unwinder)).
 #[inline]
 #[must_use]
 pub fn is_unwinder(caller: usize) -> bool {
