@@ -102,7 +102,7 @@ extern "C" fn on_signal(_signal: c_int) {
 pub(super) struct Writer {
     /// Set where somebody has asked for the profile; taken back by who writes it.
     is_wanted: AtomicBool,
-    /// Set while a thread writes. Invariant `one-writer`: who has set it uses the buffers.
+    /// Set while a thread writes. Invariant `one-profile-writer`: who has set it uses the buffers.
     is_busy: AtomicBool,
     /// How often it has been written.
     count: AtomicU64,
@@ -116,7 +116,7 @@ pub(super) struct Buffers {
     piece: [u8; 4096],
 }
 
-// SAFETY: by `one-writer`.
+// SAFETY: by `one-profile-writer`.
 unsafe impl Sync for Writer {}
 
 impl Writer {
@@ -143,7 +143,7 @@ impl<'w> Turn<'w> {
     }
 
     fn buffers(&mut self) -> &mut Buffers {
-        // SAFETY: `one-writer`: this is it, and there is one such value.
+        // SAFETY: `one-profile-writer`: this is it, and there is one such value.
         unsafe { &mut (&mut *self.0.buffers.get())[0] }
     }
 }
