@@ -1,11 +1,14 @@
-//! `brickyard snapshot`: this host's memory at one time: whether a request would succeed, how many
-//! blocks compaction and reclaim could make, what is in mixed page blocks; and a picture.
+//! `brickyard snapshot`: this host's memory at one time: how many blocks a request would get, now and
+//! after what could be done for it, what is in mixed page blocks; a picture; and what really comes
+//! when it is asked for.
 
 pub(crate) mod figures;
+pub(crate) mod forecast;
 mod json;
 mod picture;
 mod rows;
 mod table;
+mod trial;
 pub(crate) mod words;
 
 use std::io::{self, Write};
@@ -15,7 +18,9 @@ use std::time::Instant;
 use anyhow::Context;
 use brickyard::Order;
 use brickyard_host::Host;
+use brickyard_host::forecast::Forecasts;
 use brickyard_host::look::{Depth, Look};
+use brickyard_host::pinned::Pinned;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -36,9 +41,47 @@ pub(crate) struct Snapshot {
     /// huge page]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=18))]
     order: Option<u8>,
+    /// Say how many of so many blocks would come.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Ask the kernel for so many huge pages really, say how many came, and give them back. The
+    /// kernel may move pages and evict page cache for them.
+    #[arg(long = "try", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32), conflicts_with_all = ["root", "output"])]
+    attempt: Option<u64>,
+    /// How to ask for them: through the pool of huge pages (nr_hugepages), as root; or in memory of
+    /// its own, as any user. [default: the pool as root, else memory]
+    #[arg(long, value_name = "pool|memory", value_parser = ["pool", "memory"], requires = "attempt")]
+    by: Option<String>,
     /// Read another host's files, copied to this folder (DIR/proc/zoneinfo and so on).
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+}
+
+/// What is shown.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    pub(crate) look: &'a Look,
+    /// The order that explanations and forecasts are for.
+    pub(crate) order: Order,
+    /// How many blocks are asked for; 1 if nothing was said.
+    pub(crate) count: Option<u64>,
+    pub(crate) pinned: Pinned,
+    /// `None` if frames were not read, or the kernel has no such blocks.
+    pub(crate) forecasts: Option<Forecasts>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(host: &Host, look: &'a Look, order: Order, count: Option<u64>) -> Self {
+        let pinned = host.pinned();
+        let forecasts = Forecasts::new(look, order, &pinned);
+        Self {
+            look,
+            order,
+            count,
+            pinned,
+            forecasts,
+        }
+    }
 }
 
 impl Snapshot {
@@ -47,18 +90,22 @@ impl Snapshot {
         let host = host(self.root.as_deref());
         let look = look(&host)?;
         let order = chosen_order(&look, self.order)?;
-        let shown = self.print(&look, order);
+        let view = View::new(&host, &look, order, self.count.or(self.attempt));
+        if let Some(count) = self.attempt {
+            return trial::run(&view, count, self.by.as_deref(), &self.format);
+        }
+        let shown = self.print(&view);
         let Some(target) = target else { return shown };
         shown?;
         target.draw(&look)
     }
 
-    fn print(&self, look: &Look, order: Order) -> anyhow::Result<()> {
+    fn print(&self, view: &View<'_>) -> anyhow::Result<()> {
         let mut text = Vec::new();
         match self.format.as_str() {
-            "csv" => rows::write(look, &mut text)?,
-            "json" => writeln!(text, "{:#}", json::document(look, order))?,
-            _ => table::write(look, order, "brickyard snapshot", &mut text)?,
+            "csv" => rows::write(view, &mut text)?,
+            "json" => writeln!(text, "{:#}", json::document(view))?,
+            _ => table::write(view, "brickyard snapshot", &mut text)?,
         }
         let mut out = io::stdout().lock();
         out.write_all(&text)?;

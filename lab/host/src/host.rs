@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::thread;
+use std::time::SystemTime;
 
 use brickyard_trace::{HostTexts, MOST_READERS, ReadTime, States, TextTimes};
 
@@ -15,6 +16,7 @@ use crate::counters::{self, Counters};
 use crate::extfrag::{self, IndexZone};
 use crate::fold::Fold;
 use crate::pagetypeinfo::{self, PageTypes};
+use crate::pinned::Pinned;
 use crate::zoneinfo::{self, ZoneInfo};
 use crate::{HostError, ParseError, iomem};
 
@@ -154,6 +156,24 @@ impl Host {
         release.unwrap_or_default().trim().to_owned()
     }
 
+    /// Returns the host's name, from `/proc/sys/kernel/hostname`; empty if it cannot be read.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let name = fs::read_to_string(self.root.join("proc/sys/kernel/hostname"));
+        name.unwrap_or_default().trim().to_owned()
+    }
+
+    /// Returns when the files are from: now, or for copies, when their zoneinfo was written.
+    #[must_use]
+    pub fn time(&self) -> SystemTime {
+        if self.root == Path::new("/") {
+            return SystemTime::now();
+        }
+        let copied = fs::metadata(self.root.join("proc/zoneinfo"));
+        let copied = copied.and_then(|copied| copied.modified());
+        copied.unwrap_or_else(|_| SystemTime::now())
+    }
+
     /// Returns whether compaction may move memory that is locked
     /// (`vm.compact_unevictable_allowed`); the kernel's default if the file cannot be read.
     #[must_use]
@@ -246,6 +266,13 @@ impl Host {
         }
         let runs = fold.finish();
         Ok(States { runs, reads })
+    }
+
+    /// Reads which processes have pinned memory, and where it is known, which frames. Other users'
+    /// processes are left out unless root reads.
+    #[must_use]
+    pub fn pinned(&self) -> Pinned {
+        Pinned::below(&self.root, self.frame_bytes)
     }
 
     /// Returns the ranges of frames that are memory; empty if they are not known.

@@ -17,6 +17,8 @@
 //! | [`movability`], [`untold`] | what compaction could do with frames |
 //! | [`blocks`] | page blocks: which are mixed, and by what |
 //! | [`outlook`] | huge pages now and after compaction; lack of memory or fragmentation |
+//! | [`compaction`], [`pinned`] | the kernel's compaction on a copy of what was read; pages that it cannot move |
+//! | [`forecast`] | how many blocks the kernel would give, asked now or after help |
 //! | [`look`] | all of it at once, as far as this user may read it |
 //!
 //! ```
@@ -32,10 +34,12 @@
 
 pub mod blocks;
 pub mod buddyinfo;
+pub mod compaction;
 pub mod counters;
 mod error;
 pub mod extfrag;
 pub mod fold;
+pub mod forecast;
 mod host;
 pub mod iomem;
 mod lines;
@@ -43,6 +47,7 @@ pub mod look;
 pub mod movability;
 pub mod outlook;
 pub mod pagetypeinfo;
+pub mod pinned;
 pub mod untold;
 pub mod zoneinfo;
 

@@ -1,5 +1,7 @@
 //! One look at a host: everything that this user may read, and the errors for the rest.
 
+use std::time::SystemTime;
+
 use brickyard::Order;
 use brickyard::stats::FreeCounts;
 use brickyard_trace::{PageUse, StateRun};
@@ -66,6 +68,10 @@ const COUNTERS: [(&str, &str); 6] = [
 /// Everything that was read.
 #[derive(Debug)]
 pub struct Look {
+    /// The host's name; empty if it cannot be read.
+    pub host: String,
+    /// When it was taken; of copied files, when they were copied.
+    pub time: SystemTime,
     /// The kernel's release; empty if it cannot be read.
     pub kernel: String,
     /// Bytes of a frame.
@@ -181,6 +187,8 @@ impl Look {
         });
         let zones = zones.collect();
         Ok(Self {
+            host: host.name(),
+            time: host.time(),
             kernel: host.kernel(),
             frame_bytes: host.frame_bytes(),
             unevictable,

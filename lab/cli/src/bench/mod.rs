@@ -1,6 +1,7 @@
 //! `brickyard bench`: benchmarks on real threads. There is one file per benchmark: its options, and
 //! how its results are printed. `brickyard-bench` measures.
 
+mod forecast;
 mod fragmentation;
 mod latency;
 mod libraries;
@@ -42,6 +43,8 @@ pub(crate) enum Bench {
     /// How long single allocations and frees take under several malloc libraries: percentiles and
     /// the worst of a mixed load, with page faults.
     Latency(latency::Latency),
+    /// Forecasts of huge pages beside what this host gives, in four states of its memory; as root.
+    Forecast(forecast::ForecastBench),
     /// One turn of `slab`, in a process that it starts.
     #[command(hide = true)]
     SlabTurn(slab::SlabTurn),
@@ -63,6 +66,7 @@ impl Bench {
             Self::Slab(bench) => bench.run(heaps),
             Self::Programs(bench) => bench.run(),
             Self::Latency(bench) => bench.run(),
+            Self::Forecast(bench) => bench.run(),
             Self::SlabTurn(turn) => turn.run(heaps),
         }
     }

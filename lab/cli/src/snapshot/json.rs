@@ -1,15 +1,17 @@
 //! The figures of a snapshot as JSON.
 
 use brickyard::Order;
-use brickyard_host::look::{Look, ZoneLook};
+use brickyard_host::look::ZoneLook;
 use brickyard_trace::PageUse;
 use serde_json::{Map, Value, json};
 
 use super::figures::{named_zones, summary};
 use super::words::{explanation, verdict_word};
+use super::{View, forecast};
 
 /// Returns everything known. What this user may not read is `null`; `withheld` has the reasons.
-pub(super) fn document(look: &Look, order: Order) -> Value {
+pub(super) fn document(view: &View<'_>) -> Value {
+    let (look, order) = (view.look, view.order);
     let zones = named_zones(look);
     let zones: Vec<_> = zones
         .iter()
@@ -22,6 +24,8 @@ pub(super) fn document(look: &Look, order: Order) -> Value {
         .collect();
     let withheld: Vec<_> = look.withheld.iter().map(ToString::to_string).collect();
     json!({
+        "host": look.host,
+        "time": humantime::format_rfc3339_seconds(look.time).to_string(),
         "kernel": look.kernel,
         "frame_bytes": look.frame_bytes,
         "huge_order": look.huge_order.get(),
@@ -29,8 +33,9 @@ pub(super) fn document(look: &Look, order: Order) -> Value {
         "request": {
             "order": order.get(),
             "verdict": verdict_word(look.verdict(order)),
-            "explanation": explanation(look, order),
+            "explanation": explanation(view),
         },
+        "forecast": forecast::document(view),
         "zones": zones,
         "used_pages": uses,
         "withheld": withheld,

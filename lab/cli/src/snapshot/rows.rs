@@ -1,21 +1,27 @@
-//! The figures of a snapshot as CSV: a line per figure, so that several snapshots can be
-//! concatenated.
+//! The figures of a snapshot as CSV: a line per figure, with host and time, so that several
+//! snapshots can be stacked.
 
 use std::io::{self, Write};
 
 use brickyard::Order;
-use brickyard_host::look::{Look, ZoneLook};
+use brickyard_host::forecast::Way;
+use brickyard_host::look::ZoneLook;
 use brickyard_trace::PageUse;
 
 use super::figures::{named_zones, summary};
 use super::words::verdict_word;
+use super::{View, forecast};
 
 /// Writes all figures. Column `of` is the order or use, where a figure has one value for each.
-pub(super) fn write(look: &Look, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "zone,figure,of,value")?;
+pub(super) fn write(view: &View<'_>, out: &mut impl Write) -> io::Result<()> {
+    let look = view.look;
+    let time = humantime::format_rfc3339_seconds(look.time);
+    let of = format!("\"{}\",{time}", look.host.replace('"', "\"\""));
+    writeln!(out, "host,time,zone,figure,of,value")?;
     for (name, zone) in named_zones(look) {
-        let mut figure =
-            |figure: &str, of: &str, value: String| writeln!(out, "{name},{figure},{of},{value}");
+        let mut figure = |figure: &str, key: &str, value: String| {
+            writeln!(out, "{of},{name},{figure},{key},{value}")
+        };
         let info = &zone.info;
         for (name, frames) in [
             ("present_pages", info.present),
@@ -34,7 +40,21 @@ pub(super) fn write(look: &Look, out: &mut impl Write) -> io::Result<()> {
         of_blocks(zone, &mut figure)?;
     }
     for (usage, frames) in look.by_use() {
-        writeln!(out, "all,used_pages,\"{usage}\",{frames}")?;
+        writeln!(out, "{of},all,used_pages,\"{usage}\",{frames}")?;
+    }
+    let Some(forecasts) = &view.forecasts else {
+        return Ok(());
+    };
+    for way in Way::ALL {
+        let forecast = forecasts.of(way);
+        for (name, value) in [
+            ("likely", forecast.likely),
+            ("at_least", forecast.low),
+            ("at_most", forecast.high),
+        ] {
+            let way = forecast::key(way);
+            writeln!(out, "{of},all,{way}_{name},{},{value}", view.order)?;
+        }
     }
     Ok(())
 }

@@ -10,21 +10,18 @@ use brickyard_trace::PageUse;
 
 use super::figures::{amount, block_size, mib, named_zones, summary};
 use super::words::{explanation, request_word, withheld};
+use super::{View, forecast};
 
 /// The width of a zone's name, and of a column.
 const NAME: usize = 16;
 const COLUMN: usize = 7;
 
-/// Writes everything. `order` is the order that the explanation and the outlook are for; `command`
-/// is the command that the text suggests to run as root.
-pub(super) fn write(
-    look: &Look,
-    order: Order,
-    command: &str,
-    out: &mut impl Write,
-) -> io::Result<()> {
+/// Writes everything. `command` is the command that the text suggests to run as root.
+pub(super) fn write(view: &View<'_>, command: &str, out: &mut impl Write) -> io::Result<()> {
+    let (look, order) = (view.look, view.order);
     head(look, out)?;
-    writeln!(out, "\n{}\n", explanation(look, order))?;
+    writeln!(out, "\n{}\n", explanation(view))?;
+    forecast::write(view, out)?;
     by_order(look, out)?;
     available(look, order, out)?;
     page_blocks(look, out)?;

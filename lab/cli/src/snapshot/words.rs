@@ -7,6 +7,7 @@ use brickyard_host::outlook::Verdict;
 use brickyard_host::zoneinfo::{ZoneInfo, counter};
 
 use super::figures::{amount, block_size, named_zones};
+use super::{View, forecast};
 
 /// Returns a verdict as a word.
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
@@ -25,8 +26,18 @@ pub(crate) fn request_word(zone: &ZoneLook, order: Order) -> &'static str {
     }
 }
 
-/// Returns the whole explanation, in two or three sentences.
-pub(crate) fn explanation(look: &Look, order: Order) -> String {
+/// Returns the whole explanation, in a few sentences.
+pub(crate) fn explanation(view: &View<'_>) -> String {
+    let more = [forecast::of_count(view), forecast::advice(view)];
+    let parts = [Some(verdict(view.look, view.order))]
+        .into_iter()
+        .chain(more);
+    let parts: Vec<_> = parts.flatten().collect();
+    parts.join(" ")
+}
+
+/// Returns whether a request would succeed, and why or why not.
+fn verdict(look: &Look, order: Order) -> String {
     let size = block_size(order.get(), look.frame_bytes);
     let request = format!("A request of order {order} ({size})");
     match look.verdict(order) {
@@ -40,17 +51,22 @@ pub(crate) fn explanation(look: &Look, order: Order) -> String {
                 .map(|(name, zone)| format!("{} in {name}", zone.counts.suitable(order)))
                 .collect();
             format!(
-                "{request} would succeed now; free blocks of this size: {}.",
-                free.join(", ")
+                "{request} would succeed now; free blocks of this size: {}.{}",
+                free.join(", "),
+                in_smaller(look, order)
             )
         }
         Verdict::Fragmented => {
             let (name, zone) = largest(look, order, Verdict::Fragmented);
             let free = amount(zone.counts.free_frames() as u64, look.frame_bytes);
             let index = thousandths(zone.counts.fragmentation_index(order));
-            let after = after_compaction(look, order);
+            let root = if look.runs.is_empty() {
+                " Run as root to see how many compaction could make."
+            } else {
+                ""
+            };
             format!(
-                "{request} would fail now, because of fragmentation: {name} has {free} free, but in smaller blocks (index {index}, where 1 is fragmentation). {after}"
+                "{request} would fail now, because of fragmentation: {name} has {free} free, but in smaller blocks (index {index}, where 1 is fragmentation).{root}"
             )
         }
         Verdict::Lack => {
@@ -69,25 +85,21 @@ pub(crate) fn explanation(look: &Look, order: Order) -> String {
     }
 }
 
-/// Returns a sentence on what compaction could do, or on how to find out.
-fn after_compaction(look: &Look, order: Order) -> String {
-    let of_order = |zone: &ZoneLook| zone.outlook.get(order.index()).copied();
-    let outlook: Option<Vec<_>> = look.zones.iter().map(of_order).collect();
-    let Some(outlook) = outlook else {
-        return "Run as root to see how many compaction could make.".into();
-    };
-    let sum =
-        |of: fn(&brickyard_host::outlook::Outlook) -> u64| outlook.iter().map(of).sum::<u64>();
-    let (compacted, reclaimed) = (sum(|one| one.drained), sum(|one| one.reclaimed));
-    if compacted > 0 {
-        format!(
-            "Compaction could make up to {compacted} (`echo 1 | sudo tee /proc/sys/vm/compact_memory`), and up to {reclaimed} if the page cache were dropped too."
-        )
-    } else if reclaimed > 0 {
-        format!("Compaction alone could make none; with the page cache dropped, up to {reclaimed}.")
-    } else {
-        "Neither compaction nor dropping the page cache could make one: every block has pages that cannot be moved.".into()
+/// Returns a sentence on the free memory that lies in smaller blocks, if that is more than a tenth.
+fn in_smaller(look: &Look, order: Order) -> String {
+    let frames = |zone: &ZoneLook| zone.counts.free_frames() as u64;
+    let whole = |zone: &ZoneLook| (zone.counts.suitable(order) as u64) << order.get();
+    let free: u64 = look.zones.iter().map(frames).sum();
+    let whole: u64 = look.zones.iter().map(whole).sum();
+    let smaller = free.saturating_sub(whole);
+    if smaller <= free / 10 {
+        return String::new();
     }
+    format!(
+        " But of {} free, {} lie in smaller blocks.",
+        amount(free, look.frame_bytes),
+        amount(smaller, look.frame_bytes)
+    )
 }
 
 /// Returns the zone with the most free memory of those with this verdict. There is one, since the

@@ -185,6 +185,8 @@ mod tests {
             }
         };
         Look {
+            host: "host".into(),
+            time: std::time::SystemTime::UNIX_EPOCH,
             kernel: "6.18".into(),
             frame_bytes: 4096,
             unevictable: Unevictable::Moves,

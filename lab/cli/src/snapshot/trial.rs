@@ -1,0 +1,99 @@
+//! `brickyard snapshot --try N`: asks for huge pages really, beside what was forecast.
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use brickyard_bench::stop;
+use brickyard_host::forecast::Way;
+use brickyard_host_trial::{Outcome, TrialError, memory, pool::Pool};
+use serde_json::json;
+
+use super::View;
+use super::figures::block_size;
+use super::forecast;
+use crate::interrupt;
+use crate::misuse::Misuse;
+
+/// Asks for so many, prints what came, and gives it back, also after Ctrl-C.
+pub(super) fn run(
+    view: &View<'_>,
+    count: u64,
+    by: Option<&str>,
+    format: &str,
+) -> anyhow::Result<()> {
+    interrupt::watch()?;
+    let bytes = u64::from(view.look.frame_bytes) << view.order.get();
+    let (by, outcome) = match by {
+        Some("memory") => ("memory", of_memory(view, count, bytes)?),
+        Some(_) => ("pool", of_pool(count, bytes)?),
+        None => match of_pool(count, bytes) {
+            Err(TrialError::Denied { .. }) => ("memory", of_memory(view, count, bytes)?),
+            tried => ("pool", tried?),
+        },
+    };
+    let mut out = io::stdout().lock();
+    let forecast = view.forecasts.as_ref();
+    let forecast = forecast.map(|all| all.of(Way::Asking));
+    let limit = |number: u64| number.min(count);
+    let seconds = outcome.took.as_secs_f64();
+    if format == "json" {
+        let document = json!({
+            "by": by,
+            "order": view.order.get(),
+            "asked": outcome.asked,
+            "came": outcome.came,
+            "seconds": seconds,
+            "forecast": forecast::document(view),
+        });
+        writeln!(out, "{document:#}")?;
+    } else if format == "csv" {
+        writeln!(out, "by,order,asked,came,seconds,likely,at_least,at_most")?;
+        let numbers = forecast.map(|of| [of.likely, of.low, of.high].map(limit));
+        let numbers =
+            numbers.map_or_else(|| ",,".into(), |n| format!("{},{},{}", n[0], n[1], n[2]));
+        let order = view.order;
+        let Outcome { asked, came, .. } = outcome;
+        writeln!(out, "{by},{order},{asked},{came},{seconds:.3},{numbers}")?;
+    } else {
+        let size = block_size(view.order.get(), view.look.frame_bytes);
+        let by = if by == "pool" {
+            "nr_hugepages"
+        } else {
+            "memory of its own"
+        };
+        writeln!(
+            out,
+            "{} of {count} huge pages of {size} came by {by}, in {seconds:.2} s; all are given back.",
+            outcome.came
+        )?;
+        if let Some(of) = forecast {
+            writeln!(
+                out,
+                "The forecast for nr_hugepages was {} ({} to {}).",
+                limit(of.likely),
+                limit(of.low),
+                limit(of.high)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn of_pool(count: u64, bytes: u64) -> Result<Outcome, TrialError> {
+    let mut pool = Pool::of(bytes)?;
+    let outcome = pool.ask(count);
+    pool.put_back()?;
+    outcome
+}
+
+fn of_memory(view: &View<'_>, count: u64, bytes: u64) -> anyhow::Result<Outcome> {
+    if view.order != view.look.huge_order {
+        return Err(Misuse::new(format!(
+            "--by memory asks for huge pages of order {}, and not {}: leave --order out",
+            view.look.huge_order, view.order
+        ))
+        .into());
+    }
+    let bytes = usize::try_from(bytes).context("a huge page is larger than all addresses")?;
+    Ok(memory::ask(count, bytes, stop::asked)?)
+}

@@ -1,0 +1,648 @@
+//! The kernel's compaction, run on a copy of what was read of a zone's frames.
+//!
+//! Two scanners walk towards each other by page blocks: one takes movable pages from the bottom,
+//! the other takes free chunks from the top as their targets. Where they meet, the pass is done.
+//! By the rules of Linux 6.9 and later a target chunk must be as large as the page that is moved. A
+//! large page for which none is at hand is split; one of a file that is modified cannot be split
+//! while its file system holds on to it, and then the whole pass is given up, however much lies
+//! ahead. That is why `compact_memory` often does little on a host that writes files, and why
+//! `sync` helps.
+//!
+//! What is known of a frame fits in a byte, so a zone of 1 TiB takes 256 MiB, and a pass looks at
+//! each frame at most twice.
+
+use std::collections::VecDeque;
+
+use brickyard_trace::{PageUse, StateRun};
+
+use crate::movability::{Judge, Movability};
+use crate::zoneinfo::ZoneInfo;
+
+/// Pages that the scanner takes before they are moved (`COMPACT_CLUSTER_MAX`).
+const BATCH: u32 = 32;
+/// The highest order of the kernel's free lists.
+const MOST_ORDERS: usize = 11;
+
+/// What a frame is to compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame {
+    /// No memory, or not of this zone.
+    Absent,
+    /// Free.
+    Free,
+    /// In a per-CPU list, or the kernel's own: the flags do not tell which.
+    Idle,
+    /// It stays where it is.
+    Stuck,
+    /// The first page of a block of 2^order that can be moved.
+    Movable {
+        /// The order: 0 for a single page.
+        order: u8,
+        /// What else can be done with it.
+        content: Content,
+    },
+    /// A later page of such a block.
+    Tail,
+}
+
+/// What else can be done with movable pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing.
+    Kept,
+    /// They are a file's as it is on the disk: reclaim frees them.
+    Clean,
+    /// They are a file's and modified: a large one cannot be split.
+    Modified,
+}
+
+/// A frame in a byte: the kind below, the order above.
+mod byte {
+    pub(super) const ABSENT: u8 = 0;
+    pub(super) const FREE: u8 = 1;
+    pub(super) const IDLE: u8 = 2;
+    pub(super) const STUCK: u8 = 3;
+    pub(super) const KEPT: u8 = 4;
+    pub(super) const CLEAN: u8 = 5;
+    pub(super) const MODIFIED: u8 = 6;
+    pub(super) const TAIL: u8 = 7;
+    /// Taken by the free scanner, as a target.
+    pub(super) const TARGET: u8 = 8;
+
+    pub(super) const fn kind(byte: u8) -> u8 {
+        byte & 15
+    }
+
+    pub(super) const fn is_movable(byte: u8) -> bool {
+        matches!(kind(byte), KEPT | CLEAN | MODIFIED)
+    }
+}
+
+/// The frames of one zone, whole page blocks of them.
+#[derive(Debug, Clone)]
+pub struct Frames {
+    first: u64,
+    block_order: u8,
+    bytes: Vec<u8>,
+}
+
+/// How a pass ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The scanners met.
+    Met,
+    /// A large page of a modified file could neither be moved nor split.
+    GaveUp {
+        /// Its first frame.
+        frame: u64,
+    },
+    /// There was no more memory to move pages to.
+    Short,
+    /// As many blocks were made as were wanted.
+    Enough,
+}
+
+/// What a pass did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pass {
+    /// Pages that were moved.
+    pub moved: u64,
+    /// Blocks that were taken, by a pass for a request.
+    pub taken: u64,
+    /// How it ended.
+    pub end: End,
+}
+
+/// What a request for blocks meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Their order, at most that of a page block.
+    pub order: u8,
+    /// Blocks that are wanted.
+    pub blocks: u64,
+    /// Free pages that have to be left, by the watermark and what the zone keeps.
+    pub reserve: u64,
+    /// Passes given up one after the other until the request fails.
+    pub attempts: u32,
+}
+
+impl Frames {
+    /// Takes over the frames of `zone`, in page blocks of 2^`block_order`. `runs` must be in order
+    /// of frames, and `judge` be made of them. Frames of the first and the last block that are not
+    /// the zone's are absent.
+    #[must_use]
+    pub fn of_zone(runs: &[StateRun], zone: &ZoneInfo, block_order: u8, judge: &Judge) -> Self {
+        let block_order = block_order.clamp(1, 15);
+        let size = 1_u64 << block_order;
+        let first = zone.start_pfn / size * size;
+        let end = zone.end_pfn().div_ceil(size).saturating_mul(size);
+        // Frames beyond the last run are absent; a zone may claim to be of any size.
+        let known = runs
+            .last()
+            .map_or(0, |run| run.frame.saturating_add(run.frames));
+        let end = end
+            .min(known.div_ceil(size).saturating_mul(size))
+            .max(first);
+        let frames = usize::try_from(end - first).unwrap_or(0);
+        let mut bytes = vec![byte::ABSENT; frames];
+        let from =
+            runs.partition_point(|run| run.frame.saturating_add(run.frames) <= zone.start_pfn);
+        for run in runs[from..]
+            .iter()
+            .take_while(|run| run.frame < zone.end_pfn())
+        {
+            let start = run.frame.max(zone.start_pfn);
+            let until = run
+                .frame
+                .saturating_add(run.frames)
+                .min(zone.end_pfn())
+                .min(end);
+            let (head, tail) = bytes_of(run, judge);
+            let order = run.order.min(15);
+            for frame in start..until {
+                let is_head = (frame - run.frame) & ((1 << order) - 1) == 0;
+                bytes[(frame - first) as usize] = if is_head { head } else { tail };
+            }
+        }
+        Self {
+            first,
+            block_order,
+            bytes,
+        }
+    }
+
+    /// Returns what a frame is.
+    #[must_use]
+    pub fn get(&self, frame: u64) -> Frame {
+        let index = frame
+            .checked_sub(self.first)
+            .and_then(|index| usize::try_from(index).ok());
+        let value = index
+            .and_then(|index| self.bytes.get(index))
+            .copied()
+            .unwrap_or(byte::ABSENT);
+        let movable = |content| Frame::Movable {
+            order: value >> 4,
+            content,
+        };
+        match byte::kind(value) {
+            byte::FREE | byte::TARGET => Frame::Free,
+            byte::IDLE => Frame::Idle,
+            byte::STUCK => Frame::Stuck,
+            byte::KEPT => movable(Content::Kept),
+            byte::CLEAN => movable(Content::Clean),
+            byte::MODIFIED => movable(Content::Modified),
+            byte::TAIL => Frame::Tail,
+            _ => Frame::Absent,
+        }
+    }
+
+    /// Returns the number of free frames.
+    #[must_use]
+    pub fn free(&self) -> u64 {
+        self.bytes
+            .iter()
+            .filter(|&&value| value == byte::FREE)
+            .count() as u64
+    }
+
+    /// Returns the number of frames that are idle or the kernel's own.
+    #[must_use]
+    pub fn idle(&self) -> u64 {
+        self.bytes
+            .iter()
+            .filter(|&&value| value == byte::IDLE)
+            .count() as u64
+    }
+
+    /// Returns the number of large pages of modified files.
+    #[must_use]
+    pub fn modified_large(&self) -> u64 {
+        let is_one = |value: u8| byte::kind(value) == byte::MODIFIED && value >> 4 > 0;
+        self.bytes.iter().filter(|&&value| is_one(value)).count() as u64
+    }
+
+    /// Returns the number of free blocks of 2^`order` frames.
+    #[must_use]
+    pub fn free_blocks(&self, order: u8) -> u64 {
+        let size = 1_usize << order.min(30);
+        // The first frame is aligned to a page block, so larger ones begin later.
+        let skip = (self.first.next_multiple_of(size as u64) - self.first) as usize;
+        let whole = self
+            .bytes
+            .get(skip..)
+            .unwrap_or_default()
+            .chunks_exact(size);
+        whole
+            .filter(|block| block.iter().all(|&value| value == byte::FREE))
+            .count() as u64
+    }
+
+    /// Frees `listed` of the idle frames, the number that the zone's per-CPU lists have, as draining
+    /// them does. Which ones they are is not known, so they are chosen by whole page blocks.
+    pub fn drain(&mut self, listed: u64) {
+        let (idle, order) = (self.idle(), self.block_order);
+        self.drain_some(|frame| picks(frame >> order, listed, idle));
+    }
+
+    fn drain_some(&mut self, chosen: impl Fn(u64) -> bool) {
+        for (frame, value) in (self.first..).zip(&mut self.bytes) {
+            if *value == byte::IDLE && chosen(frame) {
+                *value = byte::FREE;
+            }
+        }
+    }
+
+    /// Makes these frames stay: they are pinned.
+    pub fn pin(&mut self, frames: impl IntoIterator<Item = u64>) {
+        for frame in frames {
+            let index = frame
+                .checked_sub(self.first)
+                .and_then(|index| usize::try_from(index).ok());
+            let Some(value) = index.and_then(|index| self.bytes.get_mut(index)) else {
+                continue;
+            };
+            if byte::is_movable(*value) {
+                *value = byte::STUCK;
+            }
+        }
+    }
+
+    /// Writes modified files, as `sync` does.
+    pub fn sync(&mut self) {
+        for value in &mut self.bytes {
+            if byte::kind(*value) == byte::MODIFIED {
+                *value = byte::CLEAN | *value & !15;
+            }
+        }
+    }
+
+    /// Frees clean pages of files, as `drop_caches` does, but for `kept` of every `of`: those that
+    /// processes have mapped, which the flags do not tell.
+    pub fn drop_clean(&mut self, kept: u64, of: u64) {
+        let mut at = 0;
+        while let Some(&value) = self.bytes.get(at) {
+            let frames = self.length(at);
+            if byte::kind(value) == byte::CLEAN && !picks(self.first + at as u64, kept, of) {
+                self.bytes[at..at + frames].fill(byte::FREE);
+            }
+            at += frames;
+        }
+    }
+
+    /// Takes up to `blocks` free blocks of 2^`order` frames, as pages that stay; returns how many.
+    pub fn take_free(&mut self, blocks: u64, order: u8) -> u64 {
+        let mut taken = 0;
+        for block in self
+            .bytes
+            .chunks_exact_mut(1 << order.min(self.block_order))
+        {
+            if taken == blocks {
+                break;
+            }
+            if block.iter().all(|&value| value == byte::FREE) {
+                block.fill(byte::STUCK);
+                taken += 1;
+            }
+        }
+        taken
+    }
+
+    /// Compacts the whole zone, as writing to `compact_memory` does. The pages that are moved are
+    /// freed into the lists of one CPU, which then hold the `listed` last ones; what they held
+    /// before goes back to the zone.
+    pub fn compact(&mut self, listed: u64) -> Pass {
+        let idle = self.idle();
+        let mut scanners = Scanners::over(self);
+        scanners.listed = usize::try_from(listed).unwrap_or(usize::MAX);
+        let (pass, freed) = scanners.whole();
+        let returned = (freed.len() as u64).min(idle);
+        let order = self.block_order;
+        self.drain_some(|frame| picks(frame >> order, returned, idle));
+        for index in freed {
+            if self.bytes[index] == byte::FREE {
+                self.bytes[index] = byte::IDLE;
+            }
+        }
+        pass
+    }
+
+    /// Compacts for a request: each page block that comes free is taken, until there are enough or
+    /// the kernel gives up. Such passes drain the lists that they free to.
+    pub fn compact_for(&mut self, request: &Request) -> Pass {
+        let free = self.free();
+        Scanners::over(self).requested(request, free)
+    }
+
+    /// Returns the number of frames of the block that begins at an index: 1 unless it is a large
+    /// page.
+    fn length(&self, index: usize) -> usize {
+        let value = self.bytes[index];
+        let order = if byte::is_movable(value) {
+            value >> 4
+        } else {
+            0
+        };
+        let tails = self.bytes[index + 1..].iter().take((1 << order) - 1);
+        1 + tails.take_while(|&&value| value == byte::TAIL).count()
+    }
+}
+
+/// Returns the bytes of the first frame and of the others of each page of a run.
+fn bytes_of(run: &StateRun, judge: &Judge) -> (u8, u8) {
+    let movable = |content: u8| (content | run.order.min(15) << 4, byte::TAIL);
+    match judge.of(run) {
+        Movability::Absent => (byte::ABSENT, byte::ABSENT),
+        Movability::Free => (byte::FREE, byte::FREE),
+        Movability::Perhaps => (byte::IDLE, byte::IDLE),
+        Movability::Stuck | Movability::Huge => (byte::STUCK, byte::STUCK),
+        Movability::Movable if run.state.usage == PageUse::File => {
+            if run.state.dirty || run.state.writeback {
+                movable(byte::MODIFIED)
+            } else if run.state.unevictable {
+                movable(byte::KEPT)
+            } else {
+                movable(byte::CLEAN)
+            }
+        }
+        Movability::Movable => movable(byte::KEPT),
+    }
+}
+
+/// Returns true for `some` of `all` keys, spread evenly and always the same ones.
+fn picks(key: u64, some: u64, all: u64) -> bool {
+    // The finalizer of splitmix64.
+    let mut mixed = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    u128::from(mixed) * u128::from(all) < u128::from(some) << 64
+}
+
+/// Both scanners, and the free chunks that they hold.
+struct Scanners<'a> {
+    frames: &'a mut Frames,
+    /// Frames of a page block.
+    size: usize,
+    /// Where the next pages are taken from.
+    source: usize,
+    /// The block that targets are taken from, and where in it.
+    target: usize,
+    within: usize,
+    held: [VecDeque<usize>; MOST_ORDERS],
+    held_frames: u64,
+    moved: u64,
+    /// The last frames that were freed, as many as the lists of one CPU hold.
+    freed: VecDeque<usize>,
+    listed: usize,
+}
+
+/// Why a batch was not moved.
+enum Stop {
+    Met,
+    GaveUp(usize),
+}
+
+impl<'a> Scanners<'a> {
+    fn over(frames: &'a mut Frames) -> Self {
+        let size = 1 << frames.block_order;
+        let last = (frames.bytes.len() / size).saturating_sub(1) * size;
+        Self {
+            frames,
+            size,
+            source: 0,
+            target: last,
+            within: 0,
+            held: Default::default(),
+            held_frames: 0,
+            moved: 0,
+            freed: VecDeque::new(),
+            listed: 0,
+        }
+    }
+
+    fn have_met(&self) -> bool {
+        self.target <= self.source / self.size * self.size
+    }
+
+    fn whole(mut self) -> (Pass, VecDeque<usize>) {
+        let end = loop {
+            if self.have_met() {
+                break End::Met;
+            }
+            match self.block() {
+                Ok(()) => {}
+                Err(Stop::Met) => break End::Met,
+                Err(Stop::GaveUp(index)) => {
+                    break End::GaveUp {
+                        frame: self.frames.first + index as u64,
+                    };
+                }
+            }
+        };
+        self.release();
+        let pass = Pass {
+            moved: self.moved,
+            taken: 0,
+            end,
+        };
+        (pass, self.freed)
+    }
+
+    fn requested(mut self, request: &Request, free: u64) -> Pass {
+        let unit = 1 << request.order.min(self.frames.block_order);
+        let (mut taken, mut failed) = (0, 0);
+        let end = loop {
+            if taken >= request.blocks {
+                break End::Enough;
+            }
+            // Compaction begins only with room for two blocks beside the reserve.
+            let left = free.saturating_sub(taken * unit as u64);
+            if left < request.reserve.saturating_add(2 * unit as u64) {
+                break End::Short;
+            }
+            if self.have_met() {
+                break End::Met;
+            }
+            let block = self.source;
+            match self.block() {
+                Ok(()) => {
+                    let made = &mut self.frames.bytes[block..block + self.size];
+                    for made in made.chunks_exact_mut(unit) {
+                        if made.iter().all(|&value| value == byte::FREE) {
+                            made.fill(byte::STUCK);
+                            taken += 1;
+                            failed = 0;
+                        }
+                    }
+                }
+                Err(Stop::Met) => break End::Met,
+                Err(Stop::GaveUp(index)) => {
+                    failed += 1;
+                    if failed == request.attempts {
+                        break End::GaveUp {
+                            frame: self.frames.first + index as u64,
+                        };
+                    }
+                    self.source = block + self.size;
+                }
+            }
+        };
+        self.release();
+        Pass {
+            moved: self.moved,
+            taken,
+            end,
+        }
+    }
+
+    /// Moves the pages of the next block, in two batches: a full one, and the rest.
+    fn block(&mut self) -> Result<(), Stop> {
+        let end = self.source / self.size * self.size + self.size;
+        let mut most = BATCH;
+        while self.source < end {
+            let mut batch = VecDeque::new();
+            let mut pages = 0;
+            while self.source < end && pages < most {
+                let value = self.frames.bytes[self.source];
+                let frames = self.frames.length(self.source);
+                if byte::is_movable(value) {
+                    batch.push_back((self.source, frames));
+                    pages += frames as u32;
+                }
+                self.source += frames;
+            }
+            most = u32::MAX;
+            self.migrate(batch, u64::from(pages), end)?;
+        }
+        self.source = end;
+        Ok(())
+    }
+
+    /// Moves a batch of pages, splitting large ones where no target is large enough.
+    fn migrate(
+        &mut self,
+        mut batch: VecDeque<(usize, usize)>,
+        mut pages: u64,
+        low: usize,
+    ) -> Result<(), Stop> {
+        while let Some((index, frames)) = batch.pop_front() {
+            let order = frames.next_power_of_two().trailing_zeros() as usize;
+            if self.held_from(order).is_none() {
+                self.isolate(pages, low);
+            }
+            let Some(from) = self.held_from(order) else {
+                if frames == 1 {
+                    return Err(Stop::Met);
+                }
+                let value = self.frames.bytes[index];
+                if byte::kind(value) == byte::MODIFIED {
+                    return Err(Stop::GaveUp(index));
+                }
+                for single in index..index + frames {
+                    self.frames.bytes[single] = byte::kind(value);
+                    batch.push_back((single, 1));
+                }
+                continue;
+            };
+            let to = self.take(from, order);
+            for offset in 0..frames {
+                self.frames.bytes[to + offset] = self.frames.bytes[index + offset];
+            }
+            self.frames.bytes[to + frames..to + (1 << order)].fill(byte::FREE);
+            self.frames.bytes[index..index + frames].fill(byte::FREE);
+            self.moved += frames as u64;
+            for index in index..index + frames {
+                if self.freed.len() == self.listed && self.freed.pop_front().is_none() {
+                    break;
+                }
+                self.freed.push_back(index);
+            }
+            pages = pages.saturating_sub(frames as u64);
+        }
+        Ok(())
+    }
+
+    /// Returns the lowest order from `order` up of which a chunk is held.
+    fn held_from(&self, order: usize) -> Option<usize> {
+        (order..MOST_ORDERS).find(|&from| !self.held[from].is_empty())
+    }
+
+    /// Takes a chunk of order `from`, of which one is held, and gives back what is above `order`.
+    fn take(&mut self, from: usize, order: usize) -> usize {
+        let chunk = self.held[from].pop_front().unwrap_or_default();
+        for half in (order..from).rev() {
+            self.held[half].push_front(chunk + (1 << half));
+        }
+        self.held_frames -= 1 << order;
+        chunk
+    }
+
+    /// Takes free chunks from the top until `pages` frames are held, or the block `low` is reached.
+    fn isolate(&mut self, pages: u64, low: usize) {
+        while self.target >= low {
+            if self.accepts() {
+                let end = self.target + self.size;
+                let mut at = self.target + self.within;
+                while at < end {
+                    if self.frames.bytes[at] != byte::FREE {
+                        at += 1;
+                        continue;
+                    }
+                    let order = self.chunk(at, end);
+                    self.frames.bytes[at..at + (1 << order)].fill(byte::TARGET);
+                    self.held[order].push_back(at);
+                    self.held_frames += 1 << order;
+                    at += 1 << order;
+                    if self.held_frames >= pages {
+                        self.within = at - self.target;
+                        return;
+                    }
+                }
+            }
+            self.within = 0;
+            if self.target == 0 {
+                return;
+            }
+            self.target -= self.size;
+        }
+    }
+
+    /// Returns the order of the free chunk at an index: merged as far as alignment allows.
+    fn chunk(&self, at: usize, end: usize) -> usize {
+        let free = self.frames.bytes[at..end]
+            .iter()
+            .take_while(|&&value| value == byte::FREE);
+        let free = free.count();
+        let aligned = (self.frames.first + at as u64).trailing_zeros() as usize;
+        aligned.min(free.ilog2() as usize).min(MOST_ORDERS - 1)
+    }
+
+    /// Returns true if the kernel takes targets from this block: it is not free as a whole, and by
+    /// its contents it is one for movable pages.
+    fn accepts(&self) -> bool {
+        let block = &self.frames.bytes[self.target..self.target + self.size];
+        if self.within > 0 {
+            return true;
+        }
+        let (mut free, mut movable, mut stuck) = (0, 0, 0);
+        for &value in block {
+            match byte::kind(value) {
+                byte::FREE => free += 1,
+                byte::KEPT | byte::CLEAN | byte::MODIFIED | byte::TAIL => movable += 1,
+                byte::STUCK => stuck += 1,
+                _ => {}
+            }
+        }
+        free > 0 && free < self.size && stuck <= movable
+    }
+
+    /// Frees the chunks that are still held.
+    fn release(&mut self) {
+        for value in &mut self.frames.bytes {
+            if *value == byte::TARGET {
+                *value = byte::FREE;
+            }
+        }
+    }
+}

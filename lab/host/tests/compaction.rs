@@ -1,0 +1,307 @@
+//! The kernel's compaction on hand-written memory, where each rule decides; and on random memory,
+//! where nothing may get lost.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use brickyard_host::Unevictable;
+use brickyard_host::compaction::{Content, End, Frame, Frames, Request};
+use brickyard_host::movability::Judge;
+use brickyard_host::zoneinfo::ZoneInfo;
+use brickyard_trace::{PageState, PageUse, StateRun};
+use proptest::prelude::*;
+
+/// Frames of a block in these tests: small ones show the rules as well.
+const ORDER: u8 = 3;
+const SIZE: u64 = 1 << ORDER;
+
+fn run(frame: u64, frames: u64, order: u8, usage: PageUse, dirty: bool) -> StateRun {
+    let state = PageState {
+        dirty,
+        ..PageState::of(usage)
+    };
+    StateRun {
+        time: 0,
+        frame,
+        frames,
+        order,
+        state,
+    }
+}
+
+/// Makes frames of letters: `.` free, `a` anonymous, `f` file, `d` modified file, `s` slab, `?`
+/// without a flag; `AA`, `FFFF` and `DD` are large pages, as long as the letters.
+fn frames(text: &str) -> Frames {
+    let letters: Vec<char> = text
+        .chars()
+        .filter(|letter| !letter.is_whitespace())
+        .collect();
+    let mut runs = Vec::new();
+    let mut at = 0;
+    while let Some(&letter) = letters.get(at) {
+        let same = letters[at..]
+            .iter()
+            .take_while(|&&next| next == letter)
+            .count();
+        let large = letter.is_uppercase();
+        let frames = if large { same } else { 1 };
+        let order = frames.trailing_zeros() as u8;
+        let usage = match letter.to_ascii_lowercase() {
+            '.' => PageUse::Free,
+            'a' => PageUse::Anonymous,
+            'f' | 'd' => PageUse::File,
+            's' => PageUse::Slab,
+            _ => PageUse::Untold,
+        };
+        let dirty = letter.eq_ignore_ascii_case(&'d');
+        runs.push(run(at as u64, frames as u64, order, usage, dirty));
+        at += frames;
+    }
+    let zone = ZoneInfo {
+        spanned: letters.len() as u64,
+        present: letters.len() as u64,
+        ..ZoneInfo::default()
+    };
+    let judge = Judge::new(&runs, ORDER, Unevictable::Moves);
+    Frames::of_zone(&runs, &zone, ORDER, &judge)
+}
+
+/// Writes frames as letters again; tails have the letter of their page.
+fn letters(frames: &Frames, all: usize) -> String {
+    let mut last = '.';
+    let letter = |frame| {
+        last = match frames.get(frame) {
+            Frame::Absent => '_',
+            Frame::Free => '.',
+            Frame::Idle => '?',
+            Frame::Stuck => 's',
+            Frame::Tail => return last,
+            Frame::Movable { order, content } => {
+                let letter = match content {
+                    Content::Kept => 'a',
+                    Content::Clean => 'f',
+                    Content::Modified => 'd',
+                };
+                if order > 0 {
+                    letter.to_ascii_uppercase()
+                } else {
+                    letter
+                }
+            }
+        };
+        last
+    };
+    (0..all as u64).map(letter).collect()
+}
+
+#[test]
+fn pages_move_from_the_bottom_into_free_ones_at_the_top() {
+    let mut some = frames("a.a.a.a. a.a.a.a. .a.a.a.a");
+    let pass = some.compact(0);
+    assert_eq!((pass.end, pass.moved), (End::Met, 4));
+    assert_eq!(letters(&some, 24), "........a.a.a.a.aaaaaaaa");
+    assert_eq!(some.free_blocks(ORDER), 1);
+}
+
+#[test]
+fn a_block_with_a_page_that_cannot_move_stays_in_pieces() {
+    let mut some = frames("a.s.a... ........ ..a.....");
+    some.compact(0);
+    assert_eq!(letters(&some, 24), "..s.............aaa.....");
+    assert_eq!(some.free_blocks(ORDER), 1);
+}
+
+#[test]
+fn a_free_block_is_no_target_nor_is_one_that_is_mostly_the_kernels() {
+    let mut some = frames("a....... ........ sss.a...");
+    let pass = some.compact(0);
+    assert_eq!((pass.end, pass.moved), (End::Met, 0));
+}
+
+#[test]
+fn a_large_page_moves_into_a_chunk_of_its_size() {
+    let mut some = frames("AAAA.... ........ a.......");
+    let pass = some.compact(0);
+    assert_eq!((pass.end, pass.moved), (End::Met, 4));
+    assert_eq!(letters(&some, 24), "................a...AAAA");
+}
+
+#[test]
+fn a_large_page_is_split_where_there_are_only_small_chunks() {
+    let mut some = frames("FF...... ........ f.f.f.f.");
+    let pass = some.compact(0);
+    assert_eq!((pass.end, pass.moved), (End::Met, 2));
+    assert_eq!(letters(&some, 24), "................fffff.f.");
+}
+
+#[test]
+fn a_large_page_of_a_modified_file_ends_the_pass() {
+    let text = "aa...... DD...... aa...... ........ f.f.f.f.";
+    let mut some = frames(text);
+    let pass = some.compact(0);
+    assert_eq!(pass.end, End::GaveUp { frame: 8 });
+    assert_eq!(pass.moved, 2);
+    // What lies behind it is as it was.
+    assert_eq!(
+        letters(&some, 40),
+        "........DD......aa..............fafaf.f."
+    );
+    // Written to the disk it can be split.
+    let mut written = frames(text);
+    written.sync();
+    assert_eq!(written.compact(0).end, End::Met);
+    assert!(written.free_blocks(ORDER) > some.free_blocks(ORDER));
+    assert_eq!(frames(text).modified_large(), 1);
+}
+
+#[test]
+fn pages_that_were_moved_stay_in_the_lists_of_a_cpu() {
+    let text = "a....... a....... a....... ........ a.......";
+    let mut none = frames(text);
+    none.compact(0);
+    assert_eq!(none.free_blocks(ORDER), 4);
+    let mut listed = frames(text);
+    listed.compact(2);
+    // Of the three frames that were left, the last two are in the lists.
+    assert_eq!(listed.idle(), 2);
+    assert_eq!(listed.free_blocks(ORDER), 2);
+}
+
+#[test]
+fn idle_pages_are_drained_and_no_more_than_there_are() {
+    let mut some = frames("?....... ?....... ?.......");
+    assert_eq!(some.idle(), 3);
+    some.drain(0);
+    assert_eq!(some.idle(), 3);
+    some.drain(3);
+    assert_eq!((some.idle(), some.free_blocks(ORDER)), (0, 3));
+}
+
+#[test]
+fn clean_files_are_dropped_but_for_those_in_use() {
+    let mut some = frames("FFFFffff dd...... aa......");
+    some.drop_clean(0, 1);
+    assert_eq!(letters(&some, 24), "........dd......aa......");
+    let mut kept = frames("FFFFffff");
+    kept.drop_clean(1, 1);
+    assert_eq!(letters(&kept, 8), "FFFFffff");
+}
+
+#[test]
+fn pinned_pages_stay() {
+    let mut some = frames("a....... ........ a.......");
+    some.pin([0, 7, 1 << 40]);
+    assert_eq!(some.compact(0).moved, 0);
+    assert_eq!(some.free_blocks(ORDER), 1);
+}
+
+#[test]
+fn a_request_takes_what_comes_free_until_it_has_enough() {
+    let text = "a....... a....... a....... a....... a.......";
+    let request = Request {
+        order: ORDER,
+        blocks: 2,
+        reserve: 0,
+        attempts: 1,
+    };
+    let mut some = frames(text);
+    let pass = some.compact_for(&request);
+    assert_eq!((pass.taken, pass.end), (2, End::Enough));
+    // The reserve is left: 35 free frames, of which 16 are what compaction begins with.
+    let mut some = frames(text);
+    let pass = some.compact_for(&Request {
+        blocks: 9,
+        reserve: 16,
+        ..request
+    });
+    assert_eq!((pass.taken, pass.end), (1, End::Short));
+    // Half a block each.
+    let mut some = frames(text);
+    let pass = some.compact_for(&Request {
+        order: ORDER - 1,
+        blocks: 3,
+        ..request
+    });
+    assert!(pass.taken >= 3, "{pass:?}");
+}
+
+#[test]
+fn a_request_that_is_given_up_once_goes_on_behind() {
+    let text = "DD...... a....... a....... ........ f.f.f.f.";
+    let request = Request {
+        order: ORDER,
+        blocks: u64::MAX,
+        reserve: 0,
+        attempts: 1,
+    };
+    assert_eq!(
+        frames(text).compact_for(&request).end,
+        End::GaveUp { frame: 0 }
+    );
+    let twice = Request {
+        attempts: 2,
+        ..request
+    };
+    let pass = frames(text).compact_for(&twice);
+    assert!(!matches!(pass.end, End::GaveUp { .. }), "{pass:?}");
+    assert!(pass.taken >= 2, "{pass:?}");
+}
+
+#[test]
+fn zones_without_runs_and_of_any_size_are_empty() {
+    let zone = ZoneInfo {
+        start_pfn: u64::MAX - 5,
+        spanned: u64::MAX,
+        ..ZoneInfo::default()
+    };
+    let judge = Judge::new(&[], 9, Unevictable::Moves);
+    let mut none = Frames::of_zone(&[], &zone, 9, &judge);
+    assert_eq!(none.free(), 0);
+    assert_eq!(none.compact(5).end, End::Met);
+    assert_eq!(none.take_free(3, 9), 0);
+    let runs = [run(0, 5, 0, PageUse::Free, false)];
+    let whole = ZoneInfo {
+        spanned: u64::MAX,
+        ..ZoneInfo::default()
+    };
+    let some = Frames::of_zone(&runs, &whole, 9, &Judge::new(&runs, 9, Unevictable::Moves));
+    assert_eq!((some.free(), some.free_blocks(0)), (5, 5));
+    assert_eq!(some.get(5), Frame::Absent);
+    assert_eq!(some.get(1 << 50), Frame::Absent);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever memory there is: a pass ends, keeps every page, and moves none that cannot be moved.
+    #[test]
+    fn nothing_is_lost(
+        kinds in prop::collection::vec(0_usize..10, 1..40),
+        listed in 0_u64..20,
+        request in any::<bool>(),
+    ) {
+        let parts = ["........", "a.a.a.a.", "aaaaaaaa", "FF..FFFF", "DDDD....", "s..a...?", "d.d.f.f.", "....AAAA", "??..??..", "ssssss.."];
+        let text: String = kinds.iter().map(|&kind| parts[kind]).collect();
+        let before = frames(&text);
+        let mut after = before.clone();
+        let mut taken = 0;
+        if request {
+            let wanted = Request { order: ORDER, blocks: 3, reserve: 8, attempts: 2 };
+            taken = after.compact_for(&wanted).taken;
+        } else {
+            after.compact(listed);
+        }
+        let count = |frames: &Frames, letter: &[char]| {
+            letters(frames, text.len()).chars().filter(|one| letter.contains(one)).count()
+        };
+        // Split pages keep their number of frames and what they are.
+        for letter in [['a', 'A'], ['f', 'F'], ['d', 'D']] {
+            prop_assert_eq!(count(&after, &letter), count(&before, &letter));
+        }
+        let taken = taken as usize * SIZE as usize;
+        prop_assert_eq!(count(&after, &['s']), count(&before, &['s']) + taken);
+        prop_assert_eq!(count(&after, &['.', '?']) + taken, count(&before, &['.', '?']));
+        // Those that stay are where they were.
+        let (now, then) = (letters(&after, text.len()), letters(&before, text.len()));
+        prop_assert!(then.chars().zip(now.chars()).all(|(then, now)| then != 's' || now == 's'));
+    }
+}
