@@ -55,7 +55,9 @@ impl TrialError {
     /// Converts an error of reading or writing a file of the kernel.
     pub(crate) fn of(path: &Path, source: io::Error) -> Self {
         match source.kind() {
-            io::ErrorKind::PermissionDenied => Self::Denied { path: path.into() },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::Denied { path: path.into() }
+            }
             _ => Self::Failed {
                 what: format!("use {}", path.display()),
                 source,

@@ -16,7 +16,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use crate::{Outcome, TrialError};
 
 /// Buffers that are registered in one call: the kernel's limit.
-const MOST_BUFFERS: usize = 1 << 14;
+pub const MOST_BUFFERS: usize = 1 << 14;
 
 /// Private anonymous memory, zeroed by the kernel when it is first touched.
 ///
@@ -98,24 +98,26 @@ impl Mapping {
         Ok(())
     }
 
-    /// Pins the page at each of these offsets, until the returned descriptor is closed; returns how
-    /// many were pinned.
+    /// Pins the page at each of these offsets, until the returned descriptor is closed.
     ///
     /// # Errors
-    /// If io_uring is not allowed here.
-    pub fn pin(&self, offsets: &[usize], page: usize) -> io::Result<(OwnedFd, usize)> {
-        let inside = |&&offset: &&usize| {
+    /// If io_uring is not allowed here, an offset is outside, or there are more than
+    /// [`MOST_BUFFERS`].
+    pub fn pin(&self, offsets: &[usize], page: usize) -> io::Result<OwnedFd> {
+        let inside = |&offset: &usize| {
             offset
                 .checked_add(page)
                 .is_some_and(|end| end <= self.bytes)
         };
+        if offsets.len() > MOST_BUFFERS || !offsets.iter().all(inside) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let buffer = |&offset: &usize| iovec {
             // SAFETY: by invariant `mapping`, and the offset is inside.
             iov_base: unsafe { self.start.add(offset) }.as_ptr().cast::<c_void>(),
             iov_len: page,
         };
-        let buffers = offsets.iter().filter(inside).take(MOST_BUFFERS).map(buffer);
-        let buffers: Vec<_> = buffers.collect();
+        let buffers: Vec<_> = offsets.iter().map(buffer).collect();
         let mut parameters = io_uring_params::default();
         // SAFETY: the parameters ask for a ring of the kernel's own memory, which is not mapped.
         let ring = unsafe { io_uring_setup(8, &mut parameters)? };
@@ -126,7 +128,7 @@ impl Mapping {
             let op = IoringRegisterOp::RegisterBuffers;
             io_uring_register(&ring, op, buffers.as_ptr().cast(), count as u32)?;
         }
-        Ok((ring, count))
+        Ok(ring)
     }
 
     /// Returns how much of it is in huge pages, in bytes, by `/proc/self/smaps`.

@@ -1,13 +1,18 @@
 //! Asks for huge pages through the kernel's pool of them: `nr_hugepages` up, and back. The kernel
 //! compacts and reclaims for each, so this may take seconds, evict page cache, and set other
-//! processes back.
+//! processes back. Of several nodes, the sum is put back, and not how it was spread.
 
 use core::time::Duration;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use rustix::fs::{FlockOperation, flock};
+
 use crate::{Outcome, TrialError};
+
+/// Blocks that are asked for at a time: between two it can be stopped.
+const SLICE: u64 = 256;
 
 /// The pool of huge pages of one size. Dropping it puts it back as it was.
 #[derive(Debug)]
@@ -15,6 +20,8 @@ pub struct Pool {
     file: PathBuf,
     before: u64,
     grown: bool,
+    /// Locked, so that two processes do not put back what the other one asked for.
+    _lock: File,
 }
 
 impl Pool {
@@ -36,6 +43,9 @@ impl Pool {
         if !file.exists() {
             return Err(TrialError::NoPool { kib, path: file });
         }
+        let lock = File::open(&file).map_err(|source| TrialError::of(&file, source))?;
+        flock(&lock, FlockOperation::LockExclusive)
+            .map_err(|error| TrialError::of(&file, error.into()))?;
         let before = number(&file)?;
         // Writes what is there, so that a user who may not is told before anything is asked.
         fs::write(&file, before.to_string()).map_err(|source| TrialError::of(&file, source))?;
@@ -43,25 +53,31 @@ impl Pool {
             file,
             before,
             grown: false,
+            _lock: lock,
         })
     }
 
-    /// Asks for so many more than the pool has. A signal ends it with those that came so far.
+    /// Asks for so many more than the pool has, until `stop` is true or the kernel gives no more.
     ///
     /// # Errors
     /// If the pool cannot be read or written.
-    pub fn ask(&mut self, blocks: u64) -> Result<Outcome, TrialError> {
-        let wanted = self.before.saturating_add(blocks);
-        self.grown = true;
+    pub fn ask(&mut self, blocks: u64, stop: impl Fn() -> bool) -> Result<Outcome, TrialError> {
         let began = Instant::now();
-        fs::write(&self.file, wanted.to_string())
-            .map_err(|source| TrialError::of(&self.file, source))?;
-        let took = began.elapsed();
-        let came = number(&self.file)?.saturating_sub(self.before);
+        let mut came = 0;
+        while came < blocks && !stop() {
+            let wanted = came.saturating_add(SLICE).min(blocks);
+            self.grown = true;
+            fs::write(&self.file, self.before.saturating_add(wanted).to_string())
+                .map_err(|source| TrialError::of(&self.file, source))?;
+            came = number(&self.file)?.saturating_sub(self.before);
+            if came < wanted {
+                break;
+            }
+        }
         Ok(Outcome {
             asked: blocks,
             came,
-            took,
+            took: began.elapsed(),
         })
     }
 
@@ -86,6 +102,8 @@ impl Pool {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        // It is told once, and not again when this is dropped.
+        self.grown = false;
         let (path, before) = (self.file.clone(), self.before);
         Err(TrialError::NotPutBack {
             now: number(&path)?,
@@ -110,4 +128,67 @@ fn number(path: &Path) -> Result<u64, TrialError> {
         path: path.into(),
         text,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes a folder as the kernel's, whose pool has so many; returns it and the pool's file.
+    fn folder(name: &str, text: &str) -> (PathBuf, PathBuf) {
+        let folder =
+            std::env::temp_dir().join(format!("brickyard-pool-{}-{name}", std::process::id()));
+        let file = folder.join("hugepages-2048kB/nr_hugepages");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        (folder, file)
+    }
+
+    fn text(file: &Path) -> String {
+        fs::read_to_string(file).unwrap()
+    }
+
+    #[test]
+    fn what_is_asked_for_is_put_back() {
+        let (folder, file) = folder("back", "7\n");
+        let mut pool = Pool::in_folder(&folder, 2 << 20).unwrap();
+        let outcome = pool.ask(600, || false).unwrap();
+        assert_eq!(
+            (outcome.asked, outcome.came, text(&file).as_str()),
+            (600, 600, "607")
+        );
+        pool.put_back().unwrap();
+        assert_eq!(text(&file), "7");
+        // Dropped, it is put back as well.
+        let mut pool = Pool::in_folder(&folder, 2 << 20).unwrap();
+        pool.ask(3, || false).unwrap();
+        drop(pool);
+        assert_eq!(text(&file), "7");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn asking_is_stopped_between_slices() {
+        let (folder, file) = folder("stop", "0");
+        let mut pool = Pool::in_folder(&folder, 2 << 20).unwrap();
+        let stop = || number(&file).unwrap() > 0;
+        assert_eq!(pool.ask(10 * SLICE, stop).unwrap().came, SLICE);
+        assert_eq!(pool.ask(10, || true).unwrap().came, 0);
+        drop(pool);
+        assert_eq!(text(&file), "0");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_pool_is_refused() {
+        let (folder, _) = folder("none", "many");
+        let refused = |bytes| Pool::in_folder(&folder, bytes).unwrap_err();
+        assert!(matches!(refused(2 << 20), TrialError::NoNumber { .. }));
+        assert!(
+            refused(64 << 10)
+                .to_string()
+                .contains("no pool of huge pages of 64 KiB")
+        );
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

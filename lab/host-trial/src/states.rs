@@ -4,7 +4,7 @@
 use std::os::fd::OwnedFd;
 
 use crate::TrialError;
-use crate::memory::Mapping;
+use crate::memory::{MOST_BUFFERS, Mapping};
 
 /// A state of a host's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,11 +35,14 @@ impl State {
     }
 }
 
+/// The least memory of a state: one huge page.
+pub const LEAST: usize = HUGE;
+
 /// A state that lasts until this is dropped.
 #[derive(Debug)]
 pub struct Held {
     _memory: Option<Mapping>,
-    _ring: Option<OwnedFd>,
+    _rings: Vec<OwnedFd>,
 }
 
 /// A page, a huge page, and which page of one stays.
@@ -60,7 +63,7 @@ pub fn make(
     if state == State::Found {
         return Ok(Some(Held {
             _memory: None,
-            _ring: None,
+            _rings: Vec::new(),
         }));
     }
     let bytes = bytes / HUGE * HUGE;
@@ -76,18 +79,16 @@ pub fn make(
             memory.touch(page);
         }
     }
-    let mut ring = None;
+    let mut rings = Vec::new();
     if state == State::Pinned {
         let offsets: Vec<_> = (0..bytes)
             .step_by(HUGE)
             .map(|start| start + STAYS)
             .collect();
-        let pinned = memory.pin(&offsets, PAGE);
-        ring = Some(
-            pinned
-                .map_err(TrialError::failed("pin pages with io_uring"))?
-                .0,
-        );
+        for some in offsets.chunks(MOST_BUFFERS) {
+            let ring = memory.pin(some, PAGE);
+            rings.push(ring.map_err(TrialError::failed("pin pages with io_uring"))?);
+        }
     }
     let given = TrialError::failed("give pages back");
     if !thin_out(&mut memory, state, bytes, &mut advance).map_err(given)? {
@@ -95,7 +96,7 @@ pub fn make(
     }
     Ok(Some(Held {
         _memory: Some(memory),
-        _ring: ring,
+        _rings: rings,
     }))
 }
 

@@ -8,8 +8,9 @@
 //! ahead. That is why `compact_memory` often does little on a host that writes files, and why
 //! `sync` helps.
 //!
-//! What is known of a frame fits in a byte, so a zone of 1 TiB takes 256 MiB, and a pass looks at
-//! each frame at most twice.
+//! What is known of a frame fits in a byte, so a copy of a zone of 1 TiB takes 256 MiB, and a pass
+//! looks at each frame at most three times. Not modelled are the shortcuts by which a pass for a
+//! request finds its first block.
 
 use std::collections::VecDeque;
 
@@ -21,7 +22,7 @@ use crate::zoneinfo::ZoneInfo;
 /// Pages that the scanner takes before they are moved (`COMPACT_CLUSTER_MAX`).
 const BATCH: u32 = 32;
 /// The highest order of the kernel's free lists.
-const MOST_ORDERS: usize = 11;
+const MOST_ORDERS: usize = 16;
 
 /// What a frame is to compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +172,12 @@ impl Frames {
         }
     }
 
+    /// Returns the order of a page block.
+    #[must_use]
+    pub fn block_order(&self) -> u8 {
+        self.block_order
+    }
+
     /// Returns what a frame is.
     #[must_use]
     pub fn get(&self, frame: u64) -> Frame {
@@ -215,10 +222,12 @@ impl Frames {
             .count() as u64
     }
 
-    /// Returns the number of large pages of modified files.
+    /// Returns the number of large pages of modified files that a pass would have to move.
     #[must_use]
     pub fn modified_large(&self) -> u64 {
-        let is_one = |value: u8| byte::kind(value) == byte::MODIFIED && value >> 4 > 0;
+        let is_one = |value: u8| {
+            byte::kind(value) == byte::MODIFIED && (1..self.block_order).contains(&(value >> 4))
+        };
         self.bytes.iter().filter(|&&value| is_one(value)).count() as u64
     }
 
@@ -227,7 +236,8 @@ impl Frames {
     pub fn free_blocks(&self, order: u8) -> u64 {
         let size = 1_usize << order.min(30);
         // The first frame is aligned to a page block, so larger ones begin later.
-        let skip = (self.first.next_multiple_of(size as u64) - self.first) as usize;
+        let aligned = self.first.checked_next_multiple_of(size as u64);
+        let skip = aligned.map_or(usize::MAX, |aligned| (aligned - self.first) as usize);
         let whole = self
             .bytes
             .get(skip..)
@@ -253,17 +263,21 @@ impl Frames {
         }
     }
 
-    /// Makes these frames stay: they are pinned.
+    /// Makes the pages that these frames are of stay: they are pinned.
     pub fn pin(&mut self, frames: impl IntoIterator<Item = u64>) {
         for frame in frames {
             let index = frame
                 .checked_sub(self.first)
                 .and_then(|index| usize::try_from(index).ok());
-            let Some(value) = index.and_then(|index| self.bytes.get_mut(index)) else {
+            let Some(mut index) = index.filter(|&index| index < self.bytes.len()) else {
                 continue;
             };
-            if byte::is_movable(*value) {
-                *value = byte::STUCK;
+            while index > 0 && self.bytes[index] == byte::TAIL {
+                index -= 1;
+            }
+            if byte::is_movable(self.bytes[index]) {
+                let end = index + self.length(index);
+                self.bytes[index..end].fill(byte::STUCK);
             }
         }
     }
@@ -395,6 +409,9 @@ struct Scanners<'a> {
     /// The last frames that were freed, as many as the lists of one CPU hold.
     freed: VecDeque<usize>,
     listed: usize,
+    /// Pages of this order and above are left alone: the kernel's passes skip those that are as
+    /// large as a page block, or as what is asked for.
+    skipped: u8,
 }
 
 /// Why a batch was not moved.
@@ -407,6 +424,7 @@ impl<'a> Scanners<'a> {
     fn over(frames: &'a mut Frames) -> Self {
         let size = 1 << frames.block_order;
         let last = (frames.bytes.len() / size).saturating_sub(1) * size;
+        let skipped = frames.block_order;
         Self {
             frames,
             size,
@@ -418,6 +436,7 @@ impl<'a> Scanners<'a> {
             moved: 0,
             freed: VecDeque::new(),
             listed: 0,
+            skipped,
         }
     }
 
@@ -450,7 +469,8 @@ impl<'a> Scanners<'a> {
     }
 
     fn requested(mut self, request: &Request, free: u64) -> Pass {
-        let unit = 1 << request.order.min(self.frames.block_order);
+        self.skipped = request.order.min(self.frames.block_order);
+        let unit = 1 << self.skipped;
         let (mut taken, mut failed) = (0, 0);
         let end = loop {
             if taken >= request.blocks {
@@ -506,14 +526,21 @@ impl<'a> Scanners<'a> {
             while self.source < end && pages < most {
                 let value = self.frames.bytes[self.source];
                 let frames = self.frames.length(self.source);
-                if byte::is_movable(value) {
-                    batch.push_back((self.source, frames));
+                if byte::is_movable(value) && value >> 4 < self.skipped {
+                    // The kernel puts each page before the others.
+                    batch.push_front((self.source, frames));
                     pages += frames as u32;
                 }
                 self.source += frames;
             }
             most = u32::MAX;
-            self.migrate(batch, u64::from(pages), end)?;
+            // Targets come from behind the block that is scanned next.
+            let low = if self.source == end {
+                end + self.size
+            } else {
+                end
+            };
+            self.migrate(batch, u64::from(pages), low)?;
         }
         self.source = end;
         Ok(())

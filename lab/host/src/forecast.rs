@@ -31,7 +31,7 @@ pub struct Forecast {
     pub low: u64,
     /// By the kernel's rules on what was read.
     pub likely: u64,
-    /// At most, if it does not give up.
+    /// At most, if it does not give up, and finds room.
     pub high: u64,
 }
 
@@ -40,9 +40,9 @@ impl Add for Forecast {
 
     fn add(self, other: Self) -> Self {
         Self {
-            low: self.low + other.low,
-            likely: self.likely + other.likely,
-            high: self.high + other.high,
+            low: self.low.saturating_add(other.low),
+            likely: self.likely.saturating_add(other.likely),
+            high: self.high.saturating_add(other.high),
         }
     }
 }
@@ -142,7 +142,8 @@ impl Forecasts {
             let obstacles = &mut forecasts.obstacles;
             obstacles.uninitialised += limit.uninitialised << order.get();
             obstacles.modified_large += frames.modified_large();
-            obstacles.idle += zone.info.idle_in_pagesets();
+            let idle = zone.info.idle_in_pagesets();
+            obstacles.idle = obstacles.idle.saturating_add(idle);
             let trial = Trial {
                 frames,
                 zone,
@@ -210,7 +211,11 @@ impl Trial<'_> {
         let mut dropped = 0;
         let ((likely, moved), (high, _)) = match way {
             Way::Now => ((now, 0), (now, 0)),
-            Way::Asking => (self.asking(Files::AsTheyAre), self.asking(Files::Written)),
+            // At most, the kernel reclaims the page cache while it looks for room.
+            Way::Asking => (
+                self.asking(self.frames.clone()),
+                self.asking(self.dropped()),
+            ),
             Way::Compacted => {
                 let mut written = self.frames.clone();
                 written.sync();
@@ -242,13 +247,14 @@ impl Trial<'_> {
     }
 
     /// Returns the blocks that a pool gets, and the pages that are moved for them.
-    fn asking(&self, files: Files) -> (u64, u64) {
-        let mut frames = self.frames.clone();
-        if files == Files::Written {
-            frames.sync();
-        }
+    fn asking(&self, mut frames: Frames) -> (u64, u64) {
         frames.drain(self.listed());
         let order = self.limit.order.get();
+        if order > frames.block_order() {
+            // The kernel compacts by page blocks; that two of them come free together is chance.
+            let free = frames.free_blocks(order);
+            return (self.limit.usable(free, frames.free()), 0);
+        }
         let free = frames.take_free(self.limit.room(frames.free()), order);
         let pass = frames.compact_for(&Request {
             order,
@@ -262,7 +268,8 @@ impl Trial<'_> {
     /// Returns the blocks after a pass over the zone, and the pages that were moved.
     fn compacted(&self, mut frames: Frames) -> (u64, u64) {
         let cpus = self.zone.info.pagesets.len().max(1) as u64;
-        let pass = frames.compact(self.listed() / cpus);
+        let listed = (self.listed() / cpus).min(self.zone.info.managed);
+        let pass = frames.compact(listed);
         let blocks = frames.free_blocks(self.limit.order.get());
         (self.limit.usable(blocks, frames.free()), pass.moved)
     }
@@ -278,13 +285,6 @@ impl Trial<'_> {
     fn listed(&self) -> u64 {
         self.zone.info.idle_in_pagesets()
     }
-}
-
-/// What became of modified files before.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Files {
-    AsTheyAre,
-    Written,
 }
 
 /// What a zone gives of its free memory.
@@ -320,8 +320,8 @@ impl Limit {
     }
 }
 
-/// The least stretch that counts as memory which is not managed yet: kernels begin to manage 128
-/// MiB at a time.
+/// The least stretch that counts as memory which is not managed yet: kernels begin to manage a
+/// section at a time, 128 MiB in frames of 4 KiB.
 const SECTION: u64 = 1 << 15;
 
 /// Returns the blocks of memory that is present but not managed yet: whole ones without any flag.

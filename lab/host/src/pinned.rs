@@ -8,8 +8,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Descriptors of a process that are looked at, pages that are located, bytes of a text that are
-/// read: limits, whatever a process does.
+/// Descriptors of a process that are looked at, pages that are looked up (of one process, and found
+/// of all), bytes of a text that are read: limits, whatever a process does.
 const MOST_DESCRIPTORS: usize = 4096;
 const MOST_PAGES: usize = 1 << 22;
 const MOST_TEXT: u64 = 16 << 20;
@@ -101,13 +101,15 @@ pub fn buffers(fdinfo: &str) -> Vec<Range<u64>> {
         .lines()
         .skip_while(|line| !line.starts_with("UserBufs:"));
     lines.next();
+    // The next heading is not indented. Slots without a buffer have no address.
+    let lines = lines.take_while(|line| line.starts_with(' '));
     let range = |line: &str| {
         let (_, place) = line.split_once(": 0x")?;
         let (start, bytes) = place.trim().split_once('/')?;
         let start = u64::from_str_radix(start, 16).ok()?;
         Some(start..start.checked_add(bytes.parse().ok()?)?)
     };
-    lines.map_while(range).collect()
+    lines.filter_map(range).collect()
 }
 
 /// Adds the frames of a process's registered buffers.
@@ -116,6 +118,7 @@ fn locate(process: &Path, frame_bytes: u32, frames: &mut Vec<u64>) {
         return;
     };
     let bytes = u64::from(frame_bytes.max(1));
+    let mut looked = 0;
     let descriptors = fs::read_dir(process.join("fdinfo"))
         .into_iter()
         .flatten()
@@ -126,9 +129,10 @@ fn locate(process: &Path, frame_bytes: u32, frames: &mut Vec<u64>) {
         };
         for buffer in buffers(&fdinfo) {
             for page in buffer.start / bytes..buffer.end.div_ceil(bytes) {
-                if frames.len() == MOST_PAGES {
+                if looked == MOST_PAGES || frames.len() == MOST_PAGES {
                     return;
                 }
+                looked += 1;
                 let mut word = [0; 8];
                 if pagemap
                     .read_exact_at(&mut word, page.saturating_mul(8))
@@ -148,6 +152,10 @@ fn locate(process: &Path, frame_bytes: u32, frames: &mut Vec<u64>) {
 /// Reads a text, or the beginning of a long one.
 fn text(path: &Path) -> Option<String> {
     use std::io::Read;
+    // Opening a pipe would wait for its writer.
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
     let mut bytes = Vec::new();
     File::open(path)
         .ok()?

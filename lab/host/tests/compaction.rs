@@ -134,6 +134,24 @@ fn a_large_page_is_split_where_there_are_only_small_chunks() {
 }
 
 #[test]
+fn a_page_as_large_as_a_block_stays_also_of_a_modified_file() {
+    let mut some = frames("AAAAAAAA DDDDDDDD a....... ........ a.......");
+    assert_eq!(some.modified_large(), 0);
+    let pass = some.compact(0);
+    assert_eq!((pass.end, pass.moved), (End::Met, 1));
+    assert!(letters(&some, 40).starts_with("AAAAAAAADDDDDDDD........"));
+    // For a request, also one as large as what is asked for.
+    let mut some = frames("DDDD.... a....... a....... a....... a.......");
+    let wanted = Request {
+        order: 2,
+        blocks: 1,
+        reserve: 0,
+        attempts: 1,
+    };
+    assert!(!matches!(some.compact_for(&wanted).end, End::GaveUp { .. }));
+}
+
+#[test]
 fn a_large_page_of_a_modified_file_ends_the_pass() {
     let text = "aa...... DD...... aa...... ........ f.f.f.f.";
     let mut some = frames(text);
@@ -192,6 +210,10 @@ fn pinned_pages_stay() {
     some.pin([0, 7, 1 << 40]);
     assert_eq!(some.compact(0).moved, 0);
     assert_eq!(some.free_blocks(ORDER), 1);
+    // A part of a large page pins all of it.
+    let mut large = frames("AAAA.... ........ ........ a.......");
+    large.pin([3]);
+    assert_eq!(letters(&large, 8), "ssss....");
 }
 
 #[test]
@@ -275,11 +297,11 @@ proptest! {
     /// Whatever memory there is: a pass ends, keeps every page, and moves none that cannot be moved.
     #[test]
     fn nothing_is_lost(
-        kinds in prop::collection::vec(0_usize..10, 1..40),
+        kinds in prop::collection::vec(0_usize..11, 1..40),
         listed in 0_u64..20,
         request in any::<bool>(),
     ) {
-        let parts = ["........", "a.a.a.a.", "aaaaaaaa", "FF..FFFF", "DDDD....", "s..a...?", "d.d.f.f.", "....AAAA", "??..??..", "ssssss.."];
+        let parts = ["........", "a.a.a.a.", "aaaaaaaa", "FF..FFFF", "DDDD....", "s..a...?", "d.d.f.f.", "....AAAA", "??..??..", "ssssss..", "AAAAAAAA"];
         let text: String = kinds.iter().map(|&kind| parts[kind]).collect();
         let before = frames(&text);
         let mut after = before.clone();

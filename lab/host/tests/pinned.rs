@@ -10,7 +10,7 @@ use brickyard_host::pinned::{Pinned, Pinning, buffers, pinning};
 use proptest::prelude::*;
 
 const STATUS: &str = "Name:\tqemu kvm\nPid:\t7\nVmLck:\t       0 kB\nVmPin:\t    1996 kB\n";
-const RING: &str = "pos:\t0\nUserFiles:\t0\nUserBufs:\t2\n    0: 0x7f91a1c64000/4096\n    1: 0x7f91a1e64000/12288\nPollList:\n    0: 0x5/1\n";
+const RING: &str = "pos:\t0\nUserFiles:\t0\nUserBufs:\t3\n    0: 0x7f91a1c64000/4096\n    4: <none>\n    1: 0x7f91a1e64000/12288\nPollList:\n    0: 0x5/1\n";
 
 #[test]
 fn a_status_tells_how_much_is_pinned() {

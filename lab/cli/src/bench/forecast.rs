@@ -18,6 +18,7 @@ use serde_json::json;
 
 use crate::amount::zone_bytes;
 use crate::misuse::Misuse;
+use crate::say::tell;
 use crate::snapshot::forecast as words;
 use crate::{interrupt, progress};
 
@@ -61,24 +62,40 @@ impl ForecastBench {
         let look = Look::at(&host, Depth::Lists, || 0, |_, _| {})?;
         let order = look.huge_order;
         let bytes = u64::from(look.frame_bytes) << order.get();
+        if bytes != states::LEAST as u64 {
+            let why = "the states are made for pages of 4 KiB and huge pages of 2 MiB, which this host does not have";
+            return Err(Misuse::new(why).into());
+        }
         // Tells before anything is filled that this user may not.
         drop(Pool::of(bytes)?);
         let memory = self.memory(&host)?;
         interrupt::watch()?;
         let mut rows = Vec::new();
-        'all: for _ in 0..self.rounds {
+        let done = self.all(&host, order, memory, &mut rows);
+        self.print(&rows)?;
+        if stop::asked() {
+            tell("interrupted: the rows above are what was done");
+        }
+        done
+    }
+
+    /// Makes each state for each way, until all are done or it is interrupted.
+    fn all(
+        &self,
+        host: &Host,
+        order: Order,
+        memory: usize,
+        rows: &mut Vec<Row>,
+    ) -> anyhow::Result<()> {
+        for _ in 0..self.rounds {
             for state in State::ALL {
                 for way in WAYS {
-                    match trial(&host, state, way, order, memory)? {
+                    match trial(host, state, way, order, memory)? {
                         Some(row) => rows.push(row),
-                        None => break 'all,
+                        None => return Ok(()),
                     }
                 }
             }
-        }
-        self.print(&rows)?;
-        if stop::asked() {
-            eprintln!("interrupted: the rows above are what was done");
         }
         Ok(())
     }
@@ -89,6 +106,13 @@ impl ForecastBench {
         let available = usize::try_from(available.saturating_mul(1024)).unwrap_or(usize::MAX);
         let most = available / 10 * 9;
         let wanted = self.memory.unwrap_or(available / 10 * 7);
+        if wanted < states::LEAST {
+            let why = format!(
+                "--memory {wanted}: a state needs at least {}M",
+                states::LEAST >> 20
+            );
+            return Err(Misuse::new(why).into());
+        }
         if wanted > most {
             let (wanted, most) = (wanted >> 20, most >> 20);
             let why =
@@ -217,8 +241,9 @@ fn tried(
 }
 
 fn ask(bytes: u64, blocks: u64) -> Result<u64, TrialError> {
+    let _holding = interrupt::Holding::begin();
     let mut pool = Pool::of(bytes)?;
-    let outcome = pool.ask(blocks);
+    let outcome = pool.ask(blocks, stop::asked);
     pool.put_back()?;
     Ok(outcome?.came)
 }

@@ -62,8 +62,8 @@ pub(crate) fn of_count(view: &View<'_>) -> Option<String> {
     let of = |number: u64| number.min(count);
     Some(if now == count {
         format!("All of {count} would come now, without help.")
-    } else if pool.low >= count {
-        format!("Of {count}, {now} would come now, and all by nr_hugepages.")
+    } else if pool.likely >= count {
+        format!("Of {count}, {now} would come now, and likely all by nr_hugepages.")
     } else {
         format!(
             "Of {count}, {now} would come now, and by nr_hugepages likely {} ({} to {}).",
@@ -82,8 +82,7 @@ pub(crate) fn advice(view: &View<'_>) -> Option<String> {
     let likely = forecasts.of(best).likely;
     let enough = view.count.is_some_and(|count| now >= count);
     if best == Way::Now || enough {
-        return (now == 0)
-            .then(|| "Nothing would make one: every block has pages that cannot be moved.".into());
+        return (now == 0).then(|| "By no way is one forecast.".into());
     }
     let what = match best {
         Way::Asking => "asking through nr_hugepages, which compacts for each",
@@ -132,7 +131,7 @@ fn in_the_way(view: &View<'_>, forecasts: &Forecasts) -> Vec<String> {
     if found.pinned > 0 {
         let most = view.pinned.by.iter().take(3);
         let most: Vec<_> = most
-            .map(|one| format!("{} ({})", one.name, one.pid))
+            .map(|one| format!("{} ({})", one.name.escape_debug(), one.pid))
             .collect();
         let unknown = found.pinned.saturating_sub(found.located);
         let unknown = if unknown > 0 {

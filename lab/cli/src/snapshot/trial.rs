@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use brickyard_bench::stop;
+use brickyard_host::Host;
 use brickyard_host::forecast::Way;
 use brickyard_host_trial::{Outcome, TrialError, memory, pool::Pool};
 use serde_json::json;
@@ -21,8 +22,16 @@ pub(super) fn run(
     by: Option<&str>,
     format: &str,
 ) -> anyhow::Result<()> {
-    interrupt::watch()?;
     let bytes = u64::from(view.look.frame_bytes) << view.order.get();
+    let available = Host::here().meminfo()?.get("MemAvailable").unwrap_or(0);
+    let most = available.saturating_mul(1024) / 10 * 9 / bytes;
+    if count > most {
+        return Err(Misuse::new(format!(
+            "--try {count} is more than nine tenths of the memory that is available: at most {most}"
+        ))
+        .into());
+    }
+    interrupt::watch()?;
     let (by, outcome) = match by {
         Some("memory") => ("memory", of_memory(view, count, bytes)?),
         Some(_) => ("pool", of_pool(count, bytes)?),
@@ -80,8 +89,9 @@ pub(super) fn run(
 }
 
 fn of_pool(count: u64, bytes: u64) -> Result<Outcome, TrialError> {
+    let _holding = interrupt::Holding::begin();
     let mut pool = Pool::of(bytes)?;
-    let outcome = pool.ask(count);
+    let outcome = pool.ask(count, stop::asked);
     pool.put_back()?;
     outcome
 }
