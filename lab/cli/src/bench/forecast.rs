@@ -160,7 +160,7 @@ fn table(rows: &[Row], out: &mut impl Write) -> io::Result<()> {
     let columns = Columns::new([
         Column::left().wide(31),
         Column::left().wide(44),
-        Column::right().wide(8),
+        Column::right().wide(9),
     ]);
     let heads = [
         "state", "way", "likely", "at least", "at most", "came", "error",
