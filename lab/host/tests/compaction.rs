@@ -327,3 +327,16 @@ proptest! {
         prop_assert!(then.chars().zip(now.chars()).all(|(then, now)| then != 's' || now == 's'));
     }
 }
+
+#[test]
+fn the_last_page_of_a_batch_moves_first() {
+    let mut some = frames("af...... ........ ........ .a.a....");
+    assert_eq!(some.compact(0).moved, 2);
+    assert_eq!(letters(&some, 32), "........................faaa....");
+}
+
+#[test]
+fn no_page_moves_into_the_next_block() {
+    let mut some = frames("a....... a.......");
+    assert_eq!(some.compact(0).moved, 0);
+}
