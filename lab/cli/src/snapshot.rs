@@ -63,7 +63,7 @@ pub(crate) struct View<'a> {
     pub(crate) look: &'a Look,
     /// The order that explanations and forecasts are for.
     pub(crate) order: Order,
-    /// How many blocks are asked for; 1 if nothing was said.
+    /// How many blocks are asked for, if that was said.
     pub(crate) count: Option<u64>,
     pub(crate) pinned: Pinned,
     /// `None` if frames were not read, or the kernel has no such blocks.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use brickyard::Order;
+use brickyard_bench::slab::resident::available;
 use brickyard_bench::stop;
 use brickyard_host::Host;
 use brickyard_host::forecast::{self, Forecast, Forecasts, Way};
@@ -68,7 +69,7 @@ impl ForecastBench {
         }
         // Tells before anything is filled that this user may not.
         drop(Pool::of(bytes)?);
-        let memory = self.memory(&host)?;
+        let memory = self.memory()?;
         interrupt::watch()?;
         let mut rows = Vec::new();
         let done = self.all(&host, order, memory, &mut rows);
@@ -101,9 +102,8 @@ impl ForecastBench {
     }
 
     /// Returns how much memory to fill: at most nine tenths of what is available.
-    fn memory(&self, host: &Host) -> anyhow::Result<usize> {
-        let available = host.meminfo()?.get("MemAvailable").unwrap_or(0);
-        let available = usize::try_from(available.saturating_mul(1024)).unwrap_or(usize::MAX);
+    fn memory(&self) -> Result<usize, Misuse> {
+        let available = available().unwrap_or(usize::MAX);
         let most = available / 10 * 9;
         let wanted = self.memory.unwrap_or(available / 10 * 7);
         if wanted < states::LEAST {
@@ -111,13 +111,13 @@ impl ForecastBench {
                 "--memory {wanted}: a state needs at least {}M",
                 states::LEAST >> 20
             );
-            return Err(Misuse::new(why).into());
+            return Err(Misuse::new(why));
         }
         if wanted > most {
             let (wanted, most) = (wanted >> 20, most >> 20);
             let why =
                 format!("--memory {wanted}M is more than this host can spare: at most {most}M");
-            return Err(Misuse::new(why).into());
+            return Err(Misuse::new(why));
         }
         Ok(wanted)
     }

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use anyhow::Context;
+use brickyard_bench::slab::resident::available;
 use brickyard_bench::stop;
-use brickyard_host::Host;
 use brickyard_host::forecast::Way;
 use brickyard_host_trial::{Outcome, TrialError, memory, pool::Pool};
 use serde_json::json;
@@ -23,8 +23,7 @@ pub(super) fn run(
     format: &str,
 ) -> anyhow::Result<()> {
     let bytes = u64::from(view.look.frame_bytes) << view.order.get();
-    let available = Host::here().meminfo()?.get("MemAvailable").unwrap_or(0);
-    let most = available.saturating_mul(1024) / 10 * 9 / bytes;
+    let most = available().unwrap_or(usize::MAX) as u64 / 10 * 9 / bytes;
     if count > most {
         return Err(Misuse::new(format!(
             "--try {count} is more than nine tenths of the memory that is available: at most {most}"
