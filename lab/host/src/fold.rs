@@ -101,6 +101,11 @@ pub fn state_of(flags: u64) -> PageState {
     }
 }
 
+/// Returns flags without that of recent use.
+pub(crate) const fn without_activity(flags: u64) -> u64 {
+    flags & !bit::ACTIVE
+}
+
 /// A compound page whose end was not read yet.
 #[derive(Debug, Clone, Copy)]
 struct OpenCompound {

@@ -1,33 +1,39 @@
 //! The files of one host, below a root directory, so that recorded ones can be read as well.
 
-use core::num::NonZero;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::sync_channel;
-use std::thread;
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use brickyard_trace::{HostTexts, MOST_READERS, ReadTime, States, TextTimes};
+use brickyard_trace::{HostTexts, ReadTime, States, TextTimes};
 
 use crate::buddyinfo::{self, BuddyZone};
 use crate::counters::{self, Counters};
 use crate::extfrag::{self, IndexZone};
+use crate::flags::{CHUNK_FRAMES, Pass, in_chunks};
 use crate::fold::Fold;
 use crate::pagetypeinfo::{self, PageTypes};
 use crate::pinned::Pinned;
 use crate::zoneinfo::{self, ZoneInfo};
 use crate::{HostError, ParseError, iomem};
 
-/// Frames that are read together, with one time: a millisecond's.
-const CHUNK_FRAMES: usize = 1 << 13;
-/// How many chunks a thread may read ahead.
-const CHUNKS_AHEAD: usize = 16;
 /// Chunks between two reports of progress.
 const PROGRESS_CHUNKS: usize = 64;
-/// Bytes of a word of kpageflags.
-const WORD: usize = size_of::<u64>();
+
+/// What [`Host::keep_open`] opens.
+const FOR_ROOT: [&str; 5] = [
+    KPAGEFLAGS,
+    "proc/pagetypeinfo",
+    // All users may open it, but only for root it has addresses.
+    "proc/iomem",
+    "sys/kernel/debug/extfrag/unusable_index",
+    "sys/kernel/debug/extfrag/extfrag_index",
+];
+const KPAGEFLAGS: &str = "proc/kpageflags";
+/// Read from a file at a time.
+const READ_BYTES: usize = 1 << 16;
 
 /// Every Linux has these.
 const PROC: &str = "is /proc mounted, and is this Linux?";
@@ -38,10 +44,12 @@ const PAGE_TYPES: &str = "the kernel needs CONFIG_PROC_FS=y and Linux 2.6.24 or 
 const EXTFRAG: &str = "the kernel needs CONFIG_DEBUG_FS=y and CONFIG_COMPACTION=y, and debugfs must be mounted: sudo mount -t debugfs none /sys/kernel/debug";
 
 /// A host, or a directory with the recorded files of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Host {
     root: PathBuf,
     frame_bytes: u32,
+    /// Files that [`Host::keep_open`] opened, by their paths below the root.
+    open: Arc<Vec<(&'static str, File)>>,
 }
 
 impl Host {
@@ -52,6 +60,7 @@ impl Host {
         Self {
             root: PathBuf::from("/"),
             frame_bytes,
+            open: Arc::default(),
         }
     }
 
@@ -62,7 +71,20 @@ impl Host {
         Self {
             root: root.to_owned(),
             frame_bytes: 4096,
+            open: Arc::default(),
         }
+    }
+
+    /// Opens the files that only root may open, and reads those from now on. So a process can give
+    /// up root and still read them. Files that cannot be opened are tried again at each read.
+    #[must_use]
+    pub fn keep_open(mut self) -> Self {
+        let opened = FOR_ROOT.iter().filter_map(|&path| {
+            let file = File::open(self.root.join(path)).ok()?;
+            Some((path, file))
+        });
+        self.open = Arc::new(opened.collect());
+        self
     }
 
     /// Returns the size of a frame in bytes.
@@ -240,9 +262,9 @@ impl Host {
         now: impl Fn() -> u64 + Sync,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<States, HostError> {
-        let path = self.root.join("proc/kpageflags");
+        let path = self.root.join(KPAGEFLAGS);
         let failed = |source| self.explained(&path, PAGE_MONITOR, source);
-        let file = File::open(&path).map_err(failed)?;
+        let file = self.opened(KPAGEFLAGS).map_err(failed)?;
         let all = self.zones().unwrap_or_default();
         let all = all.iter().map(ZoneInfo::end_pfn).max().unwrap_or(0);
         let mut fold = Fold::new(self.memory());
@@ -268,6 +290,17 @@ impl Host {
         Ok(States { runs, reads })
     }
 
+    /// Begins a pass over `/proc/kpageflags` in parts.
+    ///
+    /// # Errors
+    /// As [`Host::page_states`], except for an empty file.
+    pub fn pass(&self) -> Result<Pass, HostError> {
+        let path = self.root.join(KPAGEFLAGS);
+        let file = self.opened(KPAGEFLAGS);
+        let file = file.map_err(|source| self.explained(&path, PAGE_MONITOR, source))?;
+        Ok(Pass::new(file, Fold::new(self.memory())))
+    }
+
     /// Reads which processes have pinned memory, and where it is known, which frames. Other users'
     /// processes are left out unless root reads.
     #[must_use]
@@ -285,14 +318,48 @@ impl Host {
             .collect()
     }
 
+    /// Opens a file, or returns the one that was kept open.
+    fn opened(&self, path: &str) -> io::Result<File> {
+        match self.kept(path) {
+            Some(file) => file.try_clone(),
+            None => File::open(self.root.join(path)),
+        }
+    }
+
+    fn kept(&self, path: &str) -> Option<&File> {
+        let mut open = self.open.iter();
+        open.find_map(|(own, file)| (*own == path).then_some(file))
+    }
+
+    /// Reads a whole file, which may be one that was kept open.
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        let Some(file) = self.kept(path) else {
+            return fs::read(self.root.join(path));
+        };
+        let mut bytes = Vec::new();
+        let mut length = 0;
+        loop {
+            bytes.resize(length + READ_BYTES, 0);
+            match file.read_at(&mut bytes[length..], length as u64) {
+                Ok(0) => break,
+                Ok(read) => length += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(length);
+        Ok(bytes)
+    }
+
     fn parsed<T>(
         &self,
         path: &str,
         fix: &'static str,
         parse: impl Fn(&str) -> Result<T, ParseError>,
     ) -> Result<T, HostError> {
+        let read = self.read(path);
         let path = self.root.join(path);
-        let bytes = fs::read(&path).map_err(|source| self.explained(&path, fix, source))?;
+        let bytes = read.map_err(|source| self.explained(&path, fix, source))?;
         // Names may be any bytes in principle: those that are not UTF-8 are replaced, and the
         // parser accepts or refuses the result.
         let text = String::from_utf8_lossy(&bytes);
@@ -328,78 +395,4 @@ pub enum Unevictable {
     Moves,
     /// It leaves it in place, as on real-time kernels.
     Stays,
-}
-
-/// The flags of some frames.
-#[derive(Debug)]
-struct Chunk {
-    began: u64,
-    ended: u64,
-    flags: Vec<u64>,
-}
-
-/// Reads a file of flags with several threads, and passes the chunks to `sink` in order. Only the
-/// last may be shorter than [`CHUNK_FRAMES`]; none is empty.
-fn in_chunks(
-    file: &File,
-    now: &(impl Fn() -> u64 + Sync),
-    mut sink: impl FnMut(&Chunk),
-) -> io::Result<()> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = threads.min(MOST_READERS);
-    thread::scope(|scope| {
-        // Thread t reads the chunks t, t + threads and so on, and is at most a few ahead. It ends
-        // when nobody receives any more.
-        let mut readers = Vec::new();
-        for first in 0..threads {
-            let (sender, receiver) = sync_channel(CHUNKS_AHEAD);
-            let read = move || {
-                for index in (first..).step_by(threads) {
-                    let chunk = read_chunk(file, index, now);
-                    let is_last = !matches!(&chunk, Ok(chunk) if chunk.flags.len() == CHUNK_FRAMES);
-                    if sender.send(chunk).is_err() || is_last {
-                        break;
-                    }
-                }
-            };
-            thread::Builder::new().spawn_scoped(scope, read)?;
-            readers.push(receiver);
-        }
-        for receiver in readers.iter().cycle() {
-            let chunk = receiver.recv().map_err(io::Error::other)??;
-            if !chunk.flags.is_empty() {
-                sink(&chunk);
-            }
-            if chunk.flags.len() < CHUNK_FRAMES {
-                break;
-            }
-        }
-        Ok(())
-    })
-}
-
-/// Reads a chunk by its index; it has fewer frames where the file ends. A rest shorter than a word
-/// is not a frame.
-fn read_chunk(file: &File, index: usize, now: impl Fn() -> u64) -> io::Result<Chunk> {
-    let mut bytes = vec![0; CHUNK_FRAMES * WORD];
-    let place = index as u64 * bytes.len() as u64;
-    let mut length = 0;
-    let began = now();
-    // A single read may return less.
-    while length < bytes.len() {
-        match file.read_at(&mut bytes[length..], place + length as u64) {
-            Ok(0) => break,
-            Ok(read) => length += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let ended = now();
-    let (words, _) = bytes[..length].as_chunks::<WORD>();
-    let flags = words.iter().map(|&word| u64::from_ne_bytes(word)).collect();
-    Ok(Chunk {
-        began,
-        ended,
-        flags,
-    })
 }

@@ -10,7 +10,7 @@
 //! | [`buddyinfo`] | free blocks by zone and order |
 //! | [`zoneinfo`] | the frames of zones, watermarks, counters, per-CPU lists |
 //! | [`pagetypeinfo`] | free blocks and page blocks by migrate type (root) |
-//! | [`fold`] | what every frame is used for, from `/proc/kpageflags` (root) |
+//! | [`flags`], [`fold`] | what every frame is used for, from `/proc/kpageflags` (root) |
 //! | [`iomem`] | the address ranges of memory (root) |
 //! | [`extfrag`] | the kernel's own indices (root, debugfs) |
 //! | [`counters`] | vmstat and meminfo |
@@ -38,6 +38,7 @@ pub mod compaction;
 pub mod counters;
 mod error;
 pub mod extfrag;
+pub mod flags;
 pub mod fold;
 pub mod forecast;
 mod host;

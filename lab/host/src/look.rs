@@ -149,18 +149,34 @@ impl Look {
             let states = ok_or_withheld(states, &mut withheld);
             runs = states.unwrap_or_default().runs;
         }
+        let reported = match (depth, &page_types) {
+            (Depth::Frames { page_block_order }, _) => Some(page_block_order),
+            (_, Some(types)) => Order::try_new(types.page_block_order),
+            _ => None,
+        };
+        let mut look = Self::of_runs(host, reported, runs)?;
+        look.page_types = page_types;
+        look.withheld = withheld;
+        Ok(look)
+    }
+
+    /// Reads the lists of the host, and combines them with frames that were read before; `runs` may
+    /// be empty. `page_block_order` is what the kernel reported, if that is known.
+    ///
+    /// # Errors
+    /// If zoneinfo or buddyinfo cannot be read.
+    pub fn of_runs(
+        host: &Host,
+        page_block_order: Option<Order>,
+        runs: Vec<StateRun>,
+    ) -> Result<Self, HostError> {
         // Read last, so that the counts agree best with the frames read last: most memory is at the
         // end.
         let infos = host.zones()?;
         let buddies = host.buddyinfo()?;
         let huge_order = host.huge_order().and_then(Order::try_new);
         let huge_order = huge_order.unwrap_or(Order::new(USUAL_HUGE_ORDER));
-        let reported = match (depth, &page_types) {
-            (Depth::Frames { page_block_order }, _) => Some(page_block_order),
-            (_, Some(types)) => Order::try_new(types.page_block_order),
-            _ => None,
-        };
-        let reported = reported.filter(|&order| order > Order::ZERO);
+        let reported = page_block_order.filter(|&order| order > Order::ZERO);
         let page_block_order = reported.unwrap_or(huge_order);
         let unevictable = host.compacts_unevictable();
         let judge = Judge::new(&runs, page_block_order.get(), unevictable);
@@ -195,9 +211,9 @@ impl Look {
             huge_order,
             page_block_order,
             zones,
-            page_types,
+            page_types: None,
             runs,
-            withheld,
+            withheld: Vec::new(),
         })
     }
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 use super::error::RecordError;
 use super::instance::Instance;
@@ -17,6 +18,12 @@ use super::tracefs::Tracefs;
 const BUFFER_KIB: u64 = 256;
 /// Bytes read at a time, at most, so that a storm of events does not stall the display.
 const TURN: usize = 1 << 18;
+
+/// Different task names and types that a tally holds; what comes beyond counts as of one task,
+/// [`OTHERS`]. Names are chosen by the programs of a host, so their number has no bound.
+const MOST: usize = 256;
+/// The name of all tasks beyond those that a tally holds.
+const OTHERS: &str = "(others)";
 
 /// The kernel's types by number, where those of pagetypeinfo are not known.
 const TYPES: [&str; 5] = [
@@ -101,10 +108,12 @@ impl Tally {
     pub fn add(&mut self, text: &str) {
         for line in text.lines() {
             if let Some(fallback) = parse(line) {
-                let count = self
-                    .by
-                    .entry((fallback.name, fallback.mobility, fallback.from))
-                    .or_default();
+                let (mobility, from) = (fallback.mobility, fallback.from);
+                let mut key = (fallback.name, mobility, from);
+                if self.by.len() >= MOST && !self.by.contains_key(&key) {
+                    key.0 = OTHERS.to_owned();
+                }
+                let count = self.by.entry(key).or_default();
                 count.events += 1;
                 count.claimed += u64::from(fallback.claimed);
                 (count.order, count.from_order) = (fallback.order, fallback.from_order);
@@ -117,6 +126,15 @@ impl Tally {
                 self.lost = self.lost.saturating_add(lost.unwrap_or(0));
             }
         }
+    }
+
+    /// Returns the counts: task name, requested type, type of the block taken, and how many. The
+    /// name of a type that is not known is its number. In order of names.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, String, String, u64)> {
+        self.by.iter().map(|((name, mobility, from), count)| {
+            let named = |number: usize| self.name(number).unwrap_or(&number.to_string()).to_owned();
+            (name.as_str(), named(*mobility), named(*from), count.events)
+        })
     }
 
     /// Returns the `most` most frequent fallbacks as lines: count, task name, initials of the
@@ -135,10 +153,14 @@ impl Tally {
         by.iter().map(line).collect()
     }
 
-    fn initial(&self, number: usize) -> &str {
+    fn name(&self, number: usize) -> Option<&str> {
         let known = self.types.get(number).map(String::as_str);
-        let name = known.or_else(|| TYPES.get(number).copied()).unwrap_or("?");
-        name.get(..1).unwrap_or("?")
+        known.or_else(|| TYPES.get(number).copied())
+    }
+
+    fn initial(&self, number: usize) -> &str {
+        let initial = self.name(number).and_then(|name| name.get(..1));
+        initial.unwrap_or("?")
     }
 }
 
@@ -148,7 +170,7 @@ pub struct Tracing {
     // In the order in which they must be dropped: an instance whose pipe is open cannot be removed,
     // and the instance is a directory of tracefs.
     pipe: File,
-    _instance: Instance,
+    instance: Instance,
     _tracefs: Tracefs,
     /// The beginning of a line whose end was not read yet.
     rest: Vec<u8>,
@@ -179,10 +201,16 @@ impl Tracing {
         instance.write("tracing_on", "1")?;
         Ok(Self {
             pipe: instance.pipe("trace_pipe")?,
-            _instance: instance,
+            instance,
             _tracefs: tracefs,
             rest: Vec::new(),
         })
+    }
+
+    /// Returns the folder of the tracing instance, which is to be removed when this ends.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.instance.path()
     }
 
     /// Counts the events since the last call; after a storm, some are left for the next.
@@ -239,6 +267,18 @@ mod tests {
     }
 
     #[test]
+    fn names_beyond_a_limit_count_together() {
+        let mut tally = Tally::default();
+        for task in 0..2 * MOST {
+            tally.add(&LINE.replace("my-cargo x", &format!("task {task}")));
+        }
+        assert!(tally.by.len() <= MOST + 25, "{}", tally.by.len());
+        let others = tally.counts().find(|count| count.0 == OTHERS).unwrap();
+        assert_eq!((others.1.as_str(), others.2.as_str(), others.3), ("Reclaimable", "Movable", 256));
+        assert_eq!(tally.all, 2 * MOST as u64);
+    }
+
+    #[test]
     fn partial_and_unrelated_lines_are_not_fallbacks() {
         for cut in 0..LINE.len() {
             let _ = parse(&LINE[..cut]);
@@ -254,7 +294,7 @@ mod tests {
     fn a_dropped_instance_is_removed() {
         match Tracing::start() {
             Ok(mut tracing) => {
-                let path = tracing._instance.path().to_owned();
+                let path = tracing.folder().to_owned();
                 tracing.read_into(&mut Tally::default());
                 assert!(path.exists());
                 drop(tracing);

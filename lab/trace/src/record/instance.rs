@@ -68,7 +68,6 @@ impl Instance {
     }
 
     /// Returns its directory.
-    #[cfg(test)]
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
