@@ -4,10 +4,12 @@
 //! | module | contents |
 //! |---|---|
 //! | [`sample`], [`frames`] | what is known of the host at one time; maps of its memory |
+//! | `reading` | what a complete pass over the frames says |
 //! | [`budget`] | the share of a CPU that sampling keeps to |
 
 #![forbid(unsafe_code)]
 
 pub mod budget;
 pub mod frames;
+mod reading;
 pub mod sample;
