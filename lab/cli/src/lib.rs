@@ -34,6 +34,7 @@ mod record;
 mod replay;
 mod reproduce;
 mod say;
+mod serve;
 mod sheet;
 mod simulate;
 mod snapshot;
@@ -93,6 +94,10 @@ enum Command {
     Snapshot(snapshot::Snapshot),
     /// Shows this host's memory live in the terminal.
     Watch(watch::Watch),
+    /// Watches this host's memory: metrics for Prometheus, a history on the disk, a page for the
+    /// browser.
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(Box<serve::Serve>),
     /// Prints a completion script for a shell.
     Completions(completions::Completions),
     /// Prints the manual page of a command, or writes the pages of all commands.
@@ -123,6 +128,7 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Command::Info(info) => info.run(),
         Command::Snapshot(snapshot) => snapshot.run(),
         Command::Watch(watch) => watch.run(),
+        Command::Serve(serve) => serve.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(page) => page.run(),
     };

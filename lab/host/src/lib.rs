@@ -19,6 +19,7 @@
 //! | [`outlook`] | huge pages now and after compaction; lack of memory or fragmentation |
 //! | [`compaction`], [`pinned`] | the kernel's compaction on a copy of what was read; pages that it cannot move |
 //! | [`forecast`] | how many blocks the kernel would give, asked now or after help |
+//! | [`made`] | small hosts that are made up, for tests and simulated fleets |
 //! | [`look`] | all of it at once, as far as this user may read it |
 //!
 //! ```
@@ -45,6 +46,7 @@ mod host;
 pub mod iomem;
 mod lines;
 pub mod look;
+pub mod made;
 pub mod movability;
 pub mod outlook;
 pub mod pagetypeinfo;

@@ -2,90 +2,23 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use std::fs;
 use std::path::PathBuf;
 
 use brickyard::Order;
-use brickyard_host::Host;
 use brickyard_host::forecast::{self, Forecasts, Way};
 use brickyard_host::look::{Depth, Look};
+use brickyard_host::made::{BLOCK, Block, Made};
 use brickyard_host::pinned::Pinned;
-
-const LRU: u64 = 1 << 5;
-const DIRTY: u64 = 1 << 4;
-const BUDDY: u64 = 1 << 10;
-const ANON: u64 = 1 << 12 | LRU;
-const HEAD: u64 = 1 << 15;
-const TAIL: u64 = 1 << 16;
-const BLOCK: usize = 512;
-
-/// What is in a block.
-#[derive(Clone, Copy)]
-enum Block {
-    Free,
-    /// One anonymous page, the rest free.
-    Single,
-    /// One anonymous page in two frames.
-    EveryOther,
-    /// A large page of a modified file, the rest free.
-    Modified,
-    /// Clean pages of files.
-    Cached,
-    /// Nothing has a flag.
-    Untold,
-}
-
-fn words(block: Block) -> Vec<u64> {
-    let mut words = vec![BUDDY; BLOCK];
-    match block {
-        Block::Free => {}
-        Block::Single => words[100] = ANON,
-        Block::EveryOther => words.iter_mut().step_by(2).for_each(|word| *word = ANON),
-        Block::Modified => {
-            words[8] = LRU | DIRTY | HEAD;
-            words[9..16].fill(LRU | DIRTY | TAIL);
-        }
-        Block::Cached => words.fill(LRU),
-        Block::Untold => words.fill(0),
-    }
-    words
-}
 
 /// Makes a host of these blocks, of which `missing` are not managed yet.
 fn look(name: &str, blocks: &[Block], missing: usize) -> Look {
     let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join("forecast")
         .join(name);
-    let write = |path: &str, bytes: &[u8]| {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, bytes).unwrap();
-    };
-    let words: Vec<u64> = blocks.iter().flat_map(|&block| words(block)).collect();
-    let free = words.iter().filter(|&&word| word == BUDDY).count();
-    let whole = blocks
-        .iter()
-        .filter(|block| matches!(block, Block::Free))
-        .count();
-    let (present, managed) = (words.len(), words.len() - missing * BLOCK);
-    let zoneinfo = format!(
-        "Node 0, zone   Normal\n  pages free     {free}\n        min      20\n        low      30\n        high     40\n        spanned  {present}\n        present  {present}\n        managed  {managed}\n        protection: (0, 0)\n      nr_file_pages 0\n  pagesets\n    cpu: 0\n              count: 0\n              high:  186\n              batch: 31\n  start_pfn:           0\n"
-    );
-    write("proc/zoneinfo", zoneinfo.as_bytes());
-    let single = free - whole * BLOCK;
-    let buddyinfo = format!("Node 0, zone   Normal {single} 0 0 0 0 0 0 0 0 {whole} 0 \n");
-    write("proc/buddyinfo", buddyinfo.as_bytes());
-    write(
-        "sys/kernel/mm/transparent_hugepage/hpage_pmd_size",
-        b"2097152\n",
-    );
-    write(
-        "proc/pagetypeinfo",
-        b"Page block order: 9\nPages per block:  512\n",
-    );
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    write("proc/kpageflags", &bytes);
-    Look::at(&Host::at(&root), Depth::Everything, || 0, |_, _| {}).unwrap()
+    let mut made = Made::new(name, blocks.to_vec());
+    made.unmanaged = missing;
+    let host = made.write(&root).unwrap();
+    Look::at(&host, Depth::Everything, || 0, |_, _| {}).unwrap()
 }
 
 fn forecasts(look: &Look, pinned: &Pinned) -> [(u64, u64, u64); 4] {

@@ -1,1 +1,9 @@
 //! The tests of the service.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod browser;
+mod fleet;
+mod history;
+mod hosts;
+mod service;

@@ -1,43 +1,19 @@
-//! Invariant `whole-or-absent`: a file appears when it is complete. It is written under a temporary
-//! name in the same folder and synced to disk before it takes its own name.
+//! Files of a run appear when they are complete.
 
-use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
+
+use brickyard_trace::table;
 
 use super::error::WriteError;
 
-/// Writes a file with `fill`, which appears as `path` when it is complete, and creates the folders
-/// above it. An older file stays until then. Even after a crash of the host the file is complete or
-/// what it was before. Waits for the disk.
+/// As [`table::appear`].
 ///
 /// # Errors
-/// [`WriteError`], with the path: the error of `fill`, or of the system. Then no file appears, and
-/// the temporary one is removed.
+/// [`WriteError`], with the path.
 pub fn appear(
     path: &Path,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
 ) -> Result<(), WriteError> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let written = fs::create_dir_all(folder).and_then(|()| {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".brickyard-").suffix(".unfinished");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            builder.permissions(fs::Permissions::from_mode(0o666)); // minus the umask
-        }
-        let file = builder.tempfile_in(folder)?;
-        let mut out = BufWriter::new(file);
-        fill(&mut out)?;
-        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        // Otherwise the name could reach the disk before the bytes do.
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    });
-    written.map_err(|error| WriteError::io(path, error))
+    table::appear(path, fill).map_err(|error| WriteError::io(path, error))
 }

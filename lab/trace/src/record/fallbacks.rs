@@ -274,7 +274,10 @@ mod tests {
         }
         assert!(tally.by.len() <= MOST + 25, "{}", tally.by.len());
         let others = tally.counts().find(|count| count.0 == OTHERS).unwrap();
-        assert_eq!((others.1.as_str(), others.2.as_str(), others.3), ("Reclaimable", "Movable", 256));
+        assert_eq!(
+            (others.1.as_str(), others.2.as_str(), others.3),
+            ("Reclaimable", "Movable", 256)
+        );
         assert_eq!(tally.all, 2 * MOST as u64);
     }
 

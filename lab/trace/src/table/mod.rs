@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `group` | [`Group`] writes the columns of a row group in the order of the schema |
 //! | `column` | [`Column`] reads one column batch by batch |
+//! | `appear` | [`appear`]: a file appears when it is complete |
 //! | `input` | [`Input`]: the file, or its bytes in memory |
 //! | `pages` | [`check_claims`] checks the sizes that pages declare before they are unpacked |
 
+mod appear;
 mod column;
 mod group;
 mod input;
@@ -26,6 +28,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::TypePtr;
 use thiserror::Error;
 
+pub use appear::{UNFINISHED, appear};
 pub use column::{Column, RowGroup};
 pub use group::Group;
 pub use input::Input;

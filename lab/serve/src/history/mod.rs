@@ -1,0 +1,30 @@
+//! The history: samples in Parquet files of bounded size.
+//!
+//! A folder has three folders, one a table. The files of a table, of one host or of many, are one
+//! data set: every row names its host and its time, and the names of files do not collide.
+//!
+//! | table | a row | |
+//! |---|---|---|
+//! | `hosts` | a sample | [`figures`] |
+//! | `zones` | an order of a zone in a sample | [`zones`] |
+//! | `blocks` | page blocks of one kind side by side, in a pass over all frames | [`blocks`] |
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`name`] | the names of files, which have host and time |
+//! | [`store`] | writing, and removing what is oldest |
+//! | [`read`] | reading, for the page and for `brickyard history` |
+
+pub mod blocks;
+mod error;
+pub mod figures;
+pub mod name;
+pub mod read;
+pub mod store;
+pub mod zones;
+
+pub use error::HistoryError;
+pub use store::Store;
+
+/// The folders of the tables.
+pub const TABLES: [&str; 3] = [figures::TABLE, zones::TABLE, blocks::TABLE];

@@ -1,0 +1,213 @@
+//! Reading the history. Files may come from other machines, and be damaged: one that cannot be read
+//! is named, and the others are read.
+//!
+//! Which files are read goes by their names: a file has what is between its time and that of the
+//! host's next one.
+
+use core::ops::Range;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use brickyard_trace::table::{self, Fault, Input, RowGroup, check_claims, guarded};
+use parquet::file::reader::FileReader as _;
+
+use super::blocks::{self, BlockMap};
+use super::error::HistoryError;
+use super::figures::{self, HostRow};
+use super::name::{FileName, safe};
+use crate::own::millis;
+
+/// The largest file that is read.
+const BYTES_MOST: u64 = 256 << 20;
+
+/// Rows of the table `hosts`.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    /// In order of host and time.
+    pub rows: Vec<HostRow>,
+    /// One in so many samples is here; the others were left out.
+    pub one_in: u64,
+    /// What could not be read.
+    pub faults: Vec<HistoryError>,
+}
+
+/// The files of a table, by host, in order of time.
+type Files = BTreeMap<String, Vec<(FileName, PathBuf)>>;
+
+/// Returns the files of a table below `folder`, of one host or of all. Of a folder that does not
+/// exist there are none.
+fn files(folder: &Path, table: &str, host: Option<&str>) -> Result<Files, HistoryError> {
+    let folder = folder.join(table);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Files::new()),
+        Err(why) => return Err(HistoryError::io(&folder, why)),
+    };
+    let host = host.map(safe);
+    let mut files = Files::new();
+    for entry in entries.flatten() {
+        let Some(name) = entry.file_name().to_str().and_then(FileName::parse) else {
+            continue;
+        };
+        if host.as_ref().is_none_or(|host| *host == name.host) {
+            files
+                .entry(name.host.clone())
+                .or_default()
+                .push((name, entry.path()));
+        }
+    }
+    for of_host in files.values_mut() {
+        of_host.sort();
+    }
+    Ok(files)
+}
+
+/// Returns those files of a host, which are in order, that may have rows of this time.
+fn within<'a>(
+    files: &'a [(FileName, PathBuf)],
+    time: &Range<SystemTime>,
+) -> impl Iterator<Item = &'a Path> + use<'a> {
+    // A second earlier, since names have no milliseconds.
+    let first = files.partition_point(|(name, _)| name.next().start <= time.start);
+    let end = files.partition_point(|(name, _)| name.start < time.end);
+    files[first.saturating_sub(1).min(end)..end]
+        .iter()
+        .map(|(_, path)| path.as_path())
+}
+
+/// Opens a table and calls `read` with each of its row groups.
+fn each_group(
+    path: &Path,
+    mut read: impl FnMut(&RowGroup<'_>) -> Result<(), Fault>,
+) -> Result<(), HistoryError> {
+    let file = File::open(path).map_err(|why| HistoryError::io(path, why))?;
+    let input = Input::of_file(file).map_err(|why| HistoryError::io(path, why))?;
+    let parsed = guarded(|| groups_of(&input, &mut read));
+    parsed.map_err(|fault| HistoryError::file(path, fault))
+}
+
+fn groups_of(
+    input: &Input,
+    read: &mut impl FnMut(&RowGroup<'_>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    if parquet::file::reader::Length::len(input) > BYTES_MOST {
+        return Err(Fault::Damaged("it is larger than 256 MiB".to_owned()));
+    }
+    let file = table::open(input)?;
+    check_claims(&file, input)?;
+    let schema = file.metadata().file_metadata().schema_descr();
+    for index in 0..file.num_row_groups() {
+        let reader = file.get_row_group(index)?;
+        read(&RowGroup {
+            reader: reader.as_ref(),
+            schema,
+        })?;
+    }
+    Ok(())
+}
+
+/// Reads the samples of a time, of one host or of all. If they are more than `most`, one in so many
+/// is left that they are not.
+///
+/// # Errors
+/// If the folder cannot be read. A file that cannot be is in [`Hosts::faults`].
+pub fn hosts(
+    folder: &Path,
+    host: Option<&str>,
+    time: Range<SystemTime>,
+    most: usize,
+) -> Result<Hosts, HistoryError> {
+    let files = files(folder, figures::TABLE, host)?;
+    let paths = || files.values().flat_map(|of_host| within(of_host, &time));
+    let wanted = millis(time.start)..millis(time.end);
+    let mut all = 0;
+    for path in paths() {
+        // What cannot be read is told below.
+        let _ = each_group(path, |group| {
+            all += figures::count(group, |time| wanted.contains(&time))?;
+            Ok(())
+        });
+    }
+    let mut hosts = Hosts {
+        one_in: all.div_ceil(most.max(1) as u64).max(1),
+        ..Hosts::default()
+    };
+    let (mut seen, one_in) = (0_u64, hosts.one_in);
+    for path in paths() {
+        let mut rows = Vec::new();
+        let read = each_group(path, |group| {
+            let accept = |time| {
+                let is_wanted = wanted.contains(&time) && seen.is_multiple_of(one_in);
+                seen += u64::from(wanted.contains(&time));
+                is_wanted
+            };
+            figures::read(group, accept, &mut rows)
+        });
+        match read {
+            Ok(()) => hosts.rows.append(&mut rows),
+            Err(why) => hosts.faults.push(why),
+        }
+    }
+    hosts
+        .rows
+        .sort_by(|a, b| (&a.host, a.time).cmp(&(&b.host, b.time)));
+    Ok(hosts)
+}
+
+/// Returns the newest map of a host that is not after this time; `None` if there is none. Reads three
+/// files at most.
+///
+/// # Errors
+/// If a file of that time cannot be read.
+pub fn map(folder: &Path, host: &str, at: SystemTime) -> Result<Option<BlockMap>, HistoryError> {
+    let files = files(folder, blocks::TABLE, Some(host))?;
+    let files: Vec<_> = files.into_values().flatten().collect();
+    // The first map of a file is from before its first sample, so the file after may have it.
+    let after = files.partition_point(|(name, _)| name.start <= at);
+    let candidates = files.iter().take(after + 1).rev().take(3);
+    for (_, path) in candidates {
+        let mut newest = None;
+        each_group(path, |group| {
+            blocks::read(group, host, millis(at), &mut newest)
+        })?;
+        if newest.is_some() {
+            return Ok(newest);
+        }
+    }
+    Ok(None)
+}
+
+/// Returns when the host's history begins and the start of its last file; `None` if there is none.
+#[must_use]
+pub fn span(folder: &Path, host: &str) -> Option<(SystemTime, SystemTime)> {
+    let files = files(folder, figures::TABLE, Some(host)).ok()?;
+    let of_host = files.into_values().next()?;
+    Some((of_host.first()?.0.start, of_host.last()?.0.start))
+}
+
+/// Reads a file of any of the tables that is in memory, as an adversary may have made it.
+///
+/// # Errors
+/// What is wrong with it.
+#[doc(hidden)]
+pub fn check_bytes(bytes: Vec<u8>) -> Result<usize, String> {
+    let input = Input::Bytes(bytes.into());
+    let (mut rows, mut newest) = (Vec::new(), None);
+    let as_hosts = guarded(|| {
+        groups_of(&input, &mut |group| {
+            figures::read(group, |_| true, &mut rows)
+        })
+    });
+    let as_blocks = guarded(|| {
+        groups_of(&input, &mut |group| {
+            blocks::read(group, "host", u64::MAX, &mut newest)
+        })
+    });
+    as_hosts
+        .or(as_blocks)
+        .map_err(|fault: Fault| fault.to_string())?;
+    Ok(rows.len() + newest.map_or(0, |map: BlockMap| map.runs.len()))
+}

@@ -1,0 +1,77 @@
+//! Giving up root, once what only root may open is open.
+
+use std::os::unix::fs::chown;
+use std::path::Path;
+
+use nix::unistd::{Gid, Uid, User, geteuid, setgroups, setresgid, setresuid};
+
+use crate::error::ServeError;
+
+/// A user to become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Become {
+    uid: Uid,
+    gid: Gid,
+}
+
+/// Returns true if this process is root's.
+#[must_use]
+pub fn is_root() -> bool {
+    geteuid().is_root()
+}
+
+impl Become {
+    /// Looks up a user by name or number.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn user(name: &str) -> Result<Self, ServeError> {
+        let number = name.parse().ok().map(Uid::from_raw);
+        let found = match number {
+            Some(uid) => User::from_uid(uid),
+            None => User::from_name(name),
+        };
+        match (found, number) {
+            (Ok(Some(user)), _) => Ok(Self {
+                uid: user.uid,
+                gid: user.gid,
+            }),
+            // A number needs no entry: containers have none.
+            (Ok(None), Some(uid)) => Ok(Self {
+                uid,
+                gid: Gid::from_raw(uid.as_raw()),
+            }),
+            (Ok(None), None) => Err(ServeError::NoUser {
+                name: name.to_owned(),
+            }),
+            (Err(why), _) => Err(ServeError::Privileges(why.into())),
+        }
+    }
+
+    /// Gives this folder to the user.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn give(self, folder: &Path) -> std::io::Result<()> {
+        chown(folder, Some(self.uid.as_raw()), Some(self.gid.as_raw()))
+    }
+
+    /// Becomes this user, with its group and no other, for good. All threads of the process do.
+    ///
+    /// # Errors
+    /// If the process is not root's, or it could get root back.
+    pub(crate) fn give_up_root(self) -> Result<(), ServeError> {
+        let given_up = setgroups(&[self.gid])
+            .and_then(|()| setresgid(self.gid, self.gid, self.gid))
+            .and_then(|()| setresuid(self.uid, self.uid, self.uid));
+        given_up.map_err(|why| ServeError::Privileges(why.into()))?;
+        if !self.uid.is_root()
+            && setresuid(Uid::from_raw(0), Uid::from_raw(0), Uid::from_raw(0)).is_ok()
+        {
+            return Err(ServeError::Privileges(std::io::Error::other(
+                "root could be had back",
+            )));
+        }
+        Ok(())
+    }
+}
