@@ -5,8 +5,10 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::io::{ErrorKind, Read, Write as _};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::thread::sleep;
 
+use brickyard_host::Host;
 use brickyard_host::made::Block;
 use brickyard_serve::service::{History, Options, Service, Trace};
 use serde_json::Value;
@@ -15,22 +17,18 @@ use crate::hosts::{self, blocks, folder};
 
 /// Starts a service that watches a made-up host, and waits until it has read all frames.
 pub(crate) fn start(of: &str, blocks: Vec<Block>, history: bool) -> Service {
-    let folder = folder(&format!("service/{of}"));
-    let history = history.then(|| History {
-        folder,
-        most_bytes: 1 << 30,
-        interval: Duration::from_secs(1),
-    });
-    let service = Service::start(Options {
-        host: hosts::host("made", of, blocks, 0),
-        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        names: vec!["watch.example".to_owned()],
-        interval: Duration::from_secs(1),
-        share: 0.5,
-        history,
-        trace: Trace::Off,
-        user: None,
-    });
+    let folder = history.then(|| folder(&format!("service/{of}")));
+    start_in(of, blocks, folder, 0)
+}
+
+/// As [`start`], with this history, at this second.
+pub(crate) fn start_in(
+    of: &str,
+    blocks: Vec<Block>,
+    history: Option<PathBuf>,
+    second: u64,
+) -> Service {
+    let service = Service::start(options(hosts::host("made", of, blocks, second), history));
     let service = service.unwrap();
     for _ in 0..200 {
         if service
@@ -43,6 +41,28 @@ pub(crate) fn start(of: &str, blocks: Vec<Block>, history: bool) -> Service {
         sleep(Duration::from_millis(50));
     }
     panic!("no pass over the frames was complete in ten seconds");
+}
+
+/// Starts a service without a history.
+pub(crate) fn start_host(host: Host) -> Service {
+    Service::start(options(host, None)).unwrap()
+}
+
+fn options(host: Host, history: Option<PathBuf>) -> Options {
+    Options {
+        host,
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        names: vec!["watch.example".to_owned()],
+        interval: Duration::from_secs(1),
+        share: 0.5,
+        history: history.map(|folder| History {
+            folder,
+            most_bytes: 1 << 30,
+            interval: Duration::from_secs(1),
+        }),
+        trace: Trace::Off,
+        user: None,
+    }
 }
 
 /// Sends these bytes and returns all that comes; connections that end early give what came.
@@ -314,15 +334,10 @@ fn a_client_that_takes_no_answer_does_not_stop_the_service() {
 fn an_address_that_is_taken_is_named() {
     let service = start("taken", blocks(0), false);
     let address = service.address();
+    let host = hosts::host("made", "taken-again", blocks(0), 0);
     let again = Service::start(Options {
-        host: hosts::host("made", "taken-again", blocks(0), 0),
         listen: address,
-        names: Vec::new(),
-        interval: Duration::from_secs(1),
-        share: 0.01,
-        history: None,
-        trace: Trace::Off,
-        user: None,
+        ..options(host, None)
     });
     let why = again.unwrap_err().to_string();
     assert!(
