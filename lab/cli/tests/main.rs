@@ -20,6 +20,7 @@ mod record;
 mod replay;
 mod reproduce;
 mod reproduce_cells;
+mod serve;
 mod simulate;
 mod simulate_locks;
 mod slab;

@@ -596,7 +596,7 @@ function drawTime() {
     for (const row of values) {
       const y = height - 4 * scale - row[at] / top * (height - 24 * scale);
       // A gap in the samples is a gap in the line.
-      const gap = last === null || row[timeAt] - last > (series.to - series.from) / 40;
+      const gap = last === null || row[timeAt] - last > Math.max(300000, (series.to - series.from) / 40);
       if (gap) context.moveTo(x(row[timeAt]) - scale, y);
       context.lineTo(x(row[timeAt]), y);
       last = row[timeAt];

@@ -1,0 +1,228 @@
+//! `serve` as an operator runs it: on this host, with root given up, and everything put back when it
+//! ends, however it ends.
+
+use core::time::Duration;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+
+use brickyard_host::made::{Block, Made};
+
+fn brickyard(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_brickyard"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join("serve")
+        .join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A running service, killed on drop.
+struct Running {
+    process: Child,
+    url: String,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Running {
+    fn start(more: &[&str]) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_brickyard"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--every", "1s"])
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let url = line
+            .strip_prefix("serving ")
+            .and_then(|rest| rest.split(' ').next());
+        let url = url.unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        Self { process, url }
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill")
+            .args([signal, &self.process.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Returns the folder of its tracing instance, whether it exists or not.
+    fn instance(&self) -> PathBuf {
+        PathBuf::from(format!(
+            "/sys/kernel/tracing/instances/brickyard-{}",
+            self.process.id()
+        ))
+    }
+
+    /// Returns a line of its status in `/proc`.
+    fn status(&self, name: &str) -> String {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap()
+            .trim()
+            .to_owned()
+    }
+}
+
+fn is_root() -> bool {
+    fs::write("/proc/sys/kernel/ns_last_pid", "").is_ok() || fs::read("/proc/kpageflags").is_ok()
+}
+
+fn gone(path: &std::path::Path) -> bool {
+    (0..100).any(|_| {
+        sleep(Duration::from_millis(50));
+        !path.exists()
+    })
+}
+
+#[test]
+fn it_answers_with_root_given_up_and_ends_when_asked() {
+    let history = folder("history");
+    let mut running = Running::start(&["--cpu", "50", "--history", history.to_str().unwrap()]);
+    let checked = brickyard(&["serve", "--check", &running.url]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+    assert_eq!(text(&checked.stdout), "ok\n");
+    let was_traced = running.instance().exists();
+    if is_root() {
+        for ids in ["Uid:", "Gid:"] {
+            let ids = running.status(ids);
+            assert!(ids.split_whitespace().all(|id| id != "0"), "{ids}");
+        }
+        for capabilities in ["CapEff:", "CapPrm:"] {
+            assert_eq!(running.status(capabilities), "0000000000000000");
+        }
+    } else {
+        println!("skipped: only root can give up root");
+    }
+    if !was_traced {
+        println!("skipped: fallbacks cannot be traced here");
+    }
+    running.signal("-TERM");
+    assert_eq!(running.process.wait().unwrap().code(), Some(0));
+    assert!(
+        gone(&running.instance()),
+        "the tracing instance is still there"
+    );
+    // The first sample was kept.
+    let kept = fs::read_dir(history.join("hosts")).unwrap().count();
+    assert_eq!(kept, 1);
+}
+
+#[test]
+fn a_killed_one_leaves_no_tracing_instance() {
+    let mut running = Running::start(&[]);
+    if !running.instance().exists() {
+        println!("skipped: fallbacks cannot be traced here");
+        return;
+    }
+    running.signal("-KILL");
+    running.process.wait().unwrap();
+    assert!(
+        gone(&running.instance()),
+        "the tracing instance is still there"
+    );
+}
+
+#[test]
+fn single_samples_are_added_to_a_history() {
+    let history = folder("once");
+    let root = folder("once-root");
+    Made::new("made", vec![Block::Free; 8])
+        .write(&root)
+        .unwrap();
+    let arguments = [
+        "serve",
+        "--once",
+        "--root",
+        root.to_str().unwrap(),
+        "--history",
+        history.to_str().unwrap(),
+    ];
+    for kept in [1, 2] {
+        let run = brickyard(&arguments);
+        assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+        let said = text(&run.stdout);
+        assert!(
+            said.starts_with("made: 16.0 MiB free, huge pages to be had now: "),
+            "{said}"
+        );
+        assert_eq!(fs::read_dir(history.join("blocks")).unwrap().count(), kept);
+    }
+}
+
+#[test]
+fn wrong_usage_names_the_fix() {
+    let running = Running::start(&["--trace", "off"]);
+    let taken = running
+        .url
+        .trim_start_matches("http://")
+        .trim_end_matches('/')
+        .to_owned();
+    let file = folder("wrong").join("file");
+    fs::write(&file, "").unwrap();
+    let file = file.to_str().unwrap();
+    let mut cases: Vec<(Vec<&str>, i32, &str)> = vec![
+        (
+            vec!["--listen", &taken],
+            1,
+            "give another address with --listen",
+        ),
+        (vec!["--listen", "here"], 2, "--listen"),
+        (vec!["--every", "0s"], 2, "give 1s to 1day"),
+        (vec!["--every", "15"], 2, "write 15s or 1m"),
+        (vec!["--cpu", "0"], 2, "give 0.01 to 100"),
+        (vec!["--cpu", "NaN"], 2, "give 0.01 to 100"),
+        (vec!["--root", "/"], 2, "--once"),
+        (vec!["--history-size", "1G"], 2, "--history"),
+        (
+            vec!["--once", "--root", "/nonesuch"],
+            1,
+            "/nonesuch does not exist",
+        ),
+        (vec!["--listen", "127.0.0.1:0", "--history", file], 1, file),
+        (vec!["--check", "http://127.0.0.1:1/"], 1, "does not answer"),
+        (vec!["--check", "nowhere"], 2, "write http://127.0.0.1:9797"),
+    ];
+    if is_root() {
+        cases.push((
+            vec!["--listen", "127.0.0.1:0", "--user", "nonesuch"],
+            1,
+            "there is no user nonesuch",
+        ));
+    } else {
+        cases.push((vec!["--user", "nobody"], 2, "only root can"));
+    }
+    for (arguments, code, fix) in cases {
+        let run = brickyard(&[&["serve"], arguments.as_slice()].concat());
+        let why = text(&run.stderr);
+        assert_eq!(run.status.code(), Some(code), "{arguments:?}: {why}");
+        assert!(why.contains(fix), "{arguments:?}: {why}");
+        assert!(why.matches("nonesuch").count() < 3, "{why}");
+    }
+}
