@@ -46,25 +46,25 @@ impl Gigantic {
         let each = 1_u64 << GIGANTIC.saturating_sub(order);
         let (mut gigantic, mut free_frames) = (Self::default(), 0);
         // The region that the last block is in, its blocks that are free, and that could be.
-        let (mut region, mut free, mut emptiable) = (None, 0, 0);
+        let (mut region, mut free, mut movable) = (None, 0, 0);
         for block in blocks {
             free_frames += u64::from(block.of_use(PageUse::Free));
             let own = block.frame >> GIGANTIC;
             if region != Some(own) {
-                (region, free, emptiable) = (Some(own), 0, 0);
+                (region, free, movable) = (Some(own), 0, 0);
             }
             let kind = block.kind();
             free += u64::from(kind == BlockKind::Free);
-            emptiable += u64::from(matches!(kind, BlockKind::Free | BlockKind::Movable));
+            movable += u64::from(matches!(kind, BlockKind::Free | BlockKind::Movable));
             // A block that zones share is here twice, but never whole.
             gigantic.free += u64::from(free == each);
-            gigantic.emptiable += u64::from(emptiable == each);
-            if emptiable == each {
-                (free, emptiable) = (0, 0);
+            gigantic.movable += u64::from(movable == each);
+            if movable == each {
+                (free, movable) = (0, 0);
             }
         }
         let room = free_frames >> GIGANTIC;
-        gigantic.emptiable = gigantic.emptiable.min(room).max(gigantic.free);
+        gigantic.emptiable = gigantic.movable.min(room).max(gigantic.free);
         gigantic
     }
 }
@@ -139,6 +139,7 @@ mod tests {
         // A region full of movable memory can be emptied into another that is free.
         let mut two: Vec<_> = (0..512).map(movable).chain((512..1024).map(free)).collect();
         assert_eq!(of(&two), (1, 1), "there is room for one");
+        assert_eq!(Gigantic::of(two.iter(), 9).movable, 2);
         two.extend((1024..1536).map(free));
         assert_eq!(of(&two), (2, 2));
         two.extend((1536..2048).map(|index| block(index, 256, 256)));

@@ -76,6 +76,9 @@ pub struct Gigantic {
     /// Those without immovable pages, the free ones included; at most as many as the free memory
     /// would fill, since what is in them has to go somewhere.
     pub emptiable: u64,
+    /// Those without immovable pages, whatever room there is for what is in them: the bound of
+    /// [`Self::emptiable`] if memory is freed.
+    pub movable: u64,
 }
 
 /// Requests that fell back on memory of another mobility, since the service began.

@@ -137,6 +137,56 @@ fn a_map_that_is_older_than_its_files_first_sample_is_found() {
 }
 
 #[test]
+fn maps_of_a_time_are_read_one_by_one() {
+    let folder = folder("history/maps");
+    let mut store = Store::open(&folder, "web", ALL).unwrap();
+    let added = [(0, 1), (60, 2), (4000, 3), (4060, 4), (8000, 5)];
+    for (second, mixed) in added {
+        add(&mut store, "maps", mixed, second);
+    }
+    store.flush().unwrap();
+    let times = read::map_times(&folder, "web", at(60)..at(8000)).unwrap();
+    assert!(times.faults.is_empty());
+    let wanted = [60, 4000, 4060].map(|second| (crate::hosts::BEGIN + second) * 1000);
+    assert_eq!(times.found, wanted);
+    let mut mixed = Vec::new();
+    let faults = read::maps(&folder, "web", &[wanted[0], wanted[2]], |map| {
+        mixed.push(map.runs[0].blocks);
+    });
+    assert!(faults.unwrap().is_empty());
+    assert_eq!(mixed, [2, 4]);
+    // A damaged file is named.
+    let file = folder.join("blocks").join(&names(&folder, "blocks")[1]);
+    fs::write(&file, "PAR1").unwrap();
+    let times = read::map_times(&folder, "web", at(0)..at(9000)).unwrap();
+    assert_eq!((times.found.len(), times.faults.len()), (3, 1));
+    let faults = read::maps(&folder, "web", &times.found, |_| {}).unwrap();
+    assert!(faults[0].to_string().contains(file.to_str().unwrap()));
+    assert_eq!(read::names(&folder).unwrap(), ["web"]);
+}
+
+#[test]
+fn what_was_written_before_the_clock_was_put_back_is_found() {
+    let folder = folder("history/overlap");
+    let mut store = Store::open(&folder, "web", ALL).unwrap();
+    for second in [4000, 4060, 6000] {
+        add(&mut store, "overlap", 1, second);
+    }
+    store.flush().unwrap();
+    for second in [1000, 4580, 4640, 5000] {
+        add(&mut store, "overlap", 1, second);
+    }
+    store.flush().unwrap();
+    assert_eq!(names(&folder, "hosts").len(), 3);
+    let read = read::hosts(&folder, None, at(5500)..at(7000), 100).unwrap();
+    assert_eq!(
+        read.rows.len(),
+        1,
+        "6000 is in a file that began before the next one's"
+    );
+}
+
+#[test]
 fn the_oldest_files_of_this_host_alone_make_room() {
     let folder = folder("history/room");
     let mut other = Store::open(&folder, "web-1", ALL).unwrap();

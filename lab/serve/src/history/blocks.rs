@@ -1,6 +1,7 @@
 //! The table `blocks`: what was in each page block when a pass over all frames ended, as runs of
 //! blocks of one kind.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use brickyard_trace::table::{self, Column, Fault, Group, RowGroup, properties};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
 
-use super::figures::{BATCH, TIME, number, text, uneven};
+use super::figures::{BATCH, Left, TIME, number, uneven};
 use crate::frames::BlockRun;
 use crate::own::millis;
 use crate::sample::{KINDS, Reading, number_of};
@@ -79,15 +80,30 @@ pub(super) fn write(out: &mut (dyn Write + Send), maps: &[Arc<BlockMap>]) -> io:
     written.map(drop).map_err(io::Error::other)
 }
 
-/// Reads maps that are not after `latest`, and keeps the newest in `newest`.
-///
-/// # Errors
-/// If the table is not of the history, or damaged.
-pub(super) fn read(
+/// Runs of a map, at most: a host of 8 TiB has so many page blocks.
+const RUNS_MOST: usize = 1 << 22;
+
+impl BlockMap {
+    /// Adds a run, which must be behind the last.
+    fn push(&mut self, run: BlockRun) -> Result<(), Fault> {
+        let end = self.runs.last().map_or(0, |last| last.first + last.blocks);
+        let is_sound = run.first >= end && run.blocks > 0;
+        if !is_sound || run.first.checked_add(run.blocks).is_none() {
+            return Err(Fault::Damaged("blocks are not in order".to_owned()));
+        }
+        if self.runs.len() == RUNS_MOST {
+            return Err(Fault::Damaged("a map has millions of runs".to_owned()));
+        }
+        self.runs.push(run);
+        Ok(())
+    }
+}
+
+/// Calls `each` with the time, the order and the run of each row of a host.
+fn each_row(
     group: &RowGroup<'_>,
     host: &str,
-    latest: u64,
-    newest: &mut Option<BlockMap>,
+    mut each: impl FnMut(u64, u8, BlockRun) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut hosts = Column::<ByteArrayType>::open(group, "host")?;
     let mut times = Column::<Int64Type>::open(group, "time")?;
@@ -95,8 +111,9 @@ pub(super) fn read(
     let mut firsts = Column::<Int64Type>::open(group, "first_block")?;
     let mut counts = Column::<Int64Type>::open(group, "blocks")?;
     let mut kinds = Column::<ByteArrayType>::open(group, "kind")?;
+    let mut left = Left::of(group);
     loop {
-        let read = times.fill(BATCH)?;
+        let read = left.take(times.fill(BATCH)?)?;
         if read == 0 {
             return Ok(());
         }
@@ -112,43 +129,115 @@ pub(super) fn read(
         }
         for row in 0..read {
             let time = number(times.take(row).copied(), "time")?;
-            let own_host = text(hosts.take(row))?;
+            let own_host = hosts
+                .take(row)
+                .is_some_and(|own| own.data() == host.as_bytes());
             let order = orders.take(row).and_then(|&order| u8::try_from(order).ok());
             let first = number(firsts.take(row).copied(), "first_block")?;
             let blocks = number(counts.take(row).copied(), "blocks")?;
-            let kind = text(kinds.take(row))?;
-            let known = KINDS.iter().find(|(_, name)| *name == kind);
+            let kind = kinds.take(row).map_or(&[][..], ByteArray::data);
+            let known = KINDS.iter().find(|(_, name)| name.as_bytes() == kind);
             let (Some(order), Some(&(kind, _))) = (order.filter(|&order| order < 64), known) else {
-                return Err(Fault::Damaged(format!(
-                    "a row has the kind {kind:.20} or no valid order"
-                )));
+                let why = "a row has an unknown kind or no valid order";
+                return Err(Fault::Damaged(why.to_owned()));
             };
-            if own_host != host || time > latest {
-                continue;
+            if own_host {
+                let run = BlockRun {
+                    first,
+                    blocks,
+                    kind,
+                };
+                each(time, order, run)?;
             }
-            if newest.as_ref().is_none_or(|newest| newest.time < time) {
-                *newest = Some(BlockMap {
-                    host: own_host,
-                    time,
-                    order,
-                    runs: Vec::new(),
-                });
-            }
-            let Some(newest) = newest.as_mut().filter(|newest| newest.time == time) else {
-                continue;
-            };
-            let end = newest
-                .runs
-                .last()
-                .map_or(0, |last| last.first + last.blocks);
-            if first < end || blocks == 0 || first.checked_add(blocks).is_none() {
-                return Err(Fault::Damaged("blocks are not in order".to_owned()));
-            }
-            newest.runs.push(BlockRun {
-                first,
-                blocks,
-                kind,
-            });
         }
+    }
+}
+
+/// Reads maps that are not after `latest`, and keeps the newest in `newest`.
+///
+/// # Errors
+/// If the table is not of the history, or damaged.
+pub(super) fn read(
+    group: &RowGroup<'_>,
+    host: &str,
+    latest: u64,
+    newest: &mut Option<BlockMap>,
+) -> Result<(), Fault> {
+    each_row(group, host, |time, order, run| {
+        if time > latest {
+            return Ok(());
+        }
+        if newest.as_ref().is_none_or(|newest| newest.time < time) {
+            *newest = Some(begin(host, time, order));
+        }
+        let newest = newest.as_mut().filter(|newest| newest.time == time);
+        newest.map_or(Ok(()), |newest| newest.push(run))
+    })
+}
+
+/// Calls `each` with every map whose time `wanted` accepts, in the order of the file. One is in
+/// memory at a time.
+///
+/// # Errors
+/// As of [`read`].
+pub(super) fn each_map(
+    group: &RowGroup<'_>,
+    host: &str,
+    wanted: impl Fn(u64) -> bool,
+    mut each: impl FnMut(BlockMap),
+) -> Result<(), Fault> {
+    let mut current: Option<BlockMap> = None;
+    each_row(group, host, |time, order, run| {
+        if let Some(other) = current.take_if(|current| current.time != time) {
+            each(other);
+        }
+        if !wanted(time) {
+            return Ok(());
+        }
+        let current = current.get_or_insert_with(|| begin(host, time, order));
+        current.push(run)
+    })?;
+    current.into_iter().for_each(each);
+    Ok(())
+}
+
+/// Adds the times of the maps of a group, of all hosts, that `wanted` accepts.
+///
+/// # Errors
+/// As of [`read`].
+pub(super) fn times(
+    group: &RowGroup<'_>,
+    wanted: impl Fn(u64) -> bool,
+    found: &mut BTreeSet<u64>,
+) -> Result<(), Fault> {
+    let mut times = Column::<Int64Type>::open(group, "time")?;
+    let mut left = Left::of(group);
+    let mut last = None;
+    loop {
+        let read = left.take(times.fill(BATCH)?)?;
+        if read == 0 {
+            return Ok(());
+        }
+        for row in 0..read {
+            let time = number(times.take(row).copied(), "time")?;
+            if last.replace(time) != Some(time) && wanted(time) {
+                found.insert(time);
+            }
+        }
+        if found.len() > TIMES_MOST {
+            return Err(Fault::Damaged("it has thousands of maps".to_owned()));
+        }
+    }
+}
+
+/// Maps of a file, at most. An hour has some hundred.
+const TIMES_MOST: usize = 1 << 14;
+
+fn begin(host: &str, time: u64, order: u8) -> BlockMap {
+    BlockMap {
+        host: host.to_owned(),
+        time,
+        order,
+        runs: Vec::new(),
     }
 }

@@ -90,7 +90,7 @@ fn forecast(sample: &Sample, way: Way) -> Option<[u64; 3]> {
 }
 
 /// All figures, in the order of their columns.
-pub const FIGURES: [Figure; 52] = [
+pub const FIGURES: [Figure; 53] = [
     whole("frame_bytes", Unit::Bytes, |sample| {
         Some(sample.look.frame_bytes.into())
     }),
@@ -182,6 +182,9 @@ pub const FIGURES: [Figure; 52] = [
     }),
     whole("gigantic_emptiable", Unit::Count, |sample| {
         Some(reading(sample)?.gigantic.emptiable)
+    }),
+    whole("gigantic_movable", Unit::Count, |sample| {
+        Some(reading(sample)?.gigantic.movable)
     }),
     whole("pinned_bytes", Unit::Bytes, |sample| {
         Some(bytes(sample, reading(sample)?.pinned))
@@ -381,8 +384,9 @@ pub(super) fn read(
             Of::Real(_) => Values::Real(Column::open_newer(group, figure.name)?),
         });
     }
+    let mut left = Left::of(group);
     loop {
-        let read = times.fill(BATCH)?;
+        let read = left.take(times.fill(BATCH)?)?;
         if read == 0 {
             return Ok(());
         }
@@ -431,9 +435,9 @@ pub(super) fn read(
 /// As of [`read`].
 pub(super) fn count(group: &RowGroup<'_>, wanted: impl Fn(u64) -> bool) -> Result<u64, Fault> {
     let mut times = Column::<Int64Type>::open(group, "time")?;
-    let mut count = 0;
+    let (mut count, mut left) = (0, Left::of(group));
     loop {
-        let read = times.fill(BATCH)?;
+        let read = left.take(times.fill(BATCH)?)?;
         if read == 0 {
             return Ok(count);
         }
@@ -456,9 +460,30 @@ pub(super) fn number(value: Option<i64>, column: &str) -> Result<u64, Fault> {
     number.ok_or_else(|| Fault::Damaged(format!("a row has no valid {column}")))
 }
 
+/// The rows that a group may still have: its pages could have more than it says, which was checked.
+pub(super) struct Left(u64);
+
+impl Left {
+    pub(super) fn of(group: &RowGroup<'_>) -> Self {
+        Self(u64::try_from(group.reader.metadata().num_rows()).unwrap_or(0))
+    }
+
+    /// Counts rows that were read, and returns their number.
+    pub(super) fn take(&mut self, rows: usize) -> Result<usize, Fault> {
+        let left = self.0.checked_sub(rows as u64);
+        self.0 = left.ok_or_else(|| Fault::Damaged("it has more rows than it says".to_owned()))?;
+        Ok(rows)
+    }
+}
+
+/// Bytes of a text, at most. The kernel's names have 64; what a file has in one page could be in
+/// memory once for each row.
+const TEXT_MOST: usize = 256;
+
 /// Returns a text that must be there.
 pub(super) fn text(value: Option<&ByteArray>) -> Result<String, Fault> {
-    let text = value.and_then(|value| value.as_utf8().ok());
+    let text = value.filter(|value| value.len() <= TEXT_MOST);
+    let text = text.and_then(|value| value.as_utf8().ok());
     text.map(str::to_owned)
         .ok_or_else(|| Fault::Damaged("a row has no valid text".to_owned()))
 }

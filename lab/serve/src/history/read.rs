@@ -2,10 +2,11 @@
 //! is named, and the others are read.
 //!
 //! Which files are read goes by their names: a file has what is between its time and that of the
-//! host's next one.
+//! host's next one; where the clock was put back, an hour from its time.
 
 use core::ops::Range;
-use std::collections::BTreeMap;
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,10 +19,13 @@ use super::blocks::{self, BlockMap};
 use super::error::HistoryError;
 use super::figures::{self, HostRow};
 use super::name::{FileName, safe};
+use super::store::PERIOD;
 use crate::own::millis;
 
 /// The largest file that is read.
 const BYTES_MOST: u64 = 256 << 20;
+/// The rows of a file, at most. A page of a few bytes can have billions, which would take hours.
+const ROWS_MOST: u64 = 1 << 26;
 
 /// Rows of the table `hosts`.
 #[derive(Debug, Default)]
@@ -65,15 +69,19 @@ fn files(folder: &Path, table: &str, host: Option<&str>) -> Result<Files, Histor
     Ok(files)
 }
 
-/// Returns those files of a host, which are in order, that may have rows of this time.
+/// Returns those files of a host, which are in order, that may have rows of this time, and `more`
+/// after them.
 fn within<'a>(
     files: &'a [(FileName, PathBuf)],
     time: &Range<SystemTime>,
+    more: usize,
 ) -> impl Iterator<Item = &'a Path> + use<'a> {
     // A second earlier, since names have no milliseconds.
     let first = files.partition_point(|(name, _)| name.next().start <= time.start);
+    let recent = files.partition_point(|(name, _)| name.next().start + PERIOD <= time.start);
     let end = files.partition_point(|(name, _)| name.start < time.end);
-    files[first.saturating_sub(1).min(end)..end]
+    let end = (end + more).min(files.len());
+    files[first.saturating_sub(1).min(recent).min(end)..end]
         .iter()
         .map(|(_, path)| path.as_path())
 }
@@ -98,6 +106,13 @@ fn groups_of(
     }
     let file = table::open(input)?;
     check_claims(&file, input)?;
+    let groups = file.metadata().row_groups().iter();
+    let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
+    if rows.fold(0, u64::saturating_add) > ROWS_MOST {
+        return Err(Fault::Damaged(
+            "it has more than 64 million rows".to_owned(),
+        ));
+    }
     let schema = file.metadata().file_metadata().schema_descr();
     for index in 0..file.num_row_groups() {
         let reader = file.get_row_group(index)?;
@@ -121,7 +136,7 @@ pub fn hosts(
     most: usize,
 ) -> Result<Hosts, HistoryError> {
     let files = files(folder, figures::TABLE, host)?;
-    let paths = || files.values().flat_map(|of_host| within(of_host, &time));
+    let paths = || files.values().flat_map(|of_host| within(of_host, &time, 0));
     let wanted = millis(time.start)..millis(time.end);
     let mut all = 0;
     for path in paths() {
@@ -180,6 +195,84 @@ pub fn map(folder: &Path, host: &str, at: SystemTime) -> Result<Option<BlockMap>
     Ok(None)
 }
 
+/// Times of maps, or maps, and what could not be read.
+#[derive(Debug, Default)]
+pub struct Found<T> {
+    /// In order.
+    pub found: Vec<T>,
+    /// What could not be read.
+    pub faults: Vec<HistoryError>,
+}
+
+/// Returns the times of a host's maps within `time`, in milliseconds since 1970. Of each file only
+/// the column of times is read.
+///
+/// # Errors
+/// If the folder cannot be read. A file that cannot be is in [`Found::faults`].
+pub fn map_times(
+    folder: &Path,
+    host: &str,
+    time: Range<SystemTime>,
+) -> Result<Found<u64>, HistoryError> {
+    let files = files(folder, blocks::TABLE, Some(host))?;
+    let wanted = millis(time.start)..millis(time.end);
+    let (mut times, mut faults) = (BTreeSet::new(), Vec::new());
+    // The first map of a file is from before its first sample, so the file after may have one.
+    for path in files.values().flat_map(|of_host| within(of_host, &time, 1)) {
+        let mut own = BTreeSet::new();
+        let read = each_group(path, |group| {
+            blocks::times(group, |time| wanted.contains(&time), &mut own)
+        });
+        match read {
+            Ok(()) => times.append(&mut own),
+            Err(why) => faults.push(why),
+        }
+    }
+    let found = times.into_iter().collect();
+    Ok(Found { found, faults })
+}
+
+/// Calls `each` with the host's maps of these times, which are in order, as far as they can be
+/// read. One map is in memory at a time. Returns what could not be read.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn maps(
+    folder: &Path,
+    host: &str,
+    times: &[u64],
+    mut each: impl FnMut(BlockMap),
+) -> Result<Vec<HistoryError>, HistoryError> {
+    let files = files(folder, blocks::TABLE, Some(host))?;
+    let mut faults = Vec::new();
+    let (Some(&first), Some(&last)) = (times.first(), times.last()) else {
+        return Ok(faults);
+    };
+    let time = time_of(first)..time_of(last.saturating_add(1));
+    for path in files.values().flat_map(|of_host| within(of_host, &time, 1)) {
+        let wanted = |time| times.binary_search(&time).is_ok();
+        let read = each_group(path, |group| {
+            blocks::each_map(group, host, wanted, &mut each)
+        });
+        faults.extend(read.err());
+    }
+    Ok(faults)
+}
+
+/// Returns the hosts of a folder, as in the names of their files, which is how [`hosts`] and the
+/// other functions may be asked for them.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn names(folder: &Path) -> Result<Vec<String>, HistoryError> {
+    Ok(files(folder, figures::TABLE, None)?.into_keys().collect())
+}
+
+/// Times after the year 9999 count as its end.
+fn time_of(millis: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(millis.min(253_402_300_800_000))
+}
+
 /// Returns when the host's history begins and the start of its last file; `None` if there is none.
 #[must_use]
 pub fn span(folder: &Path, host: &str) -> Option<(SystemTime, SystemTime)> {
@@ -188,26 +281,35 @@ pub fn span(folder: &Path, host: &str) -> Option<(SystemTime, SystemTime)> {
     Some((of_host.first()?.0.start, of_host.last()?.0.start))
 }
 
-/// Reads a file of any of the tables that is in memory, as an adversary may have made it.
+/// Reads a file of the tables `hosts` and `blocks` that is in memory, as an adversary may have made
+/// it. Returns how many rows and runs it has.
 ///
 /// # Errors
 /// What is wrong with it.
 #[doc(hidden)]
 pub fn check_bytes(bytes: Vec<u8>) -> Result<usize, String> {
     let input = Input::Bytes(bytes.into());
-    let (mut rows, mut newest) = (Vec::new(), None);
-    let as_hosts = guarded(|| {
+    let as_hosts: Result<usize, Fault> = guarded(|| {
+        let (mut rows, mut all) = (Vec::new(), 0_usize);
         groups_of(&input, &mut |group| {
-            figures::read(group, |_| true, &mut rows)
-        })
+            let mut accept = |_| {
+                all += 1;
+                all < 1000
+            };
+            figures::read(group, &mut accept, &mut rows)
+        })?;
+        Ok(all)
     });
-    let as_blocks = guarded(|| {
+    let as_blocks: Result<usize, Fault> = guarded(|| {
+        let (mut newest, mut times, mut maps) = (None, BTreeSet::new(), 0);
         groups_of(&input, &mut |group| {
-            blocks::read(group, "host", u64::MAX, &mut newest)
-        })
+            blocks::read(group, "web", u64::MAX, &mut newest)?;
+            blocks::times(group, |_| true, &mut times)?;
+            blocks::each_map(group, "web", |_| true, |map| maps += map.runs.len())
+        })?;
+        Ok(maps)
     });
     as_hosts
         .or(as_blocks)
-        .map_err(|fault: Fault| fault.to_string())?;
-    Ok(rows.len() + newest.map_or(0, |map: BlockMap| map.runs.len()))
+        .map_err(|fault: Fault| fault.to_string())
 }

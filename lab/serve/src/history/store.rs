@@ -28,7 +28,7 @@ use crate::own::millis;
 use crate::sample::Sample;
 
 /// The time that a file has.
-const PERIOD: Duration = Duration::from_secs(3600);
+pub(super) const PERIOD: Duration = Duration::from_secs(3600);
 /// How often the files of the current period are written.
 const PACE: Duration = Duration::from_secs(300);
 /// Samples in memory, at most: a day's at one a minute.

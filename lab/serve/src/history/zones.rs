@@ -19,6 +19,9 @@ pub const TABLE: &str = "zones";
 /// The kernel's types that have a column; those of all others are summed up in one more.
 const TYPES: [&str; 3] = ["Unmovable", "Movable", "Reclaimable"];
 
+/// The columns of the zone's own.
+const BYTES: [&str; 4] = ["free_bytes", "min_bytes", "low_bytes", "high_bytes"];
+
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ZoneRow {
@@ -38,6 +41,9 @@ pub struct ZoneRow {
     pub unusable: f64,
     /// Why a request would fail: 0 lack of memory, 1 fragmentation; null if it would not.
     pub fragmentation: Option<f64>,
+    /// The zone's free memory and its watermarks min, low and high, in bytes: the same for each
+    /// order.
+    pub bytes: [u64; BYTES.len()],
     /// Free blocks by type: unmovable, movable, reclaimable, others; null if they were not read.
     pub by_type: Option<[u64; TYPES.len() + 1]>,
 }
@@ -50,6 +56,9 @@ impl ZoneRow {
         let time = millis(sample.look.time);
         let of_zone = |zone: &ZoneLook| {
             let name: Arc<str> = zone.info.name.as_str().into();
+            let info = &zone.info;
+            let bytes = [info.free, info.min, info.low, info.high]
+                .map(|frames| frames.saturating_mul(sample.look.frame_bytes.into()));
             let rows = Order::ZERO.up_to(zone.max_order).map(|order| {
                 let index = zone.counts.fragmentation_index(order);
                 Self {
@@ -61,6 +70,7 @@ impl ZoneRow {
                     free_blocks: zone.counts.by_order[order.index()] as u64,
                     unusable: f64::from(zone.counts.unusable_index(order)) / 1000.0,
                     fragmentation: (index > -1000).then(|| f64::from(index.max(0)) / 1000.0),
+                    bytes,
                     by_type: by_type(sample, zone, order),
                 }
             });
@@ -100,7 +110,10 @@ pub(super) fn write(out: &mut (dyn Write + Send), rows: &[ZoneRow]) -> io::Resul
          required INT32 node; required BYTE_ARRAY zone (STRING); required INT32 order; \
          required INT64 free_blocks; required DOUBLE unusable; optional DOUBLE fragmentation; \
          optional INT64 free_unmovable; optional INT64 free_movable; \
-         optional INT64 free_reclaimable; optional INT64 free_other; }}"
+         optional INT64 free_reclaimable; optional INT64 free_other; {} }}",
+        BYTES
+            .map(|name| format!("required INT64 {name};"))
+            .join(" ")
     );
     let written = (|| {
         let schema = table::schema(&message)?;
@@ -119,6 +132,9 @@ pub(super) fn write(out: &mut (dyn Write + Send), rows: &[ZoneRow]) -> io::Resul
                 .iter()
                 .map(|row| row.by_type.map(|counts| counts[place] as i64));
             group.optional::<Int64Type>(counts)?;
+        }
+        for place in 0..BYTES.len() {
+            group.required::<Int64Type>(rows.iter().map(|row| row.bytes[place] as i64))?;
         }
         group.end()?;
         writer.close()
