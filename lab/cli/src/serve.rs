@@ -162,6 +162,11 @@ impl Serve {
             }
         }
         while !stop::asked() {
+            let is_whole = service.is_whole();
+            anyhow::ensure!(
+                is_whole,
+                "a thread of the service has ended; start it again"
+            );
             thread::sleep(TICK);
         }
         drop(service);

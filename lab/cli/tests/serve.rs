@@ -103,7 +103,8 @@ fn gone(path: &std::path::Path) -> bool {
 
 #[test]
 fn it_answers_with_root_given_up_and_ends_when_asked() {
-    let history = folder("history");
+    // It makes the folder, and gives it to whom it becomes.
+    let history = folder("history").join("made");
     let mut running = Running::start(&["--cpu", "50", "--history", history.to_str().unwrap()]);
     let checked = brickyard(&["serve", "--check", &running.url]);
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
@@ -209,7 +210,17 @@ fn wrong_usage_names_the_fix() {
         (vec!["--check", "http://127.0.0.1:1/"], 1, "does not answer"),
         (vec!["--check", "nowhere"], 2, "write http://127.0.0.1:9797"),
     ];
+    // One that exists stays whose it is, also behind a link: root gives nothing away.
+    let roots = folder("roots");
+    let link = folder("link").join("history");
+    std::os::unix::fs::symlink(&roots, &link).unwrap();
+    let link = link.to_str().unwrap();
     if is_root() {
+        cases.push((
+            vec!["--listen", "127.0.0.1:0", "--history", link],
+            1,
+            "must be able to write there",
+        ));
         cases.push((
             vec!["--listen", "127.0.0.1:0", "--user", "nonesuch"],
             1,
@@ -225,4 +236,11 @@ fn wrong_usage_names_the_fix() {
         assert!(why.contains(fix), "{arguments:?}: {why}");
         assert!(why.matches("nonesuch").count() < 3, "{why}");
     }
+    use std::os::unix::fs::MetadataExt as _;
+    let owner = fs::metadata(&roots).unwrap().uid();
+    assert_eq!(
+        owner,
+        fs::metadata(env!("CARGO_TARGET_TMPDIR")).unwrap().uid()
+    );
+    assert_eq!(fs::read_dir(&roots).unwrap().count(), 0);
 }

@@ -29,6 +29,9 @@ pub(crate) fn now(board: &Board, sample: &Sample) -> Value {
             Some(json!({ "source": source.name, "why": why }))
         })
         .collect();
+    if let Some(why) = board.sample_withheld() {
+        withheld.push(json!({ "source": "lists, so that all here is old", "why": why }));
+    }
     if let Some(why) = board.history_withheld() {
         withheld.push(json!({ "source": "history", "why": why }));
     }

@@ -4,7 +4,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use crate::history::blocks::BlockMap;
@@ -35,6 +35,10 @@ pub struct Board {
     recent: RwLock<Recent>,
     /// Bytes of the history's files of this host.
     pub history_bytes: AtomicU64,
+    /// How often the lists could not be read.
+    pub sample_errors: AtomicU64,
+    /// Why they could not, the last time; `None` while they can.
+    sample_withheld: Mutex<Option<String>>,
     /// How often the history could not be written.
     pub history_errors: AtomicU64,
     /// Why it could not, the last time; `None` while it can.
@@ -53,6 +57,8 @@ impl Board {
             newest: RwLock::default(),
             recent: RwLock::default(),
             history_bytes: AtomicU64::new(0),
+            sample_errors: AtomicU64::new(0),
+            sample_withheld: Mutex::default(),
             history_errors: AtomicU64::new(0),
             history_withheld: Mutex::default(),
             refused: AtomicU64::new(0),
@@ -72,6 +78,19 @@ impl Board {
     pub fn publish(&self, sample: Arc<Sample>) {
         let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);
         *newest = Some(sample);
+        *lock(&self.sample_withheld) = None;
+    }
+
+    /// Says that no sample could be taken, and why; the newest stays.
+    pub(crate) fn fail(&self, why: String) {
+        self.sample_errors.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.sample_withheld) = Some(why);
+    }
+
+    /// Returns why no sample could be taken, the last time; `None` while they can be.
+    #[must_use]
+    pub fn sample_withheld(&self) -> Option<String> {
+        lock(&self.sample_withheld).clone()
     }
 
     /// Adds what the history gets, which may not be in its files yet.
@@ -108,23 +127,22 @@ impl Board {
                 Some(why)
             }
         };
-        *self
-            .history_withheld
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = withheld;
+        *lock(&self.history_withheld) = withheld;
     }
 
     /// Returns why the history could not be written, the last time; `None` while it can.
     #[must_use]
     pub fn history_withheld(&self) -> Option<String> {
-        self.history_withheld
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.history_withheld).clone()
     }
 
     /// Counts a refusal.
     pub fn refuse(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// A thread that panicked has left nothing half done in these texts.
+fn lock(text: &Mutex<Option<String>>) -> MutexGuard<'_, Option<String>> {
+    text.lock().unwrap_or_else(PoisonError::into_inner)
 }

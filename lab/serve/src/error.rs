@@ -29,7 +29,7 @@ pub enum ServeError {
     #[error("cannot give up root: {0}; --user root keeps it")]
     Privileges(io::Error),
     /// The folder of the history cannot be used.
-    #[error("cannot write the history to {}: {why}", folder.display())]
+    #[error("cannot write the history to {}: {why}; the user that the service becomes (--user) must be able to write there", folder.display())]
     History {
         /// The folder.
         folder: PathBuf,

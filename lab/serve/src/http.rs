@@ -92,6 +92,12 @@ impl Server {
         })
     }
 
+    /// Returns false if its thread has ended.
+    pub(crate) fn is_running(&self) -> bool {
+        let thread = self.thread.as_ref();
+        thread.is_some_and(|thread| !thread.is_finished())
+    }
+
     /// Ends the server, and all connections with it.
     pub(crate) fn stop(&mut self) {
         drop(self.stop.take());

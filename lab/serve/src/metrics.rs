@@ -16,7 +16,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::board::Board;
 use crate::own;
-use crate::sample::{KINDS, Reading, Sample, count_of};
+use crate::sample::{KINDS, Reading, Sample, ZoneBlocks, count_of};
 
 /// The content type of [`text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -172,6 +172,13 @@ fn service(out: &mut Families<'_>, board: &Board) -> fmt::Result {
             errors,
         )?;
     }
+    let errors = board.sample_errors.load(Ordering::Relaxed) as f64;
+    out.total(
+        "sample_errors",
+        "How often the lists could not be read",
+        None,
+        errors,
+    )?;
     let refused = board.refused.load(Ordering::Relaxed) as f64;
     out.total(
         "http_refused",
@@ -508,17 +515,19 @@ fn frames(out: &mut Families<'_>, sample: &Sample, reading: &Reading) -> fmt::Re
         None,
         lines,
     )?;
-    let zones = || sample.look.zones.iter().zip(&reading.zones);
-    let kinds = zones().flat_map(|(zone, summary)| {
+    let of_zone =
+        |zone: &ZoneBlocks| vec![("node", zone.node.to_string()), ("zone", zone.zone.clone())];
+    let zones = || reading.zones.iter();
+    let kinds = zones().flat_map(|zone| {
         KINDS.map(|(kind, name)| {
             (
                 with(of_zone(zone), "kind", name),
-                count_of(summary, kind) as f64,
+                count_of(&zone.blocks, kind) as f64,
             )
         })
     });
     out.gauges("page_blocks", "Page blocks by what is in them; mixed ones have movable pages next to pages that cannot be moved", None, kinds)?;
-    let few = zones().map(|(zone, summary)| (of_zone(zone), summary.mixed_by_few as f64));
+    let few = zones().map(|zone| (of_zone(zone), zone.blocks.mixed_by_few as f64));
     out.gauges(
         "page_blocks_mixed_by_few",
         "Mixed page blocks with at most 8 pages that cannot be moved",
@@ -535,7 +544,7 @@ fn frames(out: &mut Families<'_>, sample: &Sample, reading: &Reading) -> fmt::Re
         let frames = reading
             .zones
             .iter()
-            .map(|zone| zone.in_mixed[usage as usize])
+            .map(|zone| zone.blocks.in_mixed[usage as usize])
             .sum();
         (vec![("use", usage.name().to_owned())], bytes(frames))
     });

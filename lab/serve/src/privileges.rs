@@ -1,9 +1,12 @@
 //! Giving up root, once what only root may open is open.
 
-use std::os::unix::fs::chown;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt as _, fchown};
 use std::path::Path;
 
 use nix::unistd::{Gid, Uid, User, geteuid, setgroups, setresgid, setresuid};
+use rustix::fs::OFlags;
 
 use crate::error::ServeError;
 
@@ -48,12 +51,24 @@ impl Become {
         }
     }
 
-    /// Gives this folder to the user.
+    /// Makes a folder of this user's. One that exists already stays whose it is: root must not give
+    /// away what a link or an earlier owner may have put there.
     ///
     /// # Errors
     /// Those of the system.
-    pub(crate) fn give(self, folder: &Path) -> std::io::Result<()> {
-        chown(folder, Some(self.uid.as_raw()), Some(self.gid.as_raw()))
+    pub(crate) fn make_folder(self, folder: &Path) -> io::Result<()> {
+        match fs::create_dir(folder) {
+            Ok(()) => {}
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+            Err(why) => return Err(why),
+        }
+        // By its descriptor, and not through a link, should somebody have replaced it meanwhile.
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let made = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits() as i32)
+            .open(folder)?;
+        fchown(&made, Some(self.uid.as_raw()), Some(self.gid.as_raw()))
     }
 
     /// Becomes this user, with its group and no other, for good. All threads of the process do.
@@ -68,7 +83,7 @@ impl Become {
         if !self.uid.is_root()
             && setresuid(Uid::from_raw(0), Uid::from_raw(0), Uid::from_raw(0)).is_ok()
         {
-            return Err(ServeError::Privileges(std::io::Error::other(
+            return Err(ServeError::Privileges(io::Error::other(
                 "root could be had back",
             )));
         }

@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use brickyard_host::blocks::{BlockKind, BlockSummary, BlockUse};
 use brickyard_host::forecast::Forecasts;
-use brickyard_host::look::{Depth, Look};
+use brickyard_host::look::{Depth, Look, ZoneLook};
 use brickyard_host::pinned::Pinned;
 use brickyard_host::{Host, HostError};
 use brickyard_trace::PageUse;
 
 use crate::frames::{FrameMap, block_runs};
-use crate::sample::{Cost, GIGANTIC, Gigantic, Reading, Sample, Source};
+use crate::sample::{Cost, GIGANTIC, Gigantic, Reading, Sample, Source, ZoneBlocks};
 
 impl Reading {
     /// Makes the reading of a look that has the frames, which took so long to read. Takes some
@@ -25,17 +25,23 @@ impl Reading {
             time: look.time,
             took,
             block_order: look.page_block_order,
-            zones: look
-                .zones
-                .iter()
-                .map(|zone| BlockSummary::of(&zone.blocks))
-                .collect(),
+            zones: look.zones.iter().map(ZoneBlocks::of).collect(),
             by_use: look.by_use(),
             forecasts: Forecasts::new(look, look.huge_order, pinned),
             pinned: pinned.pages(),
             gigantic: Gigantic::of(blocks(), order),
             blocks: block_runs(blocks(), order),
             frames: FrameMap::of(&look.runs),
+        }
+    }
+}
+
+impl ZoneBlocks {
+    fn of(zone: &ZoneLook) -> Self {
+        Self {
+            node: zone.info.node,
+            zone: zone.info.name.clone(),
+            blocks: BlockSummary::of(&zone.blocks),
         }
     }
 }

@@ -52,8 +52,8 @@ pub struct Reading {
     pub took: Duration,
     /// The order of a page block.
     pub block_order: Order,
-    /// Page blocks by what is in them, zone by zone as in [`Sample::look`].
-    pub zones: Vec<BlockSummary>,
+    /// Page blocks by what is in them. Zones may come and go, so they need not be those of a sample.
+    pub zones: Vec<ZoneBlocks>,
     /// Frames by use.
     pub by_use: Vec<(&'static str, u64)>,
     /// The forecasts for huge pages; `None` if the kernel's lists have no blocks of that order.
@@ -66,6 +66,17 @@ pub struct Reading {
     pub blocks: Vec<BlockRun>,
     /// What each frame is used for.
     pub frames: FrameMap,
+}
+
+/// The page blocks of a zone.
+#[derive(Debug, Clone)]
+pub struct ZoneBlocks {
+    /// The zone's node.
+    pub node: u32,
+    /// The zone's name.
+    pub zone: String,
+    /// Its page blocks.
+    pub blocks: BlockSummary,
 }
 
 /// Aligned regions of 1 GiB within zones.
@@ -179,7 +190,8 @@ impl Reading {
     /// Returns the page blocks of a kind, in all zones.
     #[must_use]
     pub fn blocks_of(&self, kind: BlockKind) -> u64 {
-        self.zones.iter().map(|zone| count_of(zone, kind)).sum()
+        let zones = self.zones.iter();
+        zones.map(|zone| count_of(&zone.blocks, kind)).sum()
     }
 }
 

@@ -90,11 +90,16 @@ impl Service {
         let listener = TcpListener::bind(address).map_err(listening)?;
         let address = listener.local_addr().map_err(listening)?;
         let host = options.host.keep_open();
-        let store = open_history(options.history.as_ref(), &host, options.user)?;
         let (fallen, keeper) = trace(options.trace, options.user);
         if let Some(user) = options.user {
+            if let Some(history) = &options.history {
+                let made = user.make_folder(&history.folder);
+                made.map_err(|why| failed(history, &why))?;
+            }
             user.give_up_root()?;
         }
+        // By who will write it.
+        let store = open_history(options.history.as_ref(), &host)?;
         let folder = options
             .history
             .as_ref()
@@ -137,6 +142,13 @@ impl Service {
         self.address
     }
 
+    /// Returns false if one of its threads has ended, which none does by itself.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let sampling = self.sampling.as_ref();
+        sampling.is_some_and(|thread| !thread.is_finished()) && self.server.is_running()
+    }
+
     /// Returns what it has published.
     #[must_use]
     pub fn board(&self) -> &Board {
@@ -160,7 +172,7 @@ impl Drop for Service {
 /// # Errors
 /// [`ServeError`]
 pub fn once(host: Host, history: Option<&History>) -> Result<Sample, ServeError> {
-    let store = open_history(history, &host, None)?;
+    let store = open_history(history, &host)?;
     let untraced = Fallen::Untraced("a single sample has no events".to_owned());
     let mut sampler = Sampler::new(host, 1.0, untraced);
     sampler.read_all_frames();
@@ -183,20 +195,12 @@ fn failed(history: &History, why: &impl ToString) -> ServeError {
 fn open_history(
     history: Option<&History>,
     host: &Host,
-    user: Option<Become>,
 ) -> Result<Option<(Store, Duration)>, ServeError> {
     let Some(history) = history else {
         return Ok(None);
     };
     let store = Store::open(&history.folder, &host.name(), history.most_bytes);
     let store = store.map_err(|why| failed(history, &why))?;
-    if let Some(user) = user {
-        let folders = store.folders();
-        let given = folders
-            .into_iter()
-            .try_for_each(|folder| user.give(&folder));
-        given.map_err(|why| failed(history, &why))?;
-    }
     Ok(Some((store, history.interval)))
 }
 
@@ -245,9 +249,10 @@ impl Sampling {
             let is_new = self.sampler.read_frames();
             if is_new || next <= Instant::now() {
                 next = Instant::now() + interval;
-                // The lists could be read when the service began; what fails now is tried again.
-                if let Ok(sample) = self.sampler.sample() {
-                    self.publish(sample);
+                match self.sampler.sample() {
+                    Ok(sample) => self.publish(sample),
+                    // The lists could be read when the service began; it tries again.
+                    Err(why) => self.board.fail(why.to_string()),
                 }
             }
             if !wait(STEP.min(next.saturating_duration_since(Instant::now()))) {

@@ -173,7 +173,7 @@ pub const FIGURES: [Figure; 53] = [
             reading(sample)?
                 .zones
                 .iter()
-                .map(|zone| zone.mixed_by_few)
+                .map(|zone| zone.blocks.mixed_by_few)
                 .sum(),
         )
     }),
