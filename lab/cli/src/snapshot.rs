@@ -29,6 +29,16 @@ use picture::Target;
 
 /// The options of `brickyard snapshot`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo brickyard snapshot --count 500
+      how many of 500 huge pages would come, by which way, and what would help
+  sudo brickyard snapshot --try 500
+      asks for them really, and gives them back
+  sudo brickyard snapshot -o host.html
+      a picture of every page
+  brickyard snapshot --order 4 --format json
+      for other programs, as far as this user may read")]
 pub(crate) struct Snapshot {
     /// Draw a picture of every page: as FILE.png, as FILE.html that can be zoomed, or both in a
     /// folder. Needs root.
