@@ -43,7 +43,7 @@ use crate::gate::{Gate, Thread};
 use crate::hardened::Hardened;
 use crate::large::LargeBlocks;
 use crate::span::{SPAN_BYTES, Span};
-use crate::{FAST, FIRST_GENERAL, PAGE_SHIFT, life, sampled, view};
+use crate::{FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT, life, sampled, view};
 
 /// With a lock that is not handed on in order: a thread that waits may not be running, and then
 /// everybody would wait for the system to run it.
@@ -259,7 +259,8 @@ fn build() -> Result<(), HeapError> {
         None => FAST.limit.store(MAX_GENERAL + 1, Ordering::Release),
     }
     if page_bytes() == 1 << PAGE_SHIFT {
-        FAST.pages.store(pages, Ordering::Release);
+        let granules = pages << (PAGE_SHIFT - GRANULE_SHIFT);
+        FAST.granules.store(granules, Ordering::Release);
     }
     Ok(())
 }
@@ -327,7 +328,7 @@ fn build_slabs(
     let rules = if is_hardened { None } else { rules()? };
     let plan = match rules {
         Some(rules) => plan.debug_text(rules, life::report),
-        None => plan,
+        None => plan.debug(&[], life::end_if_late),
     };
     let memory = for_ever(HeapSlabs::bytes_beside_rows(&plan))?;
     // SAFETY: the mapping is zero, and the span makes parts of it writable as it grows.

@@ -1,5 +1,5 @@
 //! The fast paths of `malloc` and `free`, and of C++'s `new` and `delete`, in assembly. They do what
-//! `portable.rs` does, in 18 and 21 instructions.
+//! `portable.rs` does, in 17 and 22 instructions.
 //!
 //! A compiler would add a second test of what the sequence has tested already, and a register for
 //! each word that an instruction could read from memory itself. The offsets are those of [`Fast`],
@@ -10,7 +10,7 @@ use core::arch::naked_asm;
 use core::ffi::c_void;
 
 use brickyard_arena::restartable;
-use brickyard_heap::{self as heap, FAST, Fast, PAGE_SHIFT};
+use brickyard_heap::{self as heap, FAST, Fast, GRANULE_SHIFT, PAGE_SHIFT};
 
 use super::cplusplus::{Nothrow, here, new_or_null_slow, new_slow};
 use super::{loader, or_exhausted, slow};
@@ -41,8 +41,7 @@ macro_rules! allocates {
                 "mov rax, qword ptr [r9]",
                 "test rax, rax",
                 "jz {slow}",
-                "sub r9, 8",
-                "mov qword ptr [r8 + rcx * 8], r9",
+                "sub qword ptr [r8 + rcx * 8], 8",
                 "5:",
                 "ret",
                 // So that the code begins a cache line: its section is aligned like this.
@@ -63,12 +62,14 @@ macro_rules! frees {
     () => {
         naked_asm!(
             restartable![
-                // The cache of the page.
+                // An address that is no multiple of 16 is beyond all others when it is rotated.
                 "mov rcx, rdi",
                 "sub rcx, qword ptr [rip + {fast} + {start}]",
-                "shr rcx, {page_shift}",
-                "cmp rcx, qword ptr [rip + {fast} + {pages}]",
+                "ror rcx, {granule_shift}",
+                "cmp rcx, qword ptr [rip + {fast} + {granules}]",
                 "jae {slow}",
+                // The cache of the page.
+                "shr rcx, {page_shift} - {granule_shift}",
                 "mov rdx, qword ptr [rip + {fast} + {ids}]",
                 "movzx ecx, byte ptr [rdx + rcx]",
                 "mov rdx, qword ptr [rip + {fast} + {area}]",
@@ -96,7 +97,8 @@ macro_rules! frees {
             slow = sym slow_free,
             page_shift = const PAGE_SHIFT,
             start = const Fast::START,
-            pages = const Fast::PAGES,
+            granule_shift = const GRANULE_SHIFT,
+            granules = const Fast::GRANULES,
             ids = const Fast::IDS,
             area = const Fast::AREA,
             rows = const Fast::ROWS,

@@ -12,7 +12,7 @@
 //! | a read of new memory | it is zero | here |
 //! | memory that is used again at once | freed memory waits in places of which each free draws one | `waiting.rs` |
 //! | an access behind a large block or to a freed run | pages that cannot be accessed | `pages.rs` |
-//! | an access to memory of no bytes | an address that cannot be accessed | `nothing.rs` |
+//! | an access to memory of no bytes | an address that cannot be accessed | `../nothing.rs` |
 //! | a damaged queue of free objects | what comes out of it must be a free object of its size | here |
 //!
 //! A finding is a line on standard error, and ends the process.
@@ -22,7 +22,6 @@
 //! piece when it is freed; neither slabs nor queues write into free objects.
 
 mod ends;
-mod nothing;
 mod pages;
 mod states;
 mod waiting;
@@ -42,9 +41,8 @@ use super::build::{Heap, HeapError};
 use super::life::{self, complain};
 use super::slow::enter;
 use super::span::Contents;
-use super::{FIRST_GENERAL, cache_of, hit, put};
+use super::{FIRST_GENERAL, cache_of, hit, nothing, put};
 use ends::{END, Ends};
-use nothing::Nothing;
 use states::{FREED, OBJECT, RUN, States};
 use waiting::Waiting;
 
@@ -56,7 +54,6 @@ pub(crate) struct Hardened {
     states: States,
     ends: Ends,
     waiting: Waiting,
-    nothing: Nothing,
 }
 
 static HARDENED: AtomicPtr<Hardened> = AtomicPtr::new(core::ptr::null_mut());
@@ -78,7 +75,6 @@ impl Hardened {
             states: States::new(start, span_bytes)?,
             ends: Ends::new(secret),
             waiting: Waiting::new(cpus, secret)?,
-            nothing: Nothing::new()?,
         })
     }
 
@@ -120,7 +116,7 @@ impl Hardened {
     #[cold]
     fn allocate_nothing(&self, heap: &'static Heap, align: usize) -> Option<NonNull<u8>> {
         let nothing = if align <= states::GRANULE {
-            self.nothing.allocate()
+            nothing::allocate()
         } else {
             None
         };
@@ -174,11 +170,10 @@ impl Hardened {
 
     #[cold]
     unsafe fn free_others(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
-        if self.nothing.contains(memory) {
-            self.nothing.free(memory);
-            return Freed::AtHand;
-        }
         if !heap.span.contains(memory.as_ptr()) {
+            if nothing::free(memory) {
+                return Freed::AtHand;
+            }
             // SAFETY: passed on.
             return unsafe { self.free_large(heap, memory) };
         }
@@ -288,10 +283,10 @@ impl Hardened {
     /// Returns the bytes that were asked for, which are those that may be used; 0 for what is not
     /// in use.
     pub(crate) fn usable_size(&self, heap: &Heap, memory: NonNull<u8>) -> usize {
-        if self.nothing.contains(memory) {
-            return 0;
-        }
         if !heap.span.contains(memory.as_ptr()) {
+            if nothing::contains(memory) {
+                return 0;
+            }
             return self.large_size(memory);
         }
         if !is_aligned(memory) {
@@ -344,7 +339,7 @@ impl Hardened {
         memory: NonNull<u8>,
         bytes: usize,
     ) -> Option<NonNull<u8>> {
-        if bytes == 0 || self.nothing.contains(memory) {
+        if bytes == 0 || nothing::contains(memory) {
             return None;
         }
         if !heap.span.contains(memory.as_ptr()) {
