@@ -79,16 +79,17 @@ use brickyard_slab::Pushed;
 use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP, class_of};
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
-pub use build::HeapError;
+pub use build::{HeapError, wants_hardening};
 pub use bump::Bump;
 pub use global::Global;
+pub use hardened::{From, Rest, after_free, allocate_hardened_or, free_hardened_or};
 pub use object::{NoMemory, Object};
 pub use perturb::perturb;
 pub use report::{Format, Report, print};
 pub use resize::{reallocate, usable_size};
 pub use sampled::{is_unwinder, write_profile};
 pub use slow::{
-    allocate, allocate_aligned, allocate_for_unwinder, allocate_zeroed, check_range,
+    allocate, allocate_aligned, allocate_for_unwinder, allocate_zeroed, check_range, check_size,
     free_for_unwinder, free_slow, free_slow_under_locks, keep_idle, trim,
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};

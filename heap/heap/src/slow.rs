@@ -375,6 +375,17 @@ pub fn check_range(memory: *mut u8, bytes: usize) {
     }
 }
 
+/// Ends the process with a line if memory of the hardened heap is in use, and more or less than `bytes`
+/// bytes were asked for. Says nothing on a plain heap, and of other addresses: who frees them will.
+#[inline]
+pub fn check_size(memory: *mut u8, bytes: usize) {
+    if let (Some(hardened), Some(heap)) = (hardened(), built())
+        && let Some(memory) = NonNull::new(memory)
+    {
+        hardened.check_size(heap, memory, bytes);
+    }
+}
+
 /// Keeps so many idle bytes for the program, whatever their age; at first none. [`trim`] gives them
 /// back all the same. False if there is no heap.
 pub fn keep_idle(bytes: usize) -> bool {

@@ -49,10 +49,15 @@ unsafe fn is_long_zero(memory: NonNull<u8>, bytes: usize) -> bool {
     let (first, words) = (memory.as_ptr().cast::<u64>(), bytes / size_of::<u64>());
     // SAFETY: the caller's promise.
     let words = unsafe { slice::from_raw_parts(first, words) };
-    // In pieces without a branch, which compilers turn into wide loads.
+    // Words side by side and no branch, which compilers turn into wide loads.
     let (pieces, rest) = words.as_chunks::<8>();
-    let is_zero = |[a, b, c, d, e, f, g, h]: &[u64; 8]| a | b | c | d | e | f | g | h == 0;
-    pieces.iter().all(is_zero) && rest.iter().fold(0, |all, &word| all | word) == 0
+    let mut all = [0_u64; 8];
+    for piece in pieces {
+        for (all, word) in all.iter_mut().zip(piece) {
+            *all |= word;
+        }
+    }
+    all.iter().chain(rest).fold(0, |all, word| all | word) == 0
 }
 
 /// Makes so many bytes zero.
