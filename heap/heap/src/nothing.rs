@@ -1,9 +1,9 @@
 //! Memory of no bytes: addresses that cannot be accessed, each given once at a time.
 //!
-//! `malloc(0)` is served by them, so that whoever reads or writes there is stopped at once. That costs
-//! no other request anything: the fast path's table has no column for it. They are mapped at the first
-//! such request: a byte for each address, which is 1 while it is in use, and behind these the
-//! addresses. (Layouts of no bytes are another thing: they take the fast path.)
+//! `malloc(0)` is served by them, so that whoever reads or writes there is stopped at once. That
+//! costs no other request anything: the fast path's table has no column for it. They are mapped at
+//! the first such request: a byte for each address, which is 1 while it is in use, and behind these
+//! the addresses. (Layouts of no bytes are another thing: they take the fast path.)
 
 use core::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -63,7 +63,8 @@ fn make() -> Option<()> {
     Some(())
 }
 
-/// Returns an address that nobody else has; `None` if too many are in use, or if the system refuses.
+/// Returns an address that nobody else has; `None` if too many are in use, or if the system
+/// refuses.
 #[cold]
 pub(crate) fn allocate() -> Option<NonNull<u8>> {
     if TABLE.load(Ordering::Relaxed) == 0 {
@@ -85,7 +86,8 @@ pub(crate) fn contains(memory: NonNull<u8>) -> bool {
     table().is_some_and(|(_, first)| memory.addr().get().wrapping_sub(first) < PIECES * STEP)
 }
 
-/// Takes an address back if it is among them; false if it is not. Ends the process if nobody has it.
+/// Takes an address back if it is among them; false if it is not. Ends the process if nobody has
+/// it.
 #[inline]
 pub(crate) fn free(memory: NonNull<u8>) -> bool {
     let Some((used, first)) = table() else {

@@ -375,8 +375,9 @@ pub fn check_range(memory: *mut u8, bytes: usize) {
     }
 }
 
-/// Ends the process with a line if memory of the hardened heap is in use, and more or less than `bytes`
-/// bytes were asked for. Says nothing on a plain heap, and of other addresses: who frees them will.
+/// Ends the process with a line if memory of the hardened heap is in use, and more or less than
+/// `bytes` bytes were asked for. Says nothing on a plain heap, and of other addresses: who frees
+/// them will.
 #[inline]
 pub fn check_size(memory: *mut u8, bytes: usize) {
     if let (Some(hardened), Some(heap)) = (hardened(), built())

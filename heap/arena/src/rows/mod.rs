@@ -56,8 +56,8 @@ pub use thread_rows::ThreadRows;
 /// them, are the row's offset.
 pub const ROW_SHIFT: u32 = 16;
 
-/// Returns the number of the calling thread's row, as sequences find it: the CPU that it is on, or the
-/// thread's own; 0 for a thread without one. It may be another number by the time it is used.
+/// Returns the number of the calling thread's row, as sequences find it: the CPU that it is on, or
+/// the thread's own; 0 for a thread without one. It may be another number by the time it is used.
 ///
 /// # Safety
 /// `area` as in [`pop`].
@@ -65,8 +65,8 @@ pub const ROW_SHIFT: u32 = 16;
 #[must_use]
 pub unsafe fn number(area: isize) -> usize {
     let word = crate::area::thread_pointer().wrapping_offset(area + 4);
-    // SAFETY: the caller's promise: the word is `cpu_id` of this thread's area, or its own row. Only
-    // the system and this thread write it.
+    // SAFETY: the caller's promise: the word is `cpu_id` of this thread's area, or its own row.
+    // Only the system and this thread write it.
     let number = unsafe { AtomicU32::from_ptr(word.cast()) };
     // Relaxed: a thread's own word.
     number.load(Ordering::Relaxed) as usize

@@ -158,8 +158,8 @@ impl Hardened {
     /// Makes an object ready for a request of so many bytes.
     ///
     /// # Safety
-    /// It has just been taken out of a queue of that cache, whose objects have that size, and room for
-    /// so many bytes and a word.
+    /// It has just been taken out of a queue of that cache, whose objects have that size, and room
+    /// for so many bytes and a word.
     #[inline(always)]
     unsafe fn begin_object(&self, object: NonNull<u8>, (cache, size): (u8, usize), bytes: usize) {
         let begins = |granule| cache_at(granule) == cache && self.states.begin_at(granule, OBJECT);
@@ -225,8 +225,8 @@ impl Hardened {
         }
     }
 
-    /// Takes an object back: it waits from now on. Returns what has waited in its place: a free object
-    /// of the same size that nobody else knows of.
+    /// Takes an object back: it waits from now on. Returns what has waited in its place: a free
+    /// object of the same size that nobody else knows of.
     ///
     /// # Safety
     /// The caller has ended its state. It is of that class and size.
@@ -343,8 +343,8 @@ impl Hardened {
         }
     }
 
-    /// Ends the process if memory is in use, and more or less than so many bytes were asked for. (No
-    /// bytes and one are the same: some forms of C++'s `new` make one of none.)
+    /// Ends the process if memory is in use, and more or less than so many bytes were asked for.
+    /// (No bytes and one are the same: some forms of C++'s `new` make one of none.)
     pub(crate) fn check_size(&self, heap: &Heap, memory: NonNull<u8>, bytes: usize) {
         let is_in_use = if heap.span.contains(memory.as_ptr()) {
             is_aligned(memory) && matches!(self.states.at(memory), OBJECT | RUN)
@@ -466,8 +466,8 @@ fn cache_at(granule: usize) -> u8 {
     unsafe { (*FAST.ids.load(Ordering::Relaxed).add(page)).load(Ordering::Relaxed) }
 }
 
-/// Returns the class and the size of the objects of the page that a granule lies in, where an object
-/// begins.
+/// Returns the class and the size of the objects of the page that a granule lies in, where an
+/// object begins.
 fn class_at(object: NonNull<u8>, granule: usize) -> (usize, usize) {
     let class = usize::from(cache_at(granule).wrapping_sub(FIRST_GENERAL));
     match SIZES.get(class) {

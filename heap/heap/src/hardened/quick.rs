@@ -101,8 +101,8 @@ pub unsafe fn free_hardened_or(
     caller: usize,
     slow: unsafe fn(*mut u8, usize, Rest),
 ) {
-    // SAFETY: by `one-state` who ends the state of an object has it alone, and by the exchange what has
-    // waited; by `built-before-seen` the words of rows are there. The rest is passed on.
+    // SAFETY: by `one-state` who ends the state of an object has it alone, and by the exchange what
+    // has waited; by `built-before-seen` the words of rows are there. The rest is passed on.
     unsafe {
         let (Some(hardened), Some(object)) = (opened(), NonNull::new(memory)) else {
             return slow(memory, caller, Rest::All);

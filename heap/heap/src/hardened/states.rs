@@ -40,7 +40,8 @@ impl States {
         Ok(Self { start, bytes })
     }
 
-    /// Returns the number of the granule that begins at an address; `None` if none of the span does.
+    /// Returns the number of the granule that begins at an address; `None` if none of the span
+    /// does.
     #[inline(always)]
     pub(super) fn granule(&self, memory: NonNull<u8>) -> Option<usize> {
         // What is no multiple of a granule is beyond all others when it is rotated.

@@ -1,5 +1,5 @@
-//! Whether memory is zero, and making it so: of short pieces without a loop or a call, by wide words
-//! from both ends that may overlap in the middle.
+//! Whether memory is zero, and making it so: of short pieces without a loop or a call, by wide
+//! words from both ends that may overlap in the middle.
 
 use core::ptr::NonNull;
 use core::slice;

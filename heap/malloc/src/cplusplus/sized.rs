@@ -1,9 +1,9 @@
 //! The sized forms of `delete`, which the hardened heap compares with what was asked for.
 //!
-//! They jump by a table of their own, which costs what a jump by the loader's does. The loader writes
-//! the same into it: the process's form without a size. Where the heap is to be the hardened one, that
-//! is replaced, when the library is loaded, by a function that compares first. The table has a page for
-//! itself that cannot be written otherwise.
+//! They jump by a table of their own, which costs what a jump by the loader's does. The loader
+//! writes the same into it: the process's form without a size. Where the heap is to be the hardened
+//! one, that is replaced, when the library is loaded, by a function that compares first. The table
+//! has a page for itself that cannot be written otherwise.
 //!
 //! Only memory that came from this library's `new` and goes to its `delete` is looked at: what the
 //! program's own operators do with sizes is their affair.
