@@ -210,14 +210,16 @@ fn spawn(background: &'static Background) -> bool {
 #[cfg(test)]
 mod tests {
     use core::ptr::null;
+    use core::sync::atomic::AtomicBool;
     use std::thread;
-    use std::time::Instant;
 
     use super::*;
 
     static LOOKS: AtomicU32 = AtomicU32::new(0);
     static THREAD: AtomicU32 = AtomicU32::new(0);
     static UNBLOCKED: AtomicU32 = AtomicU32::new(0);
+    /// While it is true, looks do not end.
+    static HELD: AtomicBool = AtomicBool::new(false);
 
     fn look() -> Tick {
         // SAFETY: asks for the thread's own mask.
@@ -232,18 +234,17 @@ mod tests {
         // SAFETY: a plain call.
         THREAD.store(unsafe { libc::gettid() }.unsigned_abs(), Ordering::Relaxed);
         LOOKS.fetch_add(1, Ordering::Relaxed);
+        while HELD.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
         Tick::Nothing
     }
 
     static BACKGROUND: Background = Background::every(Duration::from_millis(20), look);
 
-    fn until(what: &str, mut done: impl FnMut() -> bool) {
-        let start = Instant::now();
+    /// Waits, however long it takes: the machine may be busy with other things.
+    fn until(mut done: impl FnMut() -> bool) {
         while !done() {
-            assert!(
-                start.elapsed() < Duration::from_secs(60),
-                "waited in vain: {what}"
-            );
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -262,18 +263,23 @@ mod tests {
     fn it_looks_ends_and_is_started_again() {
         BACKGROUND.tell();
         assert_eq!(state(), NONE);
-        // However many threads call, only one background thread begins.
+        // However many threads call, only one background thread begins. None of them comes so late
+        // that it has ended.
+        HELD.store(true, Ordering::Relaxed);
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| assert!(BACKGROUND.call()));
             }
         });
-        until("first look", || LOOKS.load(Ordering::Relaxed) >= 2);
+        HELD.store(false, Ordering::Relaxed);
+        until(|| LOOKS.load(Ordering::Relaxed) >= 2);
         let first = THREAD.load(Ordering::Relaxed);
-        until("end", || state() == NONE);
-        until("no thread", || !is_there());
+        until(|| state() == NONE);
+        until(|| !is_there());
         assert_eq!(THREAD.load(Ordering::Relaxed), first);
-        assert_eq!(LOOKS.load(Ordering::Relaxed), QUIET);
+        // One more, if somebody called during the first.
+        let looks = LOOKS.load(Ordering::Relaxed);
+        assert!((QUIET..=QUIET + 1).contains(&looks), "{looks} looks");
         // Where there is one, it is told, however often.
         BACKGROUND.state.store(THERE, Ordering::Relaxed);
         BACKGROUND.tell();
@@ -284,10 +290,10 @@ mod tests {
         BACKGROUND.tell();
         assert_eq!(state(), NONE);
         assert!(BACKGROUND.call());
-        until("look again", || LOOKS.load(Ordering::Relaxed) > QUIET);
+        until(|| LOOKS.load(Ordering::Relaxed) > looks);
         let seen = LOOKS.load(Ordering::Relaxed);
         assert!(BACKGROUND.call());
-        until("end again", || state() == NONE);
+        until(|| state() == NONE);
         assert!(LOOKS.load(Ordering::Relaxed) >= seen + QUIET);
         assert_eq!(UNBLOCKED.load(Ordering::Relaxed), 0);
     }

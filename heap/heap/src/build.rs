@@ -40,10 +40,10 @@ use brickyard_slab::{
 
 use crate::filter;
 use crate::gate::{Gate, Thread};
-use crate::hardened::Hardened;
+use crate::hardened::{Hardened, hardened};
 use crate::large::LargeBlocks;
 use crate::span::{SPAN_BYTES, Span};
-use crate::{FAST, FIRST_GENERAL, PAGE_SHIFT, life, sampled, view};
+use crate::{FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT, life, sampled, view};
 
 /// With a lock that is not handed on in order: a thread that waits may not be running, and then
 /// everybody would wait for the system to run it.
@@ -205,6 +205,11 @@ fn build() -> Result<(), HeapError> {
         .and_then(number)
         .map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
     let is_hardened = wants_hardening();
+    if is_hardening_asked_for() && !is_hardened {
+        life::say(format_args!(
+            "BRICKYARD_HARDEN: not with pages of this size"
+        ));
+    }
     let (span, tables) = reserve(bytes, is_hardened)?;
     // SAFETY: `built-once`: this thread has turned the state to busy.
     let span: &'static Span = unsafe { (*INSTANCE.span.get()).write(span) };
@@ -251,7 +256,10 @@ fn build() -> Result<(), HeapError> {
     FAST.ids.store(ids.cast_mut(), Ordering::Relaxed);
     // Release: pairs with the acquiring loads of the fast paths.
     if is_hardened {
-        // The fast paths stay closed: each request goes by the slow path, which checks it.
+        // The fast paths stay closed: each request goes by ways that check it.
+        if let Some(hardened) = hardened() {
+            hardened.open();
+        }
         return Ok(());
     }
     match sampled {
@@ -259,7 +267,8 @@ fn build() -> Result<(), HeapError> {
         None => FAST.limit.store(MAX_GENERAL + 1, Ordering::Release),
     }
     if page_bytes() == 1 << PAGE_SHIFT {
-        FAST.pages.store(pages, Ordering::Release);
+        let granules = pages << (PAGE_SHIFT - GRANULE_SHIFT);
+        FAST.granules.store(granules, Ordering::Release);
     }
     Ok(())
 }
@@ -327,7 +336,7 @@ fn build_slabs(
     let rules = if is_hardened { None } else { rules()? };
     let plan = match rules {
         Some(rules) => plan.debug_text(rules, life::report),
-        None => plan,
+        None => plan.debug(&[], life::end_if_late),
     };
     let memory = for_ever(HeapSlabs::bytes_beside_rows(&plan))?;
     // SAFETY: the mapping is zero, and the span makes parts of it writable as it grows.
@@ -343,18 +352,16 @@ fn build_slabs(
 
 /// Returns true if the heap is to be the hardened one: by the environment, or else by that of the
 /// build. (No feature of the crate: whoever turns all features on does not mean this.)
-fn wants_hardening() -> bool {
-    let has_pages = page_bytes() == 1 << PAGE_SHIFT;
-    let wanted = match variable(c"BRICKYARD_HARDEN") {
+#[must_use]
+pub fn wants_hardening() -> bool {
+    is_hardening_asked_for() && page_bytes() == 1 << PAGE_SHIFT
+}
+
+fn is_hardening_asked_for() -> bool {
+    match variable(c"BRICKYARD_HARDEN") {
         Some(text) if !text.is_empty() => text != b"0",
         _ => option_env!("BRICKYARD_HARDENED").is_some(),
-    };
-    if wanted && !has_pages {
-        life::say(format_args!(
-            "BRICKYARD_HARDEN: not with pages of this size"
-        ));
     }
-    wanted && has_pages
 }
 
 /// Reads what is to be checked. A text that makes no sense is reported, and nothing is checked.

@@ -15,6 +15,7 @@
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
 //! | `large/`, `addresses.rs` | mappings of their own; a table of addresses |
 //! | `surplus.rs` | how much free memory stays while a program goes on |
+//! | `nothing.rs` | memory of no bytes |
 //! | `beside.rs` | requests while a fork takes long |
 //! | `hardened/` | requests that find every mistake they can |
 //! | `sampled/` | a few requests of which more is noted: heap profiles, guarded memory |
@@ -34,7 +35,7 @@
 //! span has no pages. So every first call takes the slow path, which builds the heap. The fast path
 //! needs no check for it.
 //!
-//! Invariant `built-before-seen`: `limit` and `pages` are written last, by releasing stores, and
+//! Invariant `built-before-seen`: `limit` and `granules` are written last, by releasing stores, and
 //! read first, by acquiring loads. So a thread that sees them above 0 sees the other fields of
 //! [`Fast`] in their final state.
 
@@ -56,6 +57,7 @@ mod global;
 mod hardened;
 mod large;
 mod life;
+mod nothing;
 mod object;
 mod perturb;
 mod report;
@@ -77,16 +79,17 @@ use brickyard_slab::Pushed;
 use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP, class_of};
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
-pub use build::HeapError;
+pub use build::{HeapError, wants_hardening};
 pub use bump::Bump;
 pub use global::Global;
+pub use hardened::{From, Rest, after_free, allocate_hardened_or, free_hardened_or};
 pub use object::{NoMemory, Object};
 pub use perturb::perturb;
 pub use report::{Format, Report, print};
 pub use resize::{reallocate, usable_size};
 pub use sampled::{is_unwinder, write_profile};
 pub use slow::{
-    allocate, allocate_aligned, allocate_for_unwinder, allocate_zeroed, check_range,
+    allocate, allocate_aligned, allocate_for_unwinder, allocate_zeroed, check_range, check_size,
     free_for_unwinder, free_slow, free_slow_under_locks, keep_idle, trim,
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
@@ -98,13 +101,17 @@ const FIRST_GENERAL: u8 = 2;
 /// log2 of the size of the pages that have a byte each.
 pub const PAGE_SHIFT: u32 = 12;
 
+/// log2 of the bytes that all memory of the heap is a multiple of.
+pub const GRANULE_SHIFT: u32 = STEP.trailing_zeros();
+
 /// The column of a request's cache. The index is the request's size in steps of 16 bytes, rounded
 /// up.
 type Columns = [u8; MAX_GENERAL / STEP + 1];
 
 const fn columns() -> Columns {
     let mut columns = [0; MAX_GENERAL / STEP + 1];
-    let mut steps = 0;
+    // None for no bytes: they are not a slab's (`nothing.rs`).
+    let mut steps = 1;
     while steps < columns.len() {
         columns[steps] = CLASSES[steps] + FIRST_GENERAL;
         steps += 1;
@@ -138,8 +145,9 @@ pub struct Fast {
     limit: AtomicUsize,
     /// The start of the span.
     start: AtomicUsize,
-    /// The number of its pages; 0 before the heap is built.
-    pages: AtomicUsize,
+    /// The number of its steps of 16 bytes; 0 before the heap is built. What is freed is a multiple
+    /// of them: its offset, rotated so that the lower four bits come first, is below this.
+    granules: AtomicUsize,
     /// The caches of its pages, a byte each.
     ids: AtomicPtr<AtomicU8>,
     /// The columns lie here so that one address serves for everything.
@@ -156,7 +164,7 @@ impl Fast {
     /// See [`Fast::AREA`].
     pub const START: usize = offset_of!(Self, start);
     /// See [`Fast::AREA`].
-    pub const PAGES: usize = offset_of!(Self, pages);
+    pub const GRANULES: usize = offset_of!(Self, granules);
     /// See [`Fast::AREA`].
     pub const IDS: usize = offset_of!(Self, ids);
     /// See [`Fast::AREA`].
@@ -169,7 +177,7 @@ pub static FAST: Fast = Fast {
     rows: AtomicPtr::new(null_mut()),
     limit: AtomicUsize::new(0),
     start: AtomicUsize::new(0),
-    pages: AtomicUsize::new(0),
+    granules: AtomicUsize::new(0),
     ids: AtomicPtr::new(null_mut()),
     columns: columns(),
 };
@@ -266,7 +274,7 @@ pub unsafe fn quick_free(memory: *mut u8) -> bool {
 }
 
 /// Returns the number of the cache that memory is an object of, or 0 for a run of pages. `None`: it
-/// is not of the span, or the fast paths are closed.
+/// is not of the span, or not a multiple of 16 bytes, or the fast paths are closed.
 ///
 /// # Safety
 /// It came from this heap and was not freed since, or it is null.
@@ -276,11 +284,12 @@ unsafe fn column_of(memory: *mut u8) -> Option<usize> {
     let offset = memory
         .addr()
         .wrapping_sub(FAST.start.load(Ordering::Relaxed));
-    let page = offset >> PAGE_SHIFT;
+    let granule = offset.rotate_right(GRANULE_SHIFT);
     // Acquire: `built-before-seen`.
-    if page >= FAST.pages.load(Ordering::Acquire) {
+    if granule >= FAST.granules.load(Ordering::Acquire) {
         return None;
     }
+    let page = granule >> (PAGE_SHIFT - GRANULE_SHIFT);
     let ids = FAST.ids.load(Ordering::Relaxed).cast::<u8>();
     // SAFETY: the page is one of the span's, each of which has a byte. Nothing writes it while an
     // object of its slab is in use, as this one is. So a plain load reads it.

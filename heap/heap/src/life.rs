@@ -9,6 +9,7 @@ use brickyard::Platform;
 use brickyard_arena::Threads;
 use brickyard_arena::rows::Cpus;
 use brickyard_slab::Finding;
+use brickyard_slab::debug::Moment;
 use brickyard_slab::sheaf::closed;
 
 use super::build::{Background, Heap, INSTANCE, ROW_WORDS, built};
@@ -281,6 +282,17 @@ pub(super) fn say(what: fmt::Arguments<'_>) {
 /// Prints what checks have found.
 pub(super) fn report(finding: &Finding) {
     say(format_args!("{finding}"));
+}
+
+/// Ends the process if a bad free was found when its caller had long gone on: of an object that was
+/// free already, or of an address inside one, which lay in a queue until now. (One that is found at
+/// the free ends the process too, with a line of its own; see [`complain`].)
+pub(super) fn end_if_late(finding: &Finding) {
+    if finding.moment == Moment::Flush {
+        say(format_args!("found late: {finding}"));
+        // SAFETY: ends the process.
+        unsafe { libc::abort() }
+    }
 }
 
 /// Prints what is wrong with `memory` and aborts the process, as every C library does for a bad

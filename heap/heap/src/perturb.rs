@@ -24,7 +24,7 @@ pub fn perturb(byte: u8) -> bool {
         IS_ON.store(true, Ordering::Relaxed);
         // Requests of other threads that begin now may still be served as before.
         FAST.limit.store(0, Ordering::Relaxed);
-        FAST.pages.store(0, Ordering::Relaxed);
+        FAST.granules.store(0, Ordering::Relaxed);
     }
     BYTE.store(byte, Ordering::Relaxed);
     true

@@ -9,7 +9,7 @@ use super::build::{INSTANCE, built};
 use super::life::{self, MayStart};
 use super::sampled::{self, sampled};
 use super::slow::{enter, free_slow_under_locks};
-use super::{FIRST_GENERAL, alloc, quick_free};
+use super::{FIRST_GENERAL, alloc, nothing, quick_free};
 use crate::hardened::hardened;
 use crate::span::RUN_BYTES_MAX;
 
@@ -24,6 +24,9 @@ pub fn usable_size(memory: *mut u8) -> usize {
     }
     if let Some(guarded) = sampled().and_then(|sampled| sampled.guarding(memory)) {
         return guarded.usable_size(memory);
+    }
+    if !heap.span.contains(memory.as_ptr()) && nothing::contains(memory) {
+        return 0;
     }
     match heap.slabs.pages().cache_of(memory) {
         cache if cache >= FIRST_GENERAL => SIZES[usize::from(cache - FIRST_GENERAL)] as usize,

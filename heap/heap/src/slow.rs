@@ -9,7 +9,7 @@ use brickyard::Platform;
 use super::build::{Heap, INSTANCE, built, heap};
 use super::life::{self, MayStart};
 use super::sampled::{self, Look, MayWalk, sampled};
-use super::{FIRST_GENERAL, beside, cache_of, hit, perturb, put, quick};
+use super::{FIRST_GENERAL, beside, cache_of, hit, nothing, perturb, put, quick};
 use crate::beside::Freed;
 use crate::gate::Inside;
 use crate::hardened::hardened;
@@ -46,6 +46,14 @@ pub fn allocate(bytes: usize) -> *mut u8 {
     if let (Some(hardened), Some(heap)) = (hardened(), built()) {
         let layout = Layout::from_size_align(bytes, 16).ok();
         return or_null(layout.and_then(|layout| hardened.allocate(heap, layout)));
+    }
+    // A heap comes first: without one nothing can be freed.
+    if bytes == 0
+        && heap().is_ok()
+        && hardened().is_none()
+        && let Some(memory) = nothing::allocate()
+    {
+        return memory.as_ptr();
     }
     match Layout::from_size_align(bytes, 16) {
         Ok(layout) => allocate_aligned(layout),
@@ -212,6 +220,9 @@ fn allocate_zeroed_slowly(bytes: usize) -> *mut u8 {
     if let Some(hardened) = hardened() {
         return or_null(hardened.allocate(heap, layout));
     }
+    if bytes == 0 {
+        return allocate(0);
+    }
     match from(heap, layout) {
         Some((memory, Contents::Anything)) => {
             // SAFETY: as in `allocate_zeroed`, both.
@@ -293,6 +304,9 @@ pub(super) unsafe fn take_back_one(
         // SAFETY: passed on.
         return unsafe { hardened.free(heap, memory) };
     }
+    if !heap.span.contains(memory.as_ptr()) && nothing::free(memory) {
+        return Freed::AtHand;
+    }
     let sampled = sampled();
     if let Some(guarded) = sampled.and_then(|sampled| sampled.guarding(memory)) {
         let inside = enter(heap).filter(|_| walk == MayWalk::Stack);
@@ -358,6 +372,18 @@ pub fn check_range(memory: *mut u8, bytes: usize) {
         && let Some(memory) = NonNull::new(memory)
     {
         hardened.check_range(heap, memory, bytes);
+    }
+}
+
+/// Ends the process with a line if memory of the hardened heap is in use, and more or less than
+/// `bytes` bytes were asked for. Says nothing on a plain heap, and of other addresses: who frees
+/// them will.
+#[inline]
+pub fn check_size(memory: *mut u8, bytes: usize) {
+    if let (Some(hardened), Some(heap)) = (hardened(), built())
+        && let Some(memory) = NonNull::new(memory)
+    {
+        hardened.check_size(heap, memory, bytes);
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `new` with an alignment | a hit where a slab has it, as for Rust's layouts |
 //! | `new` that throws nothing | as above; a miss goes to the C++ library's own form |
 //! | `new[]`, `delete[]`, sized, `delete` with an alignment | a jump to the form of one object |
+//! | sized `delete` in the hardened heap | the size is compared first (`sized.rs`) |
 //!
 //! **Replaced operators.** A program may have operators of its own, and need not have all: the
 //! standard says that the forms it leaves out end in those it has. So what is a jump here goes
@@ -34,6 +35,7 @@ use super::ALIGN;
 use super::hits::new_or_null;
 
 mod exhausted;
+mod sized;
 
 /// A jump to the function of this name that the process uses, with all arguments as they came.
 #[cfg(target_arch = "x86_64")]
@@ -107,36 +109,59 @@ macro_rules! here {
 
 pub(super) use here;
 
-/// True if the process uses this library's function of the name: if the loader's table has the
-/// address that `here!` has named. Three instructions.
-macro_rules! is_ours {
+/// The address of the process's function of the name, from the loader's table.
+macro_rules! bound {
     ($name:literal) => {{
         let used: usize;
-        let ours: usize;
-        // SAFETY: reads a word of the loader's table, and makes the address of a function.
+        // SAFETY: reads a word of the loader's table.
         unsafe {
             #[cfg(target_arch = "x86_64")]
             asm!(
                 concat!("mov {used}, qword ptr [rip + ", $name, "@GOTPCREL]"),
-                concat!("lea {ours}, [rip + here", $name, "]"),
                 used = out(reg) used,
-                ours = out(reg) ours,
                 options(pure, readonly, nostack, preserves_flags),
             );
             #[cfg(target_arch = "aarch64")]
             asm!(
                 concat!("adrp {used}, :got:", $name),
                 concat!("ldr {used}, [{used}, :got_lo12:", $name, "]"),
+                used = out(reg) used,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        used
+    }};
+}
+
+use bound;
+
+/// True if the process uses this library's function of the name: if the loader's table has the
+/// address that `here!` has named. Three instructions.
+macro_rules! is_ours {
+    ($name:literal) => {{
+        let used = bound!($name);
+        let ours: usize;
+        // SAFETY: makes the address of a function.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            asm!(
+                concat!("lea {ours}, [rip + here", $name, "]"),
+                ours = out(reg) ours,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+            #[cfg(target_arch = "aarch64")]
+            asm!(
                 concat!("adrp {ours}, here", $name),
                 concat!("add {ours}, {ours}, :lo12:here", $name),
-                used = out(reg) used,
                 ours = out(reg) ours,
-                options(pure, readonly, nostack, preserves_flags),
+                options(pure, nomem, nostack, preserves_flags),
             );
         }
         used == ours
     }};
 }
+
+use is_ours;
 
 /// A reference to `std::nothrow_t`, which holds nothing.
 pub(super) type Nothrow = *const c_void;
@@ -169,7 +194,7 @@ pub(crate) extern "C-unwind" fn _ZnamSt11align_val_t(bytes: usize, align: usize)
 #[inline(never)]
 pub(super) extern "C-unwind" fn new_slow(bytes: usize) -> *mut c_void {
     loop {
-        let memory = heap::allocate(bytes);
+        let memory = heap::allocate_hardened_or(bytes, || heap::allocate(bytes));
         if !memory.is_null() {
             return memory.cast();
         }
@@ -236,7 +261,7 @@ pub(crate) extern "C" fn _ZnamRKSt9nothrow_t(bytes: usize, tag: Nothrow) -> *mut
 #[cold]
 #[inline(never)]
 pub(super) extern "C" fn new_or_null_slow(bytes: usize, tag: Nothrow) -> *mut c_void {
-    let memory = heap::allocate(bytes);
+    let memory = heap::allocate_hardened_or(bytes, || heap::allocate(bytes));
     if memory.is_null() {
         return next_or_null(c"_ZnwmRKSt9nothrow_t", bytes, tag);
     }
@@ -296,13 +321,13 @@ macro_rules! deletes {
 
 deletes! {
     "`operator delete[](void*)`."
-    _ZdaPv() is [jump!("_ZdlPv")];
+    _ZdaPv() is [here!("_ZdaPv"), jump!("_ZdlPv")];
 
     "`operator delete(void*, size_t)`."
-    _ZdlPvm(bytes) is [jump!("_ZdlPv")];
+    _ZdlPvm(bytes) is [sized::jump_by!("brickyard_sized_one")];
 
     "`operator delete[](void*, size_t)`."
-    _ZdaPvm(bytes) is [jump!("_ZdaPv")];
+    _ZdaPvm(bytes) is [sized::jump_by!("brickyard_sized_many")];
 
     "`operator delete(void*, nothrow_t const&)`."
     _ZdlPvRKSt9nothrow_t(tag) is [jump!("_ZdlPv")];

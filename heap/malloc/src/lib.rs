@@ -87,22 +87,24 @@ extern "C" fn slow(bytes: usize) -> *mut c_void {
     or_exhausted(heap::allocate(bytes))
 }
 
-/// As [`free`]; the size is not needed.
+/// As [`free`]; the hardened heap compares the size.
 ///
 /// # Safety
 /// As [`free`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn free_sized(memory: *mut c_void, _bytes: usize) {
+pub unsafe extern "C" fn free_sized(memory: *mut c_void, bytes: usize) {
+    heap::check_size(memory.cast(), bytes);
     // SAFETY: passed on.
     unsafe { free(memory) };
 }
 
-/// As [`free`]; neither is needed.
+/// As [`free_sized`]; the alignment is not needed.
 ///
 /// # Safety
 /// As [`free`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn free_aligned_sized(memory: *mut c_void, _align: usize, _bytes: usize) {
+pub unsafe extern "C" fn free_aligned_sized(memory: *mut c_void, _align: usize, bytes: usize) {
+    heap::check_size(memory.cast(), bytes);
     // SAFETY: passed on.
     unsafe { free(memory) };
 }

@@ -68,9 +68,9 @@ pub(super) extern "C" fn new_or_null(bytes: usize, tag: Nothrow) -> *mut c_void 
 /// # Safety
 /// As [`free`].
 #[unsafe(no_mangle)]
+#[unsafe(naked)]
 pub(super) unsafe extern "C" fn _ZdlPv(memory: *mut c_void) {
-    // SAFETY: passed on.
-    unsafe { give_back(memory) };
+    naked_asm!(here!("_ZdlPv"), "b {}", sym free)
 }
 
 /// `operator delete(void*, align_val_t)`.

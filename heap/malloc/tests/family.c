@@ -563,8 +563,19 @@ static void loaded_late(const char *library) {
     }
 }
 
+// Frees three addresses, and has all that is free put back into slabs.
+static void free_and_trim(void *memory, void *second, void *third) {
+    free(memory), free(second), free(third);
+    malloc_trim(0);
+}
+
 static void bad_free(const char *how) {
     char *memory = malloc(64), *other = malloc(64);
+    if (!strcmp(how, "interleaved, later")) free_and_trim(memory, other, memory);
+    if (!strcmp(how, "sixteen inside, later")) free_and_trim(memory + 16, NULL, NULL);
+    if (!strcmp(how, "eight inside")) free(memory + 8);
+    if (!strcmp(how, "by realloc, unaligned")) memory = realloc(memory + 8, 70);
+    if (!strcmp(how, "no bytes twice")) memory = malloc(0), free(memory), free(memory);
     if (!strcmp(how, "interleaved")) free(memory), free(other), free(memory);
     if (!strcmp(how, "large twice")) memory = malloc(5 << 20), free(memory), free(memory);
     if (!strcmp(how, "run interleaved")) memory = malloc(100000), other = malloc(100000), free(memory), free(other), free(memory);
@@ -600,8 +611,12 @@ static void bad_free(const char *how) {
 
 // Accesses that end the process by a signal of their own.
 static void trapped(const char *how) {
-    volatile char *memory = malloc(0), *run = malloc(500000), *large = malloc(5 << 20);
+    volatile char *memory = malloc(0), *run = NULL, *large = malloc(5 << 20);
+    if (strcmp(how, "far behind") && strcmp(how, "far before")) run = malloc(500000);
     if (!strcmp(how, "no bytes")) memory[0] = 1;
+    if (!strcmp(how, "no bytes, zeroed")) ((volatile char *)calloc(3, 0))[0] = 1;
+    if (!strcmp(how, "far behind")) ((volatile char *)malloc(100))[1 << 20] = 1;
+    if (!strcmp(how, "far before")) ((volatile char *)malloc(100))[-(1 << 20)] = 1;
     if (!strcmp(how, "a freed run")) free((void *)run), run[1000] = 1;
     if (!strcmp(how, "a freed large block")) free((void *)large), large[1000] = 1;
     if (!strcmp(how, "behind a large block")) large[(5 << 20) + 4096] = 1;

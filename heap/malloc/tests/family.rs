@@ -102,6 +102,11 @@ fn bad_frees_are_told_and_end_the_program() {
         ("foreign", "free of what was not allocated"),
         ("run", "free of what was not allocated, or is free already"),
         ("inside", "free of what was not allocated"),
+        ("unaligned", "no object begins there"),
+        ("eight inside", "no object begins there"),
+        ("interleaved, later", "double free"),
+        ("sixteen inside, later", "found late"),
+        ("no bytes twice", "freed twice"),
     ] {
         let Some(output) = preloaded(&["bad", how], &[]) else {
             return;
@@ -109,6 +114,16 @@ fn bad_frees_are_told_and_end_the_program() {
         let wrong = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{how}");
         assert!(wrong.contains(told), "{how}: {wrong}");
+    }
+}
+
+#[test]
+fn accesses_to_no_bytes_and_far_from_a_small_program_s_memory_are_faults() {
+    for how in ["no bytes", "no bytes, zeroed", "far behind", "far before"] {
+        let Some(output) = preloaded(&["traps", how], &[]) else {
+            return;
+        };
+        assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{how}");
     }
 }
 
@@ -190,6 +205,9 @@ fn the_hardened_heap_finds_every_mistake_at_once() {
     }
     for how in [
         "no bytes",
+        "no bytes, zeroed",
+        "far behind",
+        "far before",
         "a freed run",
         "a freed large block",
         "behind a large block",

@@ -267,7 +267,20 @@ static void whose() {
     }
 }
 
-int main() {
+// Deletes with another size than was asked for: what the hardened heap finds.
+static void other_size(const char *form) {
+    if (!std::strcmp(form, "one")) operator delete(operator new(64), std::size_t(72));
+    if (!std::strcmp(form, "many")) operator delete[](operator new[](64), std::size_t(63));
+    if (!std::strcmp(form, "large")) operator delete(operator new(5 << 20), std::size_t(5));
+    if (!std::strcmp(form, "free_sized")) {
+        auto free_sized = reinterpret_cast<void (*)(void *, std::size_t)>(dlsym(RTLD_DEFAULT, form));
+        CHECK(free_sized);
+        free_sized(std::malloc(64), 80);
+    }
+}
+
+int main(int count, char **words) {
+    if (count == 2) return other_size(words[1]), 0;
     struct {
         const char *name;
         void (*check)();

@@ -13,6 +13,7 @@
 
 mod support;
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -49,8 +50,24 @@ fn every_form_serves_and_fails_as_the_standard_says() {
         &[][..],
         &[("BRICKYARD_ROWS", "thread")],
         &[("BRICKYARD_DEBUG", "FZPU")],
+        &[("BRICKYARD_HARDEN", "1")],
     ] {
         passes(&preloaded(&program, &[], settings), 7);
+    }
+}
+
+#[test]
+fn the_hardened_heap_compares_sizes() {
+    let Some(program) = compiled("operators.cpp", "operators-sizes", &["-std=c++17"]) else {
+        return;
+    };
+    for form in ["one", "many", "large", "free_sized"] {
+        let form = [Path::new(form)];
+        passes(&preloaded(&program, &form, &[]), 0);
+        let output = preloaded(&program, &form, &[("BRICKYARD_HARDEN", "1")]);
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{form:?}");
+        assert!(wrong.contains("with another size"), "{form:?}: {wrong}");
     }
 }
 
@@ -82,6 +99,8 @@ fn what_the_program_replaces_serves_the_forms_that_it_leaves_out() {
     let words = ["-std=c++17", "-DREPLACED"];
     if let Some(program) = compiled("operators.cpp", "operators-replaced", &words) {
         passes(&preloaded(&program, &[], &[]), 1);
+        // Its sizes are its own affair.
+        passes(&preloaded(&program, &[], &[("BRICKYARD_HARDEN", "1")]), 1);
     }
 }
 

@@ -35,6 +35,8 @@ mod aarch64;
 #[macro_use]
 mod x86_64;
 
+use core::sync::atomic::{AtomicU32, Ordering};
+
 mod cpus;
 mod rseq;
 mod sequence;
@@ -53,6 +55,22 @@ pub use thread_rows::ThreadRows;
 /// x86-64 then needs no shift: two bytes of the CPU's number, read with the two zero bytes before
 /// them, are the row's offset.
 pub const ROW_SHIFT: u32 = 16;
+
+/// Returns the number of the calling thread's row, as sequences find it: the CPU that it is on, or
+/// the thread's own; 0 for a thread without one. It may be another number by the time it is used.
+///
+/// # Safety
+/// `area` as in [`pop`].
+#[inline(always)]
+#[must_use]
+pub unsafe fn number(area: isize) -> usize {
+    let word = crate::area::thread_pointer().wrapping_offset(area + 4);
+    // SAFETY: the caller's promise: the word is `cpu_id` of this thread's area, or its own row.
+    // Only the system and this thread write it.
+    let number = unsafe { AtomicU32::from_ptr(word.cast()) };
+    // Relaxed: a thread's own word.
+    number.load(Ordering::Relaxed) as usize
+}
 
 /// A top is the last of its sheaf if the address behind it has these bits all zero.
 const SHEAF_MASK: u32 = 1023;

@@ -1,4 +1,4 @@
-//! The instructions of the sequences on x86-64: ten for `pop` and twelve for `push`, and one more
+//! The instructions of the sequences on x86-64: nine for `pop` and twelve for `push`, and one more
 //! with a shift. Loading the operands is not counted.
 //!
 //! **The row's offset**: the area begins with `cpu_id_start` and `cpu_id`, four bytes each, both
@@ -57,8 +57,7 @@ macro_rules! pop_lines {
         mov {object}, qword ptr [{top}]
         test {object}, {object}
         jz 5f
-        sub {top}, 8
-        mov qword ptr [{row} + {column} * 8], {top}"
+        sub qword ptr [{row} + {column} * 8], 8"
     };
 }
 

@@ -10,7 +10,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::life::complain;
+use super::found;
 
 /// The bytes of the word.
 pub(super) const END: usize = size_of::<u64>();
@@ -51,6 +51,10 @@ unsafe fn are_zero_behind_pattern(first: NonNull<u8>, bytes: usize) -> bool {
 /// See the [module](self).
 pub(super) struct Ends {
     secret: u64,
+    /// The secret once more, for the upper bits of a product.
+    mask: u64,
+    /// The bytes behind what was asked for, none of which is zero.
+    pattern: u64,
 }
 
 /// Returns a number that nobody can guess.
@@ -74,20 +78,21 @@ pub(super) fn secret() -> u64 {
 
 impl Ends {
     pub(super) const fn new(secret: u64) -> Self {
-        Self { secret }
+        let mask = secret.rotate_left(32);
+        let pattern = secret | 0x0101_0101_0101_0101;
+        Self {
+            secret,
+            mask,
+            pattern,
+        }
     }
 
     /// The upper bits of the word at an address.
-    #[inline]
+    #[inline(always)]
     fn tag(&self, address: usize) -> u64 {
         let mixed = (address as u64 ^ self.secret).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The product's upper bits depend on all of the factors' bits. Never zero.
-        (mixed ^ self.secret.rotate_left(32)) & !0xffff | 1 << 16
-    }
-
-    /// The bytes behind what was asked for, none of which is zero.
-    const fn pattern(&self) -> u64 {
-        self.secret | 0x0101_0101_0101_0101
+        // The product's upper bits depend on all of the factors' bits.
+        (mixed ^ self.mask) & !0xffff
     }
 
     /// The word of a piece, as one that others may read meanwhile.
@@ -101,24 +106,25 @@ impl Ends {
     /// # Safety
     /// The piece is the caller's, and has room for the word behind those bytes. Sizes are multiples
     /// of a word.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn mark(&self, memory: NonNull<u8>, bytes: usize, size: usize) {
         let slack = size - END - bytes;
         // SAFETY: the caller's promise, both.
         unsafe {
             if slack >= PATTERN {
-                let pattern = self.pattern().to_le_bytes();
+                let pattern = self.pattern.to_le_bytes();
                 memory.add(bytes).cast().write_unaligned(pattern);
             } else if slack > 0 {
                 // The last bytes of the eight before the word. (The word itself must never be wrong,
                 // not even for a moment: the piece behind may check it.)
                 let last = memory.add(size - END - PATTERN).cast::<[u8; PATTERN]>();
                 let kept = u64::from_le_bytes(last.read()) & !(!0 << (64 - 8 * slack));
-                let ends = kept | self.pattern() << (64 - 8 * slack);
+                let ends = kept | self.pattern << (64 - 8 * slack);
                 last.write(ends.to_le_bytes());
             }
             let word = Self::word(memory, size);
             let tag = self.tag(core::ptr::from_ref(word).addr());
+            // Never zero, by its lower bits.
             // Relaxed, here and below: who reads it as a neighbour looks at its upper bits only.
             word.store(tag | (slack as u64 + 1), Ordering::Relaxed);
         }
@@ -139,11 +145,11 @@ impl Ends {
     ///
     /// # Safety
     /// As [`Ends::asked`].
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn check(&self, memory: NonNull<u8>, size: usize) {
         // SAFETY: passed on.
         if !unsafe { self.is_whole(memory, size) } {
-            complain("written behind the end", memory);
+            found::written_behind(memory);
         }
     }
 
@@ -151,17 +157,16 @@ impl Ends {
     ///
     /// # Safety
     /// As [`Ends::asked`].
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn is_whole(&self, memory: NonNull<u8>, size: usize) -> bool {
         // SAFETY: the caller's promise, throughout.
         unsafe {
             let place = Self::word(memory, size);
             let word = place.load(Ordering::Relaxed);
             let tag = self.tag(core::ptr::from_ref(place).addr());
-            let Some(slack) = ((word & 0xffff) as usize).checked_sub(1) else {
-                return false;
-            };
-            if word & !0xffff != tag || slack > size - END {
+            // With another tag, or with nothing in the lower bits, it is more than any slack.
+            let slack = (word ^ tag).wrapping_sub(1) as usize;
+            if slack > size - END {
                 return false;
             }
             if slack == 0 {
@@ -169,12 +174,12 @@ impl Ends {
             }
             if slack < PATTERN {
                 let last = memory.add(size - END - PATTERN).cast::<[u8; PATTERN]>();
-                let found = u64::from_le_bytes(last.read()) ^ self.pattern() << (64 - 8 * slack);
+                let found = u64::from_le_bytes(last.read()) ^ self.pattern << (64 - 8 * slack);
                 return found >> (64 - 8 * slack) == 0;
             }
             let behind = memory.add(size - END - slack);
-            let wrong = u64::from_le_bytes(behind.cast().read_unaligned()) ^ self.pattern();
-            wrong == 0 && are_zero_behind_pattern(behind, slack.min(CHECKED))
+            let wrong = u64::from_le_bytes(behind.cast().read_unaligned()) ^ self.pattern;
+            wrong == 0 && (slack == PATTERN || are_zero_behind_pattern(behind, slack.min(CHECKED)))
         }
     }
 
@@ -183,13 +188,13 @@ impl Ends {
     ///
     /// # Safety
     /// The word before it is memory of the span that nobody unmaps.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn check_before(&self, memory: NonNull<u8>) {
         // SAFETY: the caller's promise; pieces are aligned to words.
         let place = unsafe { memory.sub(END).cast::<AtomicU64>().as_ref() };
         let word = place.load(Ordering::Relaxed);
         if word != 0 && word & !0xffff != self.tag(core::ptr::from_ref(place).addr()) {
-            complain("written before the beginning", memory);
+            found::written_before(memory);
         }
     }
 }

@@ -7,13 +7,16 @@
 //! |---|---|---|
 //! | a double free, an address inside memory, one that is not aligned, a foreign one | a byte a granule of sixteen bytes says what begins there | `states.rs` |
 //! | a write behind the end, from the first byte on; one before the beginning | a word at the end of each piece, eight bytes at most behind what was asked for; the word of the piece before | `ends.rs` |
-//! | a read of freed memory | it is zero | here |
+//! | a sized free of another size | what was asked for is known | here |
+//! | a read of freed memory | it is zero | here, `zeros.rs` |
 //! | a write to freed memory | it is no longer zero when it is handed out | here |
 //! | a read of new memory | it is zero | here |
 //! | memory that is used again at once | freed memory waits in places of which each free draws one | `waiting.rs` |
 //! | an access behind a large block or to a freed run | pages that cannot be accessed | `pages.rs` |
-//! | an access to memory of no bytes | an address that cannot be accessed | `nothing.rs` |
+//! | an access to memory of no bytes | an address that cannot be accessed | `../nothing.rs` |
 //! | a damaged queue of free objects | what comes out of it must be a free object of its size | here |
+//!
+//! Most requests have a short way (`quick.rs`), which finds the same.
 //!
 //! A finding is a line on standard error, and ends the process.
 //!
@@ -22,31 +25,34 @@
 //! piece when it is freed; neither slabs nor queues write into free objects.
 
 mod ends;
-mod nothing;
+mod found;
 mod pages;
+mod quick;
 mod states;
 mod waiting;
+mod zeros;
 
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::ptr::NonNull;
-use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use brickyard::Platform;
+use brickyard_arena::rows::number;
 use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
 use super::beside::{self, Freed};
-use super::build::{Heap, HeapError};
+use super::build::{Heap, HeapError, INSTANCE, built};
 use super::life::{self, complain};
 use super::slow::enter;
 use super::span::Contents;
-use super::{FIRST_GENERAL, cache_of, hit, put};
+use super::{FAST, FIRST_GENERAL, cache_of, hit, nothing, put};
 use ends::{END, Ends};
-use nothing::Nothing;
 use states::{FREED, OBJECT, RUN, States};
 use waiting::Waiting;
+use zeros::{clear, is_zero};
+
+pub use quick::{From, Rest, after_free, allocate_hardened_or, free_hardened_or};
 
 /// The largest request that a slab serves, with the word at its end.
 const MAX_OBJECT: usize = MAX_GENERAL - END;
@@ -56,7 +62,6 @@ pub(crate) struct Hardened {
     states: States,
     ends: Ends,
     waiting: Waiting,
-    nothing: Nothing,
 }
 
 static HARDENED: AtomicPtr<Hardened> = AtomicPtr::new(core::ptr::null_mut());
@@ -78,7 +83,6 @@ impl Hardened {
             states: States::new(start, span_bytes)?,
             ends: Ends::new(secret),
             waiting: Waiting::new(cpus, secret)?,
-            nothing: Nothing::new()?,
         })
     }
 
@@ -92,6 +96,11 @@ impl Hardened {
         let this = core::ptr::from_ref(self).cast_mut();
         // Release: pairs with the acquire in `hardened`.
         HARDENED.store(this, Ordering::Release);
+    }
+
+    /// Opens the short way of most requests, when the heap is built.
+    pub(crate) fn open(&'static self) {
+        quick::open(self);
     }
 
     /// Allocates zeros for `layout`.
@@ -120,7 +129,7 @@ impl Hardened {
     #[cold]
     fn allocate_nothing(&self, heap: &'static Heap, align: usize) -> Option<NonNull<u8>> {
         let nothing = if align <= states::GRANULE {
-            self.nothing.allocate()
+            nothing::allocate()
         } else {
             None
         };
@@ -141,17 +150,28 @@ impl Hardened {
             Taken::GateClosed => return self.allocate_pages(heap, layout),
         };
         let size = SIZES[usize::from(cache - FIRST_GENERAL)] as usize;
-        let comes_from_there = heap.slabs.pages().cache_of(object) == cache;
-        if !comes_from_there || !self.states.begin(object, OBJECT) {
-            complain("a queue of free objects is damaged: this is none", object);
+        // SAFETY: just taken.
+        unsafe { self.begin_object(object, (cache, size), bytes) };
+        Some(object)
+    }
+
+    /// Makes an object ready for a request of so many bytes.
+    ///
+    /// # Safety
+    /// It has just been taken out of a queue of that cache, whose objects have that size, and room
+    /// for so many bytes and a word.
+    #[inline(always)]
+    unsafe fn begin_object(&self, object: NonNull<u8>, (cache, size): (u8, usize), bytes: usize) {
+        let begins = |granule| cache_at(granule) == cache && self.states.begin_at(granule, OBJECT);
+        if !self.states.granule(object).is_some_and(begins) {
+            found::damaged_queue(object);
         }
         // SAFETY: an object of that size, taken by this caller.
         if !unsafe { is_zero(object, size - END) } {
-            complain("written to after it was freed", object);
+            found::written_after_free(object);
         }
         // SAFETY: as above.
         unsafe { self.ends.mark(object, bytes, size) };
-        Some(object)
     }
 
     /// Takes memory back.
@@ -161,12 +181,16 @@ impl Hardened {
     #[inline]
     pub(crate) unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
         // SAFETY: passed on.
-        if heap.span.contains(memory.as_ptr())
-            && is_aligned(memory)
-            && self.states.end(memory, OBJECT).is_ok()
+        if let Some(granule) = self.states.granule(memory)
+            && self.states.end_at(granule, OBJECT).is_ok()
         {
+            let (class, size) = class_at(memory, granule);
             // SAFETY: an object begins there, which nobody else has freed.
-            return unsafe { self.free_object(heap, memory) };
+            return match unsafe { self.free_object(memory, class, size) } {
+                // SAFETY: a free object that waited, and that nobody else knows of.
+                Some(old) => unsafe { self.give(FIRST_GENERAL + class as u8, old) },
+                None => Freed::AtHand,
+            };
         }
         // SAFETY: passed on.
         unsafe { self.free_others(heap, memory) }
@@ -174,11 +198,10 @@ impl Hardened {
 
     #[cold]
     unsafe fn free_others(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
-        if self.nothing.contains(memory) {
-            self.nothing.free(memory);
-            return Freed::AtHand;
-        }
         if !heap.span.contains(memory.as_ptr()) {
+            if nothing::free(memory) {
+                return Freed::AtHand;
+            }
             // SAFETY: passed on.
             return unsafe { self.free_large(heap, memory) };
         }
@@ -202,46 +225,53 @@ impl Hardened {
         }
     }
 
-    #[inline]
-    unsafe fn free_object(&self, heap: &'static Heap, object: NonNull<u8>) -> Freed {
-        let cache = heap.slabs.pages().cache_of(object);
-        let Some(&size) = SIZES.get(usize::from(cache.wrapping_sub(FIRST_GENERAL))) else {
-            complain("the table of pages is damaged", object);
-        };
+    /// Takes an object back: it waits from now on. Returns what has waited in its place: a free
+    /// object of the same size that nobody else knows of.
+    ///
+    /// # Safety
+    /// The caller has ended its state. It is of that class and size.
+    #[inline(always)]
+    unsafe fn free_object(
+        &self,
+        object: NonNull<u8>,
+        class: usize,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
         // SAFETY: the caller has taken the object, of that size.
         unsafe {
-            self.ends.check(object, size as usize);
+            self.ends.check(object, size);
             // The first object of a page may have pages of others before it.
             if !object.addr().get().is_multiple_of(1 << crate::PAGE_SHIFT) {
                 self.ends.check_before(object);
             }
-            object.write_bytes(0, size as usize - END);
+            clear(object, size - END);
         }
-        let class = usize::from(cache - FIRST_GENERAL);
-        match self.waiting.exchange(heap.cpus.cpu(), class, object) {
-            // SAFETY: a free object that waited, and that nobody else knows of.
-            Some(old) => unsafe { self.give(heap, cache, old) },
-            None => Freed::AtHand,
-        }
+        // SAFETY: the heap is built.
+        let row = unsafe { number(FAST.area.load(Ordering::Relaxed)) };
+        self.waiting.exchange(row, class, object)
     }
 
     /// Puts an object into this CPU's queue, or else frees it by the slow path.
     ///
     /// # Safety
     /// It is a free object of that cache that nobody else knows of.
-    #[inline]
-    unsafe fn give(&self, heap: &'static Heap, cache: u8, object: NonNull<u8>) -> Freed {
+    #[inline(always)]
+    unsafe fn give(&self, cache: u8, object: NonNull<u8>) -> Freed {
         // SAFETY: passed on, both.
         unsafe {
             if put(usize::from(cache), object.as_ptr()) {
                 return Freed::AtHand;
             }
-            self.give_slowly(heap, cache, object)
+            self.give_slowly(cache, object)
         }
     }
 
     #[cold]
-    unsafe fn give_slowly(&self, heap: &'static Heap, cache: u8, object: NonNull<u8>) -> Freed {
+    #[inline(never)]
+    unsafe fn give_slowly(&self, cache: u8, object: NonNull<u8>) -> Freed {
+        let Some(heap) = built() else {
+            complain("an object of a heap that is not built", object);
+        };
         // SAFETY: passed on, throughout.
         unsafe {
             let Some(_inside) = enter(heap) else {
@@ -276,7 +306,7 @@ impl Hardened {
         for class in 0..SIZES.len() {
             while let Some(object) = self.waiting.take_any(class) {
                 // SAFETY: a free object of that size that waited, and that nobody else knows of.
-                let _ = unsafe { self.give(heap, FIRST_GENERAL + class as u8, object) };
+                let _ = unsafe { self.give(FIRST_GENERAL + class as u8, object) };
             }
         }
         while let Some(run) = self.waiting.take_any(waiting::RUNS) {
@@ -288,10 +318,10 @@ impl Hardened {
     /// Returns the bytes that were asked for, which are those that may be used; 0 for what is not
     /// in use.
     pub(crate) fn usable_size(&self, heap: &Heap, memory: NonNull<u8>) -> usize {
-        if self.nothing.contains(memory) {
-            return 0;
-        }
         if !heap.span.contains(memory.as_ptr()) {
+            if nothing::contains(memory) {
+                return 0;
+            }
             return self.large_size(memory);
         }
         if !is_aligned(memory) {
@@ -302,11 +332,27 @@ impl Hardened {
                 let cache = heap.slabs.pages().cache_of(memory);
                 let size = SIZES[usize::from(cache - FIRST_GENERAL)] as usize;
                 // SAFETY: an object of that size begins there.
-                unsafe { self.ends.asked(memory, size) }
+                unsafe {
+                    self.ends.check(memory, size);
+                    self.ends.asked(memory, size)
+                }
             }
             // SAFETY: a run of pages holds what begins there.
             RUN => unsafe { self.run_size(heap, memory) },
             _ => complain("the size of what is not in use", memory),
+        }
+    }
+
+    /// Ends the process if memory is in use, and more or less than so many bytes were asked for.
+    /// (No bytes and one are the same: some forms of C++'s `new` make one of none.)
+    pub(crate) fn check_size(&self, heap: &Heap, memory: NonNull<u8>, bytes: usize) {
+        let is_in_use = if heap.span.contains(memory.as_ptr()) {
+            is_aligned(memory) && matches!(self.states.at(memory), OBJECT | RUN)
+        } else {
+            nothing::contains(memory) || INSTANCE.large.bytes_at(memory).is_some()
+        };
+        if is_in_use && self.usable_size(heap, memory).max(1) != bytes.max(1) {
+            complain("freed with another size than was asked for", memory);
         }
     }
 
@@ -344,7 +390,7 @@ impl Hardened {
         memory: NonNull<u8>,
         bytes: usize,
     ) -> Option<NonNull<u8>> {
-        if bytes == 0 || self.nothing.contains(memory) {
+        if bytes == 0 || nothing::contains(memory) {
             return None;
         }
         if !heap.span.contains(memory.as_ptr()) {
@@ -411,19 +457,23 @@ fn take(heap: &'static Heap, cache: u8) -> Taken {
     object.map_or(Taken::Exhausted, Taken::Object)
 }
 
-/// Returns true if so many bytes, whole words, are zero.
-///
-/// # Safety
-/// They can be read, nobody writes them meanwhile, and they are aligned like a word.
-#[inline]
-unsafe fn is_zero(memory: NonNull<u8>, bytes: usize) -> bool {
-    let (first, words) = (memory.as_ptr().cast::<u64>(), bytes / size_of::<u64>());
-    // SAFETY: the caller's promise.
-    let words = unsafe { slice::from_raw_parts(first, words) };
-    // In pieces without a branch, which compilers turn into wide loads.
-    let (pieces, rest) = words.as_chunks::<8>();
-    let is_zero = |[a, b, c, d, e, f, g, h]: &[u64; 8]| a | b | c | d | e | f | g | h == 0;
-    pieces.iter().all(is_zero) && rest.iter().fold(0, |all, &word| all | word) == 0
+/// Returns the cache of the page that a granule of the span lies in.
+#[inline(always)]
+fn cache_at(granule: usize) -> u8 {
+    let page = granule >> (crate::PAGE_SHIFT - crate::GRANULE_SHIFT);
+    // SAFETY: the table has a byte for each page of the span, in which the granule lies.
+    // Relaxed: what a page holds came to the caller in ways that carry this along.
+    unsafe { (*FAST.ids.load(Ordering::Relaxed).add(page)).load(Ordering::Relaxed) }
+}
+
+/// Returns the class and the size of the objects of the page that a granule lies in, where an
+/// object begins.
+fn class_at(object: NonNull<u8>, granule: usize) -> (usize, usize) {
+    let class = usize::from(cache_at(granule).wrapping_sub(FIRST_GENERAL));
+    match SIZES.get(class) {
+        Some(&size) => (class, size as usize),
+        None => complain("the table of pages is damaged", object),
+    }
 }
 
 /// Returns true if something may begin there.

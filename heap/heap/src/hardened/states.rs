@@ -40,6 +40,16 @@ impl States {
         Ok(Self { start, bytes })
     }
 
+    /// Returns the number of the granule that begins at an address; `None` if none of the span
+    /// does.
+    #[inline(always)]
+    pub(super) fn granule(&self, memory: NonNull<u8>) -> Option<usize> {
+        // What is no multiple of a granule is beyond all others when it is rotated.
+        let offset = memory.addr().get().wrapping_sub(self.start);
+        let granule = offset.rotate_right(GRANULE.trailing_zeros());
+        (granule < self.bytes.len()).then_some(granule)
+    }
+
     fn of(&self, memory: NonNull<u8>) -> &AtomicU8 {
         &self.bytes[(memory.addr().get() - self.start) / GRANULE]
     }
@@ -65,26 +75,45 @@ impl States {
     }
 
     /// Notes that something in use begins there. False if that was so already.
-    #[inline]
     pub(super) fn begin(&self, memory: NonNull<u8>, state: u8) -> bool {
-        let byte = self.of(memory);
+        Self::begin_in(self.of(memory), state)
+    }
+
+    /// As [`States::begin`], by the granule's number.
+    #[inline(always)]
+    pub(super) fn begin_at(&self, granule: usize, state: u8) -> bool {
+        Self::begin_in(&self.bytes[granule], state)
+    }
+
+    #[inline(always)]
+    fn begin_in(byte: &AtomicU8, state: u8) -> bool {
         // Relaxed, both: `one-state`.
         let was = byte.load(Ordering::Relaxed);
         byte.store(state, Ordering::Relaxed);
-        was == NOTHING || was == FREED
+        // Nothing, or freed.
+        const _: () = assert!(NOTHING == 0 && FREED == 3);
+        (was + 1) & 2 == 0
     }
 
     /// Notes that what begins there, of which the state tells, is freed.
     ///
     /// # Errors
     /// Another state: no such thing begins there.
-    #[inline]
     pub(super) fn end(&self, memory: NonNull<u8>, state: u8) -> Result<(), u8> {
+        Self::end_in(self.of(memory), state)
+    }
+
+    /// As [`States::end`], by the granule's number.
+    #[inline(always)]
+    pub(super) fn end_at(&self, granule: usize, state: u8) -> Result<(), u8> {
+        Self::end_in(&self.bytes[granule], state)
+    }
+
+    #[inline(always)]
+    fn end_in(byte: &AtomicU8, state: u8) -> Result<(), u8> {
         // Relaxed, both: `one-state`.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-        let ended = self
-            .of(memory)
-            .compare_exchange(state, FREED, success, failure);
+        let ended = byte.compare_exchange(state, FREED, success, failure);
         ended.map(drop)
     }
 

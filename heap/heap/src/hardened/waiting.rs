@@ -72,7 +72,7 @@ impl Waiting {
 
     /// Puts freed memory into a random place of its class, and returns what lay there. A thread
     /// without a row of its own, such as one that ends, uses the first.
-    #[inline]
+    #[inline(always)]
     pub(super) fn exchange(
         &self,
         cpu: usize,
@@ -80,7 +80,7 @@ impl Waiting {
         memory: NonNull<u8>,
     ) -> Option<NonNull<u8>> {
         let row = self.rows.get(cpu).unwrap_or(&self.rows[0]);
-        let place = &row.places[class][(row.draw() & MASKS[class]) as usize];
+        let place = &row.places[class][(row.draw() & MASKS[class]) as usize % PLACES];
         // Release and acquire: who takes it out sees what was written to it, by a free on another
         // CPU that used this row.
         NonNull::new(place.swap(memory.as_ptr(), Ordering::AcqRel))
@@ -95,13 +95,15 @@ impl Waiting {
 }
 
 impl Row {
-    /// Marsaglia's xorshift, 64 bits. Two threads that draw at once may draw the same.
+    /// A linear congruential generator (Knuth's MMIX), of which the uppermost bits are drawn. Two
+    /// threads that draw at once may draw the same.
+    #[inline(always)]
     fn draw(&self) -> u8 {
-        let mut state = self.random.load(Ordering::Relaxed);
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        self.random.store(state, Ordering::Relaxed);
-        (state >> 24) as u8
+        let state = self.random.load(Ordering::Relaxed);
+        let next = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        self.random.store(next, Ordering::Relaxed);
+        (state >> 56) as u8
     }
 }

@@ -3,9 +3,9 @@
 //! Addresses cost nothing, so many are reserved at once. One subtraction then tells whether an
 //! address is in the span. The span is divided into **zones** of 1 GiB, each a lock-free bitmap
 //! store. A zone's metadata is built when the zones before it cannot serve. The zone gets its
-//! memory in steps of 32 MiB, so a small program touches little of it. Only what zones have got, and
-//! what the tables hold of it, can be written (`mprotect`). The rest counts neither where memory is
-//! counted strictly nor towards a limit of data (`RLIMIT_DATA`).
+//! memory in steps, small ones at first, so a small program touches little of it. Only what zones
+//! have got, and what the tables hold of it, can be written (`mprotect`). The rest counts neither
+//! where memory is counted strictly nor towards a limit of data (`RLIMIT_DATA`).
 //!
 //! A block is a power of two of pages. A **run** is any number of pages up to 2 MiB: it takes the
 //! smallest block that holds it, and the tail is freed again at once.

@@ -103,6 +103,21 @@ fn blocks_and_runs_are_aligned_disjoint_and_given_back() {
 }
 
 #[test]
+fn little_more_than_what_was_in_use_can_be_accessed() {
+    let span = Span::reserve(64 << 20).unwrap();
+    let mut usable = Vec::new();
+    while let Some((run, _)) = span.take_run(1) {
+        let used = run.addr().get() - span.start().addr().get() + span.page_bytes();
+        assert!(used <= span.usable_bytes());
+        if usable.last() != Some(&span.usable_bytes()) {
+            usable.push(span.usable_bytes());
+        }
+    }
+    let steps = [1 << 18, 1 << 19, 1 << 20, 2 << 20, 32 << 20, 64 << 20];
+    assert_eq!(usable, steps);
+}
+
+#[test]
 fn the_whole_span_can_be_had_and_no_more() {
     let span = Span::reserve(1).unwrap();
     let most = RUN_BYTES_MAX / span.page_bytes();

@@ -19,6 +19,24 @@ use super::{SPAN_ALIGN, Span};
 /// The step by which a zone grows.
 const STEP_BYTES: usize = 32 << 20;
 
+/// The first bytes of a span. They are doubled up to [`FEW_BYTES`], so that of a small program's
+/// span not much more can be accessed than what it uses: a write far behind memory is a fault.
+const FIRST_BYTES: usize = 256 << 10;
+
+/// See [`FIRST_BYTES`].
+const FEW_BYTES: usize = 2 << 20;
+
+/// Returns the end of the next step from `grown` bytes on.
+const fn step_end(grown: usize) -> usize {
+    if grown == 0 {
+        FIRST_BYTES
+    } else if grown < FEW_BYTES {
+        2 * grown
+    } else {
+        (grown / STEP_BYTES + 1) * STEP_BYTES
+    }
+}
+
 /// How zones wait. They know nothing of CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waits;
@@ -72,8 +90,11 @@ impl Span {
         }
         // If a limit leaves no room for a whole step, it may for a smaller one: two of the largest
         // blocks.
-        let usable = [STEP_BYTES, SPAN_ALIGN].into_iter().find_map(|step| {
-            let end = most.min(grown + (step >> shift));
+        let bytes = grown << shift;
+        let smaller = (bytes / SPAN_ALIGN + 1) * SPAN_ALIGN;
+        let ends = [step_end(bytes), smaller.min(step_end(bytes))];
+        let usable = ends.into_iter().find_map(|end| {
+            let end = most.min(end >> shift);
             let done = self.commit_slab_tables(&(grown..end))
                 && commit_new(&self.region, grown << shift..end << shift);
             done.then_some(end)
