@@ -248,7 +248,7 @@ impl Sampled {
         };
         if bytes <= MAX_GENERAL && align <= RUN_BYTES_MAX {
             let pages = |bytes: usize| bytes.div_ceil(heap.span.page_bytes());
-            let Some(run) = heap.span.take_run(pages(bytes).max(pages(align))) else {
+            let Some(run) = heap.span.take_aligned_run(pages(bytes).max(pages(align))) else {
                 // There are no pages, but perhaps an object.
                 return others();
             };
