@@ -80,6 +80,19 @@ pub(super) fn new(cpus: Cpus, is_hardened: bool) -> Option<&'static Sampled> {
     if profile.is_none() && every.is_none() {
         return None;
     }
+    made(profile, every, cpus, is_hardened)
+}
+
+/// Makes what is asked for. Its values take 64 KiB of stack on their way to where they stay: in
+/// [`new`] each process would have touched those.
+#[cold]
+#[inline(never)]
+fn made(
+    profile: Option<&'static [u8]>,
+    every: Option<&'static [u8]>,
+    cpus: Cpus,
+    is_hardened: bool,
+) -> Option<&'static Sampled> {
     if is_hardened {
         life::say(format_args!(
             "the hardened heap looks at every request: BRICKYARD_PROFILE and BRICKYARD_SAMPLE are \
