@@ -185,9 +185,13 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
     let page_bytes = heap.span.page_bytes();
     if bytes <= RUN_BYTES_MAX && align <= RUN_BYTES_MAX {
         let pages = bytes.div_ceil(page_bytes);
-        // A run is aligned to the power of two that holds it.
+        // An aligned run is so to the power of two that holds it.
         let aligned = pages.max(align.div_ceil(page_bytes));
-        if let Some((run, contents)) = heap.span.take_run(aligned) {
+        let taken = match align > page_bytes {
+            true => heap.span.take_aligned_run(aligned),
+            false => heap.span.take_run(aligned),
+        };
+        if let Some((run, contents)) = taken {
             if aligned > pages {
                 // SAFETY: just taken; nobody uses the tail.
                 unsafe { heap.span.cut_run(run, pages) };

@@ -48,6 +48,21 @@ fn passes(output: &Output) {
     assert!(output.status.success(), "{wrong}{}", output.status);
 }
 
+/// What it names each process has to load: the C library's mathematics alone are a third of a MiB.
+#[test]
+fn it_needs_the_c_library_and_the_unwinder_and_no_other() {
+    let bytes = std::fs::read(library()).unwrap();
+    let names = bytes.split(|&byte| byte == 0);
+    let names = names.filter_map(|name| std::str::from_utf8(name).ok());
+    let foreign: Vec<_> = names
+        .filter(|name| name.starts_with("lib") && name.contains(".so."))
+        .filter(|name| !name.starts_with("libbrickyard_malloc."))
+        .filter(|name| !["libc.so.6", "libgcc_s.so.1"].contains(name))
+        .filter(|name| !name.starts_with("libstdc++") && !name.starts_with("libc++"))
+        .collect();
+    assert!(foreign.is_empty(), "{foreign:?}");
+}
+
 #[test]
 fn memory_crosses_the_border_of_libraries_that_come_and_go() {
     if let Some(output) = opens("open") {

@@ -95,7 +95,7 @@ impl Hardened {
         let pages = bytes.div_ceil(page);
         let inside = enter(heap);
         let taken = match inside {
-            Some(_) => heap.span.take_run(pages),
+            Some(_) => heap.span.take_aligned_run(pages),
             None => heap.span.take_run_without_locks(pages),
         };
         if inside.is_some() {

@@ -80,6 +80,19 @@ pub(super) fn new(cpus: Cpus, is_hardened: bool) -> Option<&'static Sampled> {
     if profile.is_none() && every.is_none() {
         return None;
     }
+    made(profile, every, cpus, is_hardened)
+}
+
+/// Makes what is asked for. Its values take 64 KiB of stack on their way to where they stay: in
+/// [`new`] each process would have touched those.
+#[cold]
+#[inline(never)]
+fn made(
+    profile: Option<&'static [u8]>,
+    every: Option<&'static [u8]>,
+    cpus: Cpus,
+    is_hardened: bool,
+) -> Option<&'static Sampled> {
     if is_hardened {
         life::say(format_args!(
             "the hardened heap looks at every request: BRICKYARD_PROFILE and BRICKYARD_SAMPLE are \
@@ -248,7 +261,7 @@ impl Sampled {
         };
         if bytes <= MAX_GENERAL && align <= RUN_BYTES_MAX {
             let pages = |bytes: usize| bytes.div_ceil(heap.span.page_bytes());
-            let Some(run) = heap.span.take_run(pages(bytes).max(pages(align))) else {
+            let Some(run) = heap.span.take_aligned_run(pages(bytes).max(pages(align))) else {
                 // There are no pages, but perhaps an object.
                 return others();
             };

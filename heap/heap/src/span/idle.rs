@@ -9,6 +9,10 @@
 //! A thread that releases takes free blocks for a moment, a few at a time, exactly where the bits
 //! say that they lie (`Zone::alloc_at`). A lost race costs nothing. A request that finds nothing
 //! meanwhile waits for that thread (`Span::find_behind_release`).
+//!
+//! To give a page back takes a third of a microsecond, and to have it again two. So a request or a
+//! free gives back some dozens of pages at most, and the next ones go on; a free that leaves far too
+//! much idle gives as many as it has freed.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,7 +26,60 @@ use crate::surplus;
 const PIECE_BYTES: usize = 16 << 20;
 
 /// The pages of a word of bits.
-const WORD: usize = 64;
+pub(super) const WORD: usize = 64;
+
+/// A request or a free releases so many pages, in one piece, if it releases any: a call of the system
+/// for each would cost more than the pages.
+const LEAST_COST: usize = 64;
+
+/// A call costs as much as so many pages.
+const PAGES_A_CALL: usize = 4;
+
+/// Frees give back as much as they free where the idle bytes exceed what is allowed by more than one
+/// part in so many.
+const FAR_PART: usize = 8;
+
+/// It looks at so many blocks of 2 MiB at most.
+const BLOCKS_SEARCHED: usize = 512;
+
+/// What is released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pieces {
+    /// Pages of blocks less than half of which is idle.
+    Few,
+    Any,
+}
+
+/// How much is released.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    /// So many bytes stay idle.
+    enough: usize,
+    /// At most so many pages are released, or a few more. A call of the system counts as
+    /// [`PAGES_A_CALL`].
+    cost: usize,
+    /// At most so many blocks of 2 MiB are looked at.
+    blocks: usize,
+}
+
+/// What was released.
+#[derive(Debug, Clone, Copy)]
+struct Released {
+    pages: usize,
+    /// As in [`Limit`].
+    cost: usize,
+}
+
+impl Limit {
+    /// All, but for so many bytes.
+    const fn all_but(enough: usize) -> Self {
+        Self {
+            enough,
+            cost: usize::MAX,
+            blocks: usize::MAX,
+        }
+    }
+}
 
 /// Returns the mask of bits `from..to` of a word.
 const fn bits_of(from: usize, to: usize) -> u64 {
@@ -52,6 +109,8 @@ struct Held<'s> {
     blocks: [(u32, u8); Held::BLOCKS],
     count: usize,
     released: usize,
+    /// How many calls of the system were made.
+    calls: usize,
 }
 
 impl<'s> Held<'s> {
@@ -68,7 +127,14 @@ impl<'s> Held<'s> {
             blocks: [(0, 0); Self::BLOCKS],
             count: 0,
             released: 0,
+            calls: 0,
         }
+    }
+
+    /// Returns what this takes, in pages.
+    const fn cost(&self) -> usize {
+        let calls = self.calls + (self.count > 0) as usize;
+        self.released + self.idle + calls * PAGES_A_CALL
     }
 
     /// Takes the free block at `page`, of which `idle` pages are idle. False if it is no longer
@@ -109,6 +175,7 @@ impl<'s> Held<'s> {
         // SAFETY: these pages belong to this caller for the moment, and nobody has anything in
         // them.
         let done = unsafe { self.span.region.release(part, Release::Now) };
+        self.calls += 1;
         // Locked memory stays, and so do its bits.
         if done.is_ok() {
             self.released += self.span.no_longer_idle(self.first, self.pages);
@@ -128,7 +195,7 @@ impl<'s> Held<'s> {
 }
 
 impl Span {
-    fn idle_word(&self, word: usize) -> &AtomicU64 {
+    pub(super) fn idle_word(&self, word: usize) -> &AtomicU64 {
         let first = self.tables.at(self.layout.idle_at).cast::<AtomicU64>();
         // SAFETY: the tables have a bit for each page, initially zero.
         unsafe { first.add(word).as_ref() }
@@ -210,7 +277,7 @@ impl Span {
     pub fn release_idle(&self) -> usize {
         let _held = self.counts.releasing.lock(|| Threads.relax());
         self.cool_all();
-        self.release(Order::ZERO, 0)
+        self.release_all_but(0)
     }
 
     /// Does one round of giving memory back. To be called about once a second. It releases all that
@@ -243,7 +310,7 @@ impl Span {
             };
             let step = {
                 let _held = self.counts.releasing.lock(|| Threads.relax());
-                self.release(Order::ZERO, piece)
+                self.release_all_but(piece)
             };
             released += step;
             if step == 0 || self.idle_bytes() <= enough {
@@ -260,28 +327,47 @@ impl Span {
         surplus::allowed(self.bytes_in_use(), most).max(self.kept_idle())
     }
 
-    /// Gives memory back if too much is idle: the largest pieces first.
-    pub(super) fn release_surplus(&self) {
+    /// Gives memory back if too much is idle, since so many pages have been freed: a little of it, so
+    /// that no free takes long; where that does not suffice, as much as was freed.
+    pub(super) fn release_surplus(&self, freed: usize) {
+        let allowed = self.allowed_idle();
+        let cost = match self.idle_bytes() > allowed + allowed / FAR_PART {
+            true => LEAST_COST.max(freed),
+            false => LEAST_COST,
+        };
+        self.release_some(cost, &[Pieces::Any]);
+    }
+
+    /// Gives memory back if too much is idle, as a request that has got so many pages: a little, and
+    /// pieces that did not serve before those that might. More, where the pages had no memory: that
+    /// costs more than to give as much back.
+    pub(super) fn release_in_passing(&self, taken: usize, contents: Contents) {
+        let cost = match contents {
+            Contents::Zeros => LEAST_COST / 2 + taken / 4,
+            Contents::Anything => LEAST_COST / 2,
+        };
+        self.release_some(cost, &[Pieces::Few, Pieces::Any]);
+    }
+
+    fn release_some(&self, cost: usize, which: &[Pieces]) {
         if self.idle_bytes() <= self.allowed_idle() {
             return;
         }
         let Some(_held) = self.counts.releasing.try_lock() else {
             return;
         };
-        // A quarter less than is allowed, so that the next freed page does not exceed it again.
-        let enough = self.allowed_idle() / 4 * 3;
-        self.cool();
-        let _ = self.release(self.largest(), enough);
-        if self.idle_bytes() > enough {
-            let _ = self.release(Order::ZERO, enough);
-        }
-    }
-
-    /// Gives memory back if pages that had none were taken though too much is idle: in pieces that
-    /// did not serve.
-    pub(super) fn release_if_grown(&self, contents: Contents) {
-        if contents == Contents::Zeros {
-            self.release_surplus();
+        let mut limit = Limit {
+            // A quarter less than is allowed, so that the next freed page does not exceed it again.
+            enough: self.allowed_idle() / 4 * 3,
+            cost,
+            blocks: BLOCKS_SEARCHED,
+        };
+        // Relaxed: a hint.
+        let idle = self.counts.idle.load(Ordering::Relaxed);
+        self.cool_some(cost.saturating_sub(idle));
+        for &pieces in which {
+            let released = self.release(pieces, limit);
+            limit.cost = limit.cost.saturating_sub(released.cost);
         }
     }
 
@@ -290,51 +376,65 @@ impl Span {
         Order::new(pages.trailing_zeros() as u8)
     }
 
-    /// Goes once around the span, from where the last call ended. Releases idle blocks of at least
-    /// order `least`, until no more than `enough` bytes are idle. The lock must be held.
-    fn release(&self, least: Order, enough: usize) -> usize {
+    /// Goes around the span, once at most, from where the last call ended, and releases idle pages
+    /// within `limit`. The lock must be held.
+    fn release(&self, pieces: Pieces, limit: Limit) -> Released {
         let block = self.largest().frames();
         // Relaxed: changed under the lock only. What is added to the span meanwhile was never in
         // use.
         let blocks = self.grown.load(Ordering::Relaxed).div_ceil(block);
         let cursor = self.counts.cursor.load(Ordering::Relaxed);
         let mut held = Held::new(self);
-        for step in 0..blocks {
+        for step in 0..blocks.min(limit.blocks) {
             // The held pages are as good as released.
             let held_bytes = held.idle << self.layout.page_shift;
-            if self.idle_bytes().saturating_sub(held_bytes) <= enough {
+            let idle = self.idle_bytes().saturating_sub(held_bytes);
+            if held.cost() >= limit.cost || idle <= limit.enough {
                 break;
             }
             let at = (cursor + step) % blocks;
             self.counts.cursor.store(at, Ordering::Relaxed);
-            self.release_block(at * block, least, &mut held);
+            self.release_block(at * block, pieces, limit.cost, &mut held);
         }
         held.let_go();
-        held.released << self.layout.page_shift
+        Released {
+            pages: held.released,
+            cost: held.cost(),
+        }
     }
 
-    /// Releases what is idle in a block of the largest order.
-    fn release_block(&self, page: usize, least: Order, held: &mut Held<'_>) {
+    fn release_all_but(&self, enough: usize) -> usize {
+        let released = self.release(Pieces::Any, Limit::all_but(enough));
+        released.pages << self.layout.page_shift
+    }
+
+    /// Releases what is idle in a block of the largest order, until that has cost so much.
+    fn release_block(&self, page: usize, pieces: Pieces, cost: usize, held: &mut Held<'_>) {
         let pages = self.largest().frames();
         let mut idle = 0;
         by_words(page, pages, |word, mask| {
             idle += (self.idle_word(word).load(Ordering::Relaxed) & mask).count_ones() as usize;
         });
-        // All of it, if at least half of it is idle and none of it in use.
-        if idle == 0 || idle * 2 >= pages && held.take((page, self.largest().get()), idle) {
+        if idle == 0 || pieces == Pieces::Few && idle * 2 >= pages {
             return;
         }
-        if least > Order::ZERO {
+        // All of it, if at least half of it is idle and none of it in use.
+        if idle * 2 >= pages
+            && cost - held.cost() >= pages
+            && held.take((page, self.largest().get()), idle)
+        {
             return;
         }
         by_words(page, pages, |word, mask| {
             let mut bits = self.idle_word(word).load(Ordering::Relaxed) & mask;
-            while bits != 0 {
+            while bits != 0 && held.cost() < cost {
                 let from = bits.trailing_zeros();
                 let run = (bits >> from).trailing_ones();
                 // The largest block that begins here and is aligned to its size.
                 let aligned = if from == 0 { 6 } else { from.trailing_zeros() };
-                let order = aligned.min(run.ilog2());
+                // Not much more than is wanted.
+                let wanted = (cost - held.cost()).max(PAGES_A_CALL);
+                let order = aligned.min(run.ilog2()).min(wanted.ilog2());
                 let at = word * WORD + from as usize;
                 // If one of its pages was taken in between, it is left for the next time.
                 let _ = held.take((at, order as u8), 1 << order);

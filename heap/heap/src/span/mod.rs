@@ -15,7 +15,7 @@
 //! or takes others, does so too, when they are more than `surplus.rs` allows.
 //!
 //! Pages that were freed a moment ago are **warm** (`warm.rs`): they serve the next request of their
-//! length as they are.
+//! length as they are. A run that finds none is looked for in idle pages side by side (`reuse.rs`).
 //!
 //! Invariant `in-span`: what a zone hands out is a page of the span, by number. The pages of zone
 //! `z` begin at `z` times its length. The region and the tables live as long as the span, and all
@@ -23,6 +23,7 @@
 
 mod idle;
 mod layout;
+mod reuse;
 mod runs;
 mod warm;
 mod zones;
@@ -74,8 +75,8 @@ pub enum Contents {
 /// library's page allocator in zones of 1 GiB.
 ///
 /// [`Span::release_idle`] gives free pages that have memory back to the system. A caller that frees
-/// does so too, when they are more than an eighth of what is in use, and more than 8 MiB. Half of
-/// what is in use, or 32 MiB, may stay on top, if as much was in use lately.
+/// does so too, a little at a time, when they are more than an eighth of what is in use, and more
+/// than 8 MiB. Half of what is in use, or 32 MiB, may stay on top, if as much was in use lately.
 pub struct Span {
     region: Region,
     /// Zones with their metadata, then a bit per page, then a length per page, then a warm one's
@@ -105,6 +106,8 @@ struct Counts {
     idle: AtomicUsize,
     /// Idle bytes that are kept, whatever their age.
     kept_idle: AtomicUsize,
+    /// The zone in which a run of idle pages is looked for.
+    reused: AtomicUsize,
     /// Held by a caller that gives memory back.
     releasing: Locked<TicketLock, ()>,
     /// The block at which the last such call stopped.
@@ -151,6 +154,7 @@ impl Span {
                 most: AtomicUsize::new(0),
                 idle: AtomicUsize::new(0),
                 kept_idle: AtomicUsize::new(0),
+                reused: AtomicUsize::new(0),
                 releasing: Locked::new(()),
                 cursor: AtomicUsize::new(0),
                 last_round: AtomicUsize::new(0),
@@ -274,13 +278,15 @@ impl Span {
         }
         if hardened().is_none()
             && mobility == Mobility::Unmovable
-            && let Some((page, _)) = self.take_warm(Kind::Block, order.frames())
+            && let Some((page, _)) = self.take_warm(Kind::Block, order.frames(), order.frames())
         {
             return Some(self.address_of(page));
         }
         let page = self.find(&Self::request(order, mobility, context))?;
         let contents = self.now_in_use(page, order.frames());
-        self.release_if_grown(contents);
+        if contents == Contents::Zeros {
+            self.release_in_passing(order.frames(), contents);
+        }
         let first = self.address_of(page);
         if let Some(hardened) = hardened() {
             // SAFETY: just taken, whole pages.
@@ -332,7 +338,7 @@ unsafe impl PageSource for Span {
         self.now_idle(page, order.frames());
         let given = self.zone_of(page).free(Frame::new(page), order);
         debug_assert!(given.is_ok(), "pages of a slab: {given:?}");
-        self.release_surplus();
+        self.release_surplus(order.frames());
     }
 }
 

@@ -1,4 +1,5 @@
-//! Runs: any number of pages up to 2 MiB, in one piece. A run takes the smallest block that holds
+//! Runs: any number of pages up to 2 MiB, in one piece. A run takes pages that have memory, if there
+//! are enough side by side (`warm.rs`, `reuse.rs`). Otherwise it takes the smallest block that holds
 //! it, and the tail is freed again at once. Its length stands in a word of its first page.
 
 use core::ptr::NonNull;
@@ -13,30 +14,61 @@ use super::{Contents, RUN_BYTES_MAX, Span};
 use crate::hardened::hardened;
 
 impl Span {
-    /// Takes a run of `pages` pages, or some more, aligned to the next power of two of pages. Also
-    /// returns what is in them. `None` if there is none, or if `pages` is 0 or more than [`RUN_BYTES_MAX`].
+    /// Takes a run of `pages` pages, or some more. Also returns what is in them. `None` if there is
+    /// none, or if `pages` is 0 or more than [`RUN_BYTES_MAX`].
     #[must_use]
     pub fn take_run(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
+        self.take_run_at(pages, 1)
+    }
+
+    /// As [`Span::take_run`], but aligned to the next power of two of pages.
+    #[must_use]
+    pub fn take_aligned_run(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
+        self.take_run_at(pages, pages.checked_next_power_of_two()?)
+    }
+
+    /// Takes a run that begins at a multiple of `align` pages, a power of two, no larger than the
+    /// smallest that holds the run.
+    fn take_run_at(&self, pages: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
         if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {
             return None;
         }
-        if hardened().is_none()
-            && let Some((page, pages)) = self.take_warm(Kind::Run, pages)
-        {
-            // Relaxed: as in `begin_run`.
-            self.run_length(page).store(pages as u16, Ordering::Relaxed);
-            return Some((self.address_of(page), Contents::Anything));
-        }
-        let block = pages.next_power_of_two();
-        let order = Order::new(block.trailing_zeros() as u8);
-        // Movable, to keep runs away from slabs, which stay longer.
-        let page = self.find(&Self::request(order, Mobility::Movable, Context::MaySleep))?;
-        let run = self.begin_run(page, block, pages);
-        self.release_if_grown(run.1);
+        let run = match hardened() {
+            None => self.take_used_run(pages, align),
+            Some(_) => None,
+        };
+        let run = match run {
+            Some(run) => run,
+            None => {
+                let block = pages.next_power_of_two();
+                let order = Order::new(block.trailing_zeros() as u8);
+                // Movable, to keep runs away from slabs, which stay longer.
+                let request = Self::request(order, Mobility::Movable, Context::MaySleep);
+                self.begin_run(self.find(&request)?, block, pages)
+            }
+        };
+        self.release_in_passing(pages, run.1);
         Some(run)
     }
 
-    /// As [`Span::take_run`], but takes no lock, and so only from zones as they are: nobody who
+    /// Takes a run of pages that have been in use: a warm one of its length, or idle pages side by
+    /// side, or a part of a longer warm one.
+    fn take_used_run(&self, pages: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
+        let warm = self.take_warm(Kind::Run, pages, align);
+        if warm.is_none()
+            && align == 1
+            && let Some(page) = self.take_idle(pages)
+        {
+            return Some(self.begin_run(page, pages, pages));
+        }
+        let split = || (align == 1).then(|| self.split_warm(pages)).flatten();
+        let (page, pages) = warm.or_else(split)?;
+        // Relaxed: as in `begin_run`.
+        self.run_length(page).store(pages as u16, Ordering::Relaxed);
+        Some((self.address_of(page), Contents::Anything))
+    }
+
+    /// As [`Span::take_aligned_run`], but takes no lock, and so only from zones as they are: nobody who
     /// stands still for ever can keep it waiting.
     #[must_use]
     pub fn take_run_without_locks(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
@@ -92,7 +124,7 @@ impl Span {
         };
         if hardened().is_some() || !self.keep_warm(Kind::Run, page, pages) {
             self.give_pages_of_run(page, pages);
-            self.release_surplus();
+            self.release_surplus(pages);
         }
         true
     }
@@ -154,7 +186,7 @@ impl Span {
                 let tail = FrameRange::at(Frame::new(page + pages), length - pages);
                 let freed = self.zone_of(page).free_range(tail);
                 debug_assert!(freed.is_ok(), "the tail of a run: {freed:?}");
-                self.release_surplus();
+                self.release_surplus(length - pages);
                 true
             }
             _ => false,

@@ -137,8 +137,38 @@ impl Span {
     }
 
     /// Takes a warm block or run of so many pages, or a run of a few more. Returns its first page
-    /// and its pages.
-    pub(super) fn take_warm(&self, kind: Kind, pages: usize) -> Option<(usize, usize)> {
+    /// and its pages. If that does not begin at a multiple of `align` pages, it stays.
+    pub(super) fn take_warm(
+        &self,
+        kind: Kind,
+        pages: usize,
+        align: usize,
+    ) -> Option<(usize, usize)> {
+        let taken = self.pop_warm(kind, pages, pages + pages / SLACK_PART, align)?;
+        self.more_in_use(taken.1);
+        Some(taken)
+    }
+
+    /// Takes the shortest warm run that is no shorter than `pages` pages, and gives what it has more
+    /// to its zone. Returns its first page, and `pages`.
+    pub(super) fn split_warm(&self, pages: usize) -> Option<(usize, usize)> {
+        let (page, taken) = self.pop_warm(Kind::Run, pages, PAGES, 1)?;
+        self.more_in_use(pages);
+        if taken > pages {
+            self.cool_pages(page + pages, taken - pages);
+        }
+        Some((page, pages))
+    }
+
+    /// Takes the first warm block of so many pages, or the first of the shortest runs of `pages` to
+    /// `most` pages, out of its list.
+    fn pop_warm(
+        &self,
+        kind: Kind,
+        pages: usize,
+        most: usize,
+        align: usize,
+    ) -> Option<(usize, usize)> {
         if self.warm.pages() == 0 {
             return None;
         }
@@ -147,17 +177,36 @@ impl Span {
         let lists = unsafe { &mut *self.warm.lists.get() };
         let pages = match kind {
             Kind::Block => pages,
-            Kind::Run => lists.least(pages, pages + pages / SLACK_PART)?,
+            Kind::Run => lists.least(pages, most)?,
         };
         let list = lists.list(kind, pages);
         let page = (*list as usize).checked_sub(1)?;
+        if !page.is_multiple_of(align) {
+            return None;
+        }
         *list = self.next_warm(page).load(Ordering::Relaxed);
         if let (Kind::Run, 0) = (kind, *list) {
             lists.some[(pages - 1) / 64] &= !(1 << ((pages - 1) % 64));
         }
         let _ = self.warm.pages.fetch_sub(pages, Ordering::Relaxed);
-        self.more_in_use(pages);
         Some((page, pages))
+    }
+
+    /// Gives so many warm pages to the zones, or all, or those of one block or run more: the shortest
+    /// runs first. Stops where somebody holds the lists.
+    pub(super) fn cool_some(&self, pages: usize) {
+        let mut cooled = 0;
+        while cooled < pages {
+            let taken = self.pop_warm(Kind::Run, 1, PAGES, 1).or_else(|| {
+                let mut orders = (0..ORDERS).rev();
+                orders.find_map(|order| self.pop_warm(Kind::Block, 1 << order, 0, 1))
+            });
+            let Some((page, pages)) = taken else {
+                return;
+            };
+            self.cool_pages(page, pages);
+            cooled += pages;
+        }
     }
 
     /// Gives what is warm to the zones, as far as nobody holds the lists: a signal handler may have
@@ -203,12 +252,17 @@ impl Span {
         // `warm-owned`: what was in the list is this caller's.
         while let Some(page) = (next as usize).checked_sub(1) {
             next = self.next_warm(page).load(Ordering::Relaxed);
-            self.mark_idle(page, pages);
             let _ = self.warm.pages.fetch_sub(pages, Ordering::Relaxed);
-            let freed = self
-                .zone_of(page)
-                .free_range(FrameRange::at(Frame::new(page), pages));
-            debug_assert!(freed.is_ok(), "warm pages: {freed:?}");
+            self.cool_pages(page, pages);
         }
+    }
+
+    /// Gives pages that were warm to their zone.
+    fn cool_pages(&self, page: usize, pages: usize) {
+        self.mark_idle(page, pages);
+        let freed = self
+            .zone_of(page)
+            .free_range(FrameRange::at(Frame::new(page), pages));
+        debug_assert!(freed.is_ok(), "warm pages: {freed:?}");
     }
 }
