@@ -19,6 +19,20 @@ const FRAMES: u64 = 1 << 16;
 /// Rows that one answer has at most.
 const POINTS: u64 = 2000;
 
+/// The page's script. Its parts are in order: what runs at once uses what is before it.
+const SCRIPT: &str = concat!(
+    include_str!("page/words.js"),
+    include_str!("page/kinds.js"),
+    include_str!("page/layout.js"),
+    include_str!("page/frames.js"),
+    include_str!("page/map.js"),
+    include_str!("page/draw.js"),
+    include_str!("page/hand.js"),
+    include_str!("page/time.js"),
+    include_str!("page/figures.js"),
+    include_str!("page/page.js"),
+);
+
 /// A request.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
@@ -102,10 +116,7 @@ pub fn answer(board: &Arc<Board>, names: &Names, asked: &Asked) -> Answer {
     }
     match asked.path.as_str() {
         "/" => Answer::of("text/html; charset=utf-8", include_str!("page/index.html")),
-        "/page.js" => Answer::of(
-            "text/javascript; charset=utf-8",
-            include_str!("page/page.js"),
-        ),
+        "/page.js" => Answer::of("text/javascript; charset=utf-8", SCRIPT),
         "/page.css" => Answer::of("text/css; charset=utf-8", include_str!("page/page.css")),
         "/metrics" => Answer::of(metrics::CONTENT_TYPE, metrics::text(board)),
         path => of_api(board, path, &asked.query).unwrap_or_else(|answer| answer),
