@@ -21,6 +21,7 @@ mod configs;
 mod fidelity;
 mod filming;
 mod heap;
+mod history;
 mod how;
 mod import;
 mod info;
@@ -98,6 +99,10 @@ enum Command {
     /// browser.
     #[command(after_help = serve::EXAMPLES)]
     Serve(Box<serve::Serve>),
+    /// Shows what `serve --history` kept of a host: huge pages and fragmentation over time, as a table
+    /// or a page.
+    #[command(after_help = history::EXAMPLES)]
+    History(history::History),
     /// Prints a completion script for a shell.
     Completions(completions::Completions),
     /// Prints the manual page of a command, or writes the pages of all commands.
@@ -129,6 +134,7 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Command::Snapshot(snapshot) => snapshot.run(),
         Command::Watch(watch) => watch.run(),
         Command::Serve(serve) => serve.run(),
+        Command::History(history) => history.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(page) => page.run(),
     };

@@ -9,6 +9,7 @@ mod documents;
 mod fidelity;
 mod heap;
 mod heap_process;
+mod history;
 mod host;
 mod latency;
 mod live;

@@ -33,6 +33,7 @@
 //! | `noise.rs` | [`noise_warning`]: a warning when the samples vary too much to be trusted |
 //! | [`verdict`] | two documents compared row by row |
 //! | [`plot`] | curves and dots as SVG, for HTML pages |
+//! | [`raster`] | pictures of coloured pixels, within a page |
 //! | [`markup`] | escaping and filling of HTML pages |
 //! | [`policy`] | the content security policy of such a page: nothing is fetched, only its own scripts run |
 //! | [`pagetypes`] | page-type maps as in 2007, each page a pixel: PNG, GIF, video, and an HTML player |
@@ -77,6 +78,7 @@ mod paired_t;
 pub mod plot;
 pub mod policy;
 mod rank_sum;
+pub mod raster;
 mod ratio_interval;
 mod results;
 mod row;

@@ -14,12 +14,14 @@
 //! | [`name`] | the names of files, which have host and time |
 //! | [`store`] | writing, and removing what is oldest |
 //! | [`read`] | reading, for the page and for `brickyard history` |
+//! | [`spans`] | samples put together in spans of time |
 
 pub mod blocks;
 mod error;
 pub mod figures;
 pub mod name;
 pub mod read;
+pub mod spans;
 pub mod store;
 pub mod zones;
 
