@@ -53,7 +53,7 @@ fn passes(output: &Output) {
 fn it_needs_the_c_library_and_the_unwinder_and_no_other() {
     let bytes = std::fs::read(library()).unwrap();
     let names = bytes.split(|&byte| byte == 0);
-    let names = names.filter_map(|name| std::str::from_utf8(name).ok());
+    let names = names.filter_map(|name| core::str::from_utf8(name).ok());
     let foreign: Vec<_> = names
         .filter(|name| name.starts_with("lib") && name.contains(".so."))
         .filter(|name| !name.starts_with("libbrickyard_malloc."))
