@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard_arena::Threads;
-use brickyard_arena::rows::Cpus;
+use brickyard_arena::rows::{Cpus, is_alone};
 use brickyard_slab::Finding;
 use brickyard_slab::debug::Moment;
 use brickyard_slab::sheaf::closed;
@@ -113,8 +113,9 @@ static THREADS_SEEN: ThreadsSeen = ThreadsSeen {
     several: AtomicBool::new(false),
 };
 
-/// Whether slow paths have been used by one thread only. A thread is known by its address, which
-/// may be that of another one later: then they are taken for one.
+/// Whether slow paths have been used by one thread only, where the C library does not say that there
+/// are more: one that lives by the fast paths is not seen. A thread is known by its address, which may
+/// be that of another one later: then they are taken for one.
 struct ThreadsSeen {
     first: AtomicUsize,
     several: AtomicBool,
@@ -124,7 +125,7 @@ impl ThreadsSeen {
     /// Notes the calling thread. Returns true if no other has been seen.
     fn is_one(&self) -> bool {
         // Relaxed, all: a hint.
-        if self.several.load(Ordering::Relaxed) {
+        if !is_alone() || self.several.load(Ordering::Relaxed) {
             return false;
         }
         let this = from_ref(Thread::this().inside).addr();

@@ -6,6 +6,7 @@
 //! | `x86_64`, `aarch64` | their instructions |
 //! | `rseq` | a row per CPU: [`Rseq`] |
 //! | `thread_rows` | a row per thread, where the system has no restartable sequences: [`ThreadRows`] |
+//! | `alone`, `weak` | whether a process has one thread; what the C library may not have |
 //! | `cpus` | either, chosen once, as the library's [`Local`](brickyard_slab::Local): [`Cpus`] |
 //!
 //! # One form for both
@@ -28,6 +29,8 @@
 //! - Invariant `row-of-its-own`: a row's words are written only by sequences on the CPU (or by the
 //!   thread) that the row belongs to.
 
+#[macro_use]
+mod weak;
 #[cfg(target_arch = "aarch64")]
 #[macro_use]
 mod aarch64;
@@ -37,12 +40,14 @@ mod x86_64;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+mod alone;
 mod cpus;
 mod rseq;
 mod sequence;
 mod thread_rows;
 
 pub use crate::area::thread_words;
+pub use alone::is_alone;
 pub use cpus::Cpus;
 pub use rseq::{Rseq, keeping_errno};
 pub use sequence::{pop, push, replace};

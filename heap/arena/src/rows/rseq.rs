@@ -4,7 +4,7 @@
 //! registered here, since a thread can have only one. Only its `rseq_cs` is ever written, so all of
 //! the system's rules are kept.
 
-use core::arch::{asm, global_asm};
+use core::arch::global_asm;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use brickyard::Platform;
@@ -26,30 +26,6 @@ pub struct Rseq {
 
 // Weak: null where the C library has none.
 global_asm!(".weak __rseq_offset", ".weak __rseq_size");
-
-/// The address of a symbol of the C library, which may be absent.
-macro_rules! weak_address {
-    ($name:literal) => {{
-        let address: *const u8;
-        // SAFETY: reads a word of the global offset table, which the loader has written.
-        unsafe {
-            #[cfg(target_arch = "x86_64")]
-            asm!(
-                concat!("mov {}, qword ptr [rip + ", $name, "@GOTPCREL]"),
-                out(reg) address,
-                options(pure, readonly, nostack, preserves_flags),
-            );
-            #[cfg(target_arch = "aarch64")]
-            asm!(
-                concat!("adrp {0}, :got:", $name),
-                concat!("ldr {0}, [{0}, #:got_lo12:", $name, "]"),
-                out(reg) address,
-                options(pure, readonly, nostack, preserves_flags),
-            );
-        }
-        address
-    }};
-}
 
 impl Rseq {
     /// Returns the area that the C library has registered. `None` if there is none: an old C
