@@ -287,3 +287,52 @@ fn a_tebibyte_is_drawn_at_once() {
     assert!(moving.as_f64().unwrap() < 100.0, "{moving} ms");
     assert_eq!(page.complaints(), Vec::<String>::new());
 }
+
+/// Zones of three nodes, of which one lies within another; blocks that two zones share; holes, one of
+/// which is left out; and memory in no zone. Says what is wrong with where its pages are.
+const LAYOUT: &str = r#"(() => {
+  const wrong = [];
+  for (const order of [0, 9, 10, 13]) {
+    const size = 2 ** order;
+    const zone = (node, name, first, blocks, shift) => ({ node, name, start_frame: first * size + shift, frames: blocks * size - shift });
+    const zones = [zone(0, "DMA", 0, 3, size > 1 ? 1 : 0), zone(0, "Normal", 3, 5000, 0), zone(1, "Normal", 40, 100, 0), zone(2, "Normal", 5002, 998, size > 1 ? 1 : 0)];
+    const runs = [[0, 2, 1], [2, 500, 2], [502, 3000, 0], [3502, 10, 1], [3520, 1490, 2], [5500, 1, 1], [9000, 7, 2]];
+    const layout = new Layout({ runs, kinds: ["absent", "free", "movable"], block_order: order }, zones, 16);
+    const places = new Set();
+    for (const [first, blocks, kind] of runs) {
+      if (kind === 0) continue;
+      for (let block = first; block < first + blocks; block += 1) {
+        for (const frame of [block * size, block * size + size - 1]) {
+          const place = layout.placeOf(frame);
+          places.add(`${place.x},${place.y}`);
+          if (layout.frameAt(place.x + 0.5, place.y + 0.5) !== frame) wrong.push([order, frame, place]);
+          if (place.x >= layout.width || place.y >= layout.height) wrong.push([order, frame, "outside"]);
+        }
+      }
+    }
+    const pages = runs.filter((run) => run[2] !== 0).reduce((sum, run) => sum + run[1], 0) * (size > 1 ? 2 : 1);
+    if (places.size !== pages) wrong.push([order, places.size, pages]);
+    // The hole of 3000 blocks is left out, and those of some rows are not.
+    if (layout.blocks > 2 + 500 + 8 + 1508 + 600 + 7) wrong.push([order, "blocks", layout.blocks]);
+    const names = layout.strips.flatMap((strip) => strip.names).join();
+    if (names !== "DMA 0,Normal 0,Normal 1,Normal 2,no zone") wrong.push([order, names]);
+    if (layout.frameAt(-1, 0) !== null || layout.frameAt(0, layout.height) !== null || layout.frameAt(layout.width, 0) !== null) wrong.push([order, "beyond"]);
+  }
+  return wrong.slice(0, 5);
+})()"#;
+
+#[test]
+fn every_page_has_a_place_of_its_own() {
+    let Some(browser) = browser() else { return };
+    let address = stub::start(|path| {
+        if path.starts_with("/api/now") {
+            stub::host(64, "layout")
+        } else {
+            stub::map(64)
+        }
+    });
+    let mut page = Page::start(&browser, "layout", "1280,1000");
+    page.open(&format!("http://{address}/"));
+    page.wait("level", "128 MiB; ");
+    assert_eq!(page.value(LAYOUT), json!([]));
+}

@@ -54,7 +54,8 @@ function drawBlocks(context, at) {
 function drawPages(context, at, { fromColumn, toColumn, fromRow, toRow }) {
   const { layout, map } = picture;
   const wanted = new Set();
-  const uses = new Map();
+  const counts = new Uint32Array(256);
+  let names = [];
   for (let row = fromRow; row < toRow; row += 1) {
     for (let column = fromColumn; column < toColumn; column += 1) {
       const block = layout.blockAt(column, row);
@@ -69,14 +70,12 @@ function drawPages(context, at, { fromColumn, toColumn, fromRow, toRow }) {
       const right = xOf(at, (column + 1) * layout.boxWidth);
       const bottom = yOf(at, (row + 1) * layout.boxHeight);
       context.drawImage(pictureOf(part, layout.boxWidth), 0, first / layout.boxWidth, layout.boxWidth, layout.boxHeight, x, y, right - x, bottom - y);
-      for (let page = first; page < first + layout.size; page += 1) {
-        const name = part.uses[part.codes[page]];
-        uses.set(name, (uses.get(name) ?? 0) + 1);
-      }
+      names = part.uses;
+      for (let page = first; page < first + layout.size; page += 1) counts[part.codes[page]] += 1;
     }
   }
   frames.want([...wanted].sort((a, b) => a - b), map.time_ms);
-  return uses;
+  return new Map(names.map((name, code) => [name, counts[code]]).filter(([, count]) => count > 0));
 }
 
 // Draws borders of pages and blocks where they are wide enough, and numbers of frames.

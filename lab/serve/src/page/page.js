@@ -15,12 +15,21 @@ let missing = null; // Why there is no map, if the server said.
 
 // The server answered, but not with what was asked for.
 class Refused extends Error {}
+// It did not answer, or with something else than JSON.
+class Silent extends Error {}
 
+// `told` is given the answer's headers.
 async function ask(path, told) {
-  const answer = await fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS) });
-  const body = await answer.json();
+  let answer;
+  let body;
+  try {
+    answer = await fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS) });
+    body = await answer.json();
+  } catch (error) {
+    throw new Silent(String(error));
+  }
   if (!answer.ok) throw new Refused(body.error || `status ${answer.status}`);
-  told?.(answer);
+  told?.(answer.headers);
   return body;
 }
 
@@ -29,7 +38,7 @@ async function poll() {
   if (document.hidden) return;
   try {
     let date = NaN;
-    const newer = await ask("api/now", (answer) => { date = Date.parse(answer.headers.get("date") ?? ""); });
+    const newer = await ask("api/now", (headers) => { date = Date.parse(headers.get("date") ?? ""); });
     const isFirst = now === null;
     const hasNewMap = newer.frames?.time_ms !== now?.frames?.time_ms;
     now = newer;
@@ -39,6 +48,9 @@ async function poll() {
     failures = 0;
     byId("trouble").hidden = true;
     document.body.classList.remove("stale");
+    // The service answers, but what it reads has failed.
+    const failed = now.withheld?.find(({ source }) => source.startsWith("lists"));
+    if (failed) showTrouble(new Refused(`${failed.source}: ${failed.why}`));
     addNow();
     showNow();
     if (chosen === null ? hasNewMap : isFirst) await loadMap();
@@ -75,10 +87,13 @@ async function loadMap() {
 let trouble = "";
 
 function showTrouble(error) {
-  const isSilent = !(error instanceof Refused);
-  // An error of this page is no matter of the service.
-  if (isSilent && !(error instanceof TypeError || error instanceof SyntaxError || error.name === "TimeoutError")) throw error;
-  trouble = isSilent ? "The service does not answer." : `The service answers: ${error.message}.`;
+  const isSilent = error instanceof Silent;
+  if (isSilent) trouble = "The service does not answer.";
+  else if (error instanceof Refused) trouble = `The service answers: ${error.message}.`;
+  else {
+    trouble = `This page failed: ${error.message}.`;
+    console.error(error);
+  }
   document.body.classList.toggle("stale", isSilent && now !== null);
   byId("trouble").hidden = false;
   tellAge();
@@ -92,7 +107,7 @@ function tellAge() {
     setText("about", `Linux ${now.kernel} · Brickyard ${now.version} · lists ${ageText(age)} old${pages}`);
   }
   if (byId("trouble").hidden) return;
-  const old = now && failures > 0 ? ` What is shown is ${ageText(ageThen + Date.now() - answered)} old.` : "";
+  const old = now && (failures > 0 || document.body.classList.contains("stale")) ? ` What is shown is ${ageText(ageThen + Date.now() - answered)} old.` : "";
   setText("trouble", trouble + old);
 }
 
@@ -159,7 +174,10 @@ addEventListener("resize", () => {
   schedule();
 });
 addEventListener("hashchange", readHash);
-dark.addEventListener("change", repaint);
+dark.addEventListener("change", () => {
+  repaint();
+  if (now) showNow();
+});
 document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
 setInterval(() => { if (!document.hidden) tellAge(); }, 1000);
 readHash();

@@ -259,6 +259,8 @@ function tellTime() {
   byId("past").classList.toggle("past", chosen !== null);
   const step = series.maps.length > 0 ? "map to map; ticks are the times of maps" : "sample to sample";
   setText("hint", `Drag, or ← and → from ${step}.`);
+  const faults = series.faults ?? [];
+  setText("faults", faults.length === 0 ? "" : `Not read of the history: ${faults.slice(0, 3).join("; ")}${faults.length > 3 ? `; and ${faults.length - 3} more` : ""}.`);
 }
 
 // Shows a time of the past, or null: live.
@@ -268,7 +270,6 @@ async function choose(time) {
   try {
     await loadMap();
     if (time !== null && series && time < series.from) await loadSeries();
-    if (failures === 0) byId("trouble").hidden = true;
   } catch (error) {
     if (time === chosen) showTrouble(error);
   }
@@ -277,7 +278,7 @@ async function choose(time) {
 
 function watchTime() {
   const canvas = byId("time");
-  let isDown = false;
+  let down = null;
   let soon = null;
   const pick = (event) => {
     const { left, wide } = plotOf(canvas.clientWidth, 1);
@@ -290,15 +291,23 @@ function watchTime() {
     clearTimeout(soon);
     soon = setTimeout(() => choose(chosen), 120);
   };
+  // A finger that scrolls the page chooses nothing: the browser then cancels its pointer.
   canvas.addEventListener("pointerdown", (event) => {
     if (!series) return;
-    isDown = true;
+    down = event.clientX;
     canvas.setPointerCapture(event.pointerId);
+    if (event.pointerType === "mouse") pick(event);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (down === null || (event.pointerType !== "mouse" && Math.abs(event.clientX - down) < DRAGGED)) return;
+    down = -Infinity;
     pick(event);
   });
-  canvas.addEventListener("pointermove", (event) => isDown && pick(event));
-  canvas.addEventListener("pointerup", () => { isDown = false; });
-  canvas.addEventListener("pointercancel", () => { isDown = false; });
+  canvas.addEventListener("pointerup", (event) => {
+    if (down !== null && down !== -Infinity) pick(event);
+    down = null;
+  });
+  canvas.addEventListener("pointercancel", () => { down = null; });
   canvas.addEventListener("keydown", (event) => {
     if (!series || event.ctrlKey || event.altKey || event.metaKey) return;
     // From map to map, or sample to sample where there are no maps: the steps that there are.
