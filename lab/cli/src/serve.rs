@@ -117,7 +117,8 @@ impl Serve {
             interval: self.history_every,
         });
         if self.once {
-            let sample = service::once(host, history.as_ref())?;
+            let user = self.user()?.map(|(_, user)| user);
+            let sample = service::once(host, history.as_ref(), user)?;
             return Ok(print(&summary(&sample, history.as_ref()))?);
         }
         self.serve(host, history)
@@ -177,7 +178,7 @@ impl Serve {
     /// Returns whom to become, and the name.
     fn user(&self) -> anyhow::Result<Option<(String, Become)>> {
         let name = match &self.user {
-            Some(name) if name == "root" || name == "0" => return Ok(None),
+            Some(name) if name == "root" => return Ok(None),
             Some(_) if !is_root() => {
                 return Err(Misuse::new("--user: only root can become another user").into());
             }
@@ -185,7 +186,8 @@ impl Serve {
             None if is_root() => NOBODY,
             None => return Ok(None),
         };
-        Ok(Some((name.to_owned(), Become::user(name)?)))
+        let user = Become::user(name)?;
+        Ok((!user.is_root()).then(|| (name.to_owned(), user)))
     }
 }
 

@@ -152,7 +152,7 @@ fn a_killed_one_leaves_no_tracing_instance() {
 
 #[test]
 fn single_samples_are_added_to_a_history() {
-    let history = folder("once");
+    let history = folder("once").join("made");
     let root = folder("once-root");
     Made::new("made", vec![Block::Free; 8])
         .write(&root)

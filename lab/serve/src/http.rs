@@ -4,7 +4,7 @@
 //! | limit | |
 //! |---|---|
 //! | connections at once | 32; who comes then is told so |
-//! | answers made at once | 2, in threads of their own |
+//! | answers made at once that read files | 2, in threads of their own |
 //! | time for the head of a request | 5 s |
 //! | time for all of a request and its answer | 30 s |
 //! | length of the head | 16 KiB |
@@ -82,6 +82,7 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let shared = Arc::new(Shared {
             board,
+            room: Arc::new(Semaphore::new(ANSWERS)),
             names: Names::new(names),
         });
         let thread = thread::Builder::new().name("serving".into());
@@ -110,6 +111,8 @@ impl Server {
 #[derive(Debug)]
 struct Shared {
     board: Arc<Board>,
+    /// For answers that read files: whoever goes away before has no part in the queue.
+    room: Arc<Semaphore>,
     names: Names,
 }
 
@@ -176,14 +179,11 @@ async fn answer(
         let host = host.map(|host| host.to_str().unwrap_or("?").to_owned());
         let asked = Asked {
             host,
+            site: site(&request),
             path: request.uri().path().to_owned(),
             query: request.uri().query().unwrap_or_default().to_owned(),
         };
-        let board = Arc::clone(&shared);
-        let made =
-            tokio::task::spawn_blocking(move || routes::answer(&board.board, &board.names, &asked));
-        made.await
-            .unwrap_or_else(|_| Answer::error(500, "the answer could not be made"))
+        make(&shared, asked).await
     } else {
         Answer::error(405, "only GET and HEAD are answered")
     };
@@ -191,6 +191,30 @@ async fn answer(
         shared.board.refuse();
     }
     Ok(response(answer, is_head))
+}
+
+/// Returns from where a browser says that the request comes.
+fn site(request: &Request<Incoming>) -> Option<String> {
+    let site = request.headers().get("sec-fetch-site")?;
+    Some(site.to_str().unwrap_or("?").to_owned())
+}
+
+/// Makes an answer. One that may read files is made by another thread.
+async fn make(shared: &Arc<Shared>, asked: Asked) -> Answer {
+    if !routes::reads_files(&asked) {
+        return routes::answer(&shared.board, &shared.names, &asked);
+    }
+    let Ok(room) = Arc::clone(&shared.room).acquire_owned().await else {
+        return Answer::error(503, "the service ends");
+    };
+    let shared = Arc::clone(shared);
+    let made = tokio::task::spawn_blocking(move || {
+        let answer = routes::answer(&shared.board, &shared.names, &asked);
+        drop(room);
+        answer
+    });
+    made.await
+        .unwrap_or_else(|_| Answer::error(500, "the answer could not be made"))
 }
 
 fn response(answer: Answer, is_head: bool) -> Response<Full<Bytes>> {

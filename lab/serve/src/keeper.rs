@@ -7,9 +7,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The folder is the script's `$0`. It is busy while files in it are open, which the kernel closes one
+/// The folder's name is the script's `$0`. It is busy while files in it are open, which the kernel closes one
 /// after the other when a process ends. Signals that end a whole service do not end the shell.
-const SCRIPT: &str = "trap '' TERM INT HUP; cat; cd /; echo 0 >\"$0/tracing_on\"; \
+const SCRIPT: &str = "trap '' TERM INT HUP; cat; echo 0 >\"$0/tracing_on\"; \
     for i in 1 2 3 4 5 6 7 8 9 10; do rmdir \"$0\" && exit; sleep 0.2; done";
 
 /// The shell.
@@ -21,10 +21,11 @@ impl Keeper {
     pub(crate) fn start(folder: &Path) -> io::Result<Self> {
         let shell = Command::new("/bin/sh")
             .args(["-c", SCRIPT])
-            .arg(folder)
+            .arg(folder.file_name().unwrap_or_default())
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
-            .current_dir("/")
+            // By its name there: the path may lead through a descriptor that only this process has.
+            .current_dir(folder.parent().unwrap_or(folder))
             // Not in the terminal's group, whose Ctrl-C would end `cat`.
             .process_group(0)
             .stdin(Stdio::piped())

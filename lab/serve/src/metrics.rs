@@ -447,6 +447,12 @@ fn counters(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
     let Some(fallbacks) = &sample.fallbacks else {
         return Ok(());
     };
+    out.total(
+        "fallbacks_lost",
+        "Fallbacks that were not counted, since the kernel's buffers were full",
+        None,
+        sample.fallbacks_lost as f64,
+    )?;
     let lines = fallbacks.iter().map(|row| {
         let labels = vec![
             ("process", row.process.clone()),

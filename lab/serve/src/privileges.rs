@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, fchown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::unistd::{Gid, Uid, User, geteuid, setgroups, setresgid, setresuid};
 use rustix::fs::OFlags;
@@ -51,12 +51,21 @@ impl Become {
         }
     }
 
+    /// Returns true if this is root, under whatever name.
+    #[must_use]
+    pub fn is_root(self) -> bool {
+        self.uid.is_root()
+    }
+
     /// Makes a folder of this user's. One that exists already stays whose it is: root must not give
     /// away what a link or an earlier owner may have put there.
     ///
     /// # Errors
     /// Those of the system.
     pub(crate) fn make_folder(self, folder: &Path) -> io::Result<()> {
+        // Without a slash at the end, which would follow a link.
+        let folder: PathBuf = folder.components().collect();
+        let folder = folder.as_path();
         match fs::create_dir(folder) {
             Ok(()) => {}
             Err(why) if why.kind() == io::ErrorKind::AlreadyExists => return Ok(()),

@@ -12,7 +12,7 @@ use brickyard_host::{Host, HostError};
 use brickyard_trace::PageUse;
 
 use crate::frames::{FrameMap, block_runs};
-use crate::sample::{Cost, GIGANTIC, Gigantic, Reading, Sample, Source, ZoneBlocks};
+use crate::sample::{Cost, Gigantic, Reading, Sample, Source, ZoneBlocks, gigantic_order};
 
 impl Reading {
     /// Makes the reading of a look that has the frames, which took so long to read. Takes some
@@ -29,7 +29,7 @@ impl Reading {
             by_use: look.by_use(),
             forecasts: Forecasts::new(look, look.huge_order, pinned),
             pinned: pinned.pages(),
-            gigantic: Gigantic::of(blocks(), order),
+            gigantic: Gigantic::of(blocks(), order, gigantic_order(look.frame_bytes)),
             blocks: block_runs(blocks(), order),
             frames: FrameMap::of(&look.runs),
         }
@@ -47,15 +47,16 @@ impl ZoneBlocks {
 }
 
 impl Gigantic {
-    /// Counts the regions in these page blocks of 2^`order` frames, which are in order.
-    fn of<'a>(blocks: impl Iterator<Item = &'a BlockUse>, order: u8) -> Self {
-        let each = 1_u64 << GIGANTIC.saturating_sub(order);
+    /// Counts the regions of 2^`whole` frames in these page blocks of 2^`order` frames, which are in
+    /// order.
+    fn of<'a>(blocks: impl Iterator<Item = &'a BlockUse>, order: u8, whole: u8) -> Self {
+        let each = 1_u64 << whole.saturating_sub(order);
         let (mut gigantic, mut free_frames) = (Self::default(), 0);
         // The region that the last block is in, its blocks that are free, and that could be.
         let (mut region, mut free, mut movable) = (None, 0, 0);
         for block in blocks {
             free_frames += u64::from(block.of_use(PageUse::Free));
-            let own = block.frame >> GIGANTIC;
+            let own = block.frame >> whole;
             if region != Some(own) {
                 (region, free, movable) = (Some(own), 0, 0);
             }
@@ -69,7 +70,7 @@ impl Gigantic {
                 (free, movable) = (0, 0);
             }
         }
-        let room = free_frames >> GIGANTIC;
+        let room = free_frames >> whole;
         gigantic.emptiable = gigantic.movable.min(room).max(gigantic.free);
         gigantic
     }
@@ -106,6 +107,7 @@ impl Sample {
             progress: reading.as_ref().map(|_| 1.0),
             reading,
             fallbacks: None,
+            fallbacks_lost: 0,
             sources: withheld.collect(),
             cost: Cost::default(),
             look,
@@ -135,7 +137,7 @@ mod tests {
         let free = |index| block(index, 512, 0);
         let movable = |index| block(index, 0, 512);
         let of = |blocks: &[BlockUse]| {
-            let gigantic = Gigantic::of(blocks.iter(), 9);
+            let gigantic = Gigantic::of(blocks.iter(), 9, 18);
             (gigantic.free, gigantic.emptiable)
         };
         let all: Vec<_> = (512..1024).map(free).collect();
@@ -145,7 +147,7 @@ mod tests {
         // A region full of movable memory can be emptied into another that is free.
         let mut two: Vec<_> = (0..512).map(movable).chain((512..1024).map(free)).collect();
         assert_eq!(of(&two), (1, 1), "there is room for one");
-        assert_eq!(Gigantic::of(two.iter(), 9).movable, 2);
+        assert_eq!(Gigantic::of(two.iter(), 9, 18).movable, 2);
         two.extend((1024..1536).map(free));
         assert_eq!(of(&two), (2, 2));
         two.extend((1536..2048).map(|index| block(index, 256, 256)));
@@ -154,5 +156,11 @@ mod tests {
         assert_eq!(of(&two), (2, 3));
         two[700] = block(700, 511, 0);
         assert_eq!(of(&two), (1, 2));
+    }
+
+    #[test]
+    fn a_region_has_a_gibibyte_whatever_a_frame_has() {
+        let orders = [4096, 16 << 10, 64 << 10].map(gigantic_order);
+        assert_eq!(orders, [18, 16, 14]);
     }
 }

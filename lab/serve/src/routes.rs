@@ -38,6 +38,8 @@ const SCRIPT: &str = concat!(
 pub struct Asked {
     /// The header `Host`.
     pub host: Option<String>,
+    /// The header `Sec-Fetch-Site`, which browsers send.
+    pub site: Option<String>,
     /// The path.
     pub path: String,
     /// What follows the question mark.
@@ -103,6 +105,11 @@ impl Names {
     }
 }
 
+/// Returns true if the answer may need files of the history.
+pub(crate) fn reads_files(asked: &Asked) -> bool {
+    matches!(asked.path.as_str(), "/api/map" | "/api/series")
+}
+
 /// Returns the answer.
 #[must_use]
 pub fn answer(board: &Arc<Board>, names: &Names, asked: &Asked) -> Answer {
@@ -113,6 +120,11 @@ pub fn answer(board: &Arc<Board>, names: &Names, asked: &Asked) -> Answer {
             return Answer::error(421, &why);
         }
         None => return Answer::error(400, "the request has no Host"),
+    }
+    // A page of another site cannot read an answer, but it shall not cause work either. A link to the
+    // page itself may be followed from anywhere.
+    if asked.path != "/" && matches!(asked.site.as_deref(), Some("cross-site" | "same-site")) {
+        return Answer::error(403, "another site's page asks");
     }
     match asked.path.as_str() {
         "/" => Answer::of("text/html; charset=utf-8", include_str!("page/index.html")),
@@ -194,6 +206,7 @@ mod tests {
         let host = Some("localhost:9797".to_owned());
         Asked {
             host,
+            site: None,
             path: path.to_owned(),
             query: query.to_owned(),
         }
@@ -238,6 +251,34 @@ mod tests {
             ..asked("/metrics", "")
         };
         assert_eq!(answer(&board, &names, &none).status, 400);
+    }
+
+    #[test]
+    fn other_sites_cause_no_work() {
+        let (board, names) = (Arc::new(Board::new(None)), Names::new(Vec::new()));
+        let status = |path, site: &str| {
+            let site = Some(site.to_owned());
+            answer(
+                &board,
+                &names,
+                &Asked {
+                    site,
+                    ..asked(path, "")
+                },
+            )
+            .status
+        };
+        for site in ["cross-site", "same-site"] {
+            assert_eq!(status("/metrics", site), 403);
+            assert_eq!(status("/", site), 200, "a link may be followed");
+        }
+        assert_eq!(
+            [
+                status("/metrics", "none"),
+                status("/metrics", "same-origin")
+            ],
+            [200; 2]
+        );
     }
 
     #[test]

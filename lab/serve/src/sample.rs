@@ -14,8 +14,11 @@ use brickyard_host::pagetypeinfo::PageTypes;
 
 use crate::frames::{BlockRun, FrameMap};
 
-/// The order of a region of 1 GiB in frames of 4 KiB: a gigantic page.
-pub const GIGANTIC: u8 = 18;
+/// Returns the order of a region of 1 GiB, a gigantic page, in frames of this size.
+#[must_use]
+pub fn gigantic_order(frame_bytes: u32) -> u8 {
+    30_u32.saturating_sub(frame_bytes.max(1).ilog2()) as u8
+}
 
 /// The host at one time.
 #[derive(Debug)]
@@ -36,6 +39,8 @@ pub struct Sample {
     pub progress: Option<f64>,
     /// Fallbacks by process; `None` if they are not traced.
     pub fallbacks: Option<Arc<Vec<Fallbacks>>>,
+    /// Fallbacks that were not counted, since the kernel's buffers were full.
+    pub fallbacks_lost: u64,
     /// What is read, and why what is not.
     pub sources: Vec<Source>,
     /// What watching costs.

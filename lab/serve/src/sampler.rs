@@ -42,6 +42,8 @@ pub struct Sampler {
     began: Instant,
     /// When the budget was last filled.
     filled: Instant,
+    /// When the last sample was taken.
+    sampled: Instant,
     samples: u32,
     page_types: Option<Arc<PageTypes>>,
     types_withheld: Option<String>,
@@ -50,6 +52,8 @@ pub struct Sampler {
     /// Frames of a pass, by zoneinfo.
     frames: u64,
     reading: Option<Arc<Reading>>,
+    /// What is left of [`AT_ONCE`].
+    at_once: Duration,
     fallen: Fallen,
     tally: Tally,
     /// CPU time of other threads of the process when this began is part of the cost too.
@@ -76,6 +80,7 @@ impl Sampler {
             budget: Budget::new(share, SAVED),
             began: now,
             filled: now,
+            sampled: now,
             samples: 0,
             page_types: None,
             types_withheld: None,
@@ -83,6 +88,7 @@ impl Sampler {
             frames_withheld: None,
             frames: 0,
             reading: None,
+            at_once: AT_ONCE,
             fallen,
             tally: Tally::default(),
             cpu_before: own::cpu(),
@@ -163,7 +169,11 @@ impl Sampler {
             },
         ];
         let progress = self.progress();
-        self.budget.take(thread_cpu().saturating_sub(before));
+        // Lists have half of what the time brings at most, so that frames always go on.
+        let brought = self.sampled.elapsed().mul_f64(self.budget.share() / 2.0);
+        self.sampled = Instant::now();
+        self.budget
+            .take(thread_cpu().saturating_sub(before).min(brought));
         Ok(Sample {
             look,
             counters,
@@ -172,6 +182,7 @@ impl Sampler {
             reading: self.reading.clone(),
             progress,
             fallbacks,
+            fallbacks_lost: self.tally.lost,
             sources,
             cost: self.cost(),
         })
@@ -185,10 +196,10 @@ impl Sampler {
     }
 
     fn fallbacks(&mut self) -> Option<Arc<Vec<Fallbacks>>> {
-        let Fallen::Traced(tracing) = &mut self.fallen else {
+        if let Fallen::Untraced(_) = self.fallen {
             return None;
-        };
-        tracing.read_into(&mut self.tally);
+        }
+        self.read_fallbacks();
         let counts = self.tally.counts();
         let counts = counts.map(|(process, mobility, from, count)| Fallbacks {
             process: process.to_owned(),
@@ -197,6 +208,13 @@ impl Sampler {
             count,
         });
         Some(Arc::new(counts.collect()))
+    }
+
+    /// Empties the kernel's buffers, which are small.
+    fn read_fallbacks(&mut self) {
+        if let Fallen::Traced(tracing) = &mut self.fallen {
+            tracing.read_into(&mut self.tally);
+        }
     }
 
     fn progress(&self) -> Option<f64> {
@@ -223,13 +241,13 @@ impl Sampler {
     pub fn read_frames(&mut self) -> bool {
         self.budget.pass(self.filled.elapsed());
         self.filled = Instant::now();
-        let first = self.reading.is_none();
-        let begin = thread_cpu();
-        let mut before = begin;
-        while self.budget.allows() || first && before.saturating_sub(begin) < AT_ONCE {
+        let mut before = thread_cpu();
+        self.read_fallbacks();
+        while self.budget.allows() || self.reading.is_none() && !self.at_once.is_zero() {
             let complete = self.step();
             let now = thread_cpu();
             self.budget.take(now.saturating_sub(before));
+            self.at_once = self.at_once.saturating_sub(now.saturating_sub(before));
             before = now;
             match complete {
                 // A pass is complete.

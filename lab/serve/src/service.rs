@@ -90,14 +90,9 @@ impl Service {
         let listener = TcpListener::bind(address).map_err(listening)?;
         let address = listener.local_addr().map_err(listening)?;
         let host = options.host.keep_open();
-        let (fallen, keeper) = trace(options.trace, options.user);
-        if let Some(user) = options.user {
-            if let Some(history) = &options.history {
-                let made = user.make_folder(&history.folder);
-                made.map_err(|why| failed(history, &why))?;
-            }
-            user.give_up_root()?;
-        }
+        // Dropped in the opposite order: the keeper waits until the instance's files are closed.
+        let (keeper, fallen) = trace(options.trace, options.user);
+        give_up_root(options.user, options.history.as_ref())?;
         // By who will write it.
         let store = open_history(options.history.as_ref(), &host)?;
         let folder = options
@@ -167,11 +162,17 @@ impl Drop for Service {
     }
 }
 
-/// Takes one sample with all frames, and adds it to the history.
+/// Takes one sample with all frames, and adds it to the history, as this user.
 ///
 /// # Errors
 /// [`ServeError`]
-pub fn once(host: Host, history: Option<&History>) -> Result<Sample, ServeError> {
+pub fn once(
+    host: Host,
+    history: Option<&History>,
+    user: Option<Become>,
+) -> Result<Sample, ServeError> {
+    let host = host.keep_open();
+    give_up_root(user, history)?;
     let store = open_history(history, &host)?;
     let untraced = Fallen::Untraced("a single sample has no events".to_owned());
     let mut sampler = Sampler::new(host, 1.0, untraced);
@@ -192,6 +193,16 @@ fn failed(history: &History, why: &impl ToString) -> ServeError {
     }
 }
 
+/// Becomes this user, if one is given; makes the folder of the history for it before.
+fn give_up_root(user: Option<Become>, history: Option<&History>) -> Result<(), ServeError> {
+    let Some(user) = user else { return Ok(()) };
+    if let Some(history) = history {
+        let made = user.make_folder(&history.folder);
+        made.map_err(|why| failed(history, &why))?;
+    }
+    user.give_up_root()
+}
+
 fn open_history(
     history: Option<&History>,
     host: &Host,
@@ -205,23 +216,23 @@ fn open_history(
 }
 
 /// Begins to trace. Whoever gives up root needs a keeper.
-fn trace(trace: Trace, user: Option<Become>) -> (Fallen, Option<Keeper>) {
+fn trace(trace: Trace, user: Option<Become>) -> (Option<Keeper>, Fallen) {
     if trace == Trace::Off {
-        return (Fallen::Untraced("off, by --trace off".to_owned()), None);
+        return (None, Fallen::Untraced("off, by --trace off".to_owned()));
     }
     let tracing = match Tracing::start() {
         Ok(tracing) => tracing,
-        Err(why) => return (Fallen::Untraced(why), None),
+        Err(why) => return (None, Fallen::Untraced(why)),
     };
     if user.is_none() {
-        return (Fallen::Traced(Box::new(tracing)), None);
+        return (None, Fallen::Traced(Box::new(tracing)));
     }
     match Keeper::start(tracing.folder()) {
-        Ok(keeper) => (Fallen::Traced(Box::new(tracing)), Some(keeper)),
-        Err(why) => (
-            Fallen::Untraced(format!("nobody would end it: /bin/sh: {why}")),
-            None,
-        ),
+        Ok(keeper) => (Some(keeper), Fallen::Traced(Box::new(tracing))),
+        Err(why) => {
+            let why = format!("nobody would end it: /bin/sh: {why}");
+            (None, Fallen::Untraced(why))
+        }
     }
 }
 

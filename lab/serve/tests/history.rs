@@ -311,3 +311,84 @@ fn no_damage_makes_it_panic() {
         assert!(refused > 10, "{refused}");
     }
 }
+
+#[test]
+fn samples_at_short_intervals_are_all_kept() {
+    let folder = folder("history/short");
+    let mut store = Store::open(&folder, "web", ALL).unwrap();
+    let mut one = sample("web", "short", 1, 0);
+    for second in 0..1700 {
+        one.look.time = at(second);
+        store.add(&one, |_, _| {}).unwrap();
+    }
+    store.flush().unwrap();
+    assert_eq!(seconds(&folder), (0..1700).collect::<Vec<_>>());
+    assert_eq!(names(&folder, "hosts").len(), 3, "a file ends early");
+}
+
+#[test]
+fn what_is_from_the_future_goes_first() {
+    let folder = folder("history/future");
+    let years = 4 * 365 * 86_400;
+    for second in [0, 3600, years, years + 3600, 7200] {
+        let mut store = Store::open(&folder, "web", ALL).unwrap();
+        add(&mut store, "future", 1, second);
+    }
+    let store = Store::open(&folder, "web", ALL).unwrap();
+    let most = store.bytes() * 3 / 5;
+    let mut store = Store::open(&folder, "web", most).unwrap();
+    add(&mut store, "future", 1, 10_800);
+    let kept = read::hosts(&folder, None, at(0)..at(2 * years), 100)
+        .unwrap()
+        .rows;
+    let kept: Vec<_> = kept
+        .iter()
+        .map(|row| row.time / 1000 - crate::hosts::BEGIN)
+        .collect();
+    assert!(kept.contains(&7200) && kept.contains(&10_800), "{kept:?}");
+    assert!(kept.iter().all(|&second| second < years), "{kept:?}");
+}
+
+#[test]
+fn a_folder_or_a_pipe_in_place_of_a_file_stops_nothing() {
+    let folder = folder("history/strange");
+    let mut store = Store::open(&folder, "web", 1).unwrap();
+    add(&mut store, "strange", 1, 0);
+    fs::create_dir(folder.join("hosts/web-20000101T000000Z.parquet")).unwrap();
+    let pipe = folder.join("hosts/web-20261127T045500Z.parquet");
+    let made = std::process::Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    add(&mut store, "strange", 1, 4000);
+    add(&mut store, "strange", 1, 8000);
+    let read = read::hosts(
+        &folder,
+        None,
+        at(0) - core::time::Duration::from_secs(1 << 30)..at(9000),
+        100,
+    );
+    let read = read.unwrap();
+    assert_eq!(read.rows.len(), 1, "the rest made room");
+    assert_eq!(read.faults.len(), 2, "{:?}", read.faults);
+}
+
+#[test]
+fn a_host_that_gets_another_name_begins_another_file() {
+    let folder = folder("history/name");
+    let mut store = Store::open(&folder, "localhost", ALL).unwrap();
+    store
+        .add(&sample("localhost", "name", 1, 0), |_, _| {})
+        .unwrap();
+    store.add(&sample("web", "name", 1, 60), |_, _| {}).unwrap();
+    store.flush().unwrap();
+    assert_eq!(
+        names(&folder, "hosts"),
+        [
+            "localhost-20261127T050000Z.parquet",
+            "web-20261127T050100Z.parquet"
+        ]
+    );
+    assert_eq!(seconds(&folder), [60]);
+}

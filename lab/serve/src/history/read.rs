@@ -7,13 +7,15 @@
 use core::ops::Range;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use brickyard_trace::table::{self, Fault, Input, RowGroup, check_claims, guarded};
 use parquet::file::reader::FileReader as _;
+use rustix::fs::OFlags;
 
 use super::blocks::{self, BlockMap};
 use super::error::HistoryError;
@@ -22,6 +24,8 @@ use super::name::{FileName, safe};
 use super::store::PERIOD;
 use crate::own::millis;
 
+/// Files that one look at samples reads, at most: 31 days of one host.
+const FILES_MOST: usize = 800;
 /// The largest file that is read.
 const BYTES_MOST: u64 = 256 << 20;
 /// The rows of a file, at most. A page of a few bytes can have billions, which would take hours.
@@ -86,12 +90,26 @@ fn within<'a>(
         .map(|(_, path)| path.as_path())
 }
 
+/// Opens a regular file: opening a pipe would wait for its other end.
+fn open_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is not a regular file"))
+    }
+}
+
 /// Opens a table and calls `read` with each of its row groups.
 fn each_group(
     path: &Path,
     mut read: impl FnMut(&RowGroup<'_>) -> Result<(), Fault>,
 ) -> Result<(), HistoryError> {
-    let file = File::open(path).map_err(|why| HistoryError::io(path, why))?;
+    let file = open_file(path).map_err(|why| HistoryError::io(path, why))?;
     let input = Input::of_file(file).map_err(|why| HistoryError::io(path, why))?;
     let parsed = guarded(|| groups_of(&input, &mut read));
     parsed.map_err(|fault| HistoryError::file(path, fault))
@@ -137,6 +155,9 @@ pub fn hosts(
 ) -> Result<Hosts, HistoryError> {
     let files = files(folder, figures::TABLE, host)?;
     let paths = || files.values().flat_map(|of_host| within(of_host, &time, 0));
+    // Of very many files one in so many is read.
+    let files_in = paths().count().div_ceil(FILES_MOST).max(1);
+    let paths = || paths().step_by(files_in);
     let wanted = millis(time.start)..millis(time.end);
     let mut all = 0;
     for path in paths() {
@@ -151,6 +172,7 @@ pub fn hosts(
         ..Hosts::default()
     };
     let (mut seen, one_in) = (0_u64, hosts.one_in);
+    hosts.one_in *= files_in as u64;
     for path in paths() {
         let mut rows = Vec::new();
         let read = each_group(path, |group| {
@@ -176,23 +198,26 @@ pub fn hosts(
 /// files at most.
 ///
 /// # Errors
-/// If a file of that time cannot be read.
+/// If no other file of that time has one, and one cannot be read.
 pub fn map(folder: &Path, host: &str, at: SystemTime) -> Result<Option<BlockMap>, HistoryError> {
     let files = files(folder, blocks::TABLE, Some(host))?;
     let files: Vec<_> = files.into_values().flatten().collect();
     // The first map of a file is from before its first sample, so the file after may have it.
     let after = files.partition_point(|(name, _)| name.start <= at);
     let candidates = files.iter().take(after + 1).rev().take(3);
+    let mut fault = None;
     for (_, path) in candidates {
         let mut newest = None;
-        each_group(path, |group| {
+        let read = each_group(path, |group| {
             blocks::read(group, host, millis(at), &mut newest)
-        })?;
-        if newest.is_some() {
-            return Ok(newest);
+        });
+        match read {
+            Ok(()) if newest.is_some() => return Ok(newest),
+            Ok(()) => {}
+            Err(why) => fault = Some(why),
         }
     }
-    Ok(None)
+    fault.map_or(Ok(None), Err)
 }
 
 /// Times of maps, or maps, and what could not be read.

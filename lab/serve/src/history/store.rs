@@ -7,7 +7,8 @@
 //! | a file has | an hour |
 //! | is written | every 5 minutes, and at the end |
 //! | the oldest files are removed | of this host alone, until what is left has the size that was given |
-//! | while it cannot be written | up to 1500 samples are kept, and every sample tries again |
+//! | while it cannot be written | up to 1500 samples are kept, and it is tried every minute |
+//! | a file ends early | with 750 samples, or 32 maps; or when the host has another name |
 
 use core::time::Duration;
 use std::fs;
@@ -31,7 +32,9 @@ use crate::sample::Sample;
 pub(super) const PERIOD: Duration = Duration::from_secs(3600);
 /// How often the files of the current period are written.
 const PACE: Duration = Duration::from_secs(300);
-/// Samples in memory, at most: a day's at one a minute.
+/// How long after a failure it is tried again.
+const RETRY: Duration = Duration::from_secs(60);
+/// Samples in memory, at most: a day's at one a minute. At half of that a file ends before its hour.
 const SAMPLES_MOST: usize = 1500;
 /// Maps in memory, at most.
 const MAPS_MOST: usize = 64;
@@ -52,6 +55,8 @@ pub struct Store {
     newest_map: Option<u64>,
     /// When the files were last written, by the times of samples.
     written: Option<SystemTime>,
+    /// When that was last tried, since it was last done.
+    tried: Option<SystemTime>,
     bytes: u64,
 }
 
@@ -72,16 +77,22 @@ impl Store {
             maps: Vec::new(),
             newest_map: None,
             written: None,
+            tried: None,
             bytes: 0,
         };
         for folder in store.folders() {
             fs::create_dir_all(&folder).map_err(|why| HistoryError::io(&folder, why))?;
             remove_unfinished(&folder);
         }
-        // Now, and not after an hour, it is said that the folder cannot be written to.
-        let probe = store.folder.join(".brickyard-probe");
-        let probed = fs::write(&probe, "").and_then(|()| fs::remove_file(&probe));
-        probed.map_err(|why| HistoryError::io(&store.folder, why))?;
+        // Now, and not after an hour, it is said that a folder cannot be written to. The name is new,
+        // so no link that somebody put there is followed.
+        for folder in store.folders() {
+            let probe = tempfile::Builder::new()
+                .prefix(UNFINISHED.0)
+                .suffix(UNFINISHED.1)
+                .tempfile_in(&folder);
+            probe.map_err(|why| HistoryError::io(&folder, why))?;
+        }
         store.make_room()?;
         Ok(store)
     }
@@ -113,11 +124,17 @@ impl Store {
         let time = sample.look.time;
         let begun = self.current.as_ref().map(|name| name.start);
         let mut ended = Ok(());
-        if begun.is_some_and(|begun| is_past(begun, time, PERIOD)) {
+        let own = safe(&sample.look.host);
+        let is_over = begun.is_some_and(|begun| is_past(begun, time, PERIOD))
+            || self.hosts.len() >= SAMPLES_MOST / 2
+            || self.maps.len() >= MAPS_MOST / 2
+            || own != self.host;
+        if is_over && self.may_try(time) {
             ended = self.flush();
             // If it was not written, the period goes on.
             if ended.is_ok() {
                 self.end_period();
+                self.host = own;
             }
         }
         if self.current.is_none() {
@@ -138,11 +155,22 @@ impl Store {
         if self
             .written
             .is_none_or(|written| is_past(written, time, PACE))
+            && self.may_try(time)
         {
             self.flush()?;
             self.written = Some(time);
+            self.tried = None;
         }
         Ok(())
+    }
+
+    /// Returns true if what could not be written a moment ago may be tried again.
+    fn may_try(&mut self, time: SystemTime) -> bool {
+        let may = self.tried.is_none_or(|tried| is_past(tried, time, RETRY));
+        if may {
+            self.tried = Some(time);
+        }
+        may
     }
 
     /// Writes the files of the current period, and removes the oldest if there are too many bytes.
@@ -177,6 +205,7 @@ impl Store {
     fn end_period(&mut self) {
         self.current = None;
         self.written = None;
+        self.tried = None;
         self.hosts.clear();
         self.zones.clear();
         self.maps.clear();
@@ -215,19 +244,34 @@ impl Store {
     /// the current period stay.
     fn make_room(&mut self) -> Result<(), HistoryError> {
         let mut files = files_of(&self.folder, &self.host)?;
-        files.sort();
+        // What is from the future, by a clock that was wrong, goes first.
+        let now = SystemTime::now() + PERIOD;
+        let now = self
+            .current
+            .as_ref()
+            .map_or(now, |name| now.max(name.start));
+        files.sort_by(|a, b| (a.0.start <= now, &a.0).cmp(&(b.0.start <= now, &b.0)));
         self.bytes = files.iter().map(|file| file.2).sum();
+        let mut failed = Ok(());
         for (name, path, bytes) in files {
-            if self.bytes <= self.most_bytes || Some(&name) == self.current.as_ref() {
+            if self.bytes <= self.most_bytes {
                 break;
+            }
+            if Some(&name) == self.current.as_ref() {
+                continue;
             }
             match fs::remove_file(&path) {
                 Ok(()) => self.bytes -= bytes,
                 Err(why) if why.kind() == ErrorKind::NotFound => self.bytes -= bytes,
-                Err(why) => return Err(HistoryError::io(&path, why)),
+                // Others may make room.
+                Err(why) => failed = Err(HistoryError::io(&path, why)),
             }
         }
-        Ok(())
+        if self.bytes <= self.most_bytes {
+            Ok(())
+        } else {
+            failed
+        }
     }
 }
 
@@ -247,9 +291,11 @@ fn files_of(folder: &Path, host: &str) -> Result<Vec<(FileName, PathBuf, u64)>, 
             let Some(name) = name.filter(|name| name.host == host) else {
                 continue;
             };
-            // One that is gone has no size.
-            let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
-            files.push((name, entry.path(), bytes));
+            // One that is gone is none; nor is what is no file.
+            let Some(metadata) = entry.metadata().ok().filter(fs::Metadata::is_file) else {
+                continue;
+            };
+            files.push((name, entry.path(), metadata.len()));
         }
     }
     Ok(files)

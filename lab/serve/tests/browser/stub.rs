@@ -39,6 +39,7 @@ fn serve(mut stream: &TcpStream, (host, map): &(String, String)) {
         ("application/json", answer.clone().into_bytes())
     } else {
         let asked = Asked {
+            site: None,
             host: Some("localhost".to_owned()),
             path: path.to_owned(),
             query: String::new(),
