@@ -46,7 +46,7 @@ fn memory_is_shown_from_the_whole_to_a_page() {
         readout.starts_with("frame 0x") && readout.contains(", zone Normal, node 0: free."),
         "{readout}"
     );
-    assert!(page.pixels("map", ANONYMOUS) > 100);
+    page.paints("map", ANONYMOUS, 100);
     page.picture("zoom-whole");
     // The wheel enlarges around the point, until a page is large: it stays the same.
     for _ in 0..20 {
@@ -88,8 +88,7 @@ fn memory_is_shown_from_the_whole_to_a_page() {
     // In dark the colours are others.
     let dark = json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
     page.call("Emulation.setEmulatedMedia", dark);
-    page.until("document.getElementById('map').getContext('2d') && dark.matches && !isDrawing");
-    assert!(page.pixels("map", MIXED_IN_DARK) > 100);
+    page.paints("map", MIXED_IN_DARK, 100);
     page.picture("zoom-dark");
     // A link leads to the same view, and what is not a view is ignored.
     let address = running.address();
@@ -145,8 +144,10 @@ fn time_goes_back() {
     page.wait("when", "history: ");
     let headline = page.wait("headline", "30 page blocks were mixed");
     assert!(headline.starts_with("At "), "{headline}");
-    page.until("/^#time=\\d+$/.test(location.hash)");
-    assert!(page.pixels("map", MIXED) > 1000);
+    let time = format!("time={}000", hosts::BEGIN);
+    page.until(&format!("location.hash === '#{time}'"));
+    page.wait("legend", "mixed 30");
+    page.paints("map", MIXED, 1000);
     // The map is of then: a block is mixed which is free now, and its pages are not known.
     page.focus("map");
     page.key("Home");
@@ -166,6 +167,9 @@ fn time_goes_back() {
     page.wait("level", "a cell is a page block");
     page.picture("time-back");
     // A link to that time shows it again.
+    page.until(&format!(
+        "location.hash.startsWith('#frame=') && location.hash.endsWith('&{time}')"
+    ));
     let hash = page.value("location.hash");
     page.open("about:blank");
     page.open(&format!(
@@ -225,13 +229,7 @@ fn assert_fits(page: &mut Page) {
 fn texts_of_the_host_are_only_text() {
     let Some(browser) = browser() else { return };
     let hostile = "</td><img src=http://127.0.0.2/x onerror=console.error(1)><script>console.error(2)</script>";
-    let address = stub::start(move |path| {
-        if path.starts_with("/api/now") {
-            stub::host(64, hostile)
-        } else {
-            stub::map(64)
-        }
-    });
+    let address = stub::start(&stub::host(64, hostile), &stub::map(64));
     let mut page = Page::start(&browser, "hostile", "360,740");
     page.open(&format!("http://{address}/"));
     page.wait("headline", "1 huge page of 2 MiB can be had now");
@@ -262,17 +260,11 @@ fn texts_of_the_host_are_only_text() {
 fn a_tebibyte_is_drawn_at_once() {
     let Some(browser) = browser() else { return };
     const BLOCKS: u64 = 1 << 19;
-    let address = stub::start(|path| {
-        if path.starts_with("/api/now") {
-            stub::host(BLOCKS, "large")
-        } else {
-            stub::map(BLOCKS)
-        }
-    });
+    let address = stub::start(&stub::host(BLOCKS, "large"), &stub::map(BLOCKS));
     let mut page = Page::start(&browser, "tebibyte", "1280,1000");
     page.open(&format!("http://{address}/"));
     page.wait("level", "1 TiB; ");
-    assert!(page.pixels("map", MIXED) > 10_000);
+    page.paints("map", MIXED, 10_000);
     page.picture("tebibyte");
     // From runs to pixels, the best of five: others may have the processor.
     let all = page.value(
@@ -321,18 +313,44 @@ const LAYOUT: &str = r#"(() => {
   return wrong.slice(0, 5);
 })()"#;
 
+/// Every two kinds that are nearer than 20 in the CIELAB space, where 2.3 is just noticeable, as people
+/// with full and with three kinds of reduced colour vision see them (Machado, Oliveira, Fernandes 2009,
+/// severity 1.0, on linear RGB). As for the colours of `brickyard_report::pagetypes`.
+const COLOURS: &str = r#"(() => {
+  const visions = [
+    [1, 0, 0, 0, 1, 0, 0, 0, 1],
+    [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
+    [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.01182, 0.04294, 0.968881],
+    [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.3039],
+  ];
+  const lab = (colour, m) => {
+    const linear = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    const [r, g, b] = [0, 3, 6].map((row) => Math.max(0, Math.min(1, m[row] * linear[0] + m[row + 1] * linear[1] + m[row + 2] * linear[2])));
+    const root = (t) => (t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116);
+    const [x, y, z] = [(0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505, 0.2126 * r + 0.7152 * g + 0.0722 * b, (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089].map(root);
+    return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+  };
+  const near = [];
+  for (const entries of [KINDS, USES]) {
+    const shown = Object.keys(entries).filter((name) => name !== "absent" && name !== "hole");
+    for (const scheme of [3, 4]) {
+      visions.forEach((vision, number) => shown.forEach((a, at) => shown.slice(at + 1).forEach((b) => {
+        const [from, to] = [a, b].map((name) => lab(entries[name][scheme], vision));
+        const distance = Math.hypot(...from.map((part, axis) => part - to[axis]));
+        if (!(distance > 20)) near.push([a, b, scheme, number, distance]);
+      })));
+    }
+  }
+  return near;
+})()"#;
+
 #[test]
-fn every_page_has_a_place_of_its_own() {
+fn every_page_has_a_place_and_every_kind_a_colour_of_its_own() {
     let Some(browser) = browser() else { return };
-    let address = stub::start(|path| {
-        if path.starts_with("/api/now") {
-            stub::host(64, "layout")
-        } else {
-            stub::map(64)
-        }
-    });
+    let address = stub::start(&stub::host(64, "layout"), &stub::map(64));
     let mut page = Page::start(&browser, "layout", "1280,1000");
     page.open(&format!("http://{address}/"));
     page.wait("level", "128 MiB; ");
     assert_eq!(page.value(LAYOUT), json!([]));
+    assert_eq!(page.value(COLOURS), json!([]));
 }

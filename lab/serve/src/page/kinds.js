@@ -18,7 +18,7 @@ const KINDS = {
 // Of single pages.
 const USES = {
   anonymous: ["A", "anonymous", "memory of processes", "#45b97c", "#4cc38a"],
-  file: ["P", "file", "page cache, or shared memory", "#9ff0b0", "#bff2e5"],
+  file: ["P", "file", "page cache, or shared memory", "#9ff0b0", "#9fd8cc"],
   slab: ["S", "slab", "kernel objects", "#c1121f", "#cf202f"],
   "page-table": ["T", "page table", "", "#5b2a70", "#b77fc0"],
   untold: ["?", "no flag", "in a per-CPU list, or the kernel's", "#f5b324", "#f5bd3d"],

@@ -3,7 +3,7 @@
 
 const POLL_MS = 5000;
 const POLL_MOST_MS = 60000;
-const PATIENCE_MS = 10000;
+const PATIENCE_MS = 20000;
 const SERIES_MS = 60000;
 
 let now = null; // The last answer to api/now.
@@ -141,7 +141,8 @@ function keepHash() {
     }
     if (chosen !== null) parts.push(`time=${Math.round(chosen)}`);
     const hash = parts.length === 0 ? "" : `#${parts.join("&")}`;
-    if (hash === ownHash) return;
+    // Another address than the page's own is a link that was just followed.
+    if (hash === ownHash || location.hash !== ownHash) return;
     ownHash = hash;
     history.replaceState(null, "", hash === "" ? location.pathname + location.search : hash);
   }, 150);

@@ -21,6 +21,9 @@ const BROWSERS: [&str; 4] = [
     "google-chrome-stable",
 ];
 
+/// Half a minute: others may have the processors.
+const WAITS: u32 = 600;
+
 pub(crate) fn browser() -> Option<PathBuf> {
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
     let paths = BROWSERS
@@ -112,7 +115,7 @@ impl Page {
         let url = page["webSocketDebuggerUrl"].as_str().unwrap();
         let stream = TcpStream::connect(&address).unwrap();
         stream
-            .set_read_timeout(Some(Duration::from_secs(60)))
+            .set_read_timeout(Some(Duration::from_secs(120)))
             .unwrap();
         let (socket, _) = tungstenite::client(url, stream).unwrap();
         let mut page = Self {
@@ -166,7 +169,7 @@ impl Page {
     /// Waits until the text of an element has this part; returns all of it.
     pub(crate) fn wait(&mut self, id: &str, part: &str) -> String {
         let mut text = String::new();
-        for _ in 0..200 {
+        for _ in 0..WAITS {
             text = self.text(id);
             if text.contains(part) {
                 return text;
@@ -182,7 +185,7 @@ impl Page {
 
     /// Waits until an expression in the page is true.
     pub(crate) fn until(&mut self, expression: &str) {
-        for _ in 0..200 {
+        for _ in 0..WAITS {
             if self.value(expression) == true {
                 return;
             }
@@ -201,6 +204,19 @@ impl Page {
             "(() => {{ const c = document.getElementById({id:?}); const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0; for (let i = 0; i < d.length; i += 4) n += d[i] === {red} && d[i + 1] === {green} && d[i + 2] === {blue}; return n; }})()"
         );
         self.value(&count).as_u64().unwrap()
+    }
+
+    /// Waits until a canvas has more than so many pixels of this colour.
+    pub(crate) fn paints(&mut self, id: &str, colour: [u8; 3], least: u64) {
+        let mut pixels = 0;
+        for _ in 0..WAITS {
+            pixels = self.pixels(id, colour);
+            if pixels > least {
+                return;
+            }
+            sleep(Duration::from_millis(50));
+        }
+        panic!("{pixels} pixels of {id} are {colour:?}");
     }
 
     /// Gives the keys to an element.
