@@ -111,6 +111,7 @@ fn look_after(heap: &'static Heap) {
 static THREADS_SEEN: ThreadsSeen = ThreadsSeen {
     first: AtomicUsize::new(0),
     several: AtomicBool::new(false),
+    child: AtomicBool::new(false),
 };
 
 /// Whether slow paths have been used by one thread only, where the C library does not say that there
@@ -119,13 +120,17 @@ static THREADS_SEEN: ThreadsSeen = ThreadsSeen {
 struct ThreadsSeen {
     first: AtomicUsize,
     several: AtomicBool,
+    /// The process is a child of one of several threads. The C library still says so there.
+    child: AtomicBool,
 }
 
 impl ThreadsSeen {
     /// Notes the calling thread. Returns true if no other has been seen.
     fn is_one(&self) -> bool {
         // Relaxed, all: a hint.
-        if !is_alone() || self.several.load(Ordering::Relaxed) {
+        if self.several.load(Ordering::Relaxed)
+            || !is_alone() && !self.child.load(Ordering::Relaxed)
+        {
             return false;
         }
         let this = from_ref(Thread::this().inside).addr();
@@ -144,6 +149,7 @@ impl ThreadsSeen {
     fn forget(&self) {
         self.first.store(0, Ordering::Relaxed);
         self.several.store(false, Ordering::Relaxed);
+        self.child.store(!is_alone(), Ordering::Relaxed);
     }
 }
 

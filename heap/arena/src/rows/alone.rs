@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 global_asm!(".weak __libc_single_threaded");
 
 /// Returns false if the C library says that the process has, or has had, more than one thread
-/// (glibc from 2.32 on). In a child process it begins anew. Costs two loads.
+/// (glibc from 2.32 on). A child process may inherit that. Costs two loads.
 #[must_use]
 pub fn is_alone() -> bool {
     let single = weak_address!("__libc_single_threaded").cast::<AtomicU8>();
