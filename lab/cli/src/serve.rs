@@ -7,6 +7,7 @@ use std::io::{Read, Write as _};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use brickyard_bench::stop;
@@ -26,6 +27,8 @@ use crate::snapshot::host;
 const NOBODY: &str = "nobody";
 /// How often Ctrl-C is looked for.
 const TICK: Duration = Duration::from_millis(250);
+/// Seconds after which a sample is too old for `--check`.
+const OLD: f64 = 300.0;
 /// How long `--check` waits.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -81,7 +84,8 @@ pub(crate) struct Serve {
     /// With --once: read another host's files, copied to this folder (DIR/proc/zoneinfo and so on).
     #[arg(long, value_name = "DIR", requires = "once")]
     root: Option<PathBuf>,
-    /// Ask the service at this address whether it has a sample, and end: exit code 0 if it has.
+    /// Ask the service at this address whether it has a sample that is not older than 5 minutes, and
+    /// end: exit code 0 if it has.
     #[arg(long, value_name = "URL", conflicts_with_all = ["once", "history", "user"])]
     check: Option<String>,
 }
@@ -211,26 +215,36 @@ fn check(url: &str) -> anyhow::Result<()> {
     let rest = url.strip_prefix("http://").unwrap_or(url);
     let name = rest.split('/').next().unwrap_or_default();
     let wrong = || Misuse::new(format!("--check {url}: write http://127.0.0.1:9797"));
-    let mut addresses = name.to_socket_addrs().map_err(|_| wrong())?;
-    let address = addresses.next().ok_or_else(wrong)?;
+    let addresses: Vec<SocketAddr> = name.to_socket_addrs().map_err(|_| wrong())?.collect();
+    if addresses.is_empty() {
+        return Err(wrong().into());
+    }
+    // A name may have several, of which the service listens on one.
+    let stream = addresses
+        .iter()
+        .map(|address| TcpStream::connect_timeout(address, PATIENCE));
+    let stream = stream.reduce(|found, next| found.or(next));
     let asked = || -> std::io::Result<String> {
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        let mut stream = stream.ok_or(std::io::ErrorKind::NotFound)??;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         write!(
             stream,
-            "GET /metrics HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
+            "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
         )?;
         let mut text = String::new();
         stream.take(1 << 22).read_to_string(&mut text)?;
         Ok(text)
     };
-    let text = asked().with_context(|| format!("{address} does not answer"))?;
+    let text = asked().with_context(|| format!("{name} does not answer"))?;
     let status = text.lines().next().unwrap_or_default();
-    anyhow::ensure!(status.contains(" 200 "), "{address} answers: {status}");
-    let has_sample = text
-        .lines()
-        .any(|line| line.starts_with("brickyard_sample_timestamp_seconds"));
-    anyhow::ensure!(has_sample, "{address} has no sample");
+    anyhow::ensure!(status.contains(" 200 "), "{name} answers: {status}");
+    let mut lines = text.lines();
+    let taken = lines.find_map(|line| line.strip_prefix("brickyard_sample_timestamp_seconds "));
+    let taken: Option<f64> = taken.and_then(|taken| taken.trim().parse().ok());
+    let taken = taken.with_context(|| format!("{name} has no sample"))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let age = now.map_or(0.0, |now| now.as_secs_f64() - taken);
+    anyhow::ensure!(age < OLD, "the newest sample of {name} is {age:.0} s old");
     Ok(print("ok\n")?)
 }

@@ -107,7 +107,7 @@ impl Names {
 
 /// Returns true if the answer may need files of the history.
 pub(crate) fn reads_files(asked: &Asked) -> bool {
-    matches!(asked.path.as_str(), "/api/map" | "/api/series")
+    matches!(asked.path.as_str(), "/api/now" | "/api/map" | "/api/series")
 }
 
 /// Returns the answer.

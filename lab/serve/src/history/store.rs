@@ -8,7 +8,7 @@
 //! | is written | every 5 minutes, and at the end |
 //! | the oldest files are removed | of this host alone, until what is left has the size that was given |
 //! | while it cannot be written | up to 1500 samples are kept, and it is tried every minute |
-//! | a file ends early | with 750 samples, or 32 maps; or when the host has another name |
+//! | a file ends early | with 750 samples, or 128 maps; or when the host has another name |
 
 use core::time::Duration;
 use std::fs;
@@ -37,7 +37,7 @@ const RETRY: Duration = Duration::from_secs(60);
 /// Samples in memory, at most: a day's at one a minute. At half of that a file ends before its hour.
 const SAMPLES_MOST: usize = 1500;
 /// Maps in memory, at most.
-const MAPS_MOST: usize = 64;
+const MAPS_MOST: usize = 256;
 
 /// A host's history that is being written.
 #[derive(Debug)]

@@ -54,7 +54,9 @@ async function poll() {
     addNow();
     showNow();
     if (chosen === null ? hasNewMap : isFirst) await loadMap();
-    if (!series || Date.now() - series.asked > SERIES_MS) await loadSeries();
+    // A long span costs the service more to read, and changes less.
+    const pause = Math.max(SERIES_MS, Number(byId("span").value) / 500);
+    if (!series || Date.now() - series.asked > pause) await loadSeries();
   } catch (error) {
     failures += 1;
     showTrouble(error);
