@@ -18,7 +18,7 @@ use crate::board::Board;
 use crate::own;
 use crate::sample::{KINDS, Reading, Sample, ZoneBlocks, count_of};
 
-/// The content type of [`text`].
+/// The content type of [`text()`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Returns the metrics as text; without a sample only those of the service itself.
