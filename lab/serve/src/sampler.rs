@@ -56,7 +56,7 @@ pub struct Sampler {
     at_once: Duration,
     fallen: Fallen,
     tally: Tally,
-    /// CPU time of other threads of the process when this began is part of the cost too.
+    /// CPU time of the process when this began.
     cpu_before: Duration,
 }
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use brickyard_host::{Host, HostError};
+use brickyard_host::Host;
 use brickyard_trace::record::fallbacks::Tracing;
 
 use crate::board::Board;
@@ -305,12 +305,4 @@ impl From<http::HttpError> for ServeError {
     fn from(error: http::HttpError) -> Self {
         Self::Thread(error.0)
     }
-}
-
-/// Returns an error that says why the host cannot be read, if it cannot.
-///
-/// # Errors
-/// Those of [`Host::zones`].
-pub fn readable(host: &Host) -> Result<(), HostError> {
-    host.zones().map(drop)
 }
