@@ -39,7 +39,7 @@ Examples:
       the page at http://127.0.0.1:9797/, for Prometheus http://127.0.0.1:9797/metrics
   sudo brickyard serve --history /var/lib/brickyard --user brickyard
       keeps samples for `brickyard history`; as root it only opens its files
-  sudo brickyard serve --once --history /var/lib/brickyard
+  sudo brickyard serve --once --history /var/lib/brickyard --user brickyard
       adds one sample and ends, for a timer
   brickyard serve --check http://127.0.0.1:9797
       whether one answers, for a container's health check";
