@@ -8,7 +8,8 @@ use brickyard::Order;
 use brickyard_host::forecast::Way;
 use brickyard_host::look::ZoneLook;
 use brickyard_trace::PageUse;
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use crate::board::Board;
 use crate::frames::BlockRun;
@@ -16,6 +17,8 @@ use crate::history::figures::HostRow;
 use crate::history::read;
 use crate::own::millis;
 use crate::sample::{KINDS, Reading, Sample, number_of};
+
+type Object = serde_json::Map<String, Value>;
 
 /// The host at the time of a sample.
 pub(crate) fn now(board: &Board, sample: &Sample) -> Value {
@@ -48,7 +51,7 @@ pub(crate) fn now(board: &Board, sample: &Sample) -> Value {
         "zones": look.zones.iter().map(zone).collect::<Vec<_>>(),
         "memory_use": uses(sample),
         "blocks": reading.map(|reading| {
-            KINDS.iter().map(|&(kind, name)| (name.to_owned(), reading.blocks_of(kind).into())).collect::<Map<_, _>>()
+            KINDS.iter().map(|&(kind, name)| (name.to_owned(), reading.blocks_of(kind).into())).collect::<Object>()
         }),
         "forecasts": reading.and_then(|reading| forecasts(sample, reading)),
         "pinned": reading.map(|reading| reading.pinned),
@@ -100,7 +103,7 @@ fn zone(zone: &ZoneLook) -> Value {
 }
 
 /// Memory by use: by the frames if they were read, else by the kernel's counters.
-fn uses(sample: &Sample) -> Map<String, Value> {
+fn uses(sample: &Sample) -> Object {
     let of_lists = || sample.look.by_use();
     let uses = sample
         .reading
@@ -129,17 +132,14 @@ fn forecasts(sample: &Sample, reading: &Reading) -> Option<Value> {
 }
 
 /// The page blocks of the newest pass, or of the newest in the history that is not after `time`.
-pub(crate) fn map(board: &Board, time: Option<SystemTime>) -> Result<Value, String> {
+pub(crate) fn map(board: &Board, time: Option<SystemTime>) -> Result<String, String> {
     let newest = board.newest().ok_or("there is no sample yet")?;
     let reading = newest.reading.as_deref();
     if let Some(reading) = reading
         && time.is_none_or(|time| millis(reading.time) <= millis(time))
     {
-        return Ok(blocks(
-            millis(reading.time),
-            reading.block_order.get(),
-            &reading.blocks,
-        ));
+        let order = reading.block_order.get();
+        return blocks(millis(reading.time), order, &reading.blocks);
     }
     let (Some(time), Some(folder)) = (time, &board.history) else {
         return Err(if time.is_some() {
@@ -151,23 +151,37 @@ pub(crate) fn map(board: &Board, time: Option<SystemTime>) -> Result<Value, Stri
     };
     let recent = board.recent().maps;
     if let Some(map) = recent.iter().rev().find(|map| map.time <= millis(time)) {
-        return Ok(blocks(map.time, map.order, &map.runs));
+        return blocks(map.time, map.order, &map.runs);
     }
     let found = read::map(folder, &newest.look.host, time).map_err(|why| why.to_string())?;
     let found = found.ok_or("the history has no map of that time")?;
-    Ok(blocks(found.time, found.order, &found.runs))
+    blocks(found.time, found.order, &found.runs)
 }
 
-fn blocks(time: u64, order: u8, runs: &[BlockRun]) -> Value {
-    let runs = runs
-        .iter()
-        .map(|run| json!([run.first, run.blocks, number_of(run.kind)]));
-    json!({
-        "time_ms": time,
-        "block_order": order,
-        "kinds": KINDS.map(|(_, name)| name),
-        "runs": runs.collect::<Vec<_>>(),
-    })
+/// A map of page blocks. It is written as it is read: as a tree of values, one of 1 TiB would take
+/// hundreds of MiB for a moment.
+#[derive(Serialize)]
+struct Map<'m> {
+    time_ms: u64,
+    block_order: u8,
+    kinds: [&'static str; KINDS.len()],
+    #[serde(serialize_with = "runs")]
+    runs: &'m [BlockRun],
+}
+
+fn runs<S: Serializer>(runs: &[BlockRun], serializer: S) -> Result<S::Ok, S::Error> {
+    let runs = runs.iter();
+    serializer.collect_seq(runs.map(|run| (run.first, run.blocks, number_of(run.kind))))
+}
+
+fn blocks(time: u64, order: u8, runs: &[BlockRun]) -> Result<String, String> {
+    let map = Map {
+        time_ms: time,
+        block_order: order,
+        kinds: KINDS.map(|(_, name)| name),
+        runs,
+    };
+    serde_json::to_string(&map).map_err(|why| why.to_string())
 }
 
 /// The frames of the newest pass: a letter a frame.

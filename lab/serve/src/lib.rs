@@ -8,6 +8,7 @@
 //! | [`budget`] | the share of a CPU that sampling keeps to |
 //! | [`sampler`] | takes samples: the lists at once, the frames in parts |
 //! | [`history`] | samples in Parquet files of bounded size |
+//! | `recording` | the thread that keeps them |
 //! | [`board`] | the newest sample, between the thread that samples and those that answer |
 //! | [`metrics`], `api` | a sample as OpenMetrics, and as JSON for the page |
 //! | [`routes`], [`http`] | what is asked to what is answered; the server and its limits |
@@ -28,6 +29,7 @@ pub mod metrics;
 mod own;
 pub mod privileges;
 mod reading;
+mod recording;
 pub mod routes;
 pub mod sample;
 pub mod sampler;

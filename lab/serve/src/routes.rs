@@ -142,7 +142,8 @@ fn of_api(board: &Board, path: &str, query: &str) -> Result<Answer, Answer> {
         "/api/now" => api::now(board, &*board.newest().ok_or_else(nothing)?),
         "/api/map" => {
             let time = query.get("time").map(time_of);
-            api::map(board, time).map_err(|why| Answer::error(404, &why))?
+            let map = api::map(board, time).map_err(|why| Answer::error(404, &why))?;
+            return Ok(Answer::of(JSON, map));
         }
         "/api/frames" => {
             let first = query.required("first")?;

@@ -34,6 +34,17 @@ pub enum Fallen {
     Untraced(String),
 }
 
+/// What became of a step over the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frames {
+    /// A part was read.
+    Part,
+    /// The pass is complete, and there is a new reading.
+    Analysed,
+    /// They cannot be read.
+    Withheld,
+}
+
 /// What takes samples of one host.
 #[derive(Debug)]
 pub struct Sampler {
@@ -244,17 +255,15 @@ impl Sampler {
         let mut before = thread_cpu();
         self.read_fallbacks();
         while self.budget.allows() || self.reading.is_none() && !self.at_once.is_zero() {
-            let complete = self.step();
+            let step = self.step();
             let now = thread_cpu();
             self.budget.take(now.saturating_sub(before));
             self.at_once = self.at_once.saturating_sub(now.saturating_sub(before));
             before = now;
-            match complete {
-                // A pass is complete.
-                Some(true) => return true,
-                Some(false) => {}
-                // Frames cannot be read.
-                None => return false,
+            match step {
+                Frames::Analysed => return true,
+                Frames::Part => {}
+                Frames::Withheld => return false,
             }
         }
         false
@@ -264,43 +273,43 @@ impl Sampler {
     pub fn read_all_frames(&mut self) -> bool {
         loop {
             match self.step() {
-                Some(true) => return true,
-                Some(false) => {}
-                None => return false,
+                Frames::Analysed => return true,
+                Frames::Part => {}
+                Frames::Withheld => return false,
             }
         }
     }
 
-    /// Reads the next part. `None` if it cannot be read, `Some(true)` if it was the last.
-    fn step(&mut self) -> Option<bool> {
+    /// Reads the next part of the frames.
+    fn step(&mut self) -> Frames {
         match self.try_step() {
-            Ok(complete) => {
+            Ok(frames) => {
                 self.frames_withheld = None;
-                Some(complete)
+                frames
             }
             Err(why) => {
                 self.frames_withheld = Some(why);
                 self.pass = None;
-                None
+                Frames::Withheld
             }
         }
     }
 
-    fn try_step(&mut self) -> Result<bool, String> {
+    fn try_step(&mut self) -> Result<Frames, String> {
         if self.pass.is_none() {
             let pass = self.host.pass().map_err(|why| why.to_string())?;
             self.pass = Some((Instant::now(), pass));
         }
         let Some((began, pass)) = &mut self.pass else {
-            return Ok(false);
+            return Ok(Frames::Part);
         };
         let step = pass.step().map_err(|why| format!("kpageflags: {why}"))?;
         if step == Step::Read {
-            return Ok(false);
+            return Ok(Frames::Part);
         }
         let took = began.elapsed();
         let Some((_, pass)) = self.pass.take() else {
-            return Ok(false);
+            return Ok(Frames::Part);
         };
         let runs = pass.finish();
         if runs.is_empty() {
@@ -311,6 +320,6 @@ impl Sampler {
         let look = Look::of_runs(&self.host, block_order, runs).map_err(|why| why.to_string())?;
         let pinned = self.host.pinned();
         self.reading = Some(Arc::new(Reading::of(&look, &pinned, took)));
-        Ok(true)
+        Ok(Frames::Analysed)
     }
 }

@@ -1,5 +1,5 @@
-//! The service: opens what it needs, gives up root, samples in one thread and answers requests in
-//! another.
+//! The service: opens what it needs, gives up root, samples in one thread, writes the history in
+//! another, and answers requests in a third.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -19,6 +19,7 @@ use crate::history::Store;
 use crate::http::{self, Server};
 use crate::keeper::Keeper;
 use crate::privileges::Become;
+use crate::recording::{Ended, Recording};
 use crate::sample::Sample;
 use crate::sampler::{Fallen, Sampler};
 
@@ -104,15 +105,11 @@ impl Service {
         board.publish(Arc::new(sampler.sample()?));
         let server = Server::start(listener, Arc::clone(&board), options.names)?;
         let (stop, stopped) = mpsc::channel::<()>();
-        let keeping = store.map(|(store, interval)| Keeping {
-            store,
-            interval,
-            next: Instant::now(),
-        });
+        let recording = store.map(|(store, interval)| Recording::start(store, interval, &board));
         let sampling = Sampling {
             sampler,
             board: Arc::clone(&board),
-            keeping,
+            recording: recording.transpose().map_err(ServeError::Thread)?,
         };
         let interval = options.interval;
         let thread = thread::Builder::new().name("sampling".into());
@@ -236,24 +233,17 @@ fn trace(trace: Trace, user: Option<Become>) -> (Option<Keeper>, Fallen) {
     }
 }
 
-/// The history while samples are taken.
-#[derive(Debug)]
-struct Keeping {
-    store: Store,
-    interval: Duration,
-    next: Instant,
-}
-
 /// The thread that samples.
 #[derive(Debug)]
 struct Sampling {
     sampler: Sampler,
     board: Arc<Board>,
-    keeping: Option<Keeping>,
+    recording: Option<Recording>,
 }
 
 impl Sampling {
-    /// Samples until `wait`, which is given how long, returns false.
+    /// Samples until `wait`, which is given how long, returns false, or the history's thread has
+    /// ended.
     fn run(mut self, interval: Duration, wait: impl Fn(Duration) -> bool) {
         let mut next = Instant::now();
         loop {
@@ -261,7 +251,11 @@ impl Sampling {
             if is_new || next <= Instant::now() {
                 next = Instant::now() + interval;
                 match self.sampler.sample() {
-                    Ok(sample) => self.publish(sample),
+                    Ok(sample) => {
+                        if self.publish(sample).is_err() {
+                            return;
+                        }
+                    }
                     // The lists could be read when the service began; it tries again.
                     Err(why) => self.board.fail(why.to_string()),
                 }
@@ -270,34 +264,16 @@ impl Sampling {
                 break;
             }
         }
-        if let Some(keeping) = &mut self.keeping {
-            let flushed = keeping.store.flush();
-            self.board.wrote(
-                flushed
-                    .map(|()| keeping.store.bytes())
-                    .map_err(|why| why.to_string()),
-            );
+        if let Some(recording) = self.recording {
+            recording.end();
         }
     }
 
-    fn publish(&mut self, sample: Sample) {
+    fn publish(&mut self, sample: Sample) -> Result<(), Ended> {
         let sample = Arc::new(sample);
         self.board.publish(Arc::clone(&sample));
-        let Some(keeping) = &mut self.keeping else {
-            return;
-        };
-        if keeping.next > Instant::now() {
-            return;
-        }
-        keeping.next = Instant::now() + keeping.interval;
-        let added = keeping
-            .store
-            .add(&sample, |row, map| self.board.remember(row, map));
-        self.board.wrote(
-            added
-                .map(|()| keeping.store.bytes())
-                .map_err(|why| why.to_string()),
-        );
+        let recording = self.recording.as_mut();
+        recording.map_or(Ok(()), |recording| recording.offer(&sample))
     }
 }
 
