@@ -19,6 +19,7 @@ use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };
 
+use crate::rows::keeping_errno;
 use crate::{Huge, PartError, Release};
 
 /// A piece of address space, unmapped on drop. [`Mapped`](crate::Mapped),
@@ -259,9 +260,10 @@ impl Region {
             // SAFETY: `mapped-while-alive`: the bytes are this region's. The caller promises that
             // their contents may go.
             unsafe {
-                madvise(start, bytes, advice).or_else(|errno| match how {
-                    Release::Now => map_anew(start, bytes, errno),
-                    Release::Lazily => Err(errno),
+                madvise(start, bytes, advice).or_else(|errno| match (how, errno) {
+                    (Release::Now, Errno::INVAL) => release_locked(start, bytes),
+                    (Release::Now, _) => map_anew(start, bytes, errno),
+                    (Release::Lazily, _) => Err(errno),
                 })
             }
         })
@@ -330,6 +332,22 @@ impl Drop for Region {
         // not to use them longer than it lives.
         unsafe { unmap(self.start, self.bytes) };
     }
+}
+
+/// Gives memory back of which some is locked (`mlock`), as Linux 5.18 and later can. It stays locked
+/// when it is used again.
+///
+/// # Errors
+/// [`Errno::INVAL`], if the system cannot.
+///
+/// # Safety
+/// The bytes are whole pages of a mapping, and nobody relies on their contents.
+#[cold]
+unsafe fn release_locked(start: *mut c_void, bytes: usize) -> Result<(), Errno> {
+    const DONTNEED_LOCKED: i32 = 24;
+    // SAFETY: passed on.
+    let done = keeping_errno(|| unsafe { libc::madvise(start, bytes, DONTNEED_LOCKED) });
+    if done == 0 { Ok(()) } else { Err(Errno::INVAL) }
 }
 
 /// Replaces a part of a mapping by a new one that can be read and written, if `errno` is that of a

@@ -1,5 +1,5 @@
 //! The platform of a process: each thread is a CPU, there are no interrupts, and waiting threads
-//! let others run.
+//! let others run, and then sleep for moments.
 //!
 //! This is the one place where threads are numbered; [`ThreadRows`](crate::rows::ThreadRows) use
 //! the same numbers. Nothing here allocates or takes a lock.
@@ -10,12 +10,13 @@
 //! cleared by releasing. So all that was done with a slot before is visible to the next holder of
 //! its number.
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use brickyard::Platform;
 
 use crate::area;
+use crate::rows::keeping_errno;
 
 /// Threads as CPUs. Numbers are counted over the whole process, from 0. A thread gets the lowest
 /// free one when it first asks, and keeps it until it ends.
@@ -119,6 +120,30 @@ const WAIT_NANOSECONDS_MAX: u64 = 1_000_000_000;
 /// The number of spins before a waiting thread lets others run.
 const SPINS_BEFORE_YIELD: u32 = 64;
 
+/// The number of spins before it sleeps instead: a thread of real time that yields lets only those of
+/// its own priority run, and who holds what it waits for may be none.
+const SPINS_BEFORE_SLEEP: u32 = 16 * SPINS_BEFORE_YIELD;
+
+/// How long it sleeps.
+const SLEEP_NANOSECONDS: i64 = 50_000;
+
+/// Sleeps for a moment, by a call that the C library makes for every lock: where calls are filtered, it
+/// is allowed.
+#[cold]
+fn sleep() {
+    static NOTHING: AtomicU32 = AtomicU32::new(0);
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: SLEEP_NANOSECONDS as _,
+    };
+    let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: a word that is always there and always 0, which nobody wakes, and a time that lives
+    // through the call.
+    keeping_errno(|| unsafe {
+        libc::syscall(libc::SYS_futex, NOTHING.as_ptr(), wait, 0, &raw const time)
+    });
+}
+
 /// The caller's turn to check whether a number can be visited, as long as this lives.
 struct Turn {
     number: usize,
@@ -210,12 +235,15 @@ impl Platform for Threads {
 
     fn relax(&self) {
         area::spins(|spins| {
-            spins.set(spins.get() + 1);
-            if spins.get() < SPINS_BEFORE_YIELD {
+            let spun = spins.get() + 1;
+            spins.set(spun);
+            if !spun.is_multiple_of(SPINS_BEFORE_YIELD) {
                 core::hint::spin_loop();
+            } else if spun < SPINS_BEFORE_SLEEP {
+                keeping_errno(thread::yield_now);
             } else {
                 spins.set(0);
-                thread::yield_now();
+                sleep();
             }
         });
     }

@@ -178,9 +178,29 @@ extern "C" fn start(background: *mut c_void) -> *mut c_void {
     let background: &'static Background = unsafe { &*background.cast_const().cast() };
     // A name for tools that list threads. It cannot fail for a name of at most fifteen bytes.
     let _ = rustix::thread::set_name(c"brickyard");
+    be_usual();
     background.run();
     null_mut()
 }
+
+/// Gives up what the thread has inherited from its maker: real time or least priority. Others wait for
+/// what it holds, and it may take long.
+fn be_usual() {
+    if filter::is_there() {
+        return;
+    }
+    // SAFETY: plain calls, for this thread alone, and a value that lives through the call. If they
+    // fail, it stays as it is.
+    unsafe {
+        let usual: libc::sched_param = core::mem::zeroed();
+        let _ = libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const usual);
+        let _ = libc::setpriority(libc::PRIO_PROCESS, 0, 0);
+    }
+}
+
+/// The size of its stack: the usual limit. (Without one the C library takes a lock to find one out,
+/// under which it allocates elsewhere.)
+const STACK_BYTES: usize = 8 << 20;
 
 /// Makes the thread. False if the system refuses.
 fn spawn(background: &'static Background) -> bool {
@@ -192,8 +212,9 @@ fn spawn(background: &'static Background) -> bool {
         if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
             return false;
         }
-        // The default stack size. Only what is used of it has memory, and a program's thread-local
-        // memory, which lies there too, may be large.
+        // Only what is used of it has memory, and a program's thread-local memory, which lies there
+        // too, may be large.
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK_BYTES);
         libc::pthread_attr_setdetachstate(attributes.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
         let mut all = MaybeUninit::uninit();
         let mut found = MaybeUninit::uninit();

@@ -11,6 +11,7 @@
 //! | `BRICKYARD_HARDEN=1` | the hardened heap (`hardened/`); `BRICKYARD_DEBUG` is not read then |
 //! | `BRICKYARD_PROFILE=FILE`, `BRICKYARD_SAMPLE=N` | what is sampled (`sampled/`) |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
+//! | `BRICKYARD_VISIT=1` | the background thread visits other CPUs although calls are filtered: in a container whose filter allows `sched_setaffinity` |
 //!
 //! The addresses are an upper limit. Slabs (objects of up to 32 KiB) and runs cannot have more than
 //! the span. When it is used up, requests of up to 32 KiB fail, and larger ones get mappings of
@@ -30,7 +31,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard::sync::TestAndSetLock;
-use brickyard_arena::rows::{Cpus, ROW_SHIFT};
+use brickyard_arena::rows::{Cpus, ROW_SHIFT, keeping_errno};
 use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
 use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
@@ -60,6 +61,8 @@ pub(super) struct Heap {
     pub(super) general: General<'static, 'static, Design, TaskOnly>,
     pub(super) cpus: Cpus,
     pub(super) background: Background,
+    /// The background thread may go to other CPUs although calls are filtered.
+    pub(super) visits: bool,
 }
 
 /// Says whether a background thread is wanted.
@@ -163,7 +166,7 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
             continue;
         }
         let mut attempt = Attempt::new();
-        build()?;
+        keeping_errno(build)?;
         life::register();
         attempt.outcome = BUILT;
     }
@@ -195,8 +198,14 @@ impl Drop for Attempt {
 /// Maps a piece of memory for ever, zero throughout.
 pub(super) fn for_ever(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
     let region = Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses)?;
+    Ok(&mut leaked(region)[..bytes])
+}
+
+/// Keeps a new mapping for ever.
+fn leaked(region: Region) -> &'static mut [MaybeUninit<u8>] {
+    let bytes = region.bytes();
     // SAFETY: so many bytes are there for ever, and nobody else knows of them.
-    Ok(unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), bytes) })
+    unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), bytes) }
 }
 
 fn build() -> Result<(), HeapError> {
@@ -210,14 +219,20 @@ fn build() -> Result<(), HeapError> {
             "BRICKYARD_HARDEN: not with pages of this size"
         ));
     }
-    let (span, tables) = reserve(bytes, is_hardened)?;
-    // SAFETY: `built-once`: this thread has turned the state to busy.
-    let span: &'static Span = unsafe { (*INSTANCE.span.get()).write(span) };
     let cpus = match variable(c"BRICKYARD_ROWS") {
         Some(b"thread") => Cpus::threads(),
         _ => Cpus::registered(),
     };
-    let slabs = build_slabs(span, cpus, tables, is_hardened)?;
+    let plan = plan(cpus, is_hardened)?;
+    // What the slabs have beside the span comes first: its size is fixed, and the span takes as much
+    // of the rest as it can get. If one of them fails, all are unmapped again.
+    let map = |bytes| Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses);
+    let rows = map(cpus.rows() << ROW_SHIFT)?;
+    let memory = map(HeapSlabs::bytes_beside_rows(&plan))?;
+    let (span, tables) = reserve(bytes, is_hardened)?;
+    // SAFETY: `built-once`: this thread has turned the state to busy.
+    let span: &'static Span = unsafe { (*INSTANCE.span.get()).write(span) };
+    let slabs = build_slabs(span, (cpus, plan), tables, (leaked(rows), leaked(memory)));
     if is_hardened {
         let (start, rows) = (PageSource::start(&span).addr().get(), cpus.rows());
         let hardened = Hardened::new(start, span.bytes(), rows)?;
@@ -245,6 +260,7 @@ fn build() -> Result<(), HeapError> {
         general,
         cpus,
         background,
+        visits: variable(c"BRICKYARD_VISIT") == Some(b"1"),
     };
     // SAFETY: `built-once`.
     unsafe { (*INSTANCE.heap.get()).write(heap) };
@@ -319,26 +335,32 @@ fn reserve(
     }
 }
 
+/// Says what the slabs shall be.
+fn plan(cpus: Cpus, is_hardened: bool) -> Result<SlabPlan, HeapError> {
+    let plan = SlabPlan::new(SIZES.len(), cpus.rows());
+    let rules = if is_hardened { None } else { rules()? };
+    Ok(match rules {
+        Some(rules) => plan.debug_text(rules, life::report),
+        None => plan.debug(&[], life::end_if_late),
+    })
+}
+
+/// Builds the slabs in these tables, rows, and other memory, all of them zero.
 fn build_slabs(
     span: &'static Span,
-    cpus: Cpus,
+    (cpus, plan): (Cpus, SlabPlan),
     tables: &'static mut [MaybeUninit<u8>],
-    is_hardened: bool,
-) -> Result<HeapSlabs, HeapError> {
-    let rows = for_ever(cpus.rows() << ROW_SHIFT)?;
+    (rows, memory): (
+        &'static mut [MaybeUninit<u8>],
+        &'static mut [MaybeUninit<u8>],
+    ),
+) -> HeapSlabs {
     let words = rows.len() / size_of::<AtomicUsize>();
     // SAFETY: the mapping is zero.
     let (rows, _) = unsafe { brickyard::sync::place_zeroed(rows, words) }
         .expect("a mapping begins with a page, and has room for its own words");
     // The fast paths beside the slabs reach them by their address, and keep to `one-store`.
     let rows = Rows::new(rows, ROW_SHIFT).expect("the shift is a page's at least");
-    let plan = SlabPlan::new(SIZES.len(), cpus.rows());
-    let rules = if is_hardened { None } else { rules()? };
-    let plan = match rules {
-        Some(rules) => plan.debug_text(rules, life::report),
-        None => plan.debug(&[], life::end_if_late),
-    };
-    let memory = for_ever(HeapSlabs::bytes_beside_rows(&plan))?;
     // SAFETY: the mapping is zero, and the span makes parts of it writable as it grows.
     let tables = unsafe { Tables::zeroed(tables) };
     let parts = Parts {
@@ -346,8 +368,8 @@ fn build_slabs(
         rows: Some(rows),
         tables: Some(tables),
     };
-    Ok(HeapSlabs::in_parts(plan, span, cpus, parts)
-        .expect("the plan was asked for the bytes, and slabs can number a span's pages"))
+    HeapSlabs::in_parts(plan, span, cpus, parts)
+        .expect("the plan was asked for the bytes, and slabs can number a span's pages")
 }
 
 /// Returns true if the heap is to be the hardened one: by the environment, or else by that of the

@@ -61,8 +61,11 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
         // SAFETY: passed on.
         return unsafe { copied(memory, had, bytes) };
     }
-    // It stays in place if no more than half would be wasted, or if nothing smaller would be found.
-    if fits && (bytes >= had / 2 || size_of_class(bytes) == had) {
+    // It stays in place if no more than half of an object or an eighth of more would be wasted, or if
+    // nothing smaller would be found.
+    let wasted = had.saturating_sub(bytes);
+    let part = if had <= MAX_GENERAL { 2 } else { 8 };
+    if fits && (wasted <= had / part || size_of_class(bytes) == had) {
         sampled::stays(memory, bytes);
         return memory;
     }

@@ -178,7 +178,10 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
         {
             return Some((object, Contents::Anything));
         }
-        let object = heap.general.alloc_slow(cache, caller());
+        let mut object = heap.general.alloc_slow(cache, caller());
+        if object.is_err() && give_all_back(heap) {
+            object = heap.general.alloc_slow(cache, caller());
+        }
         return Some((object.ok()?, Contents::Anything));
     }
     let (bytes, align) = (layout.size().max(1), layout.align());
@@ -200,6 +203,15 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
         }
     }
     INSTANCE.large.alloc(bytes, align)
+}
+
+/// Gives back all that is free, before a request is refused: a limit may count what is idle. Returns
+/// true if there was anything.
+#[cold]
+fn give_all_back(heap: &Heap) -> bool {
+    heap.slabs.drain();
+    heap.slabs.shrink();
+    INSTANCE.large.release_idle() + heap.span.idle_bytes() > 0
 }
 
 /// Allocates `bytes` zeros, aligned to 16; null if there is no memory. This is `calloc`.

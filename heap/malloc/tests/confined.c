@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -146,6 +148,144 @@ static void fills(size_t least, size_t most) {
 static void limit(const char *what, size_t bytes) {
     struct rlimit limit = {bytes, bytes};
     CHECK(setrlimit(strcmp(what, "data") == 0 ? RLIMIT_DATA : RLIMIT_AS, &limit) == 0);
+}
+
+// Freed large blocks, which are kept for a while, are given back before a small request is refused.
+static void spares(void) {
+    enum { LARGE = 12, SMALL = 40 << 20 };
+    void *large[LARGE];
+    for (int i = 0; i < LARGE; i++) CHECK(large[i] = malloc(3 << 20));
+    for (int i = 0; i < LARGE; i++) free(large[i]);
+    CHECK(fill(1000, SMALL) >= SMALL);
+}
+
+// ---- locked memory ----
+
+// All memory that the process has is locked: that is little, however large its tables may become.
+static void locked(void) {
+    churn(1);
+    if (mlockall(MCL_CURRENT) != 0) {
+        printf("skipped: memory cannot be locked\n");
+        return;
+    }
+    CHECK(resident() < 200l << 20);
+    churn(2000);
+    munlockall();
+}
+
+// A freed block that is still locked keeps nothing else from going back.
+static void locked_and_freed(void) {
+    enum { COUNT = 2000, BYTES = 100000 };
+    static char *piece[COUNT];
+    for (int i = 0; i < COUNT; i++) memset(piece[i] = malloc(BYTES), 1, BYTES);
+    for (int i = 0; i < COUNT; i += 10) {
+        if (mlock(piece[i], 5000) != 0) {
+            printf("skipped: memory cannot be locked\n");
+            return;
+        }
+    }
+    for (int i = 0; i < COUNT; i++) free(piece[i]);
+    CHECK(resident() < 80l << 20);
+}
+
+// ---- blocks that get smaller ----
+
+static void shrinks(void) {
+    for (size_t had = 400; had > 1; had = had == 400 ? 2 : 1) {
+        size_t bytes = had << 20, less = bytes / 20 * 11;
+        char *block = malloc(bytes);
+        memset(block, 1, bytes);
+        long before = resident();
+        CHECK(block = realloc(block, less));
+        malloc_trim(0);
+        CHECK(block[less - 1] == 1);
+        CHECK(resident() < before - (long)(bytes - less) * 3 / 4);
+        free(block);
+    }
+}
+
+// ---- real time ----
+
+static volatile int over;
+
+static void on_cpu_0(void) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(0, &set);
+    CHECK(sched_setaffinity(0, sizeof set, &set) == 0);
+}
+
+// Takes the lock of large blocks often, and calls the system under it.
+static void several(void) {
+    void *block[9];
+    for (int i = 0; i < 9; i++) block[i] = malloc((size_t)(3 + i) << 20);
+    for (int i = 0; i < 9; i++) free(block[i]);
+}
+
+static void *usual_thread(void *unused) {
+    on_cpu_0();
+    while (!over) several();
+    return unused;
+}
+
+static void *real_time_thread(void *unused) {
+    on_cpu_0();
+    struct sched_param param = {.sched_priority = 10};
+    if (sched_setscheduler(0, SCHED_FIFO, &param) != 0) {
+        printf("skipped: real time is not allowed\n");
+        return unused;
+    }
+    double longest = 0;
+    for (int i = 0; i < 3000; i++) {
+        struct timespec pause = {0, 200000}, begun, now;
+        nanosleep(&pause, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &begun);
+        several();
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        double took = now.tv_sec - begun.tv_sec + (now.tv_nsec - begun.tv_nsec) / 1e9;
+        longest = took > longest ? took : longest;
+    }
+    // Until the system throttles it, if it waits for a thread that cannot run.
+    fprintf(stderr, "longest %.3f s\n", longest);
+    CHECK(longest < 0.5);
+    return unused;
+}
+
+static void real_time(void) {
+    pthread_t usual, other;
+    CHECK(pthread_create(&usual, NULL, usual_thread, NULL) == 0);
+    CHECK(pthread_create(&other, NULL, real_time_thread, NULL) == 0);
+    pthread_join(other, NULL);
+    over = 1;
+    pthread_join(usual, NULL);
+}
+
+// The thread that is started by one of real time is not one itself.
+static void *starts_the_background(void *unused) {
+    struct sched_param param = {.sched_priority = 10};
+    if (sched_setscheduler(0, SCHED_FIFO, &param) != 0) {
+        printf("skipped: real time is not allowed\n");
+        return unused;
+    }
+    static char *piece[16000];
+    for (int i = 0; i < 16000; i++) memset(piece[i] = malloc(1000), 1, 1000);
+    param.sched_priority = 0;
+    CHECK(sched_setscheduler(0, SCHED_OTHER, &param) == 0);
+    sleep(1);
+    char path[64], line[512];
+    int found = 0;
+    for (int task = getpid(); task < getpid() + 50; task++) {
+        snprintf(path, sizeof path, "/proc/self/task/%d/stat", task);
+        FILE *file = fopen(path, "r");
+        if (!file) continue;
+        if (fgets(line, sizeof line, file) && strstr(line, "(brickyard)")) {
+            found = 1;
+            CHECK(sched_getscheduler(task) == SCHED_OTHER);
+        }
+        fclose(file);
+    }
+    CHECK(found);
+    return unused;
 }
 
 // ---- filters of system calls ----
@@ -293,6 +433,21 @@ int main(int count, char **argument) {
     if (strcmp(way, "gives back") == 0)
         for (int round = 0; round < 5; round++) gives_back();
     if (strcmp(way, "fills") == 0) fills(strtoul(argument[2], NULL, 0) << 20, strtoul(argument[3], NULL, 0) << 20);
+    if (strcmp(way, "spares") == 0) spares();
+    if (strcmp(way, "locked") == 0) locked();
+    if (strcmp(way, "locked and freed") == 0) locked_and_freed();
+    if (strcmp(way, "shrinks") == 0) shrinks();
+    if (strcmp(way, "real time") == 0) real_time();
+    if (strcmp(way, "starts the background") == 0) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, starts_the_background, NULL) == 0);
+        pthread_join(thread, NULL);
+    }
+    if (strcmp(way, "limited data, spares") == 0) {
+        limit("data", 64 << 20);
+        execl("/proc/self/exe", "confined", "spares", NULL);
+        CHECK(!"executed");
+    }
     if (strcmp(way, "limited") == 0) {
         // limited addresses|data MIB early|late LEAST MOST
         int is_late = strcmp(argument[4], "late") == 0;

@@ -61,6 +61,50 @@ fn under_a_limit_of_addresses_objects_get_half_of_it() {
 }
 
 #[test]
+fn whatever_the_limit_the_heap_takes_what_fits() {
+    // With rows of threads, which take 16 MiB, just not beside the span that was first reserved.
+    for limit in ["70", "74", "76", "80", "84", "140"] {
+        runs(
+            &["limited", "addresses", limit, "early", "20", "64"],
+            ROWS[1],
+        );
+    }
+    // What a span has is whole zones of a gibibyte.
+    let span = [("BRICKYARD_SPAN", "95")];
+    for (limit, least) in [("2200", "1200"), ("4400", "1900")] {
+        runs(
+            &["limited", "addresses", limit, "early", least, "2600"],
+            &span,
+        );
+    }
+}
+
+#[test]
+fn freed_large_blocks_are_given_back_before_small_ones_are_refused() {
+    runs(&["limited data, spares"], &[]);
+}
+
+#[test]
+fn locked_memory_is_what_is_used_and_freed_memory_goes_back_beside_it() {
+    let alone = [("BRICKYARD_BACKGROUND", "0")];
+    runs(&["locked and freed"], &alone);
+    runs(&["locked"], &[("BRICKYARD_SPAN", "4")]);
+    let hardened = [("BRICKYARD_HARDEN", "1"), ("BRICKYARD_SPAN", "4")];
+    runs(&["locked"], &hardened);
+}
+
+#[test]
+fn what_realloc_cuts_off_goes_back() {
+    runs(&["shrinks"], &[]);
+}
+
+#[test]
+fn a_thread_of_real_time_does_not_keep_others_from_what_it_waits_for() {
+    runs(&["real time"], &[]);
+    runs(&["starts the background"], &[]);
+}
+
+#[test]
 fn a_limit_of_addresses_that_comes_late_refuses_and_does_not_end_the_program() {
     runs(&["limited", "addresses", "64", "late", "100", "128"], &[]);
     let span = [("BRICKYARD_SPAN", "1")];

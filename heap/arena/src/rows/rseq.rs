@@ -173,7 +173,8 @@ fn from_sysfs() -> Option<usize> {
     let file = open(c"/sys/devices/system/cpu/possible", flags, Mode::empty()).ok()?;
     let mut text = [0; 256];
     let read = rustix::io::read(&file, &mut text).ok()?;
-    highest_of(text.get(..read)?)
+    // The end of a longer one is not known.
+    highest_of(text.get(..read)?.strip_suffix(b"\n")?)
 }
 
 fn highest_of(list: &[u8]) -> Option<usize> {

@@ -34,6 +34,7 @@ mod zeros;
 
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::panic::Location;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -89,6 +90,12 @@ impl Hardened {
     /// Returns about how many bytes of addresses it takes for such a span.
     pub(crate) const fn table_bytes(span_bytes: usize) -> usize {
         span_bytes / states::GRANULE + (32 << 20)
+    }
+
+    /// Makes what belongs to a part of the span writable, in bytes from its start; the part begins where
+    /// the last one ended. False if the system refuses.
+    pub(crate) fn commit(&self, span: Range<usize>) -> bool {
+        self.states.commit(span)
     }
 
     /// Makes this the heap's. Requests see it from now on.

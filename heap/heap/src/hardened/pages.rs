@@ -30,15 +30,19 @@ pub(super) fn guarded(bytes: usize) -> Option<&'static mut [MaybeUninit<u8>]> {
     let page = page_bytes();
     let inner = bytes.checked_next_multiple_of(page)?;
     let region = Region::map_sparse(inner.checked_add(2 * page)?, 1).ok()?;
+    fence(&region)?;
     let start = region.leak();
     // SAFETY: the mapping has so many bytes, and is there for ever; nobody else knows of it.
+    Some(unsafe { slice::from_raw_parts_mut(start.add(page).as_ptr().cast(), bytes) })
+}
+
+/// Makes the first and the last page of a mapping inaccessible; `None` if the system refuses.
+pub(super) fn fence(region: &Region) -> Option<()> {
+    let page = page_bytes();
+    // SAFETY: whole pages of the region, in which nothing is yet.
     unsafe {
-        deny(start, page)?;
-        deny(start.add(page + inner), page)?;
-        Some(slice::from_raw_parts_mut(
-            start.add(page).as_ptr().cast(),
-            bytes,
-        ))
+        deny(region.start(), page)?;
+        deny(region.at(region.bytes() - page), page)
     }
 }
 

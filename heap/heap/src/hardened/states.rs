@@ -3,11 +3,17 @@
 //! Invariant `one-state`: a byte leaves [`OBJECT`] or [`RUN`] by a compare-and-swap of the one caller
 //! that frees what begins there, and gets there by a store of the one that has just taken it: only
 //! where a queue of free objects is damaged are there two.
+//!
+//! The bytes of memory that the span has not got yet are zero and can only be read: locking all of a
+//! process's memory does not make them memory, and nor does a core file have them.
 
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU8, Ordering};
 
-use super::guarded;
+use brickyard_arena::{Region, page_bytes};
+
+use super::pages::fence;
 use crate::build::HeapError;
 
 /// The bytes that have a state together.
@@ -29,15 +35,36 @@ pub(super) const FREED: u8 = 3;
 pub(super) struct States {
     start: usize,
     bytes: &'static [AtomicU8],
+    /// The bytes, with a page before and behind them.
+    region: Region,
 }
 
 impl States {
     pub(super) fn new(start: usize, span_bytes: usize) -> Result<Self, HeapError> {
-        let memory = guarded(span_bytes / GRANULE)?;
-        let length = memory.len();
-        // SAFETY: the mapping is zero, is there for ever, and is this value's.
-        let bytes = unsafe { core::slice::from_raw_parts(memory.as_ptr().cast(), length) };
-        Ok(Self { start, bytes })
+        let page = page_bytes();
+        let length = span_bytes / GRANULE;
+        let inner = length.next_multiple_of(page);
+        let region = Region::map_zeros(inner + 2 * page, 1).map_err(|_| HeapError::NoAddresses)?;
+        fence(&region).ok_or(HeapError::NoAddresses)?;
+        // SAFETY: the mapping is zero, and is there as long as this value, which is for ever once it
+        // is used.
+        let bytes = unsafe { core::slice::from_raw_parts(region.at(page).as_ptr().cast(), length) };
+        Ok(Self {
+            start,
+            bytes,
+            region,
+        })
+    }
+
+    /// Makes the bytes of a part of the span writable, which begins where the last one ended. False if
+    /// the system refuses.
+    pub(super) fn commit(&self, span: Range<usize>) -> bool {
+        let page = page_bytes();
+        let [from, to] =
+            [span.start, span.end].map(|byte| page + (byte / GRANULE).next_multiple_of(page));
+        let to = to.min(self.region.bytes() - page);
+        // SAFETY: who writes to these bytes waits until the zone has the memory.
+        from >= to || unsafe { self.region.commit_new(from..to) }.is_ok()
     }
 
     /// Returns the number of the granule that begins at an address; `None` if none of the span
@@ -111,7 +138,11 @@ impl States {
 
     #[inline(always)]
     fn end_in(byte: &AtomicU8, state: u8) -> Result<(), u8> {
-        // Relaxed, both: `one-state`.
+        // Relaxed, all: `one-state`. It may be a byte that can only be read, and a swap writes always.
+        let found = byte.load(Ordering::Relaxed);
+        if found != state {
+            return Err(found);
+        }
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         let ended = byte.compare_exchange(state, FREED, success, failure);
         ended.map(drop)

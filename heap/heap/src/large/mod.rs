@@ -221,7 +221,7 @@ impl LargeBlocks {
         if self.idle.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let piece = self.with_spare(|spare| spare.take(bytes))?;
+        let (piece, look) = self.with_spare(|spare| spare.take(bytes))?;
         let start = NonNull::new(core::ptr::with_exposed_provenance_mut(piece.address))?;
         if piece.bytes < bytes {
             // SAFETY: `spare-owned`: nobody uses it.
@@ -236,19 +236,20 @@ impl LargeBlocks {
         }
         let rest = spare::rest(piece, bytes);
         if let Some(rest) = rest {
-            self.keep(rest);
+            self.keep(rest, Some(look));
         }
         let bytes = rest.map_or(piece.bytes, |_| bytes);
         // SAFETY: `spare-owned`: it belonged to the list, and does no more.
         Some(unsafe { Region::from_leaked(start, bytes) })
     }
 
-    /// Puts a piece that nobody uses among the spare ones, and unmaps what is too much.
-    fn keep(&self, piece: Entry) {
+    /// Puts a piece that nobody uses among the spare ones, and unmaps what is too much. A rest of a
+    /// piece is as old as that was.
+    fn keep(&self, piece: Entry, look: Option<u32>) {
         // Relaxed: hints.
         let (in_use, most) = (self.bytes(), self.lately.load(Ordering::Relaxed));
         let allowed = surplus::allowed(in_use, most);
-        while let Err(surplus) = self.with_spare(|spare| spare.put(piece, allowed)) {
+        while let Err(surplus) = self.with_spare(|spare| spare.put(piece, look, allowed)) {
             unmap(surplus);
             if surplus.address == piece.address {
                 return;
@@ -319,7 +320,9 @@ impl LargeBlocks {
     /// # Safety
     /// If one begins there, nobody uses it any more.
     pub(crate) unsafe fn free(&self, start: NonNull<u8>) -> bool {
-        self.take_out(start).map(|block| self.keep(block)).is_some()
+        self.take_out(start)
+            .map(|block| self.keep(block, None))
+            .is_some()
     }
 
     /// Frees a block, and ends its mapping at once. False if none begins there.
@@ -332,11 +335,13 @@ impl LargeBlocks {
 
     /// Takes a block out of the table: it is the caller's mapping from then on.
     fn take_out(&self, start: NonNull<u8>) -> Option<Entry> {
-        let _ = self.list_in_table(start);
-        let taken = self.with_table(|table| {
-            let taken = table.take(start.addr().get())?;
-            table.unreserve();
-            Some(taken)
+        // The table may have no room for one that is beside it, and needs none.
+        let taken = self.take_beside(start).or_else(|| {
+            self.with_table(|table| {
+                let taken = table.take(start.addr().get())?;
+                table.unreserve();
+                Some(taken)
+            })
         })?;
         self.bytes.fetch_sub(taken.bytes, Ordering::Relaxed);
         Some(taken)

@@ -81,17 +81,24 @@ impl LargeBlocks {
     /// # Safety
     /// As [`LargeBlocks::free`].
     pub(crate) unsafe fn free_beside(&self, start: NonNull<u8>) -> bool {
-        let Some(place) = self.beside(start) else {
-            return false;
-        };
-        let Some(bytes) = place.take(start) else {
+        let Some(Entry { bytes, .. }) = self.take_beside(start) else {
             return false;
         };
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         // SAFETY: `mapping-listed`: it is a mapping of so many bytes, and this caller took it out.
         drop(unsafe { Region::from_leaked(start, bytes) });
-        place.leave();
         true
+    }
+
+    /// Takes a block out that is listed beside the table: it is the caller's mapping from then on.
+    pub(super) fn take_beside(&self, start: NonNull<u8>) -> Option<Entry> {
+        let place = self.beside(start)?;
+        let bytes = place.take(start)?;
+        place.leave();
+        Some(Entry {
+            address: start.as_ptr().expose_provenance(),
+            bytes,
+        })
     }
 
     /// Moves what is listed beside the table into it, and returns true if the address was listed

@@ -17,6 +17,9 @@ const PIECES: usize = 16;
 /// Shorter pieces are not kept.
 pub(super) const LEAST: usize = 128 << 10;
 
+/// Longer ones are not either: a program may compute for hours before the next look at them.
+pub(super) const MOST: usize = 256 << 20;
+
 /// Pieces, the oldest first.
 #[derive(Debug)]
 pub(super) struct Spare {
@@ -50,33 +53,43 @@ impl Spare {
         self.bytes
     }
 
-    /// Puts a piece in. Returns what has to be unmapped instead, if anything has: the piece itself,
-    /// or an older one; then the caller tries again.
-    pub(super) fn put(&mut self, entry: Entry, allowed: usize) -> Result<(), Entry> {
-        if entry.bytes < LEAST || entry.bytes > allowed {
+    /// Puts a piece in, as one that was to be seen by the next look, or by `look`. Returns what has to
+    /// be unmapped instead, if anything has: the piece itself, or an older one; then the caller tries
+    /// again.
+    pub(super) fn put(
+        &mut self,
+        entry: Entry,
+        look: Option<u32>,
+        allowed: usize,
+    ) -> Result<(), Entry> {
+        if entry.bytes < LEAST || entry.bytes > allowed.min(MOST) {
             return Err(entry);
         }
         if self.count == PIECES || self.bytes + entry.bytes > allowed {
             return Err(self.remove(0));
         }
-        self.pieces[self.count] = Piece {
-            entry,
-            look: self.look,
-        };
+        let look = look.unwrap_or(self.look);
+        let younger =
+            |piece: &Piece| self.look.wrapping_sub(piece.look) < self.look.wrapping_sub(look);
+        let pieces = &self.pieces[..self.count];
+        let place = pieces.iter().position(younger).unwrap_or(self.count);
+        self.pieces.copy_within(place..self.count, place + 1);
+        self.pieces[place] = Piece { entry, look };
         self.count += 1;
         self.bytes += entry.bytes;
         Ok(())
     }
 
-    /// Takes the piece that serves a block of `bytes` bytes best.
-    pub(super) fn take(&mut self, bytes: usize) -> Option<Entry> {
+    /// Takes the piece that serves a block of `bytes` bytes best, and says which look was to see it.
+    pub(super) fn take(&mut self, bytes: usize) -> Option<(Entry, u32)> {
         let pieces = self.pieces[..self.count].iter().enumerate();
         // Those that are long enough first, the shortest of them; then the longest.
         let (best, _) = pieces.min_by_key(|(_, piece)| {
             let had = piece.entry.bytes;
             (had < bytes, had.abs_diff(bytes))
         })?;
-        Some(self.remove(best))
+        let look = self.pieces[best].look;
+        Some((self.remove(best), look))
     }
 
     /// Takes the oldest piece; `None` if there is none.
@@ -136,40 +149,76 @@ mod tests {
     fn the_piece_that_fits_best_serves() {
         let mut spare = Spare::new();
         for (number, mib) in [(1, 4), (2, 7), (3, 5)] {
-            assert!(spare.put(entry(number, mib * MIB), 64 * MIB).is_ok());
+            assert!(spare.put(entry(number, mib * MIB), None, 64 * MIB).is_ok());
         }
         assert_eq!(spare.bytes(), 16 * MIB);
-        assert_eq!(number(spare.take(9 * MIB)), Some(2));
-        assert_eq!(number(spare.take(3 * MIB)), Some(1));
-        assert_eq!(number(spare.take(5 * MIB)), Some(3));
-        assert_eq!((spare.bytes(), number(spare.take(1))), (0, None));
+        assert_eq!(number(spare.take(9 * MIB).map(|(entry, _)| entry)), Some(2));
+        assert_eq!(number(spare.take(3 * MIB).map(|(entry, _)| entry)), Some(1));
+        assert_eq!(number(spare.take(5 * MIB).map(|(entry, _)| entry)), Some(3));
+        assert_eq!(
+            (spare.bytes(), number(spare.take(1).map(|(entry, _)| entry))),
+            (0, None)
+        );
     }
 
     #[test]
     fn no_more_bytes_and_pieces_are_kept_than_allowed() {
         let mut spare = Spare::new();
         let refused = |put: Result<(), Entry>| number(put.err());
-        assert_eq!(refused(spare.put(entry(1, 9 * MIB), 8 * MIB)), Some(1));
-        assert_eq!(refused(spare.put(entry(2, LEAST - 1), 8 * MIB)), Some(2));
-        assert_eq!(refused(spare.put(entry(3, 5 * MIB), 8 * MIB)), None);
+        assert_eq!(
+            refused(spare.put(entry(1, 9 * MIB), None, 8 * MIB)),
+            Some(1)
+        );
+        assert_eq!(
+            refused(spare.put(entry(2, LEAST - 1), None, 8 * MIB)),
+            Some(2)
+        );
+        assert_eq!(refused(spare.put(entry(3, 5 * MIB), None, 8 * MIB)), None);
         // The older one goes.
-        assert_eq!(refused(spare.put(entry(4, 5 * MIB), 8 * MIB)), Some(3));
-        assert_eq!(refused(spare.put(entry(4, 5 * MIB), 8 * MIB)), None);
+        assert_eq!(
+            refused(spare.put(entry(4, 5 * MIB), None, 8 * MIB)),
+            Some(3)
+        );
+        assert_eq!(refused(spare.put(entry(4, 5 * MIB), None, 8 * MIB)), None);
         for number in 5..5 + PIECES - 1 {
-            assert_eq!(refused(spare.put(entry(number, LEAST), 8 * MIB)), None);
+            assert_eq!(
+                refused(spare.put(entry(number, LEAST), None, 8 * MIB)),
+                None
+            );
         }
-        assert_eq!(refused(spare.put(entry(99, LEAST), 8 * MIB)), Some(4));
+        assert_eq!(refused(spare.put(entry(99, LEAST), None, 8 * MIB)), Some(4));
     }
 
     #[test]
     fn what_a_look_has_seen_goes_at_the_next() {
         let mut spare = Spare::new();
-        assert!(spare.put(entry(1, MIB), 8 * MIB).is_ok());
+        assert!(spare.put(entry(1, MIB), None, 8 * MIB).is_ok());
         assert_eq!(number(spare.take_old()), None);
-        assert!(spare.put(entry(2, MIB), 8 * MIB).is_ok());
+        assert!(spare.put(entry(2, MIB), None, 8 * MIB).is_ok());
         assert_eq!(number(spare.take_old()), Some(1));
         assert_eq!(number(spare.take_old()), None);
         assert_eq!(number(spare.take_old()), Some(2));
         assert_eq!((spare.bytes(), number(spare.take_oldest())), (0, None));
+    }
+    #[test]
+    fn a_rest_is_as_old_as_what_it_is_of() {
+        let mut spare = Spare::new();
+        assert!(spare.put(entry(1, 8 * MIB), None, 64 * MIB).is_ok());
+        assert_eq!(number(spare.take_old()), None);
+        assert!(spare.put(entry(2, MIB), None, 64 * MIB).is_ok());
+        let (taken, look) = spare.take(3 * MIB).unwrap();
+        let left = rest(taken, 3 * MIB).unwrap();
+        assert!(spare.put(left, Some(look), 64 * MIB).is_ok());
+        // It goes at this look, and the younger one at the next.
+        assert_eq!(number(spare.take_old()), Some(1));
+        assert_eq!(number(spare.take_old()), None);
+        assert_eq!(number(spare.take_old()), Some(2));
+    }
+
+    #[test]
+    fn what_is_very_long_is_not_kept() {
+        let mut spare = Spare::new();
+        assert!(spare.put(entry(1, MOST), None, usize::MAX).is_ok());
+        assert!(spare.put(entry(2, MOST + 4096), None, usize::MAX).is_err());
     }
 }

@@ -158,3 +158,27 @@ fn threads_do_not_meet() {
     });
     assert_eq!((large.bytes(), large.blocks()), (0, 0));
 }
+
+#[test]
+fn a_block_beside_the_table_is_freed_without_room_in_the_table() {
+    let large = LargeBlocks::new();
+    let block = large.alloc_beside(3 << 20, 1).unwrap();
+    // SAFETY: the child makes plain calls, and ends.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let least = libc::rlimit {
+                rlim_cur: 1 << 20,
+                rlim_max: 1 << 20,
+            };
+            let limited = libc::setrlimit(libc::RLIMIT_AS, &raw const least) == 0;
+            libc::_exit(i32::from(
+                !(limited && large.free(block) && !large.free(block)),
+            ));
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+        assert_eq!(status, 0);
+        assert!(large.free(block));
+    }
+}

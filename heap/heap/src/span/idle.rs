@@ -176,9 +176,13 @@ impl<'s> Held<'s> {
         // them.
         let done = unsafe { self.span.region.release(part, Release::Now) };
         self.calls += 1;
-        // Locked memory stays, and so do its bits.
         if done.is_ok() {
             self.released += self.span.no_longer_idle(self.first, self.pages);
+        } else {
+            // Locked memory stays (on Linux before 5.18), and so do its bits. Who comes next goes on
+            // behind it.
+            let behind = (self.first + self.pages) / self.span.largest().frames() + 1;
+            self.span.counts.cursor.store(behind, Ordering::Relaxed);
         }
         for &(page, order) in &self.blocks[..self.count] {
             let page = page as usize;
@@ -331,7 +335,8 @@ impl Span {
     /// that no free takes long; where that does not suffice, as much as was freed.
     pub(super) fn release_surplus(&self, freed: usize) {
         let allowed = self.allowed_idle();
-        let cost = match self.idle_bytes() > allowed + allowed / FAR_PART {
+        let far = allowed.saturating_add(allowed / FAR_PART);
+        let cost = match self.idle_bytes() > far {
             true => LEAST_COST.max(freed),
             false => LEAST_COST,
         };

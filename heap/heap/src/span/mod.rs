@@ -133,7 +133,7 @@ impl Span {
         loop {
             match Self::of(bytes) {
                 Ok(span) => return Ok(span),
-                Err(_) if bytes > least => bytes = (bytes / 2).next_multiple_of(least),
+                Err(_) if bytes > least => bytes = half_of(bytes),
                 Err(source) => return Err(MapError::Refused { bytes, source }),
             }
         }
@@ -293,6 +293,16 @@ impl Span {
             unsafe { hardened.prepare(first, order.frames() << self.layout.page_shift, contents) };
         }
         Some(first)
+    }
+}
+
+/// Returns half of so many bytes: whole zones if that is more than one, and else what a span can be.
+fn half_of(bytes: usize) -> usize {
+    let half = bytes / 2;
+    if half > ZONE_BYTES {
+        half / ZONE_BYTES * ZONE_BYTES
+    } else {
+        half.next_multiple_of(SPAN_BYTES.0)
     }
 }
 

@@ -464,3 +464,30 @@ fn threads_take_and_give_while_memory_goes_back() {
         span.zone(index).check().unwrap();
     }
 }
+
+#[test]
+fn half_of_a_span_is_whole_zones() {
+    for gib in 2..200 {
+        let mut bytes = gib << 30;
+        while bytes > SPAN_BYTES.0 {
+            let half = half_of(bytes);
+            assert!(half < bytes && half >= bytes / 3, "{bytes}");
+            assert!(
+                half < ZONE_BYTES || half.is_multiple_of(ZONE_BYTES),
+                "{half}"
+            );
+            assert!(half.is_multiple_of(SPAN_BYTES.0), "{half}");
+            bytes = half;
+        }
+    }
+}
+
+#[test]
+fn as_much_may_be_kept_as_there_are_numbers_for() {
+    let span = Span::reserve(64 << 20).unwrap();
+    span.keep_idle(usize::MAX);
+    let (run, _) = span.take_run(100).unwrap();
+    // SAFETY: the run is this test's, and not used.
+    unsafe { assert!(span.cut_run(run, 25) && span.give_run(run)) };
+    span.keep_idle(0);
+}

@@ -15,6 +15,7 @@ use brickyard_slab::Tables;
 
 use super::layout::Layout;
 use super::{SPAN_ALIGN, Span};
+use crate::hardened::hardened;
 
 /// The step by which a zone grows.
 const STEP_BYTES: usize = 32 << 20;
@@ -96,6 +97,7 @@ impl Span {
         let usable = ends.into_iter().find_map(|end| {
             let end = most.min(end >> shift);
             let done = self.commit_slab_tables(&(grown..end))
+                && hardened().is_none_or(|hardened| hardened.commit(grown << shift..end << shift))
                 && commit_new(&self.region, grown << shift..end << shift);
             done.then_some(end)
         });
