@@ -23,6 +23,12 @@ pub enum TrialError {
         /// The file that is missing.
         path: PathBuf,
     },
+    /// Another process uses the pool.
+    #[error("another brickyard asks for huge pages at the moment (it holds {}): wait until it has ended", path.display())]
+    Busy {
+        /// The file that it has locked.
+        path: PathBuf,
+    },
     /// A file does not have the number that it should.
     #[error("{} has no number: {text:?}", path.display())]
     NoNumber {

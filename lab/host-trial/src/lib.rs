@@ -32,4 +32,6 @@ pub struct Outcome {
     pub came: u64,
     /// How long that took.
     pub took: core::time::Duration,
+    /// It was stopped before it had asked for all of them.
+    pub stopped: bool,
 }

@@ -189,8 +189,10 @@ pub fn ask(blocks: u64, huge: usize, stop: impl Fn() -> bool) -> Result<Outcome,
         .map_err(TrialError::failed("use transparent huge pages"))?;
     let first = memory.start.as_ptr().addr().next_multiple_of(huge) - memory.start.as_ptr().addr();
     let began = Instant::now();
+    let mut stopped = false;
     for block in 0..blocks as usize {
-        if stop() {
+        stopped = stop();
+        if stopped {
             break;
         }
         memory.touch(first + block * huge);
@@ -203,6 +205,7 @@ pub fn ask(blocks: u64, huge: usize, stop: impl Fn() -> bool) -> Result<Outcome,
         asked: blocks,
         came: in_huge / huge as u64,
         took,
+        stopped,
     })
 }
 

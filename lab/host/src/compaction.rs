@@ -14,6 +14,8 @@
 
 mod scanners;
 
+use core::ops::Range;
+
 use brickyard_trace::{PageUse, StateRun};
 
 use scanners::Scanners;
@@ -66,13 +68,21 @@ mod byte {
     pub(super) const TAIL: u8 = 7;
     /// Taken by the free scanner, as a target.
     pub(super) const TARGET: u8 = 8;
+    /// As `MODIFIED`, and mapped: once it is written it is kept.
+    pub(super) const MAPPED: u8 = 9;
+    /// It is pinned or locked: it stays, but its page block is one for movable pages.
+    pub(super) const PINNED: u8 = 10;
 
     pub(super) const fn kind(byte: u8) -> u8 {
         byte & 15
     }
 
     pub(super) const fn is_movable(byte: u8) -> bool {
-        matches!(kind(byte), KEPT | CLEAN | MODIFIED)
+        matches!(kind(byte), KEPT | CLEAN | MODIFIED | MAPPED)
+    }
+
+    pub(super) const fn is_modified(byte: u8) -> bool {
+        matches!(kind(byte), MODIFIED | MAPPED)
     }
 }
 
@@ -81,6 +91,8 @@ mod byte {
 pub struct Frames {
     first: u64,
     block_order: u8,
+    /// Everything in the zone can be moved, by its kind.
+    all_movable: bool,
     bytes: Vec<u8>,
 }
 
@@ -94,7 +106,7 @@ pub enum End {
         /// Its first frame.
         frame: u64,
     },
-    /// There was no more memory to move pages to.
+    /// There was no more memory to move pages to, and none to reclaim.
     Short,
     /// As many blocks were made as were wanted.
     Enough,
@@ -107,8 +119,19 @@ pub struct Pass {
     pub moved: u64,
     /// Blocks that were taken, by a pass for a request.
     pub taken: u64,
+    /// Pages of the page cache that were reclaimed, by a pass for a request.
+    pub reclaimed: u64,
     /// How it ended.
     pub end: End,
+}
+
+/// The list of the CPU that compacts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CpuList {
+    /// Pages in it.
+    pub count: u64,
+    /// Pages that it can hold.
+    pub high: u64,
 }
 
 /// What a request for blocks meets.
@@ -118,7 +141,7 @@ pub struct Request {
     pub order: u8,
     /// Blocks that are wanted.
     pub blocks: u64,
-    /// Free pages that have to be left, by the watermark and what the zone keeps.
+    /// Free pages without which compaction does not begin, by the watermark and what the zone keeps.
     pub reserve: u64,
     /// Passes given up one after the other until the request fails.
     pub attempts: u32,
@@ -165,6 +188,7 @@ impl Frames {
         Self {
             first,
             block_order,
+            all_movable: zone.name == "Movable",
             bytes,
         }
     }
@@ -192,10 +216,10 @@ impl Frames {
         match byte::kind(value) {
             byte::FREE | byte::TARGET => Frame::Free,
             byte::IDLE => Frame::Idle,
-            byte::STUCK => Frame::Stuck,
+            byte::STUCK | byte::PINNED => Frame::Stuck,
             byte::KEPT => movable(Content::Kept),
             byte::CLEAN => movable(Content::Clean),
-            byte::MODIFIED => movable(Content::Modified),
+            byte::MODIFIED | byte::MAPPED => movable(Content::Modified),
             byte::TAIL => Frame::Tail,
             _ => Frame::Absent,
         }
@@ -222,9 +246,8 @@ impl Frames {
     /// Returns the number of large pages of modified files that a pass would have to move.
     #[must_use]
     pub fn modified_large(&self) -> u64 {
-        let is_one = |value: u8| {
-            byte::kind(value) == byte::MODIFIED && (1..self.block_order).contains(&(value >> 4))
-        };
+        let is_one =
+            |value: u8| byte::is_modified(value) && (1..self.block_order).contains(&(value >> 4));
         self.bytes.iter().filter(|&&value| is_one(value)).count() as u64
     }
 
@@ -274,7 +297,7 @@ impl Frames {
             }
             if byte::is_movable(self.bytes[index]) {
                 let end = index + self.length(index);
-                self.bytes[index..end].fill(byte::STUCK);
+                self.bytes[index..end].fill(byte::PINNED);
             }
         }
     }
@@ -282,23 +305,33 @@ impl Frames {
     /// Writes modified files, as `sync` does.
     pub fn sync(&mut self) {
         for value in &mut self.bytes {
-            if byte::kind(*value) == byte::MODIFIED {
-                *value = byte::CLEAN | *value & !15;
-            }
+            let written = match byte::kind(*value) {
+                byte::MODIFIED => byte::CLEAN,
+                byte::MAPPED => byte::KEPT,
+                _ => continue,
+            };
+            *value = written | *value & !15;
         }
     }
 
-    /// Frees clean pages of files, as `drop_caches` does, but for `kept` of every `of`: those that
-    /// processes have mapped, which the flags do not tell.
-    pub fn drop_clean(&mut self, kept: u64, of: u64) {
-        let mut at = 0;
-        while let Some(&value) = self.bytes.get(at) {
+    /// Frees clean pages of files that no process has mapped, as `drop_caches` does.
+    pub fn drop_clean(&mut self) {
+        let all = self.bytes.len();
+        self.drop_clean_in(0..all);
+    }
+
+    /// Frees such pages that begin in these places; returns how many frames.
+    fn drop_clean_in(&mut self, places: Range<usize>) -> u64 {
+        let (mut at, mut freed) = (places.start, 0);
+        while at < places.end {
             let frames = self.length(at);
-            if byte::kind(value) == byte::CLEAN && !picks(self.first + at as u64, kept, of) {
+            if byte::kind(self.bytes[at]) == byte::CLEAN {
                 self.bytes[at..at + frames].fill(byte::FREE);
+                freed += frames as u64;
             }
             at += frames;
         }
+        freed
     }
 
     /// Takes up to `blocks` free blocks of 2^`order` frames, as pages that stay; returns how many.
@@ -320,14 +353,15 @@ impl Frames {
     }
 
     /// Compacts the whole zone, as writing to `compact_memory` does. The pages that are moved are
-    /// freed into the lists of one CPU, which then hold the `listed` last ones; what they held
-    /// before goes back to the zone.
-    pub fn compact(&mut self, listed: u64) -> Pass {
+    /// freed into the list of one CPU, which keeps the last ones that fit; what it held before goes
+    /// back to the zone as far as there is no room for both.
+    pub fn compact(&mut self, list: CpuList) -> Pass {
         let idle = self.idle();
         let mut scanners = Scanners::over(self);
-        scanners.listed = usize::try_from(listed).unwrap_or(usize::MAX);
+        scanners.listed = usize::try_from(list.high).unwrap_or(usize::MAX);
         let (pass, freed) = scanners.whole();
-        let returned = (freed.len() as u64).min(idle);
+        let in_all = list.count.saturating_add(freed.len() as u64);
+        let returned = in_all.saturating_sub(list.high).min(list.count);
         let order = self.block_order;
         self.drain_some(|frame| picks(frame >> order, returned, idle));
         for index in freed {
@@ -339,7 +373,8 @@ impl Frames {
     }
 
     /// Compacts for a request: each page block that comes free is taken, until there are enough or
-    /// the kernel gives up. Such passes drain the lists that they free to.
+    /// the kernel gives up. Where there is no room to begin, clean pages of files are reclaimed. Such
+    /// passes drain the lists that they free to.
     pub fn compact_for(&mut self, request: &Request) -> Pass {
         let free = self.free();
         Scanners::over(self).requested(request, free)
@@ -366,11 +401,20 @@ fn bytes_of(run: &StateRun, judge: &Judge) -> (u8, u8) {
         Movability::Absent => (byte::ABSENT, byte::ABSENT),
         Movability::Free => (byte::FREE, byte::FREE),
         Movability::Perhaps => (byte::IDLE, byte::IDLE),
+        Movability::Stuck if run.state.unevictable => (byte::PINNED, byte::PINNED),
         Movability::Stuck | Movability::Huge => (byte::STUCK, byte::STUCK),
         Movability::Movable if run.state.usage == PageUse::File => {
-            if run.state.dirty || run.state.writeback {
-                movable(byte::MODIFIED)
-            } else if run.state.unevictable {
+            let state = run.state;
+            // Shared memory can be split whatever it is, and dropping keeps it.
+            if state.unevictable || state.shared {
+                movable(byte::KEPT)
+            } else if state.dirty || state.writeback {
+                movable(if state.mapped {
+                    byte::MAPPED
+                } else {
+                    byte::MODIFIED
+                })
+            } else if state.mapped {
                 movable(byte::KEPT)
             } else {
                 movable(byte::CLEAN)
@@ -382,10 +426,13 @@ fn bytes_of(run: &StateRun, judge: &Judge) -> (u8, u8) {
 
 /// Returns true for `some` of `all` keys, spread evenly and always the same ones.
 fn picks(key: u64, some: u64, all: u64) -> bool {
-    // The finalizer of splitmix64.
+    u128::from(mixed(key)) * u128::from(all) < u128::from(some) << 64
+}
+
+/// The finalizer of splitmix64.
+fn mixed(key: u64) -> u64 {
     let mut mixed = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^= mixed >> 31;
-    u128::from(mixed) * u128::from(all) < u128::from(some) << 64
+    mixed ^ mixed >> 31
 }

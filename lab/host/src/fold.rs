@@ -22,6 +22,7 @@ mod bit {
     pub(super) const WRITEBACK: u64 = 1 << 8;
     pub(super) const RECLAIM: u64 = 1 << 9;
     pub(super) const BUDDY: u64 = 1 << 10;
+    pub(super) const MMAP: u64 = 1 << 11;
     pub(super) const ANON: u64 = 1 << 12;
     pub(super) const SWAPBACKED: u64 = 1 << 14;
     pub(super) const HEAD: u64 = 1 << 15;
@@ -45,6 +46,7 @@ const RELEVANT: u64 = bit::DIRTY
     | bit::WRITEBACK
     | bit::RECLAIM
     | bit::BUDDY
+    | bit::MMAP
     | bit::ANON
     | bit::SWAPBACKED
     | bit::HEAD
@@ -98,6 +100,8 @@ pub fn state_of(flags: u64) -> PageState {
         dirty: has(bit::DIRTY),
         writeback: has(bit::WRITEBACK) || has(bit::RECLAIM) && has(bit::DIRTY),
         unevictable: has(bit::UNEVICTABLE | bit::MLOCKED),
+        shared: usage == PageUse::File && has(bit::SWAPBACKED),
+        mapped: usage == PageUse::File && has(bit::MMAP),
     }
 }
 

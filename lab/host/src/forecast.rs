@@ -12,13 +12,17 @@
 use core::ops::Add;
 
 use brickyard::Order;
-use brickyard_trace::StateRun;
+use brickyard_trace::{PageUse, StateRun};
 
-use crate::compaction::{Frames, Request};
+use crate::compaction::{CpuList, Frames, Request};
 use crate::look::{Look, ZoneLook};
 use crate::movability::Judge;
 use crate::pinned::Pinned;
+use crate::spans::own_runs;
 use crate::zoneinfo::{ZoneInfo, counter};
+
+/// Above this order compaction begins only above the low watermark, and not above the min one.
+const COSTLY_ORDER: u8 = 3;
 
 /// Passes that one request of a huge-page pool makes before it fails: one that does not wait, and
 /// two that do.
@@ -74,8 +78,14 @@ pub struct Obstacles {
     pub pinned: u64,
     /// Those of them whose place is known.
     pub located: u64,
+    /// References by which devices and the kernel hold pages of processes in their places, of all
+    /// kinds: one page may have several. Larger than `pinned` where `VmPin` does not tell, as of
+    /// devices that are passed through. 0 if the kernel does not count them.
+    pub references: u64,
     /// Pages in per-CPU lists.
     pub idle: u64,
+    /// Free pages that are set aside for requests that must not wait.
+    pub set_aside: u64,
     /// Memory that the kernel has not begun to manage yet, in pages.
     pub uninitialised: u64,
 }
@@ -133,13 +143,16 @@ impl Forecasts {
         }
         let block_order = look.page_block_order.get();
         let judge = Judge::new(&look.runs, block_order, look.unevictable);
-        let cached = Cached::of(look);
+        let infos: Vec<ZoneInfo> = look.zones.iter().map(|zone| zone.info.clone()).collect();
         let mut forecasts = Self::default();
-        for zone in &look.zones {
-            let mut frames = Frames::of_zone(&look.runs, &zone.info, block_order, &judge);
+        for (zone, info) in look.zones.iter().zip(&infos) {
+            let runs = own_runs(&look.runs, info, &infos);
+            let mut frames = Frames::of_zone(&runs, info, block_order, &judge);
             frames.pin(pinned.frames.iter().copied());
-            let limit = Limit::of(&look.runs, &zone.info, order);
+            let limit = Limit::of(&runs, info, order);
+            let set_aside = SetAside::of(look, info, order);
             let obstacles = &mut forecasts.obstacles;
+            obstacles.set_aside += set_aside.pages;
             obstacles.uninitialised += limit.uninitialised << order.get();
             obstacles.modified_large += frames.modified_large();
             let idle = zone.info.idle_in_pagesets();
@@ -148,7 +161,7 @@ impl Forecasts {
                 frames,
                 zone,
                 limit,
-                cached,
+                set_aside,
             };
             for way in Way::ALL {
                 let (forecast, cost) = trial.forecast(way);
@@ -161,6 +174,9 @@ impl Forecasts {
         }
         forecasts.obstacles.pinned = pinned.pages();
         forecasts.obstacles.located = pinned.frames.len() as u64;
+        let value = |name| counter(&infos, name).unwrap_or(0);
+        let [acquired, released] = ["nr_foll_pin_acquired", "nr_foll_pin_released"].map(value);
+        forecasts.obstacles.references = acquired.saturating_sub(released);
         Some(forecasts)
     }
 }
@@ -171,29 +187,48 @@ impl Forecasts {
 pub fn now(look: &Look, order: Order) -> u64 {
     let of_zone = |zone: &ZoneLook| {
         let limit = Limit::of(&[], &zone.info, order);
-        limit.usable(zone.counts.suitable(order) as u64, zone.info.free)
+        let set_aside = SetAside::of(look, &zone.info, order);
+        let free = zone.counts.suitable(order) as u64;
+        set_aside.usable(&limit, free, zone.info.free)
     };
     look.zones.iter().map(of_zone).sum()
 }
 
-/// How much of the page cache processes have mapped or is shared memory, so that dropping does not
-/// free it.
-#[derive(Debug, Clone, Copy)]
-struct Cached {
-    kept: u64,
-    all: u64,
+/// Free memory of a zone that is set aside for atomic requests: other requests neither get it nor may
+/// count it, until reclaim finds nothing more.
+#[derive(Debug, Clone, Copy, Default)]
+struct SetAside {
+    blocks: u64,
+    pages: u64,
 }
 
-impl Cached {
-    fn of(look: &Look) -> Self {
-        let infos: Vec<ZoneInfo> = look.zones.iter().map(|zone| zone.info.clone()).collect();
-        let value = |name| counter(&infos, name).unwrap_or(0);
-        let all = value("nr_file_pages");
-        let kept = value("nr_mapped").saturating_add(value("nr_shmem"));
-        Self {
-            kept: kept.min(all),
-            all,
+impl SetAside {
+    /// By pagetypeinfo, which only root may read; nothing without it.
+    fn of(look: &Look, zone: &ZoneInfo, order: Order) -> Self {
+        let rows = look.page_types.iter().flat_map(|types| &types.free);
+        let rows = rows.filter(|row| {
+            (row.node, row.zone.as_str(), row.kind.as_str())
+                == (zone.node, &zone.name, "HighAtomic")
+        });
+        let mut set_aside = Self::default();
+        for row in rows {
+            let counts = row.free.iter().map(|count| count.at_least());
+            for (own, count) in (0..64_u32).zip(counts) {
+                let pages = count.saturating_mul(1 << own.min(62));
+                set_aside.pages = set_aside.pages.saturating_add(pages);
+                if own >= u32::from(order.get()) {
+                    let blocks = count.saturating_mul(1 << (own - u32::from(order.get())).min(62));
+                    set_aside.blocks = set_aside.blocks.saturating_add(blocks);
+                }
+            }
         }
+        set_aside
+    }
+
+    /// As [`Limit::usable`], without what is set aside.
+    fn usable(&self, limit: &Limit, blocks: u64, free: u64) -> u64 {
+        let blocks = blocks.saturating_sub(self.blocks);
+        limit.usable(blocks, free.saturating_sub(self.pages))
     }
 }
 
@@ -202,83 +237,114 @@ struct Trial<'a> {
     frames: Frames,
     zone: &'a ZoneLook,
     limit: Limit,
-    cached: Cached,
+    set_aside: SetAside,
 }
 
 impl Trial<'_> {
     fn forecast(&self, way: Way) -> (Forecast, Cost) {
         let now = self.now();
-        let mut dropped = 0;
-        let ((likely, moved), (high, _)) = match way {
-            Way::Now => ((now, 0), (now, 0)),
-            // At most, the kernel reclaims the page cache while it looks for room.
+        let nothing = Made::default();
+        let (likely, high) = match way {
+            Way::Now => (
+                Made {
+                    blocks: now,
+                    ..nothing
+                },
+                now,
+            ),
+            // At most, the kernel reclaims the page cache before it compacts.
             Way::Asking => (
                 self.asking(self.frames.clone()),
-                self.asking(self.dropped()),
+                self.asking(self.dropped()).blocks,
             ),
             Way::Compacted => {
                 let mut written = self.frames.clone();
                 written.sync();
-                self.likely_and_most(self.frames.clone(), written)
+                (
+                    self.compacted(self.frames.clone(), self.list()),
+                    self.most(written),
+                )
             }
             Way::Dropped => {
                 let frames = self.dropped();
-                dropped = frames.free().saturating_sub(self.frames.free());
-                self.likely_and_most(frames.clone(), frames)
+                let dropped = frames.free().saturating_sub(self.frames.free());
+                let made = self.compacted(frames.clone(), self.list());
+                (Made { dropped, ..made }, self.most(frames))
             }
         };
         let forecast = Forecast {
-            low: now.min(likely),
-            likely,
-            high: high.max(likely),
+            low: now.min(likely.blocks),
+            likely: likely.blocks,
+            high: high.max(likely.blocks),
         };
+        let Made { moved, dropped, .. } = likely;
         (forecast, Cost { moved, dropped })
     }
 
-    /// Compacts some frames, and others whose per-CPU lists were drained.
-    fn likely_and_most(&self, likely: Frames, mut most: Frames) -> ((u64, u64), (u64, u64)) {
-        most.drain(self.listed());
-        (self.compacted(likely), self.compacted(most))
+    /// Returns the blocks at most: if per-CPU lists are drained and stay empty.
+    fn most(&self, mut frames: Frames) -> u64 {
+        frames.drain(self.listed());
+        self.compacted(frames, CpuList::default()).blocks
     }
 
     fn now(&self) -> u64 {
         let free = self.zone.counts.suitable(self.limit.order) as u64;
-        self.limit.usable(free, self.zone.info.free)
+        self.set_aside
+            .usable(&self.limit, free, self.zone.info.free)
     }
 
-    /// Returns the blocks that a pool gets, and the pages that are moved for them.
-    fn asking(&self, mut frames: Frames) -> (u64, u64) {
+    /// Returns what a pool gets.
+    fn asking(&self, mut frames: Frames) -> Made {
         frames.drain(self.listed());
         let order = self.limit.order.get();
         if order > frames.block_order() {
             // The kernel compacts by page blocks; that two of them come free together is chance.
             let free = frames.free_blocks(order);
-            return (self.limit.usable(free, frames.free()), 0);
+            return Made {
+                blocks: self.limit.usable(free, frames.free()),
+                ..Made::default()
+            };
         }
         let free = frames.take_free(self.limit.room(frames.free()), order);
         let pass = frames.compact_for(&Request {
             order,
             blocks: u64::MAX,
-            reserve: self.limit.reserve,
+            reserve: self.limit.to_begin,
             attempts: PASSES,
         });
-        (free + self.limit.uninitialised + pass.taken, pass.moved)
+        Made {
+            blocks: free + self.limit.uninitialised + pass.taken,
+            moved: pass.moved,
+            dropped: pass.reclaimed,
+        }
     }
 
-    /// Returns the blocks after a pass over the zone, and the pages that were moved.
-    fn compacted(&self, mut frames: Frames) -> (u64, u64) {
-        let cpus = self.zone.info.pagesets.len().max(1) as u64;
-        let listed = (self.listed() / cpus).min(self.zone.info.managed);
-        let pass = frames.compact(listed);
+    /// Returns what there is after a pass over the zone by a CPU with such a list.
+    fn compacted(&self, mut frames: Frames, list: CpuList) -> Made {
+        let pass = frames.compact(list);
         let blocks = frames.free_blocks(self.limit.order.get());
-        (self.limit.usable(blocks, frames.free()), pass.moved)
+        Made {
+            blocks: self.set_aside.usable(&self.limit, blocks, frames.free()),
+            moved: pass.moved,
+            dropped: 0,
+        }
     }
 
     fn dropped(&self) -> Frames {
         let mut frames = self.frames.clone();
         frames.sync();
-        frames.drop_clean(self.cached.kept, self.cached.all);
+        frames.drop_clean();
         frames
+    }
+
+    /// Returns the list of the CPU that compacts. Which one that is is not known: it is taken for
+    /// one of those whose lists are long.
+    fn list(&self) -> CpuList {
+        let sets = self.zone.info.pagesets.iter().map(|set| CpuList {
+            count: set.count,
+            high: set.high.max(set.count).min(self.zone.info.managed),
+        });
+        sets.max_by_key(|list| list.high).unwrap_or_default()
     }
 
     /// Returns the pages in per-CPU lists.
@@ -287,23 +353,41 @@ impl Trial<'_> {
     }
 }
 
+/// What a way makes of a zone.
+#[derive(Debug, Clone, Copy, Default)]
+struct Made {
+    blocks: u64,
+    moved: u64,
+    dropped: u64,
+}
+
 /// What a zone gives of its free memory.
 struct Limit {
     /// Pages that a request leaves: the min watermark, and what the zone keeps for requests that
     /// only it can serve.
     reserve: u64,
+    /// Pages that must be free beside what compaction takes.
+    to_begin: u64,
     order: Order,
-    /// Blocks that the kernel has not begun to manage.
+    /// Blocks that the kernel has not begun to manage, or not accepted from the host yet.
     uninitialised: u64,
 }
 
 impl Limit {
     fn of(runs: &[StateRun], zone: &ZoneInfo, order: Order) -> Self {
         let kept = zone.protection.iter().max().copied().unwrap_or(0);
+        let watermark = if order.get() > COSTLY_ORDER {
+            zone.low
+        } else {
+            zone.min
+        };
+        let unaccepted = zone.stats.iter().find(|(name, _)| name == "nr_unaccepted");
+        let unaccepted = unaccepted.map_or(0, |&(_, pages)| pages >> order.get());
         Self {
             reserve: zone.min.saturating_add(kept),
+            to_begin: watermark.saturating_add(kept),
             order,
-            uninitialised: uninitialised(runs, zone, order),
+            uninitialised: uninitialised(runs, zone, order).saturating_add(unaccepted),
         }
     }
 
@@ -327,7 +411,17 @@ const SECTION: u64 = 1 << 15;
 /// Returns the blocks of memory that is present but not managed yet: whole ones without any flag.
 /// Kernels that initialise memory when it is first needed begin with most of it so.
 fn uninitialised(runs: &[StateRun], zone: &ZoneInfo, order: Order) -> u64 {
-    let missing = zone.present.saturating_sub(zone.managed) >> order.get();
+    // What was withheld at boot is not managed either, and never will be.
+    let inside = |run: &StateRun| {
+        let end = run.frame.saturating_add(run.frames).min(zone.end_pfn());
+        end.saturating_sub(run.frame.max(zone.start_pfn))
+    };
+    let reserved = runs
+        .iter()
+        .filter(|run| run.state.usage == PageUse::Reserved);
+    let reserved: u64 = reserved.map(inside).sum();
+    let missing = zone.present.saturating_sub(zone.managed);
+    let missing = missing.saturating_sub(reserved) >> order.get();
     let stretches = crate::untold::long_stretches(runs, SECTION);
     let inside = stretches.iter().map(|stretch| {
         let start = stretch.start.max(zone.start_pfn).div_ceil(1 << order.get());

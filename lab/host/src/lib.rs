@@ -14,6 +14,7 @@
 //! | [`iomem`] | the address ranges of memory (root) |
 //! | [`extfrag`] | the kernel's own indices (root, debugfs) |
 //! | [`counters`] | vmstat and meminfo |
+//! | [`spans`] | which zone a frame belongs to where zones overlap |
 //! | [`movability`], [`untold`] | what compaction could do with frames |
 //! | [`blocks`] | page blocks: which are mixed, and by what |
 //! | [`outlook`] | huge pages now and after compaction; lack of memory or fragmentation |
@@ -51,6 +52,7 @@ pub mod movability;
 pub mod outlook;
 pub mod pagetypeinfo;
 pub mod pinned;
+pub mod spans;
 pub mod untold;
 pub mod zoneinfo;
 

@@ -10,6 +10,7 @@ use crate::blocks::{self, BlockUse};
 use crate::movability::Judge;
 use crate::outlook::{self, Outlook, Verdict};
 use crate::pagetypeinfo::PageTypes;
+use crate::spans::own_runs;
 use crate::zoneinfo::{ZoneInfo, counter};
 use crate::{Host, HostError, Unevictable};
 
@@ -180,14 +181,14 @@ impl Look {
         let page_block_order = reported.unwrap_or(huge_order);
         let unevictable = host.compacts_unevictable();
         let judge = Judge::new(&runs, page_block_order.get(), unevictable);
-        let zones = infos.into_iter().map(|info| {
+        let zones = infos.iter().map(|info| {
             let buddy = buddies
                 .iter()
-                .find(|buddy| (buddy.node, buddy.zone.as_str()) == (info.node, &info.name));
+                .find(|buddy| (buddy.node, buddy.zone.as_str()) == (info.node, info.name.as_str()));
             let counts = buddy.map(|buddy| buddy.counts()).unwrap_or_default();
             let max_order = buddy.map_or(Order::DEFAULT_MAX, |buddy| buddy.max_order());
             let mut zone = ZoneLook {
-                info,
+                info: info.clone(),
                 counts,
                 max_order,
                 blocks: Vec::new(),
@@ -195,9 +196,9 @@ impl Look {
             };
             if !runs.is_empty() {
                 let highest = max_order.max(huge_order);
-                let info = &zone.info;
-                zone.blocks = blocks::of_zone(&runs, info, page_block_order.get(), &judge);
-                zone.outlook = outlook::of_zone(&runs, info, &counts, highest, &judge);
+                let own = own_runs(&runs, info, &infos);
+                zone.blocks = blocks::of_zone(&own, info, page_block_order.get(), &judge);
+                zone.outlook = outlook::of_zone(&own, info, &counts, highest, &judge);
             }
             zone
         });

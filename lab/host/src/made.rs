@@ -88,6 +88,8 @@ pub struct Made {
     pub blocks: Vec<Block>,
     /// How many of them the kernel does not manage yet.
     pub unmanaged: usize,
+    /// How many pages the per-CPU list can hold; it is empty.
+    pub list_high: u64,
     /// `/proc/vmstat`.
     pub vmstat: String,
     /// When its files were copied; `None` for now.
@@ -102,6 +104,7 @@ impl Made {
             name: name.to_owned(),
             blocks,
             unmanaged: 0,
+            list_high: 0,
             vmstat: "compact_stall 3\nthp_fault_fallback 1\nallocstall_normal 2\n".to_owned(),
             time: None,
         }
@@ -124,8 +127,9 @@ impl Made {
             .enumerate()
             .map(|(order, blocks)| blocks << order)
             .sum();
+        let high = self.list_high;
         let (present, managed) = (flags.len(), flags.len() - self.unmanaged * BLOCK);
-        put("proc/zoneinfo", format!("Node 0, zone   Normal\n  pages free     {free}\n        min      20\n        low      30\n        high     40\n        spanned  {present}\n        present  {present}\n        managed  {managed}\n        protection: (0, 0)\n      nr_file_pages 0\n  pagesets\n    cpu: 0\n              count: 0\n              high:  186\n              batch: 31\n  start_pfn:           0\n").as_bytes())?;
+        put("proc/zoneinfo", format!("Node 0, zone   Normal\n  pages free     {free}\n        min      20\n        low      30\n        high     40\n        spanned  {present}\n        present  {present}\n        managed  {managed}\n        protection: (0, 0)\n      nr_file_pages 0\n  pagesets\n    cpu: 0\n              count: 0\n              high:  {high}\n              batch: 31\n  start_pfn:           0\n").as_bytes())?;
         let counts = by_order.map(|blocks| blocks.to_string()).join(" ");
         put(
             "proc/buddyinfo",

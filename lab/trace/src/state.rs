@@ -43,6 +43,10 @@ pub struct PageState {
     pub writeback: bool,
     /// Locked in memory, or otherwise not to be reclaimed.
     pub unevictable: bool,
+    /// Of a file: shared memory, which has no place on a disk but swap.
+    pub shared: bool,
+    /// Of a file: a process has mapped it.
+    pub mapped: bool,
 }
 
 impl PageState {
@@ -55,6 +59,8 @@ impl PageState {
             dirty: false,
             writeback: false,
             unevictable: false,
+            shared: false,
+            mapped: false,
         }
     }
 }

@@ -208,41 +208,46 @@ fn trial(
     if stop::asked() {
         return Ok(None);
     }
-    let came = tried(host, &look, &forecasts, way, order)?;
+    let (asked, came) = tried(host, &look, &forecasts, way, order)?;
+    let Forecast { low, likely, high } = forecasts.of(way);
+    let [low, likely, high] = [low, likely, high].map(|blocks| blocks.min(asked));
     let row = Row {
         state,
         way,
-        forecast: forecasts.of(way),
+        forecast: Forecast { low, likely, high },
         came,
     };
     Ok((!stop::asked()).then_some(row))
 }
 
-/// Does what the way says; returns the blocks that came, or that could then be had.
+/// Does what the way says; returns how many were asked for, and the blocks that came, or that could
+/// then be had.
 fn tried(
     host: &Host,
     look: &Look,
     forecasts: &Forecasts,
     way: Way,
     order: Order,
-) -> Result<u64, anyhow::Error> {
-    let uninitialised = forecasts.obstacles.uninitialised >> order.get();
+) -> Result<(u64, u64), anyhow::Error> {
     if way == Way::Asking {
         let bytes = u64::from(look.frame_bytes) << order.get();
-        let free: u64 = look.zones.iter().map(|zone| zone.info.free).sum();
-        return Ok(ask(bytes, (free >> order.get()) + uninitialised)?);
+        // What is asked for and does not come costs other processes memory.
+        let most = available().unwrap_or(usize::MAX) as u64 / 10 * 9 / bytes;
+        let asked = forecasts.of(way).high.min(most);
+        return Ok((asked, ask(bytes, asked)?));
     }
     if way == Way::Dropped {
         help::sync_and_drop()?;
     }
     help::compact()?;
     let after = Look::at(host, Depth::Lists, || 0, |_, _| {})?;
-    Ok(forecast::now(&after, order) + uninitialised)
+    let uninitialised = forecasts.obstacles.uninitialised >> order.get();
+    Ok((u64::MAX, forecast::now(&after, order) + uninitialised))
 }
 
 fn ask(bytes: u64, blocks: u64) -> Result<u64, TrialError> {
-    let _holding = interrupt::Holding::begin();
     let mut pool = Pool::of(bytes)?;
+    let _holding = interrupt::Holding::begin();
     let outcome = pool.ask(blocks, stop::asked);
     pool.put_back()?;
     Ok(outcome?.came)

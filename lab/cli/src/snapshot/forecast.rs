@@ -145,6 +145,19 @@ fn in_the_way(view: &View<'_>, forecasts: &Forecasts) -> Vec<String> {
             most.join(", ")
         ));
     }
+    // A page may have several, and short ones come and go.
+    if found.references > found.pinned.saturating_mul(2).saturating_add(4096) {
+        lines.push(format!(
+            "{} more references of devices or the kernel keep pages in their places (nr_foll_pin_acquired less nr_foll_pin_released): where is not known, and `likely` leaves them out.",
+            found.references.saturating_sub(found.pinned)
+        ));
+    }
+    if found.set_aside > 0 {
+        lines.push(format!(
+            "{} free are set aside for requests that must not wait (HighAtomic).",
+            size(found.set_aside)
+        ));
+    }
     if found.idle > 0 {
         lines.push(format!(
             "{} in per-CPU lists, which compact_memory does not empty.",
@@ -188,6 +201,8 @@ pub(crate) fn document(view: &View<'_>) -> Value {
         "modified_large_pages": found.modified_large,
         "pinned_pages": found.pinned,
         "pinned_pages_located": found.located,
+        "references": found.references,
+        "set_aside_pages": found.set_aside,
         "per_cpu_pages": found.idle,
         "uninitialised_pages": found.uninitialised,
     })

@@ -6,7 +6,8 @@ use anyhow::Context;
 use brickyard_bench::slab::resident::available;
 use brickyard_bench::stop;
 use brickyard_host::forecast::Way;
-use brickyard_host_trial::{Outcome, TrialError, memory, pool::Pool};
+use brickyard_host_trial::pool::{Pool, PutBack};
+use brickyard_host_trial::{Outcome, TrialError, memory};
 use serde_json::json;
 
 use super::View;
@@ -14,6 +15,7 @@ use super::figures::block_size;
 use super::forecast;
 use crate::interrupt;
 use crate::misuse::Misuse;
+use crate::say::tell;
 
 /// Asks for so many, prints what came, and gives it back, also after Ctrl-C.
 pub(super) fn run(
@@ -31,7 +33,7 @@ pub(super) fn run(
         .into());
     }
     interrupt::watch()?;
-    let (by, outcome) = match by {
+    let (by, (outcome, put_back)) = match by {
         Some("memory") => ("memory", of_memory(view, count, bytes)?),
         Some(_) => ("pool", of_pool(count, bytes)?),
         None => match of_pool(count, bytes) {
@@ -39,6 +41,9 @@ pub(super) fn run(
             tried => ("pool", tried?),
         },
     };
+    if outcome.stopped {
+        tell(format!("interrupted before all {count} were asked for"));
+    }
     let mut out = io::stdout().lock();
     let forecast = view.forecasts.as_ref();
     let forecast = forecast.map(|all| all.of(Way::Asking));
@@ -50,18 +55,30 @@ pub(super) fn run(
             "order": view.order.get(),
             "asked": outcome.asked,
             "came": outcome.came,
+            "interrupted": outcome.stopped,
             "seconds": seconds,
             "forecast": forecast::document(view),
         });
         writeln!(out, "{document:#}")?;
     } else if format == "csv" {
-        writeln!(out, "by,order,asked,came,seconds,likely,at_least,at_most")?;
+        writeln!(
+            out,
+            "by,order,asked,came,seconds,likely,at_least,at_most,interrupted"
+        )?;
         let numbers = forecast.map(|of| [of.likely, of.low, of.high].map(limit));
         let numbers =
             numbers.map_or_else(|| ",,".into(), |n| format!("{},{},{}", n[0], n[1], n[2]));
         let order = view.order;
-        let Outcome { asked, came, .. } = outcome;
-        writeln!(out, "{by},{order},{asked},{came},{seconds:.3},{numbers}")?;
+        let Outcome {
+            asked,
+            came,
+            stopped,
+            ..
+        } = outcome;
+        writeln!(
+            out,
+            "{by},{order},{asked},{came},{seconds:.3},{numbers},{stopped}"
+        )?;
     } else {
         let size = block_size(view.order.get(), view.look.frame_bytes);
         let by = if by == "pool" {
@@ -84,18 +101,39 @@ pub(super) fn run(
             )?;
         }
     }
-    Ok(())
+    out.flush()?;
+    Ok(put_back?)
 }
 
-fn of_pool(count: u64, bytes: u64) -> Result<Outcome, TrialError> {
-    let _holding = interrupt::Holding::begin();
+/// Returns what came, and whether the pool was put back.
+fn of_pool(count: u64, bytes: u64) -> Result<(Outcome, Result<(), TrialError>), TrialError> {
     let mut pool = Pool::of(bytes)?;
+    let _holding = interrupt::Holding::begin();
     let outcome = pool.ask(count, stop::asked);
-    pool.put_back()?;
-    outcome
+    match pool.put_back() {
+        Ok(PutBack { in_use, changed }) => {
+            if in_use > 0 {
+                tell(format!(
+                    "{in_use} of them were taken by other processes meanwhile: they go back when those end"
+                ));
+            }
+            if changed != 0 {
+                tell(format!(
+                    "somebody else changed nr_hugepages by {changed} meanwhile: that is left as it is"
+                ));
+            }
+        }
+        // What came is told all the same.
+        Err(error) => return Ok((outcome?, Err(error))),
+    }
+    Ok((outcome?, Ok(())))
 }
 
-fn of_memory(view: &View<'_>, count: u64, bytes: u64) -> anyhow::Result<Outcome> {
+fn of_memory(
+    view: &View<'_>,
+    count: u64,
+    bytes: u64,
+) -> anyhow::Result<(Outcome, Result<(), TrialError>)> {
     if view.order != view.look.huge_order {
         return Err(Misuse::new(format!(
             "--by memory asks for huge pages of order {}, and not {}: leave --order out",
@@ -104,5 +142,6 @@ fn of_memory(view: &View<'_>, count: u64, bytes: u64) -> anyhow::Result<Outcome>
         .into());
     }
     let bytes = usize::try_from(bytes).context("a huge page is larger than all addresses")?;
-    Ok(memory::ask(count, bytes, stop::asked)?)
+    // The kernel has it back already.
+    Ok((memory::ask(count, bytes, stop::asked)?, Ok(())))
 }

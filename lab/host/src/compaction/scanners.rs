@@ -2,10 +2,16 @@
 
 use std::collections::VecDeque;
 
-use super::{End, Frames, Pass, Request, byte};
+use super::{End, Frames, Pass, Request, byte, mixed};
 
 /// Pages that the scanner takes before they are moved (`COMPACT_CLUSTER_MAX`).
 const BATCH: u32 = 32;
+/// The highest order of pages in per-CPU lists (`PAGE_ALLOC_COSTLY_ORDER`), huge pages left aside.
+const LISTED_ORDER: usize = 3;
+/// Sweeps over the zone for one request, at most.
+const SWEEPS: u32 = 8;
+/// Frames that are reclaimed together: files lie in memory in stretches.
+const RECLAIMED: usize = 32;
 /// The highest order of the kernel's free lists.
 const MOST_ORDERS: usize = 16;
 
@@ -34,6 +40,34 @@ pub(super) struct Scanners<'a> {
 enum Stop {
     Met,
     GaveUp(usize),
+}
+
+/// Reclaim of clean pages of files, in an order that is as good as any: flags do not tell which were
+/// used last.
+#[derive(Default)]
+struct Reclaim {
+    /// Where the pages are that may be reclaimed, the next ones last; made when first needed.
+    places: Option<Vec<u32>>,
+    freed: u64,
+}
+
+impl Reclaim {
+    /// Frees so many frames, or a few more. False if there were none.
+    fn some(&mut self, frames: &mut Frames, wanted: u64) -> bool {
+        let groups = frames.bytes.len() / RECLAIMED;
+        let places = self.places.get_or_insert_with(|| {
+            let mut places: Vec<u32> = (0..u32::try_from(groups).unwrap_or(u32::MAX)).collect();
+            places.sort_by_key(|&group| mixed(group.into()));
+            places
+        });
+        let before = self.freed;
+        while self.freed - before < wanted {
+            let Some(group) = places.pop() else { break };
+            let start = group as usize * RECLAIMED;
+            self.freed += frames.drop_clean_in(start..start + RECLAIMED);
+        }
+        self.freed > before
+    }
 }
 
 impl<'a> Scanners<'a> {
@@ -79,28 +113,45 @@ impl<'a> Scanners<'a> {
         let pass = Pass {
             moved: self.moved,
             taken: 0,
+            reclaimed: 0,
             end,
         };
         (pass, self.freed)
     }
 
+    /// The first sweep leaves blocks alone in which something cannot be moved, as passes do that do
+    /// not wait.
     pub(super) fn requested(mut self, request: &Request, free: u64) -> Pass {
         self.skipped = request.order.min(self.frames.block_order);
         let unit = 1 << self.skipped;
-        let (mut taken, mut failed) = (0, 0);
+        let (mut taken, mut failed, mut sweeps, mut taken_before) = (0, 0, 1, 0);
+        let mut reclaim = Reclaim::default();
         let end = loop {
             if taken >= request.blocks {
                 break End::Enough;
             }
             // Compaction begins only with room for two blocks beside the reserve.
-            let left = free.saturating_sub(taken * unit as u64);
+            let left = (free + reclaim.freed).saturating_sub(taken * unit as u64);
             if left < request.reserve.saturating_add(2 * unit as u64) {
-                break End::Short;
+                if !reclaim.some(self.frames, 2 * unit as u64) {
+                    break End::Short;
+                }
+                continue;
             }
             if self.have_met() {
-                break End::Met;
+                let goes_on = sweeps == 1 || taken > taken_before && sweeps < SWEEPS;
+                if !goes_on {
+                    break End::Met;
+                }
+                (sweeps, taken_before) = (sweeps + 1, taken);
+                self.begin_again();
+                continue;
             }
             let block = self.source;
+            if sweeps == 1 && self.cannot_come_free(block) {
+                self.source = block + self.size;
+                continue;
+            }
             match self.block() {
                 Ok(()) => {
                     let made = &mut self.frames.bytes[block..block + self.size];
@@ -112,7 +163,7 @@ impl<'a> Scanners<'a> {
                         }
                     }
                 }
-                Err(Stop::Met) => break End::Met,
+                Err(Stop::Met) => self.source = self.frames.bytes.len(),
                 Err(Stop::GaveUp(index)) => {
                     failed += 1;
                     if failed == request.attempts {
@@ -128,8 +179,25 @@ impl<'a> Scanners<'a> {
         Pass {
             moved: self.moved,
             taken,
+            reclaimed: reclaim.freed,
             end,
         }
+    }
+
+    /// Returns true if something in a block cannot be moved.
+    fn cannot_come_free(&self, block: usize) -> bool {
+        let mut values = self.frames.bytes[block..block + self.size].iter();
+        values.any(|&value| matches!(byte::kind(value), byte::STUCK | byte::IDLE | byte::PINNED))
+    }
+
+    /// Begins at both ends once more.
+    fn begin_again(&mut self) {
+        self.release();
+        self.held = Default::default();
+        self.held_frames = 0;
+        self.source = 0;
+        self.target = (self.frames.bytes.len() / self.size).saturating_sub(1) * self.size;
+        self.within = 0;
     }
 
     /// Moves the pages of the next block, in two batches: a full one, and the rest.
@@ -179,7 +247,7 @@ impl<'a> Scanners<'a> {
                     return Err(Stop::Met);
                 }
                 let value = self.frames.bytes[index];
-                if byte::kind(value) == byte::MODIFIED {
+                if byte::is_modified(value) {
                     return Err(Stop::GaveUp(index));
                 }
                 for single in index..index + frames {
@@ -195,7 +263,9 @@ impl<'a> Scanners<'a> {
             self.frames.bytes[to + frames..to + (1 << order)].fill(byte::FREE);
             self.frames.bytes[index..index + frames].fill(byte::FREE);
             self.moved += frames as u64;
-            for index in index..index + frames {
+            // Larger ones go to the zone at once.
+            let listed = if order <= LISTED_ORDER { frames } else { 0 };
+            for index in index..index + listed {
                 if self.freed.len() == self.listed && self.freed.pop_front().is_none() {
                     break;
                 }
@@ -272,12 +342,17 @@ impl<'a> Scanners<'a> {
         for &value in block {
             match byte::kind(value) {
                 byte::FREE => free += 1,
-                byte::KEPT | byte::CLEAN | byte::MODIFIED | byte::TAIL => movable += 1,
+                byte::KEPT
+                | byte::CLEAN
+                | byte::MODIFIED
+                | byte::MAPPED
+                | byte::PINNED
+                | byte::TAIL => movable += 1,
                 byte::STUCK => stuck += 1,
                 _ => {}
             }
         }
-        free > 0 && free < self.size && stuck <= movable
+        free > 0 && free < self.size && (stuck <= movable || self.frames.all_movable)
     }
 
     /// Frees the chunks that are still held.

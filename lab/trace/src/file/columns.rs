@@ -104,6 +104,8 @@ fn write_events<W: Write + Send>(
             _ => None,
         }))?;
     }
+    group.nothing::<BoolType>(events.len())?; // shared
+    group.nothing::<BoolType>(events.len())?; // mapped
     Ok(())
 }
 
@@ -151,5 +153,7 @@ fn write_runs<W: Write + Send>(
     group.optional::<BoolType>(runs.iter().map(|run| Some(run.state.unevictable)))?;
     group.nothing::<Int32Type>(runs.len())?; // second
     group.nothing::<Int32Type>(runs.len())?; // third
+    group.optional::<BoolType>(runs.iter().map(|run| Some(run.state.shared)))?;
+    group.optional::<BoolType>(runs.iter().map(|run| Some(run.state.mapped)))?;
     Ok(())
 }

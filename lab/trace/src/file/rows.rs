@@ -324,11 +324,20 @@ columns! {
     }
 }
 
+columns! {
+    /// What is known of pages of files. Older files lack these columns.
+    struct FileColumns by open_newer {
+        shared: BoolType,
+        mapped: BoolType,
+    }
+}
+
 /// All columns of a row group.
 pub(super) struct Batches {
     event: EventColumns,
     run: RunColumns,
     step: StepColumns,
+    file: FileColumns,
 }
 
 /// Why a row is refused.
@@ -340,6 +349,7 @@ impl Batches {
             event: EventColumns::open(group)?,
             run: RunColumns::open(group)?,
             step: StepColumns::open(group)?,
+            file: FileColumns::open(group)?,
         })
     }
 
@@ -372,9 +382,10 @@ impl Batches {
 
     fn fill(&mut self, rows: usize) -> Result<usize, ReadError> {
         let (of_events, of_runs) = (self.event.fill(rows)?, self.run.fill(rows)?);
-        let of_steps = self.step.fill(rows)?;
+        let (of_steps, of_files) = (self.step.fill(rows)?, self.file.fill(rows)?);
         let count = of_events[0];
-        let mut others = of_events.iter().chain(&of_runs).chain(&of_steps);
+        let others = of_events.iter().chain(&of_runs).chain(&of_steps);
+        let mut others = others.chain(&of_files);
         if others.any(|&other| other != count) {
             return Err(ReadError::Damaged(
                 "its columns are of different lengths".to_owned(),
@@ -410,8 +421,11 @@ impl Batches {
             number(self.step.second.take(row)),
             number(self.step.third.take(row)),
         ];
+        let [shared, mapped] = [&mut self.file.shared, &mut self.file.mapped]
+            .map(|column| column.take(row) == Some(&true));
         if let Kind::Row(kind @ (RowKind::Start | RowKind::End)) = kind {
-            let run = self.run.read(row, time, frame, order)?;
+            let mut run = self.run.read(row, time, frame, order)?;
+            (run.state.shared, run.state.mapped) = (shared, mapped);
             return rows.push_run(kind, run);
         }
         self.run.skip(row);
@@ -459,6 +473,8 @@ impl RunColumns {
             dirty: *need(&mut self.dirty, row)?,
             writeback: *need(&mut self.writeback, row)?,
             unevictable: *need(&mut self.unevictable, row)?,
+            shared: false,
+            mapped: false,
         };
         Ok(StateRun {
             time,

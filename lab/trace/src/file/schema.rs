@@ -38,6 +38,8 @@ message trace {
     optional boolean unevictable;
     optional int32 second (INTEGER(32,false));
     optional int32 third (INTEGER(32,false));
+    optional boolean shared;
+    optional boolean mapped;
 }";
 
 /// Columns stored as differences.

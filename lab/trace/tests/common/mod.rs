@@ -61,13 +61,13 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn runs()(parts in vec((0..9usize, any::<[bool; 4]>(), 0..=18u8, 1..100u64, 0..5000u64, any::<u64>()), 0..20))
+    fn runs()(parts in vec((0..9usize, any::<[bool; 6]>(), 0..=18u8, 1..100u64, 0..5000u64, any::<u64>()), 0..20))
         -> Vec<StateRun> {
         let mut next = 0;
         parts.into_iter().map(|(usage, flags, order, blocks, gap, time)| {
-            let [active, dirty, writeback, unevictable] = flags;
+            let [active, dirty, writeback, unevictable, shared, mapped] = flags;
             let usage = PageUse::ALL[usage];
-            let state = PageState { usage, active, dirty, writeback, unevictable };
+            let state = PageState { usage, active, dirty, writeback, unevictable, shared, mapped };
             let run = StateRun { time, frame: next + gap, frames: blocks << order, order, state };
             next = run.frame + run.frames;
             run
