@@ -31,6 +31,7 @@ use core::time::Duration;
 
 use brickyard_arena::rows::keeping_errno;
 
+use crate::build::built;
 use crate::filter;
 
 /// The result of a look.
@@ -186,7 +187,7 @@ extern "C" fn start(background: *mut c_void) -> *mut c_void {
 /// Gives up what the thread has inherited from its maker: real time or least priority. Others wait for
 /// what it holds, and it may take long.
 fn be_usual() {
-    if filter::is_there() {
+    if filter::is_there() && !built().is_some_and(|heap| heap.visits) {
         return;
     }
     // SAFETY: plain calls, for this thread alone, and a value that lives through the call. If they
@@ -194,13 +195,30 @@ fn be_usual() {
     unsafe {
         let usual: libc::sched_param = core::mem::zeroed();
         let _ = libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const usual);
-        let _ = libc::setpriority(libc::PRIO_PROCESS, 0, 0);
+        if libc::getpriority(libc::PRIO_PROCESS, 0) < 0 {
+            let _ = libc::setpriority(libc::PRIO_PROCESS, 0, 0);
+        }
     }
 }
 
-/// The size of its stack: the usual limit. (Without one the C library takes a lock to find one out,
-/// under which it allocates elsewhere.)
-const STACK_BYTES: usize = 8 << 20;
+/// Returns the size of its stack: the process's limit, or the usual one. (Without one the C library
+/// takes a lock to find one out, under which it allocates elsewhere.)
+fn stack_bytes() -> usize {
+    const USUAL: usize = 8 << 20;
+    if filter::is_there() {
+        return USUAL;
+    }
+    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: the system writes such a value, if anything; zeros are one.
+    let limit = unsafe {
+        let _ = libc::getrlimit(libc::RLIMIT_STACK, limit.as_mut_ptr());
+        limit.assume_init()
+    };
+    match limit.rlim_cur {
+        0 | libc::RLIM_INFINITY => USUAL,
+        bytes => usize::try_from(bytes).unwrap_or(USUAL).max(256 << 10),
+    }
+}
 
 /// Makes the thread. False if the system refuses.
 fn spawn(background: &'static Background) -> bool {
@@ -214,7 +232,7 @@ fn spawn(background: &'static Background) -> bool {
         }
         // Only what is used of it has memory, and a program's thread-local memory, which lies there
         // too, may be large.
-        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK_BYTES);
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes());
         libc::pthread_attr_setdetachstate(attributes.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
         let mut all = MaybeUninit::uninit();
         let mut found = MaybeUninit::uninit();

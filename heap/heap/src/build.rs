@@ -225,7 +225,7 @@ fn build() -> Result<(), HeapError> {
     };
     let plan = plan(cpus, is_hardened)?;
     // What the slabs have beside the span comes first: its size is fixed, and the span takes as much
-    // of the rest as it can get. If one of them fails, all are unmapped again.
+    // of the rest as it can get. If one of the three fails, the others are unmapped again.
     let map = |bytes| Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses);
     let rows = map(cpus.rows() << ROW_SHIFT)?;
     let memory = map(HeapSlabs::bytes_beside_rows(&plan))?;

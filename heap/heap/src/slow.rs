@@ -205,8 +205,8 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
     INSTANCE.large.alloc(bytes, align)
 }
 
-/// Gives back all that is free, before a request is refused: a limit may count what is idle. Returns
-/// true if there was anything.
+/// Gives back what lies in this CPU's queues, in those that CPUs share, and in freed large blocks, before
+/// a request is refused: a limit may count it. Returns true if there may be memory now.
 #[cold]
 fn give_all_back(heap: &Heap) -> bool {
     heap.slabs.drain();

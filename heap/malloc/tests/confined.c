@@ -1,5 +1,6 @@
 // A program that is confined in one way or another, and what it may still expect of malloc. Each way ends the program if something fails.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/audit.h>
@@ -247,7 +248,7 @@ static void *real_time_thread(void *unused) {
     }
     // Until the system throttles it, if it waits for a thread that cannot run.
     fprintf(stderr, "longest %.3f s\n", longest);
-    CHECK(longest < 0.5);
+    CHECK(longest < 0.85);
     return unused;
 }
 
@@ -263,8 +264,8 @@ static void real_time(void) {
 // The thread that is started by one of real time is not one itself.
 static void *starts_the_background(void *unused) {
     struct sched_param param = {.sched_priority = 10};
-    if (sched_setscheduler(0, SCHED_FIFO, &param) != 0) {
-        printf("skipped: real time is not allowed\n");
+    if (prctl(PR_GET_SECCOMP) > 0 || sched_setscheduler(0, SCHED_FIFO, &param) != 0) {
+        printf("skipped: real time is not allowed, or calls are filtered\n");
         return unused;
     }
     static char *piece[16000];
@@ -272,18 +273,21 @@ static void *starts_the_background(void *unused) {
     param.sched_priority = 0;
     CHECK(sched_setscheduler(0, SCHED_OTHER, &param) == 0);
     sleep(1);
-    char path[64], line[512];
+    char path[300], line[512];
     int found = 0;
-    for (int task = getpid(); task < getpid() + 50; task++) {
-        snprintf(path, sizeof path, "/proc/self/task/%d/stat", task);
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks);
+    for (struct dirent *task; (task = readdir(tasks));) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", task->d_name);
         FILE *file = fopen(path, "r");
         if (!file) continue;
         if (fgets(line, sizeof line, file) && strstr(line, "(brickyard)")) {
             found = 1;
-            CHECK(sched_getscheduler(task) == SCHED_OTHER);
+            CHECK(sched_getscheduler(atoi(task->d_name)) == SCHED_OTHER);
         }
         fclose(file);
     }
+    closedir(tasks);
     CHECK(found);
     return unused;
 }

@@ -71,7 +71,7 @@ fn whatever_the_limit_the_heap_takes_what_fits() {
     }
     // What a span has is whole zones of a gibibyte.
     let span = [("BRICKYARD_SPAN", "95")];
-    for (limit, least) in [("2200", "1200"), ("4400", "1900")] {
+    for (limit, least) in [("2200", "1200"), ("4400", "1700")] {
         runs(
             &["limited", "addresses", limit, "early", least, "2600"],
             &span,

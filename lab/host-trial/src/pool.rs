@@ -33,12 +33,13 @@ const KEEPER: &str =
 pub struct Pool {
     file: PathBuf,
     surplus: PathBuf,
-    /// Pages that were asked for before this began.
+    /// Pages that were asked for before this began, and surplus ones.
     before: u64,
+    surplus_before: u64,
     /// Pages that were asked for when this last looked; `None` before it asked.
     last: Option<u64>,
-    /// Whoever else may write the pool may change this file too.
-    _lock: File,
+    /// Held by the keeper too, until the pool is as it was.
+    lock: File,
     keeper: Option<Child>,
 }
 
@@ -79,15 +80,17 @@ impl Pool {
         // Opened to write, so that a user who may not is told before anything is asked.
         let writable = OpenOptions::new().write(true).open(&file);
         drop(writable.map_err(|source| TrialError::of(&file, source))?);
-        let lock = locked(lock)?;
+        let lock = locked(lock, &file)?;
         let mut pool = Self {
             file,
             surplus,
             before: 0,
+            surplus_before: 0,
             last: None,
-            _lock: lock,
+            lock,
             keeper: None,
         };
+        pool.surplus_before = pool.surplus_pages();
         pool.before = pool.asked_for()?;
         Ok(pool)
     }
@@ -112,7 +115,7 @@ impl Pool {
         self.keep()?;
         let (all, surplus) = (number(&self.file)?, self.surplus_pages());
         let mut came = 0;
-        self.last = Some(self.before);
+        let base = *self.last.get_or_insert(self.before);
         let mut stopped = false;
         while came < blocks {
             stopped = stop();
@@ -122,7 +125,7 @@ impl Pool {
             }
             let wanted = came.saturating_add(SLICE).min(blocks);
             // The first ones only turn surplus pages into such as were asked for.
-            let number_wanted = self.before.saturating_add(surplus).saturating_add(wanted);
+            let number_wanted = base.saturating_add(surplus).saturating_add(wanted);
             let written = fs::write(&self.file, number_wanted.to_string());
             // Also of a write that failed, part of it may have been done.
             self.last = Some(self.asked_for()?);
@@ -147,6 +150,8 @@ impl Pool {
         if self.keeper.is_some() {
             return Ok(());
         }
+        let lock = self.lock.try_clone();
+        let lock = lock.map_err(TrialError::failed("keep the lock of nr_hugepages"))?;
         let keeper = Command::new("/bin/sh")
             .args(["-c", KEEPER])
             .arg(&self.file)
@@ -156,7 +161,8 @@ impl Pool {
             // Not in the terminal's group, whose Ctrl-C would end it.
             .process_group(0)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            // It writes nothing there: so the lock lasts as long as it does.
+            .stdout(Stdio::from(lock))
             .stderr(Stdio::null())
             .spawn();
         let failed =
@@ -180,20 +186,20 @@ impl Pool {
         };
         let now = self.asked_for()?;
         let changed = now.cast_signed().wrapping_sub(last.cast_signed());
-        // What this process added goes, and what others did stays.
-        let wanted = now.saturating_sub(last.saturating_sub(self.before));
-        let surplus = self.surplus_pages();
+        // What this process added goes, and what others did stays: also what they have lowered it to.
+        let added = last.saturating_sub(self.before);
+        let wanted = now.saturating_sub(added).max(now.min(self.before));
         // A signal may have come in between, which ends a write early.
         for _ in 0..10 {
             let _ = fs::write(&self.file, wanted.to_string());
             if self.asked_for()? <= wanted {
-                self.dismiss();
-                let in_use = self.surplus_pages().saturating_sub(surplus);
+                self.dismiss(Word::Done);
+                let in_use = self.surplus_pages().saturating_sub(self.surplus_before);
                 return Ok(PutBack { in_use, changed });
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        self.dismiss();
+        self.dismiss(Word::None);
         Err(TrialError::NotPutBack {
             now: self.asked_for()?,
             path: self.file.clone(),
@@ -201,12 +207,13 @@ impl Pool {
         })
     }
 
-    /// Ends the keeper, who then does nothing.
-    fn dismiss(&mut self) {
+    /// Ends the keeper, who without a word puts the pool back.
+    fn dismiss(&mut self, word: Word) {
         if let Some(mut keeper) = self.keeper.take() {
-            if let Some(mut input) = keeper.stdin.take() {
+            if let (Word::Done, Some(input)) = (word, &mut keeper.stdin) {
                 let _ = input.write_all(b"done\n");
             }
+            drop(keeper.stdin.take());
             let _ = keeper.wait();
         }
     }
@@ -214,24 +221,46 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        if let Err(error) = self.shrink() {
-            // Nobody may read standard error any more.
-            let _ = writeln!(std::io::stderr(), "{error}");
-        }
-        self.dismiss();
+        let word = match self.shrink() {
+            Ok(_) => Word::Done,
+            Err(error) => {
+                // Nobody may read standard error any more.
+                let _ = writeln!(std::io::stderr(), "{error}");
+                Word::None
+            }
+        };
+        self.dismiss(word);
+        // Also for a child of another thread that has not begun its program yet, and so has the file.
+        let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
+/// What a keeper is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Done,
+    None,
+}
+
 /// Opens and locks a file that only its owner may open: of two processes, one would put back what the
-/// other asked for.
-fn locked(path: &Path) -> Result<File, TrialError> {
-    let file = OpenOptions::new()
+/// other asked for. Where there can be no such file, the pool's own is locked, as anybody may.
+fn locked(path: &Path, pool: &Path) -> Result<File, TrialError> {
+    let own = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
         .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
         .open(path);
+    let elsewhere = [
+        ErrorKind::NotFound,
+        ErrorKind::PermissionDenied,
+        ErrorKind::ReadOnlyFilesystem,
+    ];
+    let (path, file) = match own {
+        Err(error) if elsewhere.contains(&error.kind()) => (pool, File::open(pool)),
+        own => (path, own),
+    };
     let file = file.map_err(|source| TrialError::of(path, source))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
@@ -299,9 +328,11 @@ mod tests {
         );
         assert_eq!(pool.put_back().unwrap(), PutBack::default());
         assert_eq!(made.text(), "7");
-        // Dropped, it is put back as well.
+        // Dropped, it is put back as well; and asked twice.
         let mut pool = made.pool().unwrap();
         pool.ask(3, || false).unwrap();
+        assert_eq!(pool.ask(4, || false).unwrap().came, 4);
+        assert_eq!(made.text(), "14");
         drop(pool);
         assert_eq!(made.text(), "7");
     }
@@ -345,6 +376,8 @@ mod tests {
         let outcome = pool.ask(10 * SLICE, stop).unwrap();
         assert!(!outcome.stopped && outcome.came < 3 * SLICE, "{outcome:?}");
         drop(pool);
+        // Less than it was before: it stays.
+        assert_eq!(made.text(), "3");
     }
 
     #[test]
@@ -353,13 +386,24 @@ mod tests {
         let mut pool = made.pool().unwrap();
         pool.ask(5, || false).unwrap();
         assert_eq!(made.text(), "12");
-        // As if it were killed: the kernel closes its end of the pipe.
+        // As if it were killed: the kernel closes its end of the pipe. The lock is the keeper's too.
         let mut keeper = pool.keeper.take().unwrap();
         drop(keeper.stdin.take());
         keeper.wait().unwrap();
         pool.last = None;
         drop(pool);
         assert_eq!(made.text(), "7\n");
+    }
+
+    #[test]
+    fn without_a_place_for_a_lock_the_pool_itself_is_locked() {
+        let made = Made::new("7");
+        let nowhere = made.folder.path().join("no/such/folder");
+        let of = || Pool::in_folder(made.folder.path(), 2 << 20, &nowhere);
+        let first = of().unwrap();
+        assert!(matches!(of().unwrap_err(), TrialError::Busy { .. }));
+        drop(first);
+        drop(of().unwrap());
     }
 
     #[test]

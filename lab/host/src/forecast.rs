@@ -313,7 +313,7 @@ impl Trial<'_> {
             attempts: PASSES,
         });
         Made {
-            blocks: free + self.limit.uninitialised + pass.taken,
+            blocks: free + self.limit.uninitialised + self.limit.unaccepted + pass.taken,
             moved: pass.moved,
             dropped: pass.reclaimed,
         }
@@ -369,8 +369,10 @@ struct Limit {
     /// Pages that must be free beside what compaction takes.
     to_begin: u64,
     order: Order,
-    /// Blocks that the kernel has not begun to manage, or not accepted from the host yet.
+    /// Blocks that the kernel has not begun to manage.
     uninitialised: u64,
+    /// Blocks that it has not accepted from its host yet.
+    unaccepted: u64,
 }
 
 impl Limit {
@@ -387,7 +389,8 @@ impl Limit {
             reserve: zone.min.saturating_add(kept),
             to_begin: watermark.saturating_add(kept),
             order,
-            uninitialised: uninitialised(runs, zone, order).saturating_add(unaccepted),
+            uninitialised: uninitialised(runs, zone, order),
+            unaccepted,
         }
     }
 
@@ -401,6 +404,7 @@ impl Limit {
         blocks
             .min(self.room(free))
             .saturating_add(self.uninitialised)
+            .saturating_add(self.unaccepted)
     }
 }
 

@@ -16,10 +16,10 @@ use crate::zoneinfo::ZoneInfo;
 /// use brickyard_trace::{PageState, PageUse, StateRun};
 /// let zone = |start_pfn, spanned| ZoneInfo { start_pfn, spanned, present: spanned, ..ZoneInfo::default() };
 /// let zones = [zone(0, 100), zone(40, 10)];
-/// let run = StateRun { time: 0, frame: 0, frames: 100, order: 0, state: PageState::of(PageUse::Free) };
-/// let own = own_runs(&[run], &zones[0], &zones);
+/// let runs = [StateRun { time: 0, frame: 0, frames: 100, order: 0, state: PageState::of(PageUse::Free) }];
+/// let own = own_runs(&runs, &zones[0], &zones);
 /// assert_eq!(own.iter().map(|run| (run.frame, run.frames)).collect::<Vec<_>>(), [(0, 40), (50, 50)]);
-/// assert_eq!(own_runs(&[run], &zones[1], &zones).len(), 1);
+/// assert_eq!(own_runs(&runs, &zones[1], &zones).len(), 1);
 /// ```
 #[must_use]
 pub fn own_runs<'r>(

@@ -146,7 +146,8 @@ impl Sampler {
             self.read_types();
         }
         self.samples = self.samples.wrapping_add(1);
-        let look = Look::at(&self.host, Depth::Lists, || 0, |_, _| {})?;
+        let mut look = Look::at(&self.host, Depth::Lists, || 0, |_, _| {})?;
+        look.page_types = self.page_types.as_deref().cloned();
         self.frames = look
             .zones
             .iter()
@@ -317,7 +318,9 @@ impl Sampler {
         }
         let types = self.page_types.as_deref();
         let block_order = types.and_then(|types| Order::try_new(types.page_block_order));
-        let look = Look::of_runs(&self.host, block_order, runs).map_err(|why| why.to_string())?;
+        let look = Look::of_runs(&self.host, block_order, runs);
+        let mut look = look.map_err(|why| why.to_string())?;
+        look.page_types = types.cloned();
         let pinned = self.host.pinned();
         self.reading = Some(Arc::new(Reading::of(&look, &pinned, took)));
         Ok(Frames::Analysed)

@@ -33,7 +33,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
 
-use brickyard::sync::{Locked, TicketLock};
+use brickyard::sync::{Locked, TestAndSetLock};
 use brickyard::{Context, Frame, Mobility, Order, Platform, Request, ZoneKind};
 use brickyard_arena::{MapError, Region, Threads, page_bytes};
 use brickyard_slab::{PageAsk, PageSource};
@@ -89,7 +89,7 @@ pub struct Span {
     zones: AtomicUsize,
     /// The number of pages that zones have got.
     grown: AtomicUsize,
-    growing: Locked<TicketLock, ()>,
+    growing: Locked<TestAndSetLock, ()>,
     counts: Counts,
     warm: Warm,
 }
@@ -109,7 +109,7 @@ struct Counts {
     /// The zone in which a run of idle pages is looked for.
     reused: AtomicUsize,
     /// Held by a caller that gives memory back.
-    releasing: Locked<TicketLock, ()>,
+    releasing: Locked<TestAndSetLock, ()>,
     /// The block at which the last such call stopped.
     cursor: AtomicUsize,
     /// The bytes in use and idle at the last round of [`Span::release_by_age`], folded into a word.

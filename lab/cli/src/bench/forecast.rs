@@ -233,14 +233,16 @@ fn tried(
         let bytes = u64::from(look.frame_bytes) << order.get();
         // What is asked for and does not come costs other processes memory.
         let most = available().unwrap_or(usize::MAX) as u64 / 10 * 9 / bytes;
-        let asked = forecasts.of(way).high.min(most);
+        let high = forecasts.of(way).high;
+        let asked = (high + high / 8 + 16).min(most);
         return Ok((asked, ask(bytes, asked)?));
     }
     if way == Way::Dropped {
         help::sync_and_drop()?;
     }
     help::compact()?;
-    let after = Look::at(host, Depth::Lists, || 0, |_, _| {})?;
+    let mut after = Look::at(host, Depth::Lists, || 0, |_, _| {})?;
+    after.page_types = host.page_types().ok();
     let uninitialised = forecasts.obstacles.uninitialised >> order.get();
     Ok((u64::MAX, forecast::now(&after, order) + uninitialised))
 }

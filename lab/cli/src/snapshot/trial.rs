@@ -124,7 +124,12 @@ fn of_pool(count: u64, bytes: u64) -> Result<(Outcome, Result<(), TrialError>), 
             }
         }
         // What came is told all the same.
-        Err(error) => return Ok((outcome?, Err(error))),
+        Err(error) => {
+            return match outcome {
+                Ok(outcome) => Ok((outcome, Err(error))),
+                Err(_) => Err(error),
+            };
+        }
     }
     Ok((outcome?, Ok(())))
 }
