@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_schema_can_be_parsed() {
-        assert_eq!(schema().unwrap().get_fields().len(), 20);
+        assert_eq!(schema().unwrap().get_fields().len(), 22);
         properties().unwrap();
     }
 }
