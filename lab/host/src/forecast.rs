@@ -152,7 +152,7 @@ impl Forecasts {
             let limit = Limit::of(&runs, info, order);
             let set_aside = SetAside::of(look, info, order);
             let obstacles = &mut forecasts.obstacles;
-            obstacles.set_aside += set_aside.pages;
+            obstacles.set_aside = obstacles.set_aside.saturating_add(set_aside.pages);
             obstacles.uninitialised += limit.uninitialised << order.get();
             obstacles.modified_large += frames.modified_large();
             let idle = zone.info.idle_in_pagesets();
@@ -313,7 +313,7 @@ impl Trial<'_> {
             attempts: PASSES,
         });
         Made {
-            blocks: free + self.limit.uninitialised + self.limit.unaccepted + pass.taken,
+            blocks: self.limit.with_more_to_come(free + pass.taken),
             moved: pass.moved,
             dropped: pass.reclaimed,
         }
@@ -401,8 +401,12 @@ impl Limit {
 
     /// Returns how many of so many free blocks a request gets.
     fn usable(&self, blocks: u64, free: u64) -> u64 {
+        self.with_more_to_come(blocks.min(self.room(free)))
+    }
+
+    /// Adds the blocks that the kernel begins to manage, or accepts, when they are needed.
+    fn with_more_to_come(&self, blocks: u64) -> u64 {
         blocks
-            .min(self.room(free))
             .saturating_add(self.uninitialised)
             .saturating_add(self.unaccepted)
     }

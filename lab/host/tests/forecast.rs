@@ -155,3 +155,23 @@ fn there_is_no_forecast_without_frames_or_for_larger_blocks_than_the_kernel_has(
     some.runs.clear();
     assert!(Forecasts::new(&some, Order::HUGE, &Pinned::default()).is_none());
 }
+
+#[test]
+fn numbers_that_no_host_has_are_taken() {
+    let mut some = look("hostile", &[Block::Free; 4], 0);
+    let most = u64::MAX;
+    let types = format!(
+        "Page block order: 9\nPages per block:  512\n\nFree pages count per migrate type at order       0      1\nNode    0, zone   Normal, type   HighAtomic      {most}      {most}\n\nNumber of blocks type     HighAtomic\nNode 0, zone   Normal            4\n"
+    );
+    some.page_types = Some(brickyard_host::pagetypeinfo::parse(&types).unwrap());
+    let zone = some.zones[0].clone();
+    some.zones.push(zone);
+    for zone in &mut some.zones {
+        zone.info.stats.push(("nr_unaccepted".to_owned(), most));
+    }
+    for order in [Order::ZERO, Order::HUGE] {
+        let of = Forecasts::new(&some, order, &Pinned::default()).unwrap();
+        assert_eq!(of.obstacles.set_aside, most);
+        assert!(of.of(Way::Asking).likely >= most >> order.get());
+    }
+}
