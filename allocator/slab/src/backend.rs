@@ -21,6 +21,7 @@ use brickyard_sync::{Lease, OnceSlot};
 use crate::cache_info::CacheInfo;
 use crate::caller::{Caller, Callers, Inside};
 use crate::error::FreeFault;
+use crate::homes::Homes;
 use crate::layout::CacheId;
 use crate::local::Local;
 use crate::pages::Pages;
@@ -35,6 +36,8 @@ pub struct Backend<'m, S, L> {
     pub local: L,
     /// The tables of pages.
     pub pages: Pages<'m>,
+    /// The home of each page, if pages have one.
+    pub(crate) homes: Option<Homes<'m>>,
     pub(crate) caches: &'m [OnceSlot<CacheInfo>],
     /// The function that is told what checks find.
     pub(crate) report: Reporter,
@@ -220,6 +223,13 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
             _ if self.pages.page_of(address).is_none() => 0,
             _ => self.source.node_of(address),
         }
+    }
+
+    /// Returns the homes of pages, if they matter for objects of this cache.
+    #[inline]
+    pub(crate) fn homes_for(&self, info: &CacheInfo) -> Option<Homes<'m>> {
+        self.homes
+            .filter(|_| info.geometry.stride < Homes::STRIDE_BELOW)
     }
 
     /// Returns the place of object number `index` in the slab of the cache that begins at page

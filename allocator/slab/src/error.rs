@@ -155,6 +155,12 @@ pub enum BuildError {
         /// The bytes that each row must have, a power of two.
         needed: usize,
     },
+    /// The plan says that pages have homes, and fewer have one than there are pages, or it does not
+    /// say so, and there are homes.
+    Homes {
+        /// The number of homes that are needed.
+        needed: usize,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -182,6 +188,12 @@ impl fmt::Display for BuildError {
                 f,
                 "a CPU's row needs {needed} bytes: make each as long, a power of two"
             ),
+            Self::Homes { needed: 0 } => {
+                f.write_str("homes of pages were given that the plan does not have: plan them")
+            }
+            Self::Homes { needed } => {
+                write!(f, "the plan's homes need a byte for each of {needed} pages")
+            }
             Self::Unmapped => f.write_str(
                 "the zone has frames without memory, or its first frame is not aligned to \
                  its largest block",

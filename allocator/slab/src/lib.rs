@@ -15,7 +15,7 @@
 //! | `source`, `zone`, `nodes` | where pages come from; a zone, and all zones of a machine, as such a source |
 //! | `plan`, `caller` | what a system is built with; the kinds of callers |
 //! | `rows`, `wrapped`, `local`, `counted` | a CPU's own words; how it reaches them; the same with hits counted |
-//! | `cache_info`, `pages` | a cache's shape and rules; what is known of each page |
+//! | `cache_info`, `pages`, `homes` | a cache's shape and rules; what is known of each page; the CPU it is at home on |
 //! | `numbers`, `counts`, `owned` | statistics; counters; the slabs of a list |
 //! | `backend`, [`design`] | what a design builds on; what it implements, and what it is made of |
 //! | `watch`, `life` | what is done to checked objects; how a slab begins and ends |
@@ -65,6 +65,7 @@ pub mod design;
 mod error;
 mod general;
 pub mod geometry;
+mod homes;
 mod layout;
 mod life;
 mod local;
@@ -93,6 +94,7 @@ pub use debug::{Checks, DebugRule, Finding, RuleText, Rules, Track};
 pub use design::SlabDesign;
 pub use error::{BuildError, CacheError, FreeFault, SlabError};
 pub use general::General;
+pub use homes::Homes;
 pub use layout::{CacheId, MAX_CACHES, MAX_PAGES};
 pub use local::{Hits, Local, Pinned, Pushed};
 pub use nodes::NodesPages;

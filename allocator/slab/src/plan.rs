@@ -38,6 +38,8 @@ pub struct SlabPlan {
     pub pages: usize,
     /// The number of nodes of the source. When slabs are built, they ask the source instead.
     pub nodes: usize,
+    /// Whether each page has a home, in [`Parts::homes`](crate::Parts::homes).
+    pub homes: bool,
     /// The checks by the names of caches, beyond what their specifications ask for.
     pub rules: Rules,
     /// The function that is told what checks find. It must not use the cache that the finding is
@@ -55,6 +57,7 @@ impl SlabPlan {
             cpus,
             pages: 0,
             nodes: 1,
+            homes: false,
             rules: Rules::NONE,
             report: Reporter::Plain(|_| {}),
         }
@@ -64,6 +67,15 @@ impl SlabPlan {
     #[must_use]
     pub const fn pages(self, pages: usize) -> Self {
         Self { pages, ..self }
+    }
+
+    /// Returns the same plan, for pages that have [homes](crate::Homes).
+    #[must_use]
+    pub const fn with_homes(self) -> Self {
+        Self {
+            homes: true,
+            ..self
+        }
     }
 
     /// Returns the same plan, over as many pages and nodes as `source` has.
@@ -112,7 +124,8 @@ pub struct Footprint {
     pub cpu: usize,
     /// Bytes that each node has for each cache.
     pub node: usize,
-    /// Words that each cache has in a CPU's row: with one node, and with more. 0: no rows.
+    /// Words that each cache has in a CPU's row: with one node and no homes, and with more nodes or
+    /// with homes. 0: no rows.
     pub row: [usize; 2],
     /// The most bytes that are lost to alignment.
     pub align: usize,
@@ -121,7 +134,7 @@ pub struct Footprint {
 impl Footprint {
     /// Returns the words of a CPU's row that are used.
     pub(crate) const fn row_words(&self, plan: &SlabPlan) -> usize {
-        let several = (plan.nodes > 1) as usize;
+        let several = (plan.nodes > 1 || plan.homes) as usize;
         plan.numbers().saturating_mul(self.row[several])
     }
 

@@ -13,6 +13,7 @@ use crate::cache_info::{CacheInfo, CacheSpec};
 use crate::caller::{Caller, Callers, Everywhere, TaskOnly};
 use crate::design::{BackendOf, SlabDesign};
 use crate::error::{BuildError, CacheError};
+use crate::homes::Homes;
 use crate::layout::{BOOT_CACHE, CacheId, MAX_CACHES, MAX_PAGES, PAGE_SHIFTS, SHEAF_BYTES};
 use crate::numbers::CacheNumbers;
 use crate::pages::{PageCaches, Pages, Tables};
@@ -33,6 +34,8 @@ pub struct Parts<'m> {
     pub rows: Option<Rows<'m>>,
     /// Memory of [`Tables::bytes`]. The rest then needs the bytes of a plan of no pages.
     pub tables: Option<Tables<'m>>,
+    /// The home of each page, if the plan says so ([`SlabPlan::with_homes`]).
+    pub homes: Option<Homes<'m>>,
 }
 
 impl<'m> Parts<'m> {
@@ -42,6 +45,7 @@ impl<'m> Parts<'m> {
             memory,
             rows: None,
             tables: None,
+            homes: None,
         }
     }
 }
@@ -171,6 +175,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             memory,
             rows,
             tables,
+            homes,
         } = parts;
         let row_bytes = Self::row_bytes(&plan);
         if rows
@@ -185,6 +190,11 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
         if !PAGE_SHIFTS.contains(&page_shift) {
             return Err(BuildError::PageSize { page_shift });
+        }
+        let count = homes.as_ref().map(Homes::count);
+        if plan.homes != count.is_some() || count.is_some_and(|count| count < pages) {
+            let needed = if plan.homes { pages } else { 0 };
+            return Err(BuildError::Homes { needed });
         }
         let here = plan.pages(if tables.is_some() { 0 } else { pages });
         let needed = match rows {
@@ -211,6 +221,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 source,
                 local,
                 pages,
+                homes,
                 caches,
                 report: plan.report,
             },

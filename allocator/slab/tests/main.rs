@@ -16,6 +16,7 @@ mod planted;
 mod slab;
 mod slab_caches;
 mod slab_debug;
+mod slab_homes;
 mod slab_machine;
 mod slab_nodes;
 mod slab_sound;

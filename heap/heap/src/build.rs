@@ -36,7 +36,7 @@ use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
 use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
 use brickyard_slab::{
-    General, PageSource, Parts, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly,
+    General, Homes, PageSource, Parts, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly,
 };
 
 use crate::filter;
@@ -44,15 +44,15 @@ use crate::gate::{Gate, Thread};
 use crate::hardened::{Hardened, hardened};
 use crate::large::LargeBlocks;
 use crate::span::{SPAN_BYTES, Span};
-use crate::{FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT, life, sampled, view};
+use crate::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT, life, sampled, view};
 
 /// With a lock that is not handed on in order: a thread that waits may not be running, and then
 /// everybody would wait for the system to run it.
 type Design = Sheafed<'static, &'static Span, Cpus, TestAndSetLock>;
 pub(super) type HeapSlabs = Slabs<'static, Design>;
 
-/// The words of a row that are in use: two per cache.
-pub(super) const ROW_WORDS: usize = (SIZES.len() + FIRST_GENERAL as usize) * 2;
+/// The words of a row that are in use: three per cache.
+pub(super) const ROW_WORDS: usize = (SIZES.len() + FIRST_GENERAL as usize) * 3;
 
 /// All that a heap consists of, once it is built.
 pub(super) struct Heap {
@@ -229,10 +229,15 @@ fn build() -> Result<(), HeapError> {
     let map = |bytes| Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses);
     let rows = map(cpus.rows() << ROW_SHIFT)?;
     let memory = map(HeapSlabs::bytes_beside_rows(&plan))?;
-    let (span, tables) = reserve(bytes, is_hardened)?;
+    let (span, tables, homes) = reserve(bytes, is_hardened)?;
     // SAFETY: `built-once`: this thread has turned the state to busy.
     let span: &'static Span = unsafe { (*INSTANCE.span.get()).write(span) };
-    let slabs = build_slabs(span, (cpus, plan), tables, (leaked(rows), leaked(memory)));
+    let slabs = build_slabs(
+        span,
+        (cpus, plan),
+        (tables, homes),
+        (leaked(rows), leaked(memory)),
+    );
     if is_hardened {
         let (start, rows) = (PageSource::start(&span).addr().get(), cpus.rows());
         let hardened = Hardened::new(start, span.bytes(), rows)?;
@@ -252,6 +257,7 @@ fn build() -> Result<(), HeapError> {
         _ => Background::Wanted,
     };
     let rows = slabs.queues().rows().start();
+    assert_eq!(slabs.queues().away(0), AWAY, "as fast paths have it");
     let (ids, start) = (slabs.pages().ids(), slabs.pages().start());
     let pages = slabs.pages().count();
     let heap = Heap {
@@ -270,6 +276,8 @@ fn build() -> Result<(), HeapError> {
     FAST.rows.store(rows.cast_mut(), Ordering::Relaxed);
     FAST.start.store(start, Ordering::Relaxed);
     FAST.ids.store(ids.cast_mut(), Ordering::Relaxed);
+    FAST.homes
+        .store(homes.start().cast_mut(), Ordering::Relaxed);
     // Release: pairs with the acquiring loads of the fast paths.
     if is_hardened {
         // The fast paths stay closed: each request goes by ways that check it.
@@ -303,31 +311,37 @@ fn usual_span() -> usize {
     memory.saturating_mul(4).clamp(64 << 30, most)
 }
 
+/// The memory of slabs' tables, all of it zero.
+type TableBytes = &'static mut [MaybeUninit<u8>];
+
 /// Reserves a span of at most `bytes` bytes for which there is room, with memory for its slabs'
-/// tables.
+/// tables, and homes of its pages.
 fn reserve(
     mut bytes: usize,
     is_hardened: bool,
-) -> Result<(Span, &'static mut [MaybeUninit<u8>]), HeapError> {
+) -> Result<(Span, TableBytes, Homes<'static>), HeapError> {
     let (least, _) = SPAN_BYTES;
     loop {
         let span = Span::reserve(bytes).map_err(|_| HeapError::NoAddresses)?;
         if is_hardened && span.bytes() > least {
             // Whether what the hardened heap has beside that will have room too.
-            let all = Tables::bytes(span.pages()) + Hardened::table_bytes(span.bytes());
+            let all = span.slab_table_bytes() + Hardened::table_bytes(span.bytes());
             if Region::map_sparse(all, 1).is_err() {
                 bytes = span.bytes() / 2;
                 continue;
             }
         }
-        let table_bytes = Tables::bytes(span.pages());
+        let table_bytes = span.slab_table_bytes();
         match Region::map_zeros(table_bytes, 1) {
             Ok(tables) => {
                 let start = tables.start().as_ptr().cast();
                 // SAFETY: so many bytes are there as long as the span, which is for ever, and
                 // nobody else refers to them.
                 let slice = unsafe { slice::from_raw_parts_mut(start, table_bytes) };
-                return Ok((span.with_slab_tables(tables), slice));
+                let (rest, homes) = slice.split_at_mut(span.homes_at());
+                // SAFETY: a new mapping, and the span makes parts of it writable as it grows.
+                let homes = unsafe { Homes::zeroed(homes) };
+                return Ok((span.with_slab_tables(tables), rest, homes));
             }
             Err(_) if span.bytes() > least => bytes = span.bytes() / 2,
             Err(_) => return Err(HeapError::NoAddresses),
@@ -337,7 +351,7 @@ fn reserve(
 
 /// Says what the slabs shall be.
 fn plan(cpus: Cpus, is_hardened: bool) -> Result<SlabPlan, HeapError> {
-    let plan = SlabPlan::new(SIZES.len(), cpus.rows());
+    let plan = SlabPlan::new(SIZES.len(), cpus.rows()).with_homes();
     let rules = if is_hardened { None } else { rules()? };
     Ok(match rules {
         Some(rules) => plan.debug_text(rules, life::report),
@@ -349,7 +363,7 @@ fn plan(cpus: Cpus, is_hardened: bool) -> Result<SlabPlan, HeapError> {
 fn build_slabs(
     span: &'static Span,
     (cpus, plan): (Cpus, SlabPlan),
-    tables: &'static mut [MaybeUninit<u8>],
+    (tables, homes): (TableBytes, Homes<'static>),
     (rows, memory): (
         &'static mut [MaybeUninit<u8>],
         &'static mut [MaybeUninit<u8>],
@@ -367,6 +381,7 @@ fn build_slabs(
         memory,
         rows: Some(rows),
         tables: Some(tables),
+        homes: Some(homes),
     };
     HeapSlabs::in_parts(plan, span, cpus, parts)
         .expect("the plan was asked for the bytes, and slabs can number a span's pages")

@@ -30,7 +30,8 @@
 //! | `collections.rs` | [`Global`] for collections, behind the feature `allocator-api2` |
 //!
 //! **The fast path** is a comparison with the largest general size, a byte of a table, and a
-//! restartable sequence on the CPU's row. It has no call, no lock, no atomic instruction, and no
+//! restartable sequence on the CPU's row. A free also compares the home of the page with the CPU, and
+//! puts what is away from home into a sheaf from which nothing is taken here. It has no call, no lock, no atomic instruction, and no
 //! thread-local memory of its own. Before the heap is built, the largest size is "none" and the
 //! span has no pages. So every first call takes the slow path, which builds the heap. The fast path
 //! needs no check for it.
@@ -74,9 +75,9 @@ use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
-use brickyard_arena::rows::{pop, push};
-use brickyard_slab::Pushed;
+use brickyard_arena::rows::{number, pop, push};
 use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP, class_of};
+use brickyard_slab::{Homes, Pushed};
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::{HeapError, wants_hardening};
@@ -103,6 +104,19 @@ pub const PAGE_SHIFT: u32 = 12;
 
 /// log2 of the bytes that all memory of the heap is a multiple of.
 pub const GRANULE_SHIFT: u32 = STEP.trailing_zeros();
+
+/// The distance from a cache's column to that of its objects that are away from home: of pages of
+/// which another CPU got most objects.
+pub const AWAY: usize = 2 * (SIZES.len() + FIRST_GENERAL as usize);
+
+/// Homes matter for caches below this.
+pub const AWAY_BELOW: usize = {
+    let mut class = 0;
+    while SIZES[class] < Homes::STRIDE_BELOW {
+        class += 1;
+    }
+    FIRST_GENERAL as usize + class
+};
 
 /// The column of a request's cache. The index is the request's size in steps of 16 bytes, rounded
 /// up.
@@ -150,6 +164,8 @@ pub struct Fast {
     granules: AtomicUsize,
     /// The caches of its pages, a byte each.
     ids: AtomicPtr<AtomicU8>,
+    /// The homes of its pages, a byte each.
+    homes: AtomicPtr<AtomicU8>,
     /// The columns lie here so that one address serves for everything.
     columns: Columns,
 }
@@ -168,6 +184,8 @@ impl Fast {
     /// See [`Fast::AREA`].
     pub const IDS: usize = offset_of!(Self, ids);
     /// See [`Fast::AREA`].
+    pub const HOMES: usize = offset_of!(Self, homes);
+    /// See [`Fast::AREA`].
     pub const COLUMNS: usize = offset_of!(Self, columns);
 }
 
@@ -179,6 +197,7 @@ pub static FAST: Fast = Fast {
     start: AtomicUsize::new(0),
     granules: AtomicUsize::new(0),
     ids: AtomicPtr::new(null_mut()),
+    homes: AtomicPtr::new(null_mut()),
     columns: columns(),
 };
 
@@ -266,20 +285,28 @@ pub fn alloc_aligned(layout: Layout) -> *mut u8 {
 #[inline(always)]
 pub unsafe fn quick_free(memory: *mut u8) -> bool {
     // SAFETY: passed on.
-    let Some(column) = (unsafe { column_of(memory) }) else {
+    let Some((page, column)) = (unsafe { page_and_column_of(memory) }) else {
         return false;
     };
-    // SAFETY: the heap is built. The rest is the caller's promise.
-    unsafe { put(column, memory) }
+    // Relaxed, both: `built-before-seen`; and a home is a hint.
+    let homes = FAST.homes.load(Ordering::Relaxed);
+    // SAFETY: the page is one of the span's, each of which has a byte there too.
+    let home = unsafe { (*homes.add(page)).load(Ordering::Relaxed) };
+    // SAFETY: the area is that of the heap's CPUs.
+    let here = unsafe { number(FAST.area.load(Ordering::Relaxed)) };
+    let away = home != here as u8 && column < AWAY_BELOW;
+    let away = if away { AWAY } else { 0 };
+    // SAFETY: the heap is built, and a cache has both columns. The rest is the caller's promise.
+    unsafe { put(column + away, memory) }
 }
 
-/// Returns the number of the cache that memory is an object of, or 0 for a run of pages. `None`: it
-/// is not of the span, or not a multiple of 16 bytes, or the fast paths are closed.
+/// Returns the page of memory, and the number of the cache that it is an object of, or 0 for a run of
+/// pages. `None`: it is not of the span, or not a multiple of 16 bytes, or the fast paths are closed.
 ///
 /// # Safety
 /// It came from this heap and was not freed since, or it is null.
 #[inline(always)]
-unsafe fn column_of(memory: *mut u8) -> Option<usize> {
+unsafe fn page_and_column_of(memory: *mut u8) -> Option<(usize, usize)> {
     // Relaxed: the start changes only while there are no pages.
     let offset = memory
         .addr()
@@ -293,7 +320,7 @@ unsafe fn column_of(memory: *mut u8) -> Option<usize> {
     let ids = FAST.ids.load(Ordering::Relaxed).cast::<u8>();
     // SAFETY: the page is one of the span's, each of which has a byte. Nothing writes it while an
     // object of its slab is in use, as this one is. So a plain load reads it.
-    Some(usize::from(unsafe { ids.add(page).read() }))
+    Some((page, usize::from(unsafe { ids.add(page).read() })))
 }
 
 /// Does [`reallocate`] if memory and size are of general sizes, and this CPU has what is needed at
@@ -305,8 +332,8 @@ unsafe fn column_of(memory: *mut u8) -> Option<usize> {
 #[must_use]
 pub unsafe fn quick_reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     // SAFETY: passed on.
-    let column = unsafe { column_of(memory) };
-    let class = column.and_then(|column| column.checked_sub(usize::from(FIRST_GENERAL)));
+    let column = unsafe { page_and_column_of(memory) };
+    let class = column.and_then(|(_, column)| column.checked_sub(usize::from(FIRST_GENERAL)));
     let Some(&had) = class.and_then(|class| SIZES.get(class)) else {
         return null_mut();
     };

@@ -35,7 +35,7 @@ use crate::statistics::Statistics;
 const MARK: [u8; 16] = *b"\xb5brickyard view\n";
 
 /// Changes whenever a reader of before would compute something else from the same words.
-const VERSION: usize = 1;
+const VERSION: usize = 2;
 
 /// Views lie at multiples of this.
 const ALIGN: usize = 64;
@@ -78,7 +78,7 @@ struct CachePlace {
     size: usize,
     per_slab: usize,
     pages_per_slab: usize,
-    columns: [usize; 2],
+    columns: [usize; 3],
 }
 
 /// What a reader looks for. Its parts never move within it, whatever the version.
@@ -111,7 +111,7 @@ pub(super) fn publish(span: &Span, slabs: &HeapSlabs, sampled: Option<&Sampled>)
         size: 0,
         per_slab: 0,
         pages_per_slab: 0,
-        columns: [0; 2],
+        columns: [0; 3],
     };
     let mut caches = [nothing; CACHES];
     for (place, of) in caches.iter_mut().zip(slabs.places()) {

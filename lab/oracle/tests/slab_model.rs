@@ -4,6 +4,7 @@
 use core::cell::Cell;
 
 use brickyard_oracle::slab::{LEVELS, SlabCase, SlabDriven, SlabKind};
+use brickyard_slab::Checks;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -32,9 +33,14 @@ enum Events {
 
 /// Tests a design at every level of checking.
 fn agrees_with_the_model(kind: SlabKind, nodes: usize, events: Events) {
+    case_agrees(|checks| SlabCase::new(kind, checks, nodes), events);
+}
+
+/// Tests a case at every level of checking.
+fn case_agrees(case: impl Fn(Checks) -> SlabCase, events: Events) {
     for checks in LEVELS {
         let sum = Cell::new(SlabDriven::default());
-        let case = SlabCase::new(kind, checks, nodes);
+        let case = case(checks);
         runner()
             .run(
                 &(0..256_usize, vec(any::<u8>(), 0..4000)),
@@ -52,7 +58,7 @@ fn agrees_with_the_model(kind: SlabKind, nodes: usize, events: Events) {
             )
             .unwrap();
         let sum = sum.get();
-        println!("{kind:?} {checks:?} on {nodes} nodes: {sum:?}");
+        println!("{case:?}: {sum:?}");
         // Not vacuous: everything under test has happened.
         assert!(
             sum.served > 500 && sum.freed > 500 && sum.general > 50,
@@ -99,6 +105,15 @@ fn sheaves_that_are_interrupted_agree_with_the_model() {
 #[test]
 fn sheaves_that_are_interrupted_on_two_nodes_agree_with_the_model() {
     agrees_with_the_model(SlabKind::Sheafed, 2, Events::Happen);
+}
+
+#[test]
+fn sheaves_of_pages_with_homes_agree_with_the_model() {
+    for nodes in [1, 2] {
+        let case = |checks| SlabCase::new(SlabKind::Sheafed, checks, nodes).with_homes();
+        case_agrees(case, Events::None);
+        case_agrees(case, Events::Happen);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use brickyard_sync::{GuardedU32, GuardedU64, prefetch_to_write};
 
-use super::words::Sheaf;
+use super::words::{Mark, Sheaf};
 use crate::cache_info::CacheInfo;
 use crate::counts;
 use crate::numbers::CacheNumbers;
@@ -12,6 +12,8 @@ use crate::owned::OwnedSlabs;
 const LOAD: usize = 1 << 20;
 /// ... but so many full sheaves are allowed in any case.
 const FEW: u32 = 4;
+/// So many full sheaves are looked at for one without a mark.
+const LOOKS: usize = 4;
 /// The most empty sheaves that are kept.
 const EMPTIES: u32 = 8;
 
@@ -54,7 +56,7 @@ counts! {
 counts! {
     /// Other events so far.
     Counts for CacheNumbers {
-        /// Objects freed on a CPU of another node.
+        /// Objects freed on a CPU of another node, or away from their page's home.
         remote_frees,
         /// Sheaves, or parts of them, put back into slabs.
         flushes,
@@ -76,8 +78,8 @@ struct List<'d> {
 }
 
 impl List<'_> {
-    fn push(&self, sheaf: Sheaf) {
-        sheaf.set_link(self.first.get() as usize);
+    fn push(&self, sheaf: Sheaf, mark: Option<Mark>) {
+        sheaf.set_link(self.first.get() as usize, mark);
         self.first.set(sheaf.address() as u64);
         self.count.set(self.count.get() + 1);
     }
@@ -96,6 +98,31 @@ impl List<'_> {
         self.first.set(sheaf.link() as u64);
         self.count.set(self.count.get() - 1);
         Some(sheaf)
+    }
+
+    /// Takes the first sheaf that has another mark, if there is one among the first.
+    fn pop_not(&self, mark: Mark) -> Option<Sheaf> {
+        let mut before: Option<Sheaf> = None;
+        let mut next = self.first.get() as usize;
+        for _ in 0..LOOKS {
+            if next == 0 {
+                return None;
+            }
+            // SAFETY: `sheaf-in-one-place`: it is in this list, whose lock is held. Of two values for
+            // one sheaf, the other is only read, and none is left when this ends but what leaves.
+            let sheaf = unsafe { Sheaf::at(next) };
+            if sheaf.mark() != Some(mark) {
+                match before {
+                    Some(before) => before.set_link(sheaf.link(), before.mark()),
+                    None => self.first.set(sheaf.link() as u64),
+                }
+                self.count.set(self.count.get() - 1);
+                return Some(sheaf);
+            }
+            next = sheaf.link();
+            before = Some(sheaf);
+        }
+        None
     }
 }
 
@@ -125,16 +152,18 @@ impl Depot {
         }
     }
 
-    pub(super) fn take_full(&self) -> Option<Sheaf> {
-        let sheaf = self.full().pop()?;
+    /// Takes a full sheaf, preferably without this mark.
+    pub(super) fn take_full(&self, avoid: Option<Mark>) -> Option<Sheaf> {
+        let other = avoid.and_then(|mark| self.full().pop_not(mark));
+        let sheaf = other.or_else(|| self.full().pop())?;
         self.exchanges.claims.add(1);
         self.lacking.add((sheaf.room() as u64).wrapping_neg());
         Some(sheaf)
     }
 
-    pub(super) fn put_full(&self, sheaf: Sheaf) {
+    pub(super) fn put_full(&self, sheaf: Sheaf, mark: Option<Mark>) {
         self.lacking.add(sheaf.room() as u64);
-        self.full().push(sheaf);
+        self.full().push(sheaf, mark);
     }
 
     /// Returns true if another full sheaf may be kept.
@@ -149,7 +178,7 @@ impl Depot {
     }
 
     pub(super) fn put_empty(&self, sheaf: Sheaf) {
-        self.empty().push(sheaf);
+        self.empty().push(sheaf, None);
     }
 
     /// Takes an empty sheaf, if there are more than are kept.
@@ -164,7 +193,11 @@ impl Depot {
         self.exchanges.add_to(numbers);
         self.counts.add_to(numbers);
         numbers.stored += self.exchanges.claims.get() + u64::from(self.fulls.get());
-        let held = u64::from(self.fulls.get() * info.geometry.capacity);
-        numbers.queued += held - self.lacking.get();
+        numbers.queued += self.in_barn(info);
+    }
+
+    /// Returns how many objects the full sheaves hold.
+    pub(super) fn in_barn(&self, info: &CacheInfo) -> u64 {
+        u64::from(self.fulls.get() * info.geometry.capacity) - self.lacking.get()
     }
 }

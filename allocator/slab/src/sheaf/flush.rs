@@ -6,7 +6,7 @@ use brickyard_sync::RawLock;
 
 use super::partial;
 use super::state::{AWAY, SPARE, Sheafed};
-use super::words::Sheaf;
+use super::words::{Mark, Sheaf};
 use crate::backend::Backend;
 use crate::cache_info::CacheInfo;
 use crate::caller::Caller;
@@ -17,13 +17,14 @@ use crate::source::PageSource;
 use crate::watch;
 
 impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
-    /// Puts a sheaf into the barn of the nearest node. What is too much for the barn goes into the
-    /// slabs.
+    /// Puts a sheaf into the barn of the nearest node, with a mark if its objects are at home
+    /// elsewhere. What is too much for the barn goes into the slabs.
     pub(super) fn to_barn<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
         info: &CacheInfo,
         sheaf: Sheaf,
+        mark: Option<Mark>,
     ) {
         let surplus = {
             let _inside = backend.inside::<C>();
@@ -32,7 +33,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                 depot.put_empty(sheaf);
                 depot.surplus_empty()
             } else if depot.has_room(info) {
-                depot.put_full(sheaf);
+                depot.put_full(sheaf, mark);
                 None
             } else {
                 Some(sheaf)
@@ -55,7 +56,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         if spare == 0 && self.detach::<C>(backend, cpu, column, 0, sheaf.top()) {
             return;
         }
-        self.to_barn::<C>(backend, info, sheaf);
+        self.to_barn::<C>(backend, info, sheaf, None);
     }
 
     /// Puts all that a sheaf holds into slabs, and frees the sheaf's own memory.
@@ -138,7 +139,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                 // Where there is no room, the spare is emptied below.
                 if spare.is_none() || depot.has_room(info) {
                     if let Some(cold) = spare.take() {
-                        depot.put_full(cold);
+                        depot.put_full(cold, None);
                     }
                     spare = depot.take_empty();
                 }
@@ -162,8 +163,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         }
     }
 
-    /// Puts an object of another node into a sheaf for such objects. They go into their slabs when
-    /// that sheaf is full.
+    /// Puts an object of another node, or of a page that is at home on another CPU, into a sheaf for
+    /// such objects. They go into their slabs when that sheaf is full.
     pub(super) fn put_away<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -188,18 +189,22 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             // SAFETY: taken out of the row just now.
             if let Some(full) = unsafe { Sheaf::of_row(top) } {
                 self.count_remote::<C>(backend, info, &full);
-                self.give_up::<C>(backend, info, full);
+                if self.nodes > 1 {
+                    self.empty_out::<C>(backend, info, &full);
+                }
+                self.to_barn::<C>(backend, info, full, Some(Mark::of(cpu)));
             }
         } else {
             self.empty_out::<C>(backend, info, &fresh);
-            self.to_barn::<C>(backend, info, fresh);
+            self.to_barn::<C>(backend, info, fresh, None);
         }
         Ok(())
     }
 
-    /// Sends back the other nodes' objects that this CPU has gathered.
+    /// Sends back the objects of other nodes, and of pages that are at home on other CPUs, that this CPU
+    /// has gathered.
     pub(super) fn send_away<C: Caller>(&self, backend: &Backend<'m, S, L>, info: &CacheInfo) {
-        if self.nodes == 1 {
+        if self.parts <= AWAY {
             return;
         }
         if let Some(away) = self.close::<C>(backend, self.column(info.id, AWAY)) {
@@ -208,7 +213,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         }
     }
 
-    /// Counts the objects of other nodes in a sheaf that is about to be emptied.
+    /// Counts the objects of other nodes or CPUs in a sheaf that is about to be emptied.
     fn count_remote<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,

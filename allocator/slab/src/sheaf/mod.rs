@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Each CPU has two words per cache. `main` is the top of the sheaf in use; `spare` is the top of
-//! another one, or 0. To take an object, a CPU reads what the top points at (0: none left) and
+//! another one, or 0. (With several nodes, or with [`Homes`](crate::Homes), there is a third: `away`
+//! is the top of a sheaf of objects that should not be used on this CPU.) To take an object, a CPU reads what the top points at (0: none left) and
 //! stores the top less a word. To put one back, it writes behind the top (a multiple of the size:
 //! full) and stores the top plus a word. One word decides, so only one store must not be torn. A
 //! CPU without a sheaf, and every CPU of a cache that is checked, has the top of a sheaf that is
@@ -141,6 +142,7 @@ where
             numbers: plan.numbers(),
             depots,
             nodes: plan.nodes,
+            parts: footprint.row_words(plan) / plan.numbers(),
             over: PhantomData,
         })
     }
@@ -171,7 +173,7 @@ where
         handle: usize,
         object: NonNull<u8>,
     ) -> bool {
-        if self.nodes > 1 && backend.node_of(object) != backend.node_here() {
+        if self.parts > AWAY && self.is_away(backend, handle, object) {
             return false;
         }
         // SAFETY: as in `hit`, and by the caller's promise.
@@ -201,7 +203,7 @@ where
         }
         let full = match self.take_spare::<C>(backend, info) {
             Some(spare) if !spare.is_empty() => Some(spare),
-            spare => self.full_sheaf::<C>(backend, info, spare),
+            spare => self.full_sheaf::<C>(backend, info, spare, cpu),
         };
         let Some(full) = full else {
             return self.single::<C>(backend, info);
@@ -215,7 +217,7 @@ where
                 self.keep_as_spare::<C>(backend, info, old);
             }
         } else {
-            self.to_barn::<C>(backend, info, full);
+            self.to_barn::<C>(backend, info, full, None);
         }
         Some(backend.pointer(object))
     }
@@ -248,7 +250,7 @@ where
             return self.give_single::<C>(backend, info, object);
         }
         let node = backend.node_of(object);
-        if self.nodes > 1 && node != backend.node_here() {
+        if self.parts > AWAY && self.is_away(backend, column, object) {
             return self.put_away::<C>(backend, info, object);
         }
         let is_full = top % SHEAF_BYTES == SHEAF_BYTES - WORD_BYTES;
@@ -273,7 +275,7 @@ where
                 self.keep_as_spare::<C>(backend, info, old);
             }
         } else {
-            self.to_barn::<C>(backend, info, fresh);
+            self.to_barn::<C>(backend, info, fresh, None);
         }
         Ok(())
     }
@@ -317,7 +319,7 @@ where
                 let sheaf = {
                     let _inside = backend.inside::<C>();
                     let depot = self.depot(backend, info.id, node);
-                    depot.take_full().or_else(|| depot.take_empty())
+                    depot.take_full(None).or_else(|| depot.take_empty())
                 };
                 let Some(sheaf) = sheaf else { break };
                 self.give_up::<C>(backend, info, sheaf);

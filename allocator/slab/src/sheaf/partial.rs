@@ -10,6 +10,7 @@ use super::depot::Depot;
 use super::words::Sheaf;
 use crate::cache_info::CacheInfo;
 use crate::error::FreeFault;
+use crate::homes::Homes;
 use crate::owned::Gone;
 use crate::pages::Pages;
 
@@ -55,6 +56,52 @@ fn end(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo, head: usize) {
     depot.counts.slabs_gone.add(1);
 }
 
+/// The CPU that objects are taken for, where pages have homes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taker<'m> {
+    pub(super) homes: Homes<'m>,
+    pub(super) cpu: usize,
+    /// How many CPUs there are.
+    pub(super) cpus: usize,
+}
+
+/// So many slabs are looked at for one that is at home on the taker's CPU.
+const LOOKS: usize = 8;
+
+/// One part in so many of a cache's objects may be free in slabs that are at home elsewhere, and a
+/// slab for each CPU.
+const ELSEWHERE_PART: u64 = 8;
+
+impl Taker<'_> {
+    /// Returns the slab to take objects from: one that is at home here. If there is none among the
+    /// first, the first one serves where much lies free; otherwise `None`, and a new slab will keep
+    /// the CPUs apart.
+    fn choose(&self, depot: &Depot, pages: &Pages<'_>, info: &CacheInfo) -> Option<usize> {
+        let first = depot.slabs.first_partial()?;
+        let mut next = Some(first);
+        for _ in 0..LOOKS {
+            let Some(head) = next else { break };
+            let record = pages.record(head);
+            if record.out.get() == 0 || self.homes.is_on(head, self.cpu) {
+                return Some(head);
+            }
+            next = (record.next.get() as usize).checked_sub(1);
+        }
+        let a_slab = u64::from(info.geometry.objects);
+        let all = u64::from(depot.slabs.count()) * a_slab;
+        let free = all - depot.slabs.out.get() + depot.in_barn(info);
+        (free > all / ELSEWHERE_PART + a_slab * self.cpus as u64).then_some(first)
+    }
+
+    /// Makes this CPU the home of a slab of which it has just got objects.
+    fn settle(&self, info: &CacheInfo, head: usize) {
+        if !self.homes.is_on(head, self.cpu) {
+            let frames = info.geometry.order.frames();
+            self.homes.settle(head, frames, self.cpu);
+        }
+    }
+}
+
 /// Takes up to `want` objects off the partial list and hands each to `each`, in the order of their
 /// addresses within a slab.
 fn take(
@@ -62,10 +109,15 @@ fn take(
     pages: &Pages<'_>,
     info: &CacheInfo,
     mut want: usize,
+    taker: Option<Taker<'_>>,
     mut each: impl FnMut(usize),
 ) {
     while want > 0 {
-        let Some(head) = depot.slabs.first_partial() else {
+        let head = match &taker {
+            Some(taker) => taker.choose(depot, pages, info),
+            None => depot.slabs.first_partial(),
+        };
+        let Some(head) = head else {
             return;
         };
         let record = pages.record(head);
@@ -88,6 +140,9 @@ fn take(
         if before == 0 {
             depot.untouched.set(depot.untouched.get() - 1);
         }
+        if let Some(taker) = &taker {
+            taker.settle(info, head);
+        }
         let out = before + taken as u32;
         record.out.set(out);
         if out == info.geometry.objects {
@@ -99,13 +154,19 @@ fn take(
 /// Takes one object.
 pub(super) fn take_one(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo) -> Option<usize> {
     let mut found = None;
-    take(depot, pages, info, 1, |object| found = Some(object));
+    take(depot, pages, info, 1, None, |object| found = Some(object));
     found
 }
 
 /// Fills a sheaf as far as there are objects.
-pub(super) fn fill(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo, sheaf: &Sheaf) {
-    take(depot, pages, info, sheaf.room(), |object| {
+pub(super) fn fill(
+    depot: &Depot,
+    pages: &Pages<'_>,
+    info: &CacheInfo,
+    sheaf: &Sheaf,
+    taker: Option<Taker<'_>>,
+) {
+    take(depot, pages, info, sheaf.room(), taker, |object| {
         sheaf.push(object)
     });
 }

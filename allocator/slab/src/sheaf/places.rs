@@ -1,8 +1,8 @@
 //! Where the words lie that a cache's numbers are computed from, for a reader in another process.
 //! It copies the words, without a lock, and computes the same.
 //!
-//! With `fulls`, `lacking`, `slabs` and `out` of the depot and the tops `main` and `spare` of every
-//! row, as [`Slabs::numbers`](crate::Slabs::numbers) has them:
+//! With `fulls`, `lacking`, `slabs` and `out` of the depot and the tops `main`, `spare` and `away` of
+//! every row, as [`Slabs::numbers`](crate::Slabs::numbers) has them:
 //!
 //! - objects that are not in slabs: `out`
 //! - of those, free ones in queues: `fulls * capacity - lacking`, and for each top that is neither
@@ -15,7 +15,7 @@ use core::ptr::from_ref;
 use brickyard_sync::RawLock;
 
 use super::depot::Depot;
-use super::state::{MAIN, SPARE, Sheafed};
+use super::state::{AWAY, MAIN, SPARE, Sheafed};
 use super::words::sentinel;
 use crate::layout::{CacheId, SHEAF_BYTES, WORD_BYTES};
 use crate::local::Local;
@@ -32,8 +32,9 @@ pub struct CachePlaces {
     pub cache: CacheId,
     /// The address of its depot, of the first node.
     pub depot: usize,
-    /// The columns of `main` and `spare` in each CPU's row.
-    pub columns: [usize; 2],
+    /// The columns of `main`, `spare` and `away` in each CPU's row; `usize::MAX` for one that is not
+    /// used.
+    pub columns: [usize; 3],
     /// The objects that a sheaf has room for.
     pub capacity: usize,
     /// What its numbers begin with: all that stays the same, and no slabs.
@@ -70,7 +71,10 @@ impl<'m, S: PageSource + 'm, L: Local + 'm, K: RawLock> Slabs<'m, Sheafed<'m, S,
             CachePlaces {
                 cache: info.id,
                 depot: from_ref(depot.0.unlocked()).addr(),
-                columns: [MAIN, SPARE].map(|part| self.queues().column(info.id, part)),
+                columns: [MAIN, SPARE, AWAY].map(|part| match part < self.queues().parts {
+                    true => self.queues().column(info.id, part),
+                    false => usize::MAX,
+                }),
                 capacity: info.geometry.capacity as usize,
                 numbers: self.constants_of(&info),
             }

@@ -6,9 +6,9 @@ use core::mem::ManuallyDrop;
 use brickyard_sync::RawLock;
 
 use super::depot::Depot;
-use super::partial;
+use super::partial::{self, Taker};
 use super::state::Sheafed;
-use super::words::Sheaf;
+use super::words::{Mark, Sheaf};
 use crate::backend::Backend;
 use crate::cache_info::CacheInfo;
 use crate::caller::Caller;
@@ -37,7 +37,8 @@ impl<C: Caller, S: PageSource, L: Local, K: RawLock> Drop for InHand<'_, '_, C, 
     fn drop(&mut self) {
         // SAFETY: `sheaf-in-one-place`: it leaves here, and this is not used any more.
         let sheaf = unsafe { Sheaf::at(self.sheaf.address()) };
-        self.sheaves.to_barn::<C>(self.backend, self.info, sheaf);
+        self.sheaves
+            .to_barn::<C>(self.backend, self.info, sheaf, None);
     }
 }
 
@@ -51,8 +52,14 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         info: &CacheInfo,
         node: usize,
         sheaf: &Sheaf,
+        cpu: usize,
     ) -> bool {
-        let from = |depot: &Depot| partial::fill(depot, &backend.pages, info, sheaf);
+        let taker = backend.homes_for(info).map(|homes| Taker {
+            homes,
+            cpu,
+            cpus: self.rows.rows(),
+        });
+        let from = |depot: &Depot| partial::fill(depot, &backend.pages, info, sheaf, taker);
         let slabs = {
             let _inside = backend.inside::<C>();
             let depot = self.depot(backend, info.id, node);
@@ -67,6 +74,12 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         {
             left -= 1;
         }
+        if sheaf.is_empty() && taker.is_some() {
+            // There are no pages. What others are at home on serves too.
+            let _inside = backend.inside::<C>();
+            let depot = self.depot(backend, info.id, node);
+            partial::fill(&depot, &backend.pages, info, sheaf, None);
+        }
         !sheaf.is_empty()
     }
 
@@ -76,23 +89,34 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         backend: &Backend<'m, S, L>,
         info: &CacheInfo,
         empty: Option<Sheaf>,
+        cpu: usize,
     ) -> Option<Sheaf> {
         let node = backend.node_here();
-        let empty = {
+        let here = backend.homes_for(info).map(|_| Mark::of(cpu));
+        let taken = {
             let _inside = backend.inside::<C>();
             let depot = self.depot(backend, info.id, node);
             depot.exchanges.misses.add(1);
-            if let Some(full) = depot.take_full() {
-                // Another CPU may have filled it, and this one's allocations come next.
-                full.fetch(info.geometry.capacity as usize);
-                if let Some(empty) = empty {
-                    depot.put_empty(empty);
+            match depot.take_full(here) {
+                Some(full) if here.is_none() || full.mark() != here => {
+                    // Another CPU may have filled it, and this one's allocations come next.
+                    full.fetch(info.geometry.capacity as usize);
+                    if let Some(empty) = empty {
+                        depot.put_empty(empty);
+                    }
+                    return Some(full);
                 }
-                return Some(full);
+                // This CPU has left it for others, and nobody wanted it.
+                Some(away) => {
+                    if let Some(empty) = empty {
+                        depot.put_empty(empty);
+                    }
+                    Some(away)
+                }
+                None => empty.or_else(|| depot.take_empty()),
             }
-            empty.or_else(|| depot.take_empty())
         };
-        let sheaf = match empty {
+        let sheaf = match taken {
             Some(sheaf) => sheaf,
             None => self.new_sheaf(backend, info)?,
         };
@@ -103,7 +127,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             sheaf,
             caller: PhantomData,
         };
-        let filled = self.fill::<C>(backend, info, node, &in_hand.sheaf);
+        self.empty_out::<C>(backend, info, &in_hand.sheaf);
+        let filled = self.fill::<C>(backend, info, node, &in_hand.sheaf, cpu);
         filled.then(|| in_hand.keep())
     }
 }

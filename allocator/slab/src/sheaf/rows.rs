@@ -3,7 +3,7 @@
 use brickyard_sync::{Ordering, RawLock};
 
 use super::places::CachePlaces;
-use super::state::{AWAY, SPARE, Sheafed};
+use super::state::{SPARE, Sheafed};
 use super::words::{Sheaf, closed};
 use crate::backend::Backend;
 use crate::cache_info::CacheInfo;
@@ -56,9 +56,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
 
     /// Returns the tops of all sheaves that CPUs' rows have of a cache, empty ones too.
     pub(super) fn held(&self, info: &CacheInfo) -> impl Iterator<Item = usize> {
-        let parts = if self.nodes > 1 { AWAY + 1 } else { SPARE + 1 };
         let words = (0..self.rows.rows()).flat_map(move |cpu| {
-            let columns = (0..parts).map(move |part| self.column(info.id, part));
+            let columns = (0..self.parts).map(move |part| self.column(info.id, part));
             columns.filter_map(move |column| self.rows.word(cpu, column))
         });
         let closed = closed();

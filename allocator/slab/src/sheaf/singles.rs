@@ -65,12 +65,12 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             .find_map(|node| {
                 let depot = self.depot(backend, info.id, node);
                 // What lies in the barn is free too.
-                if let Some(sheaf) = depot.take_full() {
-                    let object = sheaf.pop();
+                if let Some(sheaf) = depot.take_full(None) {
+                    let (object, mark) = (sheaf.pop(), sheaf.mark());
                     if sheaf.is_empty() {
                         depot.put_empty(sheaf);
                     } else {
-                        depot.put_full(sheaf);
+                        depot.put_full(sheaf, mark);
                     }
                     return object.map(|object| backend.pointer(object));
                 }
@@ -99,6 +99,10 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         };
         let colour = colour * info.geometry.colour_step;
         backend.make_objects(info, first + colour as usize);
+        if let Some(homes) = backend.homes_for(info) {
+            let frames = info.geometry.order.frames();
+            homes.settle(pages.head(), frames, backend.local.cpu());
+        }
         let _inside = backend.inside::<C>();
         let depot = self.depot(backend, info.id, owner);
         partial::begin(&depot, &backend.pages, info, pages.keep(), colour);

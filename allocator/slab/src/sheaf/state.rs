@@ -1,7 +1,7 @@
 //! The state of the design: a row of words per CPU, and a depot per cache and node.
 
 use core::marker::PhantomData;
-use core::ptr::from_ref;
+use core::ptr::{NonNull, from_ref};
 
 use brickyard_sync::{AtomicUsize, Held, Locked, RawLock, TicketLock, prefetch_to_write};
 
@@ -16,7 +16,8 @@ use crate::source::PageSource;
 /// `main`.
 pub(super) const MAIN: usize = 0;
 pub(super) const SPARE: usize = 1;
-/// Objects of other nodes. Used only with more than one node.
+/// Objects of other nodes, and of pages that are at home on other CPUs. Used only with more than one
+/// node, or with homes.
 pub(super) const AWAY: usize = 2;
 
 /// A depot and its lock, in cache lines of their own.
@@ -36,6 +37,8 @@ pub struct Sheafed<'m, S, L, K = TicketLock> {
     /// All caches' depots: cache by cache, node by node.
     pub(super) depots: &'m [Guarded<K>],
     pub(super) nodes: usize,
+    /// The number of parts of a row that are used.
+    pub(super) parts: usize,
     /// A function type, so that it is `Send` and `Sync` whatever `S` and `L` are.
     pub(super) over: PhantomData<fn() -> (S, L)>,
 }
@@ -48,9 +51,36 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         &self.rows
     }
 
+    /// Returns the column of a cache's objects that are away from home, for a custom fast path. It
+    /// takes objects as that of `main` does, and gives none.
+    #[must_use]
+    pub fn away(&self, cache: CacheId) -> usize {
+        self.column(cache, AWAY)
+    }
+
     #[inline(always)]
     pub(super) fn column(&self, cache: CacheId, which: usize) -> usize {
         which * self.numbers + usize::from(cache)
+    }
+
+    /// Returns true if an object of the cache with this handle goes into the sheaf of those that are
+    /// away from home: it is of another node's memory, or its page is at home on another CPU.
+    #[inline]
+    pub(super) fn is_away(
+        &self,
+        backend: &Backend<'m, S, L>,
+        handle: usize,
+        object: NonNull<u8>,
+    ) -> bool {
+        if self.nodes > 1 && backend.node_of(object) != backend.node_here() {
+            return true;
+        }
+        let info = backend.info(handle as CacheId);
+        let homes = info.and_then(|info| backend.homes_for(info));
+        homes.is_some_and(|homes| {
+            let page = backend.pages.page_of(object);
+            page.is_some_and(|page| !homes.is_on(page, backend.local.cpu()))
+        })
     }
 
     /// Fetches the cache line of a depot that will be locked soon.

@@ -30,7 +30,7 @@ pub(super) struct Sheaf {
 /// The bytes of a cache line, as far as fetching one in advance is concerned.
 const LINE: usize = 64;
 
-/// The word that holds the link.
+/// The word that holds the link, and in the bits that an address of a sheaf has none of, the mark.
 const LINK: usize = 0;
 /// The word that holds the top while no row does.
 const TOP: usize = 1;
@@ -39,6 +39,23 @@ const TOP: usize = 1;
 /// That is the top of an empty sheaf.
 pub(super) const fn sentinel(capacity: usize) -> usize {
     SHEAF_BYTES - (capacity + 1) * WORD_BYTES
+}
+
+/// The bits of a link that are a mark.
+const MARKS: usize = SHEAF_BYTES - 1;
+
+/// The CPU that left a sheaf of objects that are at home elsewhere: the rest of its number, and not 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mark(usize);
+
+impl Mark {
+    pub(super) const fn of(cpu: usize) -> Self {
+        Self(cpu % MARKS + 1)
+    }
+
+    fn of_bits(bits: usize) -> Option<Self> {
+        (bits != 0).then_some(Self(bits))
+    }
 }
 
 impl Sheaf {
@@ -166,11 +183,18 @@ impl Sheaf {
         lines.rev().map(move |line| address + line * LINE)
     }
 
+    /// Returns the address of the next sheaf in a list, or 0.
     pub(super) fn link(&self) -> usize {
-        self.get(LINK)
+        self.get(LINK) & !MARKS
     }
 
-    pub(super) fn set_link(&self, link: usize) {
-        self.set(LINK, link);
+    /// Returns who left it in a list; `None` if that does not matter.
+    pub(super) fn mark(&self) -> Option<Mark> {
+        Mark::of_bits(self.get(LINK) & MARKS)
+    }
+
+    pub(super) fn set_link(&self, link: usize, mark: Option<Mark>) {
+        debug_assert!(link & MARKS == 0);
+        self.set(LINK, link | mark.map_or(0, |mark| mark.0));
     }
 }

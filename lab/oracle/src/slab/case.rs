@@ -2,9 +2,10 @@
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;
+use core::sync::atomic::AtomicU8;
 
 use brickyard_slab::{
-    CacheId, Checks, DebugRule, Finding, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
+    CacheId, Checks, DebugRule, Finding, Homes, Parts, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
 };
 use brickyard_slab_slub::{Slab2008, Slub2008};
 use brickyard_slqb::Slqb2008;
@@ -119,6 +120,8 @@ pub struct SlabCase {
     pub checks: Checks,
     /// Nodes of the machine, one or two.
     pub nodes: usize,
+    /// Whether pages have homes.
+    pub homes: bool,
     /// Number of CPUs with queues; there is one more without.
     pub(super) cpus: usize,
     /// The callers that use the general sizes.
@@ -183,6 +186,7 @@ impl SlabCase {
             kind,
             checks,
             nodes,
+            homes: false,
             cpus: CPUS - 1,
             general: Users::Tasks,
             event_every: 0,
@@ -194,6 +198,15 @@ impl SlabCase {
     /// whatever the checks and on every CPU.
     pub(super) fn finds_objects(&self) -> bool {
         matches!(self.kind, SlabKind::Slqb2008 | SlabKind::Slub2008)
+    }
+
+    /// Gives pages homes, in the design that knows them.
+    #[must_use]
+    pub const fn with_homes(self) -> Self {
+        Self {
+            homes: true,
+            ..self
+        }
     }
 
     /// Adds events to the case: a random event at one in `every` moments, from `seed`; interrupts
@@ -215,6 +228,11 @@ impl SlabCase {
         let byte = |i: usize| usize::from(head.get(i).copied().unwrap_or(0));
         let kind = SlabKind::ALL[byte(0) % SlabKind::ALL.len()];
         let case = Self::new(kind, LEVELS[byte(1) % LEVELS.len()], 1 + byte(1) / 8 % 2);
+        let case = if byte(1) / 16 % 2 == 1 {
+            case.with_homes()
+        } else {
+            case
+        };
         let every = [0, 3, 10, 40][byte(2) % 4];
         match every {
             0 => (case, rest),
@@ -236,11 +254,20 @@ impl SlabCase {
         let cpus = Cpus::new();
         let pages = Pages::new(PAGES, self.nodes, &cpus);
         let mut memory = Vec::new();
+        let homes: Vec<_> = (0..PAGES).map(|_| AtomicU8::new(0)).collect();
         match self.kind {
-            SlabKind::Sheafed => run::<Sheaves<'_>>(self, &pages, &cpus, &mut memory, bytes),
-            SlabKind::Slqb2008 => run::<Lists<'_>>(self, &pages, &cpus, &mut memory, bytes),
-            SlabKind::Slab2008 => run::<Arrays<'_>>(self, &pages, &cpus, &mut memory, bytes),
-            SlabKind::Slub2008 => run::<OwnSlabs<'_>>(self, &pages, &cpus, &mut memory, bytes),
+            SlabKind::Sheafed => {
+                run::<Sheaves<'_>>(self, &pages, &cpus, (&mut memory, &homes), bytes)
+            }
+            SlabKind::Slqb2008 => {
+                run::<Lists<'_>>(self, &pages, &cpus, (&mut memory, &homes), bytes)
+            }
+            SlabKind::Slab2008 => {
+                run::<Arrays<'_>>(self, &pages, &cpus, (&mut memory, &homes), bytes)
+            }
+            SlabKind::Slub2008 => {
+                run::<OwnSlabs<'_>>(self, &pages, &cpus, (&mut memory, &homes), bytes)
+            }
         }
     }
 
@@ -249,7 +276,11 @@ impl SlabCase {
     fn plan(&self, sizes: &[u32]) -> SlabPlan {
         let level = LEVELS.iter().position(|&level| level == self.checks);
         let rules = level.map_or(&[][..], |level| &RULES[level]);
-        SlabPlan::new(sizes.len() + SLOTS - 1, self.cpus).debug(rules, note)
+        let plan = SlabPlan::new(sizes.len() + SLOTS - 1, self.cpus).debug(rules, note);
+        match self.homes {
+            true => plan.with_homes(),
+            false => plan,
+        }
     }
 }
 
@@ -266,7 +297,7 @@ fn run<'m, D>(
     case: &SlabCase,
     pages: &'m Pages<'m>,
     cpus: &'m Cpus,
-    memory: &'m mut Vec<MaybeUninit<u8>>,
+    (memory, homes): (&'m mut Vec<MaybeUninit<u8>>, &'m [AtomicU8]),
     bytes: &[u8],
 ) -> SlabDriven
 where
@@ -278,7 +309,11 @@ where
     // SAFETY: one thread plays all CPUs, and moves, preempts and interrupts itself only where the
     // platform permits it.
     let local = unsafe { Pinned::new(cpus) };
-    let slabs = match Slabs::<D>::new(plan, pages, local, memory) {
+    let parts = Parts {
+        homes: case.homes.then(|| Homes::new(homes)),
+        ..Parts::of(memory)
+    };
+    let slabs = match Slabs::<D>::in_parts(plan, pages, local, parts) {
         Ok(slabs) => slabs,
         Err(error) => panic!("the computed size is too small: {error}"),
     };

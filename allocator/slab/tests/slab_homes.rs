@@ -1,0 +1,226 @@
+//! Pages with homes: what was freed away from home serves nobody there, goes to where it is wanted,
+//! and is neither lost nor kept from those who need it.
+
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicU8;
+use std::collections::HashSet;
+
+use brickyard_slab::{
+    BuildError, CacheSpec, Homes, Parts, Pinned, RawCache, Sheafed, SlabPlan, Slabs, TaskOnly,
+};
+
+use crate::nodes::On;
+use crate::pages::TestPages;
+use crate::slabs::pinned;
+
+const PAGES: usize = 256;
+const CPUS: usize = 4;
+const SIZE: usize = 32;
+const PER_PAGE: usize = 4096 / SIZE;
+
+type Design = Sheafed<'static, &'static TestPages, Pinned<&'static On>>;
+type Objects<'s> = RawCache<'s, 'static, Design, TaskOnly>;
+
+const fn plan() -> SlabPlan {
+    SlabPlan::new(4, CPUS).with_homes()
+}
+
+/// Runs a test with slabs of a machine of four CPUs, whose memory is leaked.
+fn with_slabs(test: impl FnOnce(&Slabs<'static, Design>, &TestPages, &On)) {
+    let source: &'static TestPages = Box::leak(Box::new(TestPages::new(PAGES, 1)));
+    let platform: &'static On = Box::leak(Box::default());
+    let bytes = Slabs::<Design>::bytes(&plan().over(&source));
+    let homes: Vec<_> = (0..PAGES).map(|_| AtomicU8::new(0)).collect();
+    let parts = Parts {
+        homes: Some(Homes::new(homes.leak())),
+        ..Parts::of(vec![MaybeUninit::uninit(); bytes].leak())
+    };
+    let slabs = Slabs::in_parts(plan(), source, pinned(platform), parts).unwrap();
+    test(&slabs, source, platform);
+    slabs.shrink();
+    assert_eq!(source.taken(), 0, "all pages have gone back");
+}
+
+fn objects_of<'s>(slabs: &'s Slabs<'static, Design>, size: usize) -> Objects<'s> {
+    slabs.cache(CacheSpec::new("a", size)).unwrap()
+}
+
+fn take(cache: &Objects<'_>, count: usize) -> Vec<NonNull<u8>> {
+    (0..count).map(|_| cache.alloc().unwrap()).collect()
+}
+
+fn give(cache: &Objects<'_>, objects: Vec<NonNull<u8>>) {
+    for object in objects {
+        // SAFETY: the objects are the cache's, and not used any more.
+        unsafe { cache.free(object) }.unwrap();
+    }
+}
+
+fn page(object: NonNull<u8>) -> usize {
+    object.addr().get() >> 12
+}
+
+fn pages(objects: &[NonNull<u8>]) -> HashSet<usize> {
+    objects.iter().map(|&object| page(object)).collect()
+}
+
+/// The load `cache-scratch`: one CPU has allocated for all, each frees its object and goes on.
+#[test]
+fn a_cpu_is_not_given_what_it_freed_of_another_ones_page() {
+    with_slabs(|slabs, _, platform| {
+        let cache = objects_of(slabs, SIZE);
+        let handed: Vec<_> = take(&cache, CPUS);
+        let mine = page(handed[0]);
+        let mut scratch = Vec::new();
+        for (cpu, object) in handed.into_iter().enumerate() {
+            platform.go(cpu);
+            give(&cache, vec![object]);
+            for _ in 0..3 * PER_PAGE {
+                let object = cache.alloc().unwrap();
+                assert_eq!(page(object) == mine, cpu == 0, "on {cpu}");
+                // SAFETY: it is the cache's, and not used any more.
+                unsafe { cache.free(object) }.unwrap();
+            }
+            scratch.push(cache.alloc().unwrap());
+        }
+        assert_eq!(pages(&scratch).len(), CPUS);
+        assert_eq!(cache.numbers().in_use(), CPUS as u64);
+        give(&cache, scratch);
+        cache.destroy().unwrap();
+    });
+}
+
+/// A thread that is moved with all that it has in use gets to have its pages where it is.
+#[test]
+fn pages_follow_a_thread_that_is_moved() {
+    with_slabs(|slabs, _, platform| {
+        let cache = objects_of(slabs, SIZE);
+        let mut live = take(&cache, 40 * PER_PAGE);
+        platform.go(1);
+        let mut state = 1_u64;
+        for _ in 0..200 * PER_PAGE {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(99);
+            let place = (state >> 33) as usize % live.len();
+            give(&cache, vec![live[place]]);
+            live[place] = cache.alloc().unwrap();
+        }
+        // An eighth of all, one for each CPU, and what lies in sheaves.
+        let slabs = cache.numbers().slabs;
+        assert!(slabs <= 40 * 8 / 7 + 2 * CPUS as u64 + 2, "{slabs}");
+        let away = cache.numbers().remote_frees;
+        for object in &mut live {
+            give(&cache, vec![*object]);
+            *object = cache.alloc().unwrap();
+        }
+        let later = cache.numbers().remote_frees - away;
+        assert!(later <= 4 * PER_PAGE as u64, "{later} of {}", live.len());
+        give(&cache, live);
+        cache.destroy().unwrap();
+    });
+}
+
+/// One CPU allocates, another frees: what comes back goes as a whole to the one that allocates.
+#[test]
+fn what_one_cpu_frees_serves_the_one_that_allocates() {
+    with_slabs(|slabs, source, platform| {
+        let cache = objects_of(slabs, SIZE);
+        let mut seen = HashSet::new();
+        for _ in 0..200 {
+            platform.go(0);
+            let some = take(&cache, PER_PAGE);
+            seen.extend(pages(&some));
+            platform.go(1);
+            give(&cache, some);
+        }
+        assert!(seen.len() <= 8, "{} pages", seen.len());
+        assert!(source.taken() <= 12, "{}", source.taken());
+        let numbers = cache.numbers();
+        assert!(numbers.claims > 100, "{numbers:?}");
+        // Not by way of the slabs.
+        assert!(numbers.flushed < 20 * PER_PAGE as u64, "{numbers:?}");
+        platform.go(0);
+        cache.destroy().unwrap();
+    });
+}
+
+/// What a CPU has left for others, and nobody wanted, serves it after all.
+#[test]
+fn what_nobody_wants_is_not_kept_from_its_cpu() {
+    with_slabs(|slabs, _, platform| {
+        let cache = objects_of(slabs, SIZE);
+        let all = take(&cache, 100 * PER_PAGE);
+        platform.go(1);
+        give(&cache, all);
+        let again = take(&cache, 100 * PER_PAGE);
+        // An eighth of all, and one for each CPU.
+        let slabs = cache.numbers().slabs;
+        assert!(slabs <= 100 * 8 / 7 + CPUS as u64 + 1, "{slabs}");
+        give(&cache, again);
+        platform.go(0);
+        cache.destroy().unwrap();
+    });
+}
+
+/// With no page left, an object that is at home elsewhere is better than none.
+#[test]
+fn the_last_objects_serve_whoever_asks() {
+    with_slabs(|slabs, source, platform| {
+        let cache = objects_of(slabs, SIZE);
+        let large = objects_of(slabs, 4096);
+        platform.go(1);
+        let mut small = take(&cache, PER_PAGE / 2);
+        let filling: Vec<_> = core::iter::from_fn(|| large.alloc().ok()).collect();
+        assert!(source.taken() >= PAGES - 1);
+        platform.go(0);
+        while let Ok(object) = cache.alloc() {
+            small.push(object);
+        }
+        // All but what lies in the other CPU's sheaves.
+        assert!(small.len() >= PER_PAGE / 2, "{}", small.len());
+        platform.go(1);
+        while let Ok(object) = cache.alloc() {
+            small.push(object);
+        }
+        assert_eq!(small.len() % PER_PAGE, 0, "none is lost");
+        give(&cache, small);
+        give(&large, filling);
+        cache.destroy().unwrap();
+        large.destroy().unwrap();
+    });
+}
+
+/// Larger objects are used again where they were freed, whoever had them.
+#[test]
+fn homes_do_not_matter_to_large_objects() {
+    with_slabs(|slabs, _, platform| {
+        let cache = objects_of(slabs, Homes::STRIDE_BELOW as usize);
+        let object = take(&cache, 1);
+        platform.go(1);
+        give(&cache, object.clone());
+        assert_eq!(take(&cache, 1), object);
+        give(&cache, object);
+        cache.destroy().unwrap();
+    });
+}
+
+#[test]
+fn a_plan_and_its_homes_have_to_agree() {
+    let source: &'static TestPages = Box::leak(Box::new(TestPages::new(PAGES, 1)));
+    let platform: &'static On = Box::leak(Box::default());
+    let bytes = Slabs::<Design>::bytes(&plan().over(&source));
+    let homes: Vec<_> = (0..PAGES).map(|_| AtomicU8::new(0)).collect();
+    let homes: &'static [AtomicU8] = homes.leak();
+    let build = |plan: SlabPlan, count: Option<usize>| {
+        let parts = Parts {
+            homes: count.map(|count| Homes::new(&homes[..count])),
+            ..Parts::of(vec![MaybeUninit::uninit(); bytes].leak())
+        };
+        Slabs::<Design>::in_parts(plan, source, pinned(platform), parts).map(|_| ())
+    };
+    let needed = |needed| Err(BuildError::Homes { needed });
+    assert_eq!(build(plan(), None), needed(PAGES));
+    assert_eq!(build(plan(), Some(PAGES - 1)), needed(PAGES));
+    assert_eq!(build(SlabPlan::new(4, CPUS), Some(PAGES)), needed(0));
+    assert_eq!(build(plan(), Some(PAGES)), Ok(()));
+}
