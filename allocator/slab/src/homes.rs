@@ -3,8 +3,8 @@
 //! Queues by CPU give a CPU what it has freed. If that was allocated elsewhere, its cache line
 //! belongs to another CPU's objects too, and both write to it: false sharing that the allocator
 //! makes (Berger, McKinley, Blumofe, Wilson 2000 call it passive). The same happens to all objects
-//! of a thread that the system moves. So a page has a home: the CPU that most of its objects were
-//! last taken for. What is freed elsewhere goes back to its slab, and is not handed out there.
+//! of a thread that the system moves. So a page has a home: the CPU that objects were last taken
+//! out of its slab for. What is freed elsewhere waits for that CPU, or goes back to its slab.
 //!
 //! A home is a byte, the lower eight bits of the CPU's number: CPUs 256 apart share theirs. It is a
 //! hint. Whatever it says, an object that is queued on any CPU is a free object, and no more.

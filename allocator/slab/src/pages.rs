@@ -222,8 +222,14 @@ impl PageCaches<'_> {
     #[inline]
     #[must_use]
     pub fn page_of(&self, address: NonNull<u8>) -> Option<usize> {
+        self.page_at(address.addr().get())
+    }
+
+    /// As [`PageCaches::page_of`], of an address as a number.
+    #[inline]
+    pub(crate) fn page_at(&self, address: usize) -> Option<usize> {
         // An address below the start wraps to a page far above.
-        let page = address.addr().get().wrapping_sub(self.start) >> self.page_shift;
+        let page = address.wrapping_sub(self.start) >> self.page_shift;
         (page < self.ids.len()).then_some(page)
     }
 

@@ -152,7 +152,9 @@ fn what_nobody_wants_is_not_kept_from_its_cpu() {
         let all = take(&cache, 100 * PER_PAGE);
         platform.go(1);
         give(&cache, all);
-        let again = take(&cache, 100 * PER_PAGE);
+        let mut again = take(&cache, 10 * PER_PAGE);
+        assert!(cache.numbers().slabs <= 102, "there is enough");
+        again.extend(take(&cache, 90 * PER_PAGE));
         // An eighth of all, and one for each CPU.
         let slabs = cache.numbers().slabs;
         assert!(slabs <= 100 * 8 / 7 + CPUS as u64 + 1, "{slabs}");
@@ -223,4 +225,73 @@ fn a_plan_and_its_homes_have_to_agree() {
     assert_eq!(build(plan(), Some(PAGES - 1)), needed(PAGES));
     assert_eq!(build(SlabPlan::new(4, CPUS), Some(PAGES)), needed(0));
     assert_eq!(build(plan(), Some(PAGES)), Ok(()));
+}
+
+/// The thread that has allocated all is gone. What others have freed settles where it is used.
+#[test]
+fn pages_of_a_cpu_that_takes_no_part_any_more_move() {
+    for cpus in [2, 3] {
+        with_slabs(|slabs, _, platform| {
+            let cache = objects_of(slabs, SIZE);
+            for (object, cpu) in take(&cache, 20 * PER_PAGE * cpus)
+                .into_iter()
+                .zip((1..=cpus).cycle())
+            {
+                platform.go(cpu);
+                give(&cache, vec![object]);
+            }
+            let mut shared = 0;
+            let mut before = 0;
+            for round in 0..8000 {
+                if round == 4000 {
+                    (before, shared) = (cache.numbers().remote_frees, 0);
+                }
+                let objects = (1..=cpus).map(|cpu| {
+                    platform.go(cpu);
+                    cache.alloc().unwrap()
+                });
+                let objects: Vec<_> = objects.collect();
+                shared += usize::from(pages(&objects).len() < cpus);
+                for (object, cpu) in objects.into_iter().zip(1..) {
+                    platform.go(cpu);
+                    give(&cache, vec![object]);
+                }
+            }
+            let away = cache.numbers().remote_frees - before;
+            assert!(
+                away <= 2 * PER_PAGE as u64 && shared <= 40,
+                "{away} {shared}"
+            );
+            cache.destroy().unwrap();
+        });
+    }
+}
+
+/// A refill that finds a free object in every slab, all at home elsewhere, looks at few of them.
+#[test]
+fn a_machine_of_many_cpus_keeps_no_more_apart() {
+    let source: &'static TestPages = Box::leak(Box::new(TestPages::new(2048, 1)));
+    let platform: &'static On = Box::leak(Box::default());
+    let plan = SlabPlan::new(4, 512).with_homes();
+    let bytes = Slabs::<Design>::bytes(&plan.over(&source));
+    let homes: Vec<_> = (0..2048).map(|_| AtomicU8::new(0)).collect();
+    let parts = Parts {
+        homes: Some(Homes::new(homes.leak())),
+        ..Parts::of(vec![MaybeUninit::uninit(); bytes].leak())
+    };
+    let slabs = Slabs::<Design>::in_parts(plan, source, pinned(platform), parts).unwrap();
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", SIZE)).unwrap();
+    let mut all = take(&cache, 500 * PER_PAGE);
+    let kept: Vec<_> = all.iter().copied().step_by(PER_PAGE).collect();
+    all.retain(|object| !kept.contains(object));
+    give(&cache, all);
+    slabs.drain();
+    slabs.shrink();
+    platform.go(1);
+    let more = take(&cache, 480 * (PER_PAGE - 1));
+    let slabs_now = cache.numbers().slabs;
+    assert!(slabs_now <= 500 * 8 / 7 + 16, "{slabs_now}");
+    give(&cache, more);
+    give(&cache, kept);
+    cache.destroy().unwrap();
 }

@@ -18,7 +18,7 @@
 //! their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half or
 //! more of what the limit leaves.
 //!
-//! The span's pages become usable in steps, as they are needed, and so do its tables (71 bytes per
+//! The span's pages become usable in steps, as they are needed, and so do its tables (72 bytes per
 //! page of 4 KiB: a sixtieth). The rest counts as addresses only: not towards `RLIMIT_DATA`, and not
 //! where memory is counted strictly (`2` in `/proc/sys/vm/overcommit_memory`).
 
@@ -276,8 +276,10 @@ fn build() -> Result<(), HeapError> {
     FAST.rows.store(rows.cast_mut(), Ordering::Relaxed);
     FAST.start.store(start, Ordering::Relaxed);
     FAST.ids.store(ids.cast_mut(), Ordering::Relaxed);
-    FAST.homes
-        .store(homes.start().cast_mut(), Ordering::Relaxed);
+    if has_homes() {
+        let homes = homes.start().cast_mut();
+        FAST.homes.store(homes, Ordering::Relaxed);
+    }
     // Release: pairs with the acquiring loads of the fast paths.
     if is_hardened {
         // The fast paths stay closed: each request goes by ways that check it.
@@ -351,12 +353,21 @@ fn reserve(
 
 /// Says what the slabs shall be.
 fn plan(cpus: Cpus, is_hardened: bool) -> Result<SlabPlan, HeapError> {
-    let plan = SlabPlan::new(SIZES.len(), cpus.rows()).with_homes();
+    let plan = SlabPlan::new(SIZES.len(), cpus.rows());
+    let plan = match has_homes() {
+        true => plan.with_homes(),
+        false => plan,
+    };
     let rules = if is_hardened { None } else { rules()? };
     Ok(match rules {
         Some(rules) => plan.debug_text(rules, life::report),
         None => plan.debug(&[], life::end_if_late),
     })
+}
+
+/// Returns true if pages have homes: where they are as long as fast paths expect.
+fn has_homes() -> bool {
+    page_bytes() == 1 << PAGE_SHIFT
 }
 
 /// Builds the slabs in these tables, rows, and other memory, all of them zero.
@@ -381,7 +392,7 @@ fn build_slabs(
         memory,
         rows: Some(rows),
         tables: Some(tables),
-        homes: Some(homes),
+        homes: has_homes().then_some(homes),
     };
     HeapSlabs::in_parts(plan, span, cpus, parts)
         .expect("the plan was asked for the bytes, and slabs can number a span's pages")

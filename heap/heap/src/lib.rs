@@ -106,7 +106,7 @@ pub const PAGE_SHIFT: u32 = 12;
 pub const GRANULE_SHIFT: u32 = STEP.trailing_zeros();
 
 /// The distance from a cache's column to that of its objects that are away from home: of pages of
-/// which another CPU got most objects.
+/// which objects were last taken for another CPU.
 pub const AWAY: usize = 2 * (SIZES.len() + FIRST_GENERAL as usize);
 
 /// Homes matter for caches below this.
@@ -164,7 +164,7 @@ pub struct Fast {
     granules: AtomicUsize,
     /// The caches of its pages, a byte each.
     ids: AtomicPtr<AtomicU8>,
-    /// The homes of its pages, a byte each.
+    /// The homes of its pages, a byte each; null where pages are larger than [`PAGE_SHIFT`] says.
     homes: AtomicPtr<AtomicU8>,
     /// The columns lie here so that one address serves for everything.
     columns: Columns,
@@ -215,7 +215,30 @@ unsafe fn hit(column: usize) -> *mut u8 {
     unsafe { pop(area, (rows, ()), column) }
 }
 
-/// Puts an object on this CPU's sheaf in `column`. False if it has to take the slow path.
+/// Returns the distance to the column that takes an object of the cache in `column` here: [`AWAY`] if
+/// its page is at home on another CPU, and else 0. Every free by a fast path asks this, so that a
+/// second free of an object meets the first.
+///
+/// # Safety
+/// As [`put`].
+#[inline(always)]
+unsafe fn away(column: usize, object: *mut u8) -> usize {
+    // Relaxed, all: `built-before-seen`; and a home is a hint.
+    let homes = FAST.homes.load(Ordering::Relaxed);
+    if column >= AWAY_BELOW || homes.is_null() {
+        return 0;
+    }
+    let start = FAST.start.load(Ordering::Relaxed);
+    let page = object.addr().wrapping_sub(start) >> PAGE_SHIFT;
+    // SAFETY: an object is in the span, each page of which has a byte.
+    let home = unsafe { (*homes.add(page)).load(Ordering::Relaxed) };
+    // SAFETY: the area is that of the heap's CPUs.
+    let here = unsafe { number(FAST.area.load(Ordering::Relaxed)) };
+    if home == here as u8 { 0 } else { AWAY }
+}
+
+/// Puts an object on this CPU's sheaf in `column`, or on that of what is away from home. False if it has
+/// to take the slow path.
 ///
 /// # Safety
 /// As [`hit`]. The object is one of that cache, or of any cache if the column is closed (0). It was
@@ -225,8 +248,11 @@ unsafe fn put(column: usize, object: *mut u8) -> bool {
     // Relaxed: `built-before-seen`.
     let area = FAST.area.load(Ordering::Relaxed);
     let rows = FAST.rows.load(Ordering::Relaxed);
-    // SAFETY: as in `hit`.
-    unsafe { push(area, (rows, ()), column, object) == Pushed::Done }
+    // SAFETY: as in `hit`; where there are homes, caches have both columns.
+    unsafe {
+        let column = column + away(column, object);
+        push(area, (rows, ()), column, object) == Pushed::Done
+    }
 }
 
 /// Allocates `bytes` bytes, aligned to 16, if this CPU has a free object at hand. Otherwise returns
@@ -285,28 +311,19 @@ pub fn alloc_aligned(layout: Layout) -> *mut u8 {
 #[inline(always)]
 pub unsafe fn quick_free(memory: *mut u8) -> bool {
     // SAFETY: passed on.
-    let Some((page, column)) = (unsafe { page_and_column_of(memory) }) else {
+    let Some(column) = (unsafe { column_of(memory) }) else {
         return false;
     };
-    // Relaxed, both: `built-before-seen`; and a home is a hint.
-    let homes = FAST.homes.load(Ordering::Relaxed);
-    // SAFETY: the page is one of the span's, each of which has a byte there too.
-    let home = unsafe { (*homes.add(page)).load(Ordering::Relaxed) };
-    // SAFETY: the area is that of the heap's CPUs.
-    let here = unsafe { number(FAST.area.load(Ordering::Relaxed)) };
-    let away = home != here as u8 && column < AWAY_BELOW;
-    let away = if away { AWAY } else { 0 };
-    // SAFETY: the heap is built, and a cache has both columns. The rest is the caller's promise.
-    unsafe { put(column + away, memory) }
+    // SAFETY: the heap is built. The rest is the caller's promise.
+    unsafe { put(column, memory) }
 }
 
-/// Returns the page of memory, and the number of the cache that it is an object of, or 0 for a run of
-/// pages. `None`: it is not of the span, or not a multiple of 16 bytes, or the fast paths are closed.
+/// Returns the number of the cache that memory is an object of, or 0 for a run of pages. `None`: it is not of the span, or not a multiple of 16 bytes, or the fast paths are closed.
 ///
 /// # Safety
 /// It came from this heap and was not freed since, or it is null.
 #[inline(always)]
-unsafe fn page_and_column_of(memory: *mut u8) -> Option<(usize, usize)> {
+unsafe fn column_of(memory: *mut u8) -> Option<usize> {
     // Relaxed: the start changes only while there are no pages.
     let offset = memory
         .addr()
@@ -320,7 +337,7 @@ unsafe fn page_and_column_of(memory: *mut u8) -> Option<(usize, usize)> {
     let ids = FAST.ids.load(Ordering::Relaxed).cast::<u8>();
     // SAFETY: the page is one of the span's, each of which has a byte. Nothing writes it while an
     // object of its slab is in use, as this one is. So a plain load reads it.
-    Some((page, usize::from(unsafe { ids.add(page).read() })))
+    Some(usize::from(unsafe { ids.add(page).read() }))
 }
 
 /// Does [`reallocate`] if memory and size are of general sizes, and this CPU has what is needed at
@@ -332,8 +349,8 @@ unsafe fn page_and_column_of(memory: *mut u8) -> Option<(usize, usize)> {
 #[must_use]
 pub unsafe fn quick_reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     // SAFETY: passed on.
-    let column = unsafe { page_and_column_of(memory) };
-    let class = column.and_then(|(_, column)| column.checked_sub(usize::from(FIRST_GENERAL)));
+    let column = unsafe { column_of(memory) };
+    let class = column.and_then(|column| column.checked_sub(usize::from(FIRST_GENERAL)));
     let Some(&had) = class.and_then(|class| SIZES.get(class)) else {
         return null_mut();
     };

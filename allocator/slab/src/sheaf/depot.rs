@@ -2,7 +2,7 @@
 
 use brickyard_sync::{GuardedU32, GuardedU64, prefetch_to_write};
 
-use super::words::{Mark, Sheaf};
+use super::words::Sheaf;
 use crate::cache_info::CacheInfo;
 use crate::counts;
 use crate::numbers::CacheNumbers;
@@ -12,7 +12,7 @@ use crate::owned::OwnedSlabs;
 const LOAD: usize = 1 << 20;
 /// ... but so many full sheaves are allowed in any case.
 const FEW: u32 = 4;
-/// So many full sheaves are looked at for one without a mark.
+/// So many full sheaves are looked at for one that serves as it is.
 const LOOKS: usize = 4;
 /// The most empty sheaves that are kept.
 const EMPTIES: u32 = 8;
@@ -78,8 +78,8 @@ struct List<'d> {
 }
 
 impl List<'_> {
-    fn push(&self, sheaf: Sheaf, mark: Option<Mark>) {
-        sheaf.set_link(self.first.get() as usize, mark);
+    fn push(&self, sheaf: Sheaf, was_away: bool) {
+        sheaf.set_link(self.first.get() as usize, was_away);
         self.first.set(sheaf.address() as u64);
         self.count.set(self.count.get() + 1);
     }
@@ -100,20 +100,20 @@ impl List<'_> {
         Some(sheaf)
     }
 
-    /// Takes the first sheaf that has another mark, if there is one among the first.
-    fn pop_not(&self, mark: Mark) -> Option<Sheaf> {
+    /// Takes the first sheaf that serves the caller, if there is one among the first.
+    fn pop_if(&self, serves: impl Fn(&Sheaf) -> bool) -> Option<Sheaf> {
         let mut before: Option<Sheaf> = None;
         let mut next = self.first.get() as usize;
         for _ in 0..LOOKS {
             if next == 0 {
                 return None;
             }
-            // SAFETY: `sheaf-in-one-place`: it is in this list, whose lock is held. Of two values for
-            // one sheaf, the other is only read, and none is left when this ends but what leaves.
+            // SAFETY: `sheaf-in-one-place`: it is in this list, whose lock is held. The value for one
+            // that stays is not used any more when this ends.
             let sheaf = unsafe { Sheaf::at(next) };
-            if sheaf.mark() != Some(mark) {
+            if serves(&sheaf) {
                 match before {
-                    Some(before) => before.set_link(sheaf.link(), before.mark()),
+                    Some(before) => before.set_link(sheaf.link(), before.was_away()),
                     None => self.first.set(sheaf.link() as u64),
                 }
                 self.count.set(self.count.get() - 1);
@@ -152,18 +152,17 @@ impl Depot {
         }
     }
 
-    /// Takes a full sheaf, preferably without this mark.
-    pub(super) fn take_full(&self, avoid: Option<Mark>) -> Option<Sheaf> {
-        let other = avoid.and_then(|mark| self.full().pop_not(mark));
-        let sheaf = other.or_else(|| self.full().pop())?;
+    /// Takes a full sheaf, preferably one that serves the caller as it is.
+    pub(super) fn take_full(&self, serves: impl Fn(&Sheaf) -> bool) -> Option<Sheaf> {
+        let sheaf = self.full().pop_if(serves).or_else(|| self.full().pop())?;
         self.exchanges.claims.add(1);
         self.lacking.add((sheaf.room() as u64).wrapping_neg());
         Some(sheaf)
     }
 
-    pub(super) fn put_full(&self, sheaf: Sheaf, mark: Option<Mark>) {
+    pub(super) fn put_full(&self, sheaf: Sheaf, was_away: bool) {
         self.lacking.add(sheaf.room() as u64);
-        self.full().push(sheaf, mark);
+        self.full().push(sheaf, was_away);
     }
 
     /// Returns true if another full sheaf may be kept.
@@ -178,7 +177,7 @@ impl Depot {
     }
 
     pub(super) fn put_empty(&self, sheaf: Sheaf) {
-        self.empty().push(sheaf, None);
+        self.empty().push(sheaf, false);
     }
 
     /// Takes an empty sheaf, if there are more than are kept.

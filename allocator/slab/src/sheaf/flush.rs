@@ -6,7 +6,7 @@ use brickyard_sync::RawLock;
 
 use super::partial;
 use super::state::{AWAY, SPARE, Sheafed};
-use super::words::{Mark, Sheaf};
+use super::words::Sheaf;
 use crate::backend::Backend;
 use crate::cache_info::CacheInfo;
 use crate::caller::Caller;
@@ -17,14 +17,14 @@ use crate::source::PageSource;
 use crate::watch;
 
 impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
-    /// Puts a sheaf into the barn of the nearest node, with a mark if its objects are at home
-    /// elsewhere. What is too much for the barn goes into the slabs.
+    /// Puts a sheaf into the barn of the nearest node, and notes whether its objects were away from home.
+    /// What is too much for the barn goes into the slabs.
     pub(super) fn to_barn<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
         info: &CacheInfo,
         sheaf: Sheaf,
-        mark: Option<Mark>,
+        was_away: bool,
     ) {
         let surplus = {
             let _inside = backend.inside::<C>();
@@ -33,7 +33,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                 depot.put_empty(sheaf);
                 depot.surplus_empty()
             } else if depot.has_room(info) {
-                depot.put_full(sheaf, mark);
+                depot.put_full(sheaf, was_away);
                 None
             } else {
                 Some(sheaf)
@@ -56,7 +56,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         if spare == 0 && self.detach::<C>(backend, cpu, column, 0, sheaf.top()) {
             return;
         }
-        self.to_barn::<C>(backend, info, sheaf, None);
+        self.to_barn::<C>(backend, info, sheaf, false);
     }
 
     /// Puts all that a sheaf holds into slabs, and frees the sheaf's own memory.
@@ -139,7 +139,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                 // Where there is no room, the spare is emptied below.
                 if spare.is_none() || depot.has_room(info) {
                     if let Some(cold) = spare.take() {
-                        depot.put_full(cold, None);
+                        depot.put_full(cold, false);
                     }
                     spare = depot.take_empty();
                 }
@@ -164,7 +164,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     }
 
     /// Puts an object of another node, or of a page that is at home on another CPU, into a sheaf for
-    /// such objects. They go into their slabs when that sheaf is full.
+    /// such objects. When it is full it goes to the barn, or, with several nodes, what it holds into its
+    /// slabs.
     pub(super) fn put_away<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -192,11 +193,11 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                 if self.nodes > 1 {
                     self.empty_out::<C>(backend, info, &full);
                 }
-                self.to_barn::<C>(backend, info, full, Some(Mark::of(cpu)));
+                self.to_barn::<C>(backend, info, full, true);
             }
         } else {
             self.empty_out::<C>(backend, info, &fresh);
-            self.to_barn::<C>(backend, info, fresh, None);
+            self.to_barn::<C>(backend, info, fresh, false);
         }
         Ok(())
     }

@@ -152,7 +152,9 @@ where
         for node in 0..self.nodes {
             self.depot(backend, info.id, node).begin();
         }
-        backend.local.forget_hits(self.column(info.id, MAIN));
+        for part in [MAIN, AWAY].into_iter().filter(|&part| part < self.parts) {
+            backend.local.forget_hits(self.column(info.id, part));
+        }
     }
 
     #[inline(always)]
@@ -173,11 +175,12 @@ where
         handle: usize,
         object: NonNull<u8>,
     ) -> bool {
+        let mut column = handle;
         if self.parts > AWAY && self.is_away(backend, handle, object) {
-            return false;
+            column = self.column(handle as CacheId, AWAY);
         }
         // SAFETY: as in `hit`, and by the caller's promise.
-        unsafe { backend.local.push::<C>(&self.rows, handle, object) == Pushed::Done }
+        unsafe { backend.local.push::<C>(&self.rows, column, object) == Pushed::Done }
     }
 
     fn miss<C: Caller>(
@@ -217,7 +220,7 @@ where
                 self.keep_as_spare::<C>(backend, info, old);
             }
         } else {
-            self.to_barn::<C>(backend, info, full, None);
+            self.to_barn::<C>(backend, info, full, false);
         }
         Some(backend.pointer(object))
     }
@@ -275,7 +278,7 @@ where
                 self.keep_as_spare::<C>(backend, info, old);
             }
         } else {
-            self.to_barn::<C>(backend, info, fresh, None);
+            self.to_barn::<C>(backend, info, fresh, false);
         }
         Ok(())
     }
@@ -319,7 +322,7 @@ where
                 let sheaf = {
                     let _inside = backend.inside::<C>();
                     let depot = self.depot(backend, info.id, node);
-                    depot.take_full(None).or_else(|| depot.take_empty())
+                    depot.take_full(|_| true).or_else(|| depot.take_empty())
                 };
                 let Some(sheaf) = sheaf else { break };
                 self.give_up::<C>(backend, info, sheaf);
@@ -342,9 +345,13 @@ where
             self.depot(backend, info.id, node).add_to(info, numbers);
         }
         numbers.queued += self.queued(info);
-        let hits = backend.local.hits(self.column(info.id, MAIN));
-        numbers.hits = hits.map(|hits| hits.allocs);
-        numbers.free_hits = hits.map(|hits| hits.frees);
+        let hits = |part| backend.local.hits(self.column(info.id, part));
+        let away = match self.parts > AWAY {
+            true => hits(AWAY).map_or(0, |hits| hits.frees),
+            false => 0,
+        };
+        numbers.hits = hits(MAIN).map(|hits| hits.allocs);
+        numbers.free_hits = hits(MAIN).map(|hits| hits.frees + away);
     }
 
     fn look<R>(

@@ -59,38 +59,60 @@ fn end(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo, head: usize) {
 /// The CPU that objects are taken for, where pages have homes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taker<'m> {
-    pub(super) homes: Homes<'m>,
-    pub(super) cpu: usize,
-    /// How many CPUs there are.
-    pub(super) cpus: usize,
+    homes: Homes<'m>,
+    cpu: usize,
+    /// For so many CPUs a slab is kept apart each.
+    cpus: usize,
+    /// So many slabs more may be looked at for one that is at home on this CPU.
+    looks: usize,
 }
 
-/// So many slabs are looked at for one that is at home on the taker's CPU.
-const LOOKS: usize = 8;
+/// So many slabs are looked at, at most, for one that is at home on the taker's CPU: for one such slab,
+/// and for all that a sheaf is filled from.
+const LOOKS: [usize; 2] = [8, 32];
+
+/// A slab is kept apart for no more CPUs than this.
+const CPUS: usize = 16;
 
 /// One part in so many of a cache's objects may be free in slabs that are at home elsewhere, and a
-/// slab for each CPU.
+/// slab for each CPU, but for [`CPUS`] at most.
 const ELSEWHERE_PART: u64 = 8;
 
-impl Taker<'_> {
+impl<'m> Taker<'m> {
+    pub(super) fn new(homes: Homes<'m>, cpu: usize, cpus: usize) -> Self {
+        let [_, looks] = LOOKS;
+        Self {
+            homes,
+            cpu,
+            cpus: cpus.min(CPUS),
+            looks,
+        }
+    }
+
     /// Returns the slab to take objects from: one that is at home here. If there is none among the
-    /// first, the first one serves where much lies free; otherwise `None`, and a new slab will keep
-    /// the CPUs apart.
-    fn choose(&self, depot: &Depot, pages: &Pages<'_>, info: &CacheInfo) -> Option<usize> {
+    /// first, the one with most free objects serves where much lies free, so that what is taken comes
+    /// to lie together; otherwise `None`, and a new slab will keep the CPUs apart.
+    fn choose(&mut self, depot: &Depot, pages: &Pages<'_>, info: &CacheInfo) -> Option<usize> {
         let first = depot.slabs.first_partial()?;
+        let mut fullest = (u32::MAX, first);
         let mut next = Some(first);
-        for _ in 0..LOOKS {
+        let [each, _] = LOOKS;
+        for _ in 0..each.min(self.looks) {
             let Some(head) = next else { break };
             let record = pages.record(head);
-            if record.out.get() == 0 || self.homes.is_on(head, self.cpu) {
+            let out = record.out.get();
+            if out == 0 || self.homes.is_on(head, self.cpu) {
                 return Some(head);
             }
+            fullest = fullest.min((out, head));
+            self.looks -= 1;
             next = (record.next.get() as usize).checked_sub(1);
         }
+        let (_, fullest) = fullest;
         let a_slab = u64::from(info.geometry.objects);
         let all = u64::from(depot.slabs.count()) * a_slab;
         let free = all - depot.slabs.out.get() + depot.in_barn(info);
-        (free > all / ELSEWHERE_PART + a_slab * self.cpus as u64).then_some(first)
+        (free > all / ELSEWHERE_PART + a_slab * self.cpus as u64).then_some(fullest)
     }
 
     /// Makes this CPU the home of a slab of which it has just got objects.
@@ -109,11 +131,11 @@ fn take(
     pages: &Pages<'_>,
     info: &CacheInfo,
     mut want: usize,
-    taker: Option<Taker<'_>>,
+    mut taker: Option<Taker<'_>>,
     mut each: impl FnMut(usize),
 ) {
     while want > 0 {
-        let head = match &taker {
+        let head = match &mut taker {
             Some(taker) => taker.choose(depot, pages, info),
             None => depot.slabs.first_partial(),
         };

@@ -8,7 +8,7 @@ use brickyard_sync::RawLock;
 use super::depot::Depot;
 use super::partial::{self, Taker};
 use super::state::Sheafed;
-use super::words::{Mark, Sheaf};
+use super::words::Sheaf;
 use crate::backend::Backend;
 use crate::cache_info::CacheInfo;
 use crate::caller::Caller;
@@ -38,7 +38,7 @@ impl<C: Caller, S: PageSource, L: Local, K: RawLock> Drop for InHand<'_, '_, C, 
         // SAFETY: `sheaf-in-one-place`: it leaves here, and this is not used any more.
         let sheaf = unsafe { Sheaf::at(self.sheaf.address()) };
         self.sheaves
-            .to_barn::<C>(self.backend, self.info, sheaf, None);
+            .to_barn::<C>(self.backend, self.info, sheaf, false);
     }
 }
 
@@ -54,11 +54,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         sheaf: &Sheaf,
         cpu: usize,
     ) -> bool {
-        let taker = backend.homes_for(info).map(|homes| Taker {
-            homes,
-            cpu,
-            cpus: self.rows.rows(),
-        });
+        let homes = backend.homes_for(info);
+        let taker = homes.map(|homes| Taker::new(homes, cpu, self.rows.rows()));
         let from = |depot: &Depot| partial::fill(depot, &backend.pages, info, sheaf, taker);
         let slabs = {
             let _inside = backend.inside::<C>();
@@ -92,13 +89,21 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         cpu: usize,
     ) -> Option<Sheaf> {
         let node = backend.node_here();
-        let here = backend.homes_for(info).map(|_| Mark::of(cpu));
+        let homes = backend.homes_for(info);
+        // What was away where it was freed serves where its last object is at home.
+        let serves = |full: &Sheaf| match homes {
+            Some(homes) if full.was_away() => {
+                let last = backend.pages.page_at(full.last());
+                last.is_none_or(|page| homes.is_on(page, cpu))
+            }
+            _ => true,
+        };
         let taken = {
             let _inside = backend.inside::<C>();
             let depot = self.depot(backend, info.id, node);
             depot.exchanges.misses.add(1);
-            match depot.take_full(here) {
-                Some(full) if here.is_none() || full.mark() != here => {
+            match depot.take_full(serves) {
+                Some(full) if serves(&full) => {
                     // Another CPU may have filled it, and this one's allocations come next.
                     full.fetch(info.geometry.capacity as usize);
                     if let Some(empty) = empty {
@@ -106,7 +111,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                     }
                     return Some(full);
                 }
-                // This CPU has left it for others, and nobody wanted it.
+                // It goes back into slabs first, whose pages may move here.
                 Some(away) => {
                     if let Some(empty) = empty {
                         depot.put_empty(empty);

@@ -65,12 +65,12 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             .find_map(|node| {
                 let depot = self.depot(backend, info.id, node);
                 // What lies in the barn is free too.
-                if let Some(sheaf) = depot.take_full(None) {
-                    let (object, mark) = (sheaf.pop(), sheaf.mark());
+                if let Some(sheaf) = depot.take_full(|_| true) {
+                    let (object, was_away) = (sheaf.pop(), sheaf.was_away());
                     if sheaf.is_empty() {
                         depot.put_empty(sheaf);
                     } else {
-                        depot.put_full(sheaf, mark);
+                        depot.put_full(sheaf, was_away);
                     }
                     return object.map(|object| backend.pointer(object));
                 }

@@ -30,7 +30,7 @@ pub(super) struct Sheaf {
 /// The bytes of a cache line, as far as fetching one in advance is concerned.
 const LINE: usize = 64;
 
-/// The word that holds the link, and in the bits that an address of a sheaf has none of, the mark.
+/// The word that holds the link, and in a bit that no address of a sheaf has, [`AWAY`].
 const LINK: usize = 0;
 /// The word that holds the top while no row does.
 const TOP: usize = 1;
@@ -41,22 +41,8 @@ pub(super) const fn sentinel(capacity: usize) -> usize {
     SHEAF_BYTES - (capacity + 1) * WORD_BYTES
 }
 
-/// The bits of a link that are a mark.
-const MARKS: usize = SHEAF_BYTES - 1;
-
-/// The CPU that left a sheaf of objects that are at home elsewhere: the rest of its number, and not 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark(usize);
-
-impl Mark {
-    pub(super) const fn of(cpu: usize) -> Self {
-        Self(cpu % MARKS + 1)
-    }
-
-    fn of_bits(bits: usize) -> Option<Self> {
-        (bits != 0).then_some(Self(bits))
-    }
-}
+/// The bit of a link that says that the objects were away from home.
+const AWAY: usize = 1;
 
 impl Sheaf {
     /// Makes an empty sheaf in `memory`.
@@ -185,16 +171,22 @@ impl Sheaf {
 
     /// Returns the address of the next sheaf in a list, or 0.
     pub(super) fn link(&self) -> usize {
-        self.get(LINK) & !MARKS
+        self.get(LINK) & !AWAY
     }
 
-    /// Returns who left it in a list; `None` if that does not matter.
-    pub(super) fn mark(&self) -> Option<Mark> {
-        Mark::of_bits(self.get(LINK) & MARKS)
+    /// Returns true if it was put into a list as one of objects that were away from home.
+    pub(super) fn was_away(&self) -> bool {
+        self.get(LINK) & AWAY != 0
     }
 
-    pub(super) fn set_link(&self, link: usize, mark: Option<Mark>) {
-        debug_assert!(link & MARKS == 0);
-        self.set(LINK, link | mark.map_or(0, |mark| mark.0));
+    pub(super) fn set_link(&self, link: usize, was_away: bool) {
+        debug_assert!(link & AWAY == 0);
+        self.set(LINK, link | usize::from(was_away));
+    }
+
+    /// Returns the last object, or 0.
+    pub(super) fn last(&self) -> usize {
+        // Relaxed: see `get`.
+        self.word(self.top()).load(Ordering::Relaxed)
     }
 }

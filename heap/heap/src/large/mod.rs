@@ -4,18 +4,22 @@
 //! back to it. A block grows by moving its pages (`mremap`), not its bytes. The table (`addresses.rs`)
 //! maps addresses to lengths.
 //!
+//! A piece of address space (`piece.rs`) is a block, or one that was and is kept.
+//!
 //! While the gate is closed, blocks are listed beside the table (`places.rs`).
 //!
 //! Invariant `mapping-listed`: a mapping is in the table from after it was made until before it
 //! ends or moves. So what is found in the table exists, and no address is listed twice.
 
+mod assemble;
+mod piece;
 mod places;
 mod spare;
 
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::ptr::{NonNull, from_ref};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
@@ -23,36 +27,18 @@ use brickyard_arena::{Region, Release, Threads, page_bytes};
 use rustix::io::Errno;
 use rustix::mm::{MremapFlags, mremap};
 
-use crate::addresses::{Known, Table};
+use crate::addresses::Table;
 use crate::span::Contents;
 use crate::surplus;
+use piece::Piece;
 use places::{BESIDE, Beside};
 use spare::Spare;
-
-/// A mapping.
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    address: usize,
-    bytes: usize,
-}
-
-// SAFETY: both are 0 then.
-unsafe impl Known for Entry {
-    const NOTHING: Self = Self {
-        address: 0,
-        bytes: 0,
-    };
-
-    fn address(&self) -> usize {
-        self.address
-    }
-}
 
 /// The blocks that have a mapping each.
 #[derive(Debug)]
 pub(crate) struct LargeBlocks {
     lock: UnsafeCell<Locked<TestAndSetLock, ()>>,
-    table: UnsafeCell<Table<Entry>>,
+    table: UnsafeCell<Table<Piece>>,
     /// Behind the same lock.
     spare: UnsafeCell<Spare>,
     bytes: AtomicUsize,
@@ -62,6 +48,8 @@ pub(crate) struct LargeBlocks {
     lately: AtomicUsize,
     /// The bytes of spare pieces.
     idle: AtomicUsize,
+    /// The system has refused to move pages: no block is assembled any more.
+    moves_fail: AtomicBool,
     beside: [Beside; BESIDE],
 }
 
@@ -102,6 +90,7 @@ impl LargeBlocks {
             most: [const { AtomicUsize::new(0) }; 2],
             lately: AtomicUsize::new(0),
             idle: AtomicUsize::new(0),
+            moves_fail: AtomicBool::new(false),
             beside: [const { Beside::new() }; BESIDE],
         }
     }
@@ -111,7 +100,7 @@ impl LargeBlocks {
         unsafe { &*self.lock.get() }
     }
 
-    fn with_table<R>(&self, work: impl FnOnce(&mut Table<Entry>) -> R) -> R {
+    fn with_table<R>(&self, work: impl FnOnce(&mut Table<Piece>) -> R) -> R {
         let _held = self.lock().lock(|| Threads.relax());
         // SAFETY: the lock is held as long as `work` runs, so this is the only reference.
         work(unsafe { &mut *self.table.get() })
@@ -143,7 +132,7 @@ impl LargeBlocks {
             bytes: from_ref(&self.bytes).addr(),
             most: self.most.as_ptr().addr(),
             idle: from_ref(&self.idle).addr(),
-            listed: self.table.get().addr() + Table::<Entry>::USED,
+            listed: self.table.get().addr() + Table::<Piece>::USED,
             beside: self.beside.as_ptr().addr() + offset_of!(Beside, address),
         }
     }
@@ -182,8 +171,8 @@ impl LargeBlocks {
     pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
         let bytes = rounded(bytes)?;
         let is_usual = align <= page_bytes();
-        if let Some(region) = is_usual.then(|| self.take_spare(bytes)).flatten() {
-            return Some((self.list(region)?, Contents::Anything));
+        if let Some(block) = is_usual.then(|| self.take_spare(bytes)).flatten() {
+            return Some((self.list(block)?, Contents::Anything));
         }
         Some((self.map(bytes, align)?, Contents::Zeros))
     }
@@ -197,59 +186,63 @@ impl LargeBlocks {
             Err(_) if self.release_idle() > 0 => Region::map_memory(bytes, align).ok()?,
             Err(_) => return None,
         };
-        self.list(region)
+        self.list(leaked(region))
     }
 
-    /// Lists a mapping as a block.
-    fn list(&self, region: Region) -> Option<NonNull<u8>> {
-        let (address, bytes) = (region.start().as_ptr().expose_provenance(), region.bytes());
+    /// Lists a piece as a block; it is unmapped if there is no room in the table.
+    fn list(&self, block: Piece) -> Option<NonNull<u8>> {
         let listed = self.with_table(|table| {
             let room = table.reserve();
             if room {
-                table.put(Entry { address, bytes });
+                table.put(block);
             }
             room.then_some(table.used())
         });
-        self.grown_by(bytes, listed?);
-        Some(region.leak())
+        let Some(blocks) = listed else {
+            unmap(block);
+            return None;
+        };
+        self.grown_by(block.bytes, blocks);
+        start_of(block)
     }
 
-    /// Takes a mapping of at least `bytes` bytes from the spare pieces; `None` if there are none, or
-    /// if the system has no room for it.
-    fn take_spare(&self, bytes: usize) -> Option<Region> {
+    /// Takes a piece of at least `bytes` bytes from the spare ones; `None` if there are none, or if the
+    /// system has no room for it.
+    fn take_spare(&self, bytes: usize) -> Option<Piece> {
         // Relaxed: a hint.
         if self.idle.load(Ordering::Relaxed) == 0 {
             return None;
         }
         let (piece, look) = self.with_spare(|spare| spare.take(bytes))?;
-        let start = NonNull::new(core::ptr::with_exposed_provenance_mut(piece.address))?;
         if piece.bytes < bytes {
-            // SAFETY: `spare-owned`: nobody uses it.
-            let moved = unsafe { remapped(start, piece.bytes, bytes) };
-            if moved.is_err() {
-                unmap(piece);
-            }
-            // SAFETY: it was moved there, and nobody knows of it.
-            return moved
-                .ok()
-                .map(|moved| unsafe { Region::from_leaked(moved, bytes) });
+            return self.assembled(piece, look, bytes);
         }
-        let rest = spare::rest(piece, bytes);
+        Some(self.cut(piece, look, bytes))
+    }
+
+    /// Cuts a piece that is long enough, and keeps what is left.
+    fn cut(&self, piece: Piece, look: u32, bytes: usize) -> Piece {
+        let (head, rest) = spare::cut(piece, bytes);
         if let Some(rest) = rest {
             self.keep(rest, Some(look));
         }
-        let bytes = rest.map_or(piece.bytes, |_| bytes);
-        // SAFETY: `spare-owned`: it belonged to the list, and does no more.
-        Some(unsafe { Region::from_leaked(start, bytes) })
+        head
     }
 
     /// Puts a piece that nobody uses among the spare ones, and unmaps what is too much. A rest of a
     /// piece is as old as that was.
-    fn keep(&self, piece: Entry, look: Option<u32>) {
+    fn keep(&self, piece: Piece, look: Option<u32>) {
         // Relaxed: hints.
         let (in_use, most) = (self.bytes(), self.lately.load(Ordering::Relaxed));
-        let allowed = surplus::allowed(in_use, most);
-        while let Err(surplus) = self.with_spare(|spare| spare.put(piece, look, allowed)) {
+        let page = page_bytes();
+        let allowed = surplus::allowed(in_use, most) / page * page;
+        let [Some(piece), surplus] = piece.split(allowed.min(spare::MOST)) else {
+            return;
+        };
+        if let Some(surplus) = surplus {
+            unmap(surplus);
+        }
+        while let Some(surplus) = self.with_spare(|spare| spare.put(piece, look, allowed)) {
             unmap(surplus);
             if surplus.address == piece.address {
                 return;
@@ -276,7 +269,7 @@ impl LargeBlocks {
         self.unmap_while(Spare::take_old)
     }
 
-    fn unmap_while(&self, take: impl Fn(&mut Spare) -> Option<Entry>) -> usize {
+    fn unmap_while(&self, take: impl Fn(&mut Spare) -> Option<Piece>) -> usize {
         let mut bytes = 0;
         while let Some(piece) = self.with_spare(&take) {
             bytes += piece.bytes;
@@ -334,7 +327,7 @@ impl LargeBlocks {
     }
 
     /// Takes a block out of the table: it is the caller's mapping from then on.
-    fn take_out(&self, start: NonNull<u8>) -> Option<Entry> {
+    fn take_out(&self, start: NonNull<u8>) -> Option<Piece> {
         // The table may have no room for one that is beside it, and needs none.
         let taken = self.take_beside(start).or_else(|| {
             self.with_table(|table| {
@@ -357,21 +350,53 @@ impl LargeBlocks {
         let _ = self.list_in_table(start);
         // Its place in the table stays reserved until it is put back.
         let old = self.with_table(|table| table.take(start.addr().get()))?;
-        // SAFETY: `mapping-listed`: a mapping of so many bytes, which nobody uses meanwhile.
-        let moved = unsafe { remapped(start, old.bytes, bytes) };
-        let entry = match moved {
-            Ok(moved) => Entry {
-                address: moved.as_ptr().expose_provenance(),
-                bytes,
-            },
-            Err(_) => old,
-        };
-        self.with_table(|table| table.put(entry));
-        let moved = moved.ok()?;
-        self.grown_by(bytes, 0);
+        // SAFETY: passed on: nobody uses it meanwhile.
+        let new = unsafe { self.resized(old, bytes) };
+        self.with_table(|table| table.put(new.unwrap_or(old)));
+        let new = new?;
+        self.grown_by(new.bytes, 0);
         self.bytes.fetch_sub(old.bytes, Ordering::Relaxed);
-        Some(moved)
+        start_of(new)
     }
+
+    /// Makes a piece longer or shorter. `None`, and it is as it was, if the system has no room.
+    ///
+    /// # Safety
+    /// Nobody uses it meanwhile, nor by its old address afterwards.
+    unsafe fn resized(&self, old: Piece, bytes: usize) -> Option<Piece> {
+        if old.is_whole() {
+            // SAFETY: `mapping-listed`: a mapping of so many bytes. The rest is passed on.
+            let moved = unsafe { remapped(start_of(old)?, old.bytes, bytes) };
+            return Some(whole(moved.ok()?, bytes));
+        }
+        if let [Some(head), Some(tail)] = old.split(bytes) {
+            unmap(tail);
+            return Some(head);
+        }
+        // The system does not make several mappings longer. This is done once: the new one is whole.
+        let region = Region::map_memory(bytes, 1).ok()?;
+        let new = leaked(region);
+        // SAFETY: both have so many bytes, and are apart. Nobody uses the old one any more.
+        unsafe { start_of(new)?.copy_from_nonoverlapping(start_of(old)?, old.bytes) };
+        self.keep(old, None);
+        Some(new)
+    }
+}
+
+/// Returns the first byte of a piece.
+fn start_of(piece: Piece) -> Option<NonNull<u8>> {
+    NonNull::new(core::ptr::with_exposed_provenance_mut(piece.address))
+}
+
+/// Returns a piece of one mapping.
+fn whole(start: NonNull<u8>, bytes: usize) -> Piece {
+    Piece::whole(start.as_ptr().expose_provenance(), bytes)
+}
+
+/// Keeps a new mapping as a piece.
+fn leaked(region: Region) -> Piece {
+    let bytes = region.bytes();
+    whole(region.leak(), bytes)
 }
 
 /// Makes a mapping longer or shorter. It may move.
@@ -386,10 +411,9 @@ unsafe fn remapped(start: NonNull<u8>, had: usize, bytes: usize) -> Result<NonNu
     NonNull::new(moved.cast()).ok_or(Errno::NOMEM)
 }
 
-/// Ends a mapping that was a block, or a spare piece, and is the caller's.
-fn unmap(piece: Entry) {
-    let start = core::ptr::with_exposed_provenance_mut(piece.address);
-    if let Some(start) = NonNull::new(start) {
+/// Ends the mappings of a piece that is the caller's.
+fn unmap(piece: Piece) {
+    if let Some(start) = start_of(piece) {
         // SAFETY: `mapping-listed`, `spare-owned`: whole pages that this caller has taken out of
         // the table, or of the list.
         drop(unsafe { Region::from_leaked(start, piece.bytes) });

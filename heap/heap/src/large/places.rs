@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard_arena::Region;
 
-use super::Entry;
-use super::{LargeBlocks, rounded};
+use super::piece::Piece;
+use super::{LargeBlocks, rounded, unmap, whole};
 
 /// So many blocks can be listed beside the table.
 pub(super) const BESIDE: usize = 64;
@@ -81,24 +81,20 @@ impl LargeBlocks {
     /// # Safety
     /// As [`LargeBlocks::free`].
     pub(crate) unsafe fn free_beside(&self, start: NonNull<u8>) -> bool {
-        let Some(Entry { bytes, .. }) = self.take_beside(start) else {
+        let Some(block) = self.take_beside(start) else {
             return false;
         };
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        // SAFETY: `mapping-listed`: it is a mapping of so many bytes, and this caller took it out.
-        drop(unsafe { Region::from_leaked(start, bytes) });
+        self.bytes.fetch_sub(block.bytes, Ordering::Relaxed);
+        unmap(block);
         true
     }
 
     /// Takes a block out that is listed beside the table: it is the caller's mapping from then on.
-    pub(super) fn take_beside(&self, start: NonNull<u8>) -> Option<Entry> {
+    pub(super) fn take_beside(&self, start: NonNull<u8>) -> Option<Piece> {
         let place = self.beside(start)?;
         let bytes = place.take(start)?;
         place.leave();
-        Some(Entry {
-            address: start.as_ptr().expose_provenance(),
-            bytes,
-        })
+        Some(whole(start, bytes))
     }
 
     /// Moves what is listed beside the table into it, and returns true if the address was listed
@@ -107,7 +103,6 @@ impl LargeBlocks {
         let Some(place) = self.beside(start) else {
             return false;
         };
-        let address = start.as_ptr().expose_provenance();
         self.with_table(|table| {
             if !table.reserve() {
                 return false;
@@ -116,7 +111,7 @@ impl LargeBlocks {
                 table.unreserve();
                 return false;
             };
-            table.put(Entry { address, bytes });
+            table.put(whole(start, bytes));
             place.leave();
             true
         })

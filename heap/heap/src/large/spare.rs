@@ -2,17 +2,17 @@
 //!
 //! A new mapping costs a fault for each page that is touched. So a few are kept: as many bytes as
 //! `surplus.rs` allows, for two looks at most (`life.rs`). A block takes the shortest that is long
-//! enough, and leaves what it does not need. If all are too short, it takes the longest, which the
-//! system makes longer by moving its pages.
+//! enough, and leaves what it does not need. If all are too short, it is assembled of the longest ones
+//! (`assemble.rs`).
 //!
 //! Invariant `spare-owned`: a piece in the list is whole pages of a mapping that belong to nobody
 //! else, from when it is put in until it is taken out.
 
-use super::Entry;
+use super::piece::Piece;
 use crate::addresses::Known;
 
 /// So many pieces are kept at most.
-const PIECES: usize = 16;
+pub(super) const PIECES: usize = 64;
 
 /// Shorter pieces are not kept.
 pub(super) const LEAST: usize = 128 << 10;
@@ -23,7 +23,7 @@ pub(super) const MOST: usize = 256 << 20;
 /// Pieces, the oldest first.
 #[derive(Debug)]
 pub(super) struct Spare {
-    pieces: [Piece; PIECES],
+    pieces: [Kept; PIECES],
     count: usize,
     bytes: usize,
     /// The number of the look that comes next.
@@ -31,17 +31,17 @@ pub(super) struct Spare {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Piece {
-    entry: Entry,
+struct Kept {
+    piece: Piece,
     /// The look that was to come when it was put in.
     look: u32,
 }
 
 impl Spare {
     pub(super) const fn new() -> Self {
-        let entry = Entry::NOTHING;
+        let piece = Piece::NOTHING;
         Self {
-            pieces: [Piece { entry, look: 0 }; PIECES],
+            pieces: [Kept { piece, look: 0 }; PIECES],
             count: 0,
             bytes: 0,
             look: 0,
@@ -54,38 +54,44 @@ impl Spare {
     }
 
     /// Puts a piece in, as one that was to be seen by the next look, or by `look`. Returns what has to
-    /// be unmapped instead, if anything has: the piece itself, or an older one; then the caller tries
-    /// again.
-    pub(super) fn put(
-        &mut self,
-        entry: Entry,
-        look: Option<u32>,
-        allowed: usize,
-    ) -> Result<(), Entry> {
-        if entry.bytes < LEAST || entry.bytes > allowed.min(MOST) {
-            return Err(entry);
+    /// be unmapped instead, if anything has: the piece itself, or as much of an older one as makes room
+    /// for it; then the caller tries again.
+    pub(super) fn put(&mut self, piece: Piece, look: Option<u32>, allowed: usize) -> Option<Piece> {
+        if piece.bytes < LEAST || piece.bytes > allowed.min(MOST) {
+            return Some(piece);
         }
-        if self.count == PIECES || self.bytes + entry.bytes > allowed {
-            return Err(self.remove(0));
+        let surplus = (self.bytes + piece.bytes).saturating_sub(allowed);
+        if surplus > 0
+            && let oldest = self.pieces[0].piece
+            && let Some(less) = oldest.bytes.checked_sub(surplus)
+            && less >= LEAST
+            && let [Some(kept), Some(tail)] = oldest.split(less)
+        {
+            self.pieces[0].piece = kept;
+            self.bytes -= surplus;
+            return Some(tail);
+        }
+        if self.count == PIECES || surplus > 0 {
+            return Some(self.remove(0));
         }
         let look = look.unwrap_or(self.look);
         let younger =
-            |piece: &Piece| self.look.wrapping_sub(piece.look) < self.look.wrapping_sub(look);
+            |kept: &Kept| self.look.wrapping_sub(kept.look) < self.look.wrapping_sub(look);
         let pieces = &self.pieces[..self.count];
         let place = pieces.iter().position(younger).unwrap_or(self.count);
         self.pieces.copy_within(place..self.count, place + 1);
-        self.pieces[place] = Piece { entry, look };
+        self.pieces[place] = Kept { piece, look };
         self.count += 1;
-        self.bytes += entry.bytes;
-        Ok(())
+        self.bytes += piece.bytes;
+        None
     }
 
     /// Takes the piece that serves a block of `bytes` bytes best, and says which look was to see it.
-    pub(super) fn take(&mut self, bytes: usize) -> Option<(Entry, u32)> {
+    pub(super) fn take(&mut self, bytes: usize) -> Option<(Piece, u32)> {
         let pieces = self.pieces[..self.count].iter().enumerate();
         // Those that are long enough first, the shortest of them; then the longest.
-        let (best, _) = pieces.min_by_key(|(_, piece)| {
-            let had = piece.entry.bytes;
+        let (best, _) = pieces.min_by_key(|(_, kept)| {
+            let had = kept.piece.bytes;
             (had < bytes, had.abs_diff(bytes))
         })?;
         let look = self.pieces[best].look;
@@ -93,13 +99,13 @@ impl Spare {
     }
 
     /// Takes the oldest piece; `None` if there is none.
-    pub(super) fn take_oldest(&mut self) -> Option<Entry> {
+    pub(super) fn take_oldest(&mut self) -> Option<Piece> {
         (self.count > 0).then(|| self.remove(0))
     }
 
     /// Takes a piece that was there at the last look already. `None`, and this look is over, if
     /// there is none.
-    pub(super) fn take_old(&mut self) -> Option<Entry> {
+    pub(super) fn take_old(&mut self) -> Option<Piece> {
         if self.count > 0 && self.pieces[0].look != self.look {
             return Some(self.remove(0));
         }
@@ -107,25 +113,24 @@ impl Spare {
         None
     }
 
-    fn remove(&mut self, index: usize) -> Entry {
-        let Piece { entry, .. } = self.pieces[index];
+    fn remove(&mut self, index: usize) -> Piece {
+        let Kept { piece, .. } = self.pieces[index];
         self.pieces.copy_within(index + 1..self.count, index);
         self.count -= 1;
-        self.bytes -= entry.bytes;
-        entry
+        self.bytes -= piece.bytes;
+        piece
     }
 }
 
-/// Returns what is left of a piece behind the first `bytes` bytes; `None` if that is not worth
-/// keeping.
-pub(super) const fn rest(entry: Entry, bytes: usize) -> Option<Entry> {
-    if entry.bytes < bytes + LEAST {
-        return None;
+/// Divides a piece behind the first `bytes` bytes, if what is left there is worth keeping.
+pub(super) fn cut(piece: Piece, bytes: usize) -> (Piece, Option<Piece>) {
+    if piece.bytes < bytes + LEAST {
+        return (piece, None);
     }
-    Some(Entry {
-        address: entry.address + bytes,
-        bytes: entry.bytes - bytes,
-    })
+    match piece.split(bytes) {
+        [Some(head), rest] => (head, rest),
+        [None, _] => (piece, None),
+    }
 }
 
 #[cfg(test)]
@@ -134,14 +139,11 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    fn entry(number: usize, bytes: usize) -> Entry {
-        Entry {
-            address: number << 32,
-            bytes,
-        }
+    fn entry(number: usize, bytes: usize) -> Piece {
+        Piece::whole(number << 32, bytes)
     }
 
-    fn number(entry: Option<Entry>) -> Option<usize> {
+    fn number(entry: Option<Piece>) -> Option<usize> {
         entry.map(|entry| entry.address >> 32)
     }
 
@@ -149,7 +151,11 @@ mod tests {
     fn the_piece_that_fits_best_serves() {
         let mut spare = Spare::new();
         for (number, mib) in [(1, 4), (2, 7), (3, 5)] {
-            assert!(spare.put(entry(number, mib * MIB), None, 64 * MIB).is_ok());
+            assert!(
+                spare
+                    .put(entry(number, mib * MIB), None, 64 * MIB)
+                    .is_none()
+            );
         }
         assert_eq!(spare.bytes(), 16 * MIB);
         assert_eq!(number(spare.take(9 * MIB).map(|(entry, _)| entry)), Some(2));
@@ -164,7 +170,7 @@ mod tests {
     #[test]
     fn no_more_bytes_and_pieces_are_kept_than_allowed() {
         let mut spare = Spare::new();
-        let refused = |put: Result<(), Entry>| number(put.err());
+        let refused = |put: Option<Piece>| number(put);
         assert_eq!(
             refused(spare.put(entry(1, 9 * MIB), None, 8 * MIB)),
             Some(1)
@@ -174,27 +180,36 @@ mod tests {
             Some(2)
         );
         assert_eq!(refused(spare.put(entry(3, 5 * MIB), None, 8 * MIB)), None);
-        // The older one goes.
+        // As much of the older one goes as is too much.
+        let tail = spare.put(entry(4, 5 * MIB), None, 8 * MIB).unwrap();
+        assert_eq!((tail.address, tail.bytes), ((3 << 32) + 3 * MIB, 2 * MIB));
+        assert_eq!(refused(spare.put(entry(4, 5 * MIB), None, 8 * MIB)), None);
+        assert_eq!(spare.bytes(), 8 * MIB);
+        // And all of it if hardly anything would be left.
+        let surplus = 3 * MIB - LEAST / 2;
         assert_eq!(
-            refused(spare.put(entry(4, 5 * MIB), None, 8 * MIB)),
+            refused(spare.put(entry(5, surplus), None, 8 * MIB)),
             Some(3)
         );
-        assert_eq!(refused(spare.put(entry(4, 5 * MIB), None, 8 * MIB)), None);
+        assert_eq!(spare.bytes(), 5 * MIB);
         for number in 5..5 + PIECES - 1 {
             assert_eq!(
-                refused(spare.put(entry(number, LEAST), None, 8 * MIB)),
+                refused(spare.put(entry(number, LEAST), None, 64 * MIB)),
                 None
             );
         }
-        assert_eq!(refused(spare.put(entry(99, LEAST), None, 8 * MIB)), Some(4));
+        assert_eq!(
+            refused(spare.put(entry(99, LEAST), None, 64 * MIB)),
+            Some(4)
+        );
     }
 
     #[test]
     fn what_a_look_has_seen_goes_at_the_next() {
         let mut spare = Spare::new();
-        assert!(spare.put(entry(1, MIB), None, 8 * MIB).is_ok());
+        assert!(spare.put(entry(1, MIB), None, 8 * MIB).is_none());
         assert_eq!(number(spare.take_old()), None);
-        assert!(spare.put(entry(2, MIB), None, 8 * MIB).is_ok());
+        assert!(spare.put(entry(2, MIB), None, 8 * MIB).is_none());
         assert_eq!(number(spare.take_old()), Some(1));
         assert_eq!(number(spare.take_old()), None);
         assert_eq!(number(spare.take_old()), Some(2));
@@ -203,12 +218,14 @@ mod tests {
     #[test]
     fn a_rest_is_as_old_as_what_it_is_of() {
         let mut spare = Spare::new();
-        assert!(spare.put(entry(1, 8 * MIB), None, 64 * MIB).is_ok());
+        assert!(spare.put(entry(1, 8 * MIB), None, 64 * MIB).is_none());
         assert_eq!(number(spare.take_old()), None);
-        assert!(spare.put(entry(2, MIB), None, 64 * MIB).is_ok());
+        assert!(spare.put(entry(2, MIB), None, 64 * MIB).is_none());
         let (taken, look) = spare.take(3 * MIB).unwrap();
-        let left = rest(taken, 3 * MIB).unwrap();
-        assert!(spare.put(left, Some(look), 64 * MIB).is_ok());
+        let (head, left) = cut(taken, 3 * MIB);
+        let left = left.unwrap();
+        assert_eq!((head.bytes, left.bytes), (3 * MIB, 5 * MIB));
+        assert!(spare.put(left, Some(look), 64 * MIB).is_none());
         // It goes at this look, and the younger one at the next.
         assert_eq!(number(spare.take_old()), Some(1));
         assert_eq!(number(spare.take_old()), None);
@@ -218,7 +235,7 @@ mod tests {
     #[test]
     fn what_is_very_long_is_not_kept() {
         let mut spare = Spare::new();
-        assert!(spare.put(entry(1, MOST), None, usize::MAX).is_ok());
-        assert!(spare.put(entry(2, MOST + 4096), None, usize::MAX).is_err());
+        assert!(spare.put(entry(1, MOST), None, usize::MAX).is_none());
+        assert!(spare.put(entry(2, MOST + 4096), None, usize::MAX).is_some());
     }
 }

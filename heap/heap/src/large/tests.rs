@@ -29,6 +29,7 @@ fn blocks_are_aligned_zero_and_keep_their_contents_when_they_grow() {
             assert!(large.free(grown) && !large.free(grown));
         }
         assert_eq!(large.bytes_at(block), None);
+        assert!(large.release_idle() > 0);
     }
     assert!(large.alloc(usize::MAX, 1).is_none() && large.alloc(1 << 62, 1).is_none());
     assert_eq!((large.bytes(), large.blocks()), (0, 0));
@@ -112,7 +113,9 @@ fn no_more_is_kept_than_was_in_use_lately() {
     assert_eq!(large.idle_bytes(), 4 << 20);
     let (block, _) = large.alloc(90 << 20, 1).unwrap();
     free(block);
-    assert_eq!(large.idle_bytes(), 0);
+    // Of one that is longer than what may stay, a part does.
+    assert_eq!(large.idle_bytes(), surplus::allowed(0, 90 << 20));
+    assert_eq!(large.release_idle(), 40 << 20);
     assert_eq!((large.bytes(), large.blocks()), (0, 0));
 }
 
@@ -181,4 +184,152 @@ fn a_block_beside_the_table_is_freed_without_room_in_the_table() {
         assert_eq!(status, 0);
         assert!(large.free(block));
     }
+}
+
+/// Returns how many pages from there on have memory.
+fn resident(start: NonNull<u8>, bytes: usize) -> usize {
+    let mut pages = vec![0_u8; bytes / page_bytes()];
+    // SAFETY: the system looks, and writes a byte for each page.
+    let done = unsafe { libc::mincore(start.as_ptr().cast(), bytes, pages.as_mut_ptr()) };
+    assert_eq!(done, 0);
+    pages.iter().filter(|&&page| page & 1 == 1).count()
+}
+
+const MIB: usize = 1 << 20;
+
+/// Frees blocks of so many MiB each, filled with that number, so that all are kept.
+fn keeps<const N: usize>(large: &LargeBlocks, lengths: [usize; N]) {
+    let blocks = lengths.map(|mib| (mib, large.alloc(mib * MIB, 1).unwrap().0));
+    for (mib, block) in blocks {
+        // SAFETY: the block is this test's.
+        unsafe {
+            block.write_bytes(mib as u8, mib * MIB);
+            assert!(large.free(block));
+        }
+    }
+    assert_eq!(large.idle_bytes(), lengths.iter().sum::<usize>() * MIB);
+}
+
+#[test]
+fn a_block_is_assembled_of_kept_pieces_that_are_too_short() {
+    let large = LargeBlocks::new();
+    keeps(&large, [3, 5, 4]);
+    let (block, contents) = large.alloc(10 * MIB, 1).unwrap();
+    assert_eq!(contents, Contents::Anything);
+    assert_eq!((large.bytes(), large.idle_bytes()), (10 * MIB, 2 * MIB));
+    // The longest first, and of the last one as much as is missing.
+    assert_eq!(resident(block, 10 * MIB), 10 * MIB / page_bytes());
+    // SAFETY: the block is this test's, here and below.
+    let bytes = |block: NonNull<u8>, at: &[usize]| unsafe {
+        at.iter()
+            .map(|&at| block.add(at).read())
+            .collect::<Vec<_>>()
+    };
+    let places = [0, 5 * MIB - 1, 5 * MIB, 9 * MIB - 1, 9 * MIB, 10 * MIB - 1];
+    assert_eq!(bytes(block, &places), [5, 5, 4, 4, 3, 3]);
+    // It grows by moving bytes, once, and then by moving pages.
+    // SAFETY: as above.
+    unsafe {
+        let grown = large.resize(block, 12 * MIB).unwrap();
+        assert_eq!(bytes(grown, &places), [5, 5, 4, 4, 3, 3]);
+        assert_eq!((large.bytes(), large.bytes_at(block)), (12 * MIB, None));
+        let longer = large.resize(grown, 100 * MIB).unwrap();
+        assert_eq!(bytes(longer, &places), [5, 5, 4, 4, 3, 3]);
+        assert_eq!(resident(longer, 100 * MIB), 10 * MIB / page_bytes());
+        assert!(large.unmap(longer));
+    }
+    assert_eq!((large.bytes(), large.blocks()), (0, 0));
+    // The old ones are kept as far as they may be.
+    assert_eq!(large.release_idle(), 10 * MIB);
+}
+
+#[test]
+fn an_assembled_block_serves_again_shorter_and_longer() {
+    let large = LargeBlocks::new();
+    keeps(&large, [3, 5, 4]);
+    let (block, _) = large.alloc(12 * MIB, 1).unwrap();
+    // SAFETY: the block is this test's, here and below.
+    unsafe {
+        let shorter = large.resize(block, 7 * MIB).unwrap();
+        assert_eq!((shorter, large.bytes()), (block, 7 * MIB));
+        assert!(is_mapped(block) && !is_mapped(block.add(7 * MIB)));
+        assert!(large.free(block));
+        // What is new behind it is of another mapping too.
+        let (longer, _) = large.alloc(9 * MIB, 1).unwrap();
+        assert_eq!(resident(longer, 9 * MIB), 7 * MIB / page_bytes());
+        assert_eq!(
+            (longer.add(7 * MIB - 1).read(), longer.add(7 * MIB).read()),
+            (4, 0)
+        );
+        large.clear(longer, 9 * MIB);
+        assert_eq!(resident(longer, 9 * MIB), 0);
+        assert!(large.free(longer));
+    }
+    assert_eq!((large.release_idle(), large.idle_bytes()), (9 * MIB, 0));
+}
+
+#[test]
+fn a_place_that_may_be_anothers_is_left_alone() {
+    let large = LargeBlocks::new();
+    keeps(&large, [5]);
+    // An address that the system refuses before it changes anything: the place is mapped still.
+    let odd = Piece::whole((1 << 40) + 1, 4 * MIB);
+    large.keep(odd, None);
+    let before = large.bytes();
+    let (block, contents) = large.alloc(9 * MIB, 1).unwrap();
+    // A new mapping, for what was assembled was given up.
+    assert_eq!(
+        (contents, large.bytes() - before),
+        (Contents::Zeros, 9 * MIB)
+    );
+    assert_eq!(resident(block, 9 * MIB), 0);
+    // SAFETY: the block is this test's.
+    assert!(unsafe { large.unmap(block) });
+    assert_eq!(large.idle_bytes(), 0);
+    // Nothing is assembled any more: the longest piece is made longer.
+    assert!(large.moves_fail.load(Ordering::Relaxed));
+    keeps(&large, [5, 4]);
+    let (block, _) = large.alloc(9 * MIB, 1).unwrap();
+    assert_eq!(resident(block, 9 * MIB), 5 * MIB / page_bytes());
+    assert_eq!(large.idle_bytes(), 4 * MIB);
+    // SAFETY: the block is this test's.
+    unsafe {
+        assert_eq!((block.read(), block.add(5 * MIB).read()), (5, 0));
+        assert!(large.unmap(block));
+    }
+    let _ = large.release_idle();
+}
+
+/// Random blocks that are freed and allocated again: each keeps what was written, and no more pages
+/// are ever needed than were in use and kept.
+#[test]
+fn assembled_blocks_are_apart() {
+    let large = LargeBlocks::new();
+    let mut state = 3;
+    let mut live: Vec<(NonNull<u8>, usize, usize)> = Vec::new();
+    for round in 0..600_usize {
+        if live.len() >= 8 {
+            let (block, bytes, mark) = live.swap_remove(next(&mut state) % live.len());
+            for at in (0..bytes).step_by(64 << 10) {
+                // SAFETY: the block is this test's, here and below.
+                assert_eq!(unsafe { block.add(at).cast::<usize>().read() }, mark);
+            }
+            // SAFETY: as above.
+            assert!(unsafe { large.free(block) });
+        }
+        let bytes = (2 << 20) + next(&mut state) % (8 << 20);
+        let (block, _) = large.alloc(bytes, 1).unwrap();
+        for at in (0..bytes).step_by(64 << 10) {
+            // SAFETY: as above.
+            unsafe { block.add(at).cast::<usize>().write(round) };
+        }
+        live.push((block, bytes, round));
+        assert!(large.idle_bytes() <= surplus::allowed(large.bytes(), 100 << 20));
+    }
+    for (block, ..) in live {
+        // SAFETY: as above.
+        assert!(unsafe { large.free(block) });
+    }
+    assert_eq!((large.bytes(), large.blocks()), (0, 0));
+    let _ = large.release_idle();
 }
