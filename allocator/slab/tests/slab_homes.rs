@@ -295,3 +295,35 @@ fn a_machine_of_many_cpus_keeps_no_more_apart() {
     give(&cache, kept);
     cache.destroy().unwrap();
 }
+
+/// Of two full sheaves, the one behind serves the CPU where its objects are at home, and the other
+/// one stays.
+#[test]
+fn a_sheaf_behind_another_serves_where_it_is_at_home() {
+    with_slabs(|slabs, _, platform| {
+        let cache = objects_of(slabs, SIZE);
+        let mut left = Vec::new();
+        for cpu in [0, 1] {
+            platform.go(cpu);
+            left.push(take(&cache, 2 * PER_PAGE));
+        }
+        let mine = pages(&left[1]);
+        platform.go(2);
+        for objects in left.into_iter().rev() {
+            give(&cache, objects);
+        }
+        platform.go(1);
+        let flushed = cache.numbers().flushed;
+        let held = take(&cache, PER_PAGE * 3 / 2);
+        let at_home = held.iter().filter(|&&object| mine.contains(&page(object)));
+        assert!(at_home.count() > PER_PAGE, "{:?}", cache.numbers());
+        assert_eq!(cache.numbers().flushed, flushed, "as it is");
+        platform.go(0);
+        let theirs = take(&cache, PER_PAGE * 3 / 2);
+        assert_eq!(cache.numbers().flushed, flushed, "so does the other");
+        give(&cache, theirs);
+        platform.go(1);
+        give(&cache, held);
+        cache.destroy().unwrap();
+    });
+}
