@@ -3,7 +3,7 @@
 //! What is idle is returned by age, about once a second (`life.rs`). This is the limit in between,
 //! which a caller that frees keeps to, or takes pages that had no memory:
 //!
-//! - An eighth of what is in use, or 8 MiB, may be idle in any case.
+//! - An eighth of what is in use, or 16 MiB, may be idle in any case.
 //! - As much more may be as has been in use since the last look and is no longer: a program that
 //!   needs memory again and again would only pay for its return. That is half of what is in use, or
 //!   32 MiB, at most.
@@ -13,7 +13,7 @@
 //! while an eighth more may be idle.
 
 /// So many bytes may be idle, however little is in use.
-const LEAST: usize = 8 << 20;
+const LEAST: usize = 16 << 20;
 
 /// One part in so many of what is in use may be idle.
 const LEAST_PART: usize = 8;
@@ -41,14 +41,14 @@ mod tests {
     #[test]
     fn what_was_in_use_lately_may_stay_within_limits() {
         // Nothing more was in use.
-        assert_eq!(allowed(0, 0), 8 * MIB);
+        assert_eq!(allowed(0, 0), 16 * MIB);
         assert_eq!(allowed(800 * MIB, 800 * MIB), 100 * MIB);
         assert_eq!(allowed(800 * MIB, 850 * MIB), 150 * MIB);
         // More was.
-        assert_eq!(allowed(10 * MIB, 30 * MIB), 28 * MIB);
+        assert_eq!(allowed(10 * MIB, 30 * MIB), 36 * MIB);
         assert_eq!(allowed(800 * MIB, 1000 * MIB), 300 * MIB);
         // Much more was.
-        assert_eq!(allowed(0, 1000 * MIB), 40 * MIB);
+        assert_eq!(allowed(0, 1000 * MIB), 48 * MIB);
         assert_eq!(allowed(800 * MIB, 9000 * MIB), 500 * MIB);
     }
 }

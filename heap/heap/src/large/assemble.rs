@@ -1,23 +1,28 @@
 //! Blocks that are assembled of kept pieces that are too short, by moving their pages: the system
 //! changes some words of its tables for a page, where a new page costs a fault, and zeros.
 //!
-//! Invariant `place-is-ours`: while a block is assembled, all of its addresses are mapped for this
-//! caller. If the system fails to move pages there, it may have left a hole, which another thread may
-//! have got since. Then the place is filled again if it is a hole still, and left alone otherwise, as it
-//! cannot be told whose it is; and no block is assembled any more.
+//! Invariant `both-are-ours`: while pages are moved, their old and their new addresses are mapped for
+//! this caller. If the system fails half way, there may be holes, which another thread may have got
+//! since. The new place is filled again if it is a hole still. Otherwise it is left alone, and so is the
+//! old one, as it cannot be told whose they are; and no pages are moved any more.
+//!
+//! Where the system uses huge pages for all memory, nothing is assembled: moving would divide them, and
+//! new ones cost few faults. Where all memory is locked (`mlockall`), what is new behind the first piece
+//! gets its pages before others are moved there.
 
 use core::ffi::c_void;
 use core::sync::atomic::Ordering;
 
 use brickyard_arena::Region;
 use brickyard_arena::rows::keeping_errno;
+use rustix::fs::{Mode, OFlags};
 
 use super::piece::{JOINTS, Piece};
 use super::spare::{LEAST, PIECES};
 use super::{LargeBlocks, leaked, remapped, start_of, unmap, whole};
 
 /// Longer blocks are not assembled: one that is may have to be copied when it grows.
-const MOST: usize = 64 << 20;
+pub(super) const MOST: usize = 64 << 20;
 
 /// Nor are blocks while there are more than so many: each may take as many mappings as a piece has
 /// joints, and one, and a process may have 65,530.
@@ -25,28 +30,49 @@ const BLOCKS: usize = 512;
 
 const _: () = assert!((BLOCKS + PIECES) * (JOINTS + 1) < 20_000);
 
+/// Whether pages are moved.
+pub(super) mod moves {
+    /// Nobody has asked yet.
+    pub(in super::super) const UNKNOWN: u8 = 0;
+    pub(in super::super) const ALLOWED: u8 = 1;
+    /// The system does not do it, or it is of no use.
+    pub(in super::super) const NEVER: u8 = 2;
+}
+
 /// A block that is being assembled.
 struct Block {
     /// All of it.
     piece: Piece,
     /// So many of its first bytes have come from kept pieces.
     filled: usize,
+    /// Pages have been moved in, so that what is new behind them begins another mapping.
+    is_joined: bool,
+    /// Nothing more is to be moved in.
+    is_done: bool,
 }
+
+/// The system has moved half of something, and the block was given up.
+struct Lost;
 
 /// What became of a move.
 #[derive(PartialEq, Eq)]
 enum Moved {
     Done,
-    /// Nothing has moved.
-    Refused,
-    /// Nothing has moved, and the place may be another's.
+    /// Nothing has moved, and the place is mapped.
+    Refused {
+        /// The system will refuse all others too.
+        for_good: bool,
+    },
+    /// Something may have moved, and addresses may be another's.
     Lost,
 }
 
 impl LargeBlocks {
     /// Makes a block of `bytes` bytes that begins with a piece that is shorter, and goes on with others
-    /// that are kept. What is left is new. `None`, and the piece is gone, if the system has no room.
+    /// that are kept. What is left is new. `None` if the system has no room, or if the piece cannot be
+    /// made longer.
     pub(super) fn assembled(&self, piece: Piece, look: u32, bytes: usize) -> Option<Piece> {
+        let may = self.may_assemble(bytes);
         let mut block = if piece.is_whole() {
             // SAFETY: `spare-owned`: nobody uses it.
             let moved = unsafe { remapped(start_of(piece)?, piece.bytes, bytes) };
@@ -54,78 +80,129 @@ impl LargeBlocks {
                 unmap(piece);
                 return None;
             };
-            Block {
-                piece: whole(moved, bytes),
-                filled: piece.bytes,
-            }
-        } else {
+            Block::of(whole(moved, bytes), piece.bytes)
+        } else if may {
             let Ok(region) = Region::map_memory(bytes, 1) else {
                 unmap(piece);
                 return None;
             };
-            let mut block = Block {
-                piece: leaked(region),
-                filled: 0,
-            };
-            self.move_in(&mut block, piece, look).then_some(())?;
+            let mut block = Block::of(leaked(region), 0);
+            self.move_in(&mut block, piece, look).ok()?;
             block
+        } else {
+            self.keep(piece, Some(look));
+            return None;
         };
-        let may = bytes <= MOST && self.with_table(|table| table.used()) <= BLOCKS;
-        while may
-            && bytes - block.filled >= LEAST
-            && block.piece.room() >= 2
-            && !self.moves_fail.load(Ordering::Relaxed)
-        {
-            let Some((piece, look)) = self.with_spare(|spare| spare.take(bytes - block.filled))
-            else {
+        while may && block.wants_more() {
+            let missing = bytes - block.filled;
+            let Some((piece, look)) = self.with_spare(|spare| spare.take(missing)) else {
                 break;
             };
-            self.move_in(&mut block, piece, look).then_some(())?;
+            self.move_in(&mut block, piece, look).ok()?;
         }
-        // What is new is of the first mapping again.
-        block.piece.join(block.filled);
+        if block.is_joined && !block.is_done {
+            // What is new is of the first mapping again.
+            block.piece.join(block.filled);
+        }
         Some(block.piece)
     }
 
+    /// Returns true if a block of so many bytes may be assembled.
+    fn may_assemble(&self, bytes: usize) -> bool {
+        if bytes > MOST || self.with_table(|table| table.used()) > BLOCKS {
+            return false;
+        }
+        // Relaxed, also below: whoever asks first finds the same as others.
+        match self.moves.load(Ordering::Relaxed) {
+            moves::UNKNOWN => {
+                let found = if huge_pages_are_usual() {
+                    moves::NEVER
+                } else {
+                    moves::ALLOWED
+                };
+                self.moves.store(found, Ordering::Relaxed);
+                found == moves::ALLOWED
+            }
+            known => known == moves::ALLOWED,
+        }
+    }
+
     /// Moves as much of a piece to the end of what is filled as there is room for, and keeps the rest.
-    /// False if the block is gone: the system has moved half of it.
-    fn move_in(&self, block: &mut Block, piece: Piece, look: u32) -> bool {
+    fn move_in(&self, block: &mut Block, piece: Piece, look: u32) -> Result<(), Lost> {
         let mut rest = Some(piece);
         while let Some(piece) = rest
-            && block.filled < block.piece.bytes
-            // One for what is moved, and one for what is new behind it.
-            && block.piece.room() >= 2
+            && block.has_room()
         {
             let (from, part) = piece.first();
             let part = part.min(block.piece.bytes - block.filled);
+            let [_, behind] = piece.split(part);
             match moved(from, block.piece.address + block.filled, part) {
                 Moved::Done => {
                     block.piece.join(block.filled);
                     block.filled += part;
-                    [_, rest] = piece.split(part);
+                    block.is_joined = true;
+                    rest = behind;
                 }
-                Moved::Refused => {
-                    // Relaxed, also below: a hint.
-                    self.moves_fail.store(true, Ordering::Relaxed);
-                    break;
+                Moved::Refused { for_good } => {
+                    if for_good {
+                        self.moves.store(moves::NEVER, Ordering::Relaxed);
+                    }
+                    // The place is a mapping of its own now. The piece may not be one (parts of it
+                    // may have been locked, or got advice), and would be refused again.
+                    block.piece.join(block.filled);
+                    block.piece.join(block.filled + part);
+                    block.is_done = true;
+                    unmap(piece);
+                    return Ok(());
                 }
                 Moved::Lost => {
-                    self.moves_fail.store(true, Ordering::Relaxed);
-                    let [head, behind] = block.piece.split(block.filled);
-                    let tail = behind.and_then(|behind| behind.split(part)[1]);
-                    [head, tail, Some(piece)]
-                        .into_iter()
-                        .flatten()
-                        .for_each(unmap);
-                    return false;
+                    self.moves.store(moves::NEVER, Ordering::Relaxed);
+                    let [head, place] = block.piece.split(block.filled);
+                    let tail = place.and_then(|place| place.split(part)[1]);
+                    // But for the two that may be others'.
+                    [head, tail, behind].into_iter().flatten().for_each(unmap);
+                    return Err(Lost);
                 }
             }
         }
         if let Some(rest) = rest {
             self.keep(rest, Some(look));
         }
-        true
+        Ok(())
     }
+}
+
+impl Block {
+    const fn of(piece: Piece, filled: usize) -> Self {
+        Self {
+            piece,
+            filled,
+            is_joined: false,
+            is_done: false,
+        }
+    }
+
+    /// Returns true if pages can be moved in: there is a joint for their begin, and one for what is
+    /// behind them.
+    fn has_room(&self) -> bool {
+        !self.is_done && self.filled < self.piece.bytes && self.piece.room() >= 2
+    }
+
+    /// Returns true if another piece is worth a call of the system.
+    fn wants_more(&self) -> bool {
+        self.has_room() && self.piece.bytes - self.filled >= LEAST
+    }
+}
+
+/// Returns true if the system uses huge pages without being asked.
+fn huge_pages_are_usual() -> bool {
+    let file = c"/sys/kernel/mm/transparent_hugepage/enabled";
+    let mut text = [0; 64];
+    let read = keeping_errno(|| {
+        let file = rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        rustix::io::read(&file, &mut text).ok()
+    });
+    read.is_some_and(|read| text[..read].starts_with(b"[always]"))
 }
 
 /// Moves the pages of so many bytes of one mapping into the place of others of the caller's.
@@ -135,15 +212,18 @@ fn moved(from: usize, to: usize, bytes: usize) -> Moved {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let anew = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     keeping_errno(|| {
-        // SAFETY: `spare-owned`, and `place-is-ours`: both are whole pages that nobody uses, of this
-        // caller's.
+        // SAFETY: `spare-owned`, and `both-are-ours`: whole pages that nobody uses, of this caller's.
         if unsafe { libc::mremap(from, bytes, bytes, flags, to) } == to {
             return Moved::Done;
         }
+        // SAFETY: the C library's own word of this thread.
+        let error = unsafe { libc::__errno_location().read() };
         // SAFETY: what is mapped there, for this caller or for others, stays.
         let filled = unsafe { libc::mmap(to, bytes, access, anew, -1, 0) };
         if filled == to {
-            return Moved::Refused;
+            return Moved::Refused {
+                for_good: matches!(error, libc::EPERM | libc::EACCES | libc::ENOSYS),
+            };
         }
         if filled != libc::MAP_FAILED {
             // An old system, which takes the address for a hint.

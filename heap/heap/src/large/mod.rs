@@ -19,7 +19,7 @@ mod spare;
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::ptr::{NonNull, from_ref};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
@@ -48,8 +48,8 @@ pub(crate) struct LargeBlocks {
     lately: AtomicUsize,
     /// The bytes of spare pieces.
     idle: AtomicUsize,
-    /// The system has refused to move pages: no block is assembled any more.
-    moves_fail: AtomicBool,
+    /// Whether pages are moved: one of [`assemble::moves`].
+    moves: AtomicU8,
     beside: [Beside; BESIDE],
 }
 
@@ -90,7 +90,7 @@ impl LargeBlocks {
             most: [const { AtomicUsize::new(0) }; 2],
             lately: AtomicUsize::new(0),
             idle: AtomicUsize::new(0),
-            moves_fail: AtomicBool::new(false),
+            moves: AtomicU8::new(assemble::moves::UNKNOWN),
             beside: [const { Beside::new() }; BESIDE],
         }
     }
@@ -167,7 +167,7 @@ impl LargeBlocks {
 
     /// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two. Also
     /// returns what is in it. Takes one system call, or three; none where a spare piece serves as
-    /// it is.
+    /// it is; one for each piece that it is assembled of.
     pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
         let bytes = rounded(bytes)?;
         let is_usual = align <= page_bytes();

@@ -62,7 +62,9 @@ impl Piece {
             return;
         }
         let pages = (at / page_bytes()) as u32;
-        if let Some(joint) = self.joints.iter_mut().find(|joint| **joint == 0) {
+        let free = self.joints.iter_mut().find(|joint| **joint == 0);
+        debug_assert!(free.is_some(), "there must be room");
+        if let Some(joint) = free {
             *joint = pages;
         }
     }

@@ -76,7 +76,7 @@ pub enum Contents {
 ///
 /// [`Span::release_idle`] gives free pages that have memory back to the system. A caller that frees
 /// does so too, a little at a time, when they are more than an eighth of what is in use, and more
-/// than 8 MiB. Half of what is in use, or 32 MiB, may stay on top, if as much was in use lately.
+/// than 16 MiB. Half of what is in use, or 32 MiB, may stay on top, if as much was in use lately.
 pub struct Span {
     region: Region,
     /// Zones with their metadata, then a bit per page, then a length per page, then a warm one's

@@ -67,6 +67,14 @@ calls! {
         numbers(slabs: &TheSlabs<'_>) -> Option<CacheNumbers> = slabs.numbers().next();
         places(slabs: &TheSlabs<'_>) -> Option<sheaf::CachePlaces> = slabs.places().next();
     }
+    Homes {
+        zeroed(memory: &'static mut [MaybeUninit<u8>]) -> slab::Homes<'static>
+            // SAFETY: the caller's memory is zero.
+            = unsafe { slab::Homes::zeroed(memory) };
+    }
+    Sheafed {
+        away(slabs: &TheSlabs<'_>, cache: CacheId) -> usize = slabs.queues().away(cache);
+    }
     CachePlaces {
         in_sheaf(top: usize, capacity: usize, closed: usize) -> u64
             = sheaf::CachePlaces::in_sheaf(top, capacity, closed);
