@@ -229,7 +229,7 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
     #[inline]
     pub(crate) fn homes_for(&self, info: &CacheInfo) -> Option<Homes<'m>> {
         self.homes
-            .filter(|_| info.geometry.stride < Homes::STRIDE_BELOW)
+            .filter(|_| info.geometry.stride < Homes::STRIDE_BELOW && !self.local.is_alone())
     }
 
     /// Returns the place of object number `index` in the slab of the cache that begins at page

@@ -15,6 +15,27 @@ use brickyard_sync::{AtomicU8, Ordering, place_zeroed};
 
 /// A byte for each page of the source, in the embedder's memory. All are 0 at first, which is the
 /// home of CPU 0.
+///
+/// ```
+/// # use brickyard_slab::{Pinned, Sheafed};
+/// # use brickyard::OneCpu;
+/// # mod support { include!("../tests/support/pages.rs"); }
+/// # use support::TestPages;
+/// use brickyard::sync::AtomicU8;
+/// use brickyard_slab::{Homes, Parts, SlabPlan, Slabs};
+/// # fn main() -> Result<(), brickyard_slab::BuildError> {
+/// type Design<'s> = Sheafed<'s, &'s TestPages, Pinned<OneCpu>>;
+/// # let source = TestPages::new(64, 1);
+/// # // SAFETY: one thread uses these slabs.
+/// # let cpus = unsafe { Pinned::new(OneCpu) };
+/// let plan = SlabPlan::new(8, 1).pages(64).with_homes();
+/// let homes: Vec<_> = (0..64).map(|_| AtomicU8::new(0)).collect();
+/// let mut memory = vec![core::mem::MaybeUninit::uninit(); Slabs::<Design<'_>>::bytes(&plan)];
+/// let parts = Parts { homes: Some(Homes::new(&homes)), ..Parts::of(&mut memory) };
+/// let slabs = Slabs::<Design<'_>>::in_parts(plan, &source, cpus, parts)?;
+/// # drop(slabs);
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Homes<'m>(&'m [AtomicU8]);
 

@@ -81,6 +81,12 @@ pub unsafe trait Local: Platform {
         new: usize,
     ) -> bool;
 
+    /// Returns true if one thread uses the rows of all CPUs: then it does not matter which CPU an object
+    /// is used on, and [homes](crate::Homes) are left out of account. By default, false.
+    fn is_alone(&self) -> bool {
+        false
+    }
+
     /// Returns how often `pop` and `push` succeeded on the sheaves in `column`, on all CPUs
     /// together. `None` if that is not counted ([`Counted`](crate::Counted) does).
     fn hits(&self, _column: usize) -> Option<Hits> {

@@ -31,7 +31,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard::sync::TestAndSetLock;
-use brickyard_arena::rows::{Cpus, ROW_SHIFT, keeping_errno};
+use brickyard_arena::rows::{Cpus, ROW_SHIFT, alone, keeping_errno};
 use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
 use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
@@ -274,6 +274,8 @@ fn build() -> Result<(), HeapError> {
     // Relaxed: published by the two stores at the end (`built-before-seen`).
     FAST.area.store(cpus.area(), Ordering::Relaxed);
     FAST.rows.store(rows.cast_mut(), Ordering::Relaxed);
+    let alone = core::ptr::from_ref(alone()).cast_mut();
+    FAST.alone.store(alone, Ordering::Relaxed);
     FAST.start.store(start, Ordering::Relaxed);
     FAST.ids.store(ids.cast_mut(), Ordering::Relaxed);
     if has_homes() {

@@ -75,7 +75,7 @@ use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
-use brickyard_arena::rows::{number, pop, push};
+use brickyard_arena::rows::{is_alone, number, pop, push};
 use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP, class_of};
 use brickyard_slab::{Homes, Pushed};
 
@@ -166,6 +166,8 @@ pub struct Fast {
     ids: AtomicPtr<AtomicU8>,
     /// The homes of its pages, a byte each; null where pages are larger than [`PAGE_SHIFT`] says.
     homes: AtomicPtr<AtomicU8>,
+    /// A byte that is not 0 while the process has one thread.
+    alone: AtomicPtr<AtomicU8>,
     /// The columns lie here so that one address serves for everything.
     columns: Columns,
 }
@@ -186,6 +188,8 @@ impl Fast {
     /// See [`Fast::AREA`].
     pub const HOMES: usize = offset_of!(Self, homes);
     /// See [`Fast::AREA`].
+    pub const ALONE: usize = offset_of!(Self, alone);
+    /// See [`Fast::AREA`].
     pub const COLUMNS: usize = offset_of!(Self, columns);
 }
 
@@ -198,6 +202,7 @@ pub static FAST: Fast = Fast {
     granules: AtomicUsize::new(0),
     ids: AtomicPtr::new(null_mut()),
     homes: AtomicPtr::new(null_mut()),
+    alone: AtomicPtr::new(null_mut()),
     columns: columns(),
 };
 
@@ -216,7 +221,7 @@ unsafe fn hit(column: usize) -> *mut u8 {
 }
 
 /// Returns the distance to the column that takes an object of the cache in `column` here: [`AWAY`] if
-/// its page is at home on another CPU, and else 0. Every free by a fast path asks this, so that a
+/// its page is at home on another CPU and the process has several threads, and else 0. Every free by a fast path asks this, so that a
 /// second free of an object meets the first.
 ///
 /// # Safety
@@ -234,7 +239,11 @@ unsafe fn away(column: usize, object: *mut u8) -> usize {
     let home = unsafe { (*homes.add(page)).load(Ordering::Relaxed) };
     // SAFETY: the area is that of the heap's CPUs.
     let here = unsafe { number(FAST.area.load(Ordering::Relaxed)) };
-    if home == here as u8 { 0 } else { AWAY }
+    if home == here as u8 || is_alone() {
+        0
+    } else {
+        AWAY
+    }
 }
 
 /// Puts an object on this CPU's sheaf in `column`, or on that of what is away from home. False if it has

@@ -98,8 +98,11 @@ macro_rules! frees {
                 "mov qword ptr [r8 + rcx * 8], r9",
                 "5:",
                 "ret",
-                // The column of what is away from home.
-                "7: cmp ecx, {away_below}",
+                // The column of what is away from home, if there are several threads.
+                "7: mov rax, qword ptr [rip + {fast} + {alone}]",
+                "cmp byte ptr [rax], 0",
+                "jne 2b",
+                "cmp ecx, {away_below}",
                 "jae 2b",
                 "add ecx, {away}",
                 "jmp 2b",
@@ -114,6 +117,7 @@ macro_rules! frees {
             granules = const Fast::GRANULES,
             ids = const Fast::IDS,
             homes = const Fast::HOMES,
+            alone = const Fast::ALONE,
             away = const AWAY,
             away_below = const AWAY_BELOW,
             area = const Fast::AREA,

@@ -10,10 +10,17 @@ global_asm!(".weak __libc_single_threaded");
 /// (glibc from 2.32 on). A child process may inherit that. Costs two loads.
 #[must_use]
 pub fn is_alone() -> bool {
+    // Relaxed: a hint, and this thread sees what it has written itself.
+    alone().load(Ordering::Relaxed) != 0
+}
+
+/// Returns the byte that is not 0 as long as [`is_alone`] is true, for a custom fast path to read.
+#[must_use]
+pub fn alone() -> &'static AtomicU8 {
+    static ALWAYS: AtomicU8 = AtomicU8::new(1);
     let single = weak_address!("__libc_single_threaded").cast::<AtomicU8>();
-    // SAFETY: a byte of the C library, by its manual, which is there as long as the process. Relaxed:
-    // a hint, and this thread sees what it has written itself.
-    single.is_null() || unsafe { (*single).load(Ordering::Relaxed) } != 0
+    // SAFETY: a byte of the C library, by its manual, which is there as long as the process.
+    unsafe { single.as_ref() }.unwrap_or(&ALWAYS)
 }
 
 #[cfg(test)]

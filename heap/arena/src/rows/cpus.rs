@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use brickyard::Platform;
 use brickyard_slab::{Caller, Local, Pushed, Rows};
 
-use super::{Rseq, ThreadRows, pop_shifted, push_shifted, replace};
+use super::{Rseq, ThreadRows, is_alone, pop_shifted, push_shifted, replace};
 
 /// The way in which this process reaches its rows: the [`Local`] of slabs in user space.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +114,10 @@ unsafe impl Local for Cpus {
         let _ = object.as_ptr().expose_provenance();
         // SAFETY: as in `pop`.
         unsafe { push_shifted(self.area(), place, column, object.as_ptr()) }
+    }
+
+    fn is_alone(&self) -> bool {
+        is_alone()
     }
 
     fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize) {

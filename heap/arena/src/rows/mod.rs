@@ -47,7 +47,7 @@ mod sequence;
 mod thread_rows;
 
 pub use crate::area::thread_words;
-pub use alone::is_alone;
+pub use alone::{alone, is_alone};
 pub use cpus::Cpus;
 pub use rseq::{Rseq, keeping_errno};
 pub use sequence::{pop, push, replace};
