@@ -26,17 +26,26 @@ const fn plan() -> SlabPlan {
     SlabPlan::new(4, CPUS).with_homes()
 }
 
-/// Runs a test with slabs of a machine of four CPUs, whose memory is leaked.
+/// Runs a test with slabs of a machine of four CPUs.
 fn with_slabs(test: impl FnOnce(&Slabs<'static, Design>, &TestPages, &On)) {
-    let source: &'static TestPages = Box::leak(Box::new(TestPages::new(PAGES, 1)));
+    with_slabs_of(PAGES, plan(), test);
+}
+
+/// Runs a test with slabs of so many pages, whose memory is leaked.
+fn with_slabs_of(
+    pages: usize,
+    plan: SlabPlan,
+    test: impl FnOnce(&Slabs<'static, Design>, &TestPages, &On),
+) {
+    let source: &'static TestPages = Box::leak(Box::new(TestPages::new(pages, 1)));
     let platform: &'static On = Box::leak(Box::default());
-    let bytes = Slabs::<Design>::bytes(&plan().over(&source));
-    let homes: Vec<_> = (0..PAGES).map(|_| AtomicU8::new(0)).collect();
+    let bytes = Slabs::<Design>::bytes(&plan.over(&source));
+    let homes: Vec<_> = (0..pages).map(|_| AtomicU8::new(0)).collect();
     let parts = Parts {
         homes: Some(Homes::new(homes.leak())),
         ..Parts::of(vec![MaybeUninit::uninit(); bytes].leak())
     };
-    let slabs = Slabs::in_parts(plan(), source, pinned(platform), parts).unwrap();
+    let slabs = Slabs::in_parts(plan, source, pinned(platform), parts).unwrap();
     test(&slabs, source, platform);
     slabs.shrink();
     assert_eq!(source.taken(), 0, "all pages have gone back");
@@ -267,33 +276,26 @@ fn pages_of_a_cpu_that_takes_no_part_any_more_move() {
     }
 }
 
-/// A refill that finds a free object in every slab, all at home elsewhere, looks at few of them.
+/// With 512 CPUs no more than sixteen slabs and an eighth are kept apart.
 #[test]
 fn a_machine_of_many_cpus_keeps_no_more_apart() {
-    let source: &'static TestPages = Box::leak(Box::new(TestPages::new(2048, 1)));
-    let platform: &'static On = Box::leak(Box::default());
     let plan = SlabPlan::new(4, 512).with_homes();
-    let bytes = Slabs::<Design>::bytes(&plan.over(&source));
-    let homes: Vec<_> = (0..2048).map(|_| AtomicU8::new(0)).collect();
-    let parts = Parts {
-        homes: Some(Homes::new(homes.leak())),
-        ..Parts::of(vec![MaybeUninit::uninit(); bytes].leak())
-    };
-    let slabs = Slabs::<Design>::in_parts(plan, source, pinned(platform), parts).unwrap();
-    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", SIZE)).unwrap();
-    let mut all = take(&cache, 500 * PER_PAGE);
-    let kept: Vec<_> = all.iter().copied().step_by(PER_PAGE).collect();
-    all.retain(|object| !kept.contains(object));
-    give(&cache, all);
-    slabs.drain();
-    slabs.shrink();
-    platform.go(1);
-    let more = take(&cache, 480 * (PER_PAGE - 1));
-    let slabs_now = cache.numbers().slabs;
-    assert!(slabs_now <= 500 * 8 / 7 + 16, "{slabs_now}");
-    give(&cache, more);
-    give(&cache, kept);
-    cache.destroy().unwrap();
+    with_slabs_of(2048, plan, |slabs, _, platform| {
+        let cache = objects_of(slabs, SIZE);
+        let mut all = take(&cache, 500 * PER_PAGE);
+        let kept: Vec<_> = all.iter().copied().step_by(PER_PAGE).collect();
+        all.retain(|object| !kept.contains(object));
+        give(&cache, all);
+        slabs.drain();
+        slabs.shrink();
+        platform.go(1);
+        let more = take(&cache, 480 * (PER_PAGE - 1));
+        let count = cache.numbers().slabs;
+        assert!(count <= 500 * 8 / 7 + 16, "{count}");
+        give(&cache, more);
+        give(&cache, kept);
+        cache.destroy().unwrap();
+    });
 }
 
 /// Of two full sheaves, the one behind serves the CPU where its objects are at home, and the other

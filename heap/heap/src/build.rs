@@ -230,6 +230,7 @@ fn build() -> Result<(), HeapError> {
     let rows = map(cpus.rows() << ROW_SHIFT)?;
     let memory = map(HeapSlabs::bytes_beside_rows(&plan))?;
     let (span, tables, homes) = reserve(bytes, is_hardened)?;
+    let homes = has_homes(is_hardened).then_some(homes);
     // SAFETY: `built-once`: this thread has turned the state to busy.
     let span: &'static Span = unsafe { (*INSTANCE.span.get()).write(span) };
     let slabs = build_slabs(
@@ -278,7 +279,7 @@ fn build() -> Result<(), HeapError> {
     FAST.alone.store(alone, Ordering::Relaxed);
     FAST.start.store(start, Ordering::Relaxed);
     FAST.ids.store(ids.cast_mut(), Ordering::Relaxed);
-    if has_homes() {
+    if let Some(homes) = homes {
         let homes = homes.start().cast_mut();
         FAST.homes.store(homes, Ordering::Relaxed);
     }
@@ -356,7 +357,7 @@ fn reserve(
 /// Says what the slabs shall be.
 fn plan(cpus: Cpus, is_hardened: bool) -> Result<SlabPlan, HeapError> {
     let plan = SlabPlan::new(SIZES.len(), cpus.rows());
-    let plan = match has_homes() {
+    let plan = match has_homes(is_hardened) {
         true => plan.with_homes(),
         false => plan,
     };
@@ -367,16 +368,17 @@ fn plan(cpus: Cpus, is_hardened: bool) -> Result<SlabPlan, HeapError> {
     })
 }
 
-/// Returns true if pages have homes: where they are as long as fast paths expect.
-fn has_homes() -> bool {
-    page_bytes() == 1 << PAGE_SHIFT
+/// Returns true if pages have homes: where they are as long as fast paths expect. The hardened heap
+/// has none: what is freed there waits at random places, and is seldom used next anyway.
+fn has_homes(is_hardened: bool) -> bool {
+    page_bytes() == 1 << PAGE_SHIFT && !is_hardened
 }
 
 /// Builds the slabs in these tables, rows, and other memory, all of them zero.
 fn build_slabs(
     span: &'static Span,
     (cpus, plan): (Cpus, SlabPlan),
-    (tables, homes): (TableBytes, Homes<'static>),
+    (tables, homes): (TableBytes, Option<Homes<'static>>),
     (rows, memory): (
         &'static mut [MaybeUninit<u8>],
         &'static mut [MaybeUninit<u8>],
@@ -394,7 +396,7 @@ fn build_slabs(
         memory,
         rows: Some(rows),
         tables: Some(tables),
-        homes: has_homes().then_some(homes),
+        homes,
     };
     HeapSlabs::in_parts(plan, span, cpus, parts)
         .expect("the plan was asked for the bytes, and slabs can number a span's pages")

@@ -31,8 +31,8 @@
 //!
 //! **The fast path** is a comparison with the largest general size, a byte of a table, and a
 //! restartable sequence on the CPU's row. A free also compares the home of the page with the CPU, and
-//! puts what is away from home into a sheaf from which nothing is taken here. It has no call, no lock, no atomic instruction, and no
-//! thread-local memory of its own. Before the heap is built, the largest size is "none" and the
+//! puts what is away from home into a sheaf from which nothing is taken here. It has no call, no
+//! lock, no atomic instruction, and no thread-local memory of its own. Before the heap is built, the largest size is "none" and the
 //! span has no pages. So every first call takes the slow path, which builds the heap. The fast path
 //! needs no check for it.
 //!
@@ -164,7 +164,8 @@ pub struct Fast {
     granules: AtomicUsize,
     /// The caches of its pages, a byte each.
     ids: AtomicPtr<AtomicU8>,
-    /// The homes of its pages, a byte each; null where pages are larger than [`PAGE_SHIFT`] says.
+    /// The homes of its pages, a byte each; null where pages are larger than [`PAGE_SHIFT`] says, and
+    /// in the hardened heap.
     homes: AtomicPtr<AtomicU8>,
     /// A byte that is not 0 while the process has one thread.
     alone: AtomicPtr<AtomicU8>,
@@ -221,8 +222,8 @@ unsafe fn hit(column: usize) -> *mut u8 {
 }
 
 /// Returns the distance to the column that takes an object of the cache in `column` here: [`AWAY`] if
-/// its page is at home on another CPU and the process has several threads, and else 0. Every free by a fast path asks this, so that a
-/// second free of an object meets the first.
+/// its page is at home on another CPU and the process has several threads, and else 0. Every free by
+/// a fast path asks this, so that a second free of an object meets the first.
 ///
 /// # Safety
 /// As [`put`].
@@ -254,14 +255,21 @@ unsafe fn away(column: usize, object: *mut u8) -> usize {
 /// not freed since it was handed out, and nobody uses it any more.
 #[inline(always)]
 unsafe fn put(column: usize, object: *mut u8) -> bool {
+    // SAFETY: passed on, both; where there are homes, caches have both columns.
+    unsafe { put_in(column + away(column, object), object) }
+}
+
+/// As [`put`], for a heap whose pages have no homes.
+///
+/// # Safety
+/// As [`put`].
+#[inline(always)]
+unsafe fn put_in(column: usize, object: *mut u8) -> bool {
     // Relaxed: `built-before-seen`.
     let area = FAST.area.load(Ordering::Relaxed);
     let rows = FAST.rows.load(Ordering::Relaxed);
-    // SAFETY: as in `hit`; where there are homes, caches have both columns.
-    unsafe {
-        let column = column + away(column, object);
-        push(area, (rows, ()), column, object) == Pushed::Done
-    }
+    // SAFETY: as in `hit`.
+    unsafe { push(area, (rows, ()), column, object) == Pushed::Done }
 }
 
 /// Allocates `bytes` bytes, aligned to 16, if this CPU has a free object at hand. Otherwise returns
@@ -327,7 +335,8 @@ pub unsafe fn quick_free(memory: *mut u8) -> bool {
     unsafe { put(column, memory) }
 }
 
-/// Returns the number of the cache that memory is an object of, or 0 for a run of pages. `None`: it is not of the span, or not a multiple of 16 bytes, or the fast paths are closed.
+/// Returns the number of the cache that memory is an object of, or 0 for a run of pages. `None`: it
+/// is not of the span, or not a multiple of 16 bytes, or the fast paths are closed.
 ///
 /// # Safety
 /// It came from this heap and was not freed since, or it is null.

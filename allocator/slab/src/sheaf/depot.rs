@@ -108,6 +108,8 @@ impl List<'_> {
             if next == 0 {
                 return None;
             }
+            // As in `pop`: nearly always this one is taken.
+            prefetch_to_write(next);
             // SAFETY: `sheaf-in-one-place`: it is in this list, whose lock is held. The value for one
             // that stays is not used any more when this ends.
             let sheaf = unsafe { Sheaf::at(next) };

@@ -47,7 +47,7 @@ use super::build::{Heap, HeapError, INSTANCE, built};
 use super::life::{self, complain};
 use super::slow::enter;
 use super::span::Contents;
-use super::{FAST, FIRST_GENERAL, cache_of, hit, nothing, put};
+use super::{FAST, FIRST_GENERAL, cache_of, hit, nothing, put_in};
 use ends::{END, Ends};
 use states::{FREED, OBJECT, RUN, States};
 use waiting::Waiting;
@@ -266,7 +266,7 @@ impl Hardened {
     unsafe fn give(&self, cache: u8, object: NonNull<u8>) -> Freed {
         // SAFETY: passed on, both.
         unsafe {
-            if put(usize::from(cache), object.as_ptr()) {
+            if put_in(usize::from(cache), object.as_ptr()) {
                 return Freed::AtHand;
             }
             self.give_slowly(cache, object)

@@ -14,7 +14,7 @@ use super::{Hardened, MAX_OBJECT, cache_at, class_at};
 use crate::beside::{self, Freed};
 use crate::build::built;
 use crate::life::{self, MayStart};
-use crate::{FIRST_GENERAL, hit, put};
+use crate::{FIRST_GENERAL, hit, put_in};
 
 /// The hardened heap, from when it is built to the end.
 static OPEN: AtomicPtr<Hardened> = AtomicPtr::new(null_mut());
@@ -123,7 +123,7 @@ pub unsafe fn free_hardened_or(
         assert_unchecked(size > END && size <= SHORT);
         // An object begins there, which nobody else has freed. What comes instead is free.
         if let Some(old) = hardened.free_object(object, class, size)
-            && !put(class + usize::from(FIRST_GENERAL), old.as_ptr())
+            && !put_in(class + usize::from(FIRST_GENERAL), old.as_ptr())
         {
             give_slowly(hardened, (class, old), caller, slow);
         }
@@ -146,7 +146,7 @@ unsafe fn free_long(
         }
         let (class, size) = class_at(object, granule);
         if let Some(old) = hardened.free_object(object, class, size)
-            && !put(class + usize::from(FIRST_GENERAL), old.as_ptr())
+            && !put_in(class + usize::from(FIRST_GENERAL), old.as_ptr())
         {
             give_slowly(hardened, (class, old), caller, slow);
         }
