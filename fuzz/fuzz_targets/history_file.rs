@@ -1,5 +1,5 @@
-//! Any bytes as a file of the history: either they are refused, or every row can be read. The corpus
-//! should contain real files, since random bytes do not pass the first check.
+//! Any bytes as a file of the history: either they are refused, or every row can be read. The
+//! corpus should contain real files, since random bytes do not pass the first check.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Gives the library its name for the loader: programs that are linked with it ask for this file. And
-//! tells the sources whether it is built hardened.
+//! Gives the library its name for the loader: programs that are linked with it ask for this file.
+//! And tells the sources whether it is built hardened.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

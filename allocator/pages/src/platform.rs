@@ -30,8 +30,9 @@ pub trait Platform: Sync {
     #[inline]
     fn unpin(&self) {}
 
-    /// Returns true if the caller runs in an interrupt of any kind, and so may have interrupted other
-    /// code on this CPU. It is then served without this CPU's stash, and waits for no other CPU.
+    /// Returns true if the caller runs in an interrupt of any kind, and so may have interrupted
+    /// other code on this CPU. It is then served without this CPU's stash, and waits for no other
+    /// CPU.
     ///
     /// A task that has only masked interrupts need not count as one, and keeps its stash if it does
     /// not. Its requests must then be [`Context::Atomic`](crate::Context::Atomic), and it must not

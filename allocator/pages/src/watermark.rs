@@ -209,9 +209,10 @@ pub enum Mark {
     First,
     /// As [`Mark::First`] for what lies in the cache; else as [`Mark::Apart`].
     FirstApart,
-    /// The low mark, and only memory whose use mixes nothing: of the request's own mobility, or page
-    /// blocks that are free as a whole. So another zone is asked before a page block is mixed. A zone
-    /// that does not group by mobility, or always mixes when it must, may take it for the low mark.
+    /// The low mark, and only memory whose use mixes nothing: of the request's own mobility, or
+    /// page blocks that are free as a whole. So another zone is asked before a page block is mixed.
+    /// A zone that does not group by mobility, or always mixes when it must, may take it for the
+    /// low mark.
     Apart,
     /// The low mark.
     Low,

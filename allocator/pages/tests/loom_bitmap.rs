@@ -17,8 +17,9 @@
 //! plants bugs in those who use the store, and expects to hear of them. Those planted in the store
 //! itself need a copy of it.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_bitmap -- --nocapture`
-//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_bitmap --
+//! --nocapture` prints how many schedules each model had. How to try more of them is said in
+//! `loom_support`.
 #![cfg(loom)]
 
 use crate::loom_support;

@@ -1,7 +1,8 @@
 //! Schedules in which a request for one frame is told that nothing is there, though something is
 //! all the while; and others that were suspected.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_order_0 -- --nocapture`
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_order_0 --
+//! --nocapture`
 #![cfg(loom)]
 
 use core::cell::Cell;

@@ -4,8 +4,9 @@
 //! What is proved beside what `loom_bitmap` says: a range that leaves has no owner; what is neither
 //! isolated nor in use is found all the while, and afterwards all of it.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_ranges -- --nocapture`
-//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_ranges --
+//! --nocapture` prints how many schedules each model had. How to try more of them is said in
+//! `loom_support`.
 #![cfg(loom)]
 
 use crate::loom_support;

@@ -20,8 +20,8 @@ use crate::layout::CacheId;
 pub enum Constructor {
     /// A function of the object.
     Plain(fn(NonNull<u8>)),
-    /// A function of the object and of this number, for constructors that are known at run time only:
-    /// the address of something, for example.
+    /// A function of the object and of this number, for constructors that are known at run time
+    /// only: the address of something, for example.
     With(fn(NonNull<u8>, usize), usize),
 }
 
@@ -87,7 +87,8 @@ impl CacheSpec {
         }
     }
 
-    /// Returns the same description, with objects made by `constructor`, which is passed `number` too.
+    /// Returns the same description, with objects made by `constructor`, which is passed `number`
+    /// too.
     pub const fn constructor_with(
         self,
         constructor: fn(NonNull<u8>, usize),

@@ -40,8 +40,8 @@ use brickyard_sync::{AtomicU8, Ordering, place_zeroed};
 pub struct Homes<'m>(&'m [AtomicU8]);
 
 impl<'m> Homes<'m> {
-    /// Homes matter for objects below this, in bytes from one to the next: for larger ones it is worth
-    /// more that what was freed a moment ago is used again where it was freed.
+    /// Homes matter for objects below this, in bytes from one to the next: for larger ones it is
+    /// worth more that what was freed a moment ago is used again where it was freed.
     pub const STRIDE_BELOW: u32 = 128;
 
     /// Makes homes of bytes, one for each page.

@@ -81,8 +81,8 @@ pub unsafe trait Local: Platform {
         new: usize,
     ) -> bool;
 
-    /// Returns true if one thread uses the rows of all CPUs: then it does not matter which CPU an object
-    /// is used on, and [homes](crate::Homes) are left out of account. By default, false.
+    /// Returns true if one thread uses the rows of all CPUs: then it does not matter which CPU an
+    /// object is used on, and [homes](crate::Homes) are left out of account. By default, false.
     fn is_alone(&self) -> bool {
         false
     }

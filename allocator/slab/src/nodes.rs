@@ -30,8 +30,8 @@ impl<Z, H> Clone for NodesPages<'_, Z, H> {
 
 impl<Z, H> Copy for NodesPages<'_, Z, H> {}
 
-// SAFETY: the pointer is only an address. The zones guard the pages behind it, and they and the hooks
-// are `Sync`.
+// SAFETY: the pointer is only an address. The zones guard the pages behind it, and they and the
+// hooks are `Sync`.
 unsafe impl<Z: AnyZone, H: Sync> Sync for NodesPages<'_, Z, H> {}
 // SAFETY: as above.
 unsafe impl<Z: AnyZone, H: Sync> Send for NodesPages<'_, Z, H> {}
@@ -42,8 +42,8 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> NodesPages<'z, Z, H> {
     ///
     /// # Errors
     /// [`BuildError::Unmapped`] if there is no such zone, if the platform of the first zone has no
-    /// address for the first frame of the span, or if that address is not aligned to the largest block
-    /// of any zone.
+    /// address for the first frame of the span, or if that address is not aligned to the largest
+    /// block of any zone.
     ///
     /// # Safety
     /// As [`ZonePages::shared`](crate::ZonePages::shared), of all zones up to [`ZoneKind::Normal`]
@@ -69,9 +69,9 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> NodesPages<'z, Z, H> {
         })
     }
 
-    /// Returns the same source, whose slabs keep the memory of nodes apart. `near` returns the index
-    /// of the node that is nearest to a CPU, as [`Nodes::nodes`] counts; an index that does not exist
-    /// counts as 0. It must not use the slabs.
+    /// Returns the same source, whose slabs keep the memory of nodes apart. `near` returns the
+    /// index of the node that is nearest to a CPU, as [`Nodes::nodes`] counts; an index that does
+    /// not exist counts as 0. It must not use the slabs.
     #[must_use]
     pub fn near(self, near: fn(usize) -> usize) -> Self {
         Self {
@@ -130,11 +130,11 @@ impl<Z, H> fmt::Debug for NodesPages<'_, Z, H> {
     }
 }
 
-// SAFETY: zones hand out frames of their spans, each to one owner, in blocks aligned to their size by
-// number. `direct-map` makes them memory with the same alignment, since the span begins at a multiple
-// of the largest block, by number and by address. `frames-of-the-source` leaves them to the source
-// until it gives them back. The zones of a node never change. Where the zones of several nodes
-// interleave in one span, a page's node is that of the zone that has it.
+// SAFETY: zones hand out frames of their spans, each to one owner, in blocks aligned to their size
+// by number. `direct-map` makes them memory with the same alignment, since the span begins at a
+// multiple of the largest block, by number and by address. `frames-of-the-source` leaves them to
+// the source until it gives them back. The zones of a node never change. Where the zones of several
+// nodes interleave in one span, a page's node is that of the zone that has it.
 unsafe impl<Z: AnyZone, H: Reclaim + Migrate + Sync> PageSource for NodesPages<'_, Z, H> {
     fn start(&self) -> NonNull<u8> {
         self.start

@@ -53,8 +53,8 @@ pub struct CacheNumbers {
     pub flushes: u64,
     /// Objects put back into slabs.
     pub flushed: u64,
-    /// Objects freed on a CPU of another node, or, where pages have [homes](crate::Homes), away from
-    /// them.
+    /// Objects freed on a CPU of another node, or, where pages have [homes](crate::Homes), away
+    /// from them.
     pub remote_frees: u64,
     /// Objects taken out of slabs.
     pub filled: u64,

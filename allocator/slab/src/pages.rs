@@ -94,8 +94,9 @@ impl<'m> Tables<'m> {
         tables.saturating_add(align_of::<SlabRecord>() + align_of::<AtomicU8>() - 1)
     }
 
-    /// Returns which bytes of the tables of `pages` pages are those of the pages `of`, if the memory
-    /// begins at a multiple of 64. No others are written when the source hands out those pages.
+    /// Returns which bytes of the tables of `pages` pages are those of the pages `of`, if the
+    /// memory begins at a multiple of 64. No others are written when the source hands out those
+    /// pages.
     #[must_use]
     pub const fn parts(pages: usize, of: &Range<usize>) -> [Range<usize>; 2] {
         let record = size_of::<SlabRecord>();

@@ -1,4 +1,5 @@
-//! Slabs over all zones of a machine: two nodes, of which one also has memory that slabs must not use.
+//! Slabs over all zones of a machine: two nodes, of which one also has memory that slabs must not
+//! use.
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;

@@ -58,8 +58,8 @@ pub(crate) unsafe fn place_by<T>(
     Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
 }
 
-/// Values of which one is all zeros, so that it can be made where it is to be, without a copy on the
-/// stack first: see [`Slot::place`](crate::Slot::place). The compiler checks that it is.
+/// Values of which one is all zeros, so that it can be made where it is to be, without a copy on
+/// the stack first: see [`Slot::place`](crate::Slot::place). The compiler checks that it is.
 pub trait Blank: Sized {
     /// The value that is all zeros. It has no padding.
     #[allow(

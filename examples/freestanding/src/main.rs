@@ -1,7 +1,7 @@
 //! The library in a bare program: no `std`, no libc, no heap, no start files. The program allocates
 //! and frees pages and objects, checks every invariant, and ends with exit code 0. It makes its
-//! system calls by itself (Linux on x86-64 or aarch64). `cargo run --release` in this directory runs
-//! it; it prints nothing if all is well.
+//! system calls by itself (Linux on x86-64 or aarch64). `cargo run --release` in this directory
+//! runs it; it prints nothing if all is well.
 
 #![no_std]
 #![no_main]

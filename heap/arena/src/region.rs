@@ -236,8 +236,8 @@ impl Region {
     pub unsafe fn commit_new(&self, part: Range<usize>) -> Result<(), PartError> {
         self.change(part, |start, bytes| {
             let access = MprotectFlags::READ | MprotectFlags::WRITE;
-            // SAFETY: `mapped-while-alive`: the bytes are this region's, and by the caller's promise
-            // they are zero, as those of a new mapping.
+            // SAFETY: `mapped-while-alive`: the bytes are this region's, and by the caller's
+            // promise they are zero, as those of a new mapping.
             unsafe { mprotect(start, bytes, access).or_else(|errno| map_anew(start, bytes, errno)) }
         })
     }
@@ -334,8 +334,8 @@ impl Drop for Region {
     }
 }
 
-/// Gives memory back of which some is locked (`mlock`), as Linux 5.18 and later can. It stays locked
-/// when it is used again.
+/// Gives memory back of which some is locked (`mlock`), as Linux 5.18 and later can. It stays
+/// locked when it is used again.
 ///
 /// # Errors
 /// [`Errno::INVAL`], if the system cannot.

@@ -120,15 +120,15 @@ const WAIT_NANOSECONDS_MAX: u64 = 1_000_000_000;
 /// The number of spins before a waiting thread lets others run.
 const SPINS_BEFORE_YIELD: u32 = 64;
 
-/// The number of spins before it sleeps instead: a thread of real time that yields lets only those of
-/// its own priority run, and who holds what it waits for may be none.
+/// The number of spins before it sleeps instead: a thread of real time that yields lets only those
+/// of its own priority run, and who holds what it waits for may be none.
 const SPINS_BEFORE_SLEEP: u32 = 16 * SPINS_BEFORE_YIELD;
 
 /// How long it sleeps.
 const SLEEP_NANOSECONDS: i64 = 50_000;
 
-/// Sleeps for a moment, by a call that the C library makes for every lock: where calls are filtered, it
-/// is allowed.
+/// Sleeps for a moment, by a call that the C library makes for every lock: where calls are
+/// filtered, it is allowed.
 #[cold]
 fn sleep() {
     static NOTHING: AtomicU32 = AtomicU32::new(0);

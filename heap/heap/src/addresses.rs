@@ -1,5 +1,5 @@
-//! A table from addresses to what is known of them, in mapped memory of its own: open addressing with
-//! linear probing, at most half full, so a lookup takes a step or two.
+//! A table from addresses to what is known of them, in mapped memory of its own: open addressing
+//! with linear probing, at most half full, so a lookup takes a step or two.
 //!
 //! It is not shared: who has it holds a lock.
 
@@ -96,8 +96,8 @@ impl<E: Known> Table<E> {
         let Ok(region) = Region::map_memory(capacity * size_of::<E>(), 1) else {
             return false;
         };
-        // SAFETY: there is room for so many entries, and nobody else knows of it. Zeros are an entry
-        // (`Known`), a free one.
+        // SAFETY: there is room for so many entries, and nobody else knows of it. Zeros are an
+        // entry (`Known`), a free one.
         let larger = unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), capacity) };
         let old = core::mem::replace(&mut self.entries, larger);
         for entry in old.iter().filter(|entry| entry.address() != 0) {

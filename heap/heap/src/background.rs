@@ -3,8 +3,8 @@
 //! It is started when a large heap has changed in a process of several threads, so a program that
 //! stays small, or has one thread, never has it. It runs with all signals blocked, and calls a
 //! function about once a second. When it has found nothing to do eight times, and nobody has called
-//! meanwhile, it **ends**; the next call starts another one. In a child process it is gone, like all
-//! other threads, and is started again when needed.
+//! meanwhile, it **ends**; the next call starts another one. In a child process it is gone, like
+//! all other threads, and is started again when needed.
 //!
 //! A process that has it is limited in two ways, until its memory has been quiet for [`QUIET`]
 //! looks:
@@ -184,8 +184,8 @@ extern "C" fn start(background: *mut c_void) -> *mut c_void {
     null_mut()
 }
 
-/// Gives up what the thread has inherited from its maker: real time or least priority. Others wait for
-/// what it holds, and it may take long.
+/// Gives up what the thread has inherited from its maker: real time or least priority. Others wait
+/// for what it holds, and it may take long.
 fn be_usual() {
     if filter::is_there() && !built().is_some_and(|heap| heap.visits) {
         return;

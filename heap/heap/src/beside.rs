@@ -1,13 +1,13 @@
 //! Requests while the gate is closed for long.
 //!
 //! A thread that forks waits for locks of the C library, and whoever holds those may be waiting for
-//! memory. So a request that has waited at the gate for long does without entering: it takes no lock
-//! that a thread inside takes, and leaves nothing behind that a child process could not use, at any
-//! moment that the fork may choose.
+//! memory. So a request that has waited at the gate for long does without entering: it takes no
+//! lock that a thread inside takes, and leaves nothing behind that a child process could not use,
+//! at any moment that the fork may choose.
 //!
 //! - Memory of up to 2 MiB is a run of whole pages, whatever the size. The zones of the span are
-//!   lock-free: a thread that the child does not have, in the middle of a request, costs the child a
-//!   block at most.
+//!   lock-free: a thread that the child does not have, in the middle of a request, costs the child
+//!   a block at most.
 //! - Larger memory is a mapping of its own, listed beside the table of large blocks, which has room
 //!   for 64. Where they are taken, a request waits for ten seconds more.
 //! - Freed memory waits in a list, which grows by one compare-and-swap. The next request that has

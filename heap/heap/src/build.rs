@@ -19,8 +19,8 @@
 //! more of what the limit leaves.
 //!
 //! The span's pages become usable in steps, as they are needed, and so do its tables (72 bytes per
-//! page of 4 KiB: a sixtieth). The rest counts as addresses only: not towards `RLIMIT_DATA`, and not
-//! where memory is counted strictly (`2` in `/proc/sys/vm/overcommit_memory`).
+//! page of 4 KiB: a sixtieth). The rest counts as addresses only: not towards `RLIMIT_DATA`, and
+//! not where memory is counted strictly (`2` in `/proc/sys/vm/overcommit_memory`).
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -224,8 +224,8 @@ fn build() -> Result<(), HeapError> {
         _ => Cpus::registered(),
     };
     let plan = plan(cpus, is_hardened)?;
-    // What the slabs have beside the span comes first: its size is fixed, and the span takes as much
-    // of the rest as it can get. If one of the three fails, the others are unmapped again.
+    // What the slabs have beside the span comes first: its size is fixed, and the span takes as
+    // much of the rest as it can get. If one of the three fails, the others are unmapped again.
     let map = |bytes| Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses);
     let rows = map(cpus.rows() << ROW_SHIFT)?;
     let memory = map(HeapSlabs::bytes_beside_rows(&plan))?;

@@ -5,11 +5,11 @@
 //! there is, from 1 KiB to 2 MiB, so they come from slabs, then as runs of pages. Of each the bytes
 //! that the heap has rounded up are used too. A request that is larger gets a chunk of its own.
 //!
-//! Invariant `chunks-are-its-own`: each chunk in the list came from the heap, is in the list once, and
-//! begins with its [`Chunk`]. None is freed while a piece of it is borrowed: that needs `&mut`.
+//! Invariant `chunks-are-its-own`: each chunk in the list came from the heap, is in the list once,
+//! and begins with its [`Chunk`]. None is freed while a piece of it is borrowed: that needs `&mut`.
 //!
-//! Invariant `rest-is-free`: the bytes from `next` to `end` belong to one of the chunks, or there are
-//! none. Nobody has them.
+//! Invariant `rest-is-free`: the bytes from `next` to `end` belong to one of the chunks, or there
+//! are none. Nobody has them.
 
 use core::alloc::Layout;
 use core::cell::Cell;

@@ -15,12 +15,12 @@
 //! without entering (`beside.rs`).
 //!
 //! A signal handler may fork too. It may have interrupted a thread that is inside and holds a lock
-//! for which others wait inside: so that thread waits for them for [`PATIENCE`] only, and then forks
-//! all the same. Its child may find a lock held by a thread that is gone; where the program has
-//! several threads, POSIX does not allow a child to allocate. Or the handler has interrupted a fork:
-//! then it forks at once, and leaves the gate as it is. All this goes as far as the C library's own
-//! locks allow: the fork of glibc, in a process of several threads, may stand still if it interrupts
-//! another.
+//! for which others wait inside: so that thread waits for them for [`PATIENCE`] only, and then
+//! forks all the same. Its child may find a lock held by a thread that is gone; where the program
+//! has several threads, POSIX does not allow a child to allocate. Or the handler has interrupted a
+//! fork: then it forks at once, and leaves the gate as it is. All this goes as far as the C
+//! library's own locks allow: the fork of glibc, in a process of several threads, may stand still
+//! if it interrupts another.
 //!
 //! Invariant `counted-in`: a stripe's count is the number of threads that entered by it and have
 //! not left. A thread raises the count first and then looks whether the gate is closed. A thread
@@ -177,8 +177,8 @@ impl Gate {
     }
 
     /// Closes the gate and waits until nobody but the caller is inside. The caller counts as inside
-    /// until it opens the gate again. A caller that is inside already does not wait for ever, and one
-    /// that has closed the gate does not wait: see the [module](self).
+    /// until it opens the gate again. A caller that is inside already does not wait for ever, and
+    /// one that has closed the gate does not wait: see the [module](self).
     pub(crate) fn close(&self) {
         let thread = Thread::this();
         let is_inside = thread.inside.get() > 0;
@@ -196,8 +196,8 @@ impl Gate {
         }
     }
 
-    /// Closes the gate, one thread at a time: two may fork at once. Returns false if the same thread
-    /// has closed it already, or may not wait any longer for another.
+    /// Closes the gate, one thread at a time: two may fork at once. Returns false if the same
+    /// thread has closed it already, or may not wait any longer for another.
     fn closes(&self, closing: Closing, may_wait: impl Fn() -> bool) -> bool {
         loop {
             // SeqCst: see `counted-in`. As an acquire it pairs with the release of the last `open`.

@@ -53,8 +53,8 @@ unsafe impl GlobalAlloc for Global {
         if let Some(column) = cache_of(layout)
             && is_open()
         {
-            // SAFETY: the heap is built. The memory was allocated with this layout, so it is of this
-            // cache. The rest is the caller's promise.
+            // SAFETY: the heap is built. The memory was allocated with this layout, so it is of
+            // this cache. The rest is the caller's promise.
             if unsafe { put(usize::from(column), memory) } {
                 return;
             }

@@ -30,11 +30,11 @@
 //! | `collections.rs` | [`Global`] for collections, behind the feature `allocator-api2` |
 //!
 //! **The fast path** is a comparison with the largest general size, a byte of a table, and a
-//! restartable sequence on the CPU's row. A free also compares the home of the page with the CPU, and
-//! puts what is away from home into a sheaf from which nothing is taken here. It has no call, no
-//! lock, no atomic instruction, and no thread-local memory of its own. Before the heap is built, the largest size is "none" and the
-//! span has no pages. So every first call takes the slow path, which builds the heap. The fast path
-//! needs no check for it.
+//! restartable sequence on the CPU's row. A free also compares the home of the page with the CPU,
+//! and puts what is away from home into a sheaf from which nothing is taken here. It has no call,
+//! no lock, no atomic instruction, and no thread-local memory of its own. Before the heap is built,
+//! the largest size is "none" and the span has no pages. So every first call takes the slow path,
+//! which builds the heap. The fast path needs no check for it.
 //!
 //! Invariant `built-before-seen`: `limit` and `granules` are written last, by releasing stores, and
 //! read first, by acquiring loads. So a thread that sees them above 0 sees the other fields of
@@ -164,8 +164,8 @@ pub struct Fast {
     granules: AtomicUsize,
     /// The caches of its pages, a byte each.
     ids: AtomicPtr<AtomicU8>,
-    /// The homes of its pages, a byte each; null where pages are larger than [`PAGE_SHIFT`] says, and
-    /// in the hardened heap.
+    /// The homes of its pages, a byte each; null where pages are larger than [`PAGE_SHIFT`] says,
+    /// and in the hardened heap.
     homes: AtomicPtr<AtomicU8>,
     /// A byte that is not 0 while the process has one thread.
     alone: AtomicPtr<AtomicU8>,
@@ -221,9 +221,9 @@ unsafe fn hit(column: usize) -> *mut u8 {
     unsafe { pop(area, (rows, ()), column) }
 }
 
-/// Returns the distance to the column that takes an object of the cache in `column` here: [`AWAY`] if
-/// its page is at home on another CPU and the process has several threads, and else 0. Every free by
-/// a fast path asks this, so that a second free of an object meets the first.
+/// Returns the distance to the column that takes an object of the cache in `column` here: [`AWAY`]
+/// if its page is at home on another CPU and the process has several threads, and else 0. Every
+/// free by a fast path asks this, so that a second free of an object meets the first.
 ///
 /// # Safety
 /// As [`put`].
@@ -247,8 +247,8 @@ unsafe fn away(column: usize, object: *mut u8) -> usize {
     }
 }
 
-/// Puts an object on this CPU's sheaf in `column`, or on that of what is away from home. False if it has
-/// to take the slow path.
+/// Puts an object on this CPU's sheaf in `column`, or on that of what is away from home. False if
+/// it has to take the slow path.
 ///
 /// # Safety
 /// As [`hit`]. The object is one of that cache, or of any cache if the column is closed (0). It was
@@ -379,7 +379,8 @@ pub unsafe fn quick_reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     }
     let new = quick(bytes);
     if !new.is_null() {
-        // SAFETY: both have at least so many bytes, and are apart; the old one is not used any more.
+        // SAFETY: both have at least so many bytes, and are apart; the old one is not used any
+        // more.
         unsafe {
             new.copy_from_nonoverlapping(memory, had.min(bytes));
             if !quick_free(memory) {

@@ -20,8 +20,8 @@ use crate::report::write_all;
 use crate::sampled;
 
 /// Registers the handlers when the program or library is loaded, before anybody can fork. A fork
-/// that has begun calls no handler that is registered meanwhile: if the heap registered them when it
-/// is first used, its locks could be held at the moment of such a fork.
+/// that has begun calls no handler that is registered meanwhile: if the heap registered them when
+/// it is first used, its locks could be held at the moment of such a fork.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = register;
@@ -99,8 +99,8 @@ pub(super) fn has_shrunk(heap: &'static Heap, may: MayStart) {
 }
 
 /// Has somebody look after memory: the background thread, or the caller, where it is the only
-/// thread, or where there can be no background thread. A process of one thread stays one: the system
-/// refuses some calls to others, and the C library takes locks in them that it does not need
+/// thread, or where there can be no background thread. A process of one thread stays one: the
+/// system refuses some calls to others, and the C library takes locks in them that it does not need
 /// otherwise.
 fn look_after(heap: &'static Heap) {
     if THREADS_SEEN.is_one() || !BACKGROUND.call() {
@@ -114,9 +114,9 @@ static THREADS_SEEN: ThreadsSeen = ThreadsSeen {
     child: AtomicBool::new(false),
 };
 
-/// Whether slow paths have been used by one thread only, where the C library does not say that there
-/// are more: one that lives by the fast paths is not seen. A thread is known by its address, which may
-/// be that of another one later: then they are taken for one.
+/// Whether slow paths have been used by one thread only, where the C library does not say that
+/// there are more: one that lives by the fast paths is not seen. A thread is known by its address,
+/// which may be that of another one later: then they are taken for one.
 struct ThreadsSeen {
     first: AtomicUsize,
     several: AtomicBool,
@@ -156,8 +156,8 @@ impl ThreadsSeen {
 /// The caller looks at the clock once in so many calls.
 const CALLS_A_CLOCK: u32 = 64;
 
-/// Looks after memory once a second, as any thread: gives back what has lain unused on this CPU, freed
-/// large blocks, and 16 MiB of idle pages at most.
+/// Looks after memory once a second, as any thread: gives back what has lain unused on this CPU,
+/// freed large blocks, and 16 MiB of idle pages at most.
 fn look_in_passing(heap: &'static Heap) {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     static LAST: AtomicU32 = AtomicU32::new(0);

@@ -142,7 +142,8 @@ impl<T> Object<T> {
     pub fn into_inner(self) -> T {
         let memory = self.into_raw();
         let _memory = Memory(memory);
-        // SAFETY: `holds-its-value`, which ends here: the value moves out, and is not dropped there.
+        // SAFETY: `holds-its-value`, which ends here: the value moves out, and is not dropped
+        // there.
         unsafe { memory.read() }
     }
 

@@ -1,8 +1,9 @@
-//! `mallopt(M_PERTURB)`: new memory holds one value, freed memory another, so that what a program does
-//! by accident with either shows.
+//! `mallopt(M_PERTURB)`: new memory holds one value, freed memory another, so that what a program
+//! does by accident with either shows.
 //!
-//! It may be set at any time. The fast paths are closed then, for good: every request takes the slow
-//! path, which fills memory. All orders are relaxed: these are settings, on which no memory depends.
+//! It may be set at any time. The fast paths are closed then, for good: every request takes the
+//! slow path, which fills memory. All orders are relaxed: these are settings, on which no memory
+//! depends.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};

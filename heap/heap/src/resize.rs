@@ -1,5 +1,5 @@
-//! Other sizes for memory that is in use: how large it is, and `realloc`'s slow path. (Its fast one is
-//! [`quick_reallocate`](super::quick_reallocate).)
+//! Other sizes for memory that is in use: how large it is, and `realloc`'s slow path. (Its fast one
+//! is [`quick_reallocate`](super::quick_reallocate).)
 
 use core::ptr::NonNull;
 
@@ -61,8 +61,8 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
         // SAFETY: passed on.
         return unsafe { copied(memory, had, bytes) };
     }
-    // It stays in place if no more than half of an object or an eighth of more would be wasted, or if
-    // nothing smaller would be found.
+    // It stays in place if no more than half of an object or an eighth of more would be wasted, or
+    // if nothing smaller would be found.
     let wasted = had.saturating_sub(bytes);
     let part = if had <= MAX_GENERAL { 2 } else { 8 };
     if fits && (wasted <= had / part || size_of_class(bytes) == had) {
@@ -79,8 +79,8 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     unsafe { copied(memory, had, bytes) }
 }
 
-/// Moves memory of `had` bytes into new memory of `bytes` bytes. If there is none, it stays if it is
-/// large enough, and else returns null.
+/// Moves memory of `had` bytes into new memory of `bytes` bytes. If there is none, it stays if it
+/// is large enough, and else returns null.
 ///
 /// # Safety
 /// As [`reallocate`].

@@ -97,9 +97,9 @@ pub fn allocate_for_unwinder(bytes: usize) -> *mut u8 {
     }
 }
 
-/// Allocates memory for `layout` by the slow path, for callers that free it by that layout: it is of
-/// the cache that serves the layout, if there is one. So it waits as long as another thread forks,
-/// and cannot do without the gate (`beside.rs`).
+/// Allocates memory for `layout` by the slow path, for callers that free it by that layout: it is
+/// of the cache that serves the layout, if there is one. So it waits as long as another thread
+/// forks, and cannot do without the gate (`beside.rs`).
 #[cold]
 #[inline(never)]
 pub(super) fn allocate_by_layout(layout: Layout) -> *mut u8 {
@@ -205,8 +205,8 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
     INSTANCE.large.alloc(bytes, align)
 }
 
-/// Gives back what lies in this CPU's queues, in those that CPUs share, and in freed large blocks, before
-/// a request is refused: a limit may count it. Returns true if there may be memory now.
+/// Gives back what lies in this CPU's queues, in those that CPUs share, and in freed large blocks,
+/// before a request is refused: a limit may count it. Returns true if there may be memory now.
 #[cold]
 fn give_all_back(heap: &Heap) -> bool {
     heap.slabs.drain();
@@ -282,8 +282,8 @@ pub unsafe fn free_slow_under_locks(memory: *mut u8) {
     unsafe { take_back(memory, MayStart::Nothing, MayWalk::Stack) }
 }
 
-/// As [`free_slow_under_locks`], for the unwinder, which may hold a lock that finding out who called
-/// needs.
+/// As [`free_slow_under_locks`], for the unwinder, which may hold a lock that finding out who
+/// called needs.
 ///
 /// # Safety
 /// As [`free_slow`](super::free_slow).
@@ -379,8 +379,9 @@ pub fn trim() -> bool {
     })
 }
 
-/// Ends the process with a line if so many bytes from an address on are not all in use by one piece,
-/// as far as the hardened heap can tell. Says nothing on a plain heap, and of addresses elsewhere.
+/// Ends the process with a line if so many bytes from an address on are not all in use by one
+/// piece, as far as the hardened heap can tell. Says nothing on a plain heap, and of addresses
+/// elsewhere.
 #[inline]
 pub fn check_range(memory: *mut u8, bytes: usize) {
     if bytes > 0

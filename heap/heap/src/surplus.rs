@@ -8,9 +8,9 @@
 //!   needs memory again and again would only pay for its return. That is half of what is in use, or
 //!   32 MiB, at most.
 //!
-//! So the sum of what is in use and what is idle exceeds what was in use lately by the first part at
-//! most. What is above goes back a little at a time, so that nobody waits long (`span/idle.rs`): for a
-//! while an eighth more may be idle.
+//! So the sum of what is in use and what is idle exceeds what was in use lately by the first part
+//! at most. What is above goes back a little at a time, so that nobody waits long (`span/idle.rs`):
+//! for a while an eighth more may be idle.
 
 /// So many bytes may be idle, however little is in use.
 const LEAST: usize = 16 << 20;

@@ -1,4 +1,5 @@
-//! Memory that is freed by its layout: of the hardened heap, and allocated while another thread forks.
+//! Memory that is freed by its layout: of the hardened heap, and allocated while another thread
+//! forks.
 
 #![cfg(all(
     target_os = "linux",

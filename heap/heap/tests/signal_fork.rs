@@ -63,8 +63,8 @@ fn end_child(ended: &AtomicUsize) -> ! {
     }
 }
 
-/// Lets these signals fork. None interrupts its own handler; `nest` says whether they interrupt each
-/// other's. Children that have ended leave nothing behind.
+/// Lets these signals fork. None interrupts its own handler; `nest` says whether they interrupt
+/// each other's. Children that have ended leave nothing behind.
 fn handle(signals: &[libc::c_int], nest: bool) {
     // SAFETY: all zeros is an empty mask and no flags; the handler lives as long as the program.
     unsafe {

@@ -8,8 +8,8 @@ use core::ffi::c_void;
 
 use brickyard_heap as heap;
 
-/// Copies `bytes` bytes. Ends the process with a line if memory of the heap is too short for that, on
-/// either side, or is free.
+/// Copies `bytes` bytes. Ends the process with a line if memory of the heap is too short for that,
+/// on either side, or is free.
 ///
 /// # Safety
 /// As in C.

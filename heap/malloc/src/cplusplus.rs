@@ -12,9 +12,9 @@
 //! standard says that the forms it leaves out end in those it has. So what is a jump here goes
 //! through the loader's table, to the program's operator if there is one. A form that throws
 //! nothing cannot jump, and compares instead: if the one that throws is the program's, the C++
-//! library's form is called, which calls it. Invariant `one-allocator`: what arrives at
-//! `delete` here came from a `new` here, unless the program mixes what does not belong together. (Of
-//! a library that is loaded late, and asked for these functions by its handle, some would be the
+//! library's form is called, which calls it. Invariant `one-allocator`: what arrives at `delete`
+//! here came from a `new` here, unless the program mixes what does not belong together. (Of a
+//! library that is loaded late, and asked for these functions by its handle, some would be the
 //! process's: that is no way to use them.)
 //!
 //! **Exhaustion.** The handler that the program has set is called until there is memory, or until

@@ -142,8 +142,8 @@ pub extern "C" fn brickyard_profile(descriptor: c_int) -> c_int {
     heap::write_profile(descriptor).err().unwrap_or(0)
 }
 
-/// Prints what the heap holds to a stream, as XML with the elements that the C library prints. There
-/// are no options: others than 0 are refused with -1 and `EINVAL`.
+/// Prints what the heap holds to a stream, as XML with the elements that the C library prints.
+/// There are no options: others than 0 are refused with -1 and `EINVAL`.
 ///
 /// # Safety
 /// `stream` is open for writing.

@@ -1,5 +1,5 @@
-//! The fast paths of `malloc` and `free`, and of C++'s `new` and `delete`, in assembly. They do what
-//! `portable.rs` does, in 17 and 26 instructions.
+//! The fast paths of `malloc` and `free`, and of C++'s `new` and `delete`, in assembly. They do
+//! what `portable.rs` does, in 17 and 26 instructions.
 //!
 //! A compiler would add a second test of what the sequence has tested already, and a register for
 //! each word that an instruction could read from memory itself. The offsets are those of [`Fast`],

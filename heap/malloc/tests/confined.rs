@@ -1,9 +1,9 @@
 //! What the library does in programs that are confined: with limits of addresses and of data, with
-//! filters of system calls, in a small control group, and with the rights of another user. A request
-//! that fails returns null with `ENOMEM`; nothing ends the program.
+//! filters of system calls, in a small control group, and with the rights of another user. A
+//! request that fails returns null with `ENOMEM`; nothing ends the program.
 //!
-//! The program is `confined.c`, compiled here by the machine's C compiler. What the machine does not
-//! have, or this user may not do, is said and skipped.
+//! The program is `confined.c`, compiled here by the machine's C compiler. What the machine does
+//! not have, or this user may not do, is said and skipped.
 
 #![cfg(all(
     target_os = "linux",

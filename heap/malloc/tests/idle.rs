@@ -1,7 +1,7 @@
 //! A process that only waits gets rid of what it has freed.
 //!
-//! The program is `idle.c`, compiled here by the machine's C compiler; where there is none, the test
-//! says so and is skipped.
+//! The program is `idle.c`, compiled here by the machine's C compiler; where there is none, the
+//! test says so and is skipped.
 
 #![cfg(all(
     target_os = "linux",

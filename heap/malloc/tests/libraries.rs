@@ -1,5 +1,5 @@
-//! The library in processes that open and close other libraries, and beside programs that are linked
-//! statically.
+//! The library in processes that open and close other libraries, and beside programs that are
+//! linked statically.
 //!
 //! The programs and the library that they open are `libraries.c`, compiled here by the machine's C
 //! compiler; where there is none, the tests say so and are skipped.

@@ -1,5 +1,5 @@
-//! ArceOS's two levels, pages and bytes, behind its traits: what its global allocator does with them
-//! in its lock.
+//! ArceOS's two levels, pages and bytes, behind its traits: what its global allocator does with
+//! them in its lock.
 //!
 //! Run it with `cargo run -p brickyard-adapters --features arceos --example arceos`.
 

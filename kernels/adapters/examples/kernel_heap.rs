@@ -1,5 +1,5 @@
-//! Rust's global allocator in a kernel: `Box`, `Vec` and maps out of memory that the kernel gives to
-//! a [`KernelHeap`], here a static array. Everything that this program allocates, its standard
+//! Rust's global allocator in a kernel: `Box`, `Vec` and maps out of memory that the kernel gives
+//! to a [`KernelHeap`], here a static array. Everything that this program allocates, its standard
 //! library included, comes from there.
 //!
 //! Run it with `cargo run -p brickyard-adapters --features heap --example kernel_heap`.

@@ -1,5 +1,5 @@
-//! Page tables by the crate `x86_64`, their frames from a zone: map, translate, unmap, and the empty
-//! tables come back.
+//! Page tables by the crate `x86_64`, their frames from a zone: map, translate, unmap, and the
+//! empty tables come back.
 //!
 //! Run it with `cargo run -p brickyard-adapters --features x86_64 --example page_tables`.
 

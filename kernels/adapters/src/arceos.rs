@@ -1,7 +1,7 @@
 //! ArceOS's allocator traits (crate `ax-allocator`): pages, and memory by the byte.
 //!
-//! These traits take `&mut self`: ArceOS puts its allocators behind a lock that masks interrupts. So
-//! one caller at a time is inside, and one CPU's stash and queues serve all of them.
+//! These traits take `&mut self`: ArceOS puts its allocators behind a lock that masks interrupts.
+//! So one caller at a time is inside, and one CPU's stash and queues serve all of them.
 
 use core::alloc::Layout;
 use core::fmt;
@@ -40,8 +40,8 @@ fn order_of(align: usize) -> AllocResult<Order> {
     Order::holding(align / PAGE).ok_or(AllocError::InvalidParam)
 }
 
-/// Pages for ArceOS, as its trait [`PageAllocator`] hands them out: any number, with an alignment of
-/// up to 1 GiB, by virtual address.
+/// Pages for ArceOS, as its trait [`PageAllocator`] hands them out: any number, with an alignment
+/// of up to 1 GiB, by virtual address.
 ///
 /// Each region that it is given (by `init`, then by `add_memory`) becomes a zone, at most
 /// `REGIONS`; they may lie anywhere. A zone's metadata is at the start of its region: some 14 KiB,
@@ -347,7 +347,8 @@ impl<const REGIONS: usize> ByteAllocator for AxBytes<REGIONS> {
         self.used
     }
 
-    /// Returns the bytes of pages that are free as a whole. What is free in slabs is not among them.
+    /// Returns the bytes of pages that are free as a whole. What is free in slabs is not among
+    /// them.
     fn available_bytes(&self) -> usize {
         self.regions().map(|of| of.numbers().free * PAGE).sum()
     }

@@ -8,8 +8,8 @@
 //! | `arceos` | [`AxPages`], [`AxBytes`] | `PageAllocator` and `ByteAllocator` of ArceOS's crate [`ax_allocator`] |
 //! | `lock_api` | | any `lock_api::RawMutex` as the lock of a [`KernelHeap`], by [`sync::LockApi`](brickyard::sync::LockApi) |
 //!
-//! No feature is on by default, and each foreign crate is optional. The adapter for OSTD (Asterinas)
-//! is a crate beside this one, `kernels/ostd`, since OSTD needs an unstable compiler.
+//! No feature is on by default, and each foreign crate is optional. The adapter for OSTD
+//! (Asterinas) is a crate beside this one, `kernels/ostd`, since OSTD needs an unstable compiler.
 //!
 //! All of them take frames from something that implements [`Frames`]: a [`Zone`](brickyard::Zone),
 //! or the zones of a node with all that stand behind them ([`OnNode`]).

@@ -42,10 +42,10 @@ impl<F: Frames> PhysFrames<F> {
     /// tables in hand.
     ///
     /// # Safety
-    /// Invariant `frames-to-map`: as long as this value lives, `frames` hands out frames of 4 KiB by
-    /// their numbers, physical address / 4096, each to one owner, and their memory is nobody else's.
-    /// So nobody frees a frame that they do not hold: [`Zone::free`](brickyard::Zone::free) is safe,
-    /// and takes any frame back from any caller.
+    /// Invariant `frames-to-map`: as long as this value lives, `frames` hands out frames of 4 KiB
+    /// by their numbers, physical address / 4096, each to one owner, and their memory is nobody
+    /// else's. So nobody frees a frame that they do not hold: [`Zone::free`](brickyard::Zone::free)
+    /// is safe, and takes any frame back from any caller.
     #[must_use]
     pub const unsafe fn new(frames: F) -> Self {
         Self {

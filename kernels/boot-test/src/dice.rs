@@ -1,5 +1,5 @@
-//! Random numbers from a seed: SplitMix64 (Steele, Lea and Flood 2014). One word of state, and every
-//! seed is a good one.
+//! Random numbers from a seed: SplitMix64 (Steele, Lea and Flood 2014). One word of state, and
+//! every seed is a good one.
 
 /// A generator that is determined by its seed.
 #[derive(Debug, Clone)]

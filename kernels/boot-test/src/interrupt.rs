@@ -10,7 +10,8 @@ impl<Z: AnyZone, C: Contents> Test<'_, Z, C> {
     /// called in an interrupt, at any depth.
     ///
     /// Half of the requests say that they come from an interrupt. The others only say that they may
-    /// not sleep, so that [`Platform::in_interrupt`](brickyard::Platform::in_interrupt) must say it.
+    /// not sleep, so that [`Platform::in_interrupt`](brickyard::Platform::in_interrupt) must say
+    /// it.
     ///
     /// # Errors
     /// The [`Finding`].

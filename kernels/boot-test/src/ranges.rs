@@ -1,5 +1,5 @@
-//! Changes of ranges while everybody uses the zone: memory that is removed and added again, reserved
-//! and freed again, or taken as a whole.
+//! Changes of ranges while everybody uses the zone: memory that is removed and added again,
+//! reserved and freed again, or taken as a whole.
 //!
 //! A range is isolated first, so that what is freed in it stays there. Then the change is tried
 //! until nothing of the range is in use, or the caller's patience ends.
@@ -27,8 +27,8 @@ impl RangeChange {
 
 impl<Z: AnyZone, C: Contents> Test<'_, Z, C> {
     /// Does `change` with the first part of `range` that is memory, and undoes it. (What lies in
-    /// holes of the zone is not the test's to add.) Until the range is free, `again` is called after
-    /// each try, to let others run; when it returns false, the change is given up.
+    /// holes of the zone is not the test's to add.) Until the range is free, `again` is called
+    /// after each try, to let others run; when it returns false, the change is given up.
     ///
     /// While the range is away, its frames are owned, and `again` is called once more: nobody may
     /// get any of them.

@@ -1,5 +1,5 @@
-//! Threads as CPUs, each with interrupts in the middle of its operations, while ranges of memory come
-//! and go: an honest platform passes, with both kinds of slots.
+//! Threads as CPUs, each with interrupts in the middle of its operations, while ranges of memory
+//! come and go: an honest platform passes, with both kinds of slots.
 
 use std::thread;
 

@@ -21,8 +21,8 @@ pub const BY_DOUBLE_FREE: isize = -6;
 pub const BY_WRONG_ORDER: isize = -7;
 /// The range reaches outside the zone.
 pub const BY_OUTSIDE: isize = -8;
-/// A frame of the range is in use, or another zone's; or the cache is in use; or another CPU writes a
-/// text.
+/// A frame of the range is in use, or another zone's; or the cache is in use; or another CPU writes
+/// a text.
 pub const BY_BUSY: isize = -9;
 /// A frame of the range is not memory of the zone.
 pub const BY_ABSENT: isize = -10;
@@ -33,7 +33,8 @@ pub const BY_ISOLATED: isize = -11;
 pub const BY_INVALID: isize = -12;
 /// The memory is too small; the function for its size tells how much is needed.
 pub const BY_TOO_LITTLE_MEMORY: isize = -13;
-/// No zone can be as large as that or end as high, or no machine have as many zones, CPUs or caches.
+/// No zone can be as large as that or end as high, or no machine have as many zones, CPUs or
+/// caches.
 pub const BY_TOO_LARGE: isize = -14;
 /// Zones must be sorted by node, then by kind (BY_DMA, BY_DMA32, BY_NORMAL, BY_HIGHMEM,
 /// BY_ZONE_MOVABLE), then by start; those of one node and kind must not overlap; nodes are numbered

@@ -13,8 +13,8 @@ pub const BY_MOVABLE: u32 = 1;
 pub const BY_RECLAIMABLE: u32 = 2;
 /// The caller may not wait.
 pub const BY_ATOMIC: u32 = 4;
-/// The caller is an interrupt, and may have interrupted anything. It cannot wait either. (Frees have no
-/// flags: the platform's `in_interrupt` speaks for them.)
+/// The caller is an interrupt, and may have interrupted anything. It cannot wait either. (Frees
+/// have no flags: the platform's `in_interrupt` speaks for them.)
 pub const BY_INTERRUPT: u32 = 8;
 /// From zones of kind BY_DMA only.
 pub const BY_FROM_DMA: u32 = 0x10;

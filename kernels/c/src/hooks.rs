@@ -50,21 +50,22 @@ pub const BY_HOLE: u32 = 4;
 pub struct by_hooks {
     /// Passed to every function.
     pub context: *mut c_void,
-    /// Frees at least `need->frames` frames if it can, oldest first. Returns the number freed; 0 ends
-    /// the attempt.
+    /// Frees at least `need->frames` frames if it can, oldest first. Returns the number freed; 0
+    /// ends the attempt.
     pub reclaim: Option<unsafe extern "C" fn(context: *mut c_void, need: *const by_need) -> usize>,
-    /// Wakes what frees pages in the background, since a zone fell below its low watermark. Must not
-    /// wait.
+    /// Wakes what frees pages in the background, since a zone fell below its low watermark. Must
+    /// not wait.
     pub wake: Option<unsafe extern "C" fn(context: *mut c_void, need: *const by_need)>,
-    /// Returns true if the block could be moved, as far as can be told without trying. Null: all can.
+    /// Returns true if the block could be moved, as far as can be told without trying. Null: all
+    /// can.
     pub can_move:
         Option<unsafe extern "C" fn(context: *mut c_void, frame: usize, order: u32) -> bool>,
-    /// Moves the contents of the block at `from` to the one at `to`. Returns BY_MOVED, BY_NOT_NEEDED,
-    /// BY_LATER, BY_NEVER or BY_UNKNOWN. The owner may be freeing the block at this moment, so a lock
-    /// of the owner's must make sure that BY_MOVED and BY_NOT_NEEDED are returned only for a block
-    /// that is still its own and of this order, and that it is not freed any more. The limit of a
-    /// request is not remembered: a page that must stay below one must not be moved. Null: nothing is
-    /// compacted.
+    /// Moves the contents of the block at `from` to the one at `to`. Returns BY_MOVED,
+    /// BY_NOT_NEEDED, BY_LATER, BY_NEVER or BY_UNKNOWN. The owner may be freeing the block at this
+    /// moment, so a lock of the owner's must make sure that BY_MOVED and BY_NOT_NEEDED are returned
+    /// only for a block that is still its own and of this order, and that it is not freed any more.
+    /// The limit of a request is not remembered: a page that must stay below one must not be moved.
+    /// Null: nothing is compacted.
     pub migrate: Option<
         unsafe extern "C" fn(context: *mut c_void, from: usize, order: u32, to: usize) -> u32,
     >,
@@ -85,8 +86,8 @@ pub struct by_hooks {
         Option<unsafe extern "C" fn(context: *mut c_void, frame: usize, active: bool) -> u32>,
 }
 
-// Invariant `hooks-in-c`: the functions may be called with `context` on every CPU, at any time as long
-// as the machine lives, and answer as the header says.
+// Invariant `hooks-in-c`: the functions may be called with `context` on every CPU, at any time as
+// long as the machine lives, and answer as the header says.
 
 // SAFETY: by `hooks-in-c`.
 unsafe impl Sync for by_hooks {}

@@ -1,8 +1,9 @@
 //! The C interface: `brickyard.h`.
 //!
-//! A *machine* is all memory of an embedder: its zones by node, its platform and its hooks, described
-//! at run time. It lies in memory of the embedder, whose size [`machine::by_machine_bytes`] tells.
-//! Frames go in and out as numbers. *Slabs* are caches of objects smaller than pages, over a machine.
+//! A *machine* is all memory of an embedder: its zones by node, its platform and its hooks,
+//! described at run time. It lies in memory of the embedder, whose size
+//! [`machine::by_machine_bytes`] tells. Frames go in and out as numbers. *Slabs* are caches of
+//! objects smaller than pages, over a machine.
 //!
 //! Every function that can fail returns a `ptrdiff_t`: a result that is not negative, or one of the
 //! codes of [`error`], for which [`error::by_error_text`] has a text.

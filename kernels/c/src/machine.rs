@@ -58,7 +58,8 @@ impl by_machine {
 /// BY_UNSORTED, BY_TOO_LARGE. `zones` of the plan is read, its functions are not called.
 ///
 /// # Safety
-/// `plan` points to a plan, or is null; `zones` of the plan points to `zone_count` of them, or is null.
+/// `plan` points to a plan, or is null; `zones` of the plan points to `zone_count` of them, or is
+/// null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn by_machine_bytes(plan: *const by_plan) -> isize {
     // SAFETY: the caller's promise.
@@ -98,8 +99,8 @@ fn nodes_of(zones: &[by_zone_plan]) -> usize {
 }
 
 /// Builds a machine in `memory`, without memory to hand out (see by_add), and writes where it is to
-/// `*machine`. Returns 0; or what by_machine_bytes returns, or BY_TOO_LITTLE_MEMORY. The plan is not
-/// needed any more afterwards.
+/// `*machine`. Returns 0; or what by_machine_bytes returns, or BY_TOO_LITTLE_MEMORY. The plan is
+/// not needed any more afterwards.
 ///
 /// # Safety
 /// `plan` points to a plan whose functions keep the promises told there; `memory` is `bytes` bytes
@@ -184,7 +185,8 @@ fn fill(
         let zone = AZone::new(&zone_plan, plan.platform, own).map_err(error::of_plan)?;
         places[at].write(zone);
     }
-    // SAFETY: there are as many plans as places, so all have been written; they are borrowed for good.
+    // SAFETY: there are as many plans as places, so all have been written; they are borrowed for
+    // good.
     Ok(unsafe { slice::from_raw_parts(first.cast::<AZone>(), count) })
 }
 

@@ -16,8 +16,8 @@ use crate::machine::by_machine;
 use crate::plan::order_of;
 
 /// Takes a block of 2^order frames, from node 0 if possible. Returns its first frame; or
-/// BY_EXHAUSTED, BY_FRAGMENTED, BY_ORDER_TOO_LARGE, or BY_INVALID for unknown flags. A request that is
-/// neither BY_ATOMIC nor BY_INTERRUPT may call all hooks.
+/// BY_EXHAUSTED, BY_FRAGMENTED, BY_ORDER_TOO_LARGE, or BY_INVALID for unknown flags. A request that
+/// is neither BY_ATOMIC nor BY_INTERRUPT may call all hooks.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_alloc(machine: &by_machine, order: u32, flags: u32) -> isize {
     take(machine, 0, (order, flags), 0)
@@ -48,8 +48,8 @@ fn take(machine: &by_machine, node: u32, (order, flags): (u32, u32), limit: usiz
 }
 
 /// Takes exactly the block of 2^order frames at `frame`, of whatever zone. Returns 0; or BY_BUSY,
-/// BY_ABSENT, BY_OUTSIDE, BY_ISOLATED, BY_ORDER_TOO_LARGE, or BY_INVALID, also if no such block begins
-/// there.
+/// BY_ABSENT, BY_OUTSIDE, BY_ISOLATED, BY_ORDER_TOO_LARGE, or BY_INVALID, also if no such block
+/// begins there.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_alloc_at(machine: &by_machine, frame: usize, order: u32, flags: u32) -> isize {
     let frame = Frame::new(frame);
@@ -94,8 +94,8 @@ pub unsafe extern "C" fn by_alloc_bulk(
     }
 }
 
-/// Takes back the 2^order frames at `frame`: a whole block, or any aligned part of one. Returns 0; or
-/// BY_NOT_OWNED, BY_DOUBLE_FREE, BY_WRONG_ORDER, and then nothing has changed.
+/// Takes back the 2^order frames at `frame`: a whole block, or any aligned part of one. Returns 0;
+/// or BY_NOT_OWNED, BY_DOUBLE_FREE, BY_WRONG_ORDER, and then nothing has changed.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_free(machine: &by_machine, frame: usize, order: u32) -> isize {
     match order_of(order) {
@@ -107,9 +107,9 @@ pub extern "C" fn by_free(machine: &by_machine, frame: usize, order: u32) -> isi
     }
 }
 
-/// Takes back `count` single frames. Returns 0; or the reason why one was refused, as by_free. Those
-/// before it are freed then; it and those after it are not. Writes how many were freed to `*freed`,
-/// unless that is null.
+/// Takes back `count` single frames. Returns 0; or the reason why one was refused, as by_free.
+/// Those before it are freed then; it and those after it are not. Writes how many were freed to
+/// `*freed`, unless that is null.
 ///
 /// # Safety
 /// `frames` points to `count` of them; `freed` can be written, or is null.
@@ -139,8 +139,8 @@ pub unsafe extern "C" fn by_free_bulk(
     code
 }
 
-/// Takes back the frames from `start` up to, but not including, `end`, of one zone: any number, all in
-/// use. Returns 0; or as by_free, or BY_INVALID for no frames, and then nothing has changed.
+/// Takes back the frames from `start` up to, but not including, `end`, of one zone: any number, all
+/// in use. Returns 0; or as by_free, or BY_INVALID for no frames, and then nothing has changed.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_free_range(machine: &by_machine, start: usize, end: usize) -> isize {
     if start >= end {
@@ -168,10 +168,10 @@ pub struct by_contiguous {
     pub end: usize,
 }
 
-/// Takes adjacent frames, from this node if possible. What is movable is moved out of the way, by the
-/// hook `migrate`. Free them by by_free_range, whole or in parts. Returns the first frame; or, of the
-/// last zone that was asked, BY_BUSY, BY_OUTSIDE or BY_ISOLATED; or BY_INVALID, also for BY_ATOMIC and
-/// BY_INTERRUPT, since it is for callers that may sleep. O(zones).
+/// Takes adjacent frames, from this node if possible. What is movable is moved out of the way, by
+/// the hook `migrate`. Free them by by_free_range, whole or in parts. Returns the first frame; or,
+/// of the last zone that was asked, BY_BUSY, BY_OUTSIDE or BY_ISOLATED; or BY_INVALID, also for
+/// BY_ATOMIC and BY_INTERRUPT, since it is for callers that may sleep. O(zones).
 ///
 /// # Safety
 /// `wanted` points to such a request, or is null.
@@ -209,8 +209,8 @@ pub unsafe extern "C" fn by_alloc_contiguous(
     code
 }
 
-/// Returns the number of the zone that has the frame, in the order of the plan; if none has it, the first
-/// whose span contains it; or BY_NOT_OWNED.
+/// Returns the number of the zone that has the frame, in the order of the plan; if none has it, the
+/// first whose span contains it; or BY_NOT_OWNED.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_zone_of(machine: &by_machine, frame: usize) -> isize {
     let found = machine.nodes.zone_of(Frame::new(frame));
@@ -239,14 +239,14 @@ pub extern "C" fn by_compact(machine: &by_machine, zone: usize) -> isize {
     }
 }
 
-// Invariant `frame-is-a-word`: a frame is a number, in memory too, so that C's arrays of numbers are
-// arrays of frames.
+// Invariant `frame-is-a-word`: a frame is a number, in memory too, so that C's arrays of numbers
+// are arrays of frames.
 const _: () =
     assert!(size_of::<Frame>() == size_of::<usize>() && align_of::<Frame>() == align_of::<usize>());
 
-/// Sets all watermarks and reserves by Linux's rules, from `min_free_kbytes` and the memory that the
-/// zones have now. Call it again when memory comes or goes. Until it is called, nothing is held back.
-/// Pages of 0 bytes change nothing.
+/// Sets all watermarks and reserves by Linux's rules, from `min_free_kbytes` and the memory that
+/// the zones have now. Call it again when memory comes or goes. Until it is called, nothing is held
+/// back. Pages of 0 bytes change nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_set_min_free_kbytes(machine: &by_machine, kbytes: usize, page_bytes: usize) {
     if page_bytes == 0 {

@@ -1,12 +1,13 @@
-//! A panic, where there is no std. Brickyard panics at bugs only: its own, or those of a platform that
-//! does not keep its promises. The embedder's `by_panic` is told the place, and nothing is formatted.
+//! A panic, where there is no std. Brickyard panics at bugs only: its own, or those of a platform
+//! that does not keep its promises. The embedder's `by_panic` is told the place, and nothing is
+//! formatted.
 
 use core::ffi::c_char;
 use core::panic::PanicInfo;
 
 unsafe extern "C" {
-    /// Called at a bug, with the place in the source: `length` bytes at `file` (no zero follows), and
-    /// the line. Must not return.
+    /// Called at a bug, with the place in the source: `length` bytes at `file` (no zero follows),
+    /// and the line. Must not return.
     safe fn by_panic(file: *const c_char, length: usize, line: u32) -> !;
 }
 

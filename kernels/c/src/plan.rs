@@ -32,7 +32,8 @@ pub const BY_PLAIN: u32 = 2;
 pub struct by_zone_plan {
     /// The first frame that the zone can ever hold.
     pub start: usize,
-    /// The frame after the last one, at most PTRDIFF_MAX: results are frame numbers or negative codes.
+    /// The frame after the last one, at most PTRDIFF_MAX: results are frame numbers or negative
+    /// codes.
     pub end: usize,
     /// The node, counted from 0.
     pub node: u32,
@@ -44,8 +45,8 @@ pub struct by_zone_plan {
     pub page_block_order: u32,
     /// The share of the zone's memory that may wait in CPUs' stashes, in percent. 0: 2.
     pub stash_percent: u32,
-    /// The share that may be set aside for atomic requests above order 0, in percent. 0: 1; above 100:
-    /// nothing.
+    /// The share that may be set aside for atomic requests above order 0, in percent. 0: 1; above
+    /// 100: nothing.
     pub set_aside_percent: u32,
 }
 
@@ -54,8 +55,8 @@ pub struct by_zone_plan {
 #[repr(C)]
 pub struct by_plan {
     /// The zones, sorted by node, then by kind (BY_DMA, BY_DMA32, BY_NORMAL, BY_HIGHMEM,
-    /// BY_ZONE_MOVABLE), then by start. Those of one node and kind must not overlap. The spans of others
-    /// may, as where nodes interleave; each frame still belongs to one zone, by by_add.
+    /// BY_ZONE_MOVABLE), then by start. Those of one node and kind must not overlap. The spans of
+    /// others may, as where nodes interleave; each frame still belongs to one zone, by by_add.
     pub zones: *const by_zone_plan,
     /// The number of zones.
     pub zone_count: usize,

@@ -1,7 +1,7 @@
 //! What the embedder says of its CPUs, as [`Platform`].
 //!
-//! A table of functions per machine ([`by_platform`]). With the feature `linked`, functions of fixed
-//! names that the embedder links: one set per program, no indirect call.
+//! A table of functions per machine ([`by_platform`]). With the feature `linked`, functions of
+//! fixed names that the embedder links: one set per program, no indirect call.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -32,8 +32,8 @@ pub struct by_platform {
     pub context: *mut c_void,
     /// Returns the CPU that runs the caller, counted from 0. Null: always 0.
     pub cpu: Option<unsafe extern "C" fn(context: *mut c_void) -> usize>,
-    /// Keeps the caller on its CPU, and all other tasks from it, until `unpin`; returns the CPU. Pins
-    /// nest. Null: there is nothing to do.
+    /// Keeps the caller on its CPU, and all other tasks from it, until `unpin`; returns the CPU.
+    /// Pins nest. Null: there is nothing to do.
     pub pin: Option<unsafe extern "C" fn(context: *mut c_void) -> usize>,
     /// Ends a `pin`.
     pub unpin: Option<unsafe extern "C" fn(context: *mut c_void)>,
@@ -169,8 +169,8 @@ unsafe extern "C" {
     safe fn by_restore_interrupts(found: usize);
     /// Called while waiting for another CPU.
     safe fn by_relax();
-    /// Calls `work(argument)` once, as a task on `cpu`, waits for its end and returns true; or returns
-    /// false without calling it.
+    /// Calls `work(argument)` once, as a task on `cpu`, waits for its end and returns true; or
+    /// returns false without calling it.
     fn by_run_on(cpu: usize, work: by_work, argument: *mut c_void) -> bool;
     /// Returns the address of a frame, or null if it has none; for slabs only.
     safe fn by_address(frame: usize) -> *mut c_void;

@@ -35,10 +35,10 @@ fn elsewhere(machine: &by_machine, own: &AZone, range: FrameRange) -> Option<Fra
     others.filter_map(has).min()
 }
 
-/// Adds the frames from `start` up to, but not including, `end` to a zone. What it has already stays as
-/// it is. Returns the number of new frames; or BY_OUTSIDE, BY_INVALID, or BY_BUSY if another zone has
-/// one of the frames, and then nothing has changed. Where the spans of zones overlap, only one CPU may
-/// be adding at a time.
+/// Adds the frames from `start` up to, but not including, `end` to a zone. What it has already
+/// stays as it is. Returns the number of new frames; or BY_OUTSIDE, BY_INVALID, or BY_BUSY if
+/// another zone has one of the frames, and then nothing has changed. Where the spans of zones
+/// overlap, only one CPU may be adding at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_add(machine: &by_machine, zone: usize, start: usize, end: usize) -> isize {
     with(machine, zone, (start, end), |zone, range| {
@@ -49,8 +49,8 @@ pub extern "C" fn by_add(machine: &by_machine, zone: usize, start: usize, end: u
     })
 }
 
-/// Keeps the free frames of a range from being handed out. Returns how many; or BY_BUSY, BY_OUTSIDE,
-/// BY_INVALID, and then nothing has changed.
+/// Keeps the free frames of a range from being handed out. Returns how many; or BY_BUSY,
+/// BY_OUTSIDE, BY_INVALID, and then nothing has changed.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_reserve(machine: &by_machine, zone: usize, start: usize, end: usize) -> isize {
     with(machine, zone, (start, end), |zone, range| {
@@ -80,8 +80,8 @@ pub extern "C" fn by_remove(machine: &by_machine, zone: usize, start: usize, end
     })
 }
 
-/// As by_remove, after what is movable there was moved elsewhere in the zone by the hook `migrate`. Also
-/// returns BY_ISOLATED. What was moved stays moved. For callers that may sleep.
+/// As by_remove, after what is movable there was moved elsewhere in the zone by the hook `migrate`.
+/// Also returns BY_ISOLATED. What was moved stays moved. For callers that may sleep.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_offline(machine: &by_machine, zone: usize, start: usize, end: usize) -> isize {
     with(machine, zone, (start, end), |zone, range| {

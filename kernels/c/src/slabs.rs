@@ -35,10 +35,10 @@ pub struct by_slabs {
 #[repr(C)]
 pub struct by_slab_plan {
     /// The machine that pages come from. Its users must leave alone what slabs took. The platform's
-    /// `address` must be linear over all zones up to BY_NORMAL: page i after the first frame of them is
-    /// at its address plus i pages. That frame, rounded down to the largest block of any zone, must have
-    /// an address, too, which is aligned to such a block; else BY_UNMAPPED. Tables of 65 bytes a page
-    /// cover all from there to the last of these zones, holes included.
+    /// `address` must be linear over all zones up to BY_NORMAL: page i after the first frame of
+    /// them is at its address plus i pages. That frame, rounded down to the largest block of any
+    /// zone, must have an address, too, which is aligned to such a block; else BY_UNMAPPED. Tables
+    /// of 65 bytes a page cover all from there to the last of these zones, holes included.
     pub machine: *const by_machine,
     /// log2 of the bytes of a page, 10 to 16. 0: 12.
     pub page_shift: u32,
@@ -49,9 +49,9 @@ pub struct by_slab_plan {
     /// Checks by names of caches, such as "FZPU,inode;U,dentry", as Linux's slab_debug. Null: none.
     /// UTF-8; the text stays as it is while the slabs are used.
     pub checks: *const c_char,
-    /// Told what is found, with checks or without (some double frees), as a text of `length` bytes, at
-    /// most 511, without a zero behind it. May be called by any user of slabs, also in interrupts. Must
-    /// not use the cache that it is about. Null: nobody is told.
+    /// Told what is found, with checks or without (some double frees), as a text of `length` bytes,
+    /// at most 511, without a zero behind it. May be called by any user of slabs, also in
+    /// interrupts. Must not use the cache that it is about. Null: nobody is told.
     pub report: Option<unsafe extern "C" fn(text: *const c_char, length: usize)>,
 }
 
@@ -140,12 +140,12 @@ fn bytes(plan: &SlabPlan) -> Result<usize, isize> {
         .ok_or(BY_TOO_LARGE)
 }
 
-/// Builds slabs in `memory`, with a cache for each general size, and writes where they are to `*slabs`.
-/// Returns 0; or what by_slabs_bytes returns, or BY_TOO_LITTLE_MEMORY.
+/// Builds slabs in `memory`, with a cache for each general size, and writes where they are to
+/// `*slabs`. Returns 0; or what by_slabs_bytes returns, or BY_TOO_LITTLE_MEMORY.
 ///
 /// # Safety
-/// `plan` points to a plan that keeps what is said there; `memory` is `bytes` bytes that nobody else
-/// uses from now on; `slabs` can be written. The platform keeps its promises.
+/// `plan` points to a plan that keeps what is said there; `memory` is `bytes` bytes that nobody
+/// else uses from now on; `slabs` can be written. The platform keeps its promises.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn by_slabs_init(
     plan: *const by_slab_plan,
@@ -188,8 +188,8 @@ fn build(
 ) -> Result<&'static by_slabs, isize> {
     let (place, rest) = brickyard::sync::place(memory, 1, MaybeUninit::<by_slabs>::uninit)
         .ok_or(BY_TOO_LITTLE_MEMORY)?;
-    // SAFETY: `platform-in-c`: a pinned caller is alone on its CPU, and an interrupt says that it is
-    // one.
+    // SAFETY: `platform-in-c`: a pinned caller is alone on its CPU, and an interrupt says that it
+    // is one.
     let local = unsafe { Pinned::new(platform) };
     let system = Slabs::new(plan, pages, local, rest).map_err(error::of_build)?;
     let slabs = ptr::from_mut(place[0].write(by_slabs {
@@ -216,9 +216,9 @@ impl by_slabs {
 
 // ---- memory by size ----
 
-/// Returns memory of at least `size` bytes, up to 32 KiB, aligned to `align` (a power of two up to a
-/// page; 0: 16), with any content; or null, also for any other size or alignment. To be called by tasks
-/// and interrupts. For more, by_alloc.
+/// Returns memory of at least `size` bytes, up to 32 KiB, aligned to `align` (a power of two up to
+/// a page; 0: 16), with any content; or null, also for any other size or alignment. To be called by
+/// tasks and interrupts. For more, by_alloc.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_malloc(slabs: &by_slabs, size: usize, align: usize) -> *mut c_void {
     let align = if align == 0 { 16 } else { align };
@@ -250,8 +250,8 @@ pub unsafe extern "C" fn by_mfree(slabs: &by_slabs, memory: *mut c_void) -> isiz
     freed.map_or_else(error::of_fault, |()| 0)
 }
 
-/// Returns how many bytes can be used of what by_malloc returned; 0 for an address that lies in none of
-/// its slabs.
+/// Returns how many bytes can be used of what by_malloc returned; 0 for an address that lies in
+/// none of its slabs.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_usable(slabs: &by_slabs, memory: *mut c_void) -> usize {
     NonNull::new(memory.cast()).map_or(0, |memory| slabs.general().usable(memory))
@@ -276,8 +276,8 @@ pub struct by_cache_spec {
     pub align: usize,
     /// BY_CACHE_INTERRUPTS, BY_CACHE_RECLAIMABLE, both or neither.
     pub flags: u32,
-    /// Called for each object when its slab is made; an object that is freed is as this left it. Must
-    /// not use its own cache: each object would need another slab. Null: none.
+    /// Called for each object when its slab is made; an object that is freed is as this left it.
+    /// Must not use its own cache: each object would need another slab. Null: none.
     pub constructor: Option<unsafe extern "C" fn(object: *mut c_void)>,
 }
 
@@ -319,7 +319,8 @@ macro_rules! with {
     };
 }
 
-/// Makes a cache in `*cache`. Returns 0; or BY_INVALID, BY_TOO_LARGE, and then `*cache` is as it was.
+/// Makes a cache in `*cache`. Returns 0; or BY_INVALID, BY_TOO_LARGE, and then `*cache` is as it
+/// was.
 ///
 /// # Safety
 /// `spec` points to one whose constructor may be called; `cache` is memory of any content, but no
@@ -369,7 +370,8 @@ pub unsafe extern "C" fn by_cache_init(
 
 /// Calls C's constructor, whose address is `number`.
 fn construct(object: NonNull<u8>, number: usize) {
-    // SAFETY: `by_cache_init` made the number of such a function, which may be called for an object.
+    // SAFETY: `by_cache_init` made the number of such a function, which may be called for an
+    // object.
     unsafe {
         let constructor: unsafe extern "C" fn(*mut c_void) =
             core::mem::transmute(ptr::with_exposed_provenance::<()>(number));
@@ -378,8 +380,8 @@ fn construct(object: NonNull<u8>, number: usize) {
 }
 
 /// Returns an object with any content, or with what the constructor made; or null. A cache without
-/// BY_CACHE_INTERRUPTS requests pages as a caller that may sleep, and so may call all hooks; one with it
-/// requests them as BY_ATOMIC.
+/// BY_CACHE_INTERRUPTS requests pages as a caller that may sleep, and so may call all hooks; one
+/// with it requests them as BY_ATOMIC.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_cache_alloc(cache: &by_cache) -> *mut c_void {
     with!(cache, inner => given(inner.alloc()), ptr::null_mut())
@@ -395,9 +397,9 @@ fn given(object: Result<NonNull<u8>, SlabError>) -> *mut c_void {
     object.map_or(ptr::null_mut(), |object| object.as_ptr().cast())
 }
 
-/// Takes an object back. Returns 0; or BY_NOT_AN_OBJECT, BY_DOUBLE_FREE, BY_DAMAGED, BY_TASK_ONLY, or
-/// BY_INVALID without a cache, and then nothing has changed. Without checks not every bad free is
-/// noticed.
+/// Takes an object back. Returns 0; or BY_NOT_AN_OBJECT, BY_DOUBLE_FREE, BY_DAMAGED, BY_TASK_ONLY,
+/// or BY_INVALID without a cache, and then nothing has changed. Without checks not every bad free
+/// is noticed.
 ///
 /// # Safety
 /// `object` came from this cache, and nobody uses it any more.
@@ -419,8 +421,8 @@ pub extern "C" fn by_cache_shrink(cache: &by_cache) -> isize {
     0
 }
 
-/// Ends a cache. Returns 0; BY_BUSY if objects are in use, or lie in the queues of CPUs that cannot be
-/// reached (see by_slabs_drain), and then the cache stays; or BY_INVALID if there is none.
+/// Ends a cache. Returns 0; BY_BUSY if objects are in use, or lie in the queues of CPUs that cannot
+/// be reached (see by_slabs_drain), and then the cache stays; or BY_INVALID if there is none.
 ///
 /// # Safety
 /// No other CPU uses the cache.
@@ -445,8 +447,8 @@ pub unsafe extern "C" fn by_cache_destroy(cache: &mut by_cache) -> isize {
 
 // ---- all caches ----
 
-/// Gives back some of what has lain unused on this CPU since the last call. To be called on every CPU
-/// every few seconds.
+/// Gives back some of what has lain unused on this CPU since the last call. To be called on every
+/// CPU every few seconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_slabs_trim(slabs: &by_slabs) {
     slabs.system.trim();

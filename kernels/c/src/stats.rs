@@ -76,9 +76,9 @@ pub const BY_UNUSABLE_INDEX: u32 = 2;
 /// `/sys/kernel/debug/extfrag/extfrag_index`.
 pub const BY_EXTFRAG_INDEX: u32 = 3;
 
-/// Writes one of Linux's texts about the machine to `buffer`, as much as fits, and a zero behind it.
-/// Returns the length of all of it without the zero, as snprintf does; BY_BUSY if another CPU writes
-/// one at this moment, or BY_INVALID. O(page blocks).
+/// Writes one of Linux's texts about the machine to `buffer`, as much as fits, and a zero behind
+/// it. Returns the length of all of it without the zero, as snprintf does; BY_BUSY if another CPU
+/// writes one at this moment, or BY_INVALID. O(page blocks).
 ///
 /// # Safety
 /// `buffer` has `bytes` bytes that can be written; it may be null if `bytes` is 0.

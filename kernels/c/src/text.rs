@@ -24,7 +24,8 @@ impl Write for Buffer {
     }
 }
 
-/// Writes what fits of `text`, and a zero behind it. Returns the length of all of it, without the zero.
+/// Writes what fits of `text`, and a zero behind it. Returns the length of all of it, without the
+/// zero.
 ///
 /// # Safety
 /// `buffer` has `bytes` bytes that can be written, or `bytes` is 0.

@@ -1,5 +1,5 @@
-//! One round: a zone of all free memory, tasks and interrupts that use it at once, and the checks at
-//! its end. Rounds alternate between the two kinds of slots.
+//! One round: a zone of all free memory, tasks and interrupts that use it at once, and the checks
+//! at its end. Rounds alternate between the two kinds of slots.
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -111,7 +111,8 @@ fn sizes(seed: u64) -> StashSizes {
     }
 }
 
-/// Returns the plan of the zone: all memory there is, from the start of a block of the highest order.
+/// Returns the plan of the zone: all memory there is, from the start of a block of the highest
+/// order.
 fn plan(map: &MemoryMap, cpus: usize, stash: StashSizes) -> ZonePlan {
     let Some((first, last)) = map.pages() else {
         fail(format_args!("the firmware tells of no memory"));

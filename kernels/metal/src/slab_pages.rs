@@ -1,5 +1,5 @@
-//! The zone as a source of pages for slabs, with the oracle in between: also the pages of slabs have
-//! one owner.
+//! The zone as a source of pages for slabs, with the oracle in between: also the pages of slabs
+//! have one owner.
 
 use core::ptr::NonNull;
 

@@ -1,10 +1,10 @@
 //! A platform of this host on which masking interrupts costs what it costs a kernel.
 //!
-//! Per-CPU lists mask interrupts at each allocation and each free, and every design masks them where
-//! it takes the zone lock. Magazines were proposed as a way without a mask. A process has no
+//! Per-CPU lists mask interrupts at each allocation and each free, and every design masks them
+//! where it takes the zone lock. Magazines were proposed as a way without a mask. A process has no
 //! interrupts to mask, so without this, lists would be measured without the cost that the document
-//! wants to save. Each mask saves the processor's flags and its end restores them
-//! (`flags.rs`). A design that does not mask pays nothing.
+//! wants to save. Each mask saves the processor's flags and its end restores them (`flags.rs`). A
+//! design that does not mask pays nothing.
 
 use core::ptr::NonNull;
 

@@ -98,10 +98,10 @@ impl Configuration {
     }
 
     /// The order above which a kernel of 2005 to 2013 with this design drained all per-CPU caches
-    /// after direct reclaim; `None` if it never did. The patches of 2005 did above order 3, those of
-    /// 2007 above 0, the kernels that they were compared with not at all. The patches of 2013 drained
-    /// magazines after direct compaction, so above 0. `brickyard` has no kernel of its own; our
-    /// choice is above 0, since its caches hold more.
+    /// after direct reclaim; `None` if it never did. The patches of 2005 did above order 3, those
+    /// of 2007 above 0, the kernels that they were compared with not at all. The patches of 2013
+    /// drained magazines after direct compaction, so above 0. `brickyard` has no kernel of its own;
+    /// our choice is above 0, since its caches hold more.
     #[must_use]
     pub const fn drains_above(self) -> Option<Order> {
         match self {

@@ -2,8 +2,8 @@
 //! over zones and the slow path.
 //!
 //! Numbers in comments, such as "Test 9", are those of the specification's own examples. Most of
-//! these are about one zone of 262144 frames on 4 CPUs, called Z: its marks are 1024, 1286 and 1548,
-//! a batch is 63 frames, a page set holds 321 to 8192, and moves 2016 at most at once.
+//! these are about one zone of 262144 frames on 4 CPUs, called Z: its marks are 1024, 1286 and
+//! 1548, a batch is 63 frames, a page set holds 321 to 8192, and moves 2016 at most at once.
 
 mod blocks;
 mod boost;

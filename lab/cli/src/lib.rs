@@ -6,8 +6,8 @@
 //! [`Peer`]s and [`HeapPeer`]s, so that they are in the same table, measured in the same rounds
 //! by the same loop.
 //!
-//! Exit codes: 0 success, 1 failure, 2 wrong usage; `record` passes on that of the command it ran. A
-//! closed pipe on standard output is not a failure.
+//! Exit codes: 0 success, 1 failure, 2 wrong usage; `record` passes on that of the command it ran.
+//! A closed pipe on standard output is not a failure.
 
 #![forbid(unsafe_code)]
 
@@ -71,8 +71,8 @@ enum Command {
     Reproduce(Box<reproduce::Reproduce>),
     /// Replays a trace through several configurations, side by side.
     Replay(replay::Replay),
-    /// Tells how true the configurations are to the kernel that a trace was recorded on: the end of a
-    /// replay beside the host's, and decision by decision.
+    /// Tells how true the configurations are to the kernel that a trace was recorded on: the end of
+    /// a replay beside the host's, and decision by decision.
     Fidelity(fidelity::Fidelity),
     /// Allocates huge pages under load and when idle, by the protocol of 2005 and 2007.
     Antifrag(antifrag::Antifrag),
@@ -99,8 +99,8 @@ enum Command {
     /// browser.
     #[command(after_help = serve::EXAMPLES)]
     Serve(Box<serve::Serve>),
-    /// Shows what `serve --history` kept of a host: huge pages and fragmentation over time, as a table
-    /// or a page.
+    /// Shows what `serve --history` kept of a host: huge pages and fragmentation over time, as a
+    /// table or a page.
     #[command(after_help = history::EXAMPLES)]
     History(history::History),
     /// Prints a completion script for a shell.

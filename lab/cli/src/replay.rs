@@ -77,9 +77,9 @@ pub(crate) struct Replay {
     output: SheetOutput,
 }
 
-/// A trace without the requests above an order, also without those that failed on the host, and what
-/// the host fell back on for them. The frees of what they took are dropped by the replay, as those of
-/// any block that it does not know.
+/// A trace without the requests above an order, also without those that failed on the host, and
+/// what the host fell back on for them. The frees of what they took are dropped by the replay, as
+/// those of any block that it does not know.
 struct UpTo<'a, S> {
     source: &'a S,
     max: Option<Order>,
@@ -339,8 +339,8 @@ impl Replay {
 }
 
 /// Returns what the recorded host would have gained or lost by the default design, and how far that
-/// can be trusted: as far as the replay with the host's own design ends like the host. `None` unless
-/// both were replayed, and the host's end is known.
+/// can be trusted: as far as the replay with the host's own design ends like the host. `None`
+/// unless both were replayed, and the host's end is known.
 fn verdict(trace: &Trace, runs: &[Replayed]) -> Option<String> {
     let of = |config| runs.iter().find(|run| run.config == config);
     let kernel = own_design(&trace.header.kernel);

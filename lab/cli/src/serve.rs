@@ -1,5 +1,5 @@
-//! `brickyard serve`: watches this host's memory, for Prometheus, for the history on its disk, and for
-//! who looks at the page.
+//! `brickyard serve`: watches this host's memory, for Prometheus, for the history on its disk, and
+//! for who looks at the page.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -84,8 +84,8 @@ pub(crate) struct Serve {
     /// With --once: read another host's files, copied to this folder (DIR/proc/zoneinfo and so on).
     #[arg(long, value_name = "DIR", requires = "once")]
     root: Option<PathBuf>,
-    /// Ask the service at this address whether it has a sample that is not older than 5 minutes, and
-    /// end: exit code 0 if it has.
+    /// Ask the service at this address whether it has a sample that is not older than 5 minutes,
+    /// and end: exit code 0 if it has.
     #[arg(long, value_name = "URL", conflicts_with_all = ["once", "history", "user"])]
     check: Option<String>,
 }

@@ -1,6 +1,6 @@
-//! `brickyard snapshot`: this host's memory at one time: how many blocks a request would get, now and
-//! after what could be done for it, what is in mixed page blocks; a picture; and what really comes
-//! when it is asked for.
+//! `brickyard snapshot`: this host's memory at one time: how many blocks a request would get, now
+//! and after what could be done for it, what is in mixed page blocks; a picture; and what really
+//! comes when it is asked for.
 
 pub(crate) mod figures;
 pub(crate) mod forecast;

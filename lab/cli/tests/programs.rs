@@ -1,4 +1,5 @@
-//! `brickyard bench programs` as a user runs it, and the small program with the loads that it starts.
+//! `brickyard bench programs` as a user runs it, and the small program with the loads that it
+//! starts.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -338,8 +338,8 @@ fn a_failed_command_is_a_good_recording() {
     assert_eq!(trace.header.command, "sh -c 'kill -9 $$'");
 }
 
-/// `brickyard record` where a file system of 16 MiB is mounted at `small`, for it alone: less than a
-/// recording leaves free, and enough for the page states of memory in any state.
+/// `brickyard record` where a file system of 16 MiB is mounted at `small`, for it alone: less than
+/// a recording leaves free, and enough for the page states of memory in any state.
 fn beside_a_small_disk(small: &Path) -> Command {
     let script = "mount -t tmpfs -o size=16M tmpfs \"$0\" || exit 77; exec \"$@\"";
     let mut command = Command::new("unshare");

@@ -1,5 +1,5 @@
-//! `serve` as an operator runs it: on this host, with root given up, and everything put back when it
-//! ends, however it ends.
+//! `serve` as an operator runs it: on this host, with root given up, and everything put back when
+//! it ends, however it ends.
 
 use core::time::Duration;
 use std::fs;

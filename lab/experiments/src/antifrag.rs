@@ -18,8 +18,8 @@ use crate::filming::{Camera, film};
 pub struct Settings {
     /// The size in bytes of the source tree; all builds but one work on copies of their own.
     pub tree: usize,
-    /// Seconds from the start of one build to the start of the next, while a tree is copied. Assumed:
-    /// the 16 s in which a kernel was unpacked in 2005.
+    /// Seconds from the start of one build to the start of the next, while a tree is copied.
+    /// Assumed: the 16 s in which a kernel was unpacked in 2005.
     pub gap: f64,
     /// Seconds that all builds run before the first huge page is requested (2005: 60).
     pub settle: f64,

@@ -5,13 +5,13 @@
 //! [`EXACT_PERCENT`] allows for a change that only moves accesses, not for one that does other
 //! work: **when an allocator, a lock policy or a workload is changed on purpose, the record is made
 //! anew**, in the same commit. A cell with missing rows is reported, and one whose series have too
-//! many or too few points. Timed values differ from host to host, and even their ratios from
-//! one model of CPU to another. So they are compared only if both runs were timed on one model: the
+//! many or too few points. Timed values differ from host to host, and even their ratios from one
+//! model of CPU to another. So they are compared only if both runs were timed on one model: the
 //! speedup over the table's baseline may differ by [`TIMED_TIMES`], and one that differs by more is
-//! a [note](Differences::notes), not a failure: on a shared machine a few samples that follow on one
-//! another can all be off together, which their scatter does not show. If the samples of either run
-//! scatter so much that the interval of the speedup spans more than [`SCATTER_TIMES`], the figure
-//! is skipped.
+//! a [note](Differences::notes), not a failure: on a shared machine a few samples that follow on
+//! one another can all be off together, which their scatter does not show. If the samples of either
+//! run scatter so much that the interval of the speedup spans more than [`SCATTER_TIMES`], the
+//! figure is skipped.
 //!
 //! A comparison that compares nothing is a difference too, so that it cannot pass by mistake.
 

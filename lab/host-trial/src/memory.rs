@@ -149,7 +149,8 @@ impl Drop for Mapping {
     }
 }
 
-/// Returns the sum of `AnonHugePages`, in bytes, of the mappings of a `smaps` between two addresses.
+/// Returns the sum of `AnonHugePages`, in bytes, of the mappings of a `smaps` between two
+/// addresses.
 fn anonymous_huge(smaps: &str, start: u64, end: u64) -> u64 {
     let mut inside = false;
     let mut sum = 0;

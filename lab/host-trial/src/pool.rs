@@ -186,7 +186,8 @@ impl Pool {
         };
         let now = self.asked_for()?;
         let changed = now.cast_signed().wrapping_sub(last.cast_signed());
-        // What this process added goes, and what others did stays: also what they have lowered it to.
+        // What this process added goes, and what others did stays: also what they have lowered it
+        // to.
         let added = last.saturating_sub(self.before);
         let wanted = now.saturating_sub(added).max(now.min(self.before));
         // A signal may have come in between, which ends a write early.
@@ -230,7 +231,8 @@ impl Drop for Pool {
             }
         };
         self.dismiss(word);
-        // Also for a child of another thread that has not begun its program yet, and so has the file.
+        // Also for a child of another thread that has not begun its program yet, and so has the
+        // file.
         let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
@@ -242,8 +244,8 @@ enum Word {
     None,
 }
 
-/// Opens and locks a file that only its owner may open: of two processes, one would put back what the
-/// other asked for. Where there can be no such file, the pool's own is locked, as anybody may.
+/// Opens and locks a file that only its owner may open: of two processes, one would put back what
+/// the other asked for. Where there can be no such file, the pool's own is locked, as anybody may.
 fn locked(path: &Path, pool: &Path) -> Result<File, TrialError> {
     let own = OpenOptions::new()
         .write(true)
@@ -386,7 +388,8 @@ mod tests {
         let mut pool = made.pool().unwrap();
         pool.ask(5, || false).unwrap();
         assert_eq!(made.text(), "12");
-        // As if it were killed: the kernel closes its end of the pipe. The lock is the keeper's too.
+        // As if it were killed: the kernel closes its end of the pipe. The lock is the keeper's
+        // too.
         let mut keeper = pool.keeper.take().unwrap();
         drop(keeper.stdin.take());
         keeper.wait().unwrap();

@@ -141,7 +141,8 @@ pub struct Request {
     pub order: u8,
     /// Blocks that are wanted.
     pub blocks: u64,
-    /// Free pages without which compaction does not begin, by the watermark and what the zone keeps.
+    /// Free pages without which compaction does not begin, by the watermark and what the zone
+    /// keeps.
     pub reserve: u64,
     /// Passes given up one after the other until the request fails.
     pub attempts: u32,
@@ -268,8 +269,9 @@ impl Frames {
             .count() as u64
     }
 
-    /// Frees `listed` of the idle frames, the number that the zone's per-CPU lists have, as draining
-    /// them does. Which ones they are is not known, so they are chosen by whole page blocks.
+    /// Frees `listed` of the idle frames, the number that the zone's per-CPU lists have, as
+    /// draining them does. Which ones they are is not known, so they are chosen by whole page
+    /// blocks.
     pub fn drain(&mut self, listed: u64) {
         let (idle, order) = (self.idle(), self.block_order);
         self.drain_some(|frame| picks(frame >> order, listed, idle));
@@ -373,8 +375,8 @@ impl Frames {
     }
 
     /// Compacts for a request: each page block that comes free is taken, until there are enough or
-    /// the kernel gives up. Where there is no room to begin, clean pages of files are reclaimed. Such
-    /// passes drain the lists that they free to.
+    /// the kernel gives up. Where there is no room to begin, clean pages of files are reclaimed.
+    /// Such passes drain the lists that they free to.
     pub fn compact_for(&mut self, request: &Request) -> Pass {
         let free = self.free();
         Scanners::over(self).requested(request, free)

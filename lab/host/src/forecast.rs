@@ -133,8 +133,8 @@ impl Forecasts {
     }
 
     /// Makes the forecasts for blocks of this order; `None` if the frames were not read, or the
-    /// kernel's free lists have no blocks of this order. Takes some passes over the frames: about two
-    /// seconds for 32 GiB.
+    /// kernel's free lists have no blocks of this order. Takes some passes over the frames: about
+    /// two seconds for 32 GiB.
     #[must_use]
     pub fn new(look: &Look, order: Order, pinned: &Pinned) -> Option<Self> {
         let highest = look.zones.iter().map(|zone| zone.max_order).max()?;
@@ -194,8 +194,8 @@ pub fn now(look: &Look, order: Order) -> u64 {
     look.zones.iter().map(of_zone).sum()
 }
 
-/// Free memory of a zone that is set aside for atomic requests: other requests neither get it nor may
-/// count it, until reclaim finds nothing more.
+/// Free memory of a zone that is set aside for atomic requests: other requests neither get it nor
+/// may count it, until reclaim finds nothing more.
 #[derive(Debug, Clone, Copy, Default)]
 struct SetAside {
     blocks: u64,

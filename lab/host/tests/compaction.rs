@@ -35,8 +35,8 @@ fn run(frame: u64, frames: u64, order: u8, usage: PageUse, dirty: bool) -> State
 }
 
 /// Makes frames of letters: `.` free, `a` anonymous, `f` file, `d` modified file, `s` slab, `m` and
-/// `w` file and modified file that a process has mapped, `t` shared memory, `l` locked, `?` without a
-/// flag; `AA`, `FFFF` and `DD` are large pages, as long as the letters.
+/// `w` file and modified file that a process has mapped, `t` shared memory, `l` locked, `?` without
+/// a flag; `AA`, `FFFF` and `DD` are large pages, as long as the letters.
 fn frames(text: &str) -> Frames {
     frames_of(text, "Normal")
 }
@@ -408,7 +408,8 @@ fn zones_without_runs_and_of_any_size_are_empty() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever memory there is: a pass ends, keeps every page, and moves none that cannot be moved.
+    /// Whatever memory there is: a pass ends, keeps every page, and moves none that cannot be
+    /// moved.
     #[test]
     fn nothing_is_lost(
         kinds in prop::collection::vec(0_usize..11, 1..40),

@@ -6,13 +6,14 @@
 //! line is evicted when the CPU has since touched as many other lines as the cache has. A
 //! [`Footprint`] says after how many instructions of computing that is.
 //!
-//! So each CPU counts the instructions that it has computed, and for each line the count at its last
-//! access. Nothing happens until the line is accessed again, by that CPU or, while that CPU is its
-//! owner, by another one: then it is removed from the caches that it would have been evicted from.
-//! That costs O(1) an access, and nothing while a CPU computes. Until then a line without an owner
-//! is still listed as held. An invalidation takes as long for many copies as for one. But a CPU that
-//! fetches the line meanwhile shares it with such holders, where it could own it, and so its first
-//! write is an upgrade; and a holder on another node makes an invalidation leave the node.
+//! So each CPU counts the instructions that it has computed, and for each line the count at its
+//! last access. Nothing happens until the line is accessed again, by that CPU or, while that CPU is
+//! its owner, by another one: then it is removed from the caches that it would have been evicted
+//! from. That costs O(1) an access, and nothing while a CPU computes. Until then a line without an
+//! owner is still listed as held. An invalidation takes as long for many copies as for one. But a
+//! CPU that fetches the line meanwhile shares it with such holders, where it could own it, and so
+//! its first write is an upgrade; and a holder on another node makes an invalidation leave the
+//! node.
 
 /// After how much computing a line that was not accessed meanwhile has left a CPU's caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -86,7 +86,8 @@ pub fn clear(memory: Unbacked, offset: usize, bytes: usize) {
     }
 }
 
-/// Returns the traffic of the caller's core so far, both of its threads; none where accesses take random time.
+/// Returns the traffic of the caller's core so far, both of its threads; none where accesses take
+/// random time.
 #[must_use]
 pub fn traffic() -> Traffic {
     let of_cpu = |state: &mut State| Some(state.memory.as_ref()?.traffic(state.core()));

@@ -137,8 +137,8 @@ impl Memory {
         self
     }
 
-    /// Computes for so many instructions on that CPU, which displaces lines from its caches if there
-    /// is a [footprint](Self::with_footprint).
+    /// Computes for so many instructions on that CPU, which displaces lines from its caches if
+    /// there is a [footprint](Self::with_footprint).
     #[inline]
     pub fn compute(&mut self, cpu: usize, instructions: u64) {
         if let Some(displacement) = self.displacement.get_mut(cpu) {
@@ -180,8 +180,8 @@ impl Memory {
         self.profile.l1.cycles + self.atomic_cycles(kind)
     }
 
-    /// Writes all of `lines` from `cpu`, in order, as the clearing of a page does. Returns the cycles
-    /// until the last is done.
+    /// Writes all of `lines` from `cpu`, in order, as the clearing of a page does. Returns the
+    /// cycles until the last is done.
     ///
     /// The CPU knows the addresses ahead, so as many misses overlap as it has fill buffers
     /// ([`Profile::fill_buffers`]). No other CPU may access these lines meanwhile: all of them are

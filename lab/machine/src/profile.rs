@@ -262,8 +262,9 @@ const BL460C_G1: Profile = Profile {
 /// What is left of a page fault of 2013 without what is charged separately.
 ///
 /// Gorman's pft with one thread: 953,441 faults a second of CPU time, so 3,566 cycles. With a
-/// mapping of 64 MiB, which no cache holds, on one simulated CPU with per-CPU lists, the allocation,
-/// the frame's record and the clearing take 2,393 of them. So this is a fit and no measurement; `simulate/tests/pft.rs` checks that it fits.
+/// mapping of 64 MiB, which no cache holds, on one simulated CPU with per-CPU lists, the
+/// allocation, the frame's record and the clearing take 2,393 of them. So this is a fit and no
+/// measurement; `simulate/tests/pft.rs` checks that it fits.
 const I7_FAULT: u64 = 1_173;
 
 /// Gorman's machine of 2013: "a single socket i7 with 16G RAM". The model is not named; ours has
@@ -317,7 +318,8 @@ const I7_2013: Profile = Profile {
     // uops.info, Haswell: 18 to 20 cycles for a locked instruction that hits, of which one is the
     // instruction.
     atomic_cycles: 18,
-    // Intel's optimization manual: a store of 32 bytes a cycle; ten fill buffers of the first level.
+    // Intel's optimization manual: a store of 32 bytes a cycle; ten fill buffers of the first
+    // level.
     clear_line_cycles: 2,
     fill_buffers: 10,
     page_fault_cycles: I7_FAULT,

@@ -1,9 +1,9 @@
 //! Which memory of the host is shared memory of the machine, and at which simulated address.
 //!
 //! Host addresses differ from run to run. A run must not depend on them, so each region that is
-//! mapped gets the next free pages of the machine, in the order in which they were mapped. A machine
-//! can also have memory that the host does not have ([`Unbacked`]): it has no contents, but its lines
-//! are in caches like all others.
+//! mapped gets the next free pages of the machine, in the order in which they were mapped. A
+//! machine can also have memory that the host does not have ([`Unbacked`]): it has no contents, but
+//! its lines are in caches like all others.
 
 /// Bytes of a page of the machine; a mapped region begins at a page boundary on both sides.
 pub(crate) const PAGE: usize = 4096;

@@ -258,8 +258,8 @@ fn a_write_among_readers_takes_as_long_as_the_slower_of_both() {
     assert_eq!(one.memory.traffic(2).memory, 1);
 }
 
-/// Each way in which an access takes a line from other CPUs, or ends their copies, counts once; what
-/// takes nothing from them does not count.
+/// Each way in which an access takes a line from other CPUs, or ends their copies, counts once;
+/// what takes nothing from them does not count.
 #[test]
 fn every_way_to_take_a_line_from_others_bounces_it() {
     let mut one = OneByOne::new(&tiny(), 3);

@@ -284,7 +284,8 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
         }
     }
 
-    /// The design may refuse what could be served: it may leave caches alone, and care for page blocks.
+    /// The design may refuse what could be served: it may leave caches alone, and care for page
+    /// blocks.
     fn alloc_from(&mut self, request: &Request, manner: Manner) {
         let manner = Manner {
             reclaims: manner.reclaims && request.context == Context::MaySleep,

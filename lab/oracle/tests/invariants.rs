@@ -124,7 +124,8 @@ fn each_is_defined_once() {
 #[test]
 fn names_are_read_as_they_are_written() {
     let text = "//! Invariant `one-owner`: a frame has one.\n\n//! Invariant\n//! `no-two`: wrapped.\n\
-        // SAFETY: by `one-owner`, and since invariant\n    // `counted` says so; see `Frame`.\nlet x;\n\
+        // SAFETY: by `one-owner`, and since invariant\n    // `counted` says so; see `Frame`.\nlet
+        // x;\n\
         y(); // SAFETY: `at-the-end`\n// Invariant `referred-to`.\nViolation::at(\n  \"torn-block\", 1)";
     let text = joined(text);
     assert_eq!(defined(&text).collect::<Vec<_>>(), ["one-owner", "no-two"]);

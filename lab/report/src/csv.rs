@@ -1,8 +1,8 @@
 //! The document as CSV: one line a row, for spreadsheets and data frames.
 //!
 //! A statistic that the samples do not define is an empty field. Quoting follows RFC 4180; numbers
-//! are the shortest that read back as the same. Of the samples, CSV has only the last; JSON has all.
-//! What is to be known of the figures stands above the header, in lines that begin with `# `.
+//! are the shortest that read back as the same. Of the samples, CSV has only the last; JSON has
+//! all. What is to be known of the figures stands above the header, in lines that begin with `# `.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! The interval of a median, from the samples in order and nothing else: no distribution is assumed.
+//! The interval of a median, from the samples in order and nothing else: no distribution is
+//! assumed.
 
 /// The interval of a median, and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,5 +1,5 @@
-//! What the page asks for, as JSON. Times are in milliseconds since 1970, memory is in frames unless
-//! a name says bytes.
+//! What the page asks for, as JSON. Times are in milliseconds since 1970, memory is in frames
+//! unless a name says bytes.
 
 use core::ops::Range;
 use std::time::SystemTime;

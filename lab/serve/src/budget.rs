@@ -1,5 +1,5 @@
-//! A share of one CPU that work may take on average: time comes in at that share, work takes it out,
-//! and what is not urgent waits while there is none.
+//! A share of one CPU that work may take on average: time comes in at that share, work takes it
+//! out, and what is not urgent waits while there is none.
 
 use core::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The server: HTTP/1.1, one request a connection, with a limit on everything that a client could use
-//! up. What is answered is up to [`routes`].
+//! The server: HTTP/1.1, one request a connection, with a limit on everything that a client could
+//! use up. What is answered is up to [`routes`].
 //!
 //! | limit | |
 //! |---|---|

@@ -1,14 +1,15 @@
 //! Who removes the tracing instance when the service ends, which has given up root by then, or is
-//! killed: a shell that stays root, does nothing but wait for the end of its standard input, and then
-//! removes the folder.
+//! killed: a shell that stays root, does nothing but wait for the end of its standard input, and
+//! then removes the folder.
 
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The folder's name is the script's `$0`. It is busy while files in it are open, which the kernel closes one
-/// after the other when a process ends. Signals that end a whole service do not end the shell.
+/// The folder's name is the script's `$0`. It is busy while files in it are open, which the kernel
+/// closes one after the other when a process ends. Signals that end a whole service do not end the
+/// shell.
 const SCRIPT: &str = "trap '' TERM INT HUP; cat; echo 0 >\"$0/tracing_on\"; \
     for i in 1 2 3 4 5 6 7 8 9 10; do rmdir \"$0\" && exit; sleep 0.2; done";
 

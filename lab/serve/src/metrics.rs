@@ -1,5 +1,5 @@
-//! The newest sample as OpenMetrics, by the conventions of Prometheus: base units, totals with their
-//! suffix, `node` and `zone` as labels. What is not known has no line.
+//! The newest sample as OpenMetrics, by the conventions of Prometheus: base units, totals with
+//! their suffix, `node` and `zone` as labels. What is not known has no line.
 
 use core::fmt;
 use core::sync::atomic::Ordering;

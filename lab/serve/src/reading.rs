@@ -47,8 +47,8 @@ impl ZoneBlocks {
 }
 
 impl Gigantic {
-    /// Counts the regions of 2^`whole` frames in these page blocks of 2^`order` frames, which are in
-    /// order.
+    /// Counts the regions of 2^`whole` frames in these page blocks of 2^`order` frames, which are
+    /// in order.
     fn of<'a>(blocks: impl Iterator<Item = &'a BlockUse>, order: u8, whole: u8) -> Self {
         let each = 1_u64 << whole.saturating_sub(order);
         let (mut gigantic, mut free_frames) = (Self::default(), 0);

@@ -1,5 +1,5 @@
-//! What is asked to what is answered. Paths are compared with a fixed list: none leads into the file
-//! system. Of a query only numbers are taken.
+//! What is asked to what is answered. Paths are compared with a fixed list: none leads into the
+//! file system. Of a query only numbers are taken.
 
 use core::net::IpAddr;
 use core::time::Duration;
@@ -81,8 +81,8 @@ impl Answer {
     }
 }
 
-/// The names by which requests may call the server. A page of another site could otherwise let its own
-/// name lead here, and read what it is answered.
+/// The names by which requests may call the server. A page of another site could otherwise let its
+/// own name lead here, and read what it is answered.
 #[derive(Debug, Clone)]
 pub struct Names(Vec<String>);
 
@@ -121,8 +121,8 @@ pub fn answer(board: &Arc<Board>, names: &Names, asked: &Asked) -> Answer {
         }
         None => return Answer::error(400, "the request has no Host"),
     }
-    // A page of another site cannot read an answer, but it shall not cause work either. A link to the
-    // page itself may be followed from anywhere.
+    // A page of another site cannot read an answer, but it shall not cause work either. A link to
+    // the page itself may be followed from anywhere.
     if asked.path != "/" && matches!(asked.site.as_deref(), Some("cross-site" | "same-site")) {
         return Answer::error(403, "another site's page asks");
     }

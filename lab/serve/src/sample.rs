@@ -57,7 +57,8 @@ pub struct Reading {
     pub took: Duration,
     /// The order of a page block.
     pub block_order: Order,
-    /// Page blocks by what is in them. Zones may come and go, so they need not be those of a sample.
+    /// Page blocks by what is in them. Zones may come and go, so they need not be those of a
+    /// sample.
     pub zones: Vec<ZoneBlocks>,
     /// Frames by use.
     pub by_use: Vec<(&'static str, u64)>,

@@ -280,8 +280,8 @@ fn a_tebibyte_is_drawn_at_once() {
     assert_eq!(page.complaints(), Vec::<String>::new());
 }
 
-/// Zones of three nodes, of which one lies within another; blocks that two zones share; holes, one of
-/// which is left out; and memory in no zone. Says what is wrong with where its pages are.
+/// Zones of three nodes, of which one lies within another; blocks that two zones share; holes, one
+/// of which is left out; and memory in no zone. Says what is wrong with where its pages are.
 const LAYOUT: &str = r#"(() => {
   const wrong = [];
   for (const order of [0, 9, 10, 13]) {
@@ -313,9 +313,10 @@ const LAYOUT: &str = r#"(() => {
   return wrong.slice(0, 5);
 })()"#;
 
-/// Every two kinds that are nearer than 20 in the CIELAB space, where 2.3 is just noticeable, as people
-/// with full and with three kinds of reduced colour vision see them (Machado, Oliveira, Fernandes 2009,
-/// severity 1.0, on linear RGB). As for the colours of `brickyard_report::pagetypes`.
+/// Every two kinds that are nearer than 20 in the CIELAB space, where 2.3 is just noticeable, as
+/// people with full and with three kinds of reduced colour vision see them (Machado, Oliveira,
+/// Fernandes 2009, severity 1.0, on linear RGB). As for the colours of
+/// `brickyard_report::pagetypes`.
 const COLOURS: &str = r#"(() => {
   const visions = [
     [1, 0, 0, 0, 1, 0, 0, 0, 1],

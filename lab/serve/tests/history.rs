@@ -1,4 +1,5 @@
-//! The history: what is written is read, nothing that was there is lost, and it stays within its size.
+//! The history: what is written is read, nothing that was there is lost, and it stays within its
+//! size.
 
 use std::fs;
 use std::path::Path;

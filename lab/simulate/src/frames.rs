@@ -4,8 +4,8 @@
 //! Both are lines of the machine without memory of the host. The record is a line of 64 bytes, the
 //! size of Linux's `struct page` on 64-bit machines. A design of the documents keeps its own words
 //! of a frame in that very record, as Linux does. So its list links are on the frame's line, which
-//! is one of those that bounce when two CPUs exchange pages, and not five frames to a line as in the
-//! library's compact table. The default design has no word for a frame.
+//! is one of those that bounce when two CPUs exchange pages, and not five frames to a line as in
+//! the library's compact table. The default design has no word for a frame.
 //!
 //! The kernel writes the record where Linux 3.9 does on the path of an anonymous page: the count
 //! when the page is allocated, the mapping when it is mapped, the number of mappings when it is
@@ -63,8 +63,8 @@ impl FrameMemory {
         self.write(frame, AccessKind::Store);
     }
 
-    /// Charges what the kernel does with a frame before it frees it: it unmaps it and drops the last
-    /// reference to it.
+    /// Charges what the kernel does with a frame before it frees it: it unmaps it and drops the
+    /// last reference to it.
     pub(crate) fn unmap(self, frame: Frame) {
         self.write(frame, AccessKind::Exchange);
         self.write(frame, AccessKind::Exchange);

@@ -15,11 +15,11 @@
 //! | `brickyard` | 73.5 | 9.0 | 8.2 | 111.8 | 11.4 | 9.8 |
 //! | `linux-6.12`, `linux-6.18` | 593.6 | 57.0 | 10.4 | 591.0 | 57.0 | 10.4 |
 //!
-//! Rounded to whole numbers that is 8 to 10. (Measured with the last row, `list-2007` had 8.4 and 7.9,
-//! `brickyard` 7.0 and 8.7; what they are charged stays, so that recorded results can be compared.) A
-//! configuration that is not listed has the figure of
-//! the one whose code it shares. To repeat the measurement (subtract `bare`, which is the cost of
-//! the loop itself; the difference between two numbers of pages has no startup cost in it):
+//! Rounded to whole numbers that is 8 to 10. (Measured with the last row, `list-2007` had 8.4 and
+//! 7.9, `brickyard` 7.0 and 8.7; what they are charged stays, so that recorded results can be
+//! compared.) A configuration that is not listed has the figure of the one whose code it shares. To
+//! repeat the measurement (subtract `bare`, which is the cost of the loop itself; the difference
+//! between two numbers of pages has no startup cost in it):
 //!
 //! ```sh
 //! cargo build --release -p brickyard-simulate --example instructions

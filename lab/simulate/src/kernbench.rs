@@ -4,8 +4,8 @@
 //! The jobs are those of a recorded build ([`brickyard_workload::jobs`]), repeated from the first
 //! where more are requested than were recorded. A job's computing is user time, and so is what the
 //! recorded kernel did between two events, as a trace does not distinguish them. System time is the
-//! allocator, switches and ticks. Pages that an exit frees are freed in lists, which are derived from
-//! the recording ([`jobs`](brickyard_workload::jobs)). What a job leaves behind is page cache
+//! allocator, switches and ticks. Pages that an exit frees are freed in lists, which are derived
+//! from the recording ([`jobs`](brickyard_workload::jobs)). What a job leaves behind is page cache
 //! ([`Runner`]).
 
 use core::cell::Cell;

@@ -3,8 +3,8 @@
 //!
 //! A job is a list of steps ([`brickyard_workload::jobs`]). [`Runner::run`] executes it on the
 //! calling task: it computes, waits for the disk, allocates blocks and frees them, single pages in
-//! lists as an exit does ([`FREED_AT_ONCE`]). The job's own pages are looked up in memory of the host, which takes no simulated time: a process finds them
-//! by its page tables.
+//! lists as an exit does ([`FREED_AT_ONCE`]). The job's own pages are looked up in memory of the
+//! host, which takes no simulated time: a process finds them by its page tables.
 //!
 //! Computing takes a cycle for each instruction that the recorded host executed meanwhile
 //! ([`suite::instructions`]), on every profile: each of its CPUs executes one instruction a cycle.

@@ -79,7 +79,8 @@ fn more_cpus_serve_more_faults() {
     let (one, four, eight) = (brickyard(1), brickyard(4), brickyard(8));
     assert!(four.faults_per_second() > 3.75 * one.faults_per_second());
     assert!(four.faults_per_cpu_second() > 0.95 * one.faults_per_cpu_second());
-    // Four cores with two threads each: more than four CPUs get done, and far less than eight would.
+    // Four cores with two threads each: more than four CPUs get done, and far less than eight
+    // would.
     let second_threads = eight.faults_per_second() / four.faults_per_second();
     assert!((1.0..1.5).contains(&second_threads), "{second_threads}");
     let vanilla = |cpus| pft(Configuration::Vanilla, cpus);

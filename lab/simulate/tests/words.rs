@@ -1,6 +1,6 @@
-//! How many words the bitmap store reads to find a group of page blocks, and a node before it refuses
-//! a request: the machine counts every access to a shared
-//! word. A bound that is stated holds for small and for large memory.
+//! How many words the bitmap store reads to find a group of page blocks, and a node before it
+//! refuses a request: the machine counts every access to a shared word. A bound that is stated
+//! holds for small and for large memory.
 
 use brickyard::bitmap::{Bitmap, SetAside};
 use brickyard::node::{Node, Nodes, SlowPath};
@@ -155,8 +155,8 @@ fn loans_are_called_in_without_a_look_at_every_page_block() {
 /// many they are.
 const ASIDE: u64 = 2 * 32 + 1;
 
-/// A zone without stashes, all of it free, of which so many page blocks may be set aside. It lives as
-/// long as the test process.
+/// A zone without stashes, all of it free, of which so many page blocks may be set aside. It lives
+/// as long as the test process.
 fn zone_with_reserve(gib: usize, blocks: usize) -> Zone<'static, OneCpu, Exclusive> {
     let plan = ZonePlan {
         set_aside: SetAside { percent: 1, blocks },

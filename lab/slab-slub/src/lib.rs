@@ -3,8 +3,8 @@
 //!
 //! Their rules and numbers are in our own words, from public descriptions: Bonwick, "The Slab
 //! Allocator" (1994) and "Magazines and Vmem" (2001); the kernel's documentation; the mails of
-//! Lameter, Manfred and Piggin. What Linux has beside them (debugging, statistics, hot-plugged CPUs)
-//! is left out, or is the library's.
+//! Lameter, Manfred and Piggin. What Linux has beside them (debugging, statistics, hot-plugged
+//! CPUs) is left out, or is the library's.
 //!
 //! | | SLAB ([`Slab2008`]) | SLUB ([`Slub2008`]) |
 //! |---|---|---|

@@ -1,5 +1,5 @@
-//! The rules of SLAB's shared arrays, and of what a trim gives back: which objects and slabs go, and
-//! what counts as a use.
+//! The rules of SLAB's shared arrays, and of what a trim gives back: which objects and slabs go,
+//! and what counts as a use.
 
 use core::ptr::NonNull;
 

@@ -81,10 +81,9 @@ impl<F: FreePointers> Encoding<F> {
     /// list, and so before it is read there.
     #[inline(always)]
     pub(super) unsafe fn read(self, at: usize) -> usize {
-        // Relaxed, here and below: a free object belongs to one caller. (An atomic word, so that the
-        // simulated multiprocessor charges it.)
-        // SAFETY: `link-is-ours`; links are aligned to words, and are in pages whose addresses were
-        // exposed when they were taken.
+        // Relaxed, here and below: a free object belongs to one caller. (An atomic word, so that
+        // the simulated multiprocessor charges it.) SAFETY: `link-is-ours`; links are aligned to
+        // words, and are in pages whose addresses were exposed when they were taken.
         let word = unsafe { &*with_exposed_provenance::<AtomicUsize>(at) }.load(Ordering::Relaxed);
         if F::ENCODED {
             word.wrapping_mul(GATHER as usize) ^ self.key(at)

@@ -1,5 +1,5 @@
-//! One event: an allocation, a free, a request that fell back on memory of another mobility; a block
-//! that moves between a zone and the list of a CPU; a step of compaction or reclaim.
+//! One event: an allocation, a free, a request that fell back on memory of another mobility; a
+//! block that moves between a zone and the list of a CPU; a step of compaction or reclaim.
 
 use std::collections::HashMap;
 

@@ -11,9 +11,9 @@ pub struct HostTexts {
     pub pagetypeinfo: String,
     /// `/proc/vmstat`.
     pub vmstat: String,
-    /// When they were read, in nanoseconds since the trace began; 0 where unknown. At the start that
-    /// is just after the page states, at the end just before them: so every event between the two
-    /// times is in the trace.
+    /// When they were read, in nanoseconds since the trace began; 0 where unknown. At the start
+    /// that is just after the page states, at the end just before them: so every event between the
+    /// two times is in the trace.
     pub time: u64,
     /// When each of them was read, in the same unit; 0 where unknown.
     pub times: TextTimes,

@@ -1,7 +1,7 @@
 //! A replay recorded as a host is: what a trace cannot tell, measured.
 //!
-//! The end of a replay differs from the host's end for two reasons: the rules are not the host's, or
-//! the trace does not show all that they were applied to. A trace that is made from a replay has
+//! The end of a replay differs from the host's end for two reasons: the rules are not the host's,
+//! or the trace does not show all that they were applied to. A trace that is made from a replay has
 //! the second reason only: its rules are known. So the error of a replay of such a trace, by the
 //! same rules and with a start inferred anew, is what the trace cannot tell.
 //!

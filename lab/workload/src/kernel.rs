@@ -16,9 +16,9 @@
 //!   scans.
 //! - Where a design compacts in the background, it does so between two steps, when background
 //!   reclaim ends.
-//! - Reclaim is that of today as far as described here (`kernel/reclaim.rs`), or that of Linux 2.6.20
-//!   ([`Scheme`]): then see `kernel/of_2007.rs` for the lists, `kernel/request.rs` for a request's
-//!   way.
+//! - Reclaim is that of today as far as described here (`kernel/reclaim.rs`), or that of Linux
+//!   2.6.20 ([`Scheme`]): then see `kernel/of_2007.rs` for the lists, `kernel/request.rs` for a
+//!   request's way.
 //! - Background reclaim frees 32 pages of each zone between two steps of the trace, until every
 //!   zone is above its high mark or no more pages can be freed.
 
@@ -256,8 +256,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         taken
     }
 
-    /// Takes a block only if one is free above the min mark: nothing is woken, reclaimed or drained.
-    /// For an experiment that must not disturb what it looks at.
+    /// Takes a block only if one is free above the min mark: nothing is woken, reclaimed or
+    /// drained. For an experiment that must not disturb what it looks at.
     pub fn take_if_free<'k>(
         &'k self,
         nodes: &Nodes<'z, Z, &'k Self>,

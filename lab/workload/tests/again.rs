@@ -184,8 +184,8 @@ fn what_no_event_shows_stays_hidden() {
     }
 }
 
-/// What compaction moves is recorded as a host's is: its old place is freed by a task that compacts,
-/// and its new one is taken without an event.
+/// What compaction moves is recorded as a host's is: its old place is freed by a task that
+/// compacts, and its new one is taken without an event.
 #[test]
 fn what_is_moved_is_recorded_as_freed_only() {
     let mut host = host(vec![run(0, FRAMES, 0, PageUse::Free)]);

@@ -753,7 +753,8 @@ fn the_files_that_are_read_are_in_memory() {
     );
 }
 
-/// Linux 2.6 had the page cache in single frames: 32 MB are 8192 of them, each taken and given back.
+/// Linux 2.6 had the page cache in single frames: 32 MB are 8192 of them, each taken and given
+/// back.
 #[test]
 fn dd_takes_its_file_in_single_frames() {
     let workload = Workload::by_name("dd").unwrap();

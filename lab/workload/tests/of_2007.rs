@@ -39,8 +39,8 @@ struct Fill {
     order: Order,
 }
 
-/// What came of it: whether the block was got, the frames freed, the calls of direct reclaim, and the
-/// time that the request waited.
+/// What came of it: whether the block was got, the frames freed, the calls of direct reclaim, and
+/// the time that the request waited.
 struct Came {
     got: bool,
     freed: u64,
@@ -144,7 +144,8 @@ fn what_the_mark_keeps_free_is_not_taken_without_reclaim() {
 
     let machine = Machine::sized((FRAMES * 4096) as u64, 1, 4096).unwrap();
     let taken = build(Configuration::Vanilla, &machine, Marked).unwrap();
-    // The fourth leaves 2048 frames and the frame that counts as gone: 2049 > 2048. A fifth does not.
+    // The fourth leaves 2048 frames and the frame that counts as gone: 2049 > 2048. A fifth does
+    // not.
     assert_eq!(taken, [8, 4]);
 }
 

@@ -277,8 +277,8 @@ fn events_show_types_until_the_page_block_is_claimed() {
 
 #[test]
 fn types_are_given_so_that_the_free_blocks_of_each_type_come_out() {
-    // Three page blocks of slabs: with 4 frames free together, with 4 single ones, with none. Two of
-    // them are reclaimable, with single free frames and none.
+    // Three page blocks of slabs: with 4 frames free together, with 4 single ones, with none. Two
+    // of them are reclaimable, with single free frames and none.
     let mut runs = vec![run(0, 4, 0, PageUse::Free), run(4, 508, 0, PageUse::Slab)];
     for place in 0..4 {
         let at = BLOCK + place * 128;

@@ -2,9 +2,9 @@
 //! program how much stack each may take. On x86-64 Linux the program also makes real calls on a
 //! painted stack, and prints how much each took.
 //!
-//! A function's path says the call: `stack_calls::exclusive::Zone::alloc`. Calls are there for zones
-//! with exclusive and with shared slots. A result is written where the caller wants it, so that it
-//! does not count.
+//! A function's path says the call: `stack_calls::exclusive::Zone::alloc`. Calls are there for
+//! zones with exclusive and with shared slots. A result is written where the caller wants it, so
+//! that it does not count.
 
 #![no_std]
 #![no_main]

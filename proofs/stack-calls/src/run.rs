@@ -1,5 +1,6 @@
-//! Real calls on a painted stack, on x86-64 Linux: each prints its name, the address of the function
-//! that made it, and the bytes of stack that it took. `proofs/stack` compares them with the bounds.
+//! Real calls on a painted stack, on x86-64 Linux: each prints its name, the address of the
+//! function that made it, and the bytes of stack that it took. `proofs/stack` compares them with
+//! the bounds.
 
 use core::arch::{asm, global_asm};
 use core::mem::MaybeUninit;

@@ -25,13 +25,13 @@
 //! - If the slot was emptied before the test, the test fails, and `ASIDE` is ended by the tester.
 //! - If it is emptied after the test, the CPU that empties it sees the state with `ASIDE`.
 //!
-//! Invariant `aside-named`: a block whose state says `ASIDE` is named by its slot. It holds while no
-//! CPU is at work. A slot may name a block that is not aside: one that was taken as a whole, or that
-//! two CPUs set aside and gave up at the same moment. Whoever wants to set another aside, or to give
-//! all up, empties it.
+//! Invariant `aside-named`: a block whose state says `ASIDE` is named by its slot. It holds while
+//! no CPU is at work. A slot may name a block that is not aside: one that was taken as a whole, or
+//! that two CPUs set aside and gave up at the same moment. Whoever wants to set another aside, or
+//! to give all up, empties it.
 //!
-//! **Cost.** Each look at the reserve reads up to [`SLOTS`] slots and as many states. To set a block
-//! aside takes a look where no slot is left for it. The slots lie with words that are seldom
+//! **Cost.** Each look at the reserve reads up to [`SLOTS`] slots and as many states. To set a
+//! block aside takes a look where no slot is left for it. The slots lie with words that are seldom
 //! written.
 
 use brickyard_sync::{AtomicU32, AtomicUsize, Ordering};
@@ -40,7 +40,8 @@ use super::search::Wanted;
 use super::{Attempt, Bitmap, TRIES};
 use crate::{Context, Frame, Request};
 
-/// The most page blocks that can be set aside. Fewer under loom, which tries all orders of accesses.
+/// The most page blocks that can be set aside. Fewer under loom, which tries all orders of
+/// accesses.
 pub(crate) const SLOTS: usize = if cfg!(loom) { 2 } else { 32 };
 
 /// A slot that names no block. Others hold one more than the block's number.
@@ -141,8 +142,8 @@ impl Reserve {
         named
     }
 
-    /// Returns true if the slot still names the block. An exchange, so that whoever empties the slot
-    /// later sees what the caller has done before.
+    /// Returns true if the slot still names the block. An exchange, so that whoever empties the
+    /// slot later sees what the caller has done before.
     fn still_names(&self, slot: usize, block: usize) -> bool {
         self.exchange(slot, block as u32 + 1, block as u32 + 1)
     }
@@ -300,7 +301,8 @@ impl Bitmap<'_> {
         });
         let is_over = match changed {
             Some(_) => !self.reserve.still_names(slot, block),
-            // Another CPU sets it aside, or is about to end that, and then the slot is emptied later.
+            // Another CPU sets it aside, or is about to end that, and then the slot is emptied
+            // later.
             None => !is_aside,
         };
         if is_over {
@@ -331,9 +333,9 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Gives up one more of the blocks that are set aside, of those named by slots from this one on:
-    /// one that could serve the request. Returns the slot after it; `None` if there is none, or if
-    /// the request may have what is set aside.
+    /// Gives up one more of the blocks that are set aside, of those named by slots from this one
+    /// on: one that could serve the request. Returns the slot after it; `None` if there is none, or
+    /// if the request may have what is set aside.
     pub(crate) fn give_up_for(&self, request: &Request, from: usize) -> Option<usize> {
         if is_entitled(request, self.block_order) {
             return None;
@@ -346,8 +348,8 @@ impl Bitmap<'_> {
         Some(slot + 1)
     }
 
-    /// Returns true if a block that is set aside could serve a request: by itself or, above the order
-    /// of page blocks, with its group.
+    /// Returns true if a block that is set aside could serve a request: by itself or, above the
+    /// order of page blocks, with its group.
     fn would_serve(&self, block: usize, order: u8, wanted: Wanted) -> bool {
         let state = self.state(block);
         if !state.is_aside() {
@@ -456,8 +458,8 @@ mod tests {
     }
 
     /// One CPU stands still after it has counted a slot, before it names one: it has no frame in
-    /// hand. Another has moved a block out of a set and stands still before the block is in the next
-    /// one: it has no frame of the 63 in hand either.
+    /// hand. Another has moved a block out of a set and stands still before the block is in the
+    /// next one: it has no frame of the 63 in hand either.
     #[test]
     fn a_frame_is_found_while_two_cpus_stand_still() {
         for named in [0, 1] {

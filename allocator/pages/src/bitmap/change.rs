@@ -199,8 +199,8 @@ impl Bitmap<'_> {
 
     // ---- the summary ----
 
-    /// Moves a block, whose state has just been changed from `old` to `new`, to the sets that it now
-    /// belongs to.
+    /// Moves a block, whose state has just been changed from `old` to `new`, to the sets that it
+    /// now belongs to.
     #[inline(always)]
     pub(super) fn moved(&self, block: usize, old: BlockState, new: BlockState) {
         let [graded, run] = self.index.sets_of(old);
@@ -228,8 +228,8 @@ impl Bitmap<'_> {
         if self.state(block) == new.next_version() {
             return;
         }
-        // The block has moved on meanwhile. The CPU that moved it may have changed these sets before
-        // they were changed here.
+        // The block has moved on meanwhile. The CPU that moved it may have changed these sets
+        // before they were changed here.
         for &(was, is) in moves {
             self.settle(was, block);
             self.settle(is, block);

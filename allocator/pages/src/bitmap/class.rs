@@ -1,15 +1,16 @@
 //! What a free must know of a single frame, in one byte for each page block.
 //!
 //! A free has to know whether a frame is a block of its own, all memory, in no isolated range, and
-//! which mobility its neighbours have. The state of its page block says so, but every CPU that takes
-//! from the block writes it, and it has to be decoded. A *class* is written seldom. So the CPUs that
-//! free keep its cache line, which has the classes of 64 page blocks.
+//! which mobility its neighbours have. The state of its page block says so, but every CPU that
+//! takes from the block writes it, and it has to be decoded. A *class* is written seldom. So the
+//! CPUs that free keep its cache line, which has the classes of 64 page blocks.
 //!
 //! A class is 0 (unknown: ask the state), or one more than the number of a mobility.
 //!
-//! Invariant `class-known`: if the class of a page block is a mobility, the block is open, all of it
-//! is memory, nothing in it is isolated, and every block in use in it is a single frame. This holds
-//! for whoever owns a frame of it, and for all while no CPU is at work. It follows from two rules:
+//! Invariant `class-known`: if the class of a page block is a mobility, the block is open, all of
+//! it is memory, nothing in it is isolated, and every block in use in it is a single frame. This
+//! holds for whoever owns a frame of it, and for all while no CPU is at work. It follows from two
+//! rules:
 //!
 //! - Only a CPU that has the page block to itself (`Changing`) gives it a class other than 0. Any
 //!   CPU may make it 0 at any time.

@@ -207,8 +207,8 @@ impl Bitmap<'_> {
         (!free).then_some(mobility)
     }
 
-    /// Returns how many frames from the first on lie in one word, each once, and are single frames in
-    /// use as the class of their page block says. Also returns the number of their mobility.
+    /// Returns how many frames from the first on lie in one word, each once, and are single frames
+    /// in use as the class of their page block says. Also returns the number of their mobility.
     pub(crate) fn run_of_plain_singles(&self, frames: &[Frame]) -> (usize, usize) {
         let first = frames.first().map(|&first| self.offset(first));
         let Some((offset, mobility)) =
@@ -266,9 +266,10 @@ impl Bitmap<'_> {
         Some(state.mobility_in(self.eighth(offset)))
     }
 
-    /// Returns the number of the mobility of the block of exactly `order`, smaller than a word, that
-    /// begins at `offset` and is in use, if its page block is all memory and nothing in it is isolated.
-    /// `None` says nothing; also for a position outside all page blocks. (`small-told`, see `check.rs`.)
+    /// Returns the number of the mobility of the block of exactly `order`, smaller than a word,
+    /// that begins at `offset` and is in use, if its page block is all memory and nothing in it is
+    /// isolated. `None` says nothing; also for a position outside all page blocks. (`small-told`,
+    /// see `check.rs`.)
     #[inline(always)]
     pub(crate) fn mobility_of_small(&self, offset: usize, order: Order) -> Option<usize> {
         debug_assert!((1..WORD_ORDER).contains(&order.get()));
@@ -293,8 +294,8 @@ impl Bitmap<'_> {
         self.is_block_in_use(offset, Order::ZERO)
     }
 
-    /// As [`Bitmap::is_block_in_use`], for a block that would be lost if the answer were wrongly no:
-    /// looks again if the page block has changed meanwhile.
+    /// As [`Bitmap::is_block_in_use`], for a block that would be lost if the answer were wrongly
+    /// no: looks again if the page block has changed meanwhile.
     pub(super) fn is_surely_block_in_use(&self, offset: usize, order: Order) -> bool {
         let block = self.block_at(offset);
         if (1..WORD_ORDER).contains(&order.get()) && self.mobility_of_small(offset, order).is_some()

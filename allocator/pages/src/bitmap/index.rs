@@ -166,8 +166,8 @@ impl<'m> Index<'m> {
         }
     }
 
-    /// Returns true if a search of the set would find nothing. The roots of all sets are neighbours,
-    /// so a request asks this before it searches.
+    /// Returns true if a search of the set would find nothing. The roots of all sets are
+    /// neighbours, so a request asks this before it searches.
     #[inline(always)]
     pub(super) fn is_empty(&self, set: Set) -> bool {
         self.sets.is_empty(set)
@@ -227,7 +227,8 @@ impl<'m> Index<'m> {
         })
     }
 
-    /// Returns true if every bit above level 0 says what lies below it. No other CPU may be at work.
+    /// Returns true if every bit above level 0 says what lies below it. No other CPU may be at
+    /// work.
     pub(super) fn is_linked(&self) -> bool {
         let sets = Self::sets(self.block_order);
         self.sets.is_linked(sets) && self.leaves.is_linked(self.largest as usize)

@@ -25,8 +25,9 @@ impl Bitmap<'_> {
     /// do not, whatever their bit says: it says that they are reserved.
     ///
     /// Frames leave memory before they are marked as reserved, and are unmarked before they come
-    /// back. So of two readings of each, in turn, one tells that a frame is no memory or not marked,
-    /// unless it leaves a second time in between; and then the state of its page block has changed.
+    /// back. So of two readings of each, in turn, one tells that a frame is no memory or not
+    /// marked, unless it leaves a second time in between; and then the state of its page block has
+    /// changed.
     pub(super) fn inner_memory(&self, word: usize) -> u64 {
         let first = self.memory_bits(word) & self.inner_bits(word);
         first & self.memory_bits(word) & self.inner_bits(word)

@@ -57,20 +57,20 @@
 //! blocks once per pass. (One for several single frames tries a block up to `TRIES` times, while
 //! other CPUs take what was promised to it.) It makes another pass only because other CPUs were
 //! faster. It calls loans in at most `CALL_INS` (2) times, and then looks at the lent blocks
-//! themselves. Taking bits out of a word is also retried at most `TRIES` times. A group of up
-//! to 64 page blocks is found, or found to be missing, in 6 words of the summary, however large the
-//! memory is; a larger one in 2 words for each 4096 page blocks of it (`index.rs`). A look at what is
-//! set aside reads at most 32 words and as many states.
+//! themselves. Taking bits out of a word is also retried at most `TRIES` times. A group of up to 64
+//! page blocks is found, or found to be missing, in 6 words of the summary, however large the
+//! memory is; a larger one in 2 words for each 4096 page blocks of it (`index.rs`). A look at what
+//! is set aside reads at most 32 words and as many states.
 //!
 //! Some work must not be left undone: a free, a promise taken back, a set that has to follow its
 //! block. Each of these is a change of one word, retried until no other CPU changes the word
 //! meanwhile. Every failed try is another CPU's success. Nothing here waits for another CPU.
 //!
 //! A CPU that stands still keeps from others only what it has in hand: frames that it has promised
-//! itself; a page block while it opens it, sets it aside or gives it up; and, above order 0, a block
-//! whose state it has changed until it has moved the block to its sets. If it stands still while it
-//! sets or clears a bit for the first or the last of several blocks (`trees.rs`), these blocks are
-//! hidden with it, also from orders above 0 only, and until it goes on.
+//! itself; a page block while it opens it, sets it aside or gives it up; and, above order 0, a
+//! block whose state it has changed until it has moved the block to its sets. If it stands still
+//! while it sets or clears a bit for the first or the last of several blocks (`trees.rs`), these
+//! blocks are hidden with it, also from orders above 0 only, and until it goes on.
 //!
 //! # Invariants
 //!
@@ -135,8 +135,8 @@ fn frames_in(masks: &Masks) -> usize {
 
 /// A lock-free store over caller-supplied words.
 ///
-/// Metadata: three bits per frame, 9 bytes per page block, and the summary, 43 bits per block of 512
-/// frames. That is 0.0098 % of memory in frames of 4 KiB.
+/// Metadata: three bits per frame, 9 bytes per page block, and the summary, 43 bits per block of
+/// 512 frames. That is 0.0098 % of memory in frames of 4 KiB.
 #[derive(Debug)]
 pub struct Bitmap<'m> {
     span: FrameRange,
@@ -186,7 +186,8 @@ struct Totals {
 /// much bad luck it goes on to the next step.
 const TRIES: usize = 64;
 
-/// How often a search calls all loans in. Each time costs a look at eight page blocks for each loan.
+/// How often a search calls all loans in. Each time costs a look at eight page blocks for each
+/// loan.
 const CALL_INS: usize = 2;
 
 /// Whether a request that fell back on a page block of another mobility claimed it.
@@ -561,8 +562,8 @@ impl Bitmap<'_> {
         self.totals.refused_late.load(Ordering::Relaxed)
     }
 
-    /// Returns the mobility of the page block that contains `frame`; `HighAtomic` if it is set aside,
-    /// and `Isolate` in an isolated range.
+    /// Returns the mobility of the page block that contains `frame`; `HighAtomic` if it is set
+    /// aside, and `Isolate` in an isolated range.
     #[must_use]
     pub fn block_type(&self, frame: Frame) -> Option<MigrateType> {
         if !self.span.contains(frame) {

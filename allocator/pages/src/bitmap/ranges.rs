@@ -28,8 +28,8 @@ impl Bitmap<'_> {
         Err(RangeError::OutsideSpan { span: self.span })
     }
 
-    /// Leaves in `masks` the frames that are not memory, and are reserved or not, as `reserved` says.
-    /// In place: masks are large for a kernel's stack.
+    /// Leaves in `masks` the frames that are not memory, and are reserved or not, as `reserved`
+    /// says. In place: masks are large for a kernel's stack.
     fn leave_not_memory(&self, block: usize, masks: &mut Masks, reserved: bool) {
         let first = self.first_word(block);
         for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
@@ -201,8 +201,8 @@ impl Bitmap<'_> {
         Ok(left)
     }
 
-    /// Writes into a block's words that the frames of `range` have left it. Returns how many of them
-    /// were managed, and how many have left.
+    /// Writes into a block's words that the frames of `range` have left it. Returns how many of
+    /// them were managed, and how many have left.
     #[inline(never)]
     fn leave_block(&self, block: usize, range: FrameRange, leaves: Leaves) -> (usize, usize) {
         let (mut memory, mut reserved) = ([0; MOST_WORDS], [0; MOST_WORDS]);

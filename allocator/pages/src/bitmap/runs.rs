@@ -128,8 +128,8 @@ impl Bitmap<'_> {
         chosen
     }
 
-    /// Takes the runs of `order` that make up `mask` out of a word, each of them or not. Returns the
-    /// first bit of each run taken. For the others the promise is taken back.
+    /// Takes the runs of `order` that make up `mask` out of a word, each of them or not. Returns
+    /// the first bit of each run taken. For the others the promise is taken back.
     fn take_whole_runs(&self, block: usize, word: usize, mask: u64, order: u8) -> u64 {
         let frames = 1 << order;
         let starts = word::starts(mask, order);
@@ -194,8 +194,8 @@ impl Bitmap<'_> {
 }
 
 impl Chosen {
-    /// Adds runs of `order` of a word's free frames, while there are fewer than `most`: the smallest
-    /// first, so that larger ones stay whole.
+    /// Adds runs of `order` of a word's free frames, while there are fewer than `most`: the
+    /// smallest first, so that larger ones stay whole.
     fn take(&mut self, word: usize, free: u64, order: u8, most: usize) {
         if free == u64::MAX && self.masks[word] == 0 {
             // The same as one after the other, since each is the smallest that is left.

@@ -43,8 +43,8 @@ impl Bitmap<'_> {
     }
 
     /// Tries blocks, best first, until one serves. Returns `None` if none does, or if other CPUs
-    /// were faster in each of [`TRIES`] passes. Also returns `None` if more is wanted, but something
-    /// was got, and the search would go on to other mobilities.
+    /// were faster in each of [`TRIES`] passes. Also returns `None` if more is wanted, but
+    /// something was got, and the search would go on to other mobilities.
     pub(super) fn take_best<T>(
         &self,
         order: u8,
@@ -308,8 +308,8 @@ impl Bitmap<'_> {
         has() || self.call_in_loans() && has()
     }
 
-    /// Returns true if a set has a page block for the request, up to the order of page blocks. Looks
-    /// at the roots of the sets only.
+    /// Returns true if a set has a page block for the request, up to the order of page blocks.
+    /// Looks at the roots of the sets only.
     pub(crate) fn may_have(&self, request: &Request) -> bool {
         let order = request.order.get();
         if order >= self.block_order {

@@ -118,8 +118,8 @@ impl Bitmap<'_> {
         })
     }
 
-    /// Opens a block that is free as a whole, or opens an open one anew, for single frames of `kind`.
-    /// Returns false if another CPU was faster.
+    /// Opens a block that is free as a whole, or opens an open one anew, for single frames of
+    /// `kind`. Returns false if another CPU was faster.
     pub(super) fn open(&self, block: usize, old: BlockState, kind: MigrateType) -> bool {
         debug_assert_eq!(old.count(), self.block_frames(), "all of it is free");
         // Until its words are written nothing can be taken from the block, and a free of anything
@@ -156,8 +156,8 @@ impl Bitmap<'_> {
         true
     }
 
-    /// Returns the state from which `wanted` is served, after opening the block if necessary; or the
-    /// reason why it cannot be.
+    /// Returns the state from which `wanted` is served, after opening the block if necessary; or
+    /// the reason why it cannot be.
     pub(super) fn opened<T>(
         &self,
         block: usize,
@@ -437,7 +437,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Joins the frames at `offset`, which must be the caller's, to one block of `order`, 1 or more.
+    /// Joins the frames at `offset`, which must be the caller's, to one block of `order`, 1 or
+    /// more.
     fn join(&self, offset: usize, order: u8) {
         let (first, words, bits) = Self::bits_of(offset, order);
         for word in first..first + words {

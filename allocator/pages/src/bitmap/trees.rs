@@ -1,9 +1,9 @@
 //! Sets of positions, each a tree of 64-bit words in which a bit says that something lies below it.
 //!
 //! A set is changed by atomic instructions on one word at a time. A CPU that has emptied a word
-//! clears its bit above, looks again, and sets the bit again if the word has filled meanwhile. A CPU
-//! that has filled one does the reverse. So no bit above is missing or left over while no CPU is at
-//! work. A search that such a bit leads nowhere meanwhile goes on behind it.
+//! clears its bit above, looks again, and sets the bit again if the word has filled meanwhile. A
+//! CPU that has filled one does the reverse. So no bit above is missing or left over while no CPU
+//! is at work. A search that such a bit leads nowhere meanwhile goes on behind it.
 
 use brickyard_sync::{AtomicU64, Ordering};
 
@@ -214,8 +214,8 @@ impl<'m> Trees<'m> {
         }
     }
 
-    /// Returns true if a search of the set would find nothing. The roots of all sets are neighbours,
-    /// so a request asks this before it searches.
+    /// Returns true if a search of the set would find nothing. The roots of all sets are
+    /// neighbours, so a request asks this before it searches.
     #[inline(always)]
     pub(super) fn is_empty(&self, set: Set) -> bool {
         let root = &self.words[self.roots + set.0 as usize];
@@ -229,8 +229,8 @@ impl<'m> Trees<'m> {
         word.load(Ordering::Acquire) >> (position % FANOUT) & 1 != 0
     }
 
-    /// Returns true if every bit above level 0, in the first `sets` sets, says whether the word below
-    /// it is empty. No other CPU may be at work.
+    /// Returns true if every bit above level 0, in the first `sets` sets, says whether the word
+    /// below it is empty. No other CPU may be at work.
     pub(super) fn is_linked(&self, sets: usize) -> bool {
         let holds = |set, level, place| {
             // Relaxed: no other CPU is at work.

@@ -315,7 +315,8 @@ impl Bitmap<'_> {
     }
 
     /// Returns the number of the mobility of the page block at `offset`, if that is a block in use
-    /// of exactly that size and nothing in it is isolated. `None` for a position outside all blocks.
+    /// of exactly that size and nothing in it is isolated. `None` for a position outside all
+    /// blocks.
     #[inline(always)]
     pub(crate) fn mobility_of_page_block(&self, offset: usize) -> Option<usize> {
         let block = self.block_at(offset);

@@ -212,7 +212,8 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     #[inline(always)]
     fn at_hand(&self, from: usize, request: &Request) -> Option<Frame> {
         let last = self.nodes.get(from)?.last?;
-        // A request with a limit gets nothing this way: a cache does not know how low its frames lie.
+        // A request with a limit gets nothing this way: a cache does not know how low its frames
+        // lie.
         match Self::is_for(last, request) {
             true => last.alloc_at_hand(request),
             false => None,

@@ -51,8 +51,8 @@ impl CpuStash {
         }
     }
 
-    /// Returns the number of blocks ever freed to the stash, modulo 2^32. It is unchanged if no block
-    /// was freed meanwhile.
+    /// Returns the number of blocks ever freed to the stash, modulo 2^32. It is unchanged if no
+    /// block was freed meanwhile.
     pub(super) fn freed(&self) -> u32 {
         let mut freed = 0_u32;
         self.each_peek(|(_, ever_freed), _| freed = freed.wrapping_add(ever_freed));

@@ -303,8 +303,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     }
 
     /// Takes single frames into `out`, as many as are available and the store has `room` for.
-    /// Returns the number taken. Returns `None` if the caller has no stash here, or if so many frames
-    /// should come from the store.
+    /// Returns the number taken. Returns `None` if the caller has no stash here, or if so many
+    /// frames should come from the store.
     pub(crate) fn take_many<P: Platform>(
         &self,
         backing: &Backing<'_, P>,

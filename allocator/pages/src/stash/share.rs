@@ -10,13 +10,13 @@
 //! A limit is raised when its array has run empty or full, as far as there is room: that of single
 //! frames by doubling it, since most CPUs need few; all others at once to the most. If others leave
 //! it less than a fair part, a twenty-first, the largest of them is halved until there is room. So
-//! every array that is used gets its part (if that is a block at all), in a bounded number of steps.
-//! A drain of the stash makes all of its arrays small again. (A stash that only its owner can enter
-//! is left alone if it holds nothing.)
+//! every array that is used gets its part (if that is a block at all), in a bounded number of
+//! steps. A drain of the stash makes all of its arrays small again. (A stash that only its owner
+//! can enter is left alone if it holds nothing.)
 //!
 //! A CPU that came when few used their stashes has more than its share until it next fetches or
-//! gives back. So all together may hold more than the percentage, by a factor of 1 + 1/2 + ... + 1/n
-//! at most, with n users.
+//! gives back. So all together may hold more than the percentage, by a factor of 1 + 1/2 + ... +
+//! 1/n at most, with n users.
 
 use brickyard_sync::{Ordering, SlotAccess};
 

@@ -1,6 +1,6 @@
 //! The last resort of a request: every cache that can be reached is drained, and what is set aside
-//! for atomic requests is given up. The zone's promise to single frames (`order-0-succeeds`) and the
-//! bounds are stated in the [module above](super).
+//! for atomic requests is given up. The zone's promise to single frames (`order-0-succeeds`) and
+//! the bounds are stated in the [module above](super).
 
 use brickyard_sync::SlotAccess;
 
@@ -34,13 +34,13 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
         Some(taken)
     }
 
-    /// Takes a block for `request` from what is set aside for others, which is given up for it: first
-    /// what could serve it, block by block; then the rest, if that lifts the zone above the mark. No
-    /// block is given up unless all of them `would_help` against the mark. A single frame is then
-    /// looked for everywhere once more, since it may lie in a cache by now.
+    /// Takes a block for `request` from what is set aside for others, which is given up for it:
+    /// first what could serve it, block by block; then the rest, if that lifts the zone above the
+    /// mark. No block is given up unless all of them `would_help` against the mark. A single frame
+    /// is then looked for everywhere once more, since it may lie in a cache by now.
     ///
-    /// At most 32 blocks are given up one by one. Each look everywhere gives up as many if other CPUs
-    /// set more aside.
+    /// At most 32 blocks are given up one by one. Each look everywhere gives up as many if other
+    /// CPUs set more aside.
     #[inline(never)]
     pub(super) fn take_given_up(
         &self,

@@ -65,8 +65,8 @@
 //! searches the store once, which has its own bound, see [`bitmap`](crate::bitmap). Each look then
 //! waits for frames that another CPU has in hand, and now and then reads what the store says.
 //! Orders above 0 and interrupts look once. If anything was ever set aside for atomic requests, up
-//! to 32 page blocks are given up after that, with a search after each, and a single frame is looked
-//! for everywhere as often once more. Whatever other CPUs do, the request is then refused or
+//! to 32 page blocks are given up after that, with a search after each, and a single frame is
+//! looked for everywhere as often once more. Whatever other CPUs do, the request is then refused or
 //! goes on to compaction and reclaim. (That is done by [`Nodes`](crate::node::Nodes), which does
 //! all of the above in each zone, and again after each reclaim that helped.)
 //!

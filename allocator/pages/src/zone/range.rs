@@ -38,8 +38,8 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
     /// no less than `frames`, and to `request`'s order. They are freed by [`Zone::free_range`], all
     /// or in parts.
     ///
-    /// Cost: that of a block of that power of two, and of a free of the rest of it to the store: for
-    /// each aligned part, at most one for each order, one atomic instruction and one
+    /// Cost: that of a block of that power of two, and of a free of the rest of it to the store:
+    /// for each aligned part, at most one for each order, one atomic instruction and one
     /// compare-and-swap. So much must be free in one block for a moment: 5 frames need a free block
     /// of 8, and fail without, even if 5 frames side by side are free elsewhere.
     /// [`alloc_contiguous`](crate::pressure::alloc_contiguous) would find those: it looks at all

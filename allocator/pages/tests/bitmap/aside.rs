@@ -463,9 +463,10 @@ fn whatever_is_asked_of_it_nothing_is_lost() {
     }
 }
 
-/// How many atomic runs of order 3 were asked for, in bursts, and how many of them were refused. The
-/// machine's memory is full of single frames, of which as many are dropped at random as others need.
-/// Between two bursts, single frames for who cannot wait take most of what the min mark keeps.
+/// How many atomic runs of order 3 were asked for, in bursts, and how many of them were refused.
+/// The machine's memory is full of single frames, of which as many are dropped at random as others
+/// need. Between two bursts, single frames for who cannot wait take most of what the min mark
+/// keeps.
 fn refused_runs(set_aside: SetAside) -> (usize, usize) {
     const FRAMES: usize = 1 << 16;
     let plan = ZonePlan {

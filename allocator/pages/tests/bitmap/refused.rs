@@ -211,7 +211,8 @@ fn a_list_among_blocks_of_several_frames_is_freed_as_one_by_one() {
         .into_iter()
         .flat_map(FrameRange::frames)
         .collect();
-    // Between which of them: nothing, parts of blocks, what is free, in the hole, or listed already.
+    // Between which of them: nothing, parts of blocks, what is free, in the hole, or listed
+    // already.
     for odd in [
         None,
         Some(72),

@@ -110,8 +110,8 @@ impl List<'_> {
             }
             // As in `pop`: nearly always this one is taken.
             prefetch_to_write(next);
-            // SAFETY: `sheaf-in-one-place`: it is in this list, whose lock is held. The value for one
-            // that stays is not used any more when this ends.
+            // SAFETY: `sheaf-in-one-place`: it is in this list, whose lock is held. The value for
+            // one that stays is not used any more when this ends.
             let sheaf = unsafe { Sheaf::at(next) };
             if serves(&sheaf) {
                 match before {

@@ -17,8 +17,8 @@ use crate::source::PageSource;
 use crate::watch;
 
 impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
-    /// Puts a sheaf into the barn of the nearest node, and notes whether its objects were away from home.
-    /// What is too much for the barn goes into the slabs.
+    /// Puts a sheaf into the barn of the nearest node, and notes whether its objects were away from
+    /// home. What is too much for the barn goes into the slabs.
     pub(super) fn to_barn<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -163,9 +163,9 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         }
     }
 
-    /// Puts an object of another node, or of a page that is at home on another CPU, into a sheaf for
-    /// such objects. When it is full it goes to the barn, or, with several nodes, what it holds into its
-    /// slabs.
+    /// Puts an object of another node, or of a page that is at home on another CPU, into a sheaf
+    /// for such objects. When it is full it goes to the barn, or, with several nodes, what it holds
+    /// into its slabs.
     pub(super) fn put_away<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -202,8 +202,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         Ok(())
     }
 
-    /// Sends back the objects of other nodes, and of pages that are at home on other CPUs, that this CPU
-    /// has gathered.
+    /// Sends back the objects of other nodes, and of pages that are at home on other CPUs, that
+    /// this CPU has gathered.
     pub(super) fn send_away<C: Caller>(&self, backend: &Backend<'m, S, L>, info: &CacheInfo) {
         if self.parts <= AWAY {
             return;

@@ -13,13 +13,13 @@
 //! ```
 //!
 //! Each CPU has two words per cache. `main` is the top of the sheaf in use; `spare` is the top of
-//! another one, or 0. (With several nodes, or with [`Homes`](crate::Homes), there is a third: `away`
-//! is the top of a sheaf of objects that should not be used on this CPU.) To take an object, a CPU
-//! reads what the top points at (0: none left) and stores the top less a word. To put one back, it writes behind the top (a multiple of the size:
-//! full) and stores the top plus a word. One word decides, so only one store must not be torn. A
-//! CPU without a sheaf, and every CPU of a cache that is checked, has the top of a sheaf that is
-//! empty and full at once ([`closed`]). So both ways miss, and the fast path needs no case for
-//! either.
+//! another one, or 0. (With several nodes, or with [`Homes`](crate::Homes), there is a third:
+//! `away` is the top of a sheaf of objects that should not be used on this CPU.) To take an object,
+//! a CPU reads what the top points at (0: none left) and stores the top less a word. To put one
+//! back, it writes behind the top (a multiple of the size: full) and stores the top plus a word.
+//! One word decides, so only one store must not be torn. A CPU without a sheaf, and every CPU of a
+//! cache that is checked, has the top of a sheaf that is empty and full at once ([`closed`]). So
+//! both ways miss, and the fast path needs no case for either.
 //!
 //! Behind them, per cache and node, is a depot. It has full and empty sheaves (the barn) and slabs
 //! with free objects (the partial list). Both are behind one lock, which is taken once for as many

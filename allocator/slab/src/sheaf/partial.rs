@@ -67,8 +67,8 @@ pub(super) struct Taker<'m> {
     looks: usize,
 }
 
-/// So many slabs are looked at, at most, for one that is at home on the taker's CPU: for one such slab,
-/// and for all that a sheaf is filled from.
+/// So many slabs are looked at, at most, for one that is at home on the taker's CPU: for one such
+/// slab, and for all that a sheaf is filled from.
 const LOOKS: [usize; 2] = [8, 32];
 
 /// A slab is kept apart for no more CPUs than this.
@@ -90,8 +90,8 @@ impl<'m> Taker<'m> {
     }
 
     /// Returns the slab to take objects from: one that is at home here. If there is none among the
-    /// first, the one with most free objects serves where much lies free, so that what is taken comes
-    /// to lie together; otherwise `None`, and a new slab will keep the CPUs apart.
+    /// first, the one with most free objects serves where much lies free, so that what is taken
+    /// comes to lie together; otherwise `None`, and a new slab will keep the CPUs apart.
     fn choose(&mut self, depot: &Depot, pages: &Pages<'_>, info: &CacheInfo) -> Option<usize> {
         let first = depot.slabs.first_partial()?;
         let mut fullest = (u32::MAX, first);

@@ -1,8 +1,8 @@
 //! Where the words lie that a cache's numbers are computed from, for a reader in another process.
 //! It copies the words, without a lock, and computes the same.
 //!
-//! With `fulls`, `lacking`, `slabs` and `out` of the depot and the tops `main`, `spare` and `away` of
-//! every row, as [`Slabs::numbers`](crate::Slabs::numbers) has them:
+//! With `fulls`, `lacking`, `slabs` and `out` of the depot and the tops `main`, `spare` and `away`
+//! of every row, as [`Slabs::numbers`](crate::Slabs::numbers) has them:
 //!
 //! - objects that are not in slabs: `out`
 //! - of those, free ones in queues: `fulls * capacity - lacking`, and for each top that is neither
@@ -32,8 +32,8 @@ pub struct CachePlaces {
     pub cache: CacheId,
     /// The address of its depot, of the first node.
     pub depot: usize,
-    /// The columns of `main`, `spare` and `away` in each CPU's row; `usize::MAX` for one that is not
-    /// used.
+    /// The columns of `main`, `spare` and `away` in each CPU's row; `usize::MAX` for one that is
+    /// not used.
     pub columns: [usize; 3],
     /// The objects that a sheaf has room for.
     pub capacity: usize,

@@ -16,8 +16,8 @@ use crate::source::PageSource;
 /// `main`.
 pub(super) const MAIN: usize = 0;
 pub(super) const SPARE: usize = 1;
-/// Objects of other nodes, and of pages that are at home on other CPUs. Used only with more than one
-/// node, or with homes.
+/// Objects of other nodes, and of pages that are at home on other CPUs. Used only with more than
+/// one node, or with homes.
 pub(super) const AWAY: usize = 2;
 
 /// A depot and its lock, in cache lines of their own.
@@ -63,8 +63,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         which * self.numbers + usize::from(cache)
     }
 
-    /// Returns true if an object of the cache with this handle goes into the sheaf of those that are
-    /// away from home: it is of another node's memory, or its page is at home on another CPU.
+    /// Returns true if an object of the cache with this handle goes into the sheaf of those that
+    /// are away from home: it is of another node's memory, or its page is at home on another CPU.
     #[inline]
     pub(super) fn is_away(
         &self,

@@ -1,5 +1,5 @@
-//! Symbols of the C library that an older or another one does not have. Who uses one declares it weak
-//! by `.weak`, so that it is null there.
+//! Symbols of the C library that an older or another one does not have. Who uses one declares it
+//! weak by `.weak`, so that it is null there.
 
 /// The address of a symbol of the C library, which may be absent.
 macro_rules! weak_address {

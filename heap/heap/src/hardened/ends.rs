@@ -1,8 +1,9 @@
 //! The ends of memory: a word at the end of each piece, and bytes behind what was asked for.
 //!
-//! The word's upper 48 bits are made of its address and a secret, so that nobody can guess them, nor
-//! copy them from elsewhere. The lower 16 say how many bytes lie between what was asked for and the
-//! word, and one more: so they are not zero, and nor is any first byte behind what was asked for. The first eight of these hold a pattern; the others are zero. Up to 64 are checked.
+//! The word's upper 48 bits are made of its address and a secret, so that nobody can guess them,
+//! nor copy them from elsewhere. The lower 16 say how many bytes lie between what was asked for and
+//! the word, and one more: so they are not zero, and nor is any first byte behind what was asked
+//! for. The first eight of these hold a pattern; the others are zero. Up to 64 are checked.
 //!
 //! The upper bits stay as they are while the piece is free. So the piece behind it can check them
 //! at any time: whoever writes before the beginning of a piece damages them.
@@ -115,8 +116,8 @@ impl Ends {
                 let pattern = self.pattern.to_le_bytes();
                 memory.add(bytes).cast().write_unaligned(pattern);
             } else if slack > 0 {
-                // The last bytes of the eight before the word. (The word itself must never be wrong,
-                // not even for a moment: the piece behind may check it.)
+                // The last bytes of the eight before the word. (The word itself must never be
+                // wrong, not even for a moment: the piece behind may check it.)
                 let last = memory.add(size - END - PATTERN).cast::<[u8; PATTERN]>();
                 let kept = u64::from_le_bytes(last.read()) & !(!0 << (64 - 8 * slack));
                 let ends = kept | self.pattern << (64 - 8 * slack);

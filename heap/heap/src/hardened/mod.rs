@@ -1,7 +1,8 @@
 //! The hardened heap (`BRICKYARD_HARDEN=1`): requests whose every mistake that can be seen is found
 //! at once, and freed memory that tells nothing.
 //!
-//! All requests take this way, past the fast paths. On top of the same slabs, runs and large blocks:
+//! All requests take this way, past the fast paths. On top of the same slabs, runs and large
+//! blocks:
 //!
 //! | what | how | where |
 //! |---|---|---|
@@ -92,8 +93,8 @@ impl Hardened {
         span_bytes / states::GRANULE + (32 << 20)
     }
 
-    /// Makes what belongs to a part of the span writable, in bytes from its start; the part begins where
-    /// the last one ended. False if the system refuses.
+    /// Makes what belongs to a part of the span writable, in bytes from its start; the part begins
+    /// where the last one ended. False if the system refuses.
     pub(crate) fn commit(&self, span: Range<usize>) -> bool {
         self.states.commit(span)
     }
@@ -363,8 +364,9 @@ impl Hardened {
         }
     }
 
-    /// Ends the process if so many bytes from an address on, if that lies in the span, are not all in
-    /// use by one piece. Says nothing where the beginning of the piece is too far to be looked for.
+    /// Ends the process if so many bytes from an address on, if that lies in the span, are not all
+    /// in use by one piece. Says nothing where the beginning of the piece is too far to be looked
+    /// for.
     pub(crate) fn check_range(&self, heap: &Heap, memory: NonNull<u8>, bytes: usize) {
         if !heap.span.contains(memory.as_ptr()) {
             return;
@@ -387,7 +389,8 @@ impl Hardened {
     }
 
     /// Changes the size of memory without copying it: of an object, if the same size of slab serves
-    /// it, or of a large block, whose pages may move. `None`, and it is as it was, if that cannot be.
+    /// it, or of a large block, whose pages may move. `None`, and it is as it was, if that cannot
+    /// be.
     ///
     /// # Safety
     /// The memory is the caller's.

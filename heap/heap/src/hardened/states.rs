@@ -1,11 +1,11 @@
 //! What begins where: a byte for each granule of sixteen bytes of the span.
 //!
-//! Invariant `one-state`: a byte leaves [`OBJECT`] or [`RUN`] by a compare-and-swap of the one caller
-//! that frees what begins there, and gets there by a store of the one that has just taken it: only
-//! where a queue of free objects is damaged are there two.
+//! Invariant `one-state`: a byte leaves [`OBJECT`] or [`RUN`] by a compare-and-swap of the one
+//! caller that frees what begins there, and gets there by a store of the one that has just taken
+//! it: only where a queue of free objects is damaged are there two.
 //!
-//! The bytes of memory that the span has not got yet are zero and can only be read: locking all of a
-//! process's memory does not make them memory, and nor does a core file have them.
+//! The bytes of memory that the span has not got yet are zero and can only be read: locking all of
+//! a process's memory does not make them memory, and nor does a core file have them.
 
 use core::ops::Range;
 use core::ptr::NonNull;
@@ -46,8 +46,8 @@ impl States {
         let inner = length.next_multiple_of(page);
         let region = Region::map_zeros(inner + 2 * page, 1).map_err(|_| HeapError::NoAddresses)?;
         fence(&region).ok_or(HeapError::NoAddresses)?;
-        // SAFETY: the mapping is zero, and is there as long as this value, which is for ever once it
-        // is used.
+        // SAFETY: the mapping is zero, and is there as long as this value, which is for ever once
+        // it is used.
         let bytes = unsafe { core::slice::from_raw_parts(region.at(page).as_ptr().cast(), length) };
         Ok(Self {
             start,
@@ -56,8 +56,8 @@ impl States {
         })
     }
 
-    /// Makes the bytes of a part of the span writable, which begins where the last one ended. False if
-    /// the system refuses.
+    /// Makes the bytes of a part of the span writable, which begins where the last one ended. False
+    /// if the system refuses.
     pub(super) fn commit(&self, span: Range<usize>) -> bool {
         let page = page_bytes();
         let [from, to] =
@@ -87,8 +87,8 @@ impl States {
         self.of(memory).load(Ordering::Relaxed)
     }
 
-    /// Returns where the last thing at or before an address begins, and its state; `None` if it is too
-    /// far to be looked for. Reads at most 4096 bytes.
+    /// Returns where the last thing at or before an address begins, and its state; `None` if it is
+    /// too far to be looked for. Reads at most 4096 bytes.
     pub(super) fn before(&self, memory: NonNull<u8>) -> Option<(NonNull<u8>, u8)> {
         let at = (memory.addr().get() - self.start) / GRANULE;
         let first = at.saturating_sub(FAR);
@@ -138,7 +138,8 @@ impl States {
 
     #[inline(always)]
     fn end_in(byte: &AtomicU8, state: u8) -> Result<(), u8> {
-        // Relaxed, all: `one-state`. It may be a byte that can only be read, and a swap writes always.
+        // Relaxed, all: `one-state`. It may be a byte that can only be read, and a swap writes
+        // always.
         let found = byte.load(Ordering::Relaxed);
         if found != state {
             return Err(found);

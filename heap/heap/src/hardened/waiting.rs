@@ -1,8 +1,8 @@
 //! Where freed memory waits before it is used again.
 //!
-//! Each CPU has places for each size. A free draws one of them, puts its object there, and frees what
-//! lay there for good. So an object waits for a random number of frees of its size, and nobody who
-//! frees and allocates gets the same object again at once.
+//! Each CPU has places for each size. A free draws one of them, puts its object there, and frees
+//! what lay there for good. So an object waits for a random number of frees of its size, and nobody
+//! who frees and allocates gets the same object again at once.
 
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -59,8 +59,8 @@ const fn masks() -> [u8; CLASSES] {
 impl Waiting {
     pub(super) fn new(cpus: usize, secret: u64) -> Result<Self, HeapError> {
         let memory = guarded(cpus * size_of::<Row>())?;
-        // SAFETY: the mapping is zero, which is a valid row (no memory, no random number yet), begins
-        // with a page, is there for ever, and is this value's.
+        // SAFETY: the mapping is zero, which is a valid row (no memory, no random number yet),
+        // begins with a page, is there for ever, and is this value's.
         let rows: &[Row] = unsafe { core::slice::from_raw_parts(memory.as_ptr().cast(), cpus) };
         for (cpu, row) in rows.iter().enumerate() {
             // Relaxed, here and below: each row's numbers are its own, and any number serves.

@@ -1,14 +1,14 @@
 //! Blocks that are assembled of kept pieces that are too short, by moving their pages: the system
 //! changes some words of its tables for a page, where a new page costs a fault, and zeros.
 //!
-//! Invariant `both-are-ours`: while pages are moved, their old and their new addresses are mapped for
-//! this caller. If the system fails half way, there may be holes, which another thread may have got
-//! since. The new place is filled again if it is a hole still. Otherwise it is left alone, and so is the
-//! old one, as it cannot be told whose they are; and no pages are moved any more.
+//! Invariant `both-are-ours`: while pages are moved, their old and their new addresses are mapped
+//! for this caller. If the system fails half way, there may be holes, which another thread may have
+//! got since. The new place is filled again if it is a hole still. Otherwise it is left alone, and
+//! so is the old one, as it cannot be told whose they are; and no pages are moved any more.
 //!
-//! Where the system uses huge pages for all memory, nothing is assembled: moving would divide them, and
-//! new ones cost few faults. Where all memory is locked (`mlockall`), what is new behind the first piece
-//! gets its pages before others are moved there.
+//! Where the system uses huge pages for all memory, nothing is assembled: moving would divide them,
+//! and new ones cost few faults. Where all memory is locked (`mlockall`), what is new behind the
+//! first piece gets its pages before others are moved there.
 
 use core::ffi::c_void;
 use core::sync::atomic::Ordering;
@@ -68,9 +68,9 @@ enum Moved {
 }
 
 impl LargeBlocks {
-    /// Makes a block of `bytes` bytes that begins with a piece that is shorter, and goes on with others
-    /// that are kept. What is left is new. `None` if the system has no room, or if the piece cannot be
-    /// made longer.
+    /// Makes a block of `bytes` bytes that begins with a piece that is shorter, and goes on with
+    /// others that are kept. What is left is new. `None` if the system has no room, or if the piece
+    /// cannot be made longer.
     pub(super) fn assembled(&self, piece: Piece, look: u32, bytes: usize) -> Option<Piece> {
         let may = self.may_assemble(bytes);
         let mut block = if piece.is_whole() {
@@ -127,7 +127,8 @@ impl LargeBlocks {
         }
     }
 
-    /// Moves as much of a piece to the end of what is filled as there is room for, and keeps the rest.
+    /// Moves as much of a piece to the end of what is filled as there is room for, and keeps the
+    /// rest.
     fn move_in(&self, block: &mut Block, piece: Piece, look: u32) -> Result<(), Lost> {
         let mut rest = Some(piece);
         while let Some(piece) = rest
@@ -212,7 +213,8 @@ fn moved(from: usize, to: usize, bytes: usize) -> Moved {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let anew = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     keeping_errno(|| {
-        // SAFETY: `spare-owned`, and `both-are-ours`: whole pages that nobody uses, of this caller's.
+        // SAFETY: `spare-owned`, and `both-are-ours`: whole pages that nobody uses, of this
+        // caller's.
         if unsafe { libc::mremap(from, bytes, bytes, flags, to) } == to {
             return Moved::Done;
         }

@@ -1,8 +1,8 @@
 //! Large blocks: a mapping of its own for each, and a table of them.
 //!
-//! Their memory comes from the system. What is freed is kept for a while (`spare.rs`), and then goes
-//! back to it. A block grows by moving its pages (`mremap`), not its bytes. The table (`addresses.rs`)
-//! maps addresses to lengths.
+//! Their memory comes from the system. What is freed is kept for a while (`spare.rs`), and then
+//! goes back to it. A block grows by moving its pages (`mremap`), not its bytes. The table
+//! (`addresses.rs`) maps addresses to lengths.
 //!
 //! A piece of address space (`piece.rs`) is a block, or one that was and is kept.
 //!
@@ -206,8 +206,8 @@ impl LargeBlocks {
         start_of(block)
     }
 
-    /// Takes a piece of at least `bytes` bytes from the spare ones; `None` if there are none, or if the
-    /// system has no room for it.
+    /// Takes a piece of at least `bytes` bytes from the spare ones; `None` if there are none, or if
+    /// the system has no room for it.
     fn take_spare(&self, bytes: usize) -> Option<Piece> {
         // Relaxed: a hint.
         if self.idle.load(Ordering::Relaxed) == 0 {
@@ -285,8 +285,8 @@ impl LargeBlocks {
     /// A block begins there, and is the caller's.
     pub(crate) unsafe fn clear(&self, start: NonNull<u8>, bytes: usize) {
         let whole = bytes.next_multiple_of(page_bytes());
-        // SAFETY: `mapping-listed`: whole pages of a mapping, which stays the caller's: it is leaked
-        // again below.
+        // SAFETY: `mapping-listed`: whole pages of a mapping, which stays the caller's: it is
+        // leaked again below.
         let region = unsafe { Region::from_leaked(start, whole) };
         // SAFETY: the caller's promise, both.
         unsafe {
@@ -373,7 +373,8 @@ impl LargeBlocks {
             unmap(tail);
             return Some(head);
         }
-        // The system does not make several mappings longer. This is done once: the new one is whole.
+        // The system does not make several mappings longer. This is done once: the new one is
+        // whole.
         let region = Region::map_memory(bytes, 1).ok()?;
         let new = leaked(region);
         // SAFETY: both have so many bytes, and are apart. Nobody uses the old one any more.

@@ -1,5 +1,5 @@
-//! A piece of address space that is a block, or was one: whole pages, of one mapping of the system or
-//! of several side by side.
+//! A piece of address space that is a block, or was one: whole pages, of one mapping of the system
+//! or of several side by side.
 //!
 //! The system moves and lengthens one mapping at a time. So where a piece is made of several, it is
 //! kept where the later ones begin: its joints.
@@ -55,8 +55,8 @@ impl Piece {
         JOINTS - self.offsets().count()
     }
 
-    /// Notes that another mapping begins at a byte, behind all joints so far. At its begin and its end
-    /// there is nothing to note. There must be room.
+    /// Notes that another mapping begins at a byte, behind all joints so far. At its begin and its
+    /// end there is nothing to note. There must be room.
     pub(super) fn join(&mut self, at: usize) {
         if at == 0 || at >= self.bytes {
             return;

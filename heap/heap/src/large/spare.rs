@@ -2,8 +2,8 @@
 //!
 //! A new mapping costs a fault for each page that is touched. So a few are kept: as many bytes as
 //! `surplus.rs` allows, for two looks at most (`life.rs`). A block takes the shortest that is long
-//! enough, and leaves what it does not need. If all are too short, it is assembled of the longest ones
-//! (`assemble.rs`).
+//! enough, and leaves what it does not need. If all are too short, it is assembled of the longest
+//! ones (`assemble.rs`).
 //!
 //! Invariant `spare-owned`: a piece in the list is whole pages of a mapping that belong to nobody
 //! else, from when it is put in until it is taken out.
@@ -53,9 +53,9 @@ impl Spare {
         self.bytes
     }
 
-    /// Puts a piece in, as one that was to be seen by the next look, or by `look`. Returns what has to
-    /// be unmapped instead, if anything has: the piece itself, or as much of an older one as makes room
-    /// for it; then the caller tries again.
+    /// Puts a piece in, as one that was to be seen by the next look, or by `look`. Returns what has
+    /// to be unmapped instead, if anything has: the piece itself, or as much of an older one as
+    /// makes room for it; then the caller tries again.
     pub(super) fn put(&mut self, piece: Piece, look: Option<u32>, allowed: usize) -> Option<Piece> {
         if piece.bytes < LEAST || piece.bytes > allowed.min(MOST) {
             return Some(piece);
@@ -86,7 +86,8 @@ impl Spare {
         None
     }
 
-    /// Takes the piece that serves a block of `bytes` bytes best, and says which look was to see it.
+    /// Takes the piece that serves a block of `bytes` bytes best, and says which look was to see
+    /// it.
     pub(super) fn take(&mut self, bytes: usize) -> Option<(Piece, u32)> {
         let pieces = self.pieces[..self.count].iter().enumerate();
         // Those that are long enough first, the shortest of them; then the longest.

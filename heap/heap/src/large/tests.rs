@@ -405,7 +405,8 @@ fn mappings() -> Vec<core::ops::Range<usize>> {
     ranges.collect()
 }
 
-/// Of more pieces than it can be made of, a block takes as many as it can, and knows where each begins.
+/// Of more pieces than it can be made of, a block takes as many as it can, and knows where each
+/// begins.
 #[test]
 fn a_block_knows_all_its_mappings() {
     let large = assembling();

@@ -42,8 +42,9 @@ impl Countdown {
     pub(super) fn is_due(&self, cpu: usize, count: usize) -> bool {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let word = &self.words[cpu % WORDS].0;
-        // Relaxed, all: a number on which nothing else depends. No read-modify-write, which would be
-        // most of the cost: a thread that is moved to another CPU in between loses counts of others.
+        // Relaxed, all: a number on which nothing else depends. No read-modify-write, which would
+        // be most of the cost: a thread that is moved to another CPU in between loses counts of
+        // others.
         let left = word.load(Ordering::Relaxed);
         if left > count {
             word.store(left - count, Ordering::Relaxed);

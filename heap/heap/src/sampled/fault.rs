@@ -1,9 +1,9 @@
-//! Accesses that the system refuses: if one was to guarded memory, what is known of it is said before
-//! the program ends as it would have.
+//! Accesses that the system refuses: if one was to guarded memory, what is known of it is said
+//! before the program ends as it would have.
 //!
-//! The handler is looked after whenever a request is guarded: programs and languages set handlers of
-//! their own, and some do so only where there is none yet, which is when the program starts. What
-//! happens elsewhere goes to the handler that was there before.
+//! The handler is looked after whenever a request is guarded: programs and languages set handlers
+//! of their own, and some do so only where there is none yet, which is when the program starts.
+//! What happens elsewhere goes to the handler that was there before.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;

@@ -182,8 +182,8 @@ impl Guarded {
         }
     }
 
-    /// Allocates zeros for `layout`, of up to a page. `None` if there is no free slot at hand, or if
-    /// the system refuses. `mark` lies in the frame of the heap's function that was called.
+    /// Allocates zeros for `layout`, of up to a page. `None` if there is no free slot at hand, or
+    /// if the system refuses. `mark` lies in the frame of the heap's function that was called.
     #[cold]
     pub(super) fn allocate<T>(&self, layout: Layout, mark: &T) -> Option<NonNull<u8>> {
         let number = (0..TRIES).find_map(|_| {

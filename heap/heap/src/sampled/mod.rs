@@ -5,9 +5,9 @@
 //! | `BRICKYARD_PROFILE=FILE` | one for each 512 KiB asked for | who asked for it, and whether it is in use | `profile.rs` |
 //! | `BRICKYARD_SAMPLE=N` | one for each N of up to a page | its memory lies between pages that cannot be accessed | `guarded.rs` |
 //!
-//! **What it costs.** Every request is counted, so the fast path of requests is closed, and they take
-//! objects from the queue of their CPU behind the count. Nothing that is sampled is an object of a
-//! slab, so the fast path of frees stays open.
+//! **What it costs.** Every request is counted, so the fast path of requests is closed, and they
+//! take objects from the queue of their CPU behind the count. Nothing that is sampled is an object
+//! of a slab, so the fast path of frees stays open.
 
 mod countdown;
 mod fault;
@@ -72,8 +72,8 @@ pub(super) enum Look {
     Guarded,
 }
 
-/// Returns what the environment asks to be sampled, if anything. What there is no memory for is told,
-/// and left out.
+/// Returns what the environment asks to be sampled, if anything. What there is no memory for is
+/// told, and left out.
 pub(super) fn new(cpus: Cpus, is_hardened: bool) -> Option<&'static Sampled> {
     let profile = variable(c"BRICKYARD_PROFILE").filter(|file| !file.is_empty());
     let every = variable(c"BRICKYARD_SAMPLE").filter(|text| !text.is_empty());
@@ -142,8 +142,8 @@ fn told<T>(variable: &str, made: Option<Result<T, HeapError>>) -> Option<T> {
         .ok()
 }
 
-/// Whether who called may be found out: the unwinder takes locks, which it may hold when it asks for
-/// memory itself.
+/// Whether who called may be found out: the unwinder takes locks, which it may hold when it asks
+/// for memory itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MayWalk {
     Stack,
@@ -199,8 +199,8 @@ impl Sampled {
         write::watch();
     }
 
-    /// Counts a request for the profile, outside the gate. If it is not its turn, it is served as by
-    /// the fast path, where that can be.
+    /// Counts a request for the profile, outside the gate. If it is not its turn, it is served as
+    /// by the fast path, where that can be.
     #[inline]
     pub(super) fn look(&self, layout: Layout) -> Look {
         let cpu = self.cpus.cpu();
@@ -226,9 +226,9 @@ impl Sampled {
         Look::Passes
     }
 
-    /// Serves a request, inside the gate: one for the profile by pages, so that its free is seen, and
-    /// `others` as the heap does it. The layout lies in the frame of the heap's function that was
-    /// called: those below are left out of stacks.
+    /// Serves a request, inside the gate: one for the profile by pages, so that its free is seen,
+    /// and `others` as the heap does it. The layout lies in the frame of the heap's function that
+    /// was called: those below are left out of stacks.
     #[inline]
     pub(super) fn serve(
         &self,
@@ -273,7 +273,8 @@ impl Sampled {
         Some(given)
     }
 
-    /// Has a large block resized, which may move, and counts it as one that is new. Inside the gate.
+    /// Has a large block resized, which may move, and counts it as one that is new. Inside the
+    /// gate.
     #[cold]
     pub(super) fn resizing(
         &self,

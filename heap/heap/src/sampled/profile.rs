@@ -189,8 +189,8 @@ impl Profile {
         work(unsafe { &mut *self.tables.get() })
     }
 
-    /// Notes that a sampled request got this memory. `mark` lies in the frame of the heap's function
-    /// that was called.
+    /// Notes that a sampled request got this memory. `mark` lies in the frame of the heap's
+    /// function that was called.
     pub(super) fn allocated<T>(&self, memory: NonNull<u8>, bytes: usize, mark: &T) {
         // Before the lock is taken: the unwinder may need memory.
         let stack = Stack::of_caller(mark, self.own.clone());

@@ -1,5 +1,5 @@
-//! Who called: return addresses, by the unwinder of the compiler's run-time library. It finds its way
-//! by the tables that exceptions use, which programs have even without symbols.
+//! Who called: return addresses, by the unwinder of the compiler's run-time library. It finds its
+//! way by the tables that exceptions use, which programs have even without symbols.
 
 use core::ffi::{c_int, c_void};
 use core::ops::Range;

@@ -1,6 +1,6 @@
-//! The profile as text, in the format that `pprof` of gperftools and of Go and `jeprof` read: a line
-//! for each stack, with samples and bytes in use, those of all requests in brackets, and the return
-//! addresses. Readers scale it by the period. Behind it follow the mappings, for symbols.
+//! The profile as text, in the format that `pprof` of gperftools and of Go and `jeprof` read: a
+//! line for each stack, with samples and bytes in use, those of all requests in brackets, and the
+//! return addresses. Readers scale it by the period. Behind it follow the mappings, for symbols.
 
 use core::cell::Cell;
 use core::fmt;

@@ -11,8 +11,8 @@
 //! meanwhile waits for that thread (`Span::find_behind_release`).
 //!
 //! To give a page back takes a third of a microsecond, and to have it again two. So a request or a
-//! free gives back some dozens of pages at most, and the next ones go on; a free that leaves far too
-//! much idle gives as many as it has freed.
+//! free gives back some dozens of pages at most, and the next ones go on; a free that leaves far
+//! too much idle gives as many as it has freed.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,15 +28,15 @@ const PIECE_BYTES: usize = 16 << 20;
 /// The pages of a word of bits.
 pub(super) const WORD: usize = 64;
 
-/// A request or a free releases so many pages, in one piece, if it releases any: a call of the system
-/// for each would cost more than the pages.
+/// A request or a free releases so many pages, in one piece, if it releases any: a call of the
+/// system for each would cost more than the pages.
 const LEAST_COST: usize = 64;
 
 /// A call costs as much as so many pages.
 const PAGES_A_CALL: usize = 4;
 
-/// Frees give back as much as they free where the idle bytes exceed what is allowed by more than one
-/// part in so many.
+/// Frees give back as much as they free where the idle bytes exceed what is allowed by more than
+/// one part in so many.
 const FAR_PART: usize = 8;
 
 /// It looks at so many blocks of 2 MiB at most.
@@ -179,8 +179,8 @@ impl<'s> Held<'s> {
         if done.is_ok() {
             self.released += self.span.no_longer_idle(self.first, self.pages);
         } else {
-            // Locked memory stays (on Linux before 5.18), and so do its bits. Who comes next goes on
-            // behind it.
+            // Locked memory stays (on Linux before 5.18), and so do its bits. Who comes next goes
+            // on behind it.
             let behind = (self.first + self.pages) / self.span.largest().frames() + 1;
             self.span.counts.cursor.store(behind, Ordering::Relaxed);
         }
@@ -286,9 +286,9 @@ impl Span {
 
     /// Does one round of giving memory back. To be called about once a second. It releases all that
     /// is idle if pages have neither come nor gone since the last round, else half of it. So what
-    /// is idle for ten seconds shrinks to a thousandth. It works in pieces of 16 MiB, at most as many
-    /// as `pieces`. Each is done under the guard that `enter` returns, so that nobody waits long for
-    /// the guard. Returns true if anything was released.
+    /// is idle for ten seconds shrinks to a thousandth. It works in pieces of 16 MiB, at most as
+    /// many as `pieces`. Each is done under the guard that `enter` returns, so that nobody waits
+    /// long for the guard. Returns true if anything was released.
     pub(crate) fn release_by_age<G>(&self, pieces: usize, enter: impl Fn() -> Option<G>) -> bool {
         let (in_use, idle) = (self.bytes_in_use(), self.idle_bytes());
         // Relaxed: a hint, of what will be in use from now on.
@@ -331,8 +331,8 @@ impl Span {
         surplus::allowed(self.bytes_in_use(), most).max(self.kept_idle())
     }
 
-    /// Gives memory back if too much is idle, since so many pages have been freed: a little of it, so
-    /// that no free takes long; where that does not suffice, as much as was freed.
+    /// Gives memory back if too much is idle, since so many pages have been freed: a little of it,
+    /// so that no free takes long; where that does not suffice, as much as was freed.
     pub(super) fn release_surplus(&self, freed: usize) {
         let allowed = self.allowed_idle();
         let far = allowed.saturating_add(allowed / FAR_PART);
@@ -343,9 +343,9 @@ impl Span {
         self.release_some(cost, &[Pieces::Any]);
     }
 
-    /// Gives memory back if too much is idle, as a request that has got so many pages: a little, and
-    /// pieces that did not serve before those that might. More, where the pages had no memory: that
-    /// costs more than to give as much back.
+    /// Gives memory back if too much is idle, as a request that has got so many pages: a little,
+    /// and pieces that did not serve before those that might. More, where the pages had no memory:
+    /// that costs more than to give as much back.
     pub(super) fn release_in_passing(&self, taken: usize, contents: Contents) {
         let cost = match contents {
             Contents::Zeros => LEAST_COST / 2 + taken / 4,

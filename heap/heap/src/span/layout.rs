@@ -1,5 +1,5 @@
-//! Where the tables of a span lie: zones with their metadata, then a bit per page, then a length per
-//! page, then a warm one's next.
+//! Where the tables of a span lie: zones with their metadata, then a bit per page, then a length
+//! per page, then a warm one's next.
 
 use core::mem::MaybeUninit;
 

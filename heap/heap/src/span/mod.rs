@@ -14,8 +14,9 @@
 //! for that (`idle.rs`). [`Span::release_idle`] gives them back to the system. A caller that frees,
 //! or takes others, does so too, when they are more than `surplus.rs` allows.
 //!
-//! Pages that were freed a moment ago are **warm** (`warm.rs`): they serve the next request of their
-//! length as they are. A run that finds none is looked for in idle pages side by side (`reuse.rs`).
+//! Pages that were freed a moment ago are **warm** (`warm.rs`): they serve the next request of
+//! their length as they are. A run that finds none is looked for in idle pages side by side
+//! (`reuse.rs`).
 //!
 //! Invariant `in-span`: what a zone hands out is a page of the span, by number. The pages of zone
 //! `z` begin at `z` times its length. The region and the tables live as long as the span, and all
@@ -296,7 +297,8 @@ impl Span {
     }
 }
 
-/// Returns half of so many bytes: whole zones if that is more than one, and else what a span can be.
+/// Returns half of so many bytes: whole zones if that is more than one, and else what a span can
+/// be.
 fn half_of(bytes: usize) -> usize {
     let half = bytes / 2;
     if half > ZONE_BYTES {

@@ -1,6 +1,7 @@
-//! Runs: any number of pages up to 2 MiB, in one piece. A run takes pages that have memory, if there
-//! are enough side by side (`warm.rs`, `reuse.rs`). Otherwise it takes the smallest block that holds
-//! it, and the tail is freed again at once. Its length stands in a word of its first page.
+//! Runs: any number of pages up to 2 MiB, in one piece. A run takes pages that have memory, if
+//! there are enough side by side (`warm.rs`, `reuse.rs`). Otherwise it takes the smallest block
+//! that holds it, and the tail is freed again at once. Its length stands in a word of its first
+//! page.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU16, Ordering};
@@ -68,8 +69,8 @@ impl Span {
         Some((self.address_of(page), Contents::Anything))
     }
 
-    /// As [`Span::take_aligned_run`], but takes no lock, and so only from zones as they are: nobody who
-    /// stands still for ever can keep it waiting.
+    /// As [`Span::take_aligned_run`], but takes no lock, and so only from zones as they are: nobody
+    /// who stands still for ever can keep it waiting.
     #[must_use]
     pub fn take_run_without_locks(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
         if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {

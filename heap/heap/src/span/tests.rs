@@ -209,7 +209,8 @@ fn what_was_freed_a_moment_ago_serves_as_it_is() {
     assert_ne!(other, block);
     assert_eq!(span.take(ask(3, Mobility::Unmovable)), Some(block));
     give(block);
-    // All of it goes back to the system. The block may have begun with the last page of the first run.
+    // All of it goes back to the system. The block may have begun with the last page of the first
+    // run.
     let shared = usize::from(block == span.address_of(span.page_of(run) + 8));
     assert_eq!(
         span.release_idle(),

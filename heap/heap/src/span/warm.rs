@@ -3,8 +3,8 @@
 //!
 //! A list for each length of runs, and for each order of blocks, in a table with a word per page.
 //! They are behind one lock. Whoever finds it held goes to the zones, so nobody waits. What is warm
-//! counts as idle. It goes to the zones before idle pages go back to the system, before a request is
-//! refused, and once a second.
+//! counts as idle. It goes to the zones before idle pages go back to the system, before a request
+//! is refused, and once a second.
 //!
 //! Invariant `warm-owned`: a block or run in a list belongs to nobody else, from when it is put in
 //! until it is taken out, and its idle bits are clear.
@@ -149,8 +149,8 @@ impl Span {
         Some(taken)
     }
 
-    /// Takes the shortest warm run that is no shorter than `pages` pages, and gives what it has more
-    /// to its zone. Returns its first page, and `pages`.
+    /// Takes the shortest warm run that is no shorter than `pages` pages, and gives what it has
+    /// more to its zone. Returns its first page, and `pages`.
     pub(super) fn split_warm(&self, pages: usize) -> Option<(usize, usize)> {
         let (page, taken) = self.pop_warm(Kind::Run, pages, PAGES, 1)?;
         self.more_in_use(pages);
@@ -192,8 +192,8 @@ impl Span {
         Some((page, pages))
     }
 
-    /// Gives so many warm pages to the zones, or all, or those of one block or run more: the shortest
-    /// runs first. Stops where somebody holds the lists.
+    /// Gives so many warm pages to the zones, or all, or those of one block or run more: the
+    /// shortest runs first. Stops where somebody holds the lists.
     pub(super) fn cool_some(&self, pages: usize) {
         let mut cooled = 0;
         while cooled < pages {

@@ -111,8 +111,8 @@ impl Span {
         true
     }
 
-    /// Returns where the homes of pages begin in the tables of slabs: with a page, behind the rest. Then
-    /// comes a byte for each page.
+    /// Returns where the homes of pages begin in the tables of slabs: with a page, behind the rest.
+    /// Then comes a byte for each page.
     pub(crate) fn homes_at(&self) -> usize {
         Tables::bytes(self.layout.pages).next_multiple_of(page_bytes())
     }
@@ -186,7 +186,7 @@ impl Span {
 fn commit_new(region: &Region, part: Range<usize>) -> bool {
     let page = page_bytes();
     let [start, end] = [part.start, part.end].map(|byte| byte.next_multiple_of(page));
-    // SAFETY: the part before this one ended with the page before `start`, and who writes to this one
-    // waits until the zone has it.
+    // SAFETY: the part before this one ended with the page before `start`, and who writes to this
+    // one waits until the zone has it.
     start >= end || unsafe { region.commit_new(start..end) }.is_ok()
 }

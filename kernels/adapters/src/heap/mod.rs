@@ -151,7 +151,8 @@ pub struct HeapNumbers {
 /// There are two ways to build it:
 ///
 /// - [`KernelHeap::init`]: the heap gets memory of its own.
-/// - [`KernelHeap::init_over`]: the heap shares the kernel's zone, or its nodes, with everybody else.
+/// - [`KernelHeap::init_over`]: the heap shares the kernel's zone, or its nodes, with everybody
+///   else.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -189,8 +190,8 @@ impl<P: Platform, K: RawLock, F: Frames> KernelHeap<P, K, F> {
     ///
     /// # Safety
     /// Invariant `heap-platform`: the platform keeps what
-    /// [`Pinned::new`](brickyard_slab::Pinned::new) asks, as long as the heap is used. In short: who
-    /// is pinned is alone on that CPU but for interrupts, who has masked them is alone,
+    /// [`Pinned::new`](brickyard_slab::Pinned::new) asks, as long as the heap is used. In short:
+    /// who is pinned is alone on that CPU but for interrupts, who has masked them is alone,
     /// [`Platform::in_interrupt`] tells where an interrupt may have come between, and no method of
     /// the platform allocates.
     #[must_use]
@@ -214,8 +215,8 @@ impl<P: Platform, K: RawLock, F: Frames> KernelHeap<P, K, F> {
     /// As long as the heap is used, which is for ever:
     ///
     /// - Invariant `heap-map`: frame `i` of the map's span is the memory at address `(i << 12) +`
-    ///   the map's offset, wherever `frames` hands it out. It can be read and written there, and its
-    ///   provenance has been exposed (by whoever made the map, if by anybody).
+    ///   the map's offset, wherever `frames` hands it out. It can be read and written there, and
+    ///   its provenance has been exposed (by whoever made the map, if by anybody).
     /// - Invariant `heap-frames`: `frames` hands out each frame to one owner, and its own platform
     ///   keeps its contract. All frames that it hands out lie in the span. What it has handed to
     ///   the heap is left alone by all others until the heap gives it back: nobody frees a frame
@@ -273,9 +274,9 @@ impl<P: Platform, K: RawLock, F: Frames> KernelHeap<P, K, F> {
     }
 
     /// Returns how many frees were refused: twice the same memory, memory of another size, or not
-    /// of this heap. `GlobalAlloc` has no error for them, and does not have to notice: a second free
-    /// that finds the object in a CPU's queue goes unnoticed, unless it was the last one freed. For
-    /// more, plan the slabs with checks.
+    /// of this heap. `GlobalAlloc` has no error for them, and does not have to notice: a second
+    /// free that finds the object in a CPU's queue goes unnoticed, unless it was the last one
+    /// freed. For more, plan the slabs with checks.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.system().map_or(0, System::refused)

@@ -122,9 +122,9 @@ impl<F: Frames> HeapPages<F> {
     }
 }
 
-// SAFETY: `heap-map` and `heap-frames`: frames of the span are memory at these addresses, each block
-// aligned by number and so by address up to the largest slab, since the offset is a multiple of
-// that. They are the source's until it gives them back. `for_slabs` looks at both ends.
+// SAFETY: `heap-map` and `heap-frames`: frames of the span are memory at these addresses, each
+// block aligned by number and so by address up to the largest slab, since the offset is a multiple
+// of that. They are the source's until it gives them back. `for_slabs` looks at both ends.
 unsafe impl<F: Frames> PageSource for &'static HeapPages<F> {
     fn start(&self) -> NonNull<u8> {
         let start = self.map.address(self.map.span.start);

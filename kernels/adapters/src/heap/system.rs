@@ -153,8 +153,8 @@ impl<P: Platform, K: RawLock, F: Frames> System<P, K, F> {
         }
     }
 
-    /// As [`System::take`], when nothing was left: what lies free in this CPU's queues, and in those
-    /// that CPUs share, may be whole slabs, and their pages what is missing.
+    /// As [`System::take`], when nothing was left: what lies free in this CPU's queues, and in
+    /// those that CPUs share, may be whole slabs, and their pages what is missing.
     #[cold]
     #[inline(never)]
     fn take_drained(&self, layout: Layout) -> Option<NonNull<u8>> {
@@ -182,7 +182,8 @@ impl<P: Platform, K: RawLock, F: Frames> System<P, K, F> {
         freed
     }
 
-    /// Makes memory of `layout` one of `bytes` bytes where it lies, if nothing has to move for that.
+    /// Makes memory of `layout` one of `bytes` bytes where it lies, if nothing has to move for
+    /// that.
     ///
     /// # Safety
     /// It came from here for this layout and was not freed since, and nobody uses what lies behind

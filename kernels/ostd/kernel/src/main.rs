@@ -1,7 +1,7 @@
-//! A small OSTD kernel on Brickyard's frames. Every CPU takes pages, segments of any length and heap
-//! objects, writes to all of them, finds what it wrote, and gives them back whole or in parts; timer
-//! interrupts take and give pages meanwhile. At the end every invariant holds. It prints PASS, and
-//! ends QEMU with 33; anything else is a failure.
+//! A small OSTD kernel on Brickyard's frames. Every CPU takes pages, segments of any length and
+//! heap objects, writes to all of them, finds what it wrote, and gives them back whole or in parts;
+//! timer interrupts take and give pages meanwhile. At the end every invariant holds. It prints
+//! PASS, and ends QEMU with 33; anything else is a failure.
 
 #![no_std]
 #![no_main]

@@ -6,8 +6,8 @@
 //! | `process.rs` | a turn: a process that runs the load for a given time |
 //! | `results.rs` | the rows |
 //!
-//! The load, and what is timed, are those of `brickyard-heap-loads` (`latency/`). The libraries take
-//! turns, in processes of their own; a round is a turn of each.
+//! The load, and what is timed, are those of `brickyard-heap-loads` (`latency/`). The libraries
+//! take turns, in processes of their own; a round is a turn of each.
 
 mod process;
 mod results;

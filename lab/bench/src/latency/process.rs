@@ -1,5 +1,5 @@
-//! A turn: a process that runs the load for a given time. It ends early, and tells what it has, when
-//! its standard input is closed.
+//! A turn: a process that runs the load for a given time. It ends early, and tells what it has,
+//! when its standard input is closed.
 
 use core::time::Duration;
 use std::collections::HashMap;

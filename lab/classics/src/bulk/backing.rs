@@ -44,10 +44,10 @@ struct Guarded<'m, G> {
 
 /// A store under its lock.
 ///
-/// The lock begins a cache line, and the lists of free blocks follow in that line, order 0 first: as
-/// in Linux 2.6, where `lock` and `free_area` were neighbours in `struct zone`. (Where a line began
-/// there depended on the configuration; this is our assumption.) So the CPU that takes the lock has
-/// fetched the first lists with it, unless the lock is alone in its line
+/// The lock begins a cache line, and the lists of free blocks follow in that line, order 0 first:
+/// as in Linux 2.6, where `lock` and `free_area` were neighbours in `struct zone`. (Where a line
+/// began there depended on the configuration; this is our assumption.) So the CPU that takes the
+/// lock has fetched the first lists with it, unless the lock is alone in its line
 /// ([`OwnLine`](brickyard::sync::OwnLine)).
 #[derive(Debug)]
 #[repr(C, align(64))]

@@ -4,11 +4,11 @@
 //! Porter's tables give mean and deviation of the count and order of a bulk operation; the sums
 //! here are what these need. The count is what his figures allow: out of the store in pages that
 //! were requested, so that a block of order n counts 2^n; into the store in blocks, which is the
-//! argument `count` of his `free_pages_bulk()`. (Blocks of an order above 0 bypass the lists and are
-//! operations of their own. Counted as 1 each, no mean could exceed the batch of 7; his are up to
-//! 7.21. And the free of 3 % of single blocks, each 1, gives exactly his 6.82 with a deviation of
-//! 1.01.) All words are guarded by the zone lock itself, so measuring shares no
-//! further cache lines.
+//! argument `count` of his `free_pages_bulk()`. (Blocks of an order above 0 bypass the lists and
+//! are operations of their own. Counted as 1 each, no mean could exceed the batch of 7; his are up
+//! to 7.21. And the free of 3 % of single blocks, each 1, gives exactly his 6.82 with a deviation
+//! of 1.01.) All words are guarded by the zone lock itself, so measuring shares no further cache
+//! lines.
 
 use brickyard::sync::{GuardedU32, GuardedU64};
 
@@ -93,8 +93,8 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Returns an upper bound of the percentile, or 0 if there are no values. It is at most twice too
-    /// high; in the last bucket, four times.
+    /// Returns an upper bound of the percentile, or 0 if there are no values. It is at most twice
+    /// too high; in the last bucket, four times.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> u64 {
         let all: u64 = self.0.iter().sum();

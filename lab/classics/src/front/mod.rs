@@ -38,8 +38,8 @@ pub enum Returned {
     ToStore,
 }
 
-/// A front. All calls are for blocks of an order that it [serves](Front::serves), without an address
-/// limit; where none is named, for single frames.
+/// A front. All calls are for blocks of an order that it [serves](Front::serves), without an
+/// address limit; where none is named, for single frames.
 pub trait Front<G: Grouping, L: RawLock, P: Platform>: Sync {
     /// Returns true if it serves blocks of this order. All fronts serve single frames.
     #[inline]

@@ -1,5 +1,5 @@
-//! Slots of CPUs, as the fronts with one for each CPU use them: a CPU enters its own with interrupts
-//! masked, so that interrupts may use it too.
+//! Slots of CPUs, as the fronts with one for each CPU use them: a CPU enters its own with
+//! interrupts masked, so that interrupts may use it too.
 //!
 //! To fetch frames from another CPU's slot, a drainer takes the slot's lock
 //! ([`Shared`](brickyard::sync::Shared) slots), or has the platform run it on that CPU

@@ -1,10 +1,10 @@
 //! How Linux 6.12 groups pages: which block a request gets, and what becomes of its page block.
 //!
 //! A request of a type takes the smallest block of its own lists. If there is none, it *claims*: it
-//! looks at the largest foreign block first, and takes over its whole page block if that is free, or
-//! if at least half of it is free or of a like mobility. If nothing can be claimed, it *steals*: it
-//! takes the smallest foreign block, and leaves the page block its type. A request that keeps apart
-//! claims whole page blocks only, and does not steal.
+//! looks at the largest foreign block first, and takes over its whole page block if that is free,
+//! or if at least half of it is free or of a like mobility. If nothing can be claimed, it *steals*:
+//! it takes the smallest foreign block, and leaves the page block its type. A request that keeps
+//! apart claims whole page blocks only, and does not steal.
 //!
 //! Every try to claim a part of a page block raises the zone's marks for a while, the *boost*, so
 //! that background reclaim frees more.
@@ -485,9 +485,9 @@ impl<'m> Blocks<'m> {
         self.carry_out(buddy, &search.found?, order, wanted)
     }
 
-    /// Gives back one page block that is set aside: that of the smallest free block in them. It takes
-    /// the type `wanted`. Unless it is `forced`, one page block stays set aside. Returns false if
-    /// none was given back.
+    /// Gives back one page block that is set aside: that of the smallest free block in them. It
+    /// takes the type `wanted`. Unless it is `forced`, one page block stays set aside. Returns
+    /// false if none was given back.
     pub(crate) fn unreserve(
         &self,
         buddy: &Buddy<'_, Self>,

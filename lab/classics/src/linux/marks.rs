@@ -40,8 +40,8 @@ impl From<Mark> for Level {
     }
 }
 
-/// Returns true if the zone has more free than `level` after it has served a block of `order`, and a
-/// free block that serves it. O(types).
+/// Returns true if the zone has more free than `level` after it has served a block of `order`, and
+/// a free block that serves it. O(types).
 pub(crate) fn is_above<L: RawLock, P: Platform>(
     backing: &Backing<'_, Blocks<'_>, L, P>,
     order: Order,

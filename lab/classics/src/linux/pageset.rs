@@ -419,8 +419,8 @@ impl Course {
     }
 }
 
-/// The page sets of one zone, over slots in the embedder's memory, one for each CPU. A CPU without a
-/// slot goes straight to the store.
+/// The page sets of one zone, over slots in the embedder's memory, one for each CPU. A CPU without
+/// a slot goes straight to the store.
 #[derive(Debug)]
 pub struct Pagesets<'m, A> {
     slots: &'m [Slot<A, Pageset>],
@@ -513,8 +513,8 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
         let (store, blocks) = (&*guard, guard.grouping());
         let mut mode = Mode::Normal;
         let mut taken = 0;
-        // The frames arrive in the lists while the slot is still held, so no search can miss them in
-        // transit.
+        // The frames arrive in the lists while the slot is still held, so no search can miss them
+        // in transit.
         let _transit = backing.moves().begin(0);
         while taken < most
             && let Some(one) = blocks.take(store, order, wanted, rights, &mut mode)

@@ -67,7 +67,8 @@ pub struct Settings {
     /// How far the boost may raise the marks, in ten-thousandths of the high mark
     /// (`watermark_boost_factor`); 0 for no boost.
     pub boost_factor: usize,
-    /// Whether requests keep page blocks apart until nothing else helps (`defrag_mode`, since 6.15).
+    /// Whether requests keep page blocks apart until nothing else helps (`defrag_mode`, since
+    /// 6.15).
     pub defrag_mode: bool,
 }
 

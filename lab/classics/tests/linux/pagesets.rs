@@ -7,8 +7,8 @@ fn course() -> Course {
     Course::new(Burst::AfterABatch)
 }
 
-/// Takes single frames until so many refills have happened; returns their sizes, and the limit after
-/// each.
+/// Takes single frames until so many refills have happened; returns their sizes, and the limit
+/// after each.
 fn refills(course: &Course, below_high: bool, count: usize) -> (Vec<usize>, Vec<usize>) {
     let refill = |_| {
         course.request();

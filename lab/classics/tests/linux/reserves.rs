@@ -17,8 +17,8 @@ fn pair() -> Request {
     request(1, Mobility::Unmovable).atomic()
 }
 
-/// Makes Z with these marks and all of it in use, but for one block at the start of each of the first
-/// page blocks.
+/// Makes Z with these marks and all of it in use, but for one block at the start of each of the
+/// first page blocks.
 fn with_blocks(blocks: usize, order: u8) -> [Zone; 1] {
     let zone = calm();
     for block in 0..blocks {

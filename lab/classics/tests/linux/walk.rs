@@ -68,8 +68,8 @@ fn if_no_zone_has_a_page_block_one_is_broken() {
 fn what_lies_in_the_page_set_is_taken_all_the_same() {
     let zones = two_zones();
     release(&zones[0], 2 * BLOCK, 9);
-    // One frame of the better zone lies in the page set. Some are free, so that the mark test passes,
-    // but of another type.
+    // One frame of the better zone lies in the page set. Some are free, so that the mark test
+    // passes, but of another type.
     zones[1].dedicate(frame(NORMAL), Mobility::Unmovable);
     hand_over(&zones[1], NORMAL + 4..NORMAL + 5, Mobility::Unmovable);
     assert!(zones[1].stock(frame(NORMAL + 4), Order::ZERO));

@@ -1,5 +1,5 @@
-//! `brickyard bench forecast`: holds the forecasts of `snapshot` against what this host really gives,
-//! in states of its memory in which whole blocks are few.
+//! `brickyard bench forecast`: holds the forecasts of `snapshot` against what this host really
+//! gives, in states of its memory in which whole blocks are few.
 
 use std::io::{self, Write};
 

@@ -1,5 +1,5 @@
-//! `brickyard history`: what `brickyard serve --history` kept of a host, over time: in the terminal,
-//! as a page, or for other programs.
+//! `brickyard history`: what `brickyard serve --history` kept of a host, over time: in the
+//! terminal, as a page, or for other programs.
 
 mod given;
 mod page;

@@ -1,5 +1,5 @@
-//! The page of a history: plots, the picture of page blocks over time, a table. It fetches nothing and
-//! has no script.
+//! The page of a history: plots, the picture of page blocks over time, a table. It fetches nothing
+//! and has no script.
 
 use std::io::{self, Write};
 
@@ -114,7 +114,8 @@ pub(super) fn write(
     })
 }
 
-/// Returns the plots of the groups, or one for each named figure; those without a value are left out.
+/// Returns the plots of the groups, or one for each named figure; those without a value are left
+/// out.
 fn plots(shown: &Shown<'_>, named: &[String]) -> Vec<Plot> {
     let of_groups = || {
         let groups = GROUPS.iter().enumerate();

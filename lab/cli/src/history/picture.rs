@@ -1,4 +1,5 @@
-//! What was in memory over time, as one picture: time from left to right, memory from top to bottom.
+//! What was in memory over time, as one picture: time from left to right, memory from top to
+//! bottom.
 
 use core::time::Duration;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The figures for other programs: CSV and JSON. Without `--every` each sample is a row, as in the
-//! files; with it, each span: of a figure the median, the least and the most, of a total how much it
-//! grew.
+//! files; with it, each span: of a figure the median, the least and the most, of a total how much
+//! it grew.
 
 use brickyard_serve::history::HistoryError;
 use brickyard_serve::history::figures::{FIGURES, HostRow, Unit};

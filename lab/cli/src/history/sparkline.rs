@@ -3,8 +3,8 @@
 /// From the least value to the most.
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws values at their times between `from` and `to` in so many characters: in each the mean of its
-/// values, a space where there are none. The least value is the lowest step.
+/// Draws values at their times between `from` and `to` in so many characters: in each the mean of
+/// its values, a space where there are none. The least value is the lowest step.
 pub(super) fn draw(
     values: impl Iterator<Item = (u64, f64)>,
     (from, to): (u64, u64),

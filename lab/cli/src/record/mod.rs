@@ -267,9 +267,9 @@ impl Record {
         }
     }
 
-    /// Writes the trace into the folder given with `--spool`, after it could not be written where it
-    /// should be. Returns its path; `None` if no such folder was given, if the user has interrupted
-    /// twice, or if it cannot be written there either.
+    /// Writes the trace into the folder given with `--spool`, after it could not be written where
+    /// it should be. Returns its path; `None` if no such folder was given, if the user has
+    /// interrupted twice, or if it cannot be written there either.
     fn keep_beside_spool(
         &self,
         recorded: &Recorded,
@@ -591,8 +591,8 @@ fn reading_line(when: When, states: Reading) -> Option<String> {
     ))
 }
 
-/// Returns what to print on why the recording ended, if it was not as planned, or on the disk of the
-/// spool.
+/// Returns what to print on why the recording ended, if it was not as planned, or on the disk of
+/// the spool.
 fn why_ended(ended: Ended, disk: Disk, has_command: bool) -> Option<&'static str> {
     match (ended, disk) {
         (Ended::DiskFull, _) if has_command => {

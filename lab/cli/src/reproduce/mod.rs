@@ -82,16 +82,16 @@ pub(crate) struct Reproduce {
     /// report.
     #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with_all = ["quick", "full", "only", "resume", "expect"])]
     cell: Vec<String>,
-    /// Run nothing: make the report of these rows of an earlier run (its rows.parquet) in the folder.
-    /// How each published direction compares with the measured one is the column `verdict` of
-    /// figures.csv: same, same direction and other size, opposite, within noise, and others.
+    /// Run nothing: make the report of these rows of an earlier run (its rows.parquet) in the
+    /// folder. How each published direction compares with the measured one is the column `verdict`
+    /// of figures.csv: same, same direction and other size, opposite, within noise, and others.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "full", "only", "seed", "resume", "jobs", "list_cells", "cell", "expect"])]
     from: Option<PathBuf>,
     /// Compare the tables with these rows of an earlier run (its rows.parquet), and fail if they
     /// differ by more than is allowed: simulated and replayed figures by 1 percent. Ratios of timed
-    /// ones that are off by more than a factor of three are named, but are no failure. Timed figures
-    /// that scatter too much, or were timed on another model of CPU, are skipped. Prints how many
-    /// were compared.
+    /// ones that are off by more than a factor of three are named, but are no failure. Timed
+    /// figures that scatter too much, or were timed on another model of CPU, are skipped. Prints
+    /// how many were compared.
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 }

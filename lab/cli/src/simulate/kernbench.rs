@@ -24,8 +24,8 @@ use crate::output::Output;
 /// its deviation below), CoeffVar and maximum of all runs.
 #[derive(Debug, Args)]
 pub(crate) struct Kernbench {
-    /// The machine: metatm-2007, xeon-x5355, bl460c-g1, i7-2013 or many-core. Each can have any number of
-    /// CPUs, see --cpus.
+    /// The machine: metatm-2007, xeon-x5355, bl460c-g1, i7-2013 or many-core. Each can have any
+    /// number of CPUs, see --cpus.
     #[arg(long, default_value = "i7-2013", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,
     /// What is compiled: kernel or pmake.

@@ -79,7 +79,8 @@ pub(crate) struct Locks {
     /// [default: 1G on metatm-2007, at most 8G on the others]
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
-    /// Computing evicts no line of the allocator from the caches, as on no real machine: to compare.
+    /// Computing evicts no line of the allocator from the caches, as on no real machine: to
+    /// compare.
     #[arg(long)]
     keep_lines: bool,
     /// Where the traces are: find.parquet and so on.

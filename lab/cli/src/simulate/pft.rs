@@ -24,8 +24,8 @@ use crate::output::Output;
 /// 2013 has 1 to 8 CPUs on `i7-2013` and 20 runs; its `vanilla`, Linux 3.9, is `list-2007` here.
 #[derive(Debug, Args)]
 pub(crate) struct Pft {
-    /// The machine: metatm-2007, xeon-x5355, bl460c-g1, i7-2013 or many-core. Each can have any number of
-    /// CPUs, see --cpus.
+    /// The machine: metatm-2007, xeon-x5355, bl460c-g1, i7-2013 or many-core. Each can have any
+    /// number of CPUs, see --cpus.
     #[arg(long, default_value = "i7-2013", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,
     /// Memory that all processes fault in together; the document used a fifth of the memory.

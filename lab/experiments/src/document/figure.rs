@@ -124,10 +124,10 @@ impl Figure {
         }
     }
 
-    /// Sets the published text, and the claim that the mean is at least so large, in the unit of the
-    /// samples. `own` is the figure that the document itself printed there. The claim is judged only
-    /// if that figure fulfils it: otherwise the document contradicts itself, and no measurement can
-    /// agree with both.
+    /// Sets the published text, and the claim that the mean is at least so large, in the unit of
+    /// the samples. `own` is the figure that the document itself printed there. The claim is judged
+    /// only if that figure fulfils it: otherwise the document contradicts itself, and no
+    /// measurement can agree with both.
     #[must_use]
     pub fn at_least(self, least: u32, own: f64, text: &'static str) -> Self {
         Self {

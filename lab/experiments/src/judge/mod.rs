@@ -31,14 +31,14 @@
 //!
 //! **Zeros** have no ratio. Of huge pages, which the documents print as whole numbers, a measured
 //! number below half a unit counts as half a unit. Of other metrics a zero on one side decides the
-//! direction if no sample of the other side is zero, with a ratio of 0 or infinity; a geometric mean
-//! with such a zero is none.
+//! direction if no sample of the other side is zero, with a ratio of 0 or infinity; a geometric
+//! mean with such a zero is none.
 //!
-//! **Assumptions.** Where a figure hangs on what its document does not say, it has a sweep: the same
-//! comparison under other assumptions ([`Figure::swept`]). Then a direction counts only if every
-//! member has it by its own interval, otherwise the verdict is "depends on an assumption"; for the
-//! size, the interval is the range of all members. A replay is one deterministic run of a machine
-//! whose parameters are assumed, so it decides nothing without a sweep, however often it is
+//! **Assumptions.** Where a figure hangs on what its document does not say, it has a sweep: the
+//! same comparison under other assumptions ([`Figure::swept`]). Then a direction counts only if
+//! every member has it by its own interval, otherwise the verdict is "depends on an assumption";
+//! for the size, the interval is the range of all members. A replay is one deterministic run of a
+//! machine whose parameters are assumed, so it decides nothing without a sweep, however often it is
 //! repeated. If a run lacks rows of a sweep, no sweep is shown, and the verdict is "assumption not
 //! varied".
 //!

@@ -31,8 +31,8 @@ fn every_text_is_a_number() {
     assert_eq!(texts, TEXTS);
 }
 
-/// All printed texts, by experiment. Those of page faults on one and two CPUs are there twice: beside
-/// the simulated machine and beside real threads.
+/// All printed texts, by experiment. Those of page faults on one and two CPUs are there twice:
+/// beside the simulated machine and beside real threads.
 const TEXTS: usize = 277 + 135 + (48 + 12) + 60 + 144 + 242 + 144;
 
 /// Returns the columns of a table of locks that have a speedup.

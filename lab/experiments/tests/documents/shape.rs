@@ -266,7 +266,8 @@ fn tables_of_today_end_with_the_default_and_have_nothing_published() {
             let figures: Vec<&Figure> = cells.flatten().collect();
             assert!(figures.iter().all(|figure| figure.published.is_none()));
             let last = &table.head[0].last().unwrap().text;
-            // Those of lock policies, those of the designs of one document alone, and of one kernel.
+            // Those of lock policies, those of the designs of one document alone, and of one
+            // kernel.
             let others = [
                 "locks-waits",
                 "locks-bound",

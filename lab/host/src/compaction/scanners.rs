@@ -42,8 +42,8 @@ enum Stop {
     GaveUp(usize),
 }
 
-/// Reclaim of clean pages of files, in an order that is as good as any: flags do not tell which were
-/// used last.
+/// Reclaim of clean pages of files, in an order that is as good as any: flags do not tell which
+/// were used last.
 #[derive(Default)]
 struct Reclaim {
     /// Where the pages are that may be reclaimed, the next ones last; made when first needed.

@@ -1,5 +1,5 @@
-//! The table `hosts`: a row a sample. Its figures are a list, from which the schema, the writer, the
-//! reader and `brickyard history` take their columns. An unknown figure is null.
+//! The table `hosts`: a row a sample. Its figures are a list, from which the schema, the writer,
+//! the reader and `brickyard history` take their columns. An unknown figure is null.
 
 use std::io::{self, Write};
 use std::sync::Arc;

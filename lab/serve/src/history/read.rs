@@ -194,8 +194,8 @@ pub fn hosts(
     Ok(hosts)
 }
 
-/// Returns the newest map of a host that is not after this time; `None` if there is none. Reads three
-/// files at most.
+/// Returns the newest map of a host that is not after this time; `None` if there is none. Reads
+/// three files at most.
 ///
 /// # Errors
 /// If no other file of that time has one, and one cannot be read.

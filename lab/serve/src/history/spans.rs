@@ -29,9 +29,9 @@ pub struct Span {
     pub figures: Vec<Option<Range>>,
 }
 
-/// Puts the rows of one host, in order of time, together in spans of `every` milliseconds that begin
-/// at multiples of it. `places` are those of the figures in [`FIGURES`]. Spans without samples are
-/// left out.
+/// Puts the rows of one host, in order of time, together in spans of `every` milliseconds that
+/// begin at multiples of it. `places` are those of the figures in [`FIGURES`]. Spans without
+/// samples are left out.
 #[must_use]
 pub fn spans(rows: &[HostRow], every: u64, places: &[usize]) -> Vec<Span> {
     let every = every.max(1);
@@ -115,8 +115,8 @@ fn range(values: impl Iterator<Item = f64>) -> Option<Range> {
     })
 }
 
-/// Returns a length of time in milliseconds, a round one, such that `time` milliseconds have at most
-/// `most` spans of it.
+/// Returns a length of time in milliseconds, a round one, such that `time` milliseconds have at
+/// most `most` spans of it.
 #[must_use]
 pub fn round_length(time: u64, most: u64) -> u64 {
     const MINUTE: u64 = 60_000;

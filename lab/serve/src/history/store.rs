@@ -1,6 +1,6 @@
-//! Writing the history. The rows of the current period are in memory, and every few minutes its files
-//! are written anew: each appears whole (`whole-or-absent`), so a crash loses minutes, and nothing
-//! that was there before.
+//! Writing the history. The rows of the current period are in memory, and every few minutes its
+//! files are written anew: each appears whole (`whole-or-absent`), so a crash loses minutes, and
+//! nothing that was there before.
 //!
 //! | | |
 //! |---|---|
@@ -34,7 +34,8 @@ pub(super) const PERIOD: Duration = Duration::from_secs(3600);
 const PACE: Duration = Duration::from_secs(300);
 /// How long after a failure it is tried again.
 const RETRY: Duration = Duration::from_secs(60);
-/// Samples in memory, at most: a day's at one a minute. At half of that a file ends before its hour.
+/// Samples in memory, at most: a day's at one a minute. At half of that a file ends before its
+/// hour.
 const SAMPLES_MOST: usize = 1500;
 /// Maps in memory, at most.
 const MAPS_MOST: usize = 256;
@@ -84,8 +85,8 @@ impl Store {
             fs::create_dir_all(&folder).map_err(|why| HistoryError::io(&folder, why))?;
             remove_unfinished(&folder);
         }
-        // Now, and not after an hour, it is said that a folder cannot be written to. The name is new,
-        // so no link that somebody put there is followed.
+        // Now, and not after an hour, it is said that a folder cannot be written to. The name is
+        // new, so no link that somebody put there is followed.
         for folder in store.folders() {
             let probe = tempfile::Builder::new()
                 .prefix(UNFINISHED.0)
@@ -240,8 +241,8 @@ impl Store {
         Err(HistoryError::io(&self.folder, why))
     }
 
-    /// Removes the oldest files of this host until the rest has no more bytes than allowed. Those of
-    /// the current period stay.
+    /// Removes the oldest files of this host until the rest has no more bytes than allowed. Those
+    /// of the current period stay.
     fn make_room(&mut self) -> Result<(), HistoryError> {
         let mut files = files_of(&self.folder, &self.host)?;
         // What is from the future, by a clock that was wrong, goes first.

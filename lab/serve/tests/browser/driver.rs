@@ -270,8 +270,8 @@ impl Page {
         }
     }
 
-    /// Returns what the page complained of: exceptions, errors, violations of its policy; and requests
-    /// to any but its own server.
+    /// Returns what the page complained of: exceptions, errors, violations of its policy; and
+    /// requests to any but its own server.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
         self.value("1");
         let of_page = |told: &Value| {

@@ -76,8 +76,8 @@ pub struct Measured {
     pub waiting_share: f64,
     /// The part of the run in which the lock was held.
     pub held_share: f64,
-    /// The part of all CPUs' busy time that was spent waiting for the lock or holding it: what would
-    /// be saved if everything under this lock took no time.
+    /// The part of all CPUs' busy time that was spent waiting for the lock or holding it: what
+    /// would be saved if everything under this lock took no time.
     pub locked_share: f64,
     /// Out of the store.
     pub taken: Bulks,

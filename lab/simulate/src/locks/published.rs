@@ -74,8 +74,8 @@ pub enum Agreement {
     /// Significant, since two simulated runs with one seed do the same work; but less than a tenth
     /// of the published difference. The lock then does not explain what was published.
     Negligible,
-    /// Whatever was measured: the published column changed every lock of the kernel, and the model has
-    /// only the zone lock.
+    /// Whatever was measured: the published column changed every lock of the kernel, and the model
+    /// has only the zone lock.
     NotTestable,
 }
 

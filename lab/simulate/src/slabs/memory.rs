@@ -1,8 +1,8 @@
 //! What a design keeps when nothing is in use any more, by the number of CPUs and nodes.
 //!
 //! Every CPU allocates [`OBJECTS`] of each of a socket's objects; then each frees those of the CPU
-//! before it, so that some are freed on another node. Then every CPU trims [`TRIMS`] times, as it does
-//! every two (SLAB) or three seconds (SLQB); SLUB has nothing to do then.
+//! before it, so that some are freed on another node. Then every CPU trims [`TRIMS`] times, as it
+//! does every two (SLAB) or three seconds (SLQB); SLUB has nothing to do then.
 
 use core::cell::Cell;
 

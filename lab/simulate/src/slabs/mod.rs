@@ -9,10 +9,10 @@
 //! | `design.rs` | [`Design`]: slabs built in memory that a machine can map |
 //! | `pages.rs` | their pages, and the lines of objects |
 //!
-//! All designs mask interrupts in every call. A number of instructions comes between two accesses to
-//! shared memory, for all designs alike: [`INSTRUCTIONS`], an assumption. Compiled code of Linux
-//! 2.6.28 is not at hand, and ours checks more than it did. [`OTHER_INSTRUCTIONS`] show what hangs on
-//! it.
+//! All designs mask interrupts in every call. A number of instructions comes between two accesses
+//! to shared memory, for all designs alike: [`INSTRUCTIONS`], an assumption. Compiled code of Linux
+//! 2.6.28 is not at hand, and ours checks more than it did. [`OTHER_INSTRUCTIONS`] show what hangs
+//! on it.
 
 mod design;
 pub mod memory;

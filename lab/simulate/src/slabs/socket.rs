@@ -1,5 +1,5 @@
-//! `socketallocbench`, as Dumazet describes it: each task repeats `close(socket())`, a million times
-//! in his runs.
+//! `socketallocbench`, as Dumazet describes it: each task repeats `close(socket())`, a million
+//! times in his runs.
 //!
 //! A socket has four objects ([`SOCKET`]). They are allocated one after the other and written, the
 //! first because the kernel zeroes it, the others because their users set their fields; then they
@@ -12,8 +12,8 @@
 //! others ([`Files::Deferred`]). A CPU looks for such files at each timer tick; how many come back
 //! together is an assumption: those of one tick, at 1000 ticks a second, at 250, or at 100, the
 //! settings that Linux had. With Lameter's patch of December 2008 a file is freed at once, and only
-//! its slab waits ([`Files::AtOnce`]). Dumazet's figures for SLQB are with that patch. What he says of
-//! SLAB is without it, as he wrote in the same thread on the same day.
+//! its slab waits ([`Files::AtOnce`]). Dumazet's figures for SLQB are with that patch. What he says
+//! of SLAB is without it, as he wrote in the same thread on the same day.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -91,9 +91,9 @@ impl<const N: usize> Array<N> {
         true
     }
 
-    /// Moves up to `most` of the newest objects of another array here, as far as there is room. They
-    /// keep their order: the newest there is the newest here. Returns how many. It counts as a use
-    /// of this array, and not of the other one: so Linux did until 2010, when it was found and
+    /// Moves up to `most` of the newest objects of another array here, as far as there is room.
+    /// They keep their order: the newest there is the newest here. Returns how many. It counts as a
+    /// use of this array, and not of the other one: so Linux did until 2010, when it was found and
     /// turned round.
     pub(super) fn take_newest<const M: usize>(&self, from: &Array<M>, most: u32) -> u32 {
         let many = self.fits(from, most);
@@ -106,8 +106,8 @@ impl<const N: usize> Array<N> {
         many
     }
 
-    /// Moves up to `most` of the oldest objects of another array here, as far as there is room. They
-    /// keep their order. Returns how many. It is no use of either.
+    /// Moves up to `most` of the oldest objects of another array here, as far as there is room.
+    /// They keep their order. Returns how many. It is no use of either.
     pub(super) fn take_oldest<const M: usize>(&self, from: &Array<M>, most: u32) -> u32 {
         let many = self.fits(from, most);
         if many > 0 {

@@ -378,7 +378,8 @@ impl Lists {
         many > 0
     }
 
-    /// Moves up to `most` of the oldest objects of a CPU's array to the shared one. Returns how many.
+    /// Moves up to `most` of the oldest objects of a CPU's array to the shared one. Returns how
+    /// many.
     pub(super) fn store(&self, array: &Array<ARRAY_MOST>, most: u32) -> u32 {
         let many = self.shared.take_oldest(array, most);
         self.counts.stored.add(u64::from(many > 0));

@@ -64,9 +64,9 @@ impl<'m, S: PageSource, L: Pins, K> Slab2008<'m, S, L, K> {
     }
 
     /// Returns the bytes that Linux allocates for the arrays of a cache with objects of `size`
-    /// bytes: a head of 24 bytes and 8 bytes for each entry of a CPU's array, of a node's shared one
-    /// (which there is on more than one CPU), and of an array for each ordered pair of nodes; and
-    /// 128 bytes for a node's lists.
+    /// bytes: a head of 24 bytes and 8 bytes for each entry of a CPU's array, of a node's shared
+    /// one (which there is on more than one CPU), and of an array for each ordered pair of nodes;
+    /// and 128 bytes for a node's lists.
     #[must_use]
     pub const fn linux_bytes(size: usize, page_bytes: usize, cpus: usize, nodes: usize) -> usize {
         const HEAD: usize = 24;

@@ -201,8 +201,8 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlowPath<'a, 'm, S, L
         lists.put(backend, self.info, object, &mut self.gone)
     }
 
-    /// Sends the objects of an alien array home: to the shared array there, and the oldest, which do
-    /// not fit, into their slabs.
+    /// Sends the objects of an alien array home: to the shared array there, and the oldest, which
+    /// do not fit, into their slabs.
     fn drain_alien(&mut self, alien: &Array<ALIEN>, home: usize) {
         if alien.avail() > 0
             && let Some(lists) = self.lists(home)

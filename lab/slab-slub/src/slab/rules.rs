@@ -50,8 +50,8 @@ pub(super) const fn batch_of(limit: u32) -> u32 {
     limit.div_ceil(2)
 }
 
-/// Returns the entries of a node's shared array; none where objects are larger than a page, nor on a
-/// machine with one CPU, where it would be a second array of the same CPU.
+/// Returns the entries of a node's shared array; none where objects are larger than a page, nor on
+/// a machine with one CPU, where it would be a second array of the same CPU.
 pub(super) const fn shared_of(size: usize, page_bytes: usize, cpus: usize) -> u32 {
     if size > page_bytes || cpus == 1 {
         0

@@ -1,9 +1,9 @@
 //! A trace file, opened: its header and its page states are in memory, and its events are read row
 //! group by row group, as often as they are asked for.
 //!
-//! Some row groups are decoded ahead, each by a thread, which hands its rows on in batches. A thread
-//! that is far ahead waits. So memory does not grow with the number of events, nor with the size of
-//! a row group.
+//! Some row groups are decoded ahead, each by a thread, which hands its rows on in batches. A
+//! thread that is far ahead waits. So memory does not grow with the number of events, nor with the
+//! size of a row group.
 //!
 //! Invariant `bounded-ahead`: at most [`AHEAD`] row groups are being decoded, and of each at most
 //! [`QUEUED`] batches are waiting.

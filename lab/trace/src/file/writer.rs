@@ -277,8 +277,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Opens what was written so far, which never gets a name. The file is deleted when the source is
-    /// dropped.
+    /// Opens what was written so far, which never gets a name. The file is deleted when the source
+    /// is dropped.
     ///
     /// # Errors
     ///

@@ -70,8 +70,8 @@ impl Order {
         Ok(())
     }
 
-    /// Adds an event to the window. One that is late by a few events gets its place at once, so that
-    /// a window of which all late ones are so needs no sorting.
+    /// Adds an event to the window. One that is late by a few events gets its place at once, so
+    /// that a window of which all late ones are so needs no sorting.
     fn insert(&mut self, event: Event) {
         let is_later = |other: &Event| other.time > event.time;
         if !self.window.last().is_some_and(is_later) {

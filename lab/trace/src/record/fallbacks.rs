@@ -47,7 +47,8 @@ struct Fallback {
 
 /// Parses a line of `trace_pipe`; `None` if it is not one of these events.
 ///
-/// `   cargo-123   [001] ..... 12.3: mm_page_alloc_extfrag: page=... pfn=0x1 alloc_order=0 fallback_order=3 ... change_ownership=0`
+/// `   cargo-123   [001] ..... 12.3: mm_page_alloc_extfrag: page=... pfn=0x1 alloc_order=0
+/// fallback_order=3 ... change_ownership=0`
 fn parse(line: &str) -> Option<Fallback> {
     let (head, fields) = line.split_once("mm_page_alloc_extfrag:")?;
     // A name may contain spaces and dashes; the text between it and the event has only one `[`.

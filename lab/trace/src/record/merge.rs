@@ -4,8 +4,9 @@
 //! Invariant `states-fit-events`: tracing is on before the first page state is read and until after
 //! the last. An event from before the read of its frame's state at the start began is left out,
 //! since that state includes it; so is one from after the read of its state at the end ended, since
-//! that state does not. So for each frame its events lead from its first state to its last. An event
-//! from while its frame was read is kept and counted as unsure: only there may the two disagree.
+//! that state does not. So for each frame its events lead from its first state to its last. An
+//! event from while its frame was read is kept and counted as unsure: only there may the two
+//! disagree.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,8 +1,8 @@
 //! Finds the kernel's tracing files; mounts tracefs for the recording if it is not mounted.
 //!
 //! The mount is attached to no directory: only this process sees it, and it goes with the process,
-//! however that ends. Where that is refused (by kernels before 5.2, and some containers), tracefs is
-//! mounted at its own mount point.
+//! however that ends. Where that is refused (by kernels before 5.2, and some containers), tracefs
+//! is mounted at its own mount point.
 
 use std::fs;
 use std::io;

@@ -243,9 +243,9 @@ impl Summary {
         summary.expect("a trace in memory can be read")
     }
 
-    /// Summarizes the trace that `source` passes on. Takes some 50 bytes for each block that is held
-    /// at a time, and at most 256 MiB for lifetimes: where there are more than 16 million, those of
-    /// the largest classes are only to within a thousandth.
+    /// Summarizes the trace that `source` passes on. Takes some 50 bytes for each block that is
+    /// held at a time, and at most 256 MiB for lifetimes: where there are more than 16 million,
+    /// those of the largest classes are only to within a thousandth.
     ///
     /// `goes_on` is told how many events more are done. If it ends the pass, the summary is of the
     /// events until then.

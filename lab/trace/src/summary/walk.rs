@@ -295,8 +295,8 @@ impl ReadTimes {
         }
     }
 
-    /// Returns when a read that began at `time` had ended, at the latest. The last are assumed to have
-    /// taken as long as the longest.
+    /// Returns when a read that began at `time` had ended, at the latest. The last are assumed to
+    /// have taken as long as the longest.
     fn settled(&self, time: u64) -> u64 {
         let next = self.times.partition_point(|&other| other <= time);
         let next = self.times.get(next + self.readers - 1).copied();

@@ -37,6 +37,6 @@ pub fn appear(
     Ok(())
 }
 
-/// What the temporary names that [`appear`] uses begin and end with. A process that is killed leaves
-/// such a file.
+/// What the temporary names that [`appear`] uses begin and end with. A process that is killed
+/// leaves such a file.
 pub const UNFINISHED: (&str, &str) = (".brickyard-", ".unfinished");

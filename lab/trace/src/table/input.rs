@@ -1,4 +1,5 @@
-//! Where the bytes of a table are: in memory, or in a file, of which only what is asked for is read.
+//! Where the bytes of a table are: in memory, or in a file, of which only what is asked for is
+//! read.
 //!
 //! A file is read at positions, so that threads can share it. (For `std::fs::File` the Parquet
 //! crate moves the file's own position, which all of them have in common.)

@@ -91,8 +91,8 @@ impl<'s> Load<'s> {
     /// Makes a load of these programs.
     ///
     /// # Errors
-    /// [`BuildError`] if their pages together exceed 32-bit numbers, their steps are in files, or one
-    /// that is repeated without end is shorter than [`SHORTEST`].
+    /// [`BuildError`] if their pages together exceed 32-bit numbers, their steps are in files, or
+    /// one that is repeated without end is shorter than [`SHORTEST`].
     pub(super) fn new(programs: &[Program<'s>]) -> Result<Self, BuildError> {
         let numbered = |pages: u64| u32::try_from(pages).map_err(|_| BuildError::TooManyPages);
         let mut running = Vec::new();

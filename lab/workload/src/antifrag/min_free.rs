@@ -1,6 +1,6 @@
-//! The claim of 2007 about `min_free_kbytes`: with a high value, large blocks can be allocated for a
-//! time, since the memory kept free is in one piece at first. That ends when memory pressure splits
-//! it; and raising the value later does not help, since what is kept free then is in pieces.
+//! The claim of 2007 about `min_free_kbytes`: with a high value, large blocks can be allocated for
+//! a time, since the memory kept free is in one piece at first. That ends when memory pressure
+//! splits it; and raising the value later does not help, since what is kept free then is in pieces.
 //!
 //! One machine goes through the load of the protocol and through moments of pressure. At each
 //! moment the free huge pages above the min mark are counted, by taking them and giving them back:

@@ -1,10 +1,10 @@
 //! The protocol of 2005 and 2007: how many huge pages can be allocated under load, and at rest.
 //!
 //! Seven kernel builds are started one after another, six on copies of the tree and one on the tree
-//! itself, with a walk over the file system beside them. When all run, a huge page is requested every
-//! tenth of a second, and each one is held to the end of the pass. Then comes the pass at rest: the
-//! processes end, the trees are deleted, a file as large as memory goes through the page cache and
-//! is deleted, and as many huge pages are requested as memory has.
+//! itself, with a walk over the file system beside them. When all run, a huge page is requested
+//! every tenth of a second, and each one is held to the end of the pass. Then comes the pass at
+//! rest: the processes end, the trees are deleted, a file as large as memory goes through the page
+//! cache and is deleted, and as many huge pages are requested as memory has.
 
 mod load;
 mod min_free;

@@ -21,8 +21,8 @@ pub(super) fn all_begun(protocol: &Protocol<'_>) -> u64 {
 
 /// Returns a build that ends before the load, seven builds and a walk.
 ///
-/// There are seven trees: the one of the build before the load, and six copies of it. As each copy is
-/// done a build begins there, and with the last one also a build of the original.
+/// There are seven trees: the one of the build before the load, and six copies of it. As each copy
+/// is done a build begins there, and with the last one also a build of the original.
 pub(super) fn programs<'s>(protocol: &Protocol<'s>, machine: &Machine) -> Vec<Program<'s>> {
     let tree = protocol.tree / machine.frame_bytes as u64;
     let build = Program {

@@ -142,8 +142,8 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         self.kernel.end(goes);
     }
 
-    /// Writes a file as large as memory through the page cache, and deletes it. (That the posting of
-    /// 2005 also read it, with `cat`, is not modelled.)
+    /// Writes a file as large as memory through the page cache, and deletes it. (That the posting
+    /// of 2005 also read it, with `cat`, is not modelled.)
     fn stream_file(&mut self) {
         let request = Request::page(Mobility::Movable);
         for _ in 0..self.machine.frames() {

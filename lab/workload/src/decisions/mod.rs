@@ -147,9 +147,9 @@ pub enum DecisionsError {
     Stopped,
 }
 
-/// Follows a trace on its machine, from this state of memory on, and asks the rules of Linux at each
-/// decision: those with each of these bursts, all in one pass. O(events), and 12 bytes a frame, for
-/// each burst.
+/// Follows a trace on its machine, from this state of memory on, and asks the rules of Linux at
+/// each decision: those with each of these bursts, all in one pass. O(events), and 12 bytes a
+/// frame, for each burst.
 ///
 /// # Errors
 /// [`DecisionsError`] if the trace does not show decisions.
@@ -593,9 +593,9 @@ impl<'a> Following<'a> {
         self.refilled(cpu, zone, event.order);
     }
 
-    /// Takes all blocks off a list that are of at least `from` and smaller than `to`: the host would
-    /// have taken one of them, so they are not on that list there. Their page blocks are not of that
-    /// type, or they are in use for a reason that is not visible.
+    /// Takes all blocks off a list that are of at least `from` and smaller than `to`: the host
+    /// would have taken one of them, so they are not on that list there. Their page blocks are not
+    /// of that type, or they are in use for a reason that is not visible.
     fn put_aside(&mut self, zone: usize, from: Order, list: MigrateType, to: Option<Order>) {
         while let Some(found) = self.zones[zone].search(from, list, Mode::Normal)
             && found.way == Way::Own

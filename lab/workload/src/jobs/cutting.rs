@@ -17,7 +17,8 @@
 //! - Requests that failed on the host are left out.
 //! - Today's kernel takes files, and the memory of processes, in blocks of several frames where it
 //!   can. Kernels of the documents' time took each such frame by itself. So movable blocks can be
-//!   [split](MovableBlocks): the frames are taken one after another, and given back in the same way.
+//!   [split](MovableBlocks): the frames are taken one after another, and given back in the same
+//!   way.
 
 use brickyard::{Mobility, Order, Request};
 use brickyard_trace::{Event, Trace, What};

@@ -30,8 +30,8 @@ pub use trimmed::own_events;
 ///
 /// From 2.6 until 3.17 (2014) Linux released the pages that an exit had gathered in portions of
 /// `PAGEVEC_SIZE`, which was 14; each portion was one list, its last page first
-/// (`free_pages_and_swap_cache`, `release_pages`, `free_hot_cold_page_list`). Patch 20 of 2013 frees
-/// such a list under one hold of a magazine's lock.
+/// (`free_pages_and_swap_cache`, `release_pages`, `free_hot_cold_page_list`). Patch 20 of 2013
+/// frees such a list under one hold of a magazine's lock.
 pub const FREED_AT_ONCE: usize = 14;
 
 /// Whether the caller of a request may wait.

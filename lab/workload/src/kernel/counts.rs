@@ -1,5 +1,5 @@
-//! What the model kernel tells of itself: counts of reclaim and compaction, the outcome of a free in
-//! a trace, and what became of blocks.
+//! What the model kernel tells of itself: counts of reclaim and compaction, the outcome of a free
+//! in a trace, and what became of blocks.
 
 use brickyard::{Frame, Order};
 

@@ -1,9 +1,9 @@
 //! The flusher (Linux's `pdflush`): it writes dirty pages of files before reclaim gets to them.
 //!
 //! Linux 2.6 writes a page that has been dirty for 30 s, and, oldest first, all above a tenth of
-//! memory (`dirty_expire_centisecs`, `dirty_background_ratio`). Direct reclaim that has scanned more
-//! than it likes wakes it to write as many pages as were scanned, whatever their age. A page that it
-//! has written is clean and stays. Writes take the disk's time, as those of reclaim do.
+//! memory (`dirty_expire_centisecs`, `dirty_background_ratio`). Direct reclaim that has scanned
+//! more than it likes wakes it to write as many pages as were scanned, whatever their age. A page
+//! that it has written is clean and stays. Writes take the disk's time, as those of reclaim do.
 //!
 //! Not modelled: several flushers at once, and that those who write wait above 40 % of memory
 //! (`dirty_ratio`).

@@ -12,9 +12,9 @@
 //! the active one, a clean one is freed, and of any other a write begins.
 //!
 //! **Direct reclaim** passes over all zones of the request with priorities from 12 down to 0. After
-//! each pass it looks whether 32 pages are free, and ends if so. If not, and more than 48 pages were
-//! scanned so far, it wakes the flusher to write as many. Then, below priority 10, it sleeps 0.1 s, in
-//! which writes end.
+//! each pass it looks whether 32 pages are free, and ends if so. If not, and more than 48 pages
+//! were scanned so far, it wakes the flusher to write as many. Then, below priority 10, it sleeps
+//! 0.1 s, in which writes end.
 //!
 //! **Lumpy**: in a direct reclaim above order 0, each page taken from a list brings along all pages
 //! of the aligned block of that order that are on a list of the same kind (active or inactive) in
@@ -30,8 +30,8 @@
 //! **A zone is left out** below priority 12 once background reclaim, since the last frame came free
 //! there, has scanned four times the pages of its lists and freed no slab (`all_unreclaimable`).
 //!
-//! Assumed: the time in which background reclaim scans a page (`background.rs`). Which pages were used
-//! again, and which slabs are empty, is decided as in the other scheme.
+//! Assumed: the time in which background reclaim scans a page (`background.rs`). Which pages were
+//! used again, and which slabs are empty, is decided as in the other scheme.
 //!
 //! Not modelled: that a written page first goes back to the end of its list (here it is freed, and
 //! counts as freed by who waits); that a frame freed to a per-CPU list does not bring a zone back

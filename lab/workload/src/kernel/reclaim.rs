@@ -1,6 +1,6 @@
-//! What happens when memory is short: background reclaim, the lists, slabs, and the hook by
-//! which the library asks for frames. The scheme is today's; that of Linux 2.6.20 is in `of_2007.rs`
-//! and begins from here. What becomes of writes is in `writes.rs`.
+//! What happens when memory is short: background reclaim, the lists, slabs, and the hook by which
+//! the library asks for frames. The scheme is today's; that of Linux 2.6.20 is in `of_2007.rs` and
+//! begins from here. What becomes of writes is in `writes.rs`.
 
 use brickyard::node::Compaction;
 use brickyard::pressure::{Activity, Eviction, Need, Reclaim};

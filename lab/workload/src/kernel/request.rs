@@ -3,8 +3,9 @@
 //! 1. Zones above the low mark, then background reclaim is woken, then zones above the min mark. A
 //!    zone is above a mark by its design's test ([`serves_above`]). Then what is set aside.
 //! 2. A request that may sleep calls direct reclaim, and tries again above the min mark. Above
-//!    order 3 that is all: huge pages were not requested with `__GFP_REPEAT` in 2005 and 2007. Up to
-//!    order 3 it goes on, where Linux retries for ever or kills a process; here, [`RETRIES`] times.
+//!    order 3 that is all: huge pages were not requested with `__GFP_REPEAT` in 2005 and 2007. Up
+//!    to order 3 it goes on, where Linux retries for ever or kills a process; here, [`RETRIES`]
+//!    times.
 //! 3. Per-CPU caches are drained after direct reclaim only where the patches of the design did so
 //!    ([`Of2007::drains_above`]). The kernels without them left frames there.
 

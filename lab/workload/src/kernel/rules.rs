@@ -46,9 +46,9 @@ pub struct Of2007 {
     pub drains_above: Option<Order>,
     /// Whether a zone is tested by its blocks of each order, see `of_2007::serves_above`.
     pub tests_each_order: bool,
-    /// The nanoseconds that background reclaim sleeps after each pass below priority 10. Linux sleeps
-    /// [`NAP`](crate::kernel::NAP), unless the disk's queue was long and gets short meanwhile, which
-    /// is not modelled.
+    /// The nanoseconds that background reclaim sleeps after each pass below priority 10. Linux
+    /// sleeps [`NAP`](crate::kernel::NAP), unless the disk's queue was long and gets short
+    /// meanwhile, which is not modelled.
     pub nap: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Writes that reclaim has begun. A block is freed when its write ends.
 //!
-//! A write belongs to frames, not to a page: in a damaged trace the page may be in use a second time
-//! by then. It is told from a later write of the same frame by its end.
+//! A write belongs to frames, not to a page: in a damaged trace the page may be in use a second
+//! time by then. It is told from a later write of the same frame by its end.
 
 use std::collections::{HashMap, VecDeque};
 

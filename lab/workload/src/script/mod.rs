@@ -180,8 +180,8 @@ impl Script {
     }
 
     /// As [`Script::new`], with only what the events show: for a machine other than the recorded
-    /// one, which compacts by itself and has other memory at the start. Keeps all steps in memory, 24
-    /// bytes each.
+    /// one, which compacts by itself and has other memory at the start. Keeps all steps in memory,
+    /// 24 bytes each.
     ///
     /// # Errors
     /// [`ScriptError`] if it cannot be replayed.
@@ -190,9 +190,9 @@ impl Script {
         Self::build(passes, Whose::Other, Collecting::in_memory)
     }
 
-    /// As [`Script::new`], with what is unknown of the start drawn by this seed: see [`start`](crate::start).
-    /// `excluded` has the types that page blocks, counted from frame 0, certainly do not have, a bit
-    /// for each.
+    /// As [`Script::new`], with what is unknown of the start drawn by this seed: see
+    /// [`start`](crate::start). `excluded` has the types that page blocks, counted from frame 0,
+    /// certainly do not have, a bit for each.
     ///
     /// # Errors
     /// [`ScriptError`] if it cannot be replayed.
@@ -206,9 +206,9 @@ impl Script {
         Self::read(trace, whose, |_| ControlFlow::Continue(()))
     }
 
-    /// Prepares a trace that need not be in memory. More than a million steps are kept in a temporary
-    /// file. So memory grows with that of the host, by about 15 bytes a frame, and not with the
-    /// number of events.
+    /// Prepares a trace that need not be in memory. More than a million steps are kept in a
+    /// temporary file. So memory grows with that of the host, by about 15 bytes a frame, and not
+    /// with the number of events.
     ///
     /// Takes several [`passes`]. `goes_on` is told how many events more are done, and can end it.
     ///

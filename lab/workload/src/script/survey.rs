@@ -148,8 +148,8 @@ impl<'a> Survey<'a> {
     }
 
     /// Makes a script for each of these draws, each as [`Script::read`] makes it: all from the same
-    /// two passes over `source`, the trace that was surveyed; for more than [`Survey::AT_ONCE`], from
-    /// two passes for every so many.
+    /// two passes over `source`, the trace that was surveyed; for more than [`Survey::AT_ONCE`],
+    /// from two passes for every so many.
     ///
     /// # Errors
     /// [`ScriptError`] if the trace cannot be read or replayed.

@@ -213,8 +213,8 @@ impl<'d> Drawing<'d> {
     }
 
     /// Returns the blocks of `size` frames of a zone that may lie in a list: of unknown use, not
-    /// mentioned by events, not `taken`, in page blocks of movable pages. Hardly anything of unknown
-    /// use is in use there.
+    /// mentioned by events, not `taken`, in page blocks of movable pages. Hardly anything of
+    /// unknown use is in use there.
     fn likely(&self, zone: usize, types: &[MigrateType], taken: &[bool], size: usize) -> Vec<u32> {
         let (from, to) = (self.of.zones[zone].from, self.of.zones[zone].to);
         let part = self.of.part(from, to - from);

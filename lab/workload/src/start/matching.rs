@@ -1,5 +1,5 @@
-//! The types of page blocks that no event shows: given so that the free blocks of each type are those
-//! that the host counted.
+//! The types of page blocks that no event shows: given so that the free blocks of each type are
+//! those that the host counted.
 
 use brickyard::{MigrateType, Order};
 use brickyard_machine::Dice;

@@ -48,7 +48,8 @@ pub(crate) use ticks::{TICK, TICKS_MOST, WORKER};
 pub(crate) use zones::unmanaged;
 
 /// A CPU has lists of orders 0 to 3 (`PAGE_ALLOC_COSTLY_ORDER`). It has one of huge pages, too; for
-/// that, nothing is drawn: where so many frames in a row are of unknown use, they mostly are in use.
+/// that, nothing is drawn: where so many frames in a row are of unknown use, they mostly are in
+/// use.
 const LIST_ORDERS: usize = 4;
 
 /// A free block in a CPU's list.
@@ -117,8 +118,8 @@ enum First {
     Other,
 }
 
-/// Infers the memory of the host before the first event, from all events in their order. What it has
-/// seen serves any number of draws.
+/// Infers the memory of the host before the first event, from all events in their order. What it
+/// has seen serves any number of draws.
 pub(crate) struct Inferring<'a> {
     trace: &'a Trace,
     base: u64,

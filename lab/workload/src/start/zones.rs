@@ -1,5 +1,5 @@
-//! The zones of a host, as its texts count them: frames in the lists of CPUs, free blocks, page blocks,
-//! and frames that are not managed.
+//! The zones of a host, as its texts count them: frames in the lists of CPUs, free blocks, page
+//! blocks, and frames that are not managed.
 
 use std::collections::HashSet;
 

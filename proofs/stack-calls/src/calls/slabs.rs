@@ -1,5 +1,6 @@
-// The calls of `brickyard-slab`, on pages of a zone. Included once for each kind of slots, `Access`.
-// `RawCache` stands for caches whose callers may be interrupts, the others for caches of tasks.
+// The calls of `brickyard-slab`, on pages of a zone. Included once for each kind of slots,
+// `Access`. `RawCache` stands for caches whose callers may be interrupts, the others for caches of
+// tasks.
 
 use brickyard_slab as slab;
 use core::alloc::Layout;

@@ -3,8 +3,8 @@
 //! not.
 //!
 //! It is compiled for the host's own target, whose prebuilt `core` keeps values below the stack
-//! pointer and in SSE registers. So every interrupt enters on a stack of its own, goes on below those
-//! values, and saves these registers.
+//! pointer and in SSE registers. So every interrupt enters on a stack of its own, goes on below
+//! those values, and saves these registers.
 
 mod apic;
 mod boot;

@@ -277,8 +277,9 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         self.merge_or_keep(frame, order, recorded, end, &|_| None)
     }
 
-    /// As [`Buddy::merge_to`], but before each look at a buddy it asks `keep` about the block so far.
-    /// If that returns a type, the block goes on no list: it is in use, as if taken for that type.
+    /// As [`Buddy::merge_to`], but before each look at a buddy it asks `keep` about the block so
+    /// far. If that returns a type, the block goes on no list: it is in use, as if taken for that
+    /// type.
     fn merge_or_keep<K: Fn(Merged) -> Option<MigrateType>>(
         &self,
         frame: Frame,
@@ -599,8 +600,8 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(self.merge(frame, order, kind))
     }
 
-    /// As [`Buddy::give`]. Before each look at a buddy it asks `keep` about the block so far. If that
-    /// returns a type, the block goes on no list: it is in use, as if taken for that type.
+    /// As [`Buddy::give`]. Before each look at a buddy it asks `keep` about the block so far. If
+    /// that returns a type, the block goes on no list: it is in use, as if taken for that type.
     ///
     /// # Errors
     /// As [`Buddy::give`].

@@ -48,8 +48,8 @@ pub trait Grouping: Sync + Sized {
     /// The end of a list to which blocks are moved that change their type.
     const MOVES_TO: End = End::Head;
 
-    /// The end of a list to which memory goes that was added, or is no longer isolated; `None` if it
-    /// goes where other free blocks go.
+    /// The end of a list to which memory goes that was added, or is no longer isolated; `None` if
+    /// it goes where other free blocks go.
     const ADDS_TO: Option<End> = None;
 
     /// Whether a block larger than a page block is freed page block by page block, each to the list
@@ -93,8 +93,8 @@ pub trait Grouping: Sync + Sized {
         true
     }
 
-    /// Notes which lists of a type have blocks: bit n is that of order n. For a grouping that has to
-    /// know without the lock.
+    /// Notes which lists of a type have blocks: bit n is that of order n. For a grouping that has
+    /// to know without the lock.
     #[inline]
     fn lists_changed(&self, _kind: MigrateType, _orders: &GuardedU32) {}
 

@@ -1,10 +1,10 @@
 //! The five columns on the simulated machines of the paper, each run a cell.
 //!
 //! On `metatm-2007`, the author's simulator, there are four runs as in the paper, on 8, 16 and 32
-//! CPUs, of the six workloads that he ran there, and of `kernel`. On `xeon-x5355`, his real machine,
-//! there are 15 of each workload of its tables; the compiles of 2008 had five, but a run takes only
-//! seconds here. All columns are run on both, though fewer were printed. A few runs are repeated
-//! with computing that evicts nothing from the caches.
+//! CPUs, of the six workloads that he ran there, and of `kernel`. On `xeon-x5355`, his real
+//! machine, there are 15 of each workload of its tables; the compiles of 2008 had five, but a run
+//! takes only seconds here. All columns are run on both, though fewer were printed. A few runs are
+//! repeated with computing that evicts nothing from the caches.
 
 use brickyard_machine::Profile;
 use brickyard_report::{Better, Metric};

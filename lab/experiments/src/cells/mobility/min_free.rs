@@ -1,5 +1,5 @@
-//! The claim of 2007 about `min_free_kbytes`, on a ppc64 machine with the unpatched kernel: free huge
-//! pages at five moments, with three settings; and a film of the two that matter.
+//! The claim of 2007 about `min_free_kbytes`, on a ppc64 machine with the unpatched kernel: free
+//! huge pages at five moments, with three settings; and a film of the two that matter.
 
 use brickyard_classics::Configuration;
 use brickyard_report::Metric;

@@ -1,6 +1,7 @@
 //! Page faults on the simulated machine of 2013 under other assumptions about the machine; each run
-//! a cell. What is assumed decides how soon the zone's lock is busy all the time: from then on lists
-//! gain nothing from more CPUs, and magazines, which take that lock less often, overtake them.
+//! a cell. What is assumed decides how soon the zone's lock is busy all the time: from then on
+//! lists gain nothing from more CPUs, and magazines, which take that lock less often, overtake
+//! them.
 //!
 //! | workload | what is assumed |
 //! |---|---|

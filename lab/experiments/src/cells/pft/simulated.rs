@@ -1,14 +1,14 @@
 //! Page faults on simulated machines, each run a cell: the machine of 2013 with 1 to 8 CPUs, as in
 //! its tables, and the simulator of 2007 with up to 32, for the curve over CPUs.
 //!
-//! The document's processes touched a fifth of the memory, 3.2 GiB, 20 times: more than caches hold,
-//! so the pages of a fault come from memory. So that they do here too, all processes together touch
-//! at least [`TIMES_CACHES`] times what the last levels hold ([`pages`]). That is 64 MiB on the first
-//! machine, which has one cache of 8 MiB, and 16 MiB a CPU on the second, where each CPU has one of
-//! 4 MiB, but 64 MiB where there are fewer than four. How the size changes the result on the first
-//! machine is measured in `sizes.rs`. There are five runs: they differ only by the
-//! refresh of the memory, which makes a thousandth with lists, and up to three hundredths where CPUs
-//! wait for magazines.
+//! The document's processes touched a fifth of the memory, 3.2 GiB, 20 times: more than caches
+//! hold, so the pages of a fault come from memory. So that they do here too, all processes together
+//! touch at least [`TIMES_CACHES`] times what the last levels hold ([`pages`]). That is 64 MiB on
+//! the first machine, which has one cache of 8 MiB, and 16 MiB a CPU on the second, where each CPU
+//! has one of 4 MiB, but 64 MiB where there are fewer than four. How the size changes the result on
+//! the first machine is measured in `sizes.rs`. There are five runs: they differ only by the
+//! refresh of the memory, which makes a thousandth with lists, and up to three hundredths where
+//! CPUs wait for magazines.
 
 use brickyard_machine::Profile;
 use brickyard_simulate::pft::{Measured, Pft};
@@ -49,8 +49,8 @@ const MACHINES: [Machine; 2] = [
     },
 ];
 
-/// The configurations of a quick run: the document's, and the default. Magazines on 32 CPUs are left
-/// out: a run takes five seconds.
+/// The configurations of a quick run: the document's, and the default. Magazines on 32 CPUs are
+/// left out: a run takes five seconds.
 const IN_QUICK: [Configuration; 3] = [
     Configuration::List2007,
     Configuration::Magazine2013,

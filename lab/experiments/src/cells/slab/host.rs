@@ -1,6 +1,6 @@
 //! A socket's objects on this host, alone and with eight tasks at once: where their time goes, and
-//! how long the slowest allocations take. Each round is a cell: every heap has its turns in it, each
-//! in a process of its own. A turn is that of `brickyard bench slab`.
+//! how long the slowest allocations take. Each round is a cell: every heap has its turns in it,
+//! each in a process of its own. A turn is that of `brickyard bench slab`.
 //!
 //! `pair` is the wall-clock time of an allocation and a free: with eight tasks on fewer CPUs it
 //! includes the wait for a CPU, for all heaps alike. `cpu` is the same in CPU time. `zeroing` and

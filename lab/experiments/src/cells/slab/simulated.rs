@@ -1,7 +1,7 @@
 //! The designs of 2008 on Dumazet's machine, simulated: `socketallocbench` alone and with eight
 //! tasks, remote frees, and memory by the number of CPUs and nodes. Two things are assumed of the
-//! benchmark, and varied: how many deferred files come back together, and how many instructions come
-//! between two accesses to shared memory.
+//! benchmark, and varied: how many deferred files come back together, and how many instructions
+//! come between two accesses to shared memory.
 
 use brickyard_machine::Profile;
 use brickyard_report::Metric;
@@ -132,8 +132,8 @@ impl Sockets {
         }
     }
 
-    /// Returns a run of a design. A quick run has those that take less than a tenth of a second, and
-    /// the document's load.
+    /// Returns a run of a design. A quick run has those that take less than a tenth of a second,
+    /// and the document's load.
     fn cell(self, design: Design, run: u32) -> Cell {
         let Self {
             files,

@@ -17,7 +17,8 @@ const SCAN_NANOSECONDS: u64 = 2_000;
 /// looks after each pass.
 const LOOKS_AGAIN: usize = 512;
 
-/// A zone is left out once so many times the pages of its lists were scanned, and nothing came free.
+/// A zone is left out once so many times the pages of its lists were scanned, and nothing came
+/// free.
 const VAIN: usize = 4;
 
 impl<Z: LabZone> Kernel<'_, Z> {

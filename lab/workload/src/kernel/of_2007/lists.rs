@@ -1,5 +1,5 @@
-//! A pass over the two lists of a zone: which pages leave the active list, and which of the inactive
-//! ones are freed, written or kept.
+//! A pass over the two lists of a zone: which pages leave the active list, and which of the
+//! inactive ones are freed, written or kept.
 
 use brickyard::{FrameRange, Order};
 use brickyard_classics::LabZone;
