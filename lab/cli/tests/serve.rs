@@ -2,8 +2,10 @@
 //! it ends, however it ends.
 
 use core::time::Duration;
+use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -22,12 +24,50 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join("serve")
-        .join(name);
+    let all = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("serve");
+    emptied(all.join(name))
+}
+
+fn emptied(folder: PathBuf) -> PathBuf {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     folder
+}
+
+/// A new folder that the user can reach that the service becomes. Cargo's own may lie in one that
+/// is root's alone (as `mktemp -d` makes it); then it is a temporary one, which is removed on drop.
+struct Reachable {
+    folder: PathBuf,
+    is_temporary: bool,
+}
+
+impl Reachable {
+    fn new(name: &str) -> Self {
+        let usual = folder(name);
+        let is_reachable = usual.ancestors().all(|folder| {
+            let found = fs::metadata(folder).unwrap();
+            found.permissions().mode() & 0o1 != 0
+        });
+        if is_reachable {
+            return Self {
+                folder: usual,
+                is_temporary: false,
+            };
+        }
+        let own = format!("brickyard-serve-{}-{name}", std::process::id());
+        Self {
+            folder: emptied(env::temp_dir().join(own)),
+            is_temporary: true,
+        }
+    }
+}
+
+impl Drop for Reachable {
+    fn drop(&mut self) {
+        if self.is_temporary {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
 }
 
 /// A running service, killed on drop.
@@ -104,7 +144,8 @@ fn gone(path: &std::path::Path) -> bool {
 #[test]
 fn it_answers_with_root_given_up_and_ends_when_asked() {
     // It makes the folder, and gives it to whom it becomes.
-    let history = folder("history").join("made");
+    let reachable = Reachable::new("history");
+    let history = reachable.folder.join("made");
     let mut running = Running::start(&["--cpu", "50", "--history", history.to_str().unwrap()]);
     let checked = brickyard(&["serve", "--check", &running.url]);
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
@@ -152,8 +193,9 @@ fn a_killed_one_leaves_no_tracing_instance() {
 
 #[test]
 fn single_samples_are_added_to_a_history() {
-    let history = folder("once").join("made");
-    let root = folder("once-root");
+    let reachable = Reachable::new("once");
+    let history = reachable.folder.join("made");
+    let root = emptied(reachable.folder.join("root"));
     Made::new("made", vec![Block::Free; 8])
         .write(&root)
         .unwrap();
