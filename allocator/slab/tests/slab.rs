@@ -93,3 +93,35 @@ fn bad_frees_on_the_slow_path_are_refused() {
         cache.free(keeper).unwrap();
     }
 }
+
+/// Objects that are freed in an order of their own lie scattered. As many as a barn may hold would
+/// keep nearly all slabs.
+#[test]
+fn what_is_freed_in_any_order_does_not_keep_its_slabs() {
+    const PAGES: usize = 3000;
+    // The page's beginning is the slab's own if it has no room elsewhere.
+    const COUNT: usize = (PAGES - 100) * 84;
+    let source = TestPages::new(PAGES, 1);
+    let plan = SlabPlan::new(4, 1);
+    let mut bench = Bench::new::<Default<'_>>(plan, &source);
+    let slabs = bench.slabs::<Default<'_>>(&source, pinned(OneCpu));
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 48)).unwrap();
+    for _ in 0..2 {
+        let mut objects: Vec<NonNull<u8>> = (0..COUNT).map(|_| cache.alloc().unwrap()).collect();
+        let before = cache.numbers();
+        assert!(before.slabs as usize > PAGES / 2, "{before:?}");
+        let mut state = 1_u64;
+        for left in (1..=COUNT).rev() {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(99);
+            let object = objects.swap_remove((state >> 33) as usize % left);
+            // SAFETY: not used any more.
+            unsafe { cache.free(object) }.unwrap();
+        }
+        let after = cache.numbers();
+        assert_eq!(after.in_use(), 0);
+        // Two sheaves of the CPU, and four in the barn: each object may keep a slab.
+        assert!(after.queued <= 6 * 126, "{after:?}");
+        assert!(after.slabs <= after.queued + 1, "{after:?}");
+    }
+    cache.destroy().unwrap();
+}

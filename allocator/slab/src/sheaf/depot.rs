@@ -5,12 +5,14 @@ use brickyard_sync::{GuardedU32, GuardedU64, prefetch_to_write};
 use super::words::Sheaf;
 use crate::cache_info::CacheInfo;
 use crate::counts;
+use crate::geometry::Geometry;
 use crate::numbers::CacheNumbers;
 use crate::owned::OwnedSlabs;
 
 /// The most bytes of objects that the full sheaves of a barn hold ...
 const LOAD: usize = 1 << 20;
-/// ... but so many full sheaves are allowed in any case.
+/// ... but so many full sheaves are allowed in any case. There are no more while the slabs are
+/// [sparse](Depot::is_sparse).
 const FEW: u32 = 4;
 /// So many full sheaves are looked at for one that serves as it is.
 const LOOKS: usize = 4;
@@ -171,7 +173,24 @@ impl Depot {
     pub(super) fn has_room(&self, info: &CacheInfo) -> bool {
         let load = (info.geometry.capacity * info.geometry.stride) as usize;
         let fulls = self.fulls.get();
-        fulls < FEW || (fulls as usize + 1) * load <= LOAD
+        fulls < FEW || (fulls as usize + 1) * load <= LOAD && !self.is_sparse(info)
+    }
+
+    /// Returns true if more of the slabs is free than not, by [`LOAD`] bytes. Then most objects have
+    /// been freed. Those of them that the barn holds lie scattered, so that each may keep a whole
+    /// slab from being given back.
+    fn is_sparse(&self, info: &CacheInfo) -> bool {
+        let Geometry { objects, stride, .. } = info.geometry;
+        let all = u64::from(self.slabs.count()) * u64::from(objects);
+        let out = self.slabs.out.get();
+        all - out > out + LOAD as u64 / u64::from(stride)
+    }
+
+    /// Takes a full sheaf that the barn should not hold any more, since the slabs are sparse.
+    pub(super) fn take_surplus(&self, info: &CacheInfo) -> Option<Sheaf> {
+        (self.fulls.get() > FEW && self.is_sparse(info))
+            .then(|| self.take_full(|_| true))
+            .flatten()
     }
 
     pub(super) fn take_empty(&self) -> Option<Sheaf> {

@@ -130,6 +130,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         mut spare: Option<Sheaf>,
         check: impl FnOnce() -> Result<(), FreeFault>,
     ) -> Result<Option<Sheaf>, FreeFault> {
+        let mut surplus = None;
         let checked = {
             let _inside = backend.inside::<C>();
             let depot = self.depot(backend, info.id, node);
@@ -142,6 +143,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                         depot.put_full(cold, false);
                     }
                     spare = depot.take_empty();
+                } else {
+                    surplus = depot.take_surplus(info);
                 }
             }
             checked
@@ -151,6 +154,9 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                 self.keep_as_spare::<C>(backend, info, spare);
             }
             return Err(fault);
+        }
+        if let Some(surplus) = surplus {
+            self.give_up::<C>(backend, info, surplus);
         }
         match spare {
             Some(sheaf) => {
