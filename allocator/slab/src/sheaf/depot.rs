@@ -180,7 +180,9 @@ impl Depot {
     /// been freed. Those of them that the barn holds lie scattered, so that each may keep a whole
     /// slab from being given back.
     fn is_sparse(&self, info: &CacheInfo) -> bool {
-        let Geometry { objects, stride, .. } = info.geometry;
+        let Geometry {
+            objects, stride, ..
+        } = info.geometry;
         let all = u64::from(self.slabs.count()) * u64::from(objects);
         let out = self.slabs.out.get();
         all - out > out + LOAD as u64 / u64::from(stride)
