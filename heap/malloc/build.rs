@@ -2,10 +2,13 @@
 //! Gives the linker the order of code, and tells the sources whether the library is built hardened.
 
 use std::env;
+use std::path::Path;
+use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=BRICKYARD_HARDENED");
+    println!("cargo::rerun-if-env-changed=BRICKYARD_UNORDERED");
     println!("cargo::rustc-check-cfg=cfg(brickyard_hardened, brickyard_ordered)");
     if env::var_os("BRICKYARD_HARDENED").is_some() {
         println!("cargo::rustc-cfg=brickyard_hardened");
@@ -22,12 +25,37 @@ fn main() {
     }
 }
 
-/// Returns true if the linker is the one that comes with the compiler (LLD, for x86-64 since Rust
-/// 1.90). Others may not read such a script (mold), or make two sections of it (GNU), which
-/// Valgrind cannot read.
+/// Returns true if the linker is the LLD that comes with the compiler: for x86-64 since Rust 1.90,
+/// where nothing chooses another. Others may not read such a script (mold, gold), or make two
+/// sections of it (GNU), which Valgrind cannot read. What cannot be seen here (`cargo rustc --
+/// -Clink-arg=...`, `mold -run`) is told by `BRICKYARD_UNORDERED=1`.
 fn has_usual_linker() -> bool {
-    let target = env::var("TARGET").is_ok_and(|target| target == "x86_64-unknown-linux-gnu");
+    let usual = "x86_64-unknown-linux-gnu";
+    if env::var("TARGET").as_deref() != Ok(usual) || env::var_os("BRICKYARD_UNORDERED").is_some() {
+        return false;
+    }
     // What may choose another: a linker in Cargo's configuration, flags of the compiler.
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    target && env::var_os("RUSTC_LINKER").is_none() && !flags.contains("link")
+    if env::var_os("RUSTC_LINKER").is_some() || flags.contains("link") {
+        return false;
+    }
+    let is_recent = asked("--version").is_some_and(|said| {
+        let version = said.split(' ').nth(1).unwrap_or_default();
+        let mut parts = version
+            .split('.')
+            .map_while(|part| part.parse::<u32>().ok());
+        (parts.next(), parts.next()) >= (Some(1), Some(90))
+    });
+    let lld = format!("lib/rustlib/{usual}/bin/gcc-ld/ld.lld");
+    is_recent
+        && asked("--print=sysroot").is_some_and(|root| Path::new(root.trim()).join(lld).exists())
+}
+
+/// Returns what the compiler prints.
+fn asked(what: &str) -> Option<String> {
+    let done = Command::new(env::var_os("RUSTC")?)
+        .arg(what)
+        .output()
+        .ok()?;
+    String::from_utf8(done.stdout).ok()
 }

@@ -276,6 +276,26 @@ fn pages_of_a_cpu_that_takes_no_part_any_more_move() {
     }
 }
 
+/// What another CPU frees in an order of its own keeps no slabs either.
+#[test]
+fn what_is_freed_away_in_any_order_does_not_keep_its_slabs() {
+    with_slabs_of(2048, plan(), |slabs, _, platform| {
+        let cache = objects_of(slabs, SIZE);
+        let mut all = take(&cache, 1800 * PER_PAGE);
+        platform.go(1);
+        let mut state = 1_u64;
+        while !all.is_empty() {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(99);
+            let place = (state >> 33) as usize % all.len();
+            give(&cache, vec![all.swap_remove(place)]);
+        }
+        let after = cache.numbers();
+        assert_eq!(after.in_use(), 0);
+        assert!(after.slabs * 4096 <= 3 << 20, "{after:?}");
+        cache.destroy().unwrap();
+    });
+}
+
 /// With 512 CPUs no more than sixteen slabs and an eighth are kept apart.
 #[test]
 fn a_machine_of_many_cpus_keeps_no_more_apart() {

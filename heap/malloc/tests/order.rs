@@ -47,6 +47,10 @@ fn code_of_requests_lies_together() {
         let places = code.map(|line| u64::from_str_radix(&line[..16], 16).unwrap());
         places.collect()
     };
+    if places("").is_empty() {
+        println!("skipped: the library was built without symbols");
+        return;
+    }
     let last = LAST.iter().flat_map(|part| places(part)).min().unwrap();
     for part in FIRST {
         let first = places(part).into_iter().min();

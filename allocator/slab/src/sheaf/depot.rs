@@ -11,9 +11,10 @@ use crate::owned::OwnedSlabs;
 
 /// The most bytes of objects that the full sheaves of a barn hold ...
 const LOAD: usize = 1 << 20;
-/// ... but so many full sheaves are allowed in any case. There are no more while the slabs are
-/// [sparse](Depot::is_sparse).
+/// ... but so many full sheaves are allowed in any case.
 const FEW: u32 = 4;
+/// Slabs are sparse if so many bytes of their objects more are free than in use.
+const SPARSE: u64 = 2 * LOAD as u64;
 /// So many full sheaves are looked at for one that serves as it is.
 const LOOKS: usize = 4;
 /// The most empty sheaves that are kept.
@@ -38,6 +39,9 @@ pub(super) struct Depot {
     /// Slabs of which no object was ever taken. Another CPU's frees served the caller that made
     /// them.
     pub(super) untouched: GuardedU32,
+    /// How many objects were in use when the barn was emptied for sparse slabs; 0: it was not since
+    /// they became so.
+    emptied: GuardedU64,
     pub(super) slabs: OwnedSlabs,
     pub(super) counts: Counts,
 }
@@ -138,6 +142,7 @@ impl Depot {
     /// Called when another cache gets this depot; the last one has given back all that it had.
     pub(super) fn begin(&self) {
         self.slabs.begin();
+        self.emptied.set(0);
         self.exchanges.begin();
         self.counts.begin();
     }
@@ -173,26 +178,48 @@ impl Depot {
     pub(super) fn has_room(&self, info: &CacheInfo) -> bool {
         let load = (info.geometry.capacity * info.geometry.stride) as usize;
         let fulls = self.fulls.get();
-        fulls < FEW || (fulls as usize + 1) * load <= LOAD && !self.is_sparse(info)
+        fulls < FEW || (fulls as usize + 1) * load <= LOAD
     }
 
-    /// Returns true if more of the slabs is free than not, by [`LOAD`] bytes. Then most objects have
-    /// been freed. Those of them that the barn holds lie scattered, so that each may keep a whole
-    /// slab from being given back.
-    fn is_sparse(&self, info: &CacheInfo) -> bool {
+    /// Returns true if the barn is to be emptied, down to [`FEW`] sheaves: most of the slabs is
+    /// free, and the objects in the barn, which lie scattered, may keep each of them from being
+    /// given back. That is so when less is in use than not, by [`SPARSE`] bytes, and again each
+    /// time that half of it has been freed. In between the barn may fill: what is in use keeps most
+    /// slabs that there are then, so to empty the barn each time would be of no use.
+    pub(super) fn is_crowded(&self, info: &CacheInfo) -> bool {
+        if self.fulls.get() <= FEW {
+            return false;
+        }
         let Geometry {
             objects, stride, ..
         } = info.geometry;
         let all = u64::from(self.slabs.count()) * u64::from(objects);
-        let out = self.slabs.out.get();
-        all - out > out + LOAD as u64 / u64::from(stride)
+        let (in_use, emptied) = (self.in_use(info), self.emptied.get());
+        if all.saturating_sub(in_use) <= in_use + SPARSE / u64::from(stride) {
+            if emptied != 0 {
+                self.emptied.set(0);
+            }
+            return false;
+        }
+        emptied == 0 || in_use < emptied / 2
     }
 
-    /// Takes a full sheaf that the barn should not hold any more, since the slabs are sparse.
+    /// Returns how many objects are neither in slabs nor in the barn.
+    fn in_use(&self, info: &CacheInfo) -> u64 {
+        self.slabs.out.get().saturating_sub(self.in_barn(info))
+    }
+
+    /// Takes a full sheaf out of a barn that [is to be emptied](Depot::is_crowded).
     pub(super) fn take_surplus(&self, info: &CacheInfo) -> Option<Sheaf> {
-        (self.fulls.get() > FEW && self.is_sparse(info))
-            .then(|| self.take_full(|_| true))
-            .flatten()
+        if !self.is_crowded(info) {
+            return None;
+        }
+        let sheaf = self.take_full(|_| true);
+        if self.fulls.get() <= FEW {
+            // 0 says that it was not.
+            self.emptied.set(self.in_use(info).max(1));
+        }
+        sheaf
     }
 
     pub(super) fn take_empty(&self) -> Option<Sheaf> {

@@ -16,6 +16,9 @@ use crate::owned::Gone;
 use crate::source::PageSource;
 use crate::watch;
 
+/// A free that finds that the barn has too much empties so many sheaves of it, beside its own.
+const RELIEF: usize = 3;
+
 impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// Puts a sheaf into the barn of the nearest node, and notes whether its objects were away from
     /// home. What is too much for the barn goes into the slabs.
@@ -68,6 +71,21 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     ) {
         self.empty_out::<C>(backend, info, &sheaf);
         self.drop_sheaf(backend, sheaf);
+    }
+
+    /// Empties a few sheaves of a barn that has too much.
+    #[cold]
+    fn relieve<C: Caller>(&self, backend: &Backend<'m, S, L>, info: &CacheInfo, node: usize) {
+        for _ in 0..RELIEF {
+            let surplus = {
+                let _inside = backend.inside::<C>();
+                self.depot(backend, info.id, node).take_surplus(info)
+            };
+            let Some(surplus) = surplus else {
+                return;
+            };
+            self.give_up::<C>(backend, info, surplus);
+        }
     }
 
     /// Puts all that a sheaf holds back into slabs.
@@ -130,7 +148,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         mut spare: Option<Sheaf>,
         check: impl FnOnce() -> Result<(), FreeFault>,
     ) -> Result<Option<Sheaf>, FreeFault> {
-        let mut surplus = None;
+        let mut is_crowded = false;
         let checked = {
             let _inside = backend.inside::<C>();
             let depot = self.depot(backend, info.id, node);
@@ -143,9 +161,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                         depot.put_full(cold, false);
                     }
                     spare = depot.take_empty();
-                } else {
-                    surplus = depot.take_surplus(info);
                 }
+                is_crowded = depot.is_crowded(info);
             }
             checked
         };
@@ -155,8 +172,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             }
             return Err(fault);
         }
-        if let Some(surplus) = surplus {
-            self.give_up::<C>(backend, info, surplus);
+        if is_crowded {
+            self.relieve::<C>(backend, info, node);
         }
         match spare {
             Some(sheaf) => {
