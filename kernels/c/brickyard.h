@@ -58,8 +58,8 @@
 #define BY_OUTSIDE -8
 
 /**
- * A frame of the range is in use, or another zone's; or the cache is in use; or another CPU writes a
- * text.
+ * A frame of the range is in use, or another zone's; or the cache is in use; or another CPU writes
+ * a text.
  */
 #define BY_BUSY -9
 
@@ -85,7 +85,8 @@
 #define BY_TOO_LITTLE_MEMORY -13
 
 /**
- * No zone can be as large as that or end as high, or no machine have as many zones, CPUs or caches.
+ * No zone can be as large as that or end as high, or no machine have as many zones, CPUs or
+ * caches.
  */
 #define BY_TOO_LARGE -14
 
@@ -142,8 +143,8 @@
 #define BY_ATOMIC 4
 
 /**
- * The caller is an interrupt, and may have interrupted anything. It cannot wait either. (Frees have no
- * flags: the platform's `in_interrupt` speaks for them.)
+ * The caller is an interrupt, and may have interrupted anything. It cannot wait either. (Frees
+ * have no flags: the platform's `in_interrupt` speaks for them.)
  */
 #define BY_INTERRUPT 8
 
@@ -312,7 +313,8 @@ typedef struct by_zone_plan {
    */
   size_t start;
   /**
-   * The frame after the last one, at most PTRDIFF_MAX: results are frame numbers or negative codes.
+   * The frame after the last one, at most PTRDIFF_MAX: results are frame numbers or negative
+   * codes.
    */
   size_t end;
   /**
@@ -336,8 +338,8 @@ typedef struct by_zone_plan {
    */
   uint32_t stash_percent;
   /**
-   * The share that may be set aside for atomic requests above order 0, in percent. 0: 1; above 100:
-   * nothing.
+   * The share that may be set aside for atomic requests above order 0, in percent. 0: 1; above
+   * 100: nothing.
    */
   uint32_t set_aside_percent;
 } by_zone_plan;
@@ -366,8 +368,8 @@ typedef struct by_platform {
    */
   size_t (*cpu)(void *context);
   /**
-   * Keeps the caller on its CPU, and all other tasks from it, until `unpin`; returns the CPU. Pins
-   * nest. Null: there is nothing to do.
+   * Keeps the caller on its CPU, and all other tasks from it, until `unpin`; returns the CPU.
+   * Pins nest. Null: there is nothing to do.
    */
   size_t (*pin)(void *context);
   /**
@@ -444,26 +446,27 @@ typedef struct by_hooks {
    */
   void *context;
   /**
-   * Frees at least `need->frames` frames if it can, oldest first. Returns the number freed; 0 ends
-   * the attempt.
+   * Frees at least `need->frames` frames if it can, oldest first. Returns the number freed; 0
+   * ends the attempt.
    */
   size_t (*reclaim)(void *context, const struct by_need *need);
   /**
-   * Wakes what frees pages in the background, since a zone fell below its low watermark. Must not
-   * wait.
+   * Wakes what frees pages in the background, since a zone fell below its low watermark. Must
+   * not wait.
    */
   void (*wake)(void *context, const struct by_need *need);
   /**
-   * Returns true if the block could be moved, as far as can be told without trying. Null: all can.
+   * Returns true if the block could be moved, as far as can be told without trying. Null: all
+   * can.
    */
   bool (*can_move)(void *context, size_t frame, uint32_t order);
   /**
-   * Moves the contents of the block at `from` to the one at `to`. Returns BY_MOVED, BY_NOT_NEEDED,
-   * BY_LATER, BY_NEVER or BY_UNKNOWN. The owner may be freeing the block at this moment, so a lock
-   * of the owner's must make sure that BY_MOVED and BY_NOT_NEEDED are returned only for a block
-   * that is still its own and of this order, and that it is not freed any more. The limit of a
-   * request is not remembered: a page that must stay below one must not be moved. Null: nothing is
-   * compacted.
+   * Moves the contents of the block at `from` to the one at `to`. Returns BY_MOVED,
+   * BY_NOT_NEEDED, BY_LATER, BY_NEVER or BY_UNKNOWN. The owner may be freeing the block at this
+   * moment, so a lock of the owner's must make sure that BY_MOVED and BY_NOT_NEEDED are returned
+   * only for a block that is still its own and of this order, and that it is not freed any more.
+   * The limit of a request is not remembered: a page that must stay below one must not be moved.
+   * Null: nothing is compacted.
    */
   uint32_t (*migrate)(void *context, size_t from, uint32_t order, size_t to);
   /**
@@ -484,8 +487,8 @@ typedef struct by_hooks {
 typedef struct by_plan {
   /**
    * The zones, sorted by node, then by kind (BY_DMA, BY_DMA32, BY_NORMAL, BY_HIGHMEM,
-   * BY_ZONE_MOVABLE), then by start. Those of one node and kind must not overlap. The spans of others
-   * may, as where nodes interleave; each frame still belongs to one zone, by by_add.
+   * BY_ZONE_MOVABLE), then by start. Those of one node and kind must not overlap. The spans of
+   * others may, as where nodes interleave; each frame still belongs to one zone, by by_add.
    */
   const struct by_zone_plan *zones;
   /**
@@ -542,10 +545,10 @@ typedef struct by_contiguous {
 typedef struct by_slab_plan {
   /**
    * The machine that pages come from. Its users must leave alone what slabs took. The platform's
-   * `address` must be linear over all zones up to BY_NORMAL: page i after the first frame of them is
-   * at its address plus i pages. That frame, rounded down to the largest block of any zone, must have
-   * an address, too, which is aligned to such a block; else BY_UNMAPPED. Tables of 65 bytes a page
-   * cover all from there to the last of these zones, holes included.
+   * `address` must be linear over all zones up to BY_NORMAL: page i after the first frame of
+   * them is at its address plus i pages. That frame, rounded down to the largest block of any
+   * zone, must have an address, too, which is aligned to such a block; else BY_UNMAPPED. Tables
+   * of 65 bytes a page cover all from there to the last of these zones, holes included.
    */
   const struct by_machine *machine;
   /**
@@ -566,9 +569,9 @@ typedef struct by_slab_plan {
    */
   const char *checks;
   /**
-   * Told what is found, with checks or without (some double frees), as a text of `length` bytes, at
-   * most 511, without a zero behind it. May be called by any user of slabs, also in interrupts. Must
-   * not use the cache that it is about. Null: nobody is told.
+   * Told what is found, with checks or without (some double frees), as a text of `length` bytes,
+   * at most 511, without a zero behind it. May be called by any user of slabs, also in
+   * interrupts. Must not use the cache that it is about. Null: nobody is told.
    */
   void (*report)(const char *text, size_t length);
 } by_slab_plan;
@@ -594,8 +597,8 @@ typedef struct by_cache_spec {
    */
   uint32_t flags;
   /**
-   * Called for each object when its slab is made; an object that is freed is as this left it. Must
-   * not use its own cache: each object would need another slab. Null: none.
+   * Called for each object when its slab is made; an object that is freed is as this left it.
+   * Must not use its own cache: each object would need another slab. Null: none.
    */
   void (*constructor)(void *object);
 } by_cache_spec;
@@ -701,14 +704,15 @@ const char *by_error_text(ptrdiff_t code);
  * BY_UNSORTED, BY_TOO_LARGE. `zones` of the plan is read, its functions are not called.
  *
  * # Safety
- * `plan` points to a plan, or is null; `zones` of the plan points to `zone_count` of them, or is null.
+ * `plan` points to a plan, or is null; `zones` of the plan points to `zone_count` of them, or is
+ * null.
  */
 ptrdiff_t by_machine_bytes(const struct by_plan *plan);
 
 /**
  * Builds a machine in `memory`, without memory to hand out (see by_add), and writes where it is to
- * `*machine`. Returns 0; or what by_machine_bytes returns, or BY_TOO_LITTLE_MEMORY. The plan is not
- * needed any more afterwards.
+ * `*machine`. Returns 0; or what by_machine_bytes returns, or BY_TOO_LITTLE_MEMORY. The plan is
+ * not needed any more afterwards.
  *
  * # Safety
  * `plan` points to a plan whose functions keep the promises told there; `memory` is `bytes` bytes
@@ -721,12 +725,10 @@ ptrdiff_t by_machine_init(const struct by_plan *plan,
 
 /**
  * Takes a block of 2^order frames, from node 0 if possible. Returns its first frame; or
- * BY_EXHAUSTED, BY_FRAGMENTED, BY_ORDER_TOO_LARGE, or BY_INVALID for unknown flags. A request that is
- * neither BY_ATOMIC nor BY_INTERRUPT may call all hooks.
+ * BY_EXHAUSTED, BY_FRAGMENTED, BY_ORDER_TOO_LARGE, or BY_INVALID for unknown flags. A request that
+ * is neither BY_ATOMIC nor BY_INTERRUPT may call all hooks.
  */
-ptrdiff_t by_alloc(const struct by_machine *machine,
-                   uint32_t order,
-                   uint32_t flags);
+ptrdiff_t by_alloc(const struct by_machine *machine, uint32_t order, uint32_t flags);
 
 /**
  * As by_alloc, from this node if possible, and with every frame below `limit` unless that is 0.
@@ -740,8 +742,8 @@ ptrdiff_t by_alloc_from(const struct by_machine *machine,
 
 /**
  * Takes exactly the block of 2^order frames at `frame`, of whatever zone. Returns 0; or BY_BUSY,
- * BY_ABSENT, BY_OUTSIDE, BY_ISOLATED, BY_ORDER_TOO_LARGE, or BY_INVALID, also if no such block begins
- * there.
+ * BY_ABSENT, BY_OUTSIDE, BY_ISOLATED, BY_ORDER_TOO_LARGE, or BY_INVALID, also if no such block
+ * begins there.
  */
 ptrdiff_t by_alloc_at(const struct by_machine *machine,
                       size_t frame,
@@ -762,17 +764,15 @@ ptrdiff_t by_alloc_bulk(const struct by_machine *machine,
                         size_t count);
 
 /**
- * Takes back the 2^order frames at `frame`: a whole block, or any aligned part of one. Returns 0; or
- * BY_NOT_OWNED, BY_DOUBLE_FREE, BY_WRONG_ORDER, and then nothing has changed.
+ * Takes back the 2^order frames at `frame`: a whole block, or any aligned part of one. Returns 0;
+ * or BY_NOT_OWNED, BY_DOUBLE_FREE, BY_WRONG_ORDER, and then nothing has changed.
  */
-ptrdiff_t by_free(const struct by_machine *machine,
-                  size_t frame,
-                  uint32_t order);
+ptrdiff_t by_free(const struct by_machine *machine, size_t frame, uint32_t order);
 
 /**
- * Takes back `count` single frames. Returns 0; or the reason why one was refused, as by_free. Those
- * before it are freed then; it and those after it are not. Writes how many were freed to `*freed`,
- * unless that is null.
+ * Takes back `count` single frames. Returns 0; or the reason why one was refused, as by_free.
+ * Those before it are freed then; it and those after it are not. Writes how many were freed to
+ * `*freed`, unless that is null.
  *
  * # Safety
  * `frames` points to `count` of them; `freed` can be written, or is null.
@@ -783,18 +783,16 @@ ptrdiff_t by_free_bulk(const struct by_machine *machine,
                        size_t *freed);
 
 /**
- * Takes back the frames from `start` up to, but not including, `end`, of one zone: any number, all in
- * use. Returns 0; or as by_free, or BY_INVALID for no frames, and then nothing has changed.
+ * Takes back the frames from `start` up to, but not including, `end`, of one zone: any number, all
+ * in use. Returns 0; or as by_free, or BY_INVALID for no frames, and then nothing has changed.
  */
-ptrdiff_t by_free_range(const struct by_machine *machine,
-                        size_t start,
-                        size_t end);
+ptrdiff_t by_free_range(const struct by_machine *machine, size_t start, size_t end);
 
 /**
- * Takes adjacent frames, from this node if possible. What is movable is moved out of the way, by the
- * hook `migrate`. Free them by by_free_range, whole or in parts. Returns the first frame; or, of the
- * last zone that was asked, BY_BUSY, BY_OUTSIDE or BY_ISOLATED; or BY_INVALID, also for BY_ATOMIC and
- * BY_INTERRUPT, since it is for callers that may sleep. O(zones).
+ * Takes adjacent frames, from this node if possible. What is movable is moved out of the way, by
+ * the hook `migrate`. Free them by by_free_range, whole or in parts. Returns the first frame; or,
+ * of the last zone that was asked, BY_BUSY, BY_OUTSIDE or BY_ISOLATED; or BY_INVALID, also for
+ * BY_ATOMIC and BY_INTERRUPT, since it is for callers that may sleep. O(zones).
  *
  * # Safety
  * `wanted` points to such a request, or is null.
@@ -805,11 +803,10 @@ ptrdiff_t by_alloc_contiguous(const struct by_machine *machine,
                               uint32_t flags);
 
 /**
- * Returns the number of the zone that has the frame, in the order of the plan; if none has it, the first
- * whose span contains it; or BY_NOT_OWNED.
+ * Returns the number of the zone that has the frame, in the order of the plan; if none has it, the
+ * first whose span contains it; or BY_NOT_OWNED.
  */
-ptrdiff_t by_zone_of(const struct by_machine *machine,
-                     size_t frame);
+ptrdiff_t by_zone_of(const struct by_machine *machine, size_t frame);
 
 /**
  * Returns the frames of every reachable CPU's stash to the zones. Returns how many.
@@ -823,13 +820,11 @@ ptrdiff_t by_drain(const struct by_machine *machine);
 ptrdiff_t by_compact(const struct by_machine *machine, size_t zone);
 
 /**
- * Sets all watermarks and reserves by Linux's rules, from `min_free_kbytes` and the memory that the
- * zones have now. Call it again when memory comes or goes. Until it is called, nothing is held back.
- * Pages of 0 bytes change nothing.
+ * Sets all watermarks and reserves by Linux's rules, from `min_free_kbytes` and the memory that
+ * the zones have now. Call it again when memory comes or goes. Until it is called, nothing is held
+ * back. Pages of 0 bytes change nothing.
  */
-void by_set_min_free_kbytes(const struct by_machine *machine,
-                            size_t kbytes,
-                            size_t page_bytes);
+void by_set_min_free_kbytes(const struct by_machine *machine, size_t kbytes, size_t page_bytes);
 
 /**
  * Returns Linux's choice of `min_free_kbytes` for the memory that the machine has now.
@@ -837,19 +832,16 @@ void by_set_min_free_kbytes(const struct by_machine *machine,
 size_t by_min_free_kbytes(const struct by_machine *machine, size_t page_bytes);
 
 /**
- * Adds the frames from `start` up to, but not including, `end` to a zone. What it has already stays as
- * it is. Returns the number of new frames; or BY_OUTSIDE, BY_INVALID, or BY_BUSY if another zone has
- * one of the frames, and then nothing has changed. Where the spans of zones overlap, only one CPU may
- * be adding at a time.
+ * Adds the frames from `start` up to, but not including, `end` to a zone. What it has already
+ * stays as it is. Returns the number of new frames; or BY_OUTSIDE, BY_INVALID, or BY_BUSY if
+ * another zone has one of the frames, and then nothing has changed. Where the spans of zones
+ * overlap, only one CPU may be adding at a time.
  */
-ptrdiff_t by_add(const struct by_machine *machine,
-                 size_t zone,
-                 size_t start,
-                 size_t end);
+ptrdiff_t by_add(const struct by_machine *machine, size_t zone, size_t start, size_t end);
 
 /**
- * Keeps the free frames of a range from being handed out. Returns how many; or BY_BUSY, BY_OUTSIDE,
- * BY_INVALID, and then nothing has changed.
+ * Keeps the free frames of a range from being handed out. Returns how many; or BY_BUSY,
+ * BY_OUTSIDE, BY_INVALID, and then nothing has changed.
  */
 ptrdiff_t by_reserve(const struct by_machine *machine, size_t zone, size_t start, size_t end);
 
@@ -865,13 +857,10 @@ ptrdiff_t by_unreserve(const struct by_machine *machine, size_t zone, size_t sta
 ptrdiff_t by_remove(const struct by_machine *machine, size_t zone, size_t start, size_t end);
 
 /**
- * As by_remove, after what is movable there was moved elsewhere in the zone by the hook `migrate`. Also
- * returns BY_ISOLATED. What was moved stays moved. For callers that may sleep.
+ * As by_remove, after what is movable there was moved elsewhere in the zone by the hook `migrate`.
+ * Also returns BY_ISOLATED. What was moved stays moved. For callers that may sleep.
  */
-ptrdiff_t by_offline(const struct by_machine *machine,
-                     size_t zone,
-                     size_t start,
-                     size_t end);
+ptrdiff_t by_offline(const struct by_machine *machine, size_t zone, size_t start, size_t end);
 
 /**
  * Returns the bytes of memory that slabs of this plan need, at any address: 65 for each frame of
@@ -884,12 +873,12 @@ ptrdiff_t by_offline(const struct by_machine *machine,
 ptrdiff_t by_slabs_bytes(const struct by_slab_plan *plan);
 
 /**
- * Builds slabs in `memory`, with a cache for each general size, and writes where they are to `*slabs`.
- * Returns 0; or what by_slabs_bytes returns, or BY_TOO_LITTLE_MEMORY.
+ * Builds slabs in `memory`, with a cache for each general size, and writes where they are to
+ * `*slabs`. Returns 0; or what by_slabs_bytes returns, or BY_TOO_LITTLE_MEMORY.
  *
  * # Safety
- * `plan` points to a plan that keeps what is said there; `memory` is `bytes` bytes that nobody else
- * uses from now on; `slabs` can be written. The platform keeps its promises.
+ * `plan` points to a plan that keeps what is said there; `memory` is `bytes` bytes that nobody
+ * else uses from now on; `slabs` can be written. The platform keeps its promises.
  */
 ptrdiff_t by_slabs_init(const struct by_slab_plan *plan,
                         void *memory,
@@ -897,13 +886,11 @@ ptrdiff_t by_slabs_init(const struct by_slab_plan *plan,
                         const struct by_slabs **slabs);
 
 /**
- * Returns memory of at least `size` bytes, up to 32 KiB, aligned to `align` (a power of two up to a
- * page; 0: 16), with any content; or null, also for any other size or alignment. To be called by tasks
- * and interrupts. For more, by_alloc.
+ * Returns memory of at least `size` bytes, up to 32 KiB, aligned to `align` (a power of two up to
+ * a page; 0: 16), with any content; or null, also for any other size or alignment. To be called by
+ * tasks and interrupts. For more, by_alloc.
  */
-void *by_malloc(const struct by_slabs *slabs,
-                size_t size,
-                size_t align);
+void *by_malloc(const struct by_slabs *slabs, size_t size, size_t align);
 
 /**
  * Takes back what by_malloc returned; null is nothing. Returns 0; or BY_NOT_AN_OBJECT,
@@ -915,14 +902,14 @@ void *by_malloc(const struct by_slabs *slabs,
 ptrdiff_t by_mfree(const struct by_slabs *slabs, void *memory);
 
 /**
- * Returns how many bytes can be used of what by_malloc returned; 0 for an address that lies in none of
- * its slabs.
+ * Returns how many bytes can be used of what by_malloc returned; 0 for an address that lies in
+ * none of its slabs.
  */
-size_t by_usable(const struct by_slabs *slabs,
-                 void *memory);
+size_t by_usable(const struct by_slabs *slabs, void *memory);
 
 /**
- * Makes a cache in `*cache`. Returns 0; or BY_INVALID, BY_TOO_LARGE, and then `*cache` is as it was.
+ * Makes a cache in `*cache`. Returns 0; or BY_INVALID, BY_TOO_LARGE, and then `*cache` is as it
+ * was.
  *
  * # Safety
  * `spec` points to one whose constructor may be called; `cache` is memory of any content, but no
@@ -934,8 +921,8 @@ ptrdiff_t by_cache_init(const struct by_slabs *slabs,
 
 /**
  * Returns an object with any content, or with what the constructor made; or null. A cache without
- * BY_CACHE_INTERRUPTS requests pages as a caller that may sleep, and so may call all hooks; one with it
- * requests them as BY_ATOMIC.
+ * BY_CACHE_INTERRUPTS requests pages as a caller that may sleep, and so may call all hooks; one
+ * with it requests them as BY_ATOMIC.
  */
 void *by_cache_alloc(const struct by_cache *cache);
 
@@ -945,15 +932,14 @@ void *by_cache_alloc(const struct by_cache *cache);
 void *by_cache_alloc_zeroed(const struct by_cache *cache);
 
 /**
- * Takes an object back. Returns 0; or BY_NOT_AN_OBJECT, BY_DOUBLE_FREE, BY_DAMAGED, BY_TASK_ONLY, or
- * BY_INVALID without a cache, and then nothing has changed. Without checks not every bad free is
- * noticed.
+ * Takes an object back. Returns 0; or BY_NOT_AN_OBJECT, BY_DOUBLE_FREE, BY_DAMAGED, BY_TASK_ONLY,
+ * or BY_INVALID without a cache, and then nothing has changed. Without checks not every bad free
+ * is noticed.
  *
  * # Safety
  * `object` came from this cache, and nobody uses it any more.
  */
-ptrdiff_t by_cache_free(const struct by_cache *cache,
-                        void *object);
+ptrdiff_t by_cache_free(const struct by_cache *cache, void *object);
 
 /**
  * Gives back all pages of which no object is in use, as far as CPUs can be reached. Returns 0, or
@@ -962,8 +948,8 @@ ptrdiff_t by_cache_free(const struct by_cache *cache,
 ptrdiff_t by_cache_shrink(const struct by_cache *cache);
 
 /**
- * Ends a cache. Returns 0; BY_BUSY if objects are in use, or lie in the queues of CPUs that cannot be
- * reached (see by_slabs_drain), and then the cache stays; or BY_INVALID if there is none.
+ * Ends a cache. Returns 0; BY_BUSY if objects are in use, or lie in the queues of CPUs that cannot
+ * be reached (see by_slabs_drain), and then the cache stays; or BY_INVALID if there is none.
  *
  * # Safety
  * No other CPU uses the cache.
@@ -971,8 +957,8 @@ ptrdiff_t by_cache_shrink(const struct by_cache *cache);
 ptrdiff_t by_cache_destroy(struct by_cache *cache);
 
 /**
- * Gives back some of what has lain unused on this CPU since the last call. To be called on every CPU
- * every few seconds.
+ * Gives back some of what has lain unused on this CPU since the last call. To be called on every
+ * CPU every few seconds.
  */
 void by_slabs_trim(const struct by_slabs *slabs);
 
@@ -998,9 +984,9 @@ ptrdiff_t by_write_slabinfo(const struct by_slabs *slabs, char *buffer, size_t b
 ptrdiff_t by_zone_counts(const struct by_machine *machine, size_t zone, struct by_counts *counts);
 
 /**
- * Writes one of Linux's texts about the machine to `buffer`, as much as fits, and a zero behind it.
- * Returns the length of all of it without the zero, as snprintf does; BY_BUSY if another CPU writes
- * one at this moment, or BY_INVALID. O(page blocks).
+ * Writes one of Linux's texts about the machine to `buffer`, as much as fits, and a zero behind
+ * it. Returns the length of all of it without the zero, as snprintf does; BY_BUSY if another CPU
+ * writes one at this moment, or BY_INVALID. O(page blocks).
  *
  * # Safety
  * `buffer` has `bytes` bytes that can be written; it may be null if `bytes` is 0.
