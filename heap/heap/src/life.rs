@@ -156,12 +156,25 @@ impl ThreadsSeen {
 /// The caller looks at the clock once in so many calls.
 const CALLS_A_CLOCK: u32 = 64;
 
+/// A second's work is done in so many parts, each in a few tenths of a millisecond, so that no
+/// request takes long.
+const PARTS: u32 = 16;
+
+/// As many are done at once, if nobody has come for longer.
+const PARTS_AT_ONCE: u32 = 4;
+
+/// In a part, so many bytes of idle pages go back.
+const PAGES_A_PART: usize = 1 << 20;
+
+/// In a part, so many bytes of freed large blocks go back.
+const LARGE_A_PART: usize = 8 << 20;
+
 /// Looks after memory once a second, as any thread: gives back what has lain unused on this CPU,
-/// freed large blocks, and 16 MiB of idle pages at most.
+/// and 16 MiB of idle pages and 128 of freed large blocks at most, in parts.
 fn look_in_passing(heap: &'static Heap) {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     static LAST: AtomicU32 = AtomicU32::new(0);
-    // Relaxed, all: hints. (Of several threads one finds that the second has changed.)
+    // Relaxed, all: hints. (Of several threads one finds that the time has changed.)
     let calls = CALLS.fetch_add(1, Ordering::Relaxed);
     if !calls.is_multiple_of(CALLS_A_CLOCK) {
         return;
@@ -173,22 +186,27 @@ fn look_in_passing(heap: &'static Heap) {
     // SAFETY: `now` can be written. The clock is there on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
     let second = now.tv_sec as u32;
-    if LAST.swap(second, Ordering::Relaxed) == second {
+    let part = now.tv_nsec as u32 / (1_000_000_000 / PARTS);
+    let time = second.wrapping_mul(PARTS).wrapping_add(part);
+    let last = LAST.swap(time, Ordering::Relaxed);
+    if last == time {
         return;
     }
     // Another thread may fork all the same, and may not be waited for: see `beside.rs`.
-    let enter = || INSTANCE.gate.try_enter(0);
-    {
-        let Some(_inside) = enter() else {
-            return;
-        };
+    let Some(_inside) = INSTANCE.gate.try_enter(0) else {
+        return;
+    };
+    if last / PARTS != time / PARTS {
         heap.slabs.trim();
         if second.is_multiple_of(LOOKS_A_VISIT) {
             heap.slabs.shrink();
         }
-        let _ = INSTANCE.large.release_by_age();
+        INSTANCE.large.begin_look();
+        heap.span.begin_round(PARTS as usize * PAGES_A_PART);
     }
-    let _ = heap.span.release_by_age(1, enter);
+    let parts = time.wrapping_sub(last).min(PARTS_AT_ONCE) as usize;
+    let _ = INSTANCE.large.go_on_with_look(parts * LARGE_A_PART);
+    heap.span.go_on_with_round(parts * PAGES_A_PART);
 }
 
 /// Says whether a caller that frees may start a thread. The C library's loader, for one, frees with
@@ -217,7 +235,8 @@ fn look() -> Tick {
         let _inside = enter();
         INSTANCE.large.release_by_age()
     };
-    let released = heap.span.release_by_age(usize::MAX, enter);
+    heap.span.begin_round(usize::MAX);
+    let released = heap.span.end_round(enter);
     if released || large > 0 || heap.span.bytes_in_use() < before {
         Tick::Again
     } else {

@@ -19,7 +19,7 @@ mod spare;
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::ptr::{NonNull, from_ref};
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
@@ -46,6 +46,8 @@ pub(crate) struct LargeBlocks {
     most: [AtomicUsize; 2],
     /// The most bytes that there were since the last look.
     lately: AtomicUsize,
+    /// The look that has begun is not over.
+    is_looking: AtomicBool,
     /// The bytes of spare pieces.
     idle: AtomicUsize,
     /// Whether pages are moved: one of [`assemble::moves`].
@@ -89,6 +91,7 @@ impl LargeBlocks {
             bytes: AtomicUsize::new(0),
             most: [const { AtomicUsize::new(0) }; 2],
             lately: AtomicUsize::new(0),
+            is_looking: AtomicBool::new(false),
             idle: AtomicUsize::new(0),
             moves: AtomicU8::new(assemble::moves::UNKNOWN),
             beside: [const { Beside::new() }; BESIDE],
@@ -258,22 +261,41 @@ impl LargeBlocks {
 
     /// Unmaps all that is kept. Returns the number of bytes.
     pub(crate) fn release_idle(&self) -> usize {
-        self.unmap_while(Spare::take_oldest)
+        let mut bytes = 0;
+        while let Some(piece) = self.with_spare(Spare::take_oldest) {
+            bytes += piece.bytes;
+            unmap(piece);
+        }
+        bytes
     }
 
     /// Unmaps what has been kept since before the last call, if this is called about once a second.
     /// Returns the number of bytes.
     pub(crate) fn release_by_age(&self) -> usize {
-        // Relaxed: a hint, of what will be in use from now on.
-        self.lately.store(self.bytes(), Ordering::Relaxed);
-        self.unmap_while(Spare::take_old)
+        self.begin_look();
+        self.go_on_with_look(usize::MAX)
     }
 
-    fn unmap_while(&self, take: impl Fn(&mut Spare) -> Option<Piece>) -> usize {
+    /// Begins a look, as is done about once a second.
+    pub(crate) fn begin_look(&self) {
+        // Relaxed, both: hints, of what will be in use from now on, and for the thread that looks.
+        self.lately.store(self.bytes(), Ordering::Relaxed);
+        self.is_looking.store(true, Ordering::Relaxed);
+    }
+
+    /// Unmaps so many bytes, or a few more, of what has been kept since before the last look.
+    /// Returns the number of bytes.
+    pub(crate) fn go_on_with_look(&self, most: usize) -> usize {
         let mut bytes = 0;
-        while let Some(piece) = self.with_spare(&take) {
-            bytes += piece.bytes;
-            unmap(piece);
+        // Relaxed, both: as in `begin_look`.
+        while bytes < most && self.is_looking.load(Ordering::Relaxed) {
+            match self.with_spare(|spare| spare.take_old(most - bytes)) {
+                Some(piece) => {
+                    bytes += piece.bytes;
+                    unmap(piece);
+                }
+                None => self.is_looking.store(false, Ordering::Relaxed),
+            }
         }
         bytes
     }

@@ -62,13 +62,8 @@ impl Spare {
         }
         let surplus = (self.bytes + piece.bytes).saturating_sub(allowed);
         if surplus > 0
-            && let oldest = self.pieces[0].piece
-            && let Some(less) = oldest.bytes.checked_sub(surplus)
-            && less >= LEAST
-            && let [Some(kept), Some(tail)] = oldest.split(less)
+            && let Some(tail) = self.cut_oldest(surplus)
         {
-            self.pieces[0].piece = kept;
-            self.bytes -= surplus;
             return Some(tail);
         }
         if self.count == PIECES || surplus > 0 {
@@ -104,11 +99,26 @@ impl Spare {
         (self.count > 0).then(|| self.remove(0))
     }
 
-    /// Takes a piece that was there at the last look already. `None`, and this look is over, if
-    /// there is none.
-    pub(super) fn take_old(&mut self) -> Option<Piece> {
+    /// Takes the last `bytes` bytes of the oldest piece; `None` if what stays is not worth keeping.
+    /// There must be a piece.
+    fn cut_oldest(&mut self, bytes: usize) -> Option<Piece> {
+        let oldest = self.pieces[0].piece;
+        let less = oldest.bytes.checked_sub(bytes)?;
+        match oldest.split(less) {
+            [Some(kept), Some(tail)] if less >= LEAST => {
+                self.pieces[0].piece = kept;
+                self.bytes -= bytes;
+                Some(tail)
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes a piece that was there at the last look already, or the last `most` bytes of it and a
+    /// few more. `None`, and this look is over, if there is none.
+    pub(super) fn take_old(&mut self, most: usize) -> Option<Piece> {
         if self.count > 0 && self.pieces[0].look != self.look {
-            return Some(self.remove(0));
+            return self.cut_oldest(most).or_else(|| Some(self.remove(0)));
         }
         self.look = self.look.wrapping_add(1);
         None
@@ -209,18 +219,35 @@ mod tests {
     fn what_a_look_has_seen_goes_at_the_next() {
         let mut spare = Spare::new();
         assert!(spare.put(entry(1, MIB), None, 8 * MIB).is_none());
-        assert_eq!(number(spare.take_old()), None);
+        assert_eq!(number(spare.take_old(MOST)), None);
         assert!(spare.put(entry(2, MIB), None, 8 * MIB).is_none());
-        assert_eq!(number(spare.take_old()), Some(1));
-        assert_eq!(number(spare.take_old()), None);
-        assert_eq!(number(spare.take_old()), Some(2));
+        assert_eq!(number(spare.take_old(MOST)), Some(1));
+        assert_eq!(number(spare.take_old(MOST)), None);
+        assert_eq!(number(spare.take_old(MOST)), Some(2));
         assert_eq!((spare.bytes(), number(spare.take_oldest())), (0, None));
     }
+
+    #[test]
+    fn what_is_old_can_be_taken_in_parts() {
+        let mut spare = Spare::new();
+        assert!(spare.put(entry(1, 10 * MIB), None, 64 * MIB).is_none());
+        assert_eq!(spare.take_old(4 * MIB), None);
+        assert!(spare.put(entry(2, MIB), None, 64 * MIB).is_none());
+        for (from, bytes) in [(6, 4), (2, 4), (0, 2)] {
+            let part = Piece::whole((1 << 32) + from * MIB, bytes * MIB);
+            assert_eq!(spare.take_old(4 * MIB), Some(part));
+        }
+        // Not worth keeping without its end.
+        assert_eq!(spare.take_old(MIB - LEAST / 2), None);
+        assert_eq!(spare.take_old(MIB - LEAST / 2), Some(entry(2, MIB)));
+        assert_eq!(spare.bytes(), 0);
+    }
+
     #[test]
     fn a_rest_is_as_old_as_what_it_is_of() {
         let mut spare = Spare::new();
         assert!(spare.put(entry(1, 8 * MIB), None, 64 * MIB).is_none());
-        assert_eq!(number(spare.take_old()), None);
+        assert_eq!(number(spare.take_old(MOST)), None);
         assert!(spare.put(entry(2, MIB), None, 64 * MIB).is_none());
         let (taken, look) = spare.take(3 * MIB).unwrap();
         let (head, left) = cut(taken, 3 * MIB);
@@ -228,9 +255,9 @@ mod tests {
         assert_eq!((head.bytes, left.bytes), (3 * MIB, 5 * MIB));
         assert!(spare.put(left, Some(look), 64 * MIB).is_none());
         // It goes at this look, and the younger one at the next.
-        assert_eq!(number(spare.take_old()), Some(1));
-        assert_eq!(number(spare.take_old()), None);
-        assert_eq!(number(spare.take_old()), Some(2));
+        assert_eq!(number(spare.take_old(MOST)), Some(1));
+        assert_eq!(number(spare.take_old(MOST)), None);
+        assert_eq!(number(spare.take_old(MOST)), Some(2));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use brickyard_arena::{Release, Threads};
 use super::{Contents, RUN_BYTES_MAX, Span};
 use crate::surplus;
 
-/// The bytes that are given back by age at a time.
+/// The bytes that the background thread gives back at a time.
 const PIECE_BYTES: usize = 16 << 20;
 
 /// The pages of a word of bits.
@@ -214,10 +214,12 @@ impl Span {
     /// Accounts pages that are about to become free, and were not in use.
     pub(super) fn mark_idle(&self, page: usize, pages: usize) {
         by_words(page, pages, |word, mask| {
-            // Relaxed, here and below: the zone decides whether a page is free. A thread that gets
-            // it from the zone sees this store too.
-            let _ = self.idle_word(word).fetch_or(mask, Ordering::Relaxed);
+            // SeqCst: before the word of the group is read (`no-longer-run`). For the rest relaxed
+            // would do, here and below: the zone decides whether a page is free, and a thread that
+            // gets it from the zone sees this store too.
+            let _ = self.idle_word(word).fetch_or(mask, Ordering::SeqCst);
         });
+        self.may_serve(page, pages);
         let _ = self.counts.idle.fetch_add(pages, Ordering::Relaxed);
     }
 
@@ -284,51 +286,94 @@ impl Span {
         self.release_all_but(0)
     }
 
-    /// Does one round of giving memory back. To be called about once a second. It releases all that
-    /// is idle if pages have neither come nor gone since the last round, else half of it. So what
-    /// is idle for ten seconds shrinks to a thousandth. It works in pieces of 16 MiB, at most as
-    /// many as `pieces`. Each is done under the guard that `enter` returns, so that nobody waits
-    /// long for the guard. Returns true if anything was released.
-    pub(crate) fn release_by_age<G>(&self, pieces: usize, enter: impl Fn() -> Option<G>) -> bool {
+    /// Begins a round of giving memory back, as is done about once a second: decides what stays
+    /// idle. That is none if pages have neither come nor gone since the last round, else half. So
+    /// what is idle for ten seconds shrinks to a thousandth. The rest is **due**, but no more than
+    /// `most_due` bytes. Until it has been given back, it does not count as idle for those that
+    /// give back what exceeds a limit.
+    pub(crate) fn begin_round(&self, most_due: usize) {
         let (in_use, idle) = (self.bytes_in_use(), self.idle_bytes());
         // Relaxed: a hint, of what will be in use from now on.
         self.counts
             .most
             .store(in_use >> self.layout.page_shift, Ordering::Relaxed);
-        // Relaxed: only this thread uses it, and it is a hint.
+        // Relaxed, all: only the thread that looks after the heap uses them, and they are hints.
         let last = self
             .counts
             .last_round
             .swap(in_use ^ idle, Ordering::Relaxed);
-        let enough = if last == in_use ^ idle { 0 } else { idle / 2 };
-        let enough = enough.max(self.kept_idle());
+        let stays = if last == in_use ^ idle { 0 } else { idle / 2 };
+        let stays = stays.max(self.kept_idle());
+        self.counts.stays.store(stays, Ordering::Relaxed);
+        let due = idle.saturating_sub(stays).min(most_due);
+        self.counts.due.store(due, Ordering::Relaxed);
+    }
+
+    /// Does the rest of a round, in pieces of 16 MiB. Each is done under the guard that `enter`
+    /// returns, so that nobody waits long for the guard. Returns true if anything was released.
+    pub(crate) fn end_round<G>(&self, enter: impl Fn() -> Option<G>) -> bool {
         if let Some(_inside) = enter() {
             self.cool();
         }
-        let mut released = 0;
-        for _ in 0..pieces {
-            let piece = self.idle_bytes().saturating_sub(PIECE_BYTES).max(enough);
-            // None: not now.
-            let Some(_inside) = enter() else {
-                break;
-            };
-            let step = {
-                let _held = self.counts.releasing.lock(|| Threads.relax());
-                self.release_all_but(piece)
-            };
-            released += step;
-            if step == 0 || self.idle_bytes() <= enough {
-                break;
-            }
+        let mut released = false;
+        // None: not now.
+        while let Some(_inside) = enter()
+            && self.release_step(PIECE_BYTES)
+        {
+            released = true;
         }
+        released
+    }
+
+    /// Does some of a round, for a caller that has other things to do: gives so many bytes of what
+    /// is due back, or up to 2 MiB more, each MiB in some hundred microseconds. The caller is
+    /// inside the gate.
+    pub(crate) fn go_on_with_round(&self, bytes: usize) {
+        // Relaxed: a hint.
+        if self.counts.due.load(Ordering::Relaxed) > 0 {
+            self.cool_some(bytes >> self.layout.page_shift);
+            let _ = self.release_step(bytes);
+        }
+    }
+
+    /// Gives so many bytes of what is due in this round back at most, down to what stays. Returns
+    /// true if it has given any.
+    fn release_step(&self, bytes: usize) -> bool {
+        // Relaxed, all: as in `begin_round`.
+        let stays = self.counts.stays.load(Ordering::Relaxed);
+        let due = self.counts.due.load(Ordering::Relaxed);
+        let idle = self.idle_bytes();
+        let surplus = idle.saturating_sub(stays).min(due).min(bytes);
+        if surplus == 0 {
+            self.counts.due.store(0, Ordering::Relaxed);
+            return false;
+        }
+        let released = {
+            let _held = self.counts.releasing.lock(|| Threads.relax());
+            self.release_all_but(idle - surplus)
+        };
+        let due = due.saturating_sub(released.max(surplus));
+        self.counts.due.store(due, Ordering::Relaxed);
         released > 0
     }
 
     /// Returns the bytes that may be idle while others are freed.
-    pub(super) fn allowed_idle(&self) -> usize {
+    fn allowed_idle(&self) -> usize {
         // Relaxed: a hint.
         let most = self.counts.most.load(Ordering::Relaxed) << self.layout.page_shift;
         surplus::allowed(self.bytes_in_use(), most).max(self.kept_idle())
+    }
+
+    /// Returns the idle bytes but for those that the round has yet to give back, and these.
+    fn idle_and_due(&self) -> (usize, usize) {
+        // Relaxed: a hint.
+        let due = self.counts.due.load(Ordering::Relaxed);
+        (self.idle_bytes().saturating_sub(due), due)
+    }
+
+    /// Returns true if so many bytes more may be idle while others are freed.
+    pub(super) fn may_be_idle(&self, bytes: usize) -> bool {
+        self.idle_and_due().0 + bytes <= self.allowed_idle()
     }
 
     /// Gives memory back if too much is idle, since so many pages have been freed: a little of it,
@@ -336,7 +381,7 @@ impl Span {
     pub(super) fn release_surplus(&self, freed: usize) {
         let allowed = self.allowed_idle();
         let far = allowed.saturating_add(allowed / FAR_PART);
-        let cost = match self.idle_bytes() > far {
+        let cost = match self.idle_and_due().0 > far {
             true => LEAST_COST.max(freed),
             false => LEAST_COST,
         };
@@ -355,15 +400,16 @@ impl Span {
     }
 
     fn release_some(&self, cost: usize, which: &[Pieces]) {
-        if self.idle_bytes() <= self.allowed_idle() {
+        if self.may_be_idle(0) {
             return;
         }
         let Some(_held) = self.counts.releasing.try_lock() else {
             return;
         };
+        let (_, due) = self.idle_and_due();
         let mut limit = Limit {
             // A quarter less than is allowed, so that the next freed page does not exceed it again.
-            enough: self.allowed_idle() / 4 * 3,
+            enough: self.allowed_idle() / 4 * 3 + due,
             cost,
             blocks: BLOCKS_SEARCHED,
         };

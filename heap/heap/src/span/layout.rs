@@ -1,11 +1,12 @@
 //! Where the tables of a span lie: zones with their metadata, then a bit per page, then a length
-//! per page, then a warm one's next.
+//! per page, then a warm one's next, then a word per group of pages.
 
 use core::mem::MaybeUninit;
 
 use brickyard::zone::ZonePlan;
 use brickyard::{Frame, FrameRange, Order, ZoneKind};
 
+use super::reuse::GROUP;
 use super::zones::SpanZone;
 use super::{RUN_BYTES_MAX, SPAN_ALIGN, ZONE_BYTES};
 
@@ -20,6 +21,7 @@ pub(super) struct Layout {
     pub(super) idle_at: usize,
     pub(super) runs_at: usize,
     pub(super) warm_at: usize,
+    pub(super) longest_at: usize,
     pub(super) table_bytes: usize,
 }
 
@@ -35,7 +37,9 @@ impl Layout {
         let idle_at = zones * zone_stride;
         let runs_at = idle_at + (pages / 8).next_multiple_of(page_bytes);
         let warm_at = (runs_at + pages * size_of::<u16>()).next_multiple_of(page_bytes);
-        let table_bytes = (warm_at + pages * size_of::<u32>()).next_multiple_of(page_bytes);
+        let longest_at = (warm_at + pages * size_of::<u32>()).next_multiple_of(page_bytes);
+        let longest_bytes = pages.div_ceil(GROUP) * size_of::<u16>();
+        let table_bytes = (longest_at + longest_bytes).next_multiple_of(page_bytes);
         Self {
             page_shift,
             pages,
@@ -44,6 +48,7 @@ impl Layout {
             idle_at,
             runs_at,
             warm_at,
+            longest_at,
             table_bytes,
         }
     }

@@ -81,7 +81,7 @@ pub enum Contents {
 pub struct Span {
     region: Region,
     /// Zones with their metadata, then a bit per page, then a length per page, then a warm one's
-    /// next.
+    /// next, then a word per group of pages.
     tables: Region,
     /// The tables of the slabs in it, if there are any.
     slab_tables: Option<Region>,
@@ -101,7 +101,7 @@ pub struct Span {
 struct Counts {
     /// Pages in use.
     in_use: AtomicUsize,
-    /// The most pages that were in use since the last round of [`Span::release_by_age`].
+    /// The most pages that were in use since the last [`Span::begin_round`].
     most: AtomicUsize,
     /// Pages that are free and may have memory.
     idle: AtomicUsize,
@@ -113,8 +113,11 @@ struct Counts {
     releasing: Locked<TestAndSetLock, ()>,
     /// The block at which the last such call stopped.
     cursor: AtomicUsize,
-    /// The bytes in use and idle at the last round of [`Span::release_by_age`], folded into a word.
+    /// The bytes in use and idle at the last [`Span::begin_round`], folded into a word.
     last_round: AtomicUsize,
+    /// Bytes that stay idle in this round, and those that are still to be given back in it.
+    stays: AtomicUsize,
+    due: AtomicUsize,
 }
 
 impl Span {
@@ -159,6 +162,8 @@ impl Span {
                 releasing: Locked::new(()),
                 cursor: AtomicUsize::new(0),
                 last_round: AtomicUsize::new(0),
+                stays: AtomicUsize::new(0),
+                due: AtomicUsize::new(0),
             },
             warm: Warm::new(),
         })

@@ -5,20 +5,71 @@
 //! as many idle ones had to be returned to the system. So a run is looked for in the bits of idle
 //! pages first, wherever it may begin, from the lowest address of a zone on. One zone is searched
 //! for a request; where it has no such run, it is the next zone's turn for the request that comes.
+//!
+//! For each **group** of 512 pages there is a word that says how long a run may be that begins
+//! there. A request passes groups with too short ones, and looks at the bits of others. What it
+//! does not find there the word then excludes, until a page of the group becomes idle.
+//!
+//! Invariant `no-longer-run`: if the word of a group is less than a number of pages, so many idle
+//! pages do not begin there side by side, but while somebody looks. Whoever looks lowers the word
+//! first, then reads the bits, and raises it again if it finds what it looks for; whoever makes a
+//! page idle sets its bit first and then reads the word. All that is in one total order, so either
+//! the first sees the bit, or the second the lowered word, which it raises.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU16, Ordering};
 
 use brickyard::{Context, Frame, FrameRange, Mobility, Order};
 
 use super::Span;
 use super::idle::WORD;
 
-/// A request looks at so many places at most: others may take them first.
+/// The pages of a group. A run has no more.
+pub(super) const GROUP: usize = 8 * WORD;
+
+/// The word of a group of which nothing is known.
+const ANY: u16 = u16::MAX;
+
+/// A request looks at the bits of so many groups at most.
+const LOOKS: usize = 32;
+
+/// A request tries so many places at most: others may take them first.
 const TRIES: usize = 3;
 
 impl Span {
+    /// The pages of the longest run that may begin in a group.
+    pub(super) fn longest(&self, group: usize) -> &AtomicU16 {
+        let word = self.tables.at(self.layout.longest_at).cast::<AtomicU16>();
+        // SAFETY: the tables have such a word for each group, initially zero: no page was idle.
+        unsafe { word.add(group).as_ref() }
+    }
+
+    /// Notes that pages have become idle: runs that begin in their groups may be longer. To be
+    /// called after their bits are set.
+    pub(super) fn may_serve(&self, page: usize, pages: usize) {
+        let first = page / GROUP;
+        let note = |group: usize| {
+            // SeqCst: after the bit is set (`no-longer-run`).
+            if self.longest(group).load(Ordering::SeqCst) != ANY {
+                self.longest(group).store(ANY, Ordering::SeqCst);
+            }
+        };
+        for group in first..=(page + pages - 1) / GROUP {
+            note(group);
+        }
+        // A run of the group before may go on in this one.
+        let start = first * GROUP;
+        if first > 0 && self.is_idle(start) && self.is_idle(start - 1) {
+            note(first - 1);
+        }
+    }
+
+    fn is_idle(&self, page: usize) -> bool {
+        // SeqCst: of two that become idle at once, one sees both.
+        self.idle_word(page / WORD).load(Ordering::SeqCst) >> (page % WORD) & 1 != 0
+    }
+
     /// Takes so many idle pages side by side, and returns the first. They are not accounted yet. It
-    /// looks at the bits of one zone, 4096 words at most.
+    /// looks at the words of a zone's groups, 512 at most, and the bits of [`LOOKS`].
     pub(super) fn take_idle(&self, pages: usize) -> Option<usize> {
         // Relaxed, all: hints.
         if self.counts.idle.load(Ordering::Relaxed) < pages {
@@ -30,40 +81,60 @@ impl Span {
         let first = if first < grown { first } else { 0 };
         let end = grown.min(first + zone_pages);
         let request = Self::request(Order::ZERO, Mobility::Movable, Context::MaySleep);
-        let mut from = first;
-        for _ in 0..TRIES {
-            let Some(page) = self.idle_side_by_side(from, end, pages) else {
-                break;
+        let (mut looks, mut tries) = (LOOKS, TRIES);
+        for group in first / GROUP..end.div_ceil(GROUP) {
+            let longest = self.longest(group);
+            if usize::from(longest.load(Ordering::Relaxed)) < pages {
+                continue;
+            }
+            if looks == 0 || tries == 0 {
+                // The next request goes on from here: what was looked at is excluded now.
+                return None;
+            }
+            looks -= 1;
+            // SeqCst: before the bits are read (`no-longer-run`).
+            let before = longest.swap(pages as u16 - 1, Ordering::SeqCst);
+            let Some(page) = self.idle_side_by_side(group, end, pages) else {
+                continue;
             };
+            // Relaxed: it may be raised whenever.
+            let _ = longest.fetch_max(before, Ordering::Relaxed);
             let range = FrameRange::at(Frame::new(page), pages);
             if self.zone_of(page).alloc_range_at(range, &request).is_ok() {
                 return Some(page);
             }
-            from = (page + pages).next_multiple_of(WORD);
+            tries -= 1;
         }
         let next = if end < grown { end / zone_pages } else { 0 };
         self.counts.reused.store(next, Ordering::Relaxed);
         None
     }
 
-    /// Returns the first of so many pages side by side whose bits are set, in `from..end`, both
-    /// multiples of a word.
-    fn idle_side_by_side(&self, from: usize, end: usize, pages: usize) -> Option<usize> {
+    /// Returns the first of so many pages side by side whose bits are set. It is one of `group`;
+    /// the last is below `end`.
+    fn idle_side_by_side(&self, group: usize, end: usize, pages: usize) -> Option<usize> {
+        let behind = (group + 1) * GROUP / WORD;
         let mut before = 0;
-        for word in from / WORD..end / WORD {
-            // Relaxed: a hint. The zone decides.
-            let bits = self.idle_word(word).load(Ordering::Relaxed);
+        for word in group * GROUP / WORD..end.div_ceil(WORD) {
+            // SeqCst: after the group's word is lowered (`no-longer-run`).
+            let bits = self.idle_word(word).load(Ordering::SeqCst);
             let at = word * WORD;
             if before + bits.trailing_ones() as usize >= pages {
                 return Some(at - before);
             }
-            if let Some(inside) = ones_side_by_side(bits, pages) {
+            if word < behind
+                && let Some(inside) = ones_side_by_side(bits, pages)
+            {
                 return Some(at + inside);
             }
             before = match bits {
                 u64::MAX => before + WORD,
-                _ => bits.leading_ones() as usize,
+                _ if word < behind => bits.leading_ones() as usize,
+                _ => 0,
             };
+            if word + 1 >= behind && before == 0 {
+                return None;
+            }
         }
         None
     }

@@ -85,7 +85,12 @@ impl Span {
     }
 
     /// Makes a run of the first pages of a block that has just been taken, and frees the tail.
-    fn begin_run(&self, page: usize, block: usize, pages: usize) -> (NonNull<u8>, Contents) {
+    pub(super) fn begin_run(
+        &self,
+        page: usize,
+        block: usize,
+        pages: usize,
+    ) -> (NonNull<u8>, Contents) {
         if block > pages {
             let tail = FrameRange::at(Frame::new(page + pages), block - pages);
             let freed = self.zone_of(page).free_range(tail);
@@ -150,7 +155,7 @@ impl Span {
         (pages > 0).then_some((page, pages))
     }
 
-    fn give_pages_of_run(&self, page: usize, pages: usize) {
+    pub(super) fn give_pages_of_run(&self, page: usize, pages: usize) {
         self.now_idle(page, pages);
         let freed = self
             .zone_of(page)

@@ -3,6 +3,7 @@
 use core::sync::atomic::AtomicBool;
 use std::thread;
 
+use super::reuse::GROUP;
 use super::*;
 use crate::surplus;
 
@@ -257,6 +258,120 @@ fn idle_pages_side_by_side_serve_wherever_they_begin() {
     assert!(unsafe { span.give_run(run) && !span.give_run(run) });
 }
 
+/// Returns whether a page is free and may have memory.
+fn is_idle(span: &Span, page: usize) -> bool {
+    span.idle_word(page / 64).load(Ordering::Relaxed) >> (page % 64) & 1 != 0
+}
+
+/// No group says that its runs are shorter than they are (`no-longer-run`).
+fn check_groups(span: &Span) {
+    let mut length = 0;
+    for page in (0..span.pages()).rev() {
+        length = if is_idle(span, page) { length + 1 } else { 0 };
+        let word = usize::from(span.longest(page / GROUP).load(Ordering::Relaxed));
+        assert!(
+            word >= length.min(GROUP),
+            "page {page} begins {length}, {word} are said"
+        );
+    }
+}
+
+#[test]
+fn the_first_idle_pages_that_are_enough_are_found_as_by_looking_at_each() {
+    let span = Span::reserve(32 << 20).unwrap();
+    span.keep_idle(usize::MAX);
+    let singles = core::iter::from_fn(|| span.take(ask(0, Mobility::Unmovable)));
+    // Each begins one: its first page and its pages.
+    let mut held: Vec<(usize, usize)> = singles.map(|single| (span.page_of(single), 1)).collect();
+    assert_eq!(held.len(), span.pages());
+    let (mut state, mut found, mut longest) = (1, 0, 0);
+    for round in 0..6000 {
+        // Few at first, then most.
+        for _ in 0..next(&mut state) % (2 + round / 200) {
+            if held.len() > 1 {
+                let (page, pages) = held.swap_remove(next(&mut state) % held.len());
+                span.give_pages_of_run(page, pages);
+            }
+        }
+        let pages = 1 << (next(&mut state) % 10);
+        let pages = (pages + next(&mut state) % pages).min(GROUP);
+        let mut length = 0;
+        let first = (0..span.pages()).find_map(|page| {
+            length = if is_idle(&span, page) { length + 1 } else { 0 };
+            (length == pages).then(|| page + 1 - pages)
+        });
+        assert_eq!(span.take_idle(pages), first, "{pages} pages, round {round}");
+        if let Some(page) = first {
+            let _ = span.begin_run(page, pages, pages);
+            held.push((page, pages));
+            (found, longest) = (found + 1, longest.max(pages));
+        }
+        if round % 100 == 0 {
+            check_groups(&span);
+        }
+    }
+    assert!(found > 1000 && longest > 300, "{found} {longest}");
+}
+
+#[test]
+fn a_round_in_passing_takes_small_steps_and_no_more_than_is_due() {
+    let span = Span::reserve(256 << 20).unwrap();
+    span.keep_idle(usize::MAX);
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    let runs: Vec<_> = (0..40).map(|_| span.take_run(most).unwrap().0).collect();
+    for &run in &runs {
+        mark(&span, run, most, 1);
+        // SAFETY: used no more.
+        unsafe { span.give_run(run) };
+    }
+    span.keep_idle(0);
+    let mut idle = span.idle_bytes();
+    assert_eq!(idle, 80 << 20);
+    span.begin_round(16 << 20);
+    for _ in 0..40 {
+        span.go_on_with_round(1 << 20);
+        let now = span.idle_bytes();
+        assert!(now <= idle && idle - now <= 3 << 20, "{idle} {now}");
+        idle = now;
+    }
+    assert!((62 << 20..=64 << 20).contains(&idle), "{idle}");
+    let _ = span.release_idle();
+}
+
+#[test]
+fn what_is_due_in_a_round_counts_as_given_back() {
+    let span = Span::reserve(64 << 20).unwrap();
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    let runs: Vec<_> = (0..12).map(|_| span.take_run(most).unwrap().0).collect();
+    for &run in &runs {
+        mark(&span, run, most, 1);
+        // SAFETY: used no more.
+        unsafe { span.give_run(run) };
+    }
+    assert_eq!(span.idle_bytes(), 24 << 20);
+    span.begin_round(usize::MAX);
+    // 16 MiB may be idle, and half of it stays.
+    let as_much_may_come = || {
+        assert!(span.may_be_idle(4 << 20));
+        assert!(!span.may_be_idle(5 << 20));
+    };
+    as_much_may_come();
+    span.go_on_with_round(4 << 20);
+    as_much_may_come();
+    // What is taken meanwhile is not given back in its place.
+    let taken: Vec<_> = (0..4).map(|_| span.take_run(most).unwrap().0).collect();
+    assert_eq!(span.idle_bytes(), 12 << 20);
+    span.go_on_with_round(4 << 20);
+    assert_eq!(span.idle_bytes(), 12 << 20);
+    for run in taken {
+        // SAFETY: used no more.
+        unsafe { span.give_run(run) };
+    }
+    // The round was over.
+    span.go_on_with_round(4 << 20);
+    assert_eq!(span.idle_bytes(), 20 << 20);
+}
+
 /// Whatever is done, so much is idle at most.
 fn most_idle(span: &Span, most: usize) -> usize {
     let allowed = surplus::allowed(span.bytes_in_use(), most);
@@ -276,7 +391,7 @@ fn a_request_or_a_free_gives_little_back() {
         unsafe { span.give_run(run) };
     }
     // After a round much less may be idle.
-    assert!(!span.release_by_age(1, || None::<()>));
+    span.begin_round(0);
     let (mut idle, mut steps) = (span.idle_bytes(), 0);
     assert!(idle > 32 << 20);
     let at_last = surplus::allowed(0, 20 * span.page_bytes());
@@ -311,7 +426,7 @@ fn who_frees_much_gives_the_surplus_back() {
     let left = || -> usize { runs.iter().map(|&run| resident(&span, run, most)).sum() };
     assert!(left() * span.page_bytes() <= 54 << 20);
     // After a round so much was not in use lately.
-    assert!(!span.release_by_age(1, || None::<()>));
+    span.begin_round(0);
     for _ in 0..200 {
         let again = span.take_run(1).unwrap().0;
         // SAFETY: used no more.
@@ -390,12 +505,15 @@ fn rounds_halve_what_is_idle_and_then_take_all() {
         unsafe { span.give_run(run) };
     }
     assert_eq!(span.idle_bytes(), 3 * RUN_BYTES_MAX);
-    assert!(span.release_by_age(usize::MAX, || Some(())));
+    span.begin_round(usize::MAX);
+    assert!(span.end_round(|| Some(())));
     assert_eq!(span.idle_bytes(), RUN_BYTES_MAX);
     // Something has changed: half again. (A block is given back whole.)
-    assert!(span.release_by_age(usize::MAX, || Some(())));
+    span.begin_round(usize::MAX);
+    assert!(span.end_round(|| Some(())));
     assert_eq!(span.idle_bytes(), 0);
-    assert!(!span.release_by_age(usize::MAX, || Some(())));
+    span.begin_round(usize::MAX);
+    assert!(!span.end_round(|| Some(())));
     let (again, contents) = span.take_run(most).unwrap();
     assert_eq!(contents, Contents::Zeros);
     zeros(&span, again, most);
@@ -464,6 +582,7 @@ fn threads_take_and_give_while_memory_goes_back() {
     for index in 0..span.zones() {
         span.zone(index).check().unwrap();
     }
+    check_groups(&span);
 }
 
 #[test]

@@ -115,8 +115,7 @@ impl Span {
 
     /// Keeps pages that have been freed. False if they have to go to the zones.
     pub(super) fn keep_warm(&self, kind: Kind, page: usize, pages: usize) -> bool {
-        let idle = self.idle_bytes() + (pages << self.layout.page_shift);
-        if idle > self.allowed_idle() {
+        if !self.may_be_idle(pages << self.layout.page_shift) {
             return false;
         }
         let Some(_held) = self.warm.lock.try_lock() else {

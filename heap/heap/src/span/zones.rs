@@ -14,6 +14,7 @@ use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::Tables;
 
 use super::layout::Layout;
+use super::reuse::GROUP;
 use super::{SPAN_ALIGN, Span};
 use crate::hardened::hardened;
 
@@ -142,6 +143,7 @@ impl Span {
             idle_at,
             runs_at,
             warm_at,
+            longest_at,
             ..
         } = self.layout;
         let (first, end) = (index * zone_pages, (index + 1) * zone_pages);
@@ -150,6 +152,8 @@ impl Span {
             idle_at + first / 8..idle_at + end / 8,
             runs_at + first * size_of::<u16>()..runs_at + end * size_of::<u16>(),
             warm_at + first * size_of::<u32>()..warm_at + end * size_of::<u32>(),
+            longest_at + first.div_ceil(GROUP) * size_of::<u16>()
+                ..longest_at + end.div_ceil(GROUP) * size_of::<u16>(),
         ];
         if !tables
             .into_iter()
