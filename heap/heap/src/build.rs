@@ -232,7 +232,7 @@ fn build() -> Result<(), HeapError> {
     let (span, tables, homes) = reserve(bytes, is_hardened)?;
     let homes = has_homes(is_hardened).then_some(homes);
     // SAFETY: `built-once`: this thread has turned the state to busy.
-    let span: &'static Span = unsafe { (*INSTANCE.span.get()).write(span) };
+    let span: &'static Span = unsafe { (*INSTANCE.span.get()).write(span.with_cpus(cpus)) };
     let slabs = build_slabs(
         span,
         (cpus, plan),

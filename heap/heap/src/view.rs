@@ -28,14 +28,14 @@ use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
 use crate::build::{HeapSlabs, INSTANCE, ROW_WORDS};
 use crate::large::LargePlaces;
 use crate::sampled::Sampled;
-use crate::span::Span;
+use crate::span::{Span, WarmPlaces};
 use crate::statistics::Statistics;
 
 /// What a view begins with.
 const MARK: [u8; 16] = *b"\xb5brickyard view\n";
 
 /// Changes whenever a reader of before would compute something else from the same words.
-const VERSION: usize = 2;
+const VERSION: usize = 3;
 
 /// Views lie at multiples of this.
 const ALIGN: usize = 64;
@@ -53,11 +53,12 @@ struct Places {
     span_bytes: usize,
     /// log2 of a page's bytes.
     page_shift: usize,
+    /// Warm ones too.
     pages_in_use: usize,
     pages_idle: usize,
-    /// Idle too.
-    pages_warm: usize,
     pages_usable: usize,
+    /// The first word of warm pages, which are idle too; how far they are apart, and how many.
+    pages_warm: WarmPlaces,
     /// 0 if nothing is guarded.
     pages_guarded: usize,
     large: LargePlaces,
@@ -104,7 +105,7 @@ static VIEW: View = View {
 
 /// Writes down where the words of the heap lie. Called once, by the thread that builds it.
 pub(super) fn publish(span: &Span, slabs: &HeapSlabs, sampled: Option<&Sampled>) {
-    let [pages_in_use, pages_idle, pages_warm, pages_usable] = span.places();
+    let ([pages_in_use, pages_idle, pages_usable], pages_warm) = span.places();
     let nothing = CachePlace {
         depot: 0,
         capacity: 0,
@@ -131,8 +132,8 @@ pub(super) fn publish(span: &Span, slabs: &HeapSlabs, sampled: Option<&Sampled>)
         page_shift: span.page_bytes().trailing_zeros() as usize,
         pages_in_use,
         pages_idle,
-        pages_warm,
         pages_usable,
+        pages_warm,
         pages_guarded: sampled.map_or(0, Sampled::guarded_count),
         large: INSTANCE.large.places(),
         rows: rows.start().addr(),
@@ -242,6 +243,7 @@ impl Places {
         (12..=16).contains(&self.page_shift)
             && self.row_count <= 1 << 16
             && self.span_bytes <= MOST
+            && self.pages_warm[2] <= 1 << 10
             && self.caches.iter().all(of_cache)
     }
 
@@ -258,7 +260,13 @@ impl Places {
             large_blocks_most: word(read, self.large.most.wrapping_add(WORD_BYTES))?,
             ..Statistics::default()
         };
-        let idle = word(read, self.pages_idle)? + word(read, self.pages_warm)?;
+        let [first, apart, count] = self.pages_warm;
+        let mut warm = 0;
+        for index in 0..count {
+            let place = first.wrapping_add(index.wrapping_mul(apart));
+            warm = MOST.min(warm + word(read, place)?);
+        }
+        let idle = word(read, self.pages_idle)? + warm;
         statistics.idle = pages(idle).min(self.span_bytes) + word(read, self.large.idle)?;
         let queued = self.queued(read)?;
         let mut caches = [CacheNumbers::default(); CACHES];
@@ -274,8 +282,8 @@ impl Places {
             let address = word(read, self.large.beside.wrapping_add(place))?;
             statistics.large_blocks += usize::from(address != 0);
         }
-        let in_use = pages(word(read, self.pages_in_use)?);
-        statistics.pages = in_use.max(statistics.slabs);
+        let in_use = word(read, self.pages_in_use)?.saturating_sub(warm);
+        statistics.pages = pages(in_use).max(statistics.slabs);
         if self.pages_guarded != 0 {
             statistics.pages += pages(word(read, self.pages_guarded)?);
         }

@@ -205,7 +205,7 @@ impl Span {
         unsafe { first.add(word).as_ref() }
     }
 
-    /// Accounts pages in use that are about to become free.
+    /// Accounts pages in use, or warm ones, that are about to become free.
     pub(super) fn now_idle(&self, page: usize, pages: usize) {
         self.mark_idle(page, pages);
         let _ = self.counts.in_use.fetch_sub(pages, Ordering::Relaxed);
@@ -236,10 +236,27 @@ impl Span {
 
     /// Counts pages that have just been taken.
     pub(super) fn more_in_use(&self, pages: usize) {
-        let in_use = self.counts.in_use.fetch_add(pages, Ordering::Relaxed) + pages;
-        if in_use > self.counts.most.load(Ordering::Relaxed) {
+        let _ = self.counts.in_use.fetch_add(pages, Ordering::Relaxed);
+        self.note_most();
+    }
+
+    /// Notes that so many pages are in use as never before in this round, if it is so.
+    pub(super) fn note_most(&self) {
+        let in_use = self.counted_pages().saturating_sub(self.warm.pages());
+        if in_use > self.most_pages() {
             let _ = self.counts.most.fetch_max(in_use, Ordering::Relaxed);
         }
+    }
+
+    /// Returns the pages in use, and warm ones.
+    pub(super) fn counted_pages(&self) -> usize {
+        // Relaxed, here and below: a hint.
+        self.counts.in_use.load(Ordering::Relaxed)
+    }
+
+    /// Returns the most pages that were in use since the round began.
+    pub(super) fn most_pages(&self) -> usize {
+        self.counts.most.load(Ordering::Relaxed)
     }
 
     /// Clears the bits of pages that the caller owns. Returns how many were set.
@@ -262,8 +279,14 @@ impl Span {
     #[must_use]
     pub fn idle_bytes(&self) -> usize {
         // Relaxed: a hint. It may be read between the two changes that a page makes on its way.
-        let pages = self.counts.idle.load(Ordering::Relaxed) + self.warm.pages();
+        let pages = self.idle_pages() + self.warm.pages();
         pages.min(self.layout.pages) << self.layout.page_shift
+    }
+
+    /// Returns how many pages are free in zones and may have memory.
+    pub(super) fn idle_pages(&self) -> usize {
+        // Relaxed: a hint.
+        self.counts.idle.load(Ordering::Relaxed)
     }
 
     /// Keeps so many idle bytes, whatever their age; at first none. [`Span::release_idle`] gives
@@ -359,9 +382,15 @@ impl Span {
 
     /// Returns the bytes that may be idle while others are freed.
     fn allowed_idle(&self) -> usize {
-        // Relaxed: a hint.
-        let most = self.counts.most.load(Ordering::Relaxed) << self.layout.page_shift;
+        let most = self.most_pages() << self.layout.page_shift;
         surplus::allowed(self.bytes_in_use(), most).max(self.kept_idle())
+    }
+
+    /// As [`Span::allowed_idle`], in pages, as if what is warm were in use.
+    pub(super) fn allowed_idle_pages(&self) -> usize {
+        let shift = self.layout.page_shift;
+        let [in_use, most] = [self.counted_pages(), self.most_pages()].map(|pages| pages << shift);
+        surplus::allowed(in_use, most).max(self.kept_idle()) >> shift
     }
 
     /// Returns the idle bytes but for those that the round has yet to give back, and these.
@@ -413,9 +442,7 @@ impl Span {
             cost,
             blocks: BLOCKS_SEARCHED,
         };
-        // Relaxed: a hint.
-        let idle = self.counts.idle.load(Ordering::Relaxed);
-        self.cool_some(cost.saturating_sub(idle));
+        self.cool_some(cost.saturating_sub(self.idle_pages()));
         for &pieces in which {
             let released = self.release(pieces, limit);
             limit.cost = limit.cost.saturating_sub(released.cost);

@@ -36,11 +36,13 @@ use std::io;
 
 use brickyard::sync::{Locked, TestAndSetLock};
 use brickyard::{Context, Frame, Mobility, Order, Platform, Request, ZoneKind};
+use brickyard_arena::rows::Cpus;
 use brickyard_arena::{MapError, Region, Threads, page_bytes};
 use brickyard_slab::{PageAsk, PageSource};
 
 use crate::hardened::hardened;
 use layout::Layout;
+pub(crate) use warm::WarmPlaces;
 use warm::{Kind, Warm};
 
 /// The longest run of pages, in bytes, and the largest block: 2 MiB.
@@ -93,13 +95,15 @@ pub struct Span {
     growing: Locked<TestAndSetLock, ()>,
     counts: Counts,
     warm: Warm,
+    /// Which CPU a caller is on; `None`: all share a shelf of warm pages.
+    cpus: Option<Cpus>,
 }
 
-/// The words that every request changes.
+/// The words that every request changes that goes to the zones.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Counts {
-    /// Pages in use.
+    /// Pages in use, and warm ones.
     in_use: AtomicUsize,
     /// The most pages that were in use since the last [`Span::begin_round`].
     most: AtomicUsize,
@@ -166,7 +170,17 @@ impl Span {
                 due: AtomicUsize::new(0),
             },
             warm: Warm::new(),
+            cpus: None,
         })
+    }
+
+    /// Lets callers on different CPUs keep pages that were freed a moment ago in different places.
+    #[must_use]
+    pub fn with_cpus(self, cpus: Cpus) -> Self {
+        Self {
+            cpus: Some(cpus),
+            ..self
+        }
     }
 
     /// Adds the tables of the slabs that will be in it, from [`Region::map_zeros`]. They become
@@ -200,20 +214,16 @@ impl Span {
     /// Returns the bytes in use. A hint while others are at work.
     #[must_use]
     pub fn bytes_in_use(&self) -> usize {
-        // Relaxed: a hint.
-        self.counts.in_use.load(Ordering::Relaxed) << self.layout.page_shift
+        let pages = self.counted_pages().saturating_sub(self.warm.pages());
+        pages << self.layout.page_shift
     }
 
-    /// Returns where the words lie that count pages: those in use, idle ones, warm ones (which are
-    /// idle too), and those that zones have got.
-    pub(crate) fn places(&self) -> [usize; 4] {
-        let words = [
-            &self.counts.in_use,
-            &self.counts.idle,
-            self.warm.count(),
-            &self.grown,
-        ];
-        words.map(|word| core::ptr::from_ref(word).addr())
+    /// Returns where the words lie that count pages: those in use or warm, idle ones, and those that
+    /// zones have got; and those of warm pages.
+    pub(crate) fn places(&self) -> ([usize; 3], WarmPlaces) {
+        let words = [&self.counts.in_use, &self.counts.idle, &self.grown];
+        let places = words.map(|word| core::ptr::from_ref(word).addr());
+        (places, self.warm.places())
     }
 
     /// Returns true if an address lies in the span.

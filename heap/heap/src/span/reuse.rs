@@ -72,7 +72,7 @@ impl Span {
     /// looks at the words of a zone's groups, 512 at most, and the bits of [`LOOKS`].
     pub(super) fn take_idle(&self, pages: usize) -> Option<usize> {
         // Relaxed, all: hints.
-        if self.counts.idle.load(Ordering::Relaxed) < pages {
+        if self.idle_pages() < pages {
             return None;
         }
         let zone_pages = self.layout.zone_pages;

@@ -34,11 +34,13 @@ impl Span {
         if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {
             return None;
         }
-        let run = match hardened() {
-            None => self.take_used_run(pages, align),
-            Some(_) => None,
-        };
-        let run = match run {
+        let may_be_used = hardened().is_none();
+        if may_be_used && let Some((page, pages)) = self.take_warm(Kind::Run, pages, align) {
+            // Nothing else changes: it counted as in use.
+            return Some(self.begin_warm_run(page, pages));
+        }
+        let used = (may_be_used && align == 1).then(|| self.take_used_run(pages));
+        let run = match used.flatten() {
             Some(run) => run,
             None => {
                 let block = pages.next_power_of_two();
@@ -52,21 +54,20 @@ impl Span {
         Some(run)
     }
 
-    /// Takes a run of pages that have been in use: a warm one of its length, or idle pages side by
-    /// side, or a part of a longer warm one.
-    fn take_used_run(&self, pages: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
-        let warm = self.take_warm(Kind::Run, pages, align);
-        if warm.is_none()
-            && align == 1
-            && let Some(page) = self.take_idle(pages)
-        {
+    /// Takes a run of pages that have been in use, wherever they begin: idle ones side by side, or
+    /// a part of a longer warm run.
+    fn take_used_run(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
+        if let Some(page) = self.take_idle(pages) {
             return Some(self.begin_run(page, pages, pages));
         }
-        let split = || (align == 1).then(|| self.split_warm(pages)).flatten();
-        let (page, pages) = warm.or_else(split)?;
+        let (page, pages) = self.split_warm(pages)?;
+        Some(self.begin_warm_run(page, pages))
+    }
+
+    fn begin_warm_run(&self, page: usize, pages: usize) -> (NonNull<u8>, Contents) {
         // Relaxed: as in `begin_run`.
         self.run_length(page).store(pages as u16, Ordering::Relaxed);
-        Some((self.address_of(page), Contents::Anything))
+        (self.address_of(page), Contents::Anything)
     }
 
     /// As [`Span::take_aligned_run`], but takes no lock, and so only from zones as they are: nobody

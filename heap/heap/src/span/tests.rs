@@ -7,6 +7,12 @@ use super::reuse::GROUP;
 use super::*;
 use crate::surplus;
 
+/// Runs that threads hand to each other.
+struct Places(Vec<NonNull<u8>>);
+
+// SAFETY: addresses of pages, which belong to no thread.
+unsafe impl Send for Places {}
+
 fn ask(order: u8, mobility: Mobility) -> PageAsk {
     PageAsk {
         order: Order::new(order),
@@ -370,6 +376,80 @@ fn what_is_due_in_a_round_counts_as_given_back() {
     // The round was over.
     span.go_on_with_round(4 << 20);
     assert_eq!(span.idle_bytes(), 20 << 20);
+}
+
+#[test]
+fn what_a_thread_frees_serves_it_first_and_then_others() {
+    let span = Span::reserve(64 << 20).unwrap().with_cpus(Cpus::threads());
+    let span = &span;
+    let take = |pages| Places(vec![span.take_run(pages).unwrap().0]);
+    let give = |run: &Places| {
+        // SAFETY: used no more.
+        assert!(unsafe { span.give_run(run.0[0]) });
+    };
+    let (here, there) = (take(20), take(20));
+    let pages = |count: usize| count * span.page_bytes();
+    thread::scope(|scope| {
+        let other = scope.spawn(move || {
+            give(&there);
+            assert_eq!(
+                (span.bytes_in_use(), span.idle_bytes()),
+                (pages(20), pages(20))
+            );
+            there
+        });
+        let there = other.join().unwrap();
+        give(&here);
+        assert_eq!((span.bytes_in_use(), span.idle_bytes()), (0, pages(40)));
+        // Its own, then the other's, and then a part of neither.
+        assert_eq!(take(18).0, here.0);
+        assert_eq!(take(20).0, there.0);
+        assert_eq!((span.bytes_in_use(), span.idle_bytes()), (pages(40), 0));
+        assert_eq!(span.take_run(20).unwrap().1, Contents::Zeros);
+    });
+}
+
+#[test]
+fn any_lengths_that_are_warm_serve_as_they_are_or_in_parts() {
+    let span = Span::reserve(256 << 20).unwrap();
+    span.keep_idle(usize::MAX);
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    let mut held: Vec<(NonNull<u8>, usize)> = Vec::new();
+    let (mut state, mut used) = (3, 0);
+    for owner in 1..20_000 {
+        let pages = (1 << (next(&mut state) % 10)).min(most);
+        let pages = (pages + next(&mut state) % pages).min(most);
+        if used + pages < (100 << 20) / span.page_bytes() {
+            let (run, _) = span.take_run(pages).unwrap();
+            let has = span.run_at(run).unwrap();
+            assert!((pages..=pages + pages / 8).contains(&has), "{pages} {has}");
+            mark(&span, run, has, owner);
+            held.push((run, owner));
+            used += has;
+        } else {
+            let (run, owner) = held.swap_remove(next(&mut state) % held.len());
+            let has = span.run_at(run).unwrap();
+            check(&span, run, has, owner);
+            // SAFETY: used no more.
+            assert!(unsafe { span.give_run(run) });
+            used -= has;
+        }
+        assert_eq!(span.bytes_in_use(), used * span.page_bytes());
+    }
+    for (run, owner) in held {
+        let has = span.run_at(run).unwrap();
+        check(&span, run, has, owner);
+        // SAFETY: used no more.
+        assert!(unsafe { span.give_run(run) });
+    }
+    assert_eq!(span.bytes_in_use(), 0);
+    span.cool_all();
+    assert_eq!(span.bytes_in_use(), 0);
+    let _ = span.release_idle();
+    assert_eq!(span.idle_bytes(), 0);
+    for index in 0..span.zones() {
+        span.zone(index).check().unwrap();
+    }
 }
 
 /// Whatever is done, so much is idle at most.

@@ -1,25 +1,31 @@
 //! Warm pages: blocks and runs that were freed a moment ago, as they were, for the next request of
 //! their length. They save the zones' work, and faults, since they have memory.
 //!
-//! A list for each length of runs, and for each order of blocks, in a table with a word per page.
-//! They are behind one lock. Whoever finds it held goes to the zones, so nobody waits. What is warm
-//! counts as idle. It goes to the zones before idle pages go back to the system, before a request
-//! is refused, and once a second.
+//! They lie on **shelves**, of which a thread uses the one of its CPU: so threads on different CPUs
+//! seldom change the same cache line. A request that finds nothing on its own shelf looks at the
+//! others. A shelf has a list for each order of blocks, and for runs eight for each doubling of the
+//! length, in a table with a word per page. It is behind one lock. Whoever finds it held goes on,
+//! so nobody waits. What is warm goes to the zones before idle pages go back to the system, before
+//! a request is refused, and once a second.
+//!
+//! What is warm counts as idle, but the word that counts pages in use holds it too, so that pages
+//! come and go without a change of it: who reads that word subtracts what is warm.
 //!
 //! Invariant `warm-owned`: a block or run in a list belongs to nobody else, from when it is put in
 //! until it is taken out, and its idle bits are clear.
 
 use core::cell::UnsafeCell;
+use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use brickyard::Platform;
 use brickyard::sync::{Held, Locked, TestAndSetLock};
-use brickyard::{Frame, FrameRange};
+use brickyard::{Frame, FrameRange, Platform};
 use brickyard_arena::Threads;
 
 use super::{RUN_BYTES_MAX, Span};
 
-/// A run may be longer than asked for, by one part in so many.
+/// A run may be longer than asked for, by one part in so many. The lengths of a list differ by less
+/// than that.
 const SLACK_PART: usize = 8;
 
 /// The most pages of a run, where pages are smallest.
@@ -28,28 +34,53 @@ const PAGES: usize = RUN_BYTES_MAX >> 12;
 /// The orders of blocks.
 const ORDERS: usize = PAGES.ilog2() as usize + 1;
 
+/// The lists of runs.
+const LENGTHS: usize = list_of(PAGES) + 1;
+
+/// Their bits fit into a word.
+const _: () = assert!(LENGTHS <= 64);
+
+/// CPUs beyond that share them.
+const SHELVES: usize = 8;
+
+/// Returns the list of runs of so many pages.
+const fn list_of(pages: usize) -> usize {
+    if pages < SLACK_PART {
+        return pages - 1;
+    }
+    let doubling = (pages.ilog2() - SLACK_PART.ilog2()) as usize;
+    doubling * SLACK_PART + (pages >> doubling) - 1
+}
+
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Warm {
+    shelves: [Shelf; SHELVES],
+    /// Shelves from here on were never used.
+    used: AtomicUsize,
+}
+
+#[derive(Debug)]
+#[repr(align(128))]
+struct Shelf {
     lock: Locked<TestAndSetLock, ()>,
-    lists: UnsafeCell<Lists>,
     /// Pages of all lists.
     pages: AtomicUsize,
+    lists: UnsafeCell<Lists>,
 }
 
 /// Lists by their first page, plus 1; 0 ends a list.
 #[derive(Debug)]
 struct Lists {
-    /// By the number of pages, less 1.
-    runs: [u32; PAGES],
+    /// Which lists of runs have any.
+    some: u64,
+    runs: [u32; LENGTHS],
     /// By order.
     blocks: [u32; ORDERS],
-    /// Which lists of runs have any.
-    some: [u64; PAGES / 64],
 }
 
 // SAFETY: only a holder of the lock uses the lists.
-unsafe impl Sync for Warm {}
+unsafe impl Sync for Shelf {}
 
 /// What is kept.
 #[derive(Debug, Clone, Copy)]
@@ -61,77 +92,150 @@ pub(super) enum Kind {
 }
 
 impl Lists {
-    const fn list(&mut self, kind: Kind, pages: usize) -> &mut u32 {
+    const fn list(&mut self, kind: Kind, index: usize) -> &mut u32 {
         match kind {
-            Kind::Block => &mut self.blocks[pages.trailing_zeros() as usize],
-            Kind::Run => &mut self.runs[pages - 1],
+            Kind::Block => &mut self.blocks[index],
+            Kind::Run => &mut self.runs[index],
+        }
+    }
+}
+
+/// Returns the index of the list for so many pages.
+const fn index_of(kind: Kind, pages: usize) -> usize {
+    match kind {
+        Kind::Block => pages.trailing_zeros() as usize,
+        Kind::Run => list_of(pages),
+    }
+}
+
+impl Shelf {
+    const fn new() -> Self {
+        Self {
+            lock: Locked::new(()),
+            pages: AtomicUsize::new(0),
+            lists: UnsafeCell::new(Lists {
+                some: 0,
+                runs: [0; LENGTHS],
+                blocks: [0; ORDERS],
+            }),
         }
     }
 
-    /// Returns the least length of runs that there are, of `from` pages up to `to`.
-    fn least(&self, from: usize, to: usize) -> Option<usize> {
-        let (first, last) = (from - 1, to.min(PAGES) - 1);
-        (first / 64..=last / 64).find_map(|word| {
-            let below = if word == first / 64 { first % 64 } else { 0 };
-            let bits = self.some[word] & (!0 << below);
-            let found = word * 64 + bits.trailing_zeros() as usize;
-            (bits != 0 && found <= last).then_some(found + 1)
-        })
+    fn pages(&self) -> usize {
+        // Relaxed: a hint.
+        self.pages.load(Ordering::Relaxed)
+    }
+
+    /// Changes the number of pages. The lock must be held.
+    fn count(&self, more: usize, less: usize) {
+        // Relaxed: changed behind the lock, and a hint for others.
+        self.pages
+            .store(self.pages() + more - less, Ordering::Relaxed);
     }
 }
+
+/// Where the words lie that count the pages of shelves: the first, how far apart, and how many.
+pub(crate) type WarmPlaces = [usize; 3];
 
 impl Warm {
     pub(super) const fn new() -> Self {
         Self {
-            lock: Locked::new(()),
-            lists: UnsafeCell::new(Lists {
-                runs: [0; PAGES],
-                blocks: [0; ORDERS],
-                some: [0; PAGES / 64],
-            }),
-            pages: AtomicUsize::new(0),
+            shelves: [const { Shelf::new() }; SHELVES],
+            used: AtomicUsize::new(0),
         }
     }
 
-    /// Returns the word that counts pages.
-    pub(super) const fn count(&self) -> &AtomicUsize {
-        &self.pages
+    pub(super) fn places(&self) -> WarmPlaces {
+        let first = core::ptr::from_ref(&self.shelves[0].pages).addr();
+        [first, size_of::<Shelf>(), SHELVES]
     }
 
     /// Returns the number of pages. A hint while others are at work.
     pub(super) fn pages(&self) -> usize {
+        self.used_shelves().iter().map(Shelf::pages).sum()
+    }
+
+    fn used_shelves(&self) -> &[Shelf] {
         // Relaxed: a hint.
-        self.pages.load(Ordering::Relaxed)
+        &self.shelves[..self.used.load(Ordering::Relaxed)]
+    }
+
+    /// Returns the shelf for pages that a thread on `cpu` frees, and how many are used.
+    fn own(&self, cpu: usize) -> (&Shelf, usize) {
+        let index = cpu % SHELVES;
+        // Relaxed: a hint.
+        let mut used = self.used.load(Ordering::Relaxed);
+        if index >= used {
+            used = self
+                .used
+                .fetch_max(index + 1, Ordering::Relaxed)
+                .max(index + 1);
+        }
+        (&self.shelves[index], used)
+    }
+
+    /// Returns the shelves that are used, that of `cpu` first.
+    fn from(&self, cpu: usize) -> impl Iterator<Item = &Shelf> {
+        let used = self.used_shelves();
+        let (before, rest) = used.split_at(used.len().min(cpu % SHELVES));
+        rest.iter().chain(before)
     }
 }
 
 impl Span {
-    /// The page, plus 1, that follows in the list of a warm page.
+    /// The page, plus 1, that follows in the list of a warm block or run.
     fn next_warm(&self, page: usize) -> &AtomicU32 {
         let word = self.tables.at(self.layout.warm_at).cast::<AtomicU32>();
         // SAFETY: the tables have such a word for each page, initially zero.
         unsafe { word.add(page).as_ref() }
     }
 
+    /// The number of pages of a warm run that has more than one: the word of its second page.
+    fn warm_length(&self, page: usize) -> &AtomicU32 {
+        self.next_warm(page + 1)
+    }
+
+    /// Returns how many pages the first of a list of runs has.
+    fn length_of(&self, list: usize, page: usize) -> usize {
+        match list {
+            0 => 1,
+            // Relaxed: behind the lock of the shelf.
+            _ => self.warm_length(page).load(Ordering::Relaxed) as usize,
+        }
+    }
+
+    fn cpu(&self) -> usize {
+        self.cpus.map_or(0, |cpus| cpus.cpu())
+    }
+
     /// Keeps pages that have been freed. False if they have to go to the zones.
     pub(super) fn keep_warm(&self, kind: Kind, page: usize, pages: usize) -> bool {
-        if !self.may_be_idle(pages << self.layout.page_shift) {
+        let (shelf, used) = self.warm.own(self.cpu());
+        // As if the others held as much: that reads no word that others change all the time.
+        let warm = (shelf.pages() + pages) * used;
+        if self.idle_pages() + warm > self.allowed_idle_pages()
+            && !self.may_be_idle(pages << self.layout.page_shift)
+        {
             return false;
         }
-        let Some(_held) = self.warm.lock.try_lock() else {
+        let Some(_held) = shelf.lock.try_lock() else {
             return false;
         };
         // SAFETY: the lock is held.
-        let lists = unsafe { &mut *self.warm.lists.get() };
+        let lists = unsafe { &mut *shelf.lists.get() };
+        let index = index_of(kind, pages);
         if let Kind::Run = kind {
-            lists.some[(pages - 1) / 64] |= 1 << ((pages - 1) % 64);
+            lists.some |= 1 << index;
         }
-        let list = lists.list(kind, pages);
-        // Relaxed, here and below: behind the lock; the counts are hints.
+        let list = lists.list(kind, index);
+        // Relaxed, here and below: behind the lock.
         self.next_warm(page).store(*list, Ordering::Relaxed);
+        if pages > 1 {
+            self.warm_length(page)
+                .store(pages as u32, Ordering::Relaxed);
+        }
         *list = page as u32 + 1;
-        let _ = self.warm.pages.fetch_add(pages, Ordering::Relaxed);
-        let _ = self.counts.in_use.fetch_sub(pages, Ordering::Relaxed);
+        shelf.count(pages, 0);
         true
     }
 
@@ -143,125 +247,201 @@ impl Span {
         pages: usize,
         align: usize,
     ) -> Option<(usize, usize)> {
-        let taken = self.pop_warm(kind, pages, pages + pages / SLACK_PART, align)?;
-        self.more_in_use(taken.1);
+        let most = pages + pages / SLACK_PART;
+        let cpu = self.cpu();
+        let taken = self
+            .warm
+            .from(cpu)
+            .find_map(|shelf| self.pop_warm(shelf, kind, pages..=most, align))?;
+        let (shelf, used) = self.warm.own(cpu);
+        // As if the others held as much, as in `keep_warm`.
+        if self.counted_pages().saturating_sub(shelf.pages() * used) > self.most_pages() {
+            self.note_most();
+        }
         Some(taken)
     }
 
-    /// Takes the shortest warm run that is no shorter than `pages` pages, and gives what it has
-    /// more to its zone. Returns its first page, and `pages`.
+    /// Takes the shortest warm run of a shelf that is no shorter than `pages` pages, and gives what
+    /// it has more to its zone. Returns its first page, and `pages`.
     pub(super) fn split_warm(&self, pages: usize) -> Option<(usize, usize)> {
-        let (page, taken) = self.pop_warm(Kind::Run, pages, PAGES, 1)?;
-        self.more_in_use(pages);
+        let (page, taken) = self
+            .warm
+            .from(self.cpu())
+            .find_map(|shelf| self.pop_warm(shelf, Kind::Run, pages..=PAGES, 1))?;
         if taken > pages {
             self.cool_pages(page + pages, taken - pages);
         }
+        self.note_most();
         Some((page, pages))
     }
 
-    /// Takes the first warm block of so many pages, or the first of the shortest runs of `pages` to
-    /// `most` pages, out of its list.
+    /// Takes the first warm block of `pages` pages out of its list, or the first run of the first
+    /// list that has one of so many.
     fn pop_warm(
         &self,
+        shelf: &Shelf,
         kind: Kind,
-        pages: usize,
-        most: usize,
+        pages: RangeInclusive<usize>,
         align: usize,
     ) -> Option<(usize, usize)> {
-        if self.warm.pages() == 0 {
+        if shelf.pages() < *pages.start() {
             return None;
         }
-        let _held = self.warm.lock.try_lock()?;
+        let _held = shelf.lock.try_lock()?;
         // SAFETY: the lock is held.
-        let lists = unsafe { &mut *self.warm.lists.get() };
-        let pages = match kind {
-            Kind::Block => pages,
-            Kind::Run => lists.least(pages, most)?,
+        let lists = unsafe { &mut *shelf.lists.get() };
+        let (index, page, pages) = match kind {
+            Kind::Block => {
+                let index = index_of(kind, *pages.start());
+                let page = (lists.blocks[index] as usize).checked_sub(1)?;
+                (index, page, *pages.start())
+            }
+            Kind::Run => self.shortest(lists, pages)?,
         };
-        let list = lists.list(kind, pages);
-        let page = (*list as usize).checked_sub(1)?;
         if !page.is_multiple_of(align) {
             return None;
         }
+        let list = lists.list(kind, index);
         *list = self.next_warm(page).load(Ordering::Relaxed);
         if let (Kind::Run, 0) = (kind, *list) {
-            lists.some[(pages - 1) / 64] &= !(1 << ((pages - 1) % 64));
+            lists.some &= !(1 << index);
         }
-        let _ = self.warm.pages.fetch_sub(pages, Ordering::Relaxed);
+        shelf.count(0, pages);
         Some((page, pages))
     }
 
+    /// Returns the first run of the first list whose first has so many pages: its list, its first
+    /// page, and its pages.
+    fn shortest(
+        &self,
+        lists: &Lists,
+        pages: RangeInclusive<usize>,
+    ) -> Option<(usize, usize, usize)> {
+        let (least, most) = pages.into_inner();
+        // The runs of the list before may be long enough too.
+        let mut some = lists.some & (!0 << list_of(least));
+        for _ in 0..2 {
+            let index = some.trailing_zeros() as usize;
+            let first = lists.runs.get(index)?;
+            let page = *first as usize - 1;
+            let length = self.length_of(index, page);
+            if length > most {
+                return None;
+            }
+            if length >= least {
+                return Some((index, page, length));
+            }
+            some &= !(1 << index);
+        }
+        None
+    }
+
     /// Gives so many warm pages to the zones, or all, or those of one block or run more: the
-    /// shortest runs first. Stops where somebody holds the lists.
+    /// shortest runs first. Leaves out shelves that somebody holds.
     pub(super) fn cool_some(&self, pages: usize) {
         let mut cooled = 0;
-        while cooled < pages {
-            let taken = self.pop_warm(Kind::Run, 1, PAGES, 1).or_else(|| {
-                let mut orders = (0..ORDERS).rev();
-                orders.find_map(|order| self.pop_warm(Kind::Block, 1 << order, 0, 1))
-            });
-            let Some((page, pages)) = taken else {
-                return;
-            };
-            self.cool_pages(page, pages);
-            cooled += pages;
+        for shelf in self.warm.from(self.cpu()) {
+            while cooled < pages {
+                let taken = self.pop_warm(shelf, Kind::Run, 1..=PAGES, 1).or_else(|| {
+                    let mut orders = (0..ORDERS).rev();
+                    orders.find_map(|order| {
+                        self.pop_warm(shelf, Kind::Block, 1 << order..=1 << order, 1)
+                    })
+                });
+                let Some((page, pages)) = taken else {
+                    break;
+                };
+                self.cool_pages(page, pages);
+                cooled += pages;
+            }
         }
     }
 
-    /// Gives what is warm to the zones, as far as nobody holds the lists: a signal handler may have
-    /// interrupted who does.
+    /// Gives what is warm to the zones, but for shelves that somebody holds: a signal handler may
+    /// have interrupted who does.
     pub(super) fn cool(&self) {
-        self.cool_while(|| self.warm.lock.try_lock());
+        self.cool_while(|shelf| shelf.lock.try_lock());
     }
 
     /// Gives all that is warm to the zones.
     pub(super) fn cool_all(&self) {
-        self.cool_while(|| Some(self.warm.lock.lock(|| Threads.relax())));
+        self.cool_while(|shelf| Some(shelf.lock.lock(|| Threads.relax())));
     }
 
-    /// Gives list after list to the zones, as long as `hold` takes the lock.
-    fn cool_while<'s>(&'s self, hold: impl Fn() -> Option<Held<'s, TestAndSetLock, ()>>) {
-        if self.warm.pages() == 0 {
-            return;
-        }
-        for order in 0..ORDERS {
-            let Some(held) = hold() else {
-                return;
-            };
-            self.cool_list(Kind::Block, 1 << order, held);
-        }
-        while let Some(held) = hold() {
-            // SAFETY: the lock is held.
-            let length = unsafe { &*self.warm.lists.get() }.least(1, PAGES);
-            let Some(pages) = length else {
-                return;
-            };
-            self.cool_list(Kind::Run, pages, held);
+    /// Gives list after list to the zones, as long as `hold` takes the lock of their shelf.
+    fn cool_while<'s>(&'s self, hold: impl Fn(&'s Shelf) -> Option<Held<'s, TestAndSetLock, ()>>) {
+        let blocks = (0..ORDERS).map(|index| (Kind::Block, index));
+        let runs = (0..LENGTHS).map(|index| (Kind::Run, index));
+        let lists = blocks.chain(runs);
+        for shelf in self.warm.used_shelves() {
+            for (kind, index) in lists.clone() {
+                if shelf.pages() == 0 {
+                    break;
+                }
+                let Some(held) = hold(shelf) else {
+                    break;
+                };
+                self.cool_list(shelf, (kind, index), held);
+            }
         }
     }
 
-    fn cool_list(&self, kind: Kind, pages: usize, held: Held<'_, TestAndSetLock, ()>) {
+    fn cool_list(
+        &self,
+        shelf: &Shelf,
+        (kind, index): (Kind, usize),
+        held: Held<'_, TestAndSetLock, ()>,
+    ) {
         // SAFETY: the lock is held.
-        let lists = unsafe { &mut *self.warm.lists.get() };
+        let lists = unsafe { &mut *shelf.lists.get() };
         if let Kind::Run = kind {
-            lists.some[(pages - 1) / 64] &= !(1 << ((pages - 1) % 64));
+            lists.some &= !(1 << index);
         }
-        let mut next = core::mem::take(lists.list(kind, pages));
-        drop(held);
-        // `warm-owned`: what was in the list is this caller's.
+        let first = core::mem::take(lists.list(kind, index));
+        let length = |page| match kind {
+            Kind::Block => 1 << index,
+            Kind::Run => self.length_of(index, page),
+        };
+        let mut next = first;
         while let Some(page) = (next as usize).checked_sub(1) {
             next = self.next_warm(page).load(Ordering::Relaxed);
-            let _ = self.warm.pages.fetch_sub(pages, Ordering::Relaxed);
-            self.cool_pages(page, pages);
+            shelf.count(0, length(page));
+        }
+        drop(held);
+        // `warm-owned`: what was in the list is this caller's.
+        next = first;
+        while let Some(page) = (next as usize).checked_sub(1) {
+            next = self.next_warm(page).load(Ordering::Relaxed);
+            self.cool_pages(page, length(page));
         }
     }
 
     /// Gives pages that were warm to their zone.
     fn cool_pages(&self, page: usize, pages: usize) {
-        self.mark_idle(page, pages);
+        self.now_idle(page, pages);
         let freed = self
             .zone_of(page)
             .free_range(FrameRange::at(Frame::new(page), pages));
         debug_assert!(freed.is_ok(), "warm pages: {freed:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_ascend_and_their_lengths_differ_by_less_than_the_slack() {
+        let (mut first, mut list) = (1, 0);
+        for pages in 1..=PAGES {
+            let next = list_of(pages);
+            assert!(next == list || next == list + 1, "{pages}");
+            if next != list {
+                (first, list) = (pages, next);
+            }
+            assert!(pages <= first + first / SLACK_PART);
+            assert!(pages == first || pages - first < first.div_ceil(SLACK_PART));
+        }
+        assert_eq!(list, LENGTHS - 1);
     }
 }

@@ -10,6 +10,7 @@
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
+use brickyard_arena::rows::Cpus;
 use brickyard_arena::{Mapped, Threads};
 use brickyard_heap::{SPAN_BYTES, Span};
 use brickyard_slab::sizes::SIZES;
@@ -69,7 +70,9 @@ fn on_slabs<D>(turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken>
 where
     D: SlabDesign<'static, Source = &'static Span, Local = Pinned<Threads>>,
 {
-    let span: &'static Span = Box::leak(Box::new(Span::reserve(SPAN_BYTES.1)?));
+    let span: &'static Span = Box::leak(Box::new(
+        Span::reserve(SPAN_BYTES.1)?.with_cpus(Cpus::threads()),
+    ));
     let plan = SlabPlan::new(SIZES.len(), THREADS);
     let memory = Box::leak(Box::new(Mapped::new(Slabs::<D>::bytes(&plan))?));
     let tables = Box::leak(Box::new(Mapped::new(Tables::bytes(span.pages()))?));
