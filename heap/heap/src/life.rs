@@ -156,24 +156,23 @@ impl ThreadsSeen {
 /// The caller looks at the clock once in so many calls.
 const CALLS_A_CLOCK: u32 = 64;
 
-/// A second's work is done in so many parts, each in a few tenths of a millisecond, so that no
-/// request takes long.
+/// A second's work is done in so many parts, so that no request takes long.
 const PARTS: u32 = 16;
 
-/// As many are done at once, if nobody has come for longer.
+/// A caller does as many of them at most.
 const PARTS_AT_ONCE: u32 = 4;
 
 /// In a part, so many bytes of idle pages go back.
 const PAGES_A_PART: usize = 1 << 20;
 
-/// In a part, so many bytes of freed large blocks go back.
-const LARGE_A_PART: usize = 8 << 20;
-
 /// Looks after memory once a second, as any thread: gives back what has lain unused on this CPU,
-/// and 16 MiB of idle pages and 128 of freed large blocks at most, in parts.
+/// 16 MiB of idle pages at most, and freed large blocks, these two in parts.
 fn look_in_passing(heap: &'static Heap) {
     static CALLS: AtomicU32 = AtomicU32::new(0);
-    static LAST: AtomicU32 = AtomicU32::new(0);
+    /// The sixteenth of a second up to which all is done.
+    static DONE: AtomicU32 = AtomicU32::new(0);
+    /// The second of the last round.
+    static ROUND: AtomicU32 = AtomicU32::new(0);
     // Relaxed, all: hints. (Of several threads one finds that the time has changed.)
     let calls = CALLS.fetch_add(1, Ordering::Relaxed);
     if !calls.is_multiple_of(CALLS_A_CLOCK) {
@@ -188,15 +187,21 @@ fn look_in_passing(heap: &'static Heap) {
     let second = now.tv_sec as u32;
     let part = now.tv_nsec as u32 / (1_000_000_000 / PARTS);
     let time = second.wrapping_mul(PARTS).wrapping_add(part);
-    let last = LAST.swap(time, Ordering::Relaxed);
-    if last == time {
-        return;
-    }
-    // Another thread may fork all the same, and may not be waited for: see `beside.rs`.
-    let Some(_inside) = INSTANCE.gate.try_enter(0) else {
+    let before = DONE.load(Ordering::Relaxed);
+    let Some((parts, done)) = parts_to_do(before, time) else {
         return;
     };
-    if last / PARTS != time / PARTS {
+    let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+    let first = DONE.compare_exchange(before, done, success, failure);
+    // Another thread may fork all the same, and may not be waited for: see `beside.rs`.
+    let (Ok(_), Some(_inside)) = (first, INSTANCE.gate.try_enter(0)) else {
+        return;
+    };
+    if done != time {
+        // There is more to do: the next call looks at the clock too.
+        CALLS.store(0, Ordering::Relaxed);
+    }
+    if ROUND.swap(second, Ordering::Relaxed) != second {
         heap.slabs.trim();
         if second.is_multiple_of(LOOKS_A_VISIT) {
             heap.slabs.shrink();
@@ -204,9 +209,23 @@ fn look_in_passing(heap: &'static Heap) {
         INSTANCE.large.begin_look();
         heap.span.begin_round(PARTS as usize * PAGES_A_PART);
     }
-    let parts = time.wrapping_sub(last).min(PARTS_AT_ONCE) as usize;
-    let _ = INSTANCE.large.go_on_with_look(parts * LARGE_A_PART);
-    heap.span.go_on_with_round(parts * PAGES_A_PART);
+    let _ = INSTANCE
+        .large
+        .go_on_with_look(parts as usize, PARTS as usize);
+    heap.span.go_on_with_round(parts as usize * PAGES_A_PART);
+}
+
+/// Returns how many parts a caller does now, at the sixteenth of a second `time`, and up to which
+/// time all is done then, where all has been done up to `before`. What is left the next ones do, up
+/// to a second's work. `None` if nothing is to be done; a caller that was late comes in vain.
+fn parts_to_do(before: u32, time: u32) -> Option<(u32, u32)> {
+    let late = time.wrapping_sub(before);
+    if late == 0 || late > u32::MAX / 2 {
+        return None;
+    }
+    let left = late.min(PARTS);
+    let parts = left.min(PARTS_AT_ONCE);
+    Some((parts, time.wrapping_sub(left - parts)))
 }
 
 /// Says whether a caller that frees may start a thread. The C library's loader, for one, frees with
@@ -328,4 +347,30 @@ pub(super) fn complain(what: &str, memory: NonNull<u8>) -> ! {
     say(format_args!("{what}: {memory:p}"));
     // SAFETY: ends the process.
     unsafe { libc::abort() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_came_for_is_done_by_the_next_callers() {
+        // Who comes often does a part each.
+        for time in 100..120 {
+            assert_eq!(parts_to_do(time - 1, time), Some((1, time)));
+        }
+        assert_eq!(parts_to_do(100, 100), None);
+        // Late by a second or more: a second's work, in four calls.
+        for late in [16, 17, 1000] {
+            let mut done = 5000 - late;
+            for left in [12, 8, 4, 0] {
+                assert_eq!(parts_to_do(done, 5000), Some((4, 5000 - left)));
+                done = 5000 - left;
+            }
+            assert_eq!(parts_to_do(done, 5000), None);
+        }
+        // Another thread was faster; and where the number wraps around.
+        assert_eq!(parts_to_do(101, 100), None);
+        assert_eq!(parts_to_do(u32::MAX, 1), Some((2, 1)));
+    }
 }

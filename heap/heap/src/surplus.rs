@@ -10,7 +10,7 @@
 //!
 //! So the sum of what is in use and what is idle exceeds what was in use lately by the first part
 //! at most. What is above goes back a little at a time, so that nobody waits long (`span/idle.rs`):
-//! for a while an eighth more may be idle.
+//! for a while an eighth more may be idle, and what the second's round has yet to give back.
 
 /// So many bytes may be idle, however little is in use.
 const LEAST: usize = 16 << 20;

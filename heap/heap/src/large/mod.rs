@@ -19,7 +19,7 @@ mod spare;
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::ptr::{NonNull, from_ref};
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
@@ -46,14 +46,17 @@ pub(crate) struct LargeBlocks {
     most: [AtomicUsize; 2],
     /// The most bytes that there were since the last look.
     lately: AtomicUsize,
-    /// The look that has begun is not over.
-    is_looking: AtomicBool,
+    /// The bytes of spare pieces when the look began; 0 when it is over.
+    looking_at: AtomicUsize,
     /// The bytes of spare pieces.
     idle: AtomicUsize,
     /// Whether pages are moved: one of [`assemble::moves`].
     moves: AtomicU8,
     beside: [Beside; BESIDE],
 }
+
+/// So many bytes may be unmapped at once in any case: that takes some hundred microseconds.
+const AT_ONCE: usize = 8 << 20;
 
 /// Where the words lie that count large blocks, for a reader in another process.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +94,7 @@ impl LargeBlocks {
             bytes: AtomicUsize::new(0),
             most: [const { AtomicUsize::new(0) }; 2],
             lately: AtomicUsize::new(0),
-            is_looking: AtomicBool::new(false),
+            looking_at: AtomicUsize::new(0),
             idle: AtomicUsize::new(0),
             moves: AtomicU8::new(assemble::moves::UNKNOWN),
             beside: [const { Beside::new() }; BESIDE],
@@ -245,6 +248,10 @@ impl LargeBlocks {
         if let Some(surplus) = surplus {
             unmap(surplus);
         }
+        // Of what is too much already, nobody unmaps much more than he brings.
+        let most = AT_ONCE.max(2 * piece.bytes);
+        let stays = (self.idle_bytes() + piece.bytes).saturating_sub(most);
+        let allowed = allowed.max(stays / page * page);
         while let Some(surplus) = self.with_spare(|spare| spare.put(piece, look, allowed)) {
             unmap(surplus);
             if surplus.address == piece.address {
@@ -273,28 +280,34 @@ impl LargeBlocks {
     /// Returns the number of bytes.
     pub(crate) fn release_by_age(&self) -> usize {
         self.begin_look();
-        self.go_on_with_look(usize::MAX)
+        self.go_on_with_look(usize::MAX, 1)
     }
 
     /// Begins a look, as is done about once a second.
     pub(crate) fn begin_look(&self) {
-        // Relaxed, both: hints, of what will be in use from now on, and for the thread that looks.
+        // Relaxed, all: hints, of what will be in use from now on, and for the thread that looks.
         self.lately.store(self.bytes(), Ordering::Relaxed);
-        self.is_looking.store(true, Ordering::Relaxed);
+        self.looking_at
+            .store(self.idle_bytes().max(1), Ordering::Relaxed);
     }
 
-    /// Unmaps so many bytes, or a few more, of what has been kept since before the last look.
-    /// Returns the number of bytes.
-    pub(crate) fn go_on_with_look(&self, most: usize) -> usize {
+    /// Unmaps some of what has been kept since before the last look: `parts` of `all` parts of what
+    /// was kept when the look began, but 8 MiB each at least, and a few more. Returns the number of
+    /// bytes.
+    pub(crate) fn go_on_with_look(&self, parts: usize, all: usize) -> usize {
+        let page = page_bytes();
+        // Relaxed, here and below: as in `begin_look`.
+        let looking_at = self.looking_at.load(Ordering::Relaxed);
+        let part = (looking_at / all).next_multiple_of(page);
+        let most = part.max(AT_ONCE).saturating_mul(parts);
         let mut bytes = 0;
-        // Relaxed, both: as in `begin_look`.
-        while bytes < most && self.is_looking.load(Ordering::Relaxed) {
+        while bytes < most && self.looking_at.load(Ordering::Relaxed) != 0 {
             match self.with_spare(|spare| spare.take_old(most - bytes)) {
                 Some(piece) => {
                     bytes += piece.bytes;
                     unmap(piece);
                 }
-                None => self.is_looking.store(false, Ordering::Relaxed),
+                None => self.looking_at.store(0, Ordering::Relaxed),
             }
         }
         bytes

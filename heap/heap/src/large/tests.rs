@@ -444,3 +444,67 @@ fn a_block_knows_all_its_mappings() {
     assert!(unsafe { large.unmap(block) });
     let _ = large.release_idle();
 }
+
+#[test]
+fn no_free_unmaps_much_more_than_it_brings() {
+    let large = LargeBlocks::new();
+    let taken = |count: usize, bytes: usize| -> Vec<_> {
+        (0..count)
+            .map(|_| large.alloc(bytes, 1).unwrap().0)
+            .collect()
+    };
+    let held = taken(64, 16 * MIB);
+    for block in taken(30, 20 * MIB) {
+        // SAFETY: used no more.
+        unsafe { assert!(large.free(block)) };
+    }
+    assert_eq!(large.idle_bytes(), 600 * MIB);
+    // From now on less may be kept.
+    large.begin_look();
+    assert_eq!(large.go_on_with_look(1, 16), 0);
+    let mut before = large.idle_bytes();
+    for _ in 0..60 {
+        let one = large.alloc(3 * MIB, 1).unwrap().0;
+        // SAFETY: used no more.
+        unsafe { assert!(large.free(one)) };
+        let gone = before - large.idle_bytes();
+        assert!(gone <= 45 * MIB, "{gone}");
+        before = large.idle_bytes();
+    }
+    let bytes = large.bytes();
+    assert!(
+        before <= surplus::allowed(bytes, bytes + 3 * MIB),
+        "{before}"
+    );
+    let _ = large.release_idle();
+    for block in held {
+        // SAFETY: used no more.
+        unsafe { assert!(large.unmap(block)) };
+    }
+}
+
+#[test]
+fn a_look_in_parts_takes_as_much_as_a_look() {
+    let large = LargeBlocks::new();
+    let block = large.alloc(200 * MIB, 1).unwrap().0;
+    let others: Vec<_> = (0..20)
+        .map(|_| large.alloc(10 * MIB, 1).unwrap().0)
+        .collect();
+    // SAFETY: used no more.
+    unsafe { assert!(large.free(block)) };
+    large.begin_look();
+    assert_eq!(large.go_on_with_look(16, 16), 0);
+    let kept = large.idle_bytes();
+    large.begin_look();
+    let mut gone = 0;
+    for _ in 0..16 {
+        let part = large.go_on_with_look(1, 16);
+        assert!(part <= (kept / 16).max(8 * MIB) + MIB, "{part}");
+        gone += part;
+    }
+    assert_eq!((gone, large.idle_bytes()), (kept, 0));
+    for block in others {
+        // SAFETY: used no more.
+        unsafe { assert!(large.unmap(block)) };
+    }
+}

@@ -12,7 +12,7 @@
 //!
 //! To give a page back takes a third of a microsecond, and to have it again two. So a request or a
 //! free gives back some dozens of pages at most, and the next ones go on; a free that leaves far
-//! too much idle gives as many as it has freed.
+//! too much idle gives twice as many as it has freed.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,6 +25,12 @@ use crate::surplus;
 /// The bytes that the background thread gives back at a time.
 const PIECE_BYTES: usize = 16 << 20;
 
+/// In passing, a thread looks at so many blocks of 2 MiB for what it gives back.
+const BLOCKS_A_STEP: usize = 4096;
+
+/// And gives one warm page in so many to the zones.
+const COOLED_PART: usize = 8;
+
 /// The pages of a word of bits.
 pub(super) const WORD: usize = 64;
 
@@ -35,7 +41,7 @@ const LEAST_COST: usize = 64;
 /// A call costs as much as so many pages.
 const PAGES_A_CALL: usize = 4;
 
-/// Frees give back as much as they free where the idle bytes exceed what is allowed by more than
+/// Frees give back twice as much as they free where the idle bytes exceed what is allowed by more than
 /// one part in so many.
 const FAR_PART: usize = 8;
 
@@ -320,7 +326,7 @@ impl Span {
         self.counts
             .most
             .store(in_use >> self.layout.page_shift, Ordering::Relaxed);
-        // Relaxed, all: only the thread that looks after the heap uses them, and they are hints.
+        // Relaxed, all: hints. Seldom does more than one thread look after the heap at once.
         let last = self
             .counts
             .last_round
@@ -340,42 +346,49 @@ impl Span {
         }
         let mut released = false;
         // None: not now.
-        while let Some(_inside) = enter()
-            && self.release_step(PIECE_BYTES)
-        {
+        while let Some(_inside) = enter() {
+            let _held = self.counts.releasing.lock(|| Threads.relax());
+            if !self.release_step(PIECE_BYTES, usize::MAX) {
+                break;
+            }
             released = true;
         }
+        // Relaxed: a hint.
+        self.counts.due.store(0, Ordering::Relaxed);
         released
     }
 
     /// Does some of a round, for a caller that has other things to do: gives so many bytes of what
-    /// is due back, or up to 2 MiB more, each MiB in some hundred microseconds. The caller is
-    /// inside the gate.
+    /// is due back, or up to 2 MiB more, each MiB in some hundred microseconds; and gives as much
+    /// of what is warm to the zones, or an eighth, so that it can serve other requests. The caller
+    /// is inside the gate. Waits for nobody.
     pub(crate) fn go_on_with_round(&self, bytes: usize) {
         // Relaxed: a hint.
-        if self.counts.due.load(Ordering::Relaxed) > 0 {
-            self.cool_some(bytes >> self.layout.page_shift);
-            let _ = self.release_step(bytes);
+        let is_due = self.counts.due.load(Ordering::Relaxed) > 0;
+        let wanted = if is_due { bytes } else { 0 } >> self.layout.page_shift;
+        self.cool_some(wanted.max(self.warm.pages().div_ceil(COOLED_PART)));
+        if is_due && let Some(_held) = self.counts.releasing.try_lock() {
+            let _ = self.release_step(bytes, BLOCKS_A_STEP);
         }
     }
 
-    /// Gives so many bytes of what is due in this round back at most, down to what stays. Returns
-    /// true if it has given any.
-    fn release_step(&self, bytes: usize) -> bool {
+    /// Gives so many bytes of what is due in this round back at most, down to what stays, from so
+    /// many blocks of 2 MiB at most. Returns true if it has given any; otherwise the round is over:
+    /// the memory is locked, or others have taken it. The lock of those that release must be held.
+    fn release_step(&self, bytes: usize, blocks: usize) -> bool {
         // Relaxed, all: as in `begin_round`.
         let stays = self.counts.stays.load(Ordering::Relaxed);
         let due = self.counts.due.load(Ordering::Relaxed);
         let idle = self.idle_bytes();
         let surplus = idle.saturating_sub(stays).min(due).min(bytes);
-        if surplus == 0 {
-            self.counts.due.store(0, Ordering::Relaxed);
-            return false;
-        }
-        let released = {
-            let _held = self.counts.releasing.lock(|| Threads.relax());
-            self.release_all_but(idle - surplus)
+        let released = match surplus {
+            0 => 0,
+            _ => self.release_from(blocks, idle - surplus),
         };
-        let due = due.saturating_sub(released.max(surplus));
+        let due = match released {
+            0 => 0,
+            _ => due.saturating_sub(released.max(surplus)),
+        };
         self.counts.due.store(due, Ordering::Relaxed);
         released > 0
     }
@@ -406,12 +419,13 @@ impl Span {
     }
 
     /// Gives memory back if too much is idle, since so many pages have been freed: a little of it,
-    /// so that no free takes long; where that does not suffice, as much as was freed.
+    /// so that no free takes long; where that does not suffice, twice as much as was freed, since
+    /// what is allowed becomes less as well.
     pub(super) fn release_surplus(&self, freed: usize) {
         let allowed = self.allowed_idle();
         let far = allowed.saturating_add(allowed / FAR_PART);
         let cost = match self.idle_and_due().0 > far {
-            true => LEAST_COST.max(freed),
+            true => LEAST_COST.max(2 * freed),
             false => LEAST_COST,
         };
         self.release_some(cost, &[Pieces::Any]);
@@ -482,8 +496,15 @@ impl Span {
     }
 
     fn release_all_but(&self, enough: usize) -> usize {
-        let released = self.release(Pieces::Any, Limit::all_but(enough));
-        released.pages << self.layout.page_shift
+        self.release_from(usize::MAX, enough)
+    }
+
+    fn release_from(&self, blocks: usize, enough: usize) -> usize {
+        let limit = Limit {
+            blocks,
+            ..Limit::all_but(enough)
+        };
+        self.release(Pieces::Any, limit).pages << self.layout.page_shift
     }
 
     /// Releases what is idle in a block of the largest order, until that has cost so much.

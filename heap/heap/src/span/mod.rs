@@ -111,7 +111,7 @@ struct Counts {
     idle: AtomicUsize,
     /// Idle bytes that are kept, whatever their age.
     kept_idle: AtomicUsize,
-    /// The zone in which a run of idle pages is looked for.
+    /// The group from which on a run of idle pages is looked for.
     reused: AtomicUsize,
     /// Held by a caller that gives memory back.
     releasing: Locked<TestAndSetLock, ()>,
@@ -119,7 +119,8 @@ struct Counts {
     cursor: AtomicUsize,
     /// The bytes in use and idle at the last [`Span::begin_round`], folded into a word.
     last_round: AtomicUsize,
-    /// Bytes that stay idle in this round, and those that are still to be given back in it.
+    /// Bytes that stay idle in this round, and those that are still to be given back in it: none
+    /// when it is over.
     stays: AtomicUsize,
     due: AtomicUsize,
 }

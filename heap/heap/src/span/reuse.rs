@@ -5,6 +5,7 @@
 //! as many idle ones had to be returned to the system. So a run is looked for in the bits of idle
 //! pages first, wherever it may begin, from the lowest address of a zone on. One zone is searched
 //! for a request; where it has no such run, it is the next zone's turn for the request that comes.
+//! Where a request stops before, since it has looked at much, the next one goes on.
 //!
 //! For each **group** of 512 pages there is a word that says how long a run may be that begins
 //! there. A request passes groups with too short ones, and looks at the bits of others. What it
@@ -77,18 +78,23 @@ impl Span {
         }
         let zone_pages = self.layout.zone_pages;
         let grown = self.grown.load(Ordering::Relaxed);
-        let first = self.counts.reused.load(Ordering::Relaxed) * zone_pages;
-        let first = if first < grown { first } else { 0 };
-        let end = grown.min(first + zone_pages);
+        let reused = &self.counts.reused;
+        let from = reused.load(Ordering::Relaxed) * GROUP;
+        let from = if from < grown { from } else { 0 };
+        let first = from / zone_pages * zone_pages;
+        // Not `grown`, which may be older than the bits that are read: what is not grown yet has
+        // none that are set.
+        let end = self.layout.pages.min(first + zone_pages);
         let request = Self::request(Order::ZERO, Mobility::Movable, Context::MaySleep);
         let (mut looks, mut tries) = (LOOKS, TRIES);
-        for group in first / GROUP..end.div_ceil(GROUP) {
+        for group in from / GROUP..grown.min(end).div_ceil(GROUP) {
             let longest = self.longest(group);
             if usize::from(longest.load(Ordering::Relaxed)) < pages {
                 continue;
             }
             if looks == 0 || tries == 0 {
-                // The next request goes on from here: what was looked at is excluded now.
+                // The next request goes on from here.
+                reused.store(group, Ordering::Relaxed);
                 return None;
             }
             looks -= 1;
@@ -101,12 +107,15 @@ impl Span {
             let _ = longest.fetch_max(before, Ordering::Relaxed);
             let range = FrameRange::at(Frame::new(page), pages);
             if self.zone_of(page).alloc_range_at(range, &request).is_ok() {
+                if from != first {
+                    reused.store(first / GROUP, Ordering::Relaxed);
+                }
                 return Some(page);
             }
             tries -= 1;
         }
-        let next = if end < grown { end / zone_pages } else { 0 };
-        self.counts.reused.store(next, Ordering::Relaxed);
+        let next = if end < grown { end / GROUP } else { 0 };
+        reused.store(next, Ordering::Relaxed);
         None
     }
 

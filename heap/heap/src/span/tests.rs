@@ -3,6 +3,8 @@
 use core::sync::atomic::AtomicBool;
 use std::thread;
 
+use brickyard_arena::Threads;
+
 use super::reuse::GROUP;
 use super::*;
 use crate::surplus;
@@ -449,6 +451,224 @@ fn any_lengths_that_are_warm_serve_as_they_are_or_in_parts() {
     assert_eq!(span.idle_bytes(), 0);
     for index in 0..span.zones() {
         span.zone(index).check().unwrap();
+    }
+}
+
+/// Takes all pages of a span.
+fn take_all(span: &Span) {
+    let singles = core::iter::from_fn(|| span.take(ask(0, Mobility::Unmovable)));
+    assert_eq!(singles.count(), span.pages());
+}
+
+/// A request looks at few groups. In front of the run more than that have pages that have just
+/// become idle, each time.
+#[test]
+fn a_run_behind_many_groups_is_found_at_last() {
+    let span = Span::reserve(2 << 30).unwrap();
+    span.keep_idle(usize::MAX);
+    take_all(&span);
+    let mut page = 0;
+    let mut is_found = |span: &Span| {
+        (0..20).any(|_| {
+            for group in 0..40 {
+                span.give_pages_of_run(group * GROUP + page, 1);
+            }
+            page += 2;
+            span.take_idle(16).is_some()
+        })
+    };
+    span.give_pages_of_run(100 * GROUP, 16);
+    assert!(is_found(&span));
+    // In the next zone.
+    span.give_pages_of_run(span.layout.zone_pages + 7 * GROUP, 16);
+    assert!(is_found(&span));
+}
+
+/// A thread that gives memory back holds the first runs.
+#[test]
+fn a_run_behind_some_that_are_held_is_found_at_last() {
+    let span = Span::reserve(1 << 30).unwrap();
+    span.keep_idle(usize::MAX);
+    take_all(&span);
+    let request = Span::request(Order::ZERO, Mobility::Movable, Context::MaySleep);
+    for group in 0..8 {
+        span.give_pages_of_run(group * GROUP, 16);
+    }
+    for group in 0..7 {
+        let range = brickyard::FrameRange::at(Frame::new(group * GROUP), 16);
+        span.zone(0).alloc_range_at(range, &request).unwrap();
+    }
+    let found = (0..4).find_map(|_| span.take_idle(16));
+    assert_eq!(found, Some(7 * GROUP));
+}
+
+/// A second's work of the only thread, as `life.rs` has it done.
+fn second_in_passing(span: &Span) {
+    span.begin_round(16 << 20);
+    for _ in 0..16 {
+        span.go_on_with_round(1 << 20);
+    }
+}
+
+#[test]
+fn what_was_warm_serves_others_after_some_seconds() {
+    let anew = |span: &Span| {
+        let runs = (0..1024).map(|_| span.take_run(16).unwrap());
+        runs.filter(|&(_, contents)| contents == Contents::Zeros)
+            .count()
+    };
+    // Where all of it may stay.
+    let span = Span::reserve(256 << 20).unwrap();
+    span.keep_idle(64 << 20);
+    let singles = |span: &Span, pages: usize| -> Vec<_> {
+        let singles = (0..pages).map(|_| span.take(ask(0, Mobility::Unmovable)).unwrap());
+        singles.collect()
+    };
+    let give = |span: &Span, singles: Vec<NonNull<u8>>| {
+        for single in singles {
+            // SAFETY: used no more.
+            unsafe { span.give(single, Order::ZERO) };
+        }
+    };
+    give(&span, singles(&span, 16_384));
+    for _ in 0..5 {
+        second_in_passing(&span);
+    }
+    assert_eq!(anew(&span), 0);
+    // And where half of it goes back.
+    let span = Span::reserve(1 << 30).unwrap();
+    let _kept = singles(&span, 65_536);
+    give(&span, singles(&span, 32_768));
+    assert_eq!(span.idle_bytes(), 128 << 20);
+    for _ in 0..2 {
+        second_in_passing(&span);
+    }
+    let anew = anew(&span);
+    assert!(anew < 300, "{anew}");
+}
+
+/// Makes the system refuse to take memory of this thread back, as it did with locked memory.
+fn refuse_release() {
+    let step = |code: u32, jump: [u8; 2], value: u32| libc::sock_filter {
+        code: code as u16,
+        jt: jump[0],
+        jf: jump[1],
+        k: value,
+    };
+    let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let answer = libc::BPF_RET | libc::BPF_K;
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EINVAL as u32;
+    let mut steps = [
+        step(load, [0, 0], 0),
+        step(equal, [0, 1], libc::SYS_madvise as u32),
+        step(answer, [0, 0], refused),
+        step(answer, [0, 0], libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog {
+        len: steps.len() as u16,
+        filter: steps.as_mut_ptr(),
+    };
+    // SAFETY: the program is read, and concerns this thread only.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        let done = libc::prctl(libc::PR_SET_SECCOMP, 2, &raw const program);
+        assert_eq!(done, 0, "a filter is set");
+    }
+}
+
+#[test]
+fn a_round_ends_where_nothing_goes_back() {
+    let span = Span::reserve(64 << 20).unwrap();
+    span.keep_idle(usize::MAX);
+    take_all(&span);
+    for page in (0..span.pages()).step_by(4) {
+        span.give_pages_of_run(page, 1);
+    }
+    span.keep_idle(0);
+    let due = || span.counts.due.load(Ordering::Relaxed);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            refuse_release();
+            span.begin_round(usize::MAX);
+            assert_eq!(due(), 8 << 20);
+            span.go_on_with_round(1 << 20);
+            assert_eq!(due(), 0);
+            span.begin_round(usize::MAX);
+            assert!(!span.end_round(|| Some(())));
+            assert_eq!(due(), 0);
+        });
+    });
+    // Others do not have to wait for one that stands still while it gives memory back.
+    let held = span.counts.releasing.lock(|| Threads.relax());
+    span.begin_round(usize::MAX);
+    let before = (span.idle_bytes(), due());
+    assert!(before.1 > 0);
+    span.go_on_with_round(1 << 20);
+    assert_eq!((span.idle_bytes(), due()), before);
+    drop(held);
+    span.go_on_with_round(1 << 20);
+    assert!(span.idle_bytes() < before.0);
+}
+
+#[test]
+fn nothing_is_due_when_a_round_is_over() {
+    let span = Span::reserve(1 << 30).unwrap();
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    let runs: Vec<_> = (0..400).map(|_| span.take_run(most).unwrap().0).collect();
+    let give = |runs: &[NonNull<u8>]| {
+        for &run in runs {
+            // SAFETY: used no more.
+            unsafe { span.give_run(run) };
+        }
+    };
+    give(&runs[..120]);
+    span.begin_round(usize::MAX);
+    let entered = core::cell::Cell::new(0);
+    let released = span.end_round(|| {
+        entered.set(entered.get() + 1);
+        // Others take what is idle, and free it again, while the round is under way.
+        if entered.get() == 3 {
+            let again: Vec<_> = (0..112).map(|_| span.take_run(most).unwrap().0).collect();
+            give(&again);
+        }
+        Some(())
+    });
+    assert!(released);
+    assert_eq!(span.counts.due.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn no_word_of_a_group_is_lost_where_threads_look_and_free() {
+    for seed in 0..10 {
+        let span = Span::reserve(8 << 20).unwrap();
+        span.keep_idle(usize::MAX);
+        take_all(&span);
+        for page in (0..span.pages()).step_by(16) {
+            span.give_pages_of_run(page, 16);
+        }
+        thread::scope(|scope| {
+            for owner in 0..4_u64 {
+                let span = &span;
+                scope.spawn(move || {
+                    let mut state = seed * 100 + owner;
+                    let mut held: Vec<(usize, usize)> = Vec::new();
+                    for _ in 0..3000 {
+                        let pages = 1 + next(&mut state) % 40;
+                        if next(&mut state).is_multiple_of(2) {
+                            if let Some(page) = span.take_idle(pages) {
+                                let _ = span.begin_run(page, pages, pages);
+                                held.push((page, pages));
+                            }
+                        } else if !held.is_empty() {
+                            let (page, pages) = held.swap_remove(next(&mut state) % held.len());
+                            span.give_pages_of_run(page, pages);
+                        }
+                    }
+                });
+            }
+        });
+        check_groups(&span);
     }
 }
 
