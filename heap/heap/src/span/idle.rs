@@ -41,8 +41,8 @@ const LEAST_COST: usize = 64;
 /// A call costs as much as so many pages.
 const PAGES_A_CALL: usize = 4;
 
-/// Frees give back twice as much as they free where the idle bytes exceed what is allowed by more than
-/// one part in so many.
+/// Frees give back twice as much as they free where the idle bytes exceed what is allowed by more
+/// than one part in so many.
 const FAR_PART: usize = 8;
 
 /// It looks at so many blocks of 2 MiB at most.

@@ -219,8 +219,8 @@ impl Span {
         pages << self.layout.page_shift
     }
 
-    /// Returns where the words lie that count pages: those in use or warm, idle ones, and those that
-    /// zones have got; and those of warm pages.
+    /// Returns where the words lie that count pages: those in use or warm, idle ones, and those
+    /// that zones have got; and those of warm pages.
     pub(crate) fn places(&self) -> ([usize; 3], WarmPlaces) {
         let words = [&self.counts.in_use, &self.counts.idle, &self.grown];
         let places = words.map(|word| core::ptr::from_ref(word).addr());
