@@ -191,17 +191,22 @@ fn look_in_passing(heap: &'static Heap) {
     let Some((parts, done)) = parts_to_do(before, time) else {
         return;
     };
-    let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-    let first = DONE.compare_exchange(before, done, success, failure);
     // Another thread may fork all the same, and may not be waited for: see `beside.rs`.
-    let (Ok(_), Some(_inside)) = (first, INSTANCE.gate.try_enter(0)) else {
+    let Some(_inside) = INSTANCE.gate.try_enter(0) else {
         return;
     };
+    let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+    let first = DONE.compare_exchange(before, done, success, failure);
+    if first.is_err() {
+        return;
+    }
     if done != time {
         // There is more to do: the next call looks at the clock too.
         CALLS.store(0, Ordering::Relaxed);
     }
-    if ROUND.swap(second, Ordering::Relaxed) != second {
+    let round = ROUND.load(Ordering::Relaxed);
+    if !is_late(second, round, 1) {
+        ROUND.store(second, Ordering::Relaxed);
         heap.slabs.trim();
         if second.is_multiple_of(LOOKS_A_VISIT) {
             heap.slabs.shrink();
@@ -217,15 +222,21 @@ fn look_in_passing(heap: &'static Heap) {
 
 /// Returns how many parts a caller does now, at the sixteenth of a second `time`, and up to which
 /// time all is done then, where all has been done up to `before`. What is left the next ones do, up
-/// to a second's work. `None` if nothing is to be done; a caller that was late comes in vain.
+/// to a second's work. `None` if nothing is to be done.
 fn parts_to_do(before: u32, time: u32) -> Option<(u32, u32)> {
-    let late = time.wrapping_sub(before);
-    if late == 0 || late > u32::MAX / 2 {
+    if is_late(time, before, PARTS) {
         return None;
     }
-    let left = late.min(PARTS);
+    let left = time.wrapping_sub(before).min(PARTS);
     let parts = left.min(PARTS_AT_ONCE);
     Some((parts, time.wrapping_sub(left - parts)))
+}
+
+/// Returns true if a caller that read the time `now` comes when all has been done up to `done`: by
+/// others, which were faster by `most` at most. Otherwise it is the first, perhaps after years, or
+/// the clock was set back, as where a machine is restored.
+fn is_late(now: u32, done: u32, most: u32) -> bool {
+    done.wrapping_sub(now) <= most
 }
 
 /// Says whether a caller that frees may start a thread. The C library's loader, for one, frees with
@@ -372,5 +383,11 @@ mod tests {
         // Another thread was faster; and where the number wraps around.
         assert_eq!(parts_to_do(101, 100), None);
         assert_eq!(parts_to_do(u32::MAX, 1), Some((2, 1)));
+        // The first time, after years; and after a machine was restored.
+        for years in [1, 3, 5, 7, 8] {
+            let time = (years * 365 * 86_400_u64 * u64::from(PARTS)) as u32;
+            assert_eq!(parts_to_do(0, time), Some((4, time.wrapping_sub(12))));
+            assert_eq!(parts_to_do(time, 1000), Some((4, 988)));
+        }
     }
 }

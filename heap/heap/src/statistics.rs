@@ -80,13 +80,13 @@ impl Statistics {
     /// Returns the bytes of objects in use.
     #[must_use]
     pub fn objects(&self) -> usize {
-        self.sizes.iter().map(|of| of.in_use * of.size).sum()
+        bytes(self.sizes.iter().map(|of| (of.in_use, of.size)))
     }
 
     /// Returns the bytes of free objects in queues.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.sizes.iter().map(|of| of.queued * of.size).sum()
+        bytes(self.sizes.iter().map(|of| (of.queued, of.size)))
     }
 
     /// Returns the bytes of runs: blocks of whole pages, of up to 2 MiB.
@@ -122,6 +122,14 @@ impl Statistics {
     pub const fn held(&self) -> usize {
         self.pages + self.idle + self.large
     }
+}
+
+/// Returns the bytes of so many objects of each size. What is read of another process may be
+/// anything.
+fn bytes(counts: impl Iterator<Item = (usize, usize)>) -> usize {
+    counts.fold(0, |sum: usize, (count, size)| {
+        sum.saturating_add(count.saturating_mul(size))
+    })
 }
 
 /// Returns statistics of the heap; zeros before its first use. Takes the locks of every size once,

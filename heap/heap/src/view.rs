@@ -243,7 +243,7 @@ impl Places {
         (12..=16).contains(&self.page_shift)
             && self.row_count <= 1 << 16
             && self.span_bytes <= MOST
-            && self.pages_warm[2] <= 1 << 10
+            && self.pages_warm[2] <= 64
             && self.caches.iter().all(of_cache)
     }
 
@@ -266,7 +266,7 @@ impl Places {
             let place = first.wrapping_add(index.wrapping_mul(apart));
             warm = MOST.min(warm + word(read, place)?);
         }
-        let idle = word(read, self.pages_idle)? + warm;
+        let idle = MOST.min(word(read, self.pages_idle)? + warm);
         statistics.idle = pages(idle).min(self.span_bytes) + word(read, self.large.idle)?;
         let queued = self.queued(read)?;
         let mut caches = [CacheNumbers::default(); CACHES];

@@ -66,8 +66,16 @@ impl Spare {
         {
             return Some(tail);
         }
-        if self.count == PIECES || surplus > 0 {
+        if surplus > 0 {
             return Some(self.remove(0));
+        }
+        if self.count == PIECES {
+            let pieces = self.pieces.iter().enumerate();
+            let (shortest, kept) = pieces.min_by_key(|(_, kept)| kept.piece.bytes)?;
+            return match kept.piece.bytes <= piece.bytes {
+                true => Some(self.remove(shortest)),
+                false => Some(piece),
+            };
         }
         let look = look.unwrap_or(self.look);
         let younger =
@@ -211,8 +219,12 @@ mod tests {
         }
         assert_eq!(
             refused(spare.put(entry(99, LEAST), None, 64 * MIB)),
-            Some(4)
+            Some(5)
         );
+        assert_eq!(refused(spare.put(entry(99, LEAST), None, 64 * MIB)), None);
+        // The shortest one goes, be it the new one.
+        let longer = refused(spare.put(entry(100, 2 * LEAST), None, 64 * MIB));
+        assert_eq!(longer, Some(6));
     }
 
     #[test]

@@ -508,3 +508,28 @@ fn a_look_in_parts_takes_as_much_as_a_look() {
         unsafe { assert!(large.unmap(block)) };
     }
 }
+
+#[test]
+fn a_free_unmaps_no_long_piece_where_there_are_as_many_as_may_be() {
+    let large = LargeBlocks::new();
+    let taken = |count: usize, bytes: usize| -> Vec<_> {
+        (0..count)
+            .map(|_| large.alloc(bytes, 1).unwrap().0)
+            .collect()
+    };
+    let held = taken(64, 64 * MIB);
+    let long = taken(1, 200 * MIB);
+    let short = taken(70, 3 * MIB);
+    for block in long.into_iter().chain(short) {
+        let before = large.idle_bytes();
+        // SAFETY: used no more.
+        unsafe { assert!(large.free(block)) };
+        assert!(large.idle_bytes() >= before);
+    }
+    assert_eq!(large.idle_bytes(), (200 + 63 * 3) * MIB);
+    let _ = large.release_idle();
+    for block in held {
+        // SAFETY: used no more.
+        unsafe { assert!(large.unmap(block)) };
+    }
+}

@@ -31,6 +31,9 @@ const BLOCKS_A_STEP: usize = 4096;
 /// And gives one warm page in so many to the zones.
 const COOLED_PART: usize = 8;
 
+/// But so many pages at most.
+const COOLED_MOST: usize = 2048;
+
 /// The pages of a word of bits.
 pub(super) const WORD: usize = 64;
 
@@ -341,8 +344,13 @@ impl Span {
     /// Does the rest of a round, in pieces of 16 MiB. Each is done under the guard that `enter`
     /// returns, so that nobody waits long for the guard. Returns true if anything was released.
     pub(crate) fn end_round<G>(&self, enter: impl Fn() -> Option<G>) -> bool {
-        if let Some(_inside) = enter() {
-            self.cool();
+        let piece = PIECE_BYTES >> self.layout.page_shift;
+        for _ in 0..self.warm.pages().div_ceil(piece) {
+            let Some(_inside) = enter() else { break };
+            let _held = self.counts.releasing.lock(|| Threads.relax());
+            if self.cool_some(piece) == 0 {
+                break;
+            }
         }
         let mut released = false;
         // None: not now.
@@ -360,14 +368,18 @@ impl Span {
 
     /// Does some of a round, for a caller that has other things to do: gives so many bytes of what
     /// is due back, or up to 2 MiB more, each MiB in some hundred microseconds; and gives as much
-    /// of what is warm to the zones, or an eighth, so that it can serve other requests. The caller
-    /// is inside the gate. Waits for nobody.
+    /// of what is warm to the zones, or an eighth, 8 MiB at most, so that it can serve other
+    /// requests. The caller is inside the gate. Waits for nobody.
     pub(crate) fn go_on_with_round(&self, bytes: usize) {
+        let Some(_held) = self.counts.releasing.try_lock() else {
+            return;
+        };
         // Relaxed: a hint.
         let is_due = self.counts.due.load(Ordering::Relaxed) > 0;
         let wanted = if is_due { bytes } else { 0 } >> self.layout.page_shift;
-        self.cool_some(wanted.max(self.warm.pages().div_ceil(COOLED_PART)));
-        if is_due && let Some(_held) = self.counts.releasing.try_lock() {
+        let eighth = self.warm.pages().div_ceil(COOLED_PART).min(COOLED_MOST);
+        let _ = self.cool_some(wanted.max(eighth));
+        if is_due {
             let _ = self.release_step(bytes, BLOCKS_A_STEP);
         }
     }
@@ -456,7 +468,7 @@ impl Span {
             cost,
             blocks: BLOCKS_SEARCHED,
         };
-        self.cool_some(cost.saturating_sub(self.idle_pages()));
+        let _ = self.cool_some(cost.saturating_sub(self.idle_pages()));
         for &pieces in which {
             let released = self.release(pieces, limit);
             limit.cost = limit.cost.saturating_sub(released.cost);

@@ -672,6 +672,79 @@ fn no_word_of_a_group_is_lost_where_threads_look_and_free() {
     }
 }
 
+/// While a round gives what is warm to the zones, little of it is nowhere to be found.
+#[test]
+fn nothing_is_refused_while_a_round_cools() {
+    let span = Span::reserve(512 << 20).unwrap();
+    span.keep_idle(usize::MAX);
+    let span = &span;
+    for _ in 0..5 {
+        let singles = core::iter::from_fn(|| span.take(ask(0, Mobility::Unmovable)));
+        let all: Vec<_> = singles.collect();
+        assert_eq!(all.len(), span.pages());
+        for &page in &all {
+            // SAFETY: used no more.
+            unsafe { span.give(page, Order::ZERO) };
+        }
+        span.begin_round(0);
+        thread::scope(|scope| {
+            scope.spawn(|| span.end_round(|| Some(())));
+            while span.warm.pages() == all.len() {
+                thread::yield_now();
+            }
+            let half = 0..all.len() / 2;
+            let taken = half.map(|_| span.take(ask(0, Mobility::Unmovable)));
+            for page in taken.collect::<Vec<_>>() {
+                // SAFETY: used no more.
+                unsafe { span.give(page.expect("half of it is free"), Order::ZERO) };
+            }
+        });
+    }
+}
+
+#[test]
+fn what_is_warm_on_many_shelves_keeps_to_the_limit() {
+    let span = Span::reserve(8 << 30).unwrap().with_cpus(Cpus::threads());
+    let span = &span;
+    let pages = (1 << 20) / span.page_bytes();
+    let runs: Vec<_> = (0..2048).map(|_| span.take_run(pages).unwrap().0).collect();
+    span.begin_round(0);
+    let runs = std::sync::Mutex::new(Places(runs));
+    let (barrier, turn) = (std::sync::Barrier::new(8), AtomicUsize::new(0));
+    let worst = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let (runs, barrier, turn, worst) = (&runs, &barrier, &turn, &worst);
+            scope.spawn(move || {
+                let _ = span.cpu();
+                barrier.wait();
+                while turn.load(Ordering::Acquire) != number {
+                    thread::yield_now();
+                }
+                let mut runs = runs.lock().unwrap();
+                let mut before = usize::MAX;
+                // Until its shelf takes no more.
+                while before != span.warm.pages()
+                    && let Some(run) = runs.0.pop()
+                {
+                    before = span.warm.pages();
+                    // SAFETY: used no more.
+                    assert!(unsafe { span.give_run(run) });
+                    let most = span.most_pages() * span.page_bytes();
+                    let allowed = surplus::allowed(span.bytes_in_use(), most);
+                    let _ = worst.fetch_max(span.idle_bytes() * 100 / allowed, Ordering::Relaxed);
+                }
+                drop(runs);
+                turn.store(number + 1, Ordering::Release);
+                barrier.wait();
+            });
+        }
+    });
+    assert!(span.warm.pages() > 0);
+    let _ = span.release_idle();
+    assert_eq!(span.idle_bytes(), 0);
+}
+
 /// Whatever is done, so much is idle at most.
 fn most_idle(span: &Span, most: usize) -> usize {
     let allowed = surplus::allowed(span.bytes_in_use(), most);

@@ -4,9 +4,9 @@
 //! They lie on **shelves**, of which a thread uses the one of its CPU: so threads on different CPUs
 //! seldom change the same cache line. A request that finds nothing on its own shelf looks at the
 //! others. A shelf has a list for each order of blocks, and for runs eight for each doubling of the
-//! length, in a table with a word per page. It is behind one lock. Whoever finds it held goes on,
-//! so nobody waits. What is warm goes to the zones before idle pages go back to the system, before
-//! a request is refused, and once a second.
+//! length, in a table with a word per page. It is behind one lock. Requests and frees that find it
+//! held go on. What is warm goes to the zones before a request is refused, where the zones have too
+//! little that can go back to the system, and by age (`life.rs`), in small portions.
 //!
 //! What is warm counts as idle, but the word that counts pages in use holds it too, so that pages
 //! come and go without a change of it: who reads that word subtracts what is warm.
@@ -42,6 +42,12 @@ const _: () = assert!(LENGTHS <= 64);
 
 /// CPUs beyond that share them.
 const SHELVES: usize = 8;
+
+/// The most blocks or runs that go to the zones at a time, and the pages from which on no more do.
+const PORTION: (usize, usize) = (64, 256);
+
+/// Whenever a shelf has so many pages more, what is warm is counted exactly.
+const COUNTED: usize = 256;
 
 /// Returns the list of runs of so many pages.
 const fn list_of(pages: usize) -> usize {
@@ -121,7 +127,7 @@ impl Shelf {
         }
     }
 
-    fn pages(&self) -> usize {
+    pub(super) fn pages(&self) -> usize {
         // Relaxed: a hint.
         self.pages.load(Ordering::Relaxed)
     }
@@ -160,17 +166,12 @@ impl Warm {
         &self.shelves[..self.used.load(Ordering::Relaxed)]
     }
 
-    /// Returns the shelf for pages that a thread on `cpu` frees, and how many are used.
+    /// Returns the shelf for pages that a thread on `cpu` frees, and how many would be used with
+    /// it.
     fn own(&self, cpu: usize) -> (&Shelf, usize) {
         let index = cpu % SHELVES;
         // Relaxed: a hint.
-        let mut used = self.used.load(Ordering::Relaxed);
-        if index >= used {
-            used = self
-                .used
-                .fetch_max(index + 1, Ordering::Relaxed)
-                .max(index + 1);
-        }
+        let used = self.used.load(Ordering::Relaxed).max(index + 1);
         (&self.shelves[index], used)
     }
 
@@ -204,18 +205,19 @@ impl Span {
         }
     }
 
-    fn cpu(&self) -> usize {
+    pub(super) fn cpu(&self) -> usize {
         self.cpus.map_or(0, |cpus| cpus.cpu())
     }
 
     /// Keeps pages that have been freed. False if they have to go to the zones.
     pub(super) fn keep_warm(&self, kind: Kind, page: usize, pages: usize) -> bool {
         let (shelf, used) = self.warm.own(self.cpu());
-        // As if the others held as much: that reads no word that others change all the time.
-        let warm = (shelf.pages() + pages) * used;
-        if self.idle_pages() + warm > self.allowed_idle_pages()
-            && !self.may_be_idle(pages << self.layout.page_shift)
-        {
+        // As if the others held as much, mostly: that reads no word that others change all the time.
+        let own = shelf.pages();
+        let warm = (own + pages) * used;
+        let seems_allowed = self.idle_pages() + warm <= self.allowed_idle_pages();
+        let is_counted = own / COUNTED != (own + pages) / COUNTED;
+        if (is_counted || !seems_allowed) && !self.may_be_idle(pages << self.layout.page_shift) {
             return false;
         }
         let Some(_held) = shelf.lock.try_lock() else {
@@ -236,6 +238,10 @@ impl Span {
         }
         *list = page as u32 + 1;
         shelf.count(pages, 0);
+        // Relaxed: a hint.
+        if self.warm.used.load(Ordering::Relaxed) < used {
+            let _ = self.warm.used.fetch_max(used, Ordering::Relaxed);
+        }
         true
     }
 
@@ -261,8 +267,8 @@ impl Span {
         Some(taken)
     }
 
-    /// Takes the shortest warm run of a shelf that is no shorter than `pages` pages, and gives what
-    /// it has more to its zone. Returns its first page, and `pages`.
+    /// Takes a warm run that is no shorter than `pages` pages, the shortest of a shelf or nearly so,
+    /// and gives what it has more to its zone. Returns its first page, and `pages`.
     pub(super) fn split_warm(&self, pages: usize) -> Option<(usize, usize)> {
         let (page, taken) = self
             .warm
@@ -336,84 +342,85 @@ impl Span {
         None
     }
 
-    /// Gives so many warm pages to the zones, or all, or those of one block or run more: the
-    /// shortest runs first. Leaves out shelves that somebody holds.
-    pub(super) fn cool_some(&self, pages: usize) {
+    /// Gives so many warm pages to the zones, or all, or those of a portion more. Leaves out shelves
+    /// that somebody holds. Returns how many it has given. While a portion is on its way, it is
+    /// nowhere to be found: so the lock of those that release must be held (see
+    /// [`Span::find_behind_release`]).
+    pub(super) fn cool_some(&self, pages: usize) -> usize {
         let mut cooled = 0;
         for shelf in self.warm.from(self.cpu()) {
             while cooled < pages {
-                let taken = self.pop_warm(shelf, Kind::Run, 1..=PAGES, 1).or_else(|| {
-                    let mut orders = (0..ORDERS).rev();
-                    orders.find_map(|order| {
-                        self.pop_warm(shelf, Kind::Block, 1 << order..=1 << order, 1)
-                    })
-                });
-                let Some((page, pages)) = taken else {
+                let Some(held) = shelf.lock.try_lock() else {
                     break;
                 };
-                self.cool_pages(page, pages);
-                cooled += pages;
-            }
-        }
-    }
-
-    /// Gives what is warm to the zones, but for shelves that somebody holds: a signal handler may
-    /// have interrupted who does.
-    pub(super) fn cool(&self) {
-        self.cool_while(|shelf| shelf.lock.try_lock());
-    }
-
-    /// Gives all that is warm to the zones.
-    pub(super) fn cool_all(&self) {
-        self.cool_while(|shelf| Some(shelf.lock.lock(|| Threads.relax())));
-    }
-
-    /// Gives list after list to the zones, as long as `hold` takes the lock of their shelf.
-    fn cool_while<'s>(&'s self, hold: impl Fn(&'s Shelf) -> Option<Held<'s, TestAndSetLock, ()>>) {
-        let blocks = (0..ORDERS).map(|index| (Kind::Block, index));
-        let runs = (0..LENGTHS).map(|index| (Kind::Run, index));
-        let lists = blocks.chain(runs);
-        for shelf in self.warm.used_shelves() {
-            for (kind, index) in lists.clone() {
-                if shelf.pages() == 0 {
-                    break;
+                match self.cool_portion(shelf, held) {
+                    0 => break,
+                    portion => cooled += portion,
                 }
-                let Some(held) = hold(shelf) else {
-                    break;
-                };
-                self.cool_list(shelf, (kind, index), held);
+            }
+        }
+        cooled
+    }
+
+    /// Gives all that is warm to the zones, but for what comes meanwhile. The lock of those that
+    /// release must be held.
+    pub(super) fn cool_all(&self) {
+        for shelf in self.warm.used_shelves() {
+            let mut left = shelf.pages();
+            while left > 0 {
+                let held = shelf.lock.lock(|| Threads.relax());
+                match self.cool_portion(shelf, held) {
+                    0 => break,
+                    portion => left = left.saturating_sub(portion),
+                }
             }
         }
     }
 
-    fn cool_list(
-        &self,
-        shelf: &Shelf,
-        (kind, index): (Kind, usize),
-        held: Held<'_, TestAndSetLock, ()>,
-    ) {
+    /// Gives a portion of a shelf to the zones: of the shortest runs, or else of the largest
+    /// blocks. Returns its pages, 0 if there are none.
+    fn cool_portion(&self, shelf: &Shelf, held: Held<'_, TestAndSetLock, ()>) -> usize {
         // SAFETY: the lock is held.
         let lists = unsafe { &mut *shelf.lists.get() };
-        if let Kind::Run = kind {
-            lists.some &= !(1 << index);
-        }
-        let first = core::mem::take(lists.list(kind, index));
+        let found = match lists.some {
+            0 => {
+                let order = lists.blocks.iter().rposition(|&first| first != 0);
+                order.map(|order| (Kind::Block, order))
+            }
+            some => Some((Kind::Run, some.trailing_zeros() as usize)),
+        };
+        let Some((kind, index)) = found else {
+            return 0;
+        };
         let length = |page| match kind {
             Kind::Block => 1 << index,
             Kind::Run => self.length_of(index, page),
         };
-        let mut next = first;
-        while let Some(page) = (next as usize).checked_sub(1) {
+        let list = lists.list(kind, index);
+        let first = *list;
+        let (mut next, mut count, mut pages) = (first, 0, 0);
+        while let Some(page) = (next as usize).checked_sub(1)
+            && count < PORTION.0
+            && pages < PORTION.1
+        {
             next = self.next_warm(page).load(Ordering::Relaxed);
-            shelf.count(0, length(page));
+            count += 1;
+            pages += length(page);
         }
+        *list = next;
+        if let (Kind::Run, 0) = (kind, next) {
+            lists.some &= !(1 << index);
+        }
+        shelf.count(0, pages);
         drop(held);
-        // `warm-owned`: what was in the list is this caller's.
+        // `warm-owned`: the portion is this caller's.
         next = first;
-        while let Some(page) = (next as usize).checked_sub(1) {
+        for _ in 0..count {
+            let page = next as usize - 1;
             next = self.next_warm(page).load(Ordering::Relaxed);
             self.cool_pages(page, length(page));
         }
+        pages
     }
 
     /// Gives pages that were warm to their zone.
