@@ -212,7 +212,7 @@ impl Span {
     /// Keeps pages that have been freed. False if they have to go to the zones.
     pub(super) fn keep_warm(&self, kind: Kind, page: usize, pages: usize) -> bool {
         let (shelf, used) = self.warm.own(self.cpu());
-        // As if the others held as much, mostly: that reads no word that others change all the time.
+        // Mostly as if the others held as much: so it reads no word that they change all the time.
         let own = shelf.pages();
         let warm = (own + pages) * used;
         let seems_allowed = self.idle_pages() + warm <= self.allowed_idle_pages();
@@ -267,8 +267,8 @@ impl Span {
         Some(taken)
     }
 
-    /// Takes a warm run that is no shorter than `pages` pages, the shortest of a shelf or nearly so,
-    /// and gives what it has more to its zone. Returns its first page, and `pages`.
+    /// Takes a warm run that is no shorter than `pages` pages, the shortest of a shelf or nearly
+    /// so, and gives what it has more to its zone. Returns its first page, and `pages`.
     pub(super) fn split_warm(&self, pages: usize) -> Option<(usize, usize)> {
         let (page, taken) = self
             .warm
@@ -342,9 +342,9 @@ impl Span {
         None
     }
 
-    /// Gives so many warm pages to the zones, or all, or those of a portion more. Leaves out shelves
-    /// that somebody holds. Returns how many it has given. While a portion is on its way, it is
-    /// nowhere to be found: so the lock of those that release must be held (see
+    /// Gives so many warm pages to the zones, or all, or those of a portion more. Leaves out
+    /// shelves that somebody holds. Returns how many it has given. While a portion is on its way,
+    /// it is nowhere to be found: so the lock of those that release must be held (see
     /// [`Span::find_behind_release`]).
     pub(super) fn cool_some(&self, pages: usize) -> usize {
         let mut cooled = 0;
