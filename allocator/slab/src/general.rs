@@ -214,6 +214,29 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
             .map_or(0, |info| info.spec.size)
     }
 
+    /// Returns where the object of a general size begins in which an address lies, whether it is in
+    /// use or not, and the number of its cache. `None` outside slabs of these, and between their
+    /// objects. Takes a few nanoseconds.
+    #[inline]
+    #[must_use]
+    pub fn object_around(&self, memory: NonNull<u8>) -> Option<(NonNull<u8>, CacheId)> {
+        let backend = &self.slabs.backend;
+        let pages = &backend.pages;
+        let page = pages.page_of(memory)?;
+        let cache = pages.cache_of(memory);
+        if !self.serves(cache) {
+            return None;
+        }
+        let info = backend.info(cache)?;
+        let head = pages.head_of(page);
+        let first = pages.address_of(head) + pages.record(head).colour.get() as usize;
+        // An address below the first object wraps, and is in none.
+        let index = info
+            .geometry
+            .index_around(memory.addr().get().wrapping_sub(first))?;
+        Some((backend.place_of(info, head, index), cache))
+    }
+
     /// Returns the largest size.
     #[must_use]
     pub const fn max_size(&self) -> usize {

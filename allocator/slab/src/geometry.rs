@@ -143,10 +143,21 @@ impl Geometry {
     #[inline]
     #[must_use]
     pub const fn index_of(&self, offset: usize) -> Option<usize> {
+        match self.index_around(offset) {
+            Some(index) if index * self.stride as usize == offset => Some(index),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of the object in which the byte lies that is `offset` bytes behind the
+    /// begin of the first one; `None` if it lies in none.
+    #[inline]
+    #[must_use]
+    pub const fn index_around(&self, offset: usize) -> Option<usize> {
         // Exact for offsets below 2^40 / stride: the error of `inverse` is below 1. A slab is at
         // most 2^21 bytes.
         let index = ((offset as u64).wrapping_mul(self.inverse) >> 40) as usize;
-        if index < self.objects as usize && index * self.stride as usize == offset {
+        if index < self.objects as usize {
             Some(index)
         } else {
             None
@@ -206,11 +217,18 @@ mod tests {
             for index in 0..shape.objects as usize {
                 let at = index * shape.stride as usize;
                 assert_eq!(shape.index_of(at), Some(index));
+                let last = at + shape.stride as usize - 1;
                 assert_eq!(shape.index_of(at + 1), None);
-                assert_eq!(shape.index_of(at + shape.stride as usize - 1), None);
+                assert_eq!(shape.index_of(last), None);
+                for inside in [at, at + 1, last] {
+                    assert_eq!(shape.index_around(inside), Some(index));
+                }
             }
             let end = shape.objects as usize * shape.stride as usize;
-            assert_eq!(shape.index_of(end), None);
+            for outside in [end, end + 1, usize::MAX >> 24, usize::MAX] {
+                assert_eq!(shape.index_of(outside), None);
+                assert_eq!(shape.index_around(outside), None, "{outside:x}");
+            }
         }
     }
 

@@ -350,6 +350,7 @@ fn general_sizes_take_back_what_is_theirs_alone() {
             "{freed:?}"
         );
         assert_eq!(general.usable(object), 0);
+        assert_eq!(general.object_around(object), None);
         give(&cache, &[object]);
         cache.destroy().unwrap();
     }
@@ -358,6 +359,11 @@ fn general_sizes_take_back_what_is_theirs_alone() {
             .alloc(Layout::from_size_align(size, 1).unwrap())
             .unwrap();
         assert!(general.usable(memory) >= size);
+        for inside in [0, 1, size / 2, size - 1] {
+            // SAFETY: an address inside it.
+            let around = general.object_around(unsafe { memory.add(inside) });
+            assert_eq!(around.map(|(start, _)| start), Some(memory), "{inside}");
+        }
         // SAFETY: not used any more.
         unsafe { general.free_unsized(memory) }.unwrap();
     }

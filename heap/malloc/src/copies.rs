@@ -1,12 +1,16 @@
 //! `memcpy` and `memmove` that stay within the memory of the hardened heap. Only a library that was
 //! built hardened has them: they cost every copy a look at the heap's tables.
 //!
-//! The copying is one instruction of the processor. A copy in Rust would call this `memcpy`.
+//! The copying is by wide words, and by one instruction of the processor where it is long. A loop
+//! in Rust would become a call of this `memcpy`.
 
 use core::arch::asm;
 use core::ffi::c_void;
 
 use brickyard_heap as heap;
+
+/// Longer pieces are copied by a loop.
+const SHORT: usize = 64;
 
 /// Copies `bytes` bytes. Ends the process with a line if memory of the heap is too short for that,
 /// on either side, or is free.
@@ -21,7 +25,11 @@ pub(crate) unsafe extern "C" fn memcpy(
 ) -> *mut c_void {
     check(to, from, bytes);
     // SAFETY: passed on.
-    unsafe { forwards(to, from, bytes) };
+    unsafe {
+        if !is_copied_at_once(to.cast(), from.cast(), bytes) {
+            forwards(to, from, bytes);
+        }
+    }
     to
 }
 
@@ -38,7 +46,8 @@ pub(crate) unsafe extern "C" fn memmove(
     check(to, from, bytes);
     // SAFETY: passed on; backwards if the start of the target lies in the source.
     unsafe {
-        if to.addr().wrapping_sub(from.addr()) < bytes {
+        if is_copied_at_once(to.cast(), from.cast(), bytes) {
+        } else if to.addr().wrapping_sub(from.addr()) < bytes {
             backwards(to, from, bytes);
         } else {
             forwards(to, from, bytes);
@@ -50,6 +59,43 @@ pub(crate) unsafe extern "C" fn memmove(
 fn check(to: *mut c_void, from: *const c_void, bytes: usize) {
     heap::check_range(to.cast(), bytes);
     heap::check_range(from.cast_mut().cast(), bytes);
+}
+
+/// Copies what is short, by words from both ends that may overlap in the middle: all are read before
+/// any is written. False, and nothing was done, if it is long.
+///
+/// # Safety
+/// As `memmove` of C.
+#[inline(always)]
+unsafe fn is_copied_at_once(to: *mut u8, from: *const u8, bytes: usize) -> bool {
+    // SAFETY: the caller's promise, throughout: two words of each kind are no more than the bytes.
+    unsafe {
+        match bytes {
+            0 => {}
+            1 => to.write(from.read()),
+            2..4 => both_ends::<u16>(to, from, bytes),
+            4..8 => both_ends::<u32>(to, from, bytes),
+            8..16 => both_ends::<u64>(to, from, bytes),
+            16..33 => both_ends::<u128>(to, from, bytes),
+            33..=SHORT => both_ends::<[u128; 2]>(to, from, bytes),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// # Safety
+/// As `memmove` of C, for what has the bytes of a `W` at least, and of two at most.
+#[inline(always)]
+unsafe fn both_ends<W: Copy>(to: *mut u8, from: *const u8, bytes: usize) {
+    let last = bytes - size_of::<W>();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let first_word = from.cast::<W>().read_unaligned();
+        let last_word = from.add(last).cast::<W>().read_unaligned();
+        to.cast::<W>().write_unaligned(first_word);
+        to.add(last).cast::<W>().write_unaligned(last_word);
+    }
 }
 
 /// # Safety
@@ -64,13 +110,29 @@ unsafe fn forwards(to: *mut c_void, from: *const c_void, bytes: usize) {
 }
 
 /// # Safety
-/// As `memmove` of C, with more than no bytes.
+/// As `memmove` of C, for what is longer than [`SHORT`].
 unsafe fn backwards(to: *mut c_void, from: *const c_void, bytes: usize) {
-    // SAFETY: the caller's promise. The direction flag is clear again afterwards.
+    let (to, from) = (to.cast::<u8>(), from.cast::<u8>());
+    let mut left = bytes;
+    // SAFETY: the caller's promise. Sixty-four bytes are read before they are written, the last
+    // first; nothing behind them is read any more.
     unsafe {
-        asm!("std", "rep movsb", "cld",
-            inout("rdi") to.wrapping_byte_add(bytes - 1) => _,
-            inout("rsi") from.wrapping_byte_add(bytes - 1) => _,
-            inout("rcx") bytes => _, options(nostack));
+        while left > SHORT {
+            left -= SHORT;
+            asm!(
+                "movups {0}, xmmword ptr [{from}]",
+                "movups {1}, xmmword ptr [{from} + 16]",
+                "movups {2}, xmmword ptr [{from} + 32]",
+                "movups {3}, xmmword ptr [{from} + 48]",
+                "movups xmmword ptr [{to}], {0}",
+                "movups xmmword ptr [{to} + 16], {1}",
+                "movups xmmword ptr [{to} + 32], {2}",
+                "movups xmmword ptr [{to} + 48], {3}",
+                out(xmm_reg) _, out(xmm_reg) _, out(xmm_reg) _, out(xmm_reg) _,
+                from = in(reg) from.add(left), to = in(reg) to.add(left),
+                options(nostack, preserves_flags),
+            );
+        }
+        let _ = is_copied_at_once(to, from, left);
     }
 }

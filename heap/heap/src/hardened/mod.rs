@@ -371,21 +371,42 @@ impl Hardened {
         if !heap.span.contains(memory.as_ptr()) {
             return;
         }
-        let Some((start, state)) = self.states.before(memory) else {
-            if heap.slabs.pages().cache_of(memory) >= FIRST_GENERAL {
-                complain("a copy to or from memory that is not in use", memory);
-            }
+        let Some((start, asked)) = self.around(heap, memory) else {
             return;
         };
         let offset = memory.addr().get() - start.addr().get();
-        let asked = if state == FREED {
-            0
-        } else {
-            self.usable_size(heap, start)
-        };
         if offset > asked || bytes > asked - offset {
             complain("a copy to or from memory that is not in use", memory);
         }
+    }
+
+    /// Returns where the piece begins in which an address of the span lies, or which is the last
+    /// one before it, and the bytes that were asked for, none if it is free. `None` if that is too
+    /// far to be looked for.
+    fn around(&self, heap: &Heap, memory: NonNull<u8>) -> Option<(NonNull<u8>, usize)> {
+        if let Some((start, cache)) = heap.general.object_around(memory) {
+            let size = SIZES[usize::from(cache - FIRST_GENERAL)] as usize;
+            let asked = match self.states.at(start) {
+                // SAFETY: an object of that size begins there. (Its end is checked when it is
+                // freed.)
+                OBJECT => unsafe { self.ends.asked(start, size) },
+                _ => 0,
+            };
+            return Some((start, asked));
+        }
+        if heap.slabs.pages().cache_of(memory) >= FIRST_GENERAL {
+            // Between objects.
+            return Some((memory, 0));
+        }
+        let (start, state) = match self.run_around(heap, memory) {
+            Some(start) => (start, RUN),
+            None => self.states.before(memory)?,
+        };
+        let asked = match state {
+            OBJECT | RUN => self.usable_size(heap, start),
+            _ => 0,
+        };
+        Some((start, asked))
     }
 
     /// Changes the size of memory without copying it: of an object, if the same size of slab serves

@@ -73,6 +73,9 @@ const EMPTIED: usize = 256 << 10;
 /// The least bytes before what begins in a run: so many are checked.
 const LEAD: usize = 64;
 
+/// A run's beginning is looked for in so many pages.
+const NEAR: usize = 32;
+
 /// A run in use, by what begins in it.
 struct Inner {
     start: NonNull<u8>,
@@ -127,6 +130,19 @@ impl Hardened {
         };
         let _ = self.states.begin(memory, RUN);
         Some(memory)
+    }
+
+    /// Returns what begins in the run in use in which an address of the span lies, if that begins
+    /// with one of the [`NEAR`] pages before it, and is not aligned to more than usual.
+    pub(super) fn run_around(&self, heap: &Heap, memory: NonNull<u8>) -> Option<NonNull<u8>> {
+        let (address, page) = (memory.addr().get(), heap.span.page_bytes());
+        let first = address / page * page;
+        let starts = (0..=NEAR).map(|back| first - back * page);
+        let mut starts = starts.filter_map(|start| NonNull::new(memory.as_ptr().with_addr(start)));
+        let start = starts.find(|&start| heap.span.run_at(start).is_some())?;
+        let begin = start.addr().get() + LEAD;
+        let inner = NonNull::new(start.as_ptr().with_addr(begin))?;
+        (begin <= address && self.states.at(inner) == RUN).then_some(inner)
     }
 
     /// Returns the run in which memory begins that is in use, or was when the caller freed it.
