@@ -6,6 +6,8 @@
 //! without a set bit is on no list. So a slab with all bits set has never been touched; `untouched`
 //! counts those.
 
+use brickyard_sync::prefetch_to_write;
+
 use super::depot::Depot;
 use super::words::Sheaf;
 use crate::cache_info::CacheInfo;
@@ -180,7 +182,8 @@ pub(super) fn take_one(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo) -> Op
     found
 }
 
-/// Fills a sheaf as far as there are objects.
+/// Fills a sheaf as far as there are objects. Their first lines are fetched into the cache, all at
+/// once: callers write to them soon, one after the other.
 pub(super) fn fill(
     depot: &Depot,
     pages: &Pages<'_>,
@@ -189,6 +192,7 @@ pub(super) fn fill(
     taker: Option<Taker<'_>>,
 ) {
     take(depot, pages, info, sheaf.room(), taker, |object| {
+        prefetch_to_write(object);
         sheaf.push(object)
     });
 }
