@@ -196,15 +196,27 @@ impl Region {
 
     /// Asks for transparent huge pages wherever they fit.
     pub(crate) fn advise_huge(&self) -> Result<(), Errno> {
+        let start = self.start.as_ptr().cast();
         // SAFETY: `mapped-while-alive`: the bytes are this region's. The advice changes no
         // contents.
-        unsafe {
-            madvise(
-                self.start.as_ptr().cast(),
-                self.bytes,
-                Advice::LinuxHugepage,
-            )
-        }
+        unsafe { madvise(start, self.bytes, Advice::LinuxHugepage) }
+    }
+
+    /// Asks for transparent huge pages wherever they fit in a part, or that there be none. What is
+    /// there stays as it is.
+    ///
+    /// # Errors
+    /// [`PartError`]; [`PartError::Refused`] also where the system has no huge pages.
+    pub fn want_huge(&self, part: Range<usize>, wanted: bool) -> Result<(), PartError> {
+        let advice = match wanted {
+            true => Advice::LinuxHugepage,
+            false => Advice::LinuxNoHugepage,
+        };
+        self.change(part, |start, bytes| {
+            // SAFETY: `mapped-while-alive`: the bytes are this region's. The advice changes no
+            // contents.
+            unsafe { madvise(start, bytes, advice) }
+        })
     }
 
     /// Makes a part readable and writable; its contents stay. `part` is in bytes from the start,

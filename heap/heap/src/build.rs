@@ -11,6 +11,7 @@
 //! | `BRICKYARD_HARDEN=1` | the hardened heap (`hardened/`); `BRICKYARD_DEBUG` is not read then |
 //! | `BRICKYARD_PROFILE=FILE`, `BRICKYARD_SAMPLE=N` | what is sampled (`sampled/`) |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
+//! | `BRICKYARD_HUGE=0` | no huge pages are asked for (`huge.rs`) |
 //! | `BRICKYARD_VISIT=1` | the background thread visits other CPUs although calls are filtered: in a container whose filter allows `sched_setaffinity` |
 //!
 //! The addresses are an upper limit. Slabs (objects of up to 32 KiB) and runs cannot have more than
@@ -44,7 +45,7 @@ use crate::gate::{Gate, Thread};
 use crate::hardened::{Hardened, hardened};
 use crate::large::LargeBlocks;
 use crate::span::{SPAN_BYTES, Span};
-use crate::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT, life, sampled, view};
+use crate::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT, huge, life, sampled, view};
 
 /// With a lock that is not handed on in order: a thread that waits may not be running, and then
 /// everybody would wait for the system to run it.
@@ -213,6 +214,9 @@ fn build() -> Result<(), HeapError> {
     let bytes = variable(c"BRICKYARD_SPAN")
         .and_then(number)
         .map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
+    if variable(c"BRICKYARD_HUGE") == Some(b"0") {
+        huge::do_not_ask();
+    }
     let is_hardened = wants_hardening();
     if is_hardening_asked_for() && !is_hardened {
         life::say(format_args!(

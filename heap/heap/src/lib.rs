@@ -14,6 +14,7 @@
 //! | `slow.rs`, `resize.rs` | everything that is not a hit; other sizes |
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
 //! | `large/`, `addresses.rs` | mappings of their own; a table of addresses |
+//! | `huge.rs` | whether the system gives huge pages |
 //! | `surplus.rs` | how much free memory stays while a program goes on |
 //! | `nothing.rs` | memory of no bytes |
 //! | `beside.rs` | requests while a fork takes long |
@@ -56,6 +57,7 @@ mod filter;
 mod gate;
 mod global;
 mod hardened;
+mod huge;
 mod large;
 mod life;
 mod nothing;

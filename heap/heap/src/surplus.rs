@@ -24,12 +24,16 @@ const AGAIN: usize = 32 << 20;
 /// One part in so many of what is in use may be idle if as much was in use lately.
 const AGAIN_PART: usize = 2;
 
+/// Returns the bytes that may be idle beside `in_use` bytes in any case.
+pub(crate) fn least(in_use: usize) -> usize {
+    LEAST.max(in_use / LEAST_PART)
+}
+
 /// Returns the bytes that may be idle beside `in_use` bytes, where `most` bytes have been in use
 /// lately.
 pub(crate) fn allowed(in_use: usize, most: usize) -> usize {
-    let least = LEAST.max(in_use / LEAST_PART);
     let again = AGAIN.max(in_use / AGAIN_PART);
-    least + most.saturating_sub(in_use).min(again)
+    least(in_use) + most.saturating_sub(in_use).min(again)
 }
 
 #[cfg(test)]

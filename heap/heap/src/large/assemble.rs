@@ -6,16 +6,15 @@
 //! got since. The new place is filled again if it is a hole still. Otherwise it is left alone, and
 //! so is the old one, as it cannot be told whose they are; and no pages are moved any more.
 //!
-//! Where the system uses huge pages for all memory, nothing is assembled: moving would divide them,
-//! and new ones cost few faults. Where all memory is locked (`mlockall`), what is new behind the
-//! first piece gets its pages before others are moved there.
+//! Huge pages are moved whole: what is less at the end of a piece is unmapped. Where all memory is
+//! locked (`mlockall`), what is new behind the first piece gets its pages before others are moved
+//! there.
 
 use core::ffi::c_void;
 use core::sync::atomic::Ordering;
 
-use brickyard_arena::Region;
+use brickyard_arena::page_bytes;
 use brickyard_arena::rows::keeping_errno;
-use rustix::fs::{Mode, OFlags};
 
 use super::piece::{JOINTS, Piece};
 use super::spare::{LEAST, PIECES};
@@ -32,11 +31,9 @@ const _: () = assert!((BLOCKS + PIECES) * (JOINTS + 1) < 20_000);
 
 /// Whether pages are moved.
 pub(super) mod moves {
-    /// Nobody has asked yet.
-    pub(in super::super) const UNKNOWN: u8 = 0;
-    pub(in super::super) const ALLOWED: u8 = 1;
-    /// The system does not do it, or it is of no use.
-    pub(in super::super) const NEVER: u8 = 2;
+    pub(in super::super) const ALLOWED: u8 = 0;
+    /// The system does not do it.
+    pub(in super::super) const NEVER: u8 = 1;
 }
 
 /// A block that is being assembled.
@@ -49,6 +46,8 @@ struct Block {
     is_joined: bool,
     /// Nothing more is to be moved in.
     is_done: bool,
+    /// What is moved is a multiple of so many bytes.
+    unit: usize,
 }
 
 /// The system has moved half of something, and the block was given up.
@@ -73,20 +72,30 @@ impl LargeBlocks {
     /// cannot be made longer.
     pub(super) fn assembled(&self, piece: Piece, look: u32, bytes: usize) -> Option<Piece> {
         let may = self.may_assemble(bytes);
-        let mut block = if piece.is_whole() {
+        let unit = self.unit();
+        let [Some(piece), tail] = piece.split(piece.bytes / unit * unit) else {
+            unmap(piece);
+            return None;
+        };
+        if let Some(tail) = tail {
+            unmap(tail);
+        }
+        // Where huge pages are moved, they stay aligned.
+        let is_longer = piece.is_whole() && (unit == page_bytes() || !may);
+        let mut block = if is_longer {
             // SAFETY: `spare-owned`: nobody uses it.
             let moved = unsafe { remapped(start_of(piece)?, piece.bytes, bytes) };
             let Ok(moved) = moved else {
                 unmap(piece);
                 return None;
             };
-            Block::of(whole(moved, bytes), piece.bytes)
+            Block::of(whole(moved, bytes), piece.bytes, unit)
         } else if may {
-            let Ok(region) = Region::map_memory(bytes, 1) else {
+            let Ok(region) = self.new_mapping(bytes, 1) else {
                 unmap(piece);
                 return None;
             };
-            let mut block = Block::of(leaked(region), 0);
+            let mut block = Block::of(leaked(region), 0, unit);
             self.move_in(&mut block, piece, look).ok()?;
             block
         } else {
@@ -112,19 +121,8 @@ impl LargeBlocks {
         if bytes > MOST || self.with_table(|table| table.used()) > BLOCKS {
             return false;
         }
-        // Relaxed, also below: whoever asks first finds the same as others.
-        match self.moves.load(Ordering::Relaxed) {
-            moves::UNKNOWN => {
-                let found = if huge_pages_are_usual() {
-                    moves::NEVER
-                } else {
-                    moves::ALLOWED
-                };
-                self.moves.store(found, Ordering::Relaxed);
-                found == moves::ALLOWED
-            }
-            known => known == moves::ALLOWED,
-        }
+        // Relaxed: a hint.
+        self.moves.load(Ordering::Relaxed) == moves::ALLOWED
     }
 
     /// Moves as much of a piece to the end of what is filled as there is room for, and keeps the
@@ -134,8 +132,14 @@ impl LargeBlocks {
         while let Some(piece) = rest
             && block.has_room()
         {
-            let (from, part) = piece.first();
-            let part = part.min(block.piece.bytes - block.filled);
+            let (from, first) = piece.first();
+            let part = first.min(block.piece.bytes - block.filled) / block.unit * block.unit;
+            if part == 0 {
+                let [short, behind] = piece.split(first);
+                short.into_iter().for_each(unmap);
+                rest = behind;
+                continue;
+            }
             let [_, behind] = piece.split(part);
             match moved(from, block.piece.address + block.filled, part) {
                 Moved::Done => {
@@ -174,36 +178,27 @@ impl LargeBlocks {
 }
 
 impl Block {
-    const fn of(piece: Piece, filled: usize) -> Self {
+    const fn of(piece: Piece, filled: usize, unit: usize) -> Self {
         Self {
             piece,
             filled,
             is_joined: false,
             is_done: false,
+            unit,
         }
     }
 
     /// Returns true if pages can be moved in: there is a joint for their begin, and one for what is
     /// behind them.
     fn has_room(&self) -> bool {
-        !self.is_done && self.filled < self.piece.bytes && self.piece.room() >= 2
+        let left = self.piece.bytes - self.filled;
+        !self.is_done && left >= self.unit && self.piece.room() >= 2
     }
 
     /// Returns true if another piece is worth a call of the system.
     fn wants_more(&self) -> bool {
         self.has_room() && self.piece.bytes - self.filled >= LEAST
     }
-}
-
-/// Returns true if the system uses huge pages without being asked.
-fn huge_pages_are_usual() -> bool {
-    let file = c"/sys/kernel/mm/transparent_hugepage/enabled";
-    let mut text = [0; 64];
-    let read = keeping_errno(|| {
-        let file = rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-        rustix::io::read(&file, &mut text).ok()
-    });
-    read.is_some_and(|read| text[..read].starts_with(b"[always]"))
 }
 
 /// Moves the pages of so many bytes of one mapping into the place of others of the caller's.

@@ -20,6 +20,7 @@ use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::ptr::{NonNull, from_ref};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::io;
 
 use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
@@ -28,6 +29,7 @@ use rustix::io::Errno;
 use rustix::mm::{MremapFlags, mremap};
 
 use crate::addresses::Table;
+use crate::huge::{self, Huge, huge};
 use crate::span::Contents;
 use crate::surplus;
 use piece::Piece;
@@ -52,11 +54,17 @@ pub(crate) struct LargeBlocks {
     idle: AtomicUsize,
     /// Whether pages are moved: one of [`assemble::moves`].
     moves: AtomicU8,
+    /// Where memory may be huge pages, if it is not as in the rest of the process.
+    huge: Option<Huge>,
     beside: [Beside; BESIDE],
 }
 
 /// So many bytes may be unmapped at once in any case: that takes some hundred microseconds.
 const AT_ONCE: usize = 8 << 20;
+
+/// Blocks of so many bytes or more are whole huge pages, where there are any: at most a fifth of
+/// their memory was not asked for.
+const WHOLE_FROM: usize = 8 << 20;
 
 /// Where the words lie that count large blocks, for a reader in another process.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +104,8 @@ impl LargeBlocks {
             lately: AtomicUsize::new(0),
             looking_at: AtomicUsize::new(0),
             idle: AtomicUsize::new(0),
-            moves: AtomicU8::new(assemble::moves::UNKNOWN),
+            moves: AtomicU8::new(assemble::moves::ALLOWED),
+            huge: None,
             beside: [const { Beside::new() }; BESIDE],
         }
     }
@@ -116,6 +125,7 @@ impl LargeBlocks {
         let _held = self.lock().lock(|| Threads.relax());
         // SAFETY: as in `with_table`.
         let spare = unsafe { &mut *self.spare.get() };
+        spare.divide_by(self.unit());
         let done = work(spare);
         // Relaxed: a hint.
         self.idle.store(spare.bytes(), Ordering::Relaxed);
@@ -175,7 +185,7 @@ impl LargeBlocks {
     /// returns what is in it. Takes one system call, or three; none where a spare piece serves as
     /// it is; one for each piece that it is assembled of.
     pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
-        let bytes = rounded(bytes)?;
+        let bytes = self.rounded(bytes)?;
         let is_usual = align <= page_bytes();
         if let Some(block) = is_usual.then(|| self.take_spare(bytes)).flatten() {
             return Some((self.list(block)?, Contents::Anything));
@@ -185,14 +195,52 @@ impl LargeBlocks {
 
     /// As [`LargeBlocks::alloc`], but always makes a new mapping: it is zero.
     pub(crate) fn map(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
-        let bytes = rounded(bytes)?;
-        let region = match Region::map_memory(bytes, align) {
+        let bytes = self.rounded(bytes)?;
+        let region = match self.new_mapping(bytes, align) {
             Ok(region) => region,
             // Perhaps there is a limit to what may be mapped.
-            Err(_) if self.release_idle() > 0 => Region::map_memory(bytes, align).ok()?,
+            Err(_) if self.release_idle() > 0 => self.new_mapping(bytes, align).ok()?,
             Err(_) => return None,
         };
         self.list(leaked(region))
+    }
+
+    /// Maps so many bytes, of huge pages where there are any.
+    fn new_mapping(&self, bytes: usize, align: usize) -> io::Result<Region> {
+        let unit = self.unit();
+        if unit == page_bytes() || bytes < unit {
+            return Region::map_memory(bytes, align);
+        }
+        let aligned = Region::map_memory(bytes, align.max(unit));
+        let region = aligned.or_else(|_| Region::map_memory(bytes, align))?;
+        if self.huge() == Huge::Asked {
+            // Without them it is memory all the same.
+            let _ = region.want_huge(0..bytes, true);
+        }
+        Ok(region)
+    }
+
+    fn huge(&self) -> Huge {
+        self.huge.unwrap_or_else(huge)
+    }
+
+    /// Returns what pieces are divided by: the bytes of a huge page, or of a page where there are
+    /// none.
+    fn unit(&self) -> usize {
+        match self.huge() {
+            Huge::Never => page_bytes(),
+            Huge::Asked | Huge::Usual => huge::BYTES,
+        }
+    }
+
+    /// Rounds up to pages, or to huge ones what is long; `None` for more than `isize::MAX` bytes.
+    fn rounded(&self, bytes: usize) -> Option<usize> {
+        let rounded = rounded(bytes)?;
+        if rounded < WHOLE_FROM {
+            return Some(rounded);
+        }
+        let rounded = rounded.checked_next_multiple_of(self.unit())?;
+        (rounded <= isize::MAX as usize).then_some(rounded)
     }
 
     /// Lists a piece as a block; it is unmapped if there is no room in the table.
@@ -228,7 +276,15 @@ impl LargeBlocks {
 
     /// Cuts a piece that is long enough, and keeps what is left.
     fn cut(&self, piece: Piece, look: u32, bytes: usize) -> Piece {
-        let (head, rest) = spare::cut(piece, bytes);
+        let (head, behind) = spare::cut(piece, bytes);
+        let Some(behind) = behind else {
+            return head;
+        };
+        // What is left of the huge page in which the block ends would be small pages.
+        let unit = self.unit();
+        let odd = behind.address.next_multiple_of(unit) - behind.address;
+        let [odd, rest] = behind.split(odd);
+        odd.into_iter().for_each(unmap);
         if let Some(rest) = rest {
             self.keep(rest, Some(look));
         }
@@ -240,8 +296,8 @@ impl LargeBlocks {
     fn keep(&self, piece: Piece, look: Option<u32>) {
         // Relaxed: hints.
         let (in_use, most) = (self.bytes(), self.lately.load(Ordering::Relaxed));
-        let page = page_bytes();
-        let allowed = surplus::allowed(in_use, most) / page * page;
+        let unit = self.unit();
+        let allowed = surplus::allowed(in_use, most) / unit * unit;
         let [Some(piece), surplus] = piece.split(allowed.min(spare::MOST)) else {
             return;
         };
@@ -251,7 +307,7 @@ impl LargeBlocks {
         // Of what is too much already, nobody unmaps much more than he brings.
         let most = AT_ONCE.max(2 * piece.bytes);
         let stays = (self.idle_bytes() + piece.bytes).saturating_sub(most);
-        let allowed = allowed.max(stays / page * page);
+        let allowed = allowed.max(stays / unit * unit);
         while let Some(surplus) = self.with_spare(|spare| spare.put(piece, look, allowed)) {
             unmap(surplus);
             if surplus.address == piece.address {
@@ -381,7 +437,7 @@ impl LargeBlocks {
     /// # Safety
     /// Nobody uses the block meanwhile, nor by its old address afterwards.
     pub(crate) unsafe fn resize(&self, start: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
-        let bytes = rounded(bytes)?;
+        let bytes = self.rounded(bytes)?;
         let _ = self.list_in_table(start);
         // Its place in the table stays reserved until it is put back.
         let old = self.with_table(|table| table.take(start.addr().get()))?;
@@ -410,7 +466,7 @@ impl LargeBlocks {
         }
         // The system does not make several mappings longer. This is done once: the new one is
         // whole.
-        let region = Region::map_memory(bytes, 1).ok()?;
+        let region = self.new_mapping(bytes, 1).ok()?;
         let new = leaked(region);
         // SAFETY: both have so many bytes, and are apart. Nobody uses the old one any more.
         unsafe { start_of(new)?.copy_from_nonoverlapping(start_of(old)?, old.bytes) };

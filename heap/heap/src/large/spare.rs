@@ -14,7 +14,7 @@ use crate::addresses::Known;
 /// So many pieces are kept at most.
 pub(super) const PIECES: usize = 64;
 
-/// Shorter pieces are not kept.
+/// Shorter pieces are not kept, nor pieces that are shorter than a huge page, where there are any.
 pub(super) const LEAST: usize = 128 << 10;
 
 /// Longer ones are not either: a program may compute for hours before the next look at them.
@@ -28,6 +28,8 @@ pub(super) struct Spare {
     bytes: usize,
     /// The number of the look that comes next.
     look: u32,
+    /// Pieces are divided at multiples of so many bytes.
+    unit: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +47,18 @@ impl Spare {
             count: 0,
             bytes: 0,
             look: 0,
+            unit: 1,
         }
+    }
+
+    /// Says that pieces are divided at multiples of so many bytes.
+    pub(super) const fn divide_by(&mut self, unit: usize) {
+        self.unit = unit;
+    }
+
+    /// Returns the bytes of the shortest piece that is kept.
+    fn least(&self) -> usize {
+        LEAST.max(self.unit)
     }
 
     /// Returns the bytes of all pieces.
@@ -57,7 +70,7 @@ impl Spare {
     /// to be unmapped instead, if anything has: the piece itself, or as much of an older one as
     /// makes room for it; then the caller tries again.
     pub(super) fn put(&mut self, piece: Piece, look: Option<u32>, allowed: usize) -> Option<Piece> {
-        if piece.bytes < LEAST || piece.bytes > allowed.min(MOST) {
+        if piece.bytes < self.least() || piece.bytes > allowed.min(MOST) {
             return Some(piece);
         }
         let surplus = (self.bytes + piece.bytes).saturating_sub(allowed);
@@ -107,15 +120,17 @@ impl Spare {
         (self.count > 0).then(|| self.remove(0))
     }
 
-    /// Takes the last `bytes` bytes of the oldest piece; `None` if what stays is not worth keeping.
+    /// Takes the last `bytes` bytes of the oldest piece, or some more; `None` if what stays is not worth keeping.
     /// There must be a piece.
     fn cut_oldest(&mut self, bytes: usize) -> Option<Piece> {
         let oldest = self.pieces[0].piece;
         let less = oldest.bytes.checked_sub(bytes)?;
+        let end = (oldest.address + less) / self.unit * self.unit;
+        let less = end.checked_sub(oldest.address)?;
         match oldest.split(less) {
-            [Some(kept), Some(tail)] if less >= LEAST => {
+            [Some(kept), Some(tail)] if less >= self.least() => {
                 self.pieces[0].piece = kept;
-                self.bytes -= bytes;
+                self.bytes -= tail.bytes;
                 Some(tail)
             }
             _ => None,

@@ -4,6 +4,8 @@ use std::thread;
 
 use super::*;
 
+mod huge;
+
 fn next(state: &mut u64) -> usize {
     *state = state
         .wrapping_mul(6364136223846793005)
@@ -210,15 +212,6 @@ fn keeps<const N: usize>(large: &LargeBlocks, lengths: [usize; N]) {
     assert_eq!(large.idle_bytes(), lengths.iter().sum::<usize>() * MIB);
 }
 
-/// Blocks that are assembled, whatever the system does with huge pages.
-fn assembling() -> LargeBlocks {
-    let large = LargeBlocks::new();
-    large
-        .moves
-        .store(assemble::moves::ALLOWED, Ordering::Relaxed);
-    large
-}
-
 fn piece_at(large: &LargeBlocks, start: NonNull<u8>) -> Piece {
     large
         .with_table(|table| table.get(start.addr().get()))
@@ -227,7 +220,7 @@ fn piece_at(large: &LargeBlocks, start: NonNull<u8>) -> Piece {
 
 #[test]
 fn a_block_is_assembled_of_kept_pieces_that_are_too_short() {
-    let large = assembling();
+    let large = LargeBlocks::new();
     keeps(&large, [3, 5, 4]);
     let (block, contents) = large.alloc(10 * MIB, 1).unwrap();
     assert_eq!(contents, Contents::Anything);
@@ -259,7 +252,7 @@ fn a_block_is_assembled_of_kept_pieces_that_are_too_short() {
 
 #[test]
 fn an_assembled_block_serves_again_shorter_and_longer() {
-    let large = assembling();
+    let large = LargeBlocks::new();
     keeps(&large, [3, 5, 4]);
     let (block, _) = large.alloc(12 * MIB, 1).unwrap();
     // SAFETY: the block is this test's, here and below.
@@ -284,7 +277,7 @@ fn an_assembled_block_serves_again_shorter_and_longer() {
 
 #[test]
 fn a_place_that_may_be_anothers_is_left_alone() {
-    let large = assembling();
+    let large = LargeBlocks::new();
     keeps(&large, [5]);
     // An address that the system refuses before it changes anything: the place is mapped still.
     let odd = Piece::whole((1 << 40) + 1, 4 * MIB);
@@ -317,7 +310,11 @@ fn a_place_that_may_be_anothers_is_left_alone() {
 /// Random blocks that are freed and allocated again: each keeps what was written.
 #[test]
 fn assembled_blocks_are_apart() {
-    let large = assembling();
+    are_apart(&LargeBlocks::new());
+    are_apart(&huge::huge_blocks());
+}
+
+fn are_apart(large: &LargeBlocks) {
     let mut state = 3;
     let mut live: Vec<(NonNull<u8>, usize, usize)> = Vec::new();
     for round in 0..600_usize {
@@ -352,7 +349,7 @@ fn assembled_blocks_are_apart() {
 #[test]
 fn a_block_that_was_only_made_longer_is_whole() {
     for (kept, mib) in [(&[5][..], 30), (&[5, 4], 80)] {
-        let large = assembling();
+        let large = LargeBlocks::new();
         let blocks: Vec<_> = kept
             .iter()
             .map(|mib| large.alloc(mib * MIB, 1).unwrap().0)
@@ -380,7 +377,7 @@ fn a_block_that_was_only_made_longer_is_whole() {
 
 #[test]
 fn an_assembled_block_that_is_too_short_for_a_long_one_is_kept() {
-    let large = assembling();
+    let large = LargeBlocks::new();
     keeps(&large, [5, 4]);
     let (block, _) = large.alloc(9 * MIB, 1).unwrap();
     assert!(!piece_at(&large, block).is_whole());
@@ -409,7 +406,7 @@ fn mappings() -> Vec<core::ops::Range<usize>> {
 /// begins.
 #[test]
 fn a_block_knows_all_its_mappings() {
-    let large = assembling();
+    let large = LargeBlocks::new();
     let bytes = 3 * spare::LEAST;
     let blocks: Vec<_> = (0..spare::PIECES - 4)
         .map(|_| large.map(bytes, 1).unwrap())

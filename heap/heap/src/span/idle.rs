@@ -19,6 +19,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use brickyard::{Context, Frame, Mobility, Order, Platform};
 use brickyard_arena::{Release, Threads};
 
+use super::huge::Block;
+use super::reuse::GROUP;
 use super::{Contents, RUN_BYTES_MAX, Span};
 use crate::surplus;
 
@@ -56,6 +58,12 @@ const BLOCKS_SEARCHED: usize = 512;
 enum Pieces {
     /// Pages of blocks less than half of which is idle.
     Few,
+    /// Small pages.
+    Small,
+    /// Huge pages that are free.
+    Whole,
+    /// Parts of huge pages of which much is idle.
+    Sparse,
     Any,
 }
 
@@ -77,6 +85,18 @@ struct Released {
     pages: usize,
     /// As in [`Limit`].
     cost: usize,
+}
+
+impl Block {
+    /// Returns true if pieces of a kind may be had of it.
+    const fn has(self, pieces: Pieces) -> bool {
+        match (pieces, self) {
+            (Pieces::Any, _) | (Pieces::Few | Pieces::Small, Self::Small) => true,
+            (Pieces::Whole, Self::Huge(idle)) => idle == GROUP,
+            (Pieces::Sparse, Self::Huge(idle)) => Span::is_sparse(idle),
+            _ => false,
+        }
+    }
 }
 
 impl Limit {
@@ -187,6 +207,7 @@ impl<'s> Held<'s> {
         self.calls += 1;
         if done.is_ok() {
             self.released += self.span.no_longer_idle(self.first, self.pages);
+            self.span.unite(self.first, self.pages);
         } else {
             // Locked memory stays (on Linux before 5.18), and so do its bits. Who comes next goes
             // on behind it.
@@ -229,6 +250,7 @@ impl Span {
             let _ = self.idle_word(word).fetch_or(mask, Ordering::SeqCst);
         });
         self.may_serve(page, pages);
+        self.more_idle_in(page, pages);
         let _ = self.counts.idle.fetch_add(pages, Ordering::Relaxed);
     }
 
@@ -237,6 +259,7 @@ impl Span {
         let idle = self.no_longer_idle(page, pages);
         self.more_in_use(pages);
         if idle == 0 {
+            self.came_with_others(page, pages);
             Contents::Zeros
         } else {
             Contents::Anything
@@ -275,7 +298,9 @@ impl Span {
             let bits = self.idle_word(word);
             if bits.load(Ordering::Relaxed) & mask != 0 {
                 let was = bits.fetch_and(!mask, Ordering::Relaxed);
-                idle += (was & mask).count_ones() as usize;
+                let cleared = (was & mask).count_ones() as usize;
+                self.fewer_idle_in(word * WORD, cleared);
+                idle += cleared;
             }
         });
         if idle > 0 {
@@ -334,7 +359,10 @@ impl Span {
             .counts
             .last_round
             .swap(in_use ^ idle, Ordering::Relaxed);
-        let stays = if last == in_use ^ idle { 0 } else { idle / 2 };
+        let is_at_rest = last == in_use ^ idle;
+        self.counts.is_at_rest.store(is_at_rest, Ordering::Relaxed);
+        self.nothing_to_divide(false);
+        let stays = if is_at_rest { 0 } else { idle / 2 };
         let stays = stays.max(self.kept_idle());
         self.counts.stays.store(stays, Ordering::Relaxed);
         let due = idle.saturating_sub(stays).min(most_due);
@@ -393,10 +421,17 @@ impl Span {
         let due = self.counts.due.load(Ordering::Relaxed);
         let idle = self.idle_bytes();
         let surplus = idle.saturating_sub(stays).min(due).min(bytes);
+        let limit = Limit {
+            blocks,
+            ..Limit::all_but(idle - surplus)
+        };
+        let at_rest = self.counts.is_at_rest.load(Ordering::Relaxed);
         let released = match surplus {
             0 => 0,
-            _ => self.release_from(blocks, idle - surplus),
+            _ if at_rest => self.release(Pieces::Any, limit).pages,
+            _ => self.release_in_turn(&[Pieces::Any], limit),
         };
+        let released = released << self.layout.page_shift;
         let due = match released {
             0 => 0,
             _ => due.saturating_sub(released.max(surplus)),
@@ -462,17 +497,47 @@ impl Span {
             return;
         };
         let (_, due) = self.idle_and_due();
-        let mut limit = Limit {
+        let limit = Limit {
             // A quarter less than is allowed, so that the next freed page does not exceed it again.
             enough: self.allowed_idle() / 4 * 3 + due,
             cost,
             blocks: BLOCKS_SEARCHED,
         };
         let _ = self.cool_some(cost.saturating_sub(self.idle_pages()));
-        for &pieces in which {
-            let released = self.release(pieces, limit);
-            limit.cost = limit.cost.saturating_sub(released.cost);
+        let _ = self.release_in_turn(which, limit);
+    }
+
+    /// Releases pieces of these kinds in turn within `limit`. Where there are huge pages, those of
+    /// all kinds that can be given back now. Returns how many pages.
+    fn release_in_turn(&self, which: &[Pieces], mut limit: Limit) -> usize {
+        let mut released = 0;
+        // `None`: what may be done has been done.
+        let mut next = |pieces| {
+            if limit.cost == 0 {
+                return None;
+            }
+            let some = self.release(pieces, limit);
+            limit.cost = limit.cost.saturating_sub(some.cost);
+            released += some.pages;
+            Some(some.pages)
+        };
+        let huge = &self.counts.huge;
+        if !huge.are_any() {
+            for &pieces in which {
+                next(pieces);
+            }
+            return released;
         }
+        if self.idle_pages() > huge.bound() + huge.whole() {
+            next(Pieces::Small);
+        }
+        if huge.whole() > 0 {
+            next(Pieces::Whole);
+        }
+        if self.is_much_bound() && next(Pieces::Sparse) == Some(0) {
+            self.nothing_to_divide(true);
+        }
+        released
     }
 
     fn largest(&self) -> Order {
@@ -490,14 +555,17 @@ impl Span {
         let cursor = self.counts.cursor.load(Ordering::Relaxed);
         let mut held = Held::new(self);
         for step in 0..blocks.min(limit.blocks) {
+            let at = (cursor + step) % blocks;
+            self.counts.cursor.store(at, Ordering::Relaxed);
+            if !self.block_of(at * block).has(pieces) {
+                continue;
+            }
             // The held pages are as good as released.
             let held_bytes = held.idle << self.layout.page_shift;
             let idle = self.idle_bytes().saturating_sub(held_bytes);
             if held.cost() >= limit.cost || idle <= limit.enough {
                 break;
             }
-            let at = (cursor + step) % blocks;
-            self.counts.cursor.store(at, Ordering::Relaxed);
             self.release_block(at * block, pieces, limit.cost, &mut held);
         }
         held.let_go();
@@ -507,7 +575,7 @@ impl Span {
         }
     }
 
-    fn release_all_but(&self, enough: usize) -> usize {
+    pub(super) fn release_all_but(&self, enough: usize) -> usize {
         self.release_from(usize::MAX, enough)
     }
 
@@ -522,6 +590,7 @@ impl Span {
     /// Releases what is idle in a block of the largest order, until that has cost so much.
     fn release_block(&self, page: usize, pieces: Pieces, cost: usize, held: &mut Held<'_>) {
         let pages = self.largest().frames();
+        let block = self.block_of(page);
         let mut idle = 0;
         by_words(page, pages, |word, mask| {
             idle += (self.idle_word(word).load(Ordering::Relaxed) & mask).count_ones() as usize;
@@ -529,12 +598,21 @@ impl Span {
         if idle == 0 || pieces == Pieces::Few && idle * 2 >= pages {
             return;
         }
-        // All of it, if at least half of it is idle and none of it in use.
-        if idle * 2 >= pages
-            && cost - held.cost() >= pages
+        // All of it, if at least half of it is idle and none of it in use. A huge page costs no more
+        // than a few small ones, and one that was divided is whole again.
+        let is_huge = block != Block::Small;
+        let is_divided = !is_huge && self.is_from_huge(page);
+        if (idle * 2 >= pages || is_divided)
+            && (is_huge || cost - held.cost() >= pages)
             && held.take((page, self.largest().get()), idle)
         {
             return;
+        }
+        if is_huge {
+            if pieces == Pieces::Whole {
+                return;
+            }
+            self.divide(page);
         }
         by_words(page, pages, |word, mask| {
             let mut bits = self.idle_word(word).load(Ordering::Relaxed) & mask;

@@ -22,6 +22,7 @@
 //! `z` begin at `z` times its length. The region and the tables live as long as the span, and all
 //! references to them are inside it.
 
+mod huge;
 mod idle;
 mod layout;
 mod reuse;
@@ -31,7 +32,7 @@ mod zones;
 
 use core::fmt;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::io;
 
 use brickyard::sync::{Locked, TestAndSetLock};
@@ -41,6 +42,8 @@ use brickyard_arena::{MapError, Region, Threads, page_bytes};
 use brickyard_slab::{PageAsk, PageSource};
 
 use crate::hardened::hardened;
+use crate::huge::Huge;
+use huge::HugeCounts;
 use layout::Layout;
 pub(crate) use warm::WarmPlaces;
 use warm::{Kind, Warm};
@@ -83,7 +86,7 @@ pub enum Contents {
 pub struct Span {
     region: Region,
     /// Zones with their metadata, then a bit per page, then a length per page, then a warm one's
-    /// next, then a word per group of pages.
+    /// next, then two words per group of pages.
     tables: Region,
     /// The tables of the slabs in it, if there are any.
     slab_tables: Option<Region>,
@@ -97,6 +100,8 @@ pub struct Span {
     warm: Warm,
     /// Which CPU a caller is on; `None`: all share a shelf of warm pages.
     cpus: Option<Cpus>,
+    /// Where memory may be huge pages, if it is not as in the rest of the process.
+    huge: Option<Huge>,
 }
 
 /// The words that every request changes that goes to the zones.
@@ -111,6 +116,7 @@ struct Counts {
     idle: AtomicUsize,
     /// Idle bytes that are kept, whatever their age.
     kept_idle: AtomicUsize,
+    huge: HugeCounts,
     /// The group from which on a run of idle pages is looked for.
     reused: AtomicUsize,
     /// Held by a caller that gives memory back.
@@ -123,6 +129,8 @@ struct Counts {
     /// when it is over.
     stays: AtomicUsize,
     due: AtomicUsize,
+    /// Nothing has changed since the round before: huge pages are divided too.
+    is_at_rest: AtomicBool,
 }
 
 impl Span {
@@ -163,15 +171,18 @@ impl Span {
                 most: AtomicUsize::new(0),
                 idle: AtomicUsize::new(0),
                 kept_idle: AtomicUsize::new(0),
+                huge: HugeCounts::new(),
                 reused: AtomicUsize::new(0),
                 releasing: Locked::new(()),
                 cursor: AtomicUsize::new(0),
                 last_round: AtomicUsize::new(0),
                 stays: AtomicUsize::new(0),
                 due: AtomicUsize::new(0),
+                is_at_rest: AtomicBool::new(false),
             },
             warm: Warm::new(),
             cpus: None,
+            huge: None,
         })
     }
 

@@ -8,6 +8,7 @@ use crate::surplus;
 use again::check_groups;
 
 mod again;
+mod huge;
 
 /// Runs that threads hand to each other.
 struct Places(Vec<NonNull<u8>>);
@@ -415,11 +416,17 @@ fn rounds_halve_what_is_idle_and_then_take_all() {
 
 #[test]
 fn threads_take_and_give_while_memory_goes_back() {
-    let span = Span::reserve(64 << 20).unwrap();
+    take_and_give_while_memory_goes_back(&Span::reserve(64 << 20).unwrap());
+    let span = huge::huge_span(64 << 20);
+    take_and_give_while_memory_goes_back(&span);
+    assert_eq!(huge::check_huge(&span), []);
+}
+
+fn take_and_give_while_memory_goes_back(span: &Span) {
     let stop = AtomicBool::new(false);
     let most = RUN_BYTES_MAX / span.page_bytes();
     thread::scope(|scope| {
-        let (span, stop) = (&span, &stop);
+        let stop = &stop;
         let workers: Vec<_> = (1..=4)
             .map(|owner| {
                 scope.spawn(move || {
@@ -476,7 +483,7 @@ fn threads_take_and_give_while_memory_goes_back() {
     for index in 0..span.zones() {
         span.zone(index).check().unwrap();
     }
-    check_groups(&span);
+    check_groups(span);
 }
 
 #[test]

@@ -105,6 +105,7 @@ impl Span {
         let Some(end) = usable else {
             return false;
         };
+        self.want_huge(&(grown..end));
         let range = FrameRange::new(grown, end);
         let added = self.zone(index).add(range);
         debug_assert!(added.is_ok(), "the range is the zone's: {added:?}");
@@ -144,16 +145,19 @@ impl Span {
             runs_at,
             warm_at,
             longest_at,
+            idle_in_at,
             ..
         } = self.layout;
         let (first, end) = (index * zone_pages, (index + 1) * zone_pages);
+        let groups = [first, end].map(|page| page.div_ceil(GROUP) * size_of::<u16>());
+        let groups = groups[0]..groups[1];
         let tables = [
             index * zone_stride..(index + 1) * zone_stride,
             idle_at + first / 8..idle_at + end / 8,
             runs_at + first * size_of::<u16>()..runs_at + end * size_of::<u16>(),
             warm_at + first * size_of::<u32>()..warm_at + end * size_of::<u32>(),
-            longest_at + first.div_ceil(GROUP) * size_of::<u16>()
-                ..longest_at + end.div_ceil(GROUP) * size_of::<u16>(),
+            longest_at + groups.start..longest_at + groups.end,
+            idle_in_at + groups.start..idle_in_at + groups.end,
         ];
         if !tables
             .into_iter()

@@ -5,7 +5,7 @@ use super::*;
 use crate::span::reuse::GROUP;
 
 /// Returns whether a page is free and may have memory.
-fn is_idle(span: &Span, page: usize) -> bool {
+pub(super) fn is_idle(span: &Span, page: usize) -> bool {
     span.idle_word(page / 64).load(Ordering::Relaxed) >> (page % 64) & 1 != 0
 }
 
@@ -193,7 +193,7 @@ fn any_lengths_that_are_warm_serve_as_they_are_or_in_parts() {
 }
 
 /// Takes all pages of a span.
-fn take_all(span: &Span) {
+pub(super) fn take_all(span: &Span) {
     let singles = core::iter::from_fn(|| span.take(ask(0, Mobility::Unmovable)));
     assert_eq!(singles.count(), span.pages());
 }

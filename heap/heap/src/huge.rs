@@ -1,0 +1,121 @@
+//! Whether the system gives huge pages: without being asked (`always` in
+//! `/sys/kernel/mm/transparent_hugepage/enabled`), or where the heap asks for them (`madvise`).
+//!
+//! A huge page of 2 MiB comes at the first touch of any byte of it. Where the system has one at
+//! hand it costs about a fifth of its 512 small ones, and the program's accesses cost less
+//! afterwards. But what is not used of it is memory too. So only what a program uses much of is
+//! made of them: pages of a span behind its first 32 MiB, and large blocks. They have to be given
+//! back whole: of one that is given back in part the rest is small pages.
+//!
+//! What is found is kept for the life of the process.
+
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use brickyard_arena::page_bytes;
+use brickyard_arena::rows::keeping_errno;
+use rustix::fs::{Mode, OFlags};
+
+use crate::filter;
+use crate::hardened::hardened;
+
+/// The bytes of a huge page.
+pub(crate) const BYTES: usize = 2 << 20;
+
+/// Where the memory of this process may be huge pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Huge {
+    /// Nowhere.
+    Never = 1,
+    /// Where they are asked for.
+    Asked,
+    /// Everywhere.
+    Usual,
+}
+
+/// What was found; 0: nobody has asked yet.
+static FOUND: AtomicU8 = AtomicU8::new(0);
+
+/// Whether the heap may ask for them.
+static MAY_ASK: AtomicBool = AtomicBool::new(true);
+
+/// Says that the heap is not to ask for huge pages.
+pub(crate) fn do_not_ask() {
+    // Relaxed: while the heap is built.
+    MAY_ASK.store(false, Ordering::Relaxed);
+}
+
+/// Returns where memory may be huge pages. The first call makes some system calls.
+pub(crate) fn huge() -> Huge {
+    // Relaxed, here and below: whoever asks first finds the same as others.
+    match FOUND.load(Ordering::Relaxed) {
+        1 => Huge::Never,
+        2 => Huge::Asked,
+        3 => Huge::Usual,
+        _ => {
+            let found = find();
+            FOUND.store(found as u8, Ordering::Relaxed);
+            found
+        }
+    }
+}
+
+/// Looks once for a process, when it needs much memory: programs that want none say so early
+/// (`PR_SET_THP_DISABLE`).
+#[cold]
+fn find() -> Huge {
+    // The unit tests say themselves what they are about.
+    if cfg!(test) {
+        return Huge::Never;
+    }
+    // Hardened memory changes its access by pages. And a filter may forbid to open a file.
+    if page_bytes() != 4096 || hardened().is_some() || filter::is_there() || is_disabled() {
+        return Huge::Never;
+    }
+    match setting() {
+        Some(Huge::Asked) if !MAY_ASK.load(Ordering::Relaxed) => Huge::Never,
+        found => found.unwrap_or(Huge::Never),
+    }
+}
+
+/// Returns true if the process has no huge pages, whatever the system is set to.
+fn is_disabled() -> bool {
+    // SAFETY: a plain call.
+    let disabled = keeping_errno(|| unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) });
+    disabled > 0
+}
+
+/// Returns what the system is set to.
+fn setting() -> Option<Huge> {
+    let file = c"/sys/kernel/mm/transparent_hugepage/enabled";
+    let mut text = [0; 64];
+    let read = keeping_errno(|| {
+        let file = rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        rustix::io::read(&file, &mut text).ok()
+    })?;
+    of_setting(&text[..read])
+}
+
+/// Returns what the text of the file says, in which the choice is in brackets.
+fn of_setting(text: &[u8]) -> Option<Huge> {
+    let has = |word: &[u8]| text.windows(word.len()).any(|part| part == word);
+    match (has(b"[always]"), has(b"[madvise]")) {
+        (true, _) => Some(Huge::Usual),
+        (_, true) => Some(Huge::Asked),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_is_in_brackets() {
+        let setting = |text: &str| of_setting(text.as_bytes());
+        assert_eq!(setting("always [madvise] never\n"), Some(Huge::Asked));
+        assert_eq!(setting("[always] madvise never\n"), Some(Huge::Usual));
+        assert_eq!(setting("always madvise [never]\n"), None);
+        assert_eq!(setting(""), None);
+    }
+}

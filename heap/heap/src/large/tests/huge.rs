@@ -1,0 +1,131 @@
+//! Large blocks of huge pages: these are aligned, moved whole, and not kept in parts.
+
+use super::*;
+
+const HUGE: usize = crate::huge::BYTES;
+
+/// Blocks that ask for huge pages.
+pub(super) fn huge_blocks() -> LargeBlocks {
+    LargeBlocks {
+        huge: Some(Huge::Asked),
+        ..LargeBlocks::new()
+    }
+}
+
+#[test]
+fn blocks_begin_with_a_huge_page_and_long_ones_end_with_one() {
+    let large = huge_blocks();
+    for (mib, kib, expected) in [
+        (3, 4, (3 << 10) + 4),
+        (7, 4, (7 << 10) + 4),
+        (8, 4, 10 << 10),
+        (64, 0, 64 << 10),
+    ] {
+        let (block, contents) = large.alloc((mib << 20) + (kib << 10), 1).unwrap();
+        assert_eq!(contents, Contents::Zeros);
+        assert!(block.addr().get().is_multiple_of(HUGE));
+        assert_eq!(large.bytes_at(block), Some(expected << 10));
+        // SAFETY: the block is this test's.
+        assert!(unsafe { large.unmap(block) });
+    }
+    assert!(large.alloc(isize::MAX as usize - 1, 1).is_none());
+}
+
+/// Returns the first and last byte of each MiB.
+fn marks(block: NonNull<u8>, mib: usize) -> Vec<u8> {
+    let bytes = (0..mib).flat_map(|at| [at * MIB, (at + 1) * MIB - 1]);
+    // SAFETY: the block is the caller's, and has so many bytes.
+    bytes.map(|at| unsafe { block.add(at).read() }).collect()
+}
+
+#[test]
+fn a_block_is_assembled_of_whole_huge_pages() {
+    let large = huge_blocks();
+    keeps(&large, [5, 7, 3]);
+    let (block, contents) = large.alloc(12 * MIB, 1).unwrap();
+    assert_eq!(contents, Contents::Anything);
+    assert!(block.addr().get().is_multiple_of(HUGE));
+    // 6 of 7, 4 of 5, 2 of 3: what is less than a huge page is gone.
+    let expected = [[7; 12].as_slice(), &[5; 8], &[3; 4]].concat();
+    assert_eq!(marks(block, 12), expected);
+    assert_eq!(large.idle_bytes(), 0);
+    let piece = piece_at(&large, block);
+    let mut rest = Some(piece);
+    while let Some(piece) = rest {
+        let (start, bytes) = piece.first();
+        assert!(start.is_multiple_of(HUGE) && bytes.is_multiple_of(HUGE));
+        [_, rest] = piece.split(bytes);
+    }
+    // SAFETY: the block is this test's.
+    assert!(unsafe { large.free(block) });
+    assert_eq!(large.release_idle(), 12 * MIB);
+}
+
+#[test]
+fn what_is_new_behind_kept_pieces_is_zero() {
+    let large = huge_blocks();
+    keeps(&large, [5]);
+    let (block, contents) = large.alloc(9 * MIB, 1).unwrap();
+    assert_eq!((contents, large.bytes()), (Contents::Anything, 10 * MIB));
+    let expected = [[5; 8].as_slice(), &[0; 12]].concat();
+    assert_eq!(marks(block, 10), expected);
+    // SAFETY: the block is this test's.
+    assert!(unsafe { large.unmap(block) });
+}
+
+#[test]
+fn a_shorter_block_leaves_whole_huge_pages() {
+    let large = huge_blocks();
+    keeps(&large, [12]);
+    // It ends in the second huge page. The rest of that is unmapped.
+    let (block, _) = large.alloc(3 * MIB, 1).unwrap();
+    assert_eq!((large.bytes(), large.idle_bytes()), (3 * MIB, 8 * MIB));
+    // SAFETY: addresses of this test's block, or behind it.
+    let at = |mib: usize| unsafe { block.add(mib * MIB) };
+    assert!(is_mapped(at(2)) && !is_mapped(at(3)) && is_mapped(at(4)));
+    // One that is hardly shorter takes all.
+    let (other, _) = large.alloc(8 * MIB - page_bytes(), 1).unwrap();
+    assert_eq!((large.bytes(), large.idle_bytes()), (11 * MIB, 0));
+    assert_eq!(other, at(4));
+    assert_eq!(marks(other, 8), [12; 16]);
+    for block in [block, other] {
+        // SAFETY: the block is this test's.
+        assert!(unsafe { large.unmap(block) });
+    }
+}
+
+#[test]
+fn huge_pages_are_given_back_whole() {
+    let large = huge_blocks();
+    keeps(&large, [32, 8]);
+    large.begin_look();
+    assert_eq!(large.go_on_with_look(1, 16), 0);
+    large.begin_look();
+    // At least as much as was asked for.
+    let bytes = large.go_on_with_look(1, 4);
+    assert!(bytes >= 10 * MIB && bytes.is_multiple_of(HUGE), "{bytes}");
+    assert_eq!(large.idle_bytes(), 40 * MIB - bytes);
+    assert_eq!(large.release_idle(), 40 * MIB - bytes);
+}
+
+#[test]
+fn where_the_system_has_huge_pages_it_gives_them() {
+    let large = huge_blocks();
+    let (block, _) = large.alloc(64 * MIB, 1).unwrap();
+    let bytes = 64 * MIB;
+    // SAFETY: the block is this test's.
+    unsafe { block.write_bytes(1, bytes) };
+    let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    let begin = format!("{:x}-", block.addr().get());
+    let lines = smaps.lines().skip_while(|line| !line.starts_with(&begin));
+    let kib = lines
+        .filter_map(|line| line.strip_prefix("AnonHugePages:"))
+        .find_map(|kib| kib.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    match kib {
+        Some(0) | None => println!("skipped: no huge pages here ({kib:?} KiB)"),
+        Some(kib) => assert!(kib >= 2048 && kib <= bytes >> 10, "{kib} KiB"),
+    }
+    assert_eq!(resident(block, bytes), bytes / page_bytes());
+    // SAFETY: as above.
+    assert!(unsafe { large.unmap(block) });
+}

@@ -1,0 +1,316 @@
+//! Blocks of a span that come as huge pages (`huge.rs` of the heap): the first touch of one of its
+//! pages gives memory to all 512. The first bytes of a span are small pages in any case, unless the
+//! system makes all memory of huge ones: a small program would use one of them for little.
+//!
+//! A page that comes with others makes them **idle**: they are free, and have memory. Runs look for
+//! idle pages first (`reuse.rs`), and what is idle has limits (`surplus.rs`), with two differences:
+//!
+//! - To give back a part of a huge page divides it. What is needed there again comes as small
+//!   pages, with a fault each, and the kernel's own thread that makes huge pages of small ones
+//!   (khugepaged) might undo it. So huge pages go back whole, as far as limits allow.
+//! - The idle pages of a huge page that is partly in use are **bound**. An eighth of what is in use
+//!   may be, or 16 MiB. If more is, those that are idle by a quarter or more are divided.
+//!   In a heap at rest, all are. So besides that eighth no more than a third of what is in use is
+//!   bound.
+//!
+//! A huge page that was divided is a block of small pages, until all of it is free and given back.
+//! The kernel is told so (`MADV_NOHUGEPAGE`), for a limited number of them, since each may need two
+//! more mappings.
+//!
+//! For each group of 512 pages a word has the number of its idle pages, and whether it was divided.
+//!
+//! Invariant `huge-from-the-start`: whether a page is behind `huge_from` is settled before a zone
+//! has it. So what `bound` and `whole` count of a group is always what its word says.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+
+use brickyard::{Context, Frame, Mobility, Order};
+
+use super::Span;
+use super::reuse::GROUP;
+use crate::huge::{Huge, huge};
+use crate::surplus;
+
+/// So many of a span's first bytes are small pages, where huge ones have to be asked for.
+const SMALL_BYTES: usize = 32 << 20;
+
+/// So many are in any case.
+const FEW_BYTES: usize = 2 << 20;
+
+/// Of a huge page that is divided, one part in so many is idle.
+const SPARSE_PART: usize = 4;
+
+/// The kernel is told of so many divided blocks: a process may have 65,530 mappings.
+const DIVIDED: usize = 8192;
+
+/// If no block could be divided, it is tried again when so many pages more are bound.
+const MORE_BOUND: usize = 4 * GROUP;
+
+/// The bit of a group's word that says that its huge page was divided.
+const IS_DIVIDED: u16 = 1 << 15;
+
+/// What is counted of huge pages.
+#[derive(Debug)]
+pub(super) struct HugeCounts {
+    /// From this page on memory comes in huge pages.
+    from: AtomicUsize,
+    /// Idle pages of those that are partly in use.
+    bound: AtomicUsize,
+    /// Idle pages of those that are not.
+    whole: AtomicUsize,
+    /// The number of blocks that the kernel was told to make of small pages.
+    divided: AtomicUsize,
+    /// While less is bound, there is nothing to divide.
+    try_from: AtomicUsize,
+}
+
+/// What the word of a group says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Block {
+    /// Its pages come one by one.
+    Small,
+    /// They come together; so many of them are idle.
+    Huge(usize),
+}
+
+impl HugeCounts {
+    pub(super) const fn new() -> Self {
+        Self {
+            from: AtomicUsize::new(usize::MAX),
+            bound: AtomicUsize::new(0),
+            whole: AtomicUsize::new(0),
+            divided: AtomicUsize::new(0),
+            try_from: AtomicUsize::new(0),
+        }
+    }
+
+    // Relaxed, in all of this file: counters, which changes of single words keep exact; what reads
+    // them decides nothing but what is given back.
+
+    /// Returns true if any memory comes in huge pages.
+    pub(super) fn are_any(&self) -> bool {
+        self.from.load(Ordering::Relaxed) != usize::MAX
+    }
+
+    /// Returns the idle pages of huge ones that are partly in use.
+    pub(super) fn bound(&self) -> usize {
+        self.bound.load(Ordering::Relaxed)
+    }
+
+    /// Returns the idle pages of huge ones that are free.
+    pub(super) fn whole(&self) -> usize {
+        self.whole.load(Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    pub(super) fn divided(&self) -> usize {
+        self.divided.load(Ordering::Relaxed)
+    }
+
+    /// Accounts that the idle pages of a huge one have changed from `was` to `is`.
+    fn change(&self, was: usize, is: usize) {
+        let in_both = |idle: usize| if idle == GROUP { [0, idle] } else { [idle, 0] };
+        let words = [&self.bound, &self.whole];
+        for ((word, was), is) in words.into_iter().zip(in_both(was)).zip(in_both(is)) {
+            if was != is {
+                // It wraps around while another thread is between its two changes.
+                let _ = word.fetch_add(is.wrapping_sub(was), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Calls `each` for every group in which these pages lie, with their number.
+fn by_groups(page: usize, pages: usize, mut each: impl FnMut(usize, usize)) {
+    let (mut at, end) = (page, page + pages);
+    while at < end {
+        let group = at / GROUP;
+        let upto = end.min((group + 1) * GROUP);
+        each(group, upto - at);
+        at = upto;
+    }
+}
+
+impl Span {
+    /// Returns true if a page came in a huge one at first.
+    pub(super) fn is_from_huge(&self, page: usize) -> bool {
+        page >= self.counts.huge.from.load(Ordering::Relaxed)
+    }
+
+    fn word_of(&self, group: usize) -> &AtomicU16 {
+        let word = self.tables.at(self.layout.idle_in_at).cast::<AtomicU16>();
+        // SAFETY: the tables have such a word for each group, initially zero: no page was idle.
+        unsafe { word.add(group).as_ref() }
+    }
+
+    /// Returns what the block of a page is made of.
+    pub(super) fn block_of(&self, page: usize) -> Block {
+        if !self.is_from_huge(page) {
+            return Block::Small;
+        }
+        match self.word_of(page / GROUP).load(Ordering::Relaxed) {
+            word if word & IS_DIVIDED != 0 => Block::Small,
+            idle => Block::Huge(usize::from(idle)),
+        }
+    }
+
+    /// Asks for huge pages for what a zone is about to get, if there are any. The lock of those
+    /// that make the span grow must be held.
+    pub(super) fn want_huge(&self, pages: &Range<usize>) {
+        let shift = self.layout.page_shift;
+        let (start, end) = (pages.start << shift, pages.end << shift);
+        if start < FEW_BYTES {
+            return;
+        }
+        let is_huge = match self.huge.unwrap_or_else(huge) {
+            Huge::Never => false,
+            Huge::Usual => true,
+            Huge::Asked => start >= SMALL_BYTES && self.region.want_huge(start..end, true).is_ok(),
+        };
+        if is_huge {
+            let _ = self
+                .counts
+                .huge
+                .from
+                .fetch_min(pages.start, Ordering::Relaxed);
+        }
+    }
+
+    /// Marks the other free pages of a huge one as idle, of which pages have just been taken that
+    /// had no memory. Takes up to 18 free blocks for a moment, unless another thread gives memory
+    /// back; then they do not count until they have been in use.
+    pub(super) fn came_with_others(&self, page: usize, pages: usize) {
+        let first = page / GROUP * GROUP;
+        // `None` where it is more than one.
+        let Some(behind) = (first + GROUP).checked_sub(page + pages) else {
+            return;
+        };
+        if self.block_of(page) == Block::Small {
+            return;
+        }
+        // As others who hold free pages for a moment: see `find_behind_release`.
+        let Some(_held) = self.counts.releasing.try_lock() else {
+            return;
+        };
+        let (mut at, mut left) = (page + pages, behind);
+        while left > 0 {
+            let order = at.trailing_zeros().min(left.ilog2());
+            self.mark_free_as_idle(at, order);
+            at += 1 << order;
+            left -= 1 << order;
+        }
+        let (mut at, mut left) = (page, page - first);
+        while left > 0 {
+            let order = at.trailing_zeros().min(left.ilog2());
+            at -= 1 << order;
+            left -= 1 << order;
+            self.mark_free_as_idle(at, order);
+        }
+    }
+
+    /// Marks a block as idle, if it is free.
+    fn mark_free_as_idle(&self, page: usize, order: u32) {
+        let (frame, order) = (Frame::new(page), Order::new(order as u8));
+        let request = Self::request(order, Mobility::Movable, Context::Atomic);
+        if self.zone_of(page).alloc_at(frame, &request).is_err() {
+            return;
+        }
+        self.mark_idle(page, order.frames());
+        let freed = self.zone_of(page).free(frame, order);
+        debug_assert!(freed.is_ok(), "taken a moment ago: {freed:?}");
+    }
+
+    /// Accounts pages whose idle bits have been set.
+    pub(super) fn more_idle_in(&self, page: usize, pages: usize) {
+        by_groups(page, pages, |group, pages| {
+            if !self.is_from_huge(group * GROUP) {
+                return;
+            }
+            let was = self
+                .word_of(group)
+                .fetch_add(pages as u16, Ordering::Relaxed);
+            if was & IS_DIVIDED == 0 {
+                let was = usize::from(was);
+                self.counts.huge.change(was, was + pages);
+            }
+        });
+    }
+
+    /// Accounts pages of a group whose idle bits have been cleared.
+    pub(super) fn fewer_idle_in(&self, page: usize, pages: usize) {
+        if !self.is_from_huge(page) {
+            return;
+        }
+        let word = self.word_of(page / GROUP);
+        let was = word.fetch_sub(pages as u16, Ordering::Relaxed);
+        if was & IS_DIVIDED == 0 {
+            let was = usize::from(was);
+            self.counts.huge.change(was, was - pages);
+        }
+    }
+
+    /// Notes that a part of a huge page is about to be given back. The lock of those that release
+    /// must be held.
+    pub(super) fn divide(&self, page: usize) {
+        let group = page / GROUP;
+        let was = self.word_of(group).fetch_or(IS_DIVIDED, Ordering::Relaxed);
+        if was & IS_DIVIDED != 0 {
+            return;
+        }
+        let counts = &self.counts.huge;
+        counts.change(usize::from(was), 0);
+        if counts.divided.fetch_add(1, Ordering::Relaxed) < DIVIDED {
+            // Where it is refused, the kernel may make a huge page of it again.
+            let _ = self.region.want_huge(self.bytes_of(group), false);
+        }
+    }
+
+    /// Makes blocks that were divided huge pages again: of pages that have been given back, and
+    /// belong to the caller for the moment. The lock of those that release must be held.
+    pub(super) fn unite(&self, page: usize, pages: usize) {
+        for group in page.div_ceil(GROUP)..(page + pages) / GROUP {
+            if !self.is_from_huge(group * GROUP) {
+                continue;
+            }
+            let word = self.word_of(group);
+            if word.load(Ordering::Relaxed) & IS_DIVIDED == 0 {
+                continue;
+            }
+            // If that is refused they go on coming one by one.
+            if self.region.want_huge(self.bytes_of(group), true).is_err() {
+                continue;
+            }
+            let was = word.fetch_and(!IS_DIVIDED, Ordering::Relaxed) & !IS_DIVIDED;
+            self.counts.huge.change(0, usize::from(was));
+            let _ = self.counts.huge.divided.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn bytes_of(&self, group: usize) -> Range<usize> {
+        let shift = self.layout.page_shift;
+        (group * GROUP) << shift..((group + 1) * GROUP) << shift
+    }
+
+    /// Returns true if so much is bound that huge pages have to be divided.
+    pub(super) fn is_much_bound(&self) -> bool {
+        let shift = self.layout.page_shift;
+        let bound = self.counts.huge.bound();
+        let least = surplus::least(self.counted_pages() << shift);
+        bound << shift > least && bound >= self.counts.huge.try_from.load(Ordering::Relaxed)
+    }
+
+    /// Notes that nothing could be divided; `false`: it may be tried again.
+    pub(super) fn nothing_to_divide(&self, is_so: bool) {
+        let from = match is_so {
+            true => self.counts.huge.bound() + MORE_BOUND,
+            false => 0,
+        };
+        self.counts.huge.try_from.store(from, Ordering::Relaxed);
+    }
+
+    /// Returns true if a block with so many idle pages is divided in passing.
+    pub(super) const fn is_sparse(idle: usize) -> bool {
+        idle < GROUP && idle * SPARSE_PART >= GROUP
+    }
+}

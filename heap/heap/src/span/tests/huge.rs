@@ -1,0 +1,354 @@
+//! Memory that comes in huge pages: what comes with others is idle, what is counted is what the
+//! bits say, and huge pages are divided only as far as limits demand.
+
+use super::again::{check_groups, is_idle, take_all};
+use super::*;
+use crate::huge::Huge;
+use crate::span::huge::{Block, HugeCounts};
+use crate::span::reuse::GROUP;
+
+const MIB: usize = 1 << 20;
+
+/// Reserves a span, where all memory behind the first 2 MiB is counted as huge pages.
+pub(super) fn huge_span(bytes: usize) -> Span {
+    Span {
+        huge: Some(Huge::Usual),
+        ..Span::reserve(bytes).unwrap()
+    }
+}
+
+/// Returns the huge pages that were divided, by the number of their group. What is counted of all
+/// is what the bits of pages say.
+pub(super) fn check_huge(span: &Span) -> Vec<usize> {
+    let counts: &HugeCounts = &span.counts.huge;
+    let (mut bound, mut whole, mut divided) = (0, 0, Vec::new());
+    for group in 0..span.usable_bytes() / (2 * MIB) {
+        let pages = group * GROUP..(group + 1) * GROUP;
+        let idle = pages.filter(|&page| is_idle(span, page)).count();
+        match span.block_of(group * GROUP) {
+            Block::Huge(said) => {
+                assert_eq!(said, idle, "group {group}");
+                let counted = if idle == GROUP {
+                    &mut whole
+                } else {
+                    &mut bound
+                };
+                *counted += idle;
+            }
+            Block::Small if group > 0 => divided.push(group),
+            Block::Small => {}
+        }
+    }
+    assert_eq!((counts.bound(), counts.whole()), (bound, whole));
+    assert_eq!(counts.divided(), divided.len());
+    divided
+}
+
+#[test]
+fn what_comes_with_a_page_is_idle_and_serves() {
+    let span = huge_span(64 << 20);
+    // These are small pages.
+    let (few, contents) = span.take_run(GROUP).unwrap();
+    assert_eq!((contents, span.idle_bytes()), (Contents::Zeros, 0));
+    let (single, contents) = span.take_run(1).unwrap();
+    assert_eq!(contents, Contents::Zeros);
+    zeros(&span, single, 1);
+    assert_eq!(span.page_of(single) % GROUP, 0);
+    assert_eq!(span.idle_pages(), GROUP - 1);
+    // The rest of it serves as pages that have been in use do.
+    let (run, contents) = span.take_run(300).unwrap();
+    assert_eq!(contents, Contents::Anything);
+    assert_eq!(span.page_of(run), span.page_of(single) + 1);
+    assert_eq!(span.idle_pages(), GROUP - 301);
+    // A block in the middle of another.
+    let (middle, _) = span.take_aligned_run(256).unwrap();
+    assert_eq!(span.idle_pages(), GROUP - 301 + 256);
+    check_huge(&span);
+    // A whole one comes alone.
+    let (all, _) = span.take_aligned_run(GROUP).unwrap();
+    assert_eq!(span.idle_pages(), GROUP - 301 + 256);
+    for run in [few, single, run, middle, all] {
+        // SAFETY: used no more.
+        assert!(unsafe { span.give_run(run) });
+    }
+    let _ = span.release_idle();
+    assert_eq!((span.bytes_in_use(), span.idle_bytes()), (0, 0));
+    assert_eq!(check_huge(&span), []);
+    // It comes anew.
+    let _few = span.take_run(GROUP).unwrap();
+    let (_, contents) = span.take_run(1).unwrap();
+    assert_eq!((contents, span.idle_pages()), (Contents::Zeros, GROUP - 1));
+}
+
+/// A run may begin in small pages and end in huge ones.
+#[test]
+fn a_run_over_the_first_huge_page_is_counted_where_it_lies() {
+    let span = huge_span(64 << 20);
+    take_all(&span);
+    span.give_pages_of_run(GROUP - 9, 18);
+    check_huge(&span);
+    let (run, contents) = span.take_run(18).unwrap();
+    assert_eq!(
+        (span.page_of(run), contents),
+        (GROUP - 9, Contents::Anything)
+    );
+    check_huge(&span);
+    // The rest of the huge page too.
+    span.give_pages_of_run(GROUP - 9, GROUP + 9);
+    check_huge(&span);
+    let _ = span.release_idle();
+    assert_eq!(check_huge(&span), []);
+    assert_eq!(span.block_of(GROUP), Block::Huge(0));
+}
+
+/// What another thread gives back it holds for a moment. Then what comes with a page is left alone.
+#[test]
+fn who_gives_memory_back_is_not_waited_for() {
+    let span = huge_span(64 << 20);
+    let _few = span.take_run(GROUP).unwrap();
+    let held = span.counts.releasing.lock(|| Threads.relax());
+    let (single, _) = span.take_run(1).unwrap();
+    assert_eq!(span.idle_pages(), 0);
+    drop(held);
+    let (other, contents) = span.take_run(1).unwrap();
+    assert_eq!((contents, span.idle_pages()), (Contents::Zeros, GROUP - 2));
+    assert_eq!(span.page_of(single) / GROUP, span.page_of(other) / GROUP);
+    check_huge(&span);
+}
+
+#[test]
+fn what_is_counted_is_what_the_bits_say() {
+    let span = huge_span(48 << 20);
+    let (mut state, mut divided) = (7, 0);
+    let mut held: Vec<(NonNull<u8>, usize)> = Vec::new();
+    for round in 0..20_000_usize {
+        match next(&mut state) % 64 {
+            0 => {
+                let _ = span.release_idle();
+            }
+            1 => span.begin_round(usize::MAX),
+            2..4 => span.go_on_with_round(MIB),
+            // A part of a block goes back, as at rest.
+            4 => {
+                let pages = 1 + next(&mut state) % 600;
+                let _held = span.counts.releasing.lock(|| Threads.relax());
+                let left = span.idle_bytes().saturating_sub(pages << 12);
+                let _ = span.release_all_but(left);
+            }
+            5..34 => {
+                let wide = next(&mut state).is_multiple_of(8);
+                let pages = next(&mut state) % if wide { GROUP } else { 9 } + 1;
+                if let Some((run, contents)) = span.take_run(pages) {
+                    if contents == Contents::Zeros {
+                        zeros(&span, run, pages);
+                    }
+                    mark(&span, run, pages, round);
+                    held.push((run, pages));
+                }
+            }
+            _ if !held.is_empty() => {
+                let (run, _) = held.swap_remove(next(&mut state) % held.len());
+                // SAFETY: used no more.
+                assert!(unsafe { span.give_run(run) });
+            }
+            _ => {}
+        }
+        if round % 50 == 0 {
+            divided = divided.max(check_huge(&span).len());
+        }
+    }
+    assert!(divided > 3, "{divided} were divided at most");
+    for (run, _) in held {
+        // SAFETY: used no more.
+        assert!(unsafe { span.give_run(run) });
+    }
+    let _ = span.release_idle();
+    assert_eq!(span.idle_bytes(), 0);
+    assert_eq!(check_huge(&span), []);
+    check_groups(&span);
+}
+
+/// Frees one page in so many of some groups.
+fn free_some(span: &Span, groups: impl Iterator<Item = usize>, one_in: usize) {
+    for group in groups {
+        for page in (0..GROUP).step_by(one_in) {
+            span.give_pages_of_run(group * GROUP + page, 1);
+        }
+    }
+}
+
+/// Does what frees do, often, as if no more had been in use lately.
+fn give_back(span: &Span) {
+    span.begin_round(0);
+    for _ in 0..4096 {
+        span.release_surplus(1);
+    }
+}
+
+#[test]
+fn huge_pages_are_divided_where_much_is_bound_and_they_are_sparse() {
+    let span = huge_span(256 << 20);
+    take_all(&span);
+    let groups = span.pages() / GROUP;
+    let bound = || span.counts.huge.bound() << 12;
+    // One page in 16 everywhere: less than an eighth of what is in use, nothing goes back.
+    free_some(&span, 1..groups, 16);
+    give_back(&span);
+    assert_eq!(check_huge(&span), []);
+    assert_eq!(bound(), ((groups - 1) * GROUP / 16) << 12);
+    // Three more in 16: then much is bound, but in no huge page a quarter is idle but in those
+    // behind the hundredth.
+    for group in 1..groups {
+        let more = if group < 100 { 1 } else { 3 };
+        for page in (0..GROUP).step_by(16) {
+            for more in 1..=more {
+                span.give_pages_of_run(group * GROUP + page + more, 1);
+            }
+        }
+    }
+    let least = surplus::least(span.bytes_in_use());
+    assert!(bound() > least);
+    give_back(&span);
+    let divided = check_huge(&span);
+    assert!(!divided.is_empty() && divided.iter().all(|&group| group >= 100));
+    // No more than necessary.
+    let all = groups - 100;
+    assert!(
+        divided.len() < all && bound() <= surplus::least(span.bytes_in_use()),
+        "{divided:?}"
+    );
+    // What is divided goes back by pages, in time.
+    assert!(span.idle_bytes() - bound() < 20 * MIB);
+}
+
+#[test]
+fn where_nothing_can_be_divided_it_is_not_tried_again_and_again() {
+    let span = huge_span(256 << 20);
+    take_all(&span);
+    let groups = span.pages() / GROUP;
+    free_some(&span, 1..groups, 5);
+    span.begin_round(0);
+    assert!(span.is_much_bound());
+    span.release_surplus(1);
+    assert!(!span.is_much_bound() && check_huge(&span).is_empty());
+    // It is in the next round.
+    span.begin_round(usize::MAX);
+    assert!(span.is_much_bound());
+}
+
+/// Who gives back looks at a part of the span, and the next one goes on behind it.
+#[test]
+fn what_can_be_divided_is_found_behind_much_that_cannot() {
+    let span = huge_span(3 << 30);
+    take_all(&span);
+    let groups = span.pages() / GROUP;
+    free_some(&span, 1..groups - 30, 5);
+    free_some(&span, groups - 30..groups, 3);
+    for _ in 0..4 {
+        span.begin_round(0);
+        span.release_surplus(1);
+    }
+    assert_eq!(check_huge(&span), [groups - 30]);
+}
+
+#[test]
+fn at_rest_all_goes_back_and_comes_as_huge_pages_again() {
+    let span = huge_span(128 << 20);
+    take_all(&span);
+    let groups = span.pages() / GROUP;
+    free_some(&span, 1..groups, 8);
+    let idle = span.idle_bytes();
+    // In use, or not at rest: nothing of them goes back.
+    span.begin_round(usize::MAX);
+    assert!(!span.end_round(|| Some(())));
+    assert_eq!((span.idle_bytes(), check_huge(&span).len()), (idle, 0));
+    // Nothing has changed.
+    span.begin_round(usize::MAX);
+    assert!(span.end_round(|| Some(())));
+    assert_eq!(span.idle_bytes(), 0);
+    assert_eq!(check_huge(&span).len(), groups - 1);
+    assert_eq!(
+        resident(&span, span.start(), span.pages()),
+        0,
+        "never touched"
+    );
+    // They are small pages until all of them has been given back.
+    span.give_pages_of_run(GROUP + 1, 7);
+    let (small, _) = span.take_run(3).unwrap();
+    assert_eq!(span.block_of(span.page_of(small)), Block::Small);
+    for page in GROUP..2 * GROUP {
+        if page % 8 != 0 && !(GROUP + 1..GROUP + 8).contains(&page) {
+            span.give_pages_of_run(page, 1);
+        }
+    }
+    // SAFETY: used no more.
+    assert!(unsafe { span.give_run(small) });
+    let _ = span.release_idle();
+    assert_eq!(span.block_of(GROUP), Block::Huge(0));
+    assert_eq!(check_huge(&span).len(), groups - 2);
+}
+
+/// Returns the mapping that a page is in: kilobytes in huge pages, and what it was told.
+fn mapping_of(span: &Span, page: usize) -> Option<(usize, String)> {
+    let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+    let address = span.address_of(page).addr().get();
+    let mut lines = smaps.lines().skip_while(|line| {
+        let range = line
+            .split(' ')
+            .next()
+            .and_then(|range| range.split_once('-'));
+        let hex = |text: &str| usize::from_str_radix(text, 16).ok();
+        let range = range.and_then(|(start, end)| Some(hex(start)?..hex(end)?));
+        !range.is_some_and(|range| range.contains(&address))
+    });
+    let kib = lines.find_map(|line| line.strip_prefix("AnonHugePages:"))?;
+    let kib = kib.trim().strip_suffix(" kB")?.parse().ok()?;
+    let told = lines.find_map(|line| line.strip_prefix("VmFlags:"))?;
+    Some((kib, told.to_owned()))
+}
+
+#[test]
+fn the_system_gives_huge_pages_and_is_told_of_divided_ones() {
+    let span = Span {
+        huge: Some(Huge::Asked),
+        ..Span::reserve(128 << 20).unwrap()
+    };
+    let mut held = Vec::new();
+    while span.usable_bytes() < 64 << 20 {
+        held.push(span.take_run(GROUP).unwrap().0);
+    }
+    if !span.counts.huge.are_any() {
+        println!("skipped: this kernel has no huge pages (CONFIG_TRANSPARENT_HUGEPAGE)");
+        return;
+    }
+    let (run, _) = span.take_aligned_run(GROUP).unwrap();
+    let page = span.page_of(run);
+    mark(&span, run, GROUP, 1);
+    let Some((kib, told)) = mapping_of(&span, page) else {
+        println!("skipped: smaps cannot be read");
+        return;
+    };
+    assert!(told.contains(" hg"), "{told}");
+    if kib < 2048 {
+        println!("no huge page came: none is free, or they are disabled");
+    }
+    // A part of it goes back, at rest.
+    // SAFETY: what is behind the first page is used no more.
+    assert!(unsafe { span.cut_run(run, 1) });
+    for _ in 0..2 {
+        span.begin_round(usize::MAX);
+        let _ = span.end_round(|| Some(()));
+    }
+    assert_eq!(span.block_of(page), Block::Small);
+    assert_eq!(resident(&span, run, GROUP), 1);
+    check(&span, run, 1, 1);
+    let (_, told) = mapping_of(&span, page).unwrap();
+    assert!(told.contains(" nh") && !told.contains(" hg"), "{told}");
+    // And the rest.
+    // SAFETY: used no more.
+    assert!(unsafe { span.give_run(run) });
+    let _ = span.release_idle();
+    assert_eq!(span.block_of(page), Block::Huge(0));
+    let (_, told) = mapping_of(&span, page).unwrap();
+    assert!(told.contains(" hg") && !told.contains(" nh"), "{told}");
+}
