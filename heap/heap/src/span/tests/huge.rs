@@ -221,6 +221,27 @@ fn huge_pages_are_divided_where_much_is_bound_and_they_are_sparse() {
     assert!(span.idle_bytes() - bound() < 20 * MIB);
 }
 
+/// Nor are they in a round, while anything changes.
+#[test]
+fn where_little_is_bound_none_is_divided() {
+    let span = huge_span(256 << 20);
+    take_all(&span);
+    free_some(&span, 1..9, 2);
+    for group in 20..60 {
+        span.give_pages_of_run(group * GROUP, GROUP);
+    }
+    give_back(&span);
+    let whole = || span.counts.huge.whole();
+    assert!(whole() > 0 && whole() <= 12 * GROUP, "{}", whole());
+    for page in 0..9 {
+        span.give_pages_of_run(70 * GROUP + page, 1);
+        span.begin_round(usize::MAX);
+        let _ = span.end_round(|| Some(()));
+    }
+    assert_eq!((check_huge(&span), whole()), (vec![], 0));
+    assert_eq!(span.counts.huge.bound(), 8 * GROUP / 2 + 9);
+}
+
 #[test]
 fn where_nothing_can_be_divided_it_is_not_tried_again_and_again() {
     let span = huge_span(256 << 20);
