@@ -11,7 +11,7 @@
 //! | `BRICKYARD_HARDEN=1` | the hardened heap (`hardened/`); `BRICKYARD_DEBUG` is not read then |
 //! | `BRICKYARD_PROFILE=FILE`, `BRICKYARD_SAMPLE=N` | what is sampled (`sampled/`) |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
-//! | `BRICKYARD_HUGE=0` | no huge pages are asked for (`huge.rs`) |
+//! | `BRICKYARD_HUGE=0` | no huge pages (`huge.rs`) |
 //! | `BRICKYARD_VISIT=1` | the background thread visits other CPUs although calls are filtered: in a container whose filter allows `sched_setaffinity` |
 //!
 //! The addresses are an upper limit. Slabs (objects of up to 32 KiB) and runs cannot have more than
@@ -214,10 +214,8 @@ fn build() -> Result<(), HeapError> {
     let bytes = variable(c"BRICKYARD_SPAN")
         .and_then(number)
         .map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
-    if variable(c"BRICKYARD_HUGE") == Some(b"0") {
-        huge::do_not_ask();
-    }
     let is_hardened = wants_hardening();
+    huge::find(variable(c"BRICKYARD_HUGE") != Some(b"0"), is_hardened);
     if is_hardening_asked_for() && !is_hardened {
         life::say(format_args!(
             "BRICKYARD_HARDEN: not with pages of this size"

@@ -7,16 +7,16 @@
 //! made of them: pages of a span behind its first 32 MiB, and large blocks. They have to be given
 //! back whole: of one that is given back in part the rest is small pages.
 //!
-//! What is found is kept for the life of the process.
+//! The system is asked once, while the heap is built: later a filter might end the process for it.
+//! Only the background thread looks again whether the process has disabled them since.
 
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use brickyard_arena::page_bytes;
 use brickyard_arena::rows::keeping_errno;
 use rustix::fs::{Mode, OFlags};
 
 use crate::filter;
-use crate::hardened::hardened;
 
 /// The bytes of a huge page.
 pub(crate) const BYTES: usize = 2 << 20;
@@ -26,55 +26,53 @@ pub(crate) const BYTES: usize = 2 << 20;
 #[repr(u8)]
 pub(crate) enum Huge {
     /// Nowhere.
-    Never = 1,
+    Never = 0,
+    /// Everywhere, but the heap is told to have none: so it tells the system.
+    Unwanted,
     /// Where they are asked for.
     Asked,
     /// Everywhere.
     Usual,
 }
 
-/// What was found; 0: nobody has asked yet.
-static FOUND: AtomicU8 = AtomicU8::new(0);
+/// What was found.
+static FOUND: AtomicU8 = AtomicU8::new(Huge::Never as u8);
 
-/// Whether the heap may ask for them.
-static MAY_ASK: AtomicBool = AtomicBool::new(true);
-
-/// Says that the heap is not to ask for huge pages.
-pub(crate) fn do_not_ask() {
-    // Relaxed: while the heap is built.
-    MAY_ASK.store(false, Ordering::Relaxed);
-}
-
-/// Returns where memory may be huge pages. The first call makes some system calls.
+/// Returns where memory may be huge pages.
+#[inline]
 pub(crate) fn huge() -> Huge {
-    // Relaxed, here and below: whoever asks first finds the same as others.
+    // Relaxed, here and below: written while the heap is built, and changed to `Never` at most.
     match FOUND.load(Ordering::Relaxed) {
-        1 => Huge::Never,
+        1 => Huge::Unwanted,
         2 => Huge::Asked,
         3 => Huge::Usual,
-        _ => {
-            let found = find();
-            FOUND.store(found as u8, Ordering::Relaxed);
-            found
-        }
+        _ => Huge::Never,
     }
 }
 
-/// Looks once for a process, when it needs much memory: programs that want none say so early
-/// (`PR_SET_THP_DISABLE`).
-#[cold]
-fn find() -> Huge {
+/// Asks the system, for a heap that wants huge pages or not, and is hardened or not.
+pub(crate) fn find(is_wanted: bool, is_hardened: bool) {
     // The unit tests say themselves what they are about.
     if cfg!(test) {
-        return Huge::Never;
+        return;
     }
     // Hardened memory changes its access by pages. And a filter may forbid to open a file.
-    if page_bytes() != 4096 || hardened().is_some() || filter::is_there() || is_disabled() {
-        return Huge::Never;
-    }
-    match setting() {
-        Some(Huge::Asked) if !MAY_ASK.load(Ordering::Relaxed) => Huge::Never,
-        found => found.unwrap_or(Huge::Never),
+    let found = if page_bytes() != 4096 || filter::is_there() || is_disabled() {
+        Huge::Never
+    } else {
+        match setting() {
+            Some(Huge::Usual) if !is_wanted => Huge::Unwanted,
+            Some(_) if !is_wanted || is_hardened => Huge::Never,
+            found => found.unwrap_or(Huge::Never),
+        }
+    };
+    FOUND.store(found as u8, Ordering::Relaxed);
+}
+
+/// Looks whether the process has disabled huge pages (`PR_SET_THP_DISABLE`) since they were found.
+pub(crate) fn look_again() {
+    if huge() != Huge::Never && is_disabled() {
+        FOUND.store(Huge::Never as u8, Ordering::Relaxed);
     }
 }
 

@@ -14,10 +14,10 @@ use brickyard_slab::sheaf::closed;
 
 use super::build::{Background, Heap, INSTANCE, ROW_WORDS, built};
 use crate::background::{self, Tick};
-use crate::filter;
 use crate::gate::Thread;
 use crate::report::write_all;
 use crate::sampled;
+use crate::{filter, huge};
 
 /// Registers the handlers when the program or library is loaded, before anybody can fork. A fork
 /// that has begun calls no handler that is registered meanwhile: if the heap registered them when
@@ -254,6 +254,9 @@ fn look() -> Tick {
         return Tick::Nothing;
     };
     sampled::write_if_wanted();
+    if !filter::is_there() {
+        huge::look_again();
+    }
     let before = heap.span.bytes_in_use();
     // Relaxed: only one thread looks.
     let looks = LOOKS.fetch_add(1, Ordering::Relaxed);

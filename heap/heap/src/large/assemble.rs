@@ -2,9 +2,9 @@
 //! changes some words of its tables for a page, where a new page costs a fault, and zeros.
 //!
 //! Invariant `both-are-ours`: while pages are moved, their old and their new addresses are mapped
-//! for this caller. If the system fails half way, there may be holes, which another thread may have
-//! got since. The new place is filled again if it is a hole still. Otherwise it is left alone, and
-//! so is the old one, as it cannot be told whose they are; and no pages are moved any more.
+//! for this caller. If the system fails, the old ones are as they were, but there may be a hole in
+//! the new place, which another thread may have got since. It is filled again if it is a hole still.
+//! Otherwise it is left alone, as it cannot be told whose it is, and no pages are moved any more.
 //!
 //! Huge pages are moved whole: what is less at the end of a piece is unmapped. Where all memory is
 //! locked (`mlockall`), what is new behind the first piece gets its pages before others are moved
@@ -50,7 +50,7 @@ struct Block {
     unit: usize,
 }
 
-/// The system has moved half of something, and the block was given up.
+/// The block was given up.
 struct Lost;
 
 /// What became of a move.
@@ -62,7 +62,7 @@ enum Moved {
         /// The system will refuse all others too.
         for_good: bool,
     },
-    /// Something may have moved, and addresses may be another's.
+    /// Nothing has moved, and the place may be another's.
     Lost,
 }
 
@@ -83,17 +83,11 @@ impl LargeBlocks {
         // Where huge pages are moved, they stay aligned.
         let is_longer = piece.is_whole() && (unit == page_bytes() || !may);
         let mut block = if is_longer {
-            // SAFETY: `spare-owned`: nobody uses it.
-            let moved = unsafe { remapped(start_of(piece)?, piece.bytes, bytes) };
-            let Ok(moved) = moved else {
-                unmap(piece);
-                return None;
-            };
-            Block::of(whole(moved, bytes), piece.bytes, unit)
+            Block::of(self.lengthened(piece, bytes)?, piece.bytes, unit)
         } else if may {
             let Ok(region) = self.new_mapping(bytes, 1) else {
-                unmap(piece);
-                return None;
+                // For want of mappings, perhaps: this needs none.
+                return self.lengthened(piece, bytes);
             };
             let mut block = Block::of(leaked(region), 0, unit);
             self.move_in(&mut block, piece, look).ok()?;
@@ -114,6 +108,20 @@ impl LargeBlocks {
             block.piece.join(block.filled);
         }
         Some(block.piece)
+    }
+
+    /// Makes a piece longer, if it is one mapping. `None`, and it is unmapped, if the system has no
+    /// room, or if it is more.
+    fn lengthened(&self, piece: Piece, bytes: usize) -> Option<Piece> {
+        if piece.is_whole() {
+            // SAFETY: `spare-owned`: nobody uses it.
+            let moved = unsafe { remapped(start_of(piece)?, piece.bytes, bytes) };
+            if let Ok(moved) = moved {
+                return Some(whole(moved, bytes));
+            }
+        }
+        unmap(piece);
+        None
     }
 
     /// Returns true if a block of so many bytes may be assembled.
@@ -164,8 +172,11 @@ impl LargeBlocks {
                     self.moves.store(moves::NEVER, Ordering::Relaxed);
                     let [head, place] = block.piece.split(block.filled);
                     let tail = place.and_then(|place| place.split(part)[1]);
-                    // But for the two that may be others'.
-                    [head, tail, behind].into_iter().flatten().for_each(unmap);
+                    // But for the place, which may be another's.
+                    [head, tail, Some(piece)]
+                        .into_iter()
+                        .flatten()
+                        .for_each(unmap);
                     return Err(Lost);
                 }
             }
@@ -215,12 +226,14 @@ fn moved(from: usize, to: usize, bytes: usize) -> Moved {
         }
         // SAFETY: the C library's own word of this thread.
         let error = unsafe { libc::__errno_location().read() };
+        if matches!(error, libc::EPERM | libc::EACCES | libc::ENOSYS) {
+            // A filter: the system was not even asked.
+            return Moved::Refused { for_good: true };
+        }
         // SAFETY: what is mapped there, for this caller or for others, stays.
         let filled = unsafe { libc::mmap(to, bytes, access, anew, -1, 0) };
         if filled == to {
-            return Moved::Refused {
-                for_good: matches!(error, libc::EPERM | libc::EACCES | libc::ENOSYS),
-            };
+            return Moved::Refused { for_good: false };
         }
         if filled != libc::MAP_FAILED {
             // An old system, which takes the address for a hint.

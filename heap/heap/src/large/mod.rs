@@ -182,12 +182,12 @@ impl LargeBlocks {
     }
 
     /// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two. Also
-    /// returns what is in it. Takes one system call, or three; none where a spare piece serves as
-    /// it is; one for each piece that it is assembled of.
+    /// returns what is in it. Takes up to four system calls; none where a spare piece serves as it
+    /// is; one for each piece that it is assembled of.
     pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
-        let bytes = self.rounded(bytes)?;
         let is_usual = align <= page_bytes();
-        if let Some(block) = is_usual.then(|| self.take_spare(bytes)).flatten() {
+        let length = self.rounded(bytes)?;
+        if let Some(block) = is_usual.then(|| self.take_spare(length)).flatten() {
             return Some((self.list(block)?, Contents::Anything));
         }
         Some((self.map(bytes, align)?, Contents::Zeros))
@@ -195,27 +195,31 @@ impl LargeBlocks {
 
     /// As [`LargeBlocks::alloc`], but always makes a new mapping: it is zero.
     pub(crate) fn map(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
+        let least = rounded(bytes)?;
         let bytes = self.rounded(bytes)?;
         let region = match self.new_mapping(bytes, align) {
             Ok(region) => region,
             // Perhaps there is a limit to what may be mapped.
-            Err(_) if self.release_idle() > 0 => self.new_mapping(bytes, align).ok()?,
-            Err(_) => return None,
+            Err(_) => {
+                let _ = self.release_idle();
+                let again = self.new_mapping(bytes, align);
+                again.or_else(|_| Region::map_memory(least, align)).ok()?
+            }
         };
         self.list(leaked(region))
     }
 
-    /// Maps so many bytes, of huge pages where there are any.
+    /// Maps so many bytes, of huge pages where there are any. Takes up to four system calls.
     fn new_mapping(&self, bytes: usize, align: usize) -> io::Result<Region> {
-        let unit = self.unit();
-        if unit == page_bytes() || bytes < unit {
+        let (unit, huge) = (self.unit(), self.huge());
+        if bytes < unit || huge == Huge::Never {
             return Region::map_memory(bytes, align);
         }
         let aligned = Region::map_memory(bytes, align.max(unit));
         let region = aligned.or_else(|_| Region::map_memory(bytes, align))?;
-        if self.huge() == Huge::Asked {
-            // Without them it is memory all the same.
-            let _ = region.want_huge(0..bytes, true);
+        if huge != Huge::Usual {
+            // Whatever the system says to that, it is memory.
+            let _ = region.want_huge(0..region.bytes(), huge == Huge::Asked);
         }
         Ok(region)
     }
@@ -228,7 +232,7 @@ impl LargeBlocks {
     /// none.
     fn unit(&self) -> usize {
         match self.huge() {
-            Huge::Never => page_bytes(),
+            Huge::Never | Huge::Unwanted => page_bytes(),
             Huge::Asked | Huge::Usual => huge::BYTES,
         }
     }
@@ -460,8 +464,10 @@ impl LargeBlocks {
             let moved = unsafe { remapped(start_of(old)?, old.bytes, bytes) };
             return Some(whole(moved.ok()?, bytes));
         }
-        if let [Some(head), Some(tail)] = old.split(bytes) {
-            unmap(tail);
+        if let [Some(head), tail] = old.split(bytes)
+            && head.bytes == bytes
+        {
+            tail.into_iter().for_each(unmap);
             return Some(head);
         }
         // The system does not make several mappings longer. This is done once: the new one is

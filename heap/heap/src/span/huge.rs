@@ -86,7 +86,8 @@ impl HugeCounts {
     }
 
     // Relaxed, in all of this file: counters, which changes of single words keep exact; what reads
-    // them decides nothing but what is given back.
+    // them decides nothing but what is given back. While another thread is between two changes, they
+    // may wrap around, below nothing.
 
     /// Returns true if any memory comes in huge pages.
     pub(super) fn are_any(&self) -> bool {
@@ -95,12 +96,12 @@ impl HugeCounts {
 
     /// Returns the idle pages of huge ones that are partly in use.
     pub(super) fn bound(&self) -> usize {
-        self.bound.load(Ordering::Relaxed)
+        at_least_none(self.bound.load(Ordering::Relaxed))
     }
 
     /// Returns the idle pages of huge ones that are free.
     pub(super) fn whole(&self) -> usize {
-        self.whole.load(Ordering::Relaxed)
+        at_least_none(self.whole.load(Ordering::Relaxed))
     }
 
     #[cfg(test)]
@@ -114,10 +115,18 @@ impl HugeCounts {
         let words = [&self.bound, &self.whole];
         for ((word, was), is) in words.into_iter().zip(in_both(was)).zip(in_both(is)) {
             if was != is {
-                // It wraps around while another thread is between its two changes.
                 let _ = word.fetch_add(is.wrapping_sub(was), Ordering::Relaxed);
             }
         }
+    }
+}
+
+/// Reads a number that may have wrapped around as none.
+const fn at_least_none(pages: usize) -> usize {
+    if pages > isize::MAX as usize {
+        0
+    } else {
+        pages
     }
 }
 
@@ -155,31 +164,42 @@ impl Span {
         }
     }
 
+    fn huge(&self) -> Huge {
+        self.huge.unwrap_or_else(huge)
+    }
+
     /// Asks for huge pages for what a zone is about to get, if there are any. The lock of those
     /// that make the span grow must be held.
     pub(super) fn want_huge(&self, pages: &Range<usize>) {
         let shift = self.layout.page_shift;
-        let (start, end) = (pages.start << shift, pages.end << shift);
-        if start < FEW_BYTES {
-            return;
-        }
-        let is_huge = match self.huge.unwrap_or_else(huge) {
+        let part = pages.start << shift..pages.end << shift;
+        let is_huge = match self.huge() {
             Huge::Never => false,
-            Huge::Usual => true,
-            Huge::Asked => start >= SMALL_BYTES && self.region.want_huge(start..end, true).is_ok(),
+            Huge::Unwanted => {
+                // Whatever the system says to that, it is memory.
+                let _ = self.region.want_huge(part, false);
+                false
+            }
+            Huge::Asked => part.start >= SMALL_BYTES && self.region.want_huge(part, true).is_ok(),
+            // They are asked for all the same, so that it is all one mapping if some of them are
+            // small for a while.
+            Huge::Usual => part.start >= FEW_BYTES && self.region.want_huge(part, true).is_ok(),
         };
+        let from = &self.counts.huge.from;
         if is_huge {
-            let _ = self
-                .counts
-                .huge
-                .from
-                .fetch_min(pages.start, Ordering::Relaxed);
+            let _ = from.fetch_min(pages.start, Ordering::Relaxed);
+        } else if self.counts.huge.are_any() {
+            for group in pages.start / GROUP..pages.end.div_ceil(GROUP) {
+                self.word_of(group).store(IS_DIVIDED, Ordering::Relaxed);
+                let _ = self.counts.huge.divided.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 
-    /// Marks the other free pages of a huge one as idle, of which pages have just been taken that
-    /// had no memory. Takes up to 18 free blocks for a moment, unless another thread gives memory
-    /// back; then they do not count until they have been in use.
+    /// Called when pages have been taken that had no memory: the first touch of one of them gives
+    /// it to the rest of their huge page. If so much may be bound, marks the free ones of these as
+    /// idle; otherwise makes the block one of small pages. Takes up to 18 free blocks for a moment,
+    /// unless another thread gives memory back; then they do not count until they have been in use.
     pub(super) fn came_with_others(&self, page: usize, pages: usize) {
         let first = page / GROUP * GROUP;
         // `None` where it is more than one.
@@ -193,6 +213,12 @@ impl Span {
         let Some(_held) = self.counts.releasing.try_lock() else {
             return;
         };
+        let rest = GROUP - pages;
+        let is_new = self.block_of(page) == Block::Huge(0);
+        let may_come = self.huge() != Huge::Never && self.may_be_bound(rest);
+        if is_new && rest > 0 && !may_come && self.divide(first) {
+            return;
+        }
         let (mut at, mut left) = (page + pages, behind);
         while left > 0 {
             let order = at.trailing_zeros().min(left.ilog2());
@@ -250,20 +276,18 @@ impl Span {
         }
     }
 
-    /// Notes that a part of a huge page is about to be given back. The lock of those that release
-    /// must be held.
-    pub(super) fn divide(&self, page: usize) {
+    /// Makes a block of small pages of a huge one. False if the kernel was not told so: then it may
+    /// make a huge page of it all the same. The lock of those that release must be held.
+    pub(super) fn divide(&self, page: usize) -> bool {
         let group = page / GROUP;
         let was = self.word_of(group).fetch_or(IS_DIVIDED, Ordering::Relaxed);
         if was & IS_DIVIDED != 0 {
-            return;
+            return true;
         }
         let counts = &self.counts.huge;
         counts.change(usize::from(was), 0);
-        if counts.divided.fetch_add(1, Ordering::Relaxed) < DIVIDED {
-            // Where it is refused, the kernel may make a huge page of it again.
-            let _ = self.region.want_huge(self.bytes_of(group), false);
-        }
+        counts.divided.fetch_add(1, Ordering::Relaxed) < DIVIDED
+            && self.region.want_huge(self.bytes_of(group), false).is_ok()
     }
 
     /// Makes blocks that were divided huge pages again: of pages that have been given back, and
@@ -277,8 +301,10 @@ impl Span {
             if word.load(Ordering::Relaxed) & IS_DIVIDED == 0 {
                 continue;
             }
-            // If that is refused they go on coming one by one.
-            if self.region.want_huge(self.bytes_of(group), true).is_err() {
+            // If that is refused, or if there are none any more, they go on coming one by one.
+            if self.huge() == Huge::Never
+                || self.region.want_huge(self.bytes_of(group), true).is_err()
+            {
                 continue;
             }
             let was = word.fetch_and(!IS_DIVIDED, Ordering::Relaxed) & !IS_DIVIDED;
@@ -292,12 +318,17 @@ impl Span {
         (group * GROUP) << shift..((group + 1) * GROUP) << shift
     }
 
+    /// Returns true if so many pages more may be bound.
+    fn may_be_bound(&self, pages: usize) -> bool {
+        let shift = self.layout.page_shift;
+        let least = surplus::least(self.counted_pages() << shift);
+        (self.counts.huge.bound() + pages) << shift <= least
+    }
+
     /// Returns true if so much is bound that huge pages have to be divided.
     pub(super) fn is_much_bound(&self) -> bool {
-        let shift = self.layout.page_shift;
-        let bound = self.counts.huge.bound();
-        let least = surplus::least(self.counted_pages() << shift);
-        bound << shift > least && bound >= self.counts.huge.try_from.load(Ordering::Relaxed)
+        let try_from = self.counts.huge.try_from.load(Ordering::Relaxed);
+        !self.may_be_bound(0) && self.counts.huge.bound() >= try_from
     }
 
     /// Notes that nothing could be divided; `false`: it may be tried again.

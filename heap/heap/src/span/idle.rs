@@ -256,10 +256,19 @@ impl Span {
 
     /// Accounts pages that have just been taken. Returns what is in them.
     pub(super) fn now_in_use(&self, page: usize, pages: usize) -> Contents {
+        let contents = self.now_in_use_alone(page, pages);
+        if contents == Contents::Zeros {
+            self.came_with_others(page, pages);
+        }
+        contents
+    }
+
+    /// As [`Span::now_in_use`], but takes no pages beside these, not even for a moment, and no
+    /// lock.
+    pub(super) fn now_in_use_alone(&self, page: usize, pages: usize) -> Contents {
         let idle = self.no_longer_idle(page, pages);
         self.more_in_use(pages);
         if idle == 0 {
-            self.came_with_others(page, pages);
             Contents::Zeros
         } else {
             Contents::Anything
@@ -599,10 +608,10 @@ impl Span {
             return;
         }
         // All of it, if at least half of it is idle and none of it in use. A huge page costs no more
-        // than a few small ones, and one that was divided is whole again.
+        // than a few small ones, one that was divided is whole again, and some may have memory that
+        // nobody has marked.
         let is_huge = block != Block::Small;
-        let is_divided = !is_huge && self.is_from_huge(page);
-        if (idle * 2 >= pages || is_divided)
+        if (idle * 2 >= pages || self.is_from_huge(page))
             && (is_huge || cost - held.cost() >= pages)
             && held.take((page, self.largest().get()), idle)
         {
@@ -612,7 +621,7 @@ impl Span {
             if pieces == Pieces::Whole {
                 return;
             }
-            self.divide(page);
+            let _ = self.divide(page);
         }
         by_words(page, pages, |word, mask| {
             let mut bits = self.idle_word(word).load(Ordering::Relaxed) & mask;

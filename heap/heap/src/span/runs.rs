@@ -65,9 +65,7 @@ impl Span {
     }
 
     fn begin_warm_run(&self, page: usize, pages: usize) -> (NonNull<u8>, Contents) {
-        // Relaxed: as in `begin_run`.
-        self.run_length(page).store(pages as u16, Ordering::Relaxed);
-        (self.address_of(page), Contents::Anything)
+        (self.now_run(page, pages), Contents::Anything)
     }
 
     /// As [`Span::take_aligned_run`], but takes no lock, and so only from zones as they are: nobody
@@ -82,7 +80,10 @@ impl Span {
         let request = Self::request(order, Mobility::Movable, Context::Atomic);
         let mut zones = 0..self.zones();
         let frame = zones.find_map(|index| self.zone(index).alloc(&request).ok())?;
-        Some(self.begin_run(frame.number(), block, pages))
+        let page = frame.number();
+        self.free_tail(page, block, pages);
+        let contents = self.now_in_use_alone(page, pages);
+        Some((self.now_run(page, pages), contents))
     }
 
     /// Makes a run of the first pages of a block that has just been taken, and frees the tail.
@@ -92,16 +93,26 @@ impl Span {
         block: usize,
         pages: usize,
     ) -> (NonNull<u8>, Contents) {
+        self.free_tail(page, block, pages);
+        let contents = self.now_in_use(page, pages);
+        (self.now_run(page, pages), contents)
+    }
+
+    /// Frees what a block that has just been taken has more than so many pages.
+    fn free_tail(&self, page: usize, block: usize, pages: usize) {
         if block > pages {
             let tail = FrameRange::at(Frame::new(page + pages), block - pages);
             let freed = self.zone_of(page).free_range(tail);
             debug_assert!(freed.is_ok(), "part of a block just taken: {freed:?}");
         }
-        let contents = self.now_in_use(page, pages);
+    }
+
+    /// Notes how many pages the run has that begins at a page, and returns its address.
+    fn now_run(&self, page: usize, pages: usize) -> NonNull<u8> {
         // Relaxed, here and below: the run's owner hands its address on in ways that carry this
         // store along.
         self.run_length(page).store(pages as u16, Ordering::Relaxed);
-        (self.address_of(page), contents)
+        self.address_of(page)
     }
 
     /// Returns how many pages the run has that begins at `first`; `None` if none begins there.

@@ -35,7 +35,7 @@ pub(super) fn check_huge(span: &Span) -> Vec<usize> {
                 };
                 *counted += idle;
             }
-            Block::Small if group > 0 => divided.push(group),
+            Block::Small if span.is_from_huge(group * GROUP) => divided.push(group),
             Block::Small => {}
         }
     }
@@ -166,6 +166,135 @@ fn what_is_counted_is_what_the_bits_say() {
     assert_eq!(span.idle_bytes(), 0);
     assert_eq!(check_huge(&span), []);
     check_groups(&span);
+}
+
+/// Memory that nobody asked for has a limit, whatever the lengths of runs.
+#[test]
+fn a_burst_of_runs_brings_little_more_than_its_pages() {
+    for pages in [1, 65, 129, 147, 171, 200, 257, 269, 300, 341, 500] {
+        let span = huge_span(1 << 30);
+        let mut taken = 0;
+        while taken < 300 << 20 {
+            let (run, contents) = span.take_run(pages).unwrap();
+            if contents == Contents::Zeros {
+                zeros(&span, run, pages);
+            }
+            taken += pages << 12;
+            let allowed = surplus::least(span.bytes_in_use());
+            assert!(
+                span.idle_bytes() <= allowed,
+                "{pages}: {}",
+                span.idle_bytes()
+            );
+        }
+        // And is in memory: two MiB of each block that is partly small, and what is marked.
+        let most = span.bytes_in_use() + span.idle_bytes() + 64 * MIB;
+        assert!(resident(&span, span.start(), span.pages()) << 12 <= most);
+        let _ = check_huge(&span);
+    }
+}
+
+/// A request that may wait for nobody takes nothing beside, for a moment either: a fork may be in
+/// that moment.
+#[test]
+fn without_locks_nothing_else_is_taken() {
+    let span = huge_span(64 << 20);
+    let _few = span.take_run(GROUP).unwrap();
+    let _second = span.take_run(GROUP).unwrap();
+    let (run, contents) = span.take_run(1).unwrap();
+    assert_eq!((contents, span.idle_pages()), (Contents::Zeros, GROUP - 1));
+    // SAFETY: used no more.
+    assert!(unsafe { span.give_run(run) });
+    let _ = span.release_idle();
+    let (_run, contents) = span.take_run_without_locks(1).unwrap();
+    assert_eq!((contents, span.idle_pages()), (Contents::Zeros, 0));
+}
+
+/// What came while another thread gave memory back has no mark, and goes back all the same.
+#[test]
+fn what_came_unmarked_goes_back_with_its_block() {
+    let span = Span {
+        huge: Some(Huge::Asked),
+        ..Span::reserve(128 << 20).unwrap()
+    };
+    let mut held = Vec::new();
+    while span.usable_bytes() < 64 << 20 {
+        held.push(span.take_run(GROUP).unwrap().0);
+    }
+    let lock = span.counts.releasing.lock(|| Threads.relax());
+    let (single, contents) = span.take_run(1).unwrap();
+    assert_eq!(contents, Contents::Zeros);
+    mark(&span, single, 1, 1);
+    drop(lock);
+    // SAFETY: used no more.
+    assert!(unsafe { span.give_run(single) });
+    let _ = span.release_idle();
+    let first = span.address_of(span.page_of(single) / GROUP * GROUP);
+    assert_eq!((span.idle_bytes(), resident(&span, first, GROUP)), (0, 0));
+}
+
+/// Returns how many mappings a span is made of.
+fn mappings(span: &Span) -> usize {
+    let start = span.start().addr().get();
+    let hex = |text: &str| usize::from_str_radix(text, 16).unwrap();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let ranges = maps.lines().map(|line| {
+        let (first, rest) = line.split_once('-').unwrap();
+        hex(first)..hex(rest.split_once(' ').unwrap().0)
+    });
+    let of_span =
+        |range: &core::ops::Range<usize>| range.start < start + span.bytes() && start < range.end;
+    ranges.filter(of_span).count()
+}
+
+#[test]
+fn united_blocks_are_one_mapping_again() {
+    for kind in [Huge::Usual, Huge::Asked] {
+        let span = Span {
+            huge: Some(kind),
+            ..Span::reserve(256 << 20).unwrap()
+        };
+        take_all(&span);
+        if !span.counts.huge.are_any() {
+            println!("skipped: this kernel has no huge pages (CONFIG_TRANSPARENT_HUGEPAGE)");
+            return;
+        }
+        let before = mappings(&span);
+        let groups = || (32..span.pages() / GROUP).step_by(2);
+        for group in groups() {
+            span.give_pages_of_run(group * GROUP + 1, GROUP - 1);
+        }
+        let _ = span.release_idle();
+        assert!(mappings(&span) > before + groups().count());
+        for group in groups() {
+            span.give_pages_of_run(group * GROUP, 1);
+        }
+        let _ = span.release_idle();
+        assert_eq!((mappings(&span), check_huge(&span)), (before, vec![]));
+    }
+}
+
+/// Once the process has disabled them, memory comes as small pages, and counts as such.
+#[test]
+fn where_there_are_none_any_more_what_comes_is_small() {
+    let mut span = huge_span(128 << 20);
+    while span.usable_bytes() < 64 << 20 {
+        let _ = span.take_run(GROUP).unwrap();
+    }
+    let before = span.idle_pages();
+    span.huge = Some(Huge::Never);
+    let (run, contents) = span.take_run(1).unwrap();
+    assert_eq!((contents, span.idle_pages()), (Contents::Zeros, before));
+    assert_eq!(span.block_of(span.page_of(run)), Block::Small);
+    // What the span gets from then on is so too.
+    take_all_that_is_left(&span);
+    assert_eq!(span.block_of(span.pages() - 1), Block::Small);
+    assert_eq!(span.idle_pages(), 0);
+    let _ = check_huge(&span);
+}
+
+fn take_all_that_is_left(span: &Span) {
+    while span.take(ask(0, Mobility::Unmovable)).is_some() {}
 }
 
 /// Frees one page in so many of some groups.
