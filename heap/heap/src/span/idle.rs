@@ -512,7 +512,9 @@ impl Span {
             cost,
             blocks: BLOCKS_SEARCHED,
         };
-        let _ = self.cool_some(cost.saturating_sub(self.idle_pages()));
+        // What is bound is not given back now, but what is warm may be what binds it.
+        let at_hand = self.idle_pages().saturating_sub(self.counts.huge.bound());
+        let _ = self.cool_some(cost.saturating_sub(at_hand));
         let _ = self.release_in_turn(which, limit);
     }
 

@@ -194,6 +194,27 @@ fn a_burst_of_runs_brings_little_more_than_its_pages() {
     }
 }
 
+/// Pages that are warm bind others: they go back too.
+#[test]
+fn who_frees_all_keeps_no_more_than_is_allowed() {
+    for pages in [1, 25, 200, 512] {
+        let span = huge_span(1 << 30);
+        let runs = (300 << 20) / (pages << 12);
+        let held: Vec<_> = (0..runs).map(|_| span.take_run(pages).unwrap().0).collect();
+        for run in held {
+            // SAFETY: used no more.
+            assert!(unsafe { span.give_run(run) });
+        }
+        let allowed = surplus::allowed(0, usize::MAX) + 8 * MIB;
+        assert!(
+            span.idle_bytes() <= allowed,
+            "{pages}: {}",
+            span.idle_bytes()
+        );
+        let _ = check_huge(&span);
+    }
+}
+
 /// A request that may wait for nobody takes nothing beside, for a moment either: a fork may be in
 /// that moment.
 #[test]
