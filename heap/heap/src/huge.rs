@@ -7,16 +7,15 @@
 //! made of them: pages of a span behind its first 32 MiB, and large blocks. They have to be given
 //! back whole: of one that is given back in part the rest is small pages.
 //!
-//! The system is asked once, while the heap is built: later a filter might end the process for it.
-//! Only the background thread looks again whether the process has disabled them since.
+//! The system is asked once, while the heap is built, when files are opened anyway: later a filter
+//! of system calls might end the process for it. Only the background thread looks again whether the
+//! process has disabled them since, where there is no filter.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use brickyard_arena::page_bytes;
 use brickyard_arena::rows::keeping_errno;
 use rustix::fs::{Mode, OFlags};
-
-use crate::filter;
 
 /// The bytes of a huge page.
 pub(crate) const BYTES: usize = 2 << 20;
@@ -56,8 +55,8 @@ pub(crate) fn find(is_wanted: bool, is_hardened: bool) {
     if cfg!(test) {
         return;
     }
-    // Hardened memory changes its access by pages. And a filter may forbid to open a file.
-    let found = if page_bytes() != 4096 || filter::is_there() || is_disabled() {
+    // Hardened memory changes its access by pages.
+    let found = if page_bytes() != 4096 || is_disabled() {
         Huge::Never
     } else {
         match setting() {
