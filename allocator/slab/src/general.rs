@@ -215,8 +215,9 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     }
 
     /// Returns where the object of a general size begins in which an address lies, whether it is in
-    /// use or not, and the number of its cache. `None` outside slabs of these, and between their
-    /// objects. Takes a few nanoseconds.
+    /// use or not, and the number of its cache. `None` outside slabs of these, and before the first
+    /// and behind the last object of one. The answer means nothing if others may give the slab back
+    /// meanwhile. Takes a few nanoseconds.
     #[inline]
     #[must_use]
     pub fn object_around(&self, memory: NonNull<u8>) -> Option<(NonNull<u8>, CacheId)> {
@@ -230,7 +231,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         let info = backend.info(cache)?;
         let head = pages.head_of(page);
         let first = pages.address_of(head) + pages.record(head).colour.get() as usize;
-        // An address below the first object wraps, and is in none.
+        // An address below the first object, in its slab, wraps, and is in none.
         let index = info
             .geometry
             .index_around(memory.addr().get().wrapping_sub(first))?;

@@ -150,12 +150,14 @@ impl Geometry {
     }
 
     /// Returns the number of the object in which the byte lies that is `offset` bytes behind the
-    /// begin of the first one; `None` if it lies in none.
+    /// begin of the first one; `None` if it lies in none. The byte is one of the slab: `offset` may
+    /// be negative, wrapped around.
     #[inline]
     #[must_use]
     pub const fn index_around(&self, offset: usize) -> Option<usize> {
         // Exact for offsets below 2^40 / stride: the error of `inverse` is below 1. A slab is at
-        // most 2^21 bytes.
+        // most 2^21 bytes. A negative offset in it gives a product near 2^64, and a number above
+        // that of all objects.
         let index = ((offset as u64).wrapping_mul(self.inverse) >> 40) as usize;
         if index < self.objects as usize {
             Some(index)

@@ -206,7 +206,8 @@ impl Region {
     /// there stays as it is.
     ///
     /// # Errors
-    /// [`PartError`]; [`PartError::Refused`] also where the system has no huge pages.
+    /// [`PartError`]; [`PartError::Refused`] also where the kernel has none
+    /// (`CONFIG_TRANSPARENT_HUGEPAGE`). Where it is set to give none, nothing happens.
     pub fn want_huge(&self, part: Range<usize>, wanted: bool) -> Result<(), PartError> {
         let advice = match wanted {
             true => Advice::LinuxHugepage,

@@ -24,7 +24,7 @@ pub(crate) const BYTES: usize = 2 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Huge {
-    /// Nowhere.
+    /// Nowhere, as far as the heap reckons with it.
     Never = 0,
     /// Everywhere, but the heap is told to have none: so it tells the system.
     Unwanted,
@@ -55,52 +55,86 @@ pub(crate) fn find(is_wanted: bool, is_hardened: bool) {
     if cfg!(test) {
         return;
     }
-    // Hardened memory changes its access by pages.
-    let found = if page_bytes() != 4096 || is_disabled() {
-        Huge::Never
-    } else {
-        match setting() {
-            Some(Huge::Usual) if !is_wanted => Huge::Unwanted,
-            Some(_) if !is_wanted || is_hardened => Huge::Never,
-            found => found.unwrap_or(Huge::Never),
-        }
+    let found = match (setting(), disabled()) {
+        _ if page_bytes() != 4096 => Huge::Never,
+        (None, _) | (_, Disabled::All) => Huge::Never,
+        (Some(Huge::Usual), Disabled::None) if !is_wanted => Huge::Unwanted,
+        // Hardened memory changes its access by pages.
+        _ if !is_wanted || is_hardened => Huge::Never,
+        (Some(Huge::Usual), Disabled::UnlessAsked) => Huge::Asked,
+        (Some(found), _) => found,
     };
     FOUND.store(found as u8, Ordering::Relaxed);
 }
 
 /// Looks whether the process has disabled huge pages (`PR_SET_THP_DISABLE`) since they were found.
 pub(crate) fn look_again() {
-    if huge() != Huge::Never && is_disabled() {
+    if huge() != Huge::Never && disabled() == Disabled::All {
         FOUND.store(Huge::Never as u8, Ordering::Relaxed);
     }
 }
 
-/// Returns true if the process has no huge pages, whatever the system is set to.
-fn is_disabled() -> bool {
-    // SAFETY: a plain call.
-    let disabled = keeping_errno(|| unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) });
-    disabled > 0
+/// What a process has disabled for itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Disabled {
+    None,
+    /// Huge pages that are not asked for.
+    UnlessAsked,
+    All,
 }
 
-/// Returns what the system is set to.
+fn disabled() -> Disabled {
+    // SAFETY: a plain call.
+    match keeping_errno(|| unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) }) {
+        ..=0 => Disabled::None,
+        1 => Disabled::All,
+        // From Linux 6.18 on: `PR_THP_DISABLE_EXCEPT_ADVISED` is set too.
+        _ => Disabled::UnlessAsked,
+    }
+}
+
+/// Returns what the system is set to: for pages of 2 MiB, or for all.
 fn setting() -> Option<Huge> {
-    let file = c"/sys/kernel/mm/transparent_hugepage/enabled";
+    let of_size = c"/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
+    let of_all = c"/sys/kernel/mm/transparent_hugepage/enabled";
+    match choice_in(of_size) {
+        // Before Linux 6.8.
+        None | Some(Choice::Inherited) => match choice_in(of_all)? {
+            Choice::Huge(found) => Some(found),
+            Choice::Inherited => None,
+        },
+        Some(Choice::Huge(found)) => Some(found),
+    }
+}
+
+/// What a file of the system says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Huge(Huge),
+    /// What another file says.
+    Inherited,
+}
+
+fn choice_in(file: &core::ffi::CStr) -> Option<Choice> {
     let mut text = [0; 64];
     let read = keeping_errno(|| {
         let file = rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
         rustix::io::read(&file, &mut text).ok()
     })?;
-    of_setting(&text[..read])
+    choice_of(&text[..read])
 }
 
-/// Returns what the text of the file says, in which the choice is in brackets.
-fn of_setting(text: &[u8]) -> Option<Huge> {
-    let has = |word: &[u8]| text.windows(word.len()).any(|part| part == word);
-    match (has(b"[always]"), has(b"[madvise]")) {
-        (true, _) => Some(Huge::Usual),
-        (_, true) => Some(Huge::Asked),
-        _ => None,
-    }
+/// Returns what the text of such a file says, in which the choice is in brackets.
+fn choice_of(text: &[u8]) -> Option<Choice> {
+    let choices = [
+        (&b"[always]"[..], Choice::Huge(Huge::Usual)),
+        (b"[madvise]", Choice::Huge(Huge::Asked)),
+        (b"[never]", Choice::Huge(Huge::Never)),
+        (b"[inherit]", Choice::Inherited),
+    ];
+    let is_there = |word: &[u8]| text.windows(word.len()).any(|part| part == word);
+    let choice = choices.into_iter().find(|(word, _)| is_there(word));
+    choice.map(|(_, choice)| choice)
 }
 
 #[cfg(test)]
@@ -109,10 +143,15 @@ mod tests {
 
     #[test]
     fn the_choice_is_in_brackets() {
-        let setting = |text: &str| of_setting(text.as_bytes());
-        assert_eq!(setting("always [madvise] never\n"), Some(Huge::Asked));
-        assert_eq!(setting("[always] madvise never\n"), Some(Huge::Usual));
-        assert_eq!(setting("always madvise [never]\n"), None);
-        assert_eq!(setting(""), None);
+        let choice = |text: &str| choice_of(text.as_bytes());
+        for (text, huge) in [
+            ("always [madvise] never\n", Huge::Asked),
+            ("[always] madvise never\n", Huge::Usual),
+            ("always inherit madvise [never]\n", Huge::Never),
+        ] {
+            assert_eq!(choice(text), Some(Choice::Huge(huge)));
+        }
+        let inherited = choice("always [inherit] madvise never\n");
+        assert_eq!((inherited, choice("")), (Some(Choice::Inherited), None));
     }
 }

@@ -1,15 +1,15 @@
 //! `memcpy` and `memmove` that stay within the memory of the hardened heap. Only a library that was
 //! built hardened has them: they cost every copy a look at the heap's tables.
 //!
-//! The copying is by wide words, and by one instruction of the processor where it is long. A loop
-//! in Rust would become a call of this `memcpy`.
+//! The copying is by wide words, and by one instruction of the processor where it is long: a loop
+//! in Rust, or a value of more than a word, might become a call of this `memcpy`.
 
 use core::arch::asm;
 use core::ffi::c_void;
 
 use brickyard_heap as heap;
 
-/// Longer pieces are copied by a loop.
+/// Longer pieces are copied by that instruction, or backwards by a loop.
 const SHORT: usize = 64;
 
 /// Copies `bytes` bytes. Ends the process with a line if memory of the heap is too short for that,
@@ -68,7 +68,8 @@ fn check(to: *mut c_void, from: *const c_void, bytes: usize) {
 /// As `memmove` of C.
 #[inline(always)]
 unsafe fn is_copied_at_once(to: *mut u8, from: *const u8, bytes: usize) -> bool {
-    // SAFETY: the caller's promise, throughout: two words of each kind are no more than the bytes.
+    // SAFETY: the caller's promise, throughout: one word of each kind is no more than the bytes, and
+    // two (or four) are no fewer.
     unsafe {
         match bytes {
             0 => {}
@@ -77,7 +78,18 @@ unsafe fn is_copied_at_once(to: *mut u8, from: *const u8, bytes: usize) -> bool 
             4..8 => both_ends::<u32>(to, from, bytes),
             8..16 => both_ends::<u64>(to, from, bytes),
             16..33 => both_ends::<u128>(to, from, bytes),
-            33..=SHORT => both_ends::<[u128; 2]>(to, from, bytes),
+            33..=SHORT => {
+                let wide = |at: usize| from.add(at).cast::<u128>();
+                let [third, last] = [bytes - 32, bytes - 16];
+                let first_word = wide(0).read_unaligned();
+                let second_word = wide(16).read_unaligned();
+                let third_word = wide(third).read_unaligned();
+                let last_word = wide(last).read_unaligned();
+                to.cast::<u128>().write_unaligned(first_word);
+                to.add(16).cast::<u128>().write_unaligned(second_word);
+                to.add(third).cast::<u128>().write_unaligned(third_word);
+                to.add(last).cast::<u128>().write_unaligned(last_word);
+            }
             _ => return false,
         }
     }

@@ -395,7 +395,7 @@ impl Hardened {
             return Some((start, asked));
         }
         if heap.slabs.pages().cache_of(memory) >= FIRST_GENERAL {
-            // Between objects.
+            // Before the first object of a slab, or behind the last.
             return Some((memory, 0));
         }
         let (start, state) = match self.run_around(heap, memory) {

@@ -80,7 +80,8 @@ impl LargeBlocks {
         if let Some(tail) = tail {
             unmap(tail);
         }
-        // Where huge pages are moved, they stay aligned.
+        // New mappings are aligned to huge pages. (Those that the system moves as they become longer
+        // are from Linux 6.7 on.)
         let is_longer = piece.is_whole() && (unit == page_bytes() || !may);
         let mut block = if is_longer {
             Block::of(self.lengthened(piece, bytes)?, piece.bytes, unit)

@@ -280,15 +280,10 @@ impl LargeBlocks {
 
     /// Cuts a piece that is long enough, and keeps what is left.
     fn cut(&self, piece: Piece, look: u32, bytes: usize) -> Piece {
-        let (head, behind) = spare::cut(piece, bytes);
-        let Some(behind) = behind else {
-            return head;
-        };
-        // What is left of the huge page in which the block ends would be small pages.
+        // A block ends with a huge page, if another piece begins behind it.
         let unit = self.unit();
-        let odd = behind.address.next_multiple_of(unit) - behind.address;
-        let [odd, rest] = behind.split(odd);
-        odd.into_iter().for_each(unmap);
+        let end = (piece.address + bytes).next_multiple_of(unit);
+        let (head, rest) = spare::cut(piece, end - piece.address, unit);
         if let Some(rest) = rest {
             self.keep(rest, Some(look));
         }
@@ -441,12 +436,22 @@ impl LargeBlocks {
     /// # Safety
     /// Nobody uses the block meanwhile, nor by its old address afterwards.
     pub(crate) unsafe fn resize(&self, start: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
+        let least = rounded(bytes)?;
         let bytes = self.rounded(bytes)?;
         let _ = self.list_in_table(start);
         // Its place in the table stays reserved until it is put back.
         let old = self.with_table(|table| table.take(start.addr().get()))?;
-        // SAFETY: passed on: nobody uses it meanwhile.
-        let new = unsafe { self.resized(old, bytes) };
+        let new = if (least..=bytes).contains(&old.bytes) {
+            // It is long enough, and may have been refused more.
+            Some(old)
+        } else {
+            // SAFETY: passed on: nobody uses it meanwhile. The second try is with what is really
+            // needed, under a limit of addresses.
+            unsafe {
+                self.resized(old, bytes)
+                    .or_else(|| self.resized(old, least))
+            }
+        };
         self.with_table(|table| table.put(new.unwrap_or(old)));
         let new = new?;
         self.grown_by(new.bytes, 0);
@@ -464,10 +469,8 @@ impl LargeBlocks {
             let moved = unsafe { remapped(start_of(old)?, old.bytes, bytes) };
             return Some(whole(moved.ok()?, bytes));
         }
-        if let [Some(head), tail] = old.split(bytes)
-            && head.bytes == bytes
-        {
-            tail.into_iter().for_each(unmap);
+        if let [Some(head), Some(tail)] = old.split(bytes) {
+            unmap(tail);
             return Some(head);
         }
         // The system does not make several mappings longer. This is done once: the new one is

@@ -14,7 +14,7 @@ use crate::addresses::Known;
 /// So many pieces are kept at most.
 pub(super) const PIECES: usize = 64;
 
-/// Shorter pieces are not kept, nor pieces that are shorter than a huge page, where there are any.
+/// Shorter pieces are not kept; where there are huge pages, none that is shorter than one.
 pub(super) const LEAST: usize = 128 << 10;
 
 /// Longer ones are not either: a program may compute for hours before the next look at them.
@@ -156,9 +156,10 @@ impl Spare {
     }
 }
 
-/// Divides a piece behind the first `bytes` bytes, if what is left there is worth keeping.
-pub(super) fn cut(piece: Piece, bytes: usize) -> (Piece, Option<Piece>) {
-    if piece.bytes < bytes + LEAST {
+/// Divides a piece behind the first `bytes` bytes, if what is left there is worth keeping: [`LEAST`]
+/// bytes, and `unit` bytes.
+pub(super) fn cut(piece: Piece, bytes: usize, unit: usize) -> (Piece, Option<Piece>) {
+    if piece.bytes < bytes + LEAST.max(unit) {
         return (piece, None);
     }
     match piece.split(bytes) {
@@ -277,7 +278,7 @@ mod tests {
         assert_eq!(number(spare.take_old(MOST)), None);
         assert!(spare.put(entry(2, MIB), None, 64 * MIB).is_none());
         let (taken, look) = spare.take(3 * MIB).unwrap();
-        let (head, left) = cut(taken, 3 * MIB);
+        let (head, left) = cut(taken, 3 * MIB, 1);
         let left = left.unwrap();
         assert_eq!((head.bytes, left.bytes), (3 * MIB, 5 * MIB));
         assert!(spare.put(left, Some(look), 64 * MIB).is_none());

@@ -10,15 +10,17 @@
 //!   (khugepaged) might undo it. So huge pages go back whole, as far as limits allow.
 //! - The idle pages of a huge page that is partly in use are **bound**. An eighth of what is in use
 //!   may be, or 16 MiB. A page that would bind more as it comes is made one of small pages first. If
-//!   frees bind more, those are divided of which a quarter or more is idle; in a heap at rest, all.
+//!   frees bind more, those are divided of which a quarter or more is idle; in a heap at rest, those
+//!   of which a sixteenth is.
 //!
 //! A huge page that was divided is a block of small pages, until all of it is free and given back.
 //! The kernel is told so (`MADV_NOHUGEPAGE`), for a limited number of them, since each may need two
-//! more mappings.
+//! more mappings. What is given back of it no longer counts as the process's memory at once; the
+//! kernel has it when it next looks for memory (deferred splitting).
 //!
 //! For each group of 512 pages a word has the number of its idle pages, and whether it was divided.
 //!
-//! Invariant `huge-from-the-start`: whether a page is behind `huge_from` is settled before a zone
+//! Invariant `huge-from-the-start`: whether a page is behind `from` is settled before a zone
 //! has it. So what `bound` and `whole` count of a group is always what its word says.
 
 use core::ops::Range;
@@ -40,14 +42,22 @@ const FEW_BYTES: usize = 2 << 20;
 /// Of a huge page that is divided, one part in so many is idle.
 const SPARSE_PART: usize = 4;
 
-/// The kernel is told of so many divided blocks: a process may have 65,530 mappings.
-const DIVIDED: usize = 8192;
+/// In a heap at rest, one part in so many: fewer pages are not worth it.
+const REST_PART: usize = 16;
 
-/// If no block could be divided, it is tried again when so many pages more are bound.
+/// The kernel is told of so many divided blocks: a process may have 65,530 mappings.
+const TOLD: usize = 8192;
+
+/// If no block could be divided, it is tried again when so many pages more or less are bound.
 const MORE_BOUND: usize = 4 * GROUP;
 
-/// The bit of a group's word that says that its huge page was divided.
+/// The bit of a group's word that says that its pages come one by one.
 const IS_DIVIDED: u16 = 1 << 15;
+
+/// The bit that says that the kernel was told so.
+const IS_TOLD: u16 = 1 << 14;
+
+const _: () = assert!((GROUP as u16) < IS_TOLD);
 
 /// What is counted of huge pages.
 #[derive(Debug)]
@@ -59,9 +69,9 @@ pub(super) struct HugeCounts {
     /// Idle pages of those that are not.
     whole: AtomicUsize,
     /// The number of blocks that the kernel was told to make of small pages.
-    divided: AtomicUsize,
-    /// While less is bound, there is nothing to divide.
-    try_from: AtomicUsize,
+    told: AtomicUsize,
+    /// So much was bound when none could be divided; 0: that is not so.
+    tried_at: AtomicUsize,
 }
 
 /// What the word of a group says.
@@ -79,14 +89,15 @@ impl HugeCounts {
             from: AtomicUsize::new(usize::MAX),
             bound: AtomicUsize::new(0),
             whole: AtomicUsize::new(0),
-            divided: AtomicUsize::new(0),
-            try_from: AtomicUsize::new(0),
+            told: AtomicUsize::new(0),
+            tried_at: AtomicUsize::new(0),
         }
     }
 
-    // Relaxed, in all of this file: counters, which changes of single words keep exact; what reads
-    // them decides nothing but what is given back. While another thread is between two changes, they
-    // may wrap around, below nothing.
+    // Relaxed, in all of this file. `from` and what a group is made of at first are written before
+    // its zone has it (`huge-from-the-start`), and who owns pages has acquired that through the
+    // zone; others take both for hints. Counters are kept exact by changes of single words; while
+    // another thread is between two of them, they may wrap around, below nothing.
 
     /// Returns true if any memory comes in huge pages.
     pub(super) fn are_any(&self) -> bool {
@@ -104,8 +115,8 @@ impl HugeCounts {
     }
 
     #[cfg(test)]
-    pub(super) fn divided(&self) -> usize {
-        self.divided.load(Ordering::Relaxed)
+    pub(super) fn told(&self) -> usize {
+        self.told.load(Ordering::Relaxed)
     }
 
     /// Accounts that the idle pages of a huge one have changed from `was` to `is`.
@@ -180,8 +191,9 @@ impl Span {
                 false
             }
             Huge::Asked => part.start >= SMALL_BYTES && self.region.want_huge(part, true).is_ok(),
-            // They are asked for all the same, so that it is all one mapping if some of them are
-            // small for a while.
+            // They are asked for all the same, so that it is all one mapping again when some of
+            // them were small for a while. (So the system may compact memory for one when it is
+            // touched, as `defrag` beside that file says.)
             Huge::Usual => part.start >= FEW_BYTES && self.region.want_huge(part, true).is_ok(),
         };
         let from = &self.counts.huge.from;
@@ -190,15 +202,15 @@ impl Span {
         } else if self.counts.huge.are_any() {
             for group in pages.start / GROUP..pages.end.div_ceil(GROUP) {
                 self.word_of(group).store(IS_DIVIDED, Ordering::Relaxed);
-                let _ = self.counts.huge.divided.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
 
     /// Called when pages have been taken that had no memory: the first touch of one of them gives
-    /// it to the rest of their huge page. If so much may be bound, marks the free ones of these as
-    /// idle; otherwise makes the block one of small pages. Takes up to 18 free blocks for a moment,
-    /// unless another thread gives memory back; then they do not count until they have been in use.
+    /// it to the rest of their huge page. If so much may be bound, marks that as idle, block by
+    /// block, where all of a block is free; otherwise makes it one of small pages. Takes up to 18
+    /// blocks for a moment, one after the other, unless another thread gives memory back: then what
+    /// came does not count until it has been in use.
     pub(super) fn came_with_others(&self, page: usize, pages: usize) {
         let first = page / GROUP * GROUP;
         // `None` where it is more than one.
@@ -234,13 +246,15 @@ impl Span {
         }
     }
 
-    /// Marks a block as idle, if it is free.
+    /// Marks a block as idle, if all of it is free.
     fn mark_free_as_idle(&self, page: usize, order: u32) {
         let (frame, order) = (Frame::new(page), Order::new(order as u8));
         let request = Self::request(order, Mobility::Movable, Context::Atomic);
         if self.zone_of(page).alloc_at(frame, &request).is_err() {
             return;
         }
+        // Some may be marked already.
+        let _ = self.no_longer_idle(page, order.frames());
         self.mark_idle(page, order.frames());
         let freed = self.zone_of(page).free(frame, order);
         debug_assert!(freed.is_ok(), "taken a moment ago: {freed:?}");
@@ -279,14 +293,25 @@ impl Span {
     /// make a huge page of it all the same. The lock of those that release must be held.
     pub(super) fn divide(&self, page: usize) -> bool {
         let group = page / GROUP;
-        let was = self.word_of(group).fetch_or(IS_DIVIDED, Ordering::Relaxed);
+        let word = self.word_of(group);
+        let was = word.fetch_or(IS_DIVIDED, Ordering::Relaxed);
         if was & IS_DIVIDED != 0 {
-            return true;
+            return was & IS_TOLD != 0;
         }
         let counts = &self.counts.huge;
         counts.change(usize::from(was), 0);
-        counts.divided.fetch_add(1, Ordering::Relaxed) < DIVIDED
-            && self.region.want_huge(self.bytes_of(group), false).is_ok()
+        if self.huge() == Huge::Never {
+            // There are none any more.
+            return true;
+        }
+        // Changed under the lock only.
+        let told = counts.told.load(Ordering::Relaxed);
+        if told >= TOLD || self.region.want_huge(self.bytes_of(group), false).is_err() {
+            return false;
+        }
+        counts.told.store(told + 1, Ordering::Relaxed);
+        let _ = word.fetch_or(IS_TOLD, Ordering::Relaxed);
+        true
     }
 
     /// Makes blocks that were divided huge pages again: of pages that have been given back, and
@@ -297,7 +322,8 @@ impl Span {
                 continue;
             }
             let word = self.word_of(group);
-            if word.load(Ordering::Relaxed) & IS_DIVIDED == 0 {
+            let was = word.load(Ordering::Relaxed);
+            if was & IS_DIVIDED == 0 {
                 continue;
             }
             // If that is refused, or if there are none any more, they go on coming one by one.
@@ -306,9 +332,13 @@ impl Span {
             {
                 continue;
             }
-            let was = word.fetch_and(!IS_DIVIDED, Ordering::Relaxed) & !IS_DIVIDED;
-            self.counts.huge.change(0, usize::from(was));
-            let _ = self.counts.huge.divided.fetch_sub(1, Ordering::Relaxed);
+            if was & IS_TOLD != 0 {
+                let told = &self.counts.huge.told;
+                told.store(told.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+            }
+            let was = word.fetch_and(!(IS_DIVIDED | IS_TOLD), Ordering::Relaxed);
+            let idle = was & !(IS_DIVIDED | IS_TOLD);
+            self.counts.huge.change(0, usize::from(idle));
         }
     }
 
@@ -324,23 +354,28 @@ impl Span {
         (self.counts.huge.bound() + pages) << shift <= least
     }
 
-    /// Returns true if so much is bound that huge pages have to be divided.
+    /// Returns true if so much is bound that huge pages have to be divided, unless none could be a
+    /// moment ago, when about as much was bound.
     pub(super) fn is_much_bound(&self) -> bool {
-        let try_from = self.counts.huge.try_from.load(Ordering::Relaxed);
-        !self.may_be_bound(0) && self.counts.huge.bound() >= try_from
+        let (bound, tried_at) = (
+            self.counts.huge.bound(),
+            self.counts.huge.tried_at.load(Ordering::Relaxed),
+        );
+        !self.may_be_bound(0) && (tried_at == 0 || bound.abs_diff(tried_at) >= MORE_BOUND)
     }
 
     /// Notes that nothing could be divided; `false`: it may be tried again.
     pub(super) fn nothing_to_divide(&self, is_so: bool) {
-        let from = match is_so {
-            true => self.counts.huge.bound() + MORE_BOUND,
+        let at = match is_so {
+            true => self.counts.huge.bound().max(1),
             false => 0,
         };
-        self.counts.huge.try_from.store(from, Ordering::Relaxed);
+        self.counts.huge.tried_at.store(at, Ordering::Relaxed);
     }
 
-    /// Returns true if a block with so many idle pages is divided in passing.
-    pub(super) const fn is_sparse(idle: usize) -> bool {
-        idle < GROUP && idle * SPARSE_PART >= GROUP
+    /// Returns true if a block with so many idle pages is divided, in a heap at rest or not.
+    pub(super) const fn is_sparse(idle: usize, is_at_rest: bool) -> bool {
+        let part = if is_at_rest { REST_PART } else { SPARSE_PART };
+        idle < GROUP && idle * part >= GROUP
     }
 }

@@ -1,10 +1,11 @@
 //! Which free pages may have memory, and how it goes back to the system.
 //!
 //! Invariant `idle-bit`: the bit of a page is set if the page is free and has been in use since its
-//! memory was last given back. It is clear while the page is in use. It is set before the page
-//! becomes free, and cleared after it has been taken. So a thread that takes free pages to release
-//! them can rely on the bits of the pages that it gets; it does not get the others. A free page
-//! whose bit is clear is zero: it has never been touched, or its memory has been given back since.
+//! memory was last given back, or has come with others since (`huge.rs`). It is clear while the page
+//! is in use. It is set before the page becomes free, and cleared after it has been taken. So a
+//! thread that takes free pages to release them can rely on the bits of the pages that it gets; it
+//! does not get the others. A free page whose bit is clear is zero: it has never been written, or
+//! its memory has been given back since.
 //!
 //! A thread that releases takes free blocks for a moment, a few at a time, exactly where the bits
 //! say that they lie (`Zone::alloc_at`). A lost race costs nothing. A request that finds nothing
@@ -64,6 +65,8 @@ enum Pieces {
     Whole,
     /// Parts of huge pages of which much is idle.
     Sparse,
+    /// Parts of those of which some is.
+    Loose,
     Any,
 }
 
@@ -85,6 +88,8 @@ struct Released {
     pages: usize,
     /// As in [`Limit`].
     cost: usize,
+    /// All blocks were looked at that the limit allows, for want of pieces.
+    is_vain: bool,
 }
 
 impl Block {
@@ -93,7 +98,8 @@ impl Block {
         match (pieces, self) {
             (Pieces::Any, _) | (Pieces::Few | Pieces::Small, Self::Small) => true,
             (Pieces::Whole, Self::Huge(idle)) => idle == GROUP,
-            (Pieces::Sparse, Self::Huge(idle)) => Span::is_sparse(idle),
+            (Pieces::Sparse, Self::Huge(idle)) => Span::is_sparse(idle, false),
+            (Pieces::Loose, Self::Huge(idle)) => Span::is_sparse(idle, true),
             _ => false,
         }
     }
@@ -301,7 +307,7 @@ impl Span {
     }
 
     /// Clears the bits of pages that the caller owns. Returns how many were set.
-    fn no_longer_idle(&self, page: usize, pages: usize) -> usize {
+    pub(super) fn no_longer_idle(&self, page: usize, pages: usize) -> usize {
         let mut idle = 0;
         by_words(page, pages, |word, mask| {
             let bits = self.idle_word(word);
@@ -434,11 +440,10 @@ impl Span {
             blocks,
             ..Limit::all_but(idle - surplus)
         };
-        let at_rest = self.counts.is_at_rest.load(Ordering::Relaxed);
+        let is_at_rest = self.counts.is_at_rest.load(Ordering::Relaxed);
         let released = match surplus {
             0 => 0,
-            _ if at_rest => self.release(Pieces::Any, limit).pages,
-            _ => self.release_in_turn(&[Pieces::Any], limit),
+            _ => self.release_in_turn(&[Pieces::Any], limit, is_at_rest),
         };
         let released = released << self.layout.page_shift;
         let due = match released {
@@ -515,22 +520,23 @@ impl Span {
         // What is bound is not given back now, but what is warm may be what binds it.
         let at_hand = self.idle_pages().saturating_sub(self.counts.huge.bound());
         let _ = self.cool_some(cost.saturating_sub(at_hand));
-        let _ = self.release_in_turn(which, limit);
+        let _ = self.release_in_turn(which, limit, false);
     }
 
-    /// Releases pieces of these kinds in turn within `limit`. Where there are huge pages, those of
-    /// all kinds that can be given back now. Returns how many pages.
-    fn release_in_turn(&self, which: &[Pieces], mut limit: Limit) -> usize {
+    /// Releases pieces of these kinds in turn within `limit`. Where there are huge pages, instead
+    /// of these small pages, free huge ones, and, if much is bound or in a heap at rest, parts of
+    /// others. Returns how many pages.
+    fn release_in_turn(&self, which: &[Pieces], mut limit: Limit, is_at_rest: bool) -> usize {
         let mut released = 0;
-        // `None`: what may be done has been done.
+        // Returns true if there was nothing of a kind.
         let mut next = |pieces| {
             if limit.cost == 0 {
-                return None;
+                return false;
             }
             let some = self.release(pieces, limit);
             limit.cost = limit.cost.saturating_sub(some.cost);
             released += some.pages;
-            Some(some.pages)
+            some.is_vain
         };
         let huge = &self.counts.huge;
         if !huge.are_any() {
@@ -545,7 +551,9 @@ impl Span {
         if huge.whole() > 0 {
             next(Pieces::Whole);
         }
-        if self.is_much_bound() && next(Pieces::Sparse) == Some(0) {
+        if is_at_rest {
+            next(Pieces::Loose);
+        } else if self.is_much_bound() && next(Pieces::Sparse) {
             self.nothing_to_divide(true);
         }
         released
@@ -565,6 +573,7 @@ impl Span {
         let blocks = self.grown.load(Ordering::Relaxed).div_ceil(block);
         let cursor = self.counts.cursor.load(Ordering::Relaxed);
         let mut held = Held::new(self);
+        let mut is_stopped = false;
         for step in 0..blocks.min(limit.blocks) {
             let at = (cursor + step) % blocks;
             self.counts.cursor.store(at, Ordering::Relaxed);
@@ -575,6 +584,7 @@ impl Span {
             let held_bytes = held.idle << self.layout.page_shift;
             let idle = self.idle_bytes().saturating_sub(held_bytes);
             if held.cost() >= limit.cost || idle <= limit.enough {
+                is_stopped = true;
                 break;
             }
             self.release_block(at * block, pieces, limit.cost, &mut held);
@@ -583,6 +593,7 @@ impl Span {
         Released {
             pages: held.released,
             cost: held.cost(),
+            is_vain: !is_stopped && held.released == 0,
         }
     }
 
@@ -613,8 +624,10 @@ impl Span {
         // than a few small ones, one that was divided is whole again, and some may have memory that
         // nobody has marked.
         let is_huge = block != Block::Small;
-        if (idle * 2 >= pages || self.is_from_huge(page))
-            && (is_huge || cost - held.cost() >= pages)
+        let is_from_huge = self.is_from_huge(page);
+        let worth = if is_from_huge { idle } else { pages };
+        if (idle * 2 >= pages || is_from_huge)
+            && (is_huge || cost - held.cost() >= worth)
             && held.take((page, self.largest().get()), idle)
         {
             return;
@@ -624,6 +637,7 @@ impl Span {
                 return;
             }
             let _ = self.divide(page);
+            held.calls += 1;
         }
         by_words(page, pages, |word, mask| {
             let mut bits = self.idle_word(word).load(Ordering::Relaxed) & mask;

@@ -129,7 +129,7 @@ struct Counts {
     /// when it is over.
     stays: AtomicUsize,
     due: AtomicUsize,
-    /// Nothing has changed since the round before: huge pages are divided too.
+    /// Nothing has changed since the round before: more huge pages are divided.
     is_at_rest: AtomicBool,
 }
 

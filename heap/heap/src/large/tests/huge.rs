@@ -76,22 +76,41 @@ fn what_is_new_behind_kept_pieces_is_zero() {
 #[test]
 fn a_shorter_block_leaves_whole_huge_pages() {
     let large = huge_blocks();
-    keeps(&large, [12]);
-    // It ends in the second huge page. The rest of that is unmapped.
+    keeps(&large, [14]);
+    // It ends with the second huge page.
     let (block, _) = large.alloc(3 * MIB, 1).unwrap();
-    assert_eq!((large.bytes(), large.idle_bytes()), (3 * MIB, 8 * MIB));
-    // SAFETY: addresses of this test's block, or behind it.
-    let at = |mib: usize| unsafe { block.add(mib * MIB) };
-    assert!(is_mapped(at(2)) && !is_mapped(at(3)) && is_mapped(at(4)));
-    // One that is hardly shorter takes all.
-    let (other, _) = large.alloc(8 * MIB - page_bytes(), 1).unwrap();
-    assert_eq!((large.bytes(), large.idle_bytes()), (11 * MIB, 0));
-    assert_eq!(other, at(4));
-    assert_eq!(marks(other, 8), [12; 16]);
+    assert_eq!((large.bytes(), large.idle_bytes()), (4 * MIB, 10 * MIB));
+    let (other, _) = large.alloc(7 * MIB, 1).unwrap();
+    assert_eq!((large.bytes(), large.idle_bytes()), (12 * MIB, 2 * MIB));
+    assert_eq!(other.addr().get(), block.addr().get() + 4 * MIB);
+    assert_eq!(marks(other, 8), [14; 16]);
     for block in [block, other] {
         // SAFETY: the block is this test's.
         assert!(unsafe { large.unmap(block) });
     }
+    let _ = large.release_idle();
+    // One that would leave less than a huge page takes all.
+    keeps(&large, [5]);
+    let (block, _) = large.alloc(3 * MIB, 1).unwrap();
+    assert_eq!((large.bytes(), large.idle_bytes()), (5 * MIB, 0));
+    // SAFETY: as above.
+    assert!(unsafe { large.unmap(block) });
+}
+
+/// A block that has as many bytes as are needed stays, whatever it was made of.
+#[test]
+fn a_block_that_is_long_enough_is_not_resized() {
+    let large = huge_blocks();
+    keeps(&large, [5, 7]);
+    let (block, _) = large.alloc(9 * MIB, 1).unwrap();
+    assert!(!piece_at(&large, block).is_whole());
+    for bytes in [8 * MIB + 1, 10 * MIB, 9 * MIB] {
+        // SAFETY: the block is this test's.
+        assert_eq!(unsafe { large.resize(block, bytes) }, Some(block));
+        assert_eq!(large.bytes(), 10 * MIB);
+    }
+    // SAFETY: as above.
+    assert!(unsafe { large.unmap(block) });
 }
 
 #[test]
