@@ -151,6 +151,8 @@ calls! {
             = unsafe { general.free_slow(cache, memory, Location::caller()) };
         usable(general: &TheGeneral<'_, '_>, memory: NonNull<u8>) -> usize
             = general.usable(memory);
+        object_around(general: &TheGeneral<'_, '_>, memory: NonNull<u8>)
+            -> Option<(NonNull<u8>, CacheId)> = general.object_around(memory);
     }
     ZonePages {
         new<'m>(zone: &'m mut Mapped<'m>) -> Result<TheSource<'m>, BuildError>
