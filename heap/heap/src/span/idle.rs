@@ -523,9 +523,9 @@ impl Span {
         let _ = self.release_in_turn(which, limit, false);
     }
 
-    /// Releases pieces of these kinds in turn within `limit`. Where there are huge pages, instead
-    /// of these small pages, free huge ones, and, if much is bound or in a heap at rest, parts of
-    /// others. Returns how many pages.
+    /// Releases pieces of these kinds in turn within `limit`. Where there are huge pages, it
+    /// releases others: small pages, then free huge ones, and then, if much is bound or in a heap
+    /// at rest, parts of those in use. Returns how many pages.
     fn release_in_turn(&self, which: &[Pieces], mut limit: Limit, is_at_rest: bool) -> usize {
         let mut released = 0;
         // Returns true if there was nothing of a kind.
