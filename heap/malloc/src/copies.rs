@@ -47,7 +47,9 @@ pub(crate) unsafe extern "C" fn memmove(
     // SAFETY: passed on; backwards if the start of the target lies in the source.
     unsafe {
         if is_copied_at_once(to.cast(), from.cast(), bytes) {
-        } else if to.addr().wrapping_sub(from.addr()) < bytes {
+            return to;
+        }
+        if to.addr().wrapping_sub(from.addr()) < bytes {
             backwards(to, from, bytes);
         } else {
             forwards(to, from, bytes);
@@ -61,15 +63,15 @@ fn check(to: *mut c_void, from: *const c_void, bytes: usize) {
     heap::check_range(from.cast_mut().cast(), bytes);
 }
 
-/// Copies what is short, by words from both ends that may overlap in the middle: all are read before
-/// any is written. False, and nothing was done, if it is long.
+/// Copies what is short, by words from both ends that may overlap in the middle: all are read
+/// before any is written. False, and nothing was done, if it is long.
 ///
 /// # Safety
 /// As `memmove` of C.
 #[inline(always)]
 unsafe fn is_copied_at_once(to: *mut u8, from: *const u8, bytes: usize) -> bool {
-    // SAFETY: the caller's promise, throughout: one word of each kind is no more than the bytes, and
-    // two (or four) are no fewer.
+    // SAFETY: the caller's promise, throughout: one word of each kind is no more than the bytes,
+    // and two (or four) are no fewer.
     unsafe {
         match bytes {
             0 => {}

@@ -1,8 +1,8 @@
 //! The library as it is when it is built hardened: its `memcpy` and `memmove` copy as they should,
 //! and end the program where memory is not in use, or too short.
 //!
-//! It is built here, in a directory of its own. The program is `copies.c`, compiled by the machine's
-//! C compiler; where there is none, the test says so and is skipped.
+//! It is built here, in a directory of its own. The program is `copies.c`, compiled by the
+//! machine's C compiler; where there is none, the test says so and is skipped.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]

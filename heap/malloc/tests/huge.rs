@@ -1,7 +1,7 @@
 //! Huge pages under the real library: asked for, not wanted, and disabled by the process.
 //!
-//! The program is `huge.c`, compiled here by the machine's C compiler. Where there is none, or where
-//! the system gives no huge pages, the tests say so and are skipped.
+//! The program is `huge.c`, compiled here by the machine's C compiler. Where there is none, or
+//! where the system gives no huge pages, the tests say so and are skipped.
 
 #![cfg(all(
     target_os = "linux",
@@ -17,7 +17,8 @@ use std::sync::OnceLock;
 
 use support::{compiled_by, library};
 
-/// Runs the program, and returns the KiB of huge pages and of all memory; `None` without a compiler.
+/// Runs the program, and returns the KiB of huge pages and of all memory; `None` without a
+/// compiler.
 fn runs(words: &[&str], variables: &[(&str, &str)]) -> Option<(usize, usize)> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| compiled_by("CC", "huge.c", "huge", &[], &[]));

@@ -3,8 +3,9 @@
 //!
 //! Invariant `both-are-ours`: while pages are moved, their old and their new addresses are mapped
 //! for this caller. If the system fails, the old ones are as they were, but there may be a hole in
-//! the new place, which another thread may have got since. It is filled again if it is a hole still.
-//! Otherwise it is left alone, as it cannot be told whose it is, and no pages are moved any more.
+//! the new place, which another thread may have got since. It is filled again if it is a hole
+//! still. Otherwise it is left alone, as it cannot be told whose it is, and no pages are moved any
+//! more.
 //!
 //! Huge pages are moved whole: what is less at the end of a piece is unmapped. Where all memory is
 //! locked (`mlockall`), what is new behind the first piece gets its pages before others are moved
@@ -80,8 +81,8 @@ impl LargeBlocks {
         if let Some(tail) = tail {
             unmap(tail);
         }
-        // New mappings are aligned to huge pages. (Those that the system moves as they become longer
-        // are from Linux 6.7 on.)
+        // New mappings are aligned to huge pages. (Those that the system moves as they become
+        // longer are from Linux 6.7 on.)
         let is_longer = piece.is_whole() && (unit == page_bytes() || !may);
         let mut block = if is_longer {
             Block::of(self.lengthened(piece, bytes)?, piece.bytes, unit)

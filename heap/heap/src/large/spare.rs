@@ -120,8 +120,8 @@ impl Spare {
         (self.count > 0).then(|| self.remove(0))
     }
 
-    /// Takes the last `bytes` bytes of the oldest piece, or some more; `None` if what stays is not worth keeping.
-    /// There must be a piece.
+    /// Takes the last `bytes` bytes of the oldest piece, or some more; `None` if what stays is not
+    /// worth keeping. There must be a piece.
     fn cut_oldest(&mut self, bytes: usize) -> Option<Piece> {
         let oldest = self.pieces[0].piece;
         let less = oldest.bytes.checked_sub(bytes)?;
@@ -156,8 +156,8 @@ impl Spare {
     }
 }
 
-/// Divides a piece behind the first `bytes` bytes, if what is left there is worth keeping: [`LEAST`]
-/// bytes, and `unit` bytes.
+/// Divides a piece behind the first `bytes` bytes, if what is left there is worth keeping:
+/// [`LEAST`] bytes, and `unit` bytes.
 pub(super) fn cut(piece: Piece, bytes: usize, unit: usize) -> (Piece, Option<Piece>) {
     if piece.bytes < bytes + LEAST.max(unit) {
         return (piece, None);

@@ -9,9 +9,9 @@
 //!   pages, with a fault each, and the kernel's own thread that makes huge pages of small ones
 //!   (khugepaged) might undo it. So huge pages go back whole, as far as limits allow.
 //! - The idle pages of a huge page that is partly in use are **bound**. An eighth of what is in use
-//!   may be, or 16 MiB. A page that would bind more as it comes is made one of small pages first. If
-//!   frees bind more, those are divided of which a quarter or more is idle; in a heap at rest, those
-//!   of which a sixteenth is.
+//!   may be, or 16 MiB. A page that would bind more as it comes is made one of small pages first.
+//!   If frees bind more, those are divided of which a quarter or more is idle; in a heap at rest,
+//!   those of which a sixteenth is.
 //!
 //! A huge page that was divided is a block of small pages, until all of it is free and given back.
 //! The kernel is told so (`MADV_NOHUGEPAGE`), for a limited number of them, since each may need two

@@ -17,6 +17,18 @@ pub(super) fn huge_span(bytes: usize) -> Span {
     }
 }
 
+/// Reserves 128 MiB and takes half of it, so that what comes next is huge pages of that kind.
+fn half_taken(kind: Huge) -> Span {
+    let span = Span {
+        huge: Some(kind),
+        ..Span::reserve(128 << 20).unwrap()
+    };
+    while span.usable_bytes() < 64 << 20 {
+        let _ = span.take_run(GROUP).unwrap();
+    }
+    span
+}
+
 /// Returns the huge pages that were divided, by the number of their group. What is counted of all
 /// is what the bits of pages say.
 pub(super) fn check_huge(span: &Span) -> Vec<usize> {
@@ -282,14 +294,7 @@ fn without_locks_nothing_else_is_taken() {
 /// What came while another thread gave memory back has no mark, and goes back all the same.
 #[test]
 fn what_came_unmarked_goes_back_with_its_block() {
-    let span = Span {
-        huge: Some(Huge::Asked),
-        ..Span::reserve(128 << 20).unwrap()
-    };
-    let mut held = Vec::new();
-    while span.usable_bytes() < 64 << 20 {
-        held.push(span.take_run(GROUP).unwrap().0);
-    }
+    let span = half_taken(Huge::Asked);
     let lock = span.counts.releasing.lock(|| Threads.relax());
     let (single, contents) = span.take_run(1).unwrap();
     assert_eq!(contents, Contents::Zeros);
@@ -346,10 +351,7 @@ fn united_blocks_are_one_mapping_again() {
 /// Once the process has disabled them, memory comes as small pages, and counts as such.
 #[test]
 fn where_there_are_none_any_more_what_comes_is_small() {
-    let mut span = huge_span(128 << 20);
-    while span.usable_bytes() < 64 << 20 {
-        let _ = span.take_run(GROUP).unwrap();
-    }
+    let mut span = half_taken(Huge::Usual);
     let (before, before_mappings) = (span.idle_pages(), mappings(&span));
     span.huge = Some(Huge::Never);
     let (run, contents) = span.take_run(1).unwrap();
@@ -533,14 +535,7 @@ fn mapping_of(span: &Span, page: usize) -> Option<(usize, String)> {
 
 #[test]
 fn the_system_gives_huge_pages_and_is_told_of_divided_ones() {
-    let span = Span {
-        huge: Some(Huge::Asked),
-        ..Span::reserve(128 << 20).unwrap()
-    };
-    let mut held = Vec::new();
-    while span.usable_bytes() < 64 << 20 {
-        held.push(span.take_run(GROUP).unwrap().0);
-    }
+    let span = half_taken(Huge::Asked);
     if !span.counts.huge.are_any() {
         println!("skipped: this kernel has no huge pages (CONFIG_TRANSPARENT_HUGEPAGE)");
         return;
