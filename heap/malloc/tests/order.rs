@@ -23,6 +23,18 @@ const FIRST: [&str; 6] = [
     "14brickyard_heap5build",
 ];
 
+/// Parts of mangled names of what a start and the first requests run.
+const START: [&str; 5] = [
+    "14brickyard_heap5build4heap",
+    "14brickyard_heap4huge9choice_in",
+    "12alloc_missed",
+    "11make_memory",
+    "15map_small_pages",
+];
+
+/// Parts of mangled names of what large blocks and the background thread run.
+const LATER: [&str; 2] = ["14brickyard_heap5large", "14brickyard_heap4life4look"];
+
 /// Of a pattern that no longer matches all of a module, some may lie behind.
 const LAST: [&str; 3] = [
     "14brickyard_heap7sampled7guarded",
@@ -58,6 +70,16 @@ fn code_of_requests_lies_together() {
     }
     for part in LAST {
         assert!(!places(part).is_empty(), "{part}");
+    }
+    // The start comes first, and within two pieces of code.
+    let begin = places(" malloc").into_iter().min().unwrap();
+    let later = LATER.iter().flat_map(|part| places(part)).min().unwrap();
+    for part in START {
+        let place = places(part).into_iter().max().unwrap_or(u64::MAX);
+        assert!(
+            place < later && place < begin + (128 << 10),
+            "{part}: {place:x}"
+        );
     }
     // Nothing of these is left behind.
     for part in [
