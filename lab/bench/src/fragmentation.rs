@@ -8,6 +8,8 @@
 //!
 //! Nothing is timed and there is one thread, so a seed gives the same number on every machine.
 
+use core::time::Duration;
+
 use anyhow::{Context, bail};
 use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
@@ -54,6 +56,7 @@ impl Fragmentation<'_> {
         let turns = Turns {
             names: &names,
             samples: self.samples,
+            lasting: Duration::ZERO,
             steps: 1,
             progress,
         };

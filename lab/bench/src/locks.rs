@@ -12,6 +12,8 @@
 //! first measures the time, and how much each bulk moved; the second reads the clock at the lock,
 //! which makes each hold longer, and measures the times of waiting and holding.
 
+use core::time::Duration;
+
 use brickyard_classics::bulk::{LockReading, MeterReading, Timing};
 use brickyard_report::{Host, Metric, Results, Row};
 use brickyard_simulate::locks::Column;
@@ -75,6 +77,7 @@ impl Locks<'_> {
         let turns = Turns {
             names: &names,
             samples: self.samples,
+            lasting: Duration::ZERO,
             steps: 1,
             progress,
         };

@@ -72,6 +72,7 @@ impl PageAlloc<'_> {
         let turns = Turns {
             names: &names,
             samples: self.samples,
+            lasting: Duration::ZERO,
             steps: self.workloads.len(),
             progress,
         };

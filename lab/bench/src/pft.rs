@@ -11,6 +11,7 @@
 
 use core::fmt;
 use core::str::FromStr;
+use core::time::Duration;
 
 use anyhow::Context;
 use brickyard::Order;
@@ -147,6 +148,7 @@ impl Pft<'_> {
         let turns = Turns {
             names: &names,
             samples: self.samples,
+            lasting: Duration::ZERO,
             steps: 1,
             progress,
         };

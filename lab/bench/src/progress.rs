@@ -7,6 +7,9 @@ pub trait Progress: fmt::Debug + Sync {
     /// Work of so many units begins.
     fn begin(&self, units: u64);
 
+    /// There are so many units more than was said.
+    fn more(&self, _units: u64) {}
+
     /// The turn of the contestant with this name begins.
     fn at(&self, name: &str);
 

@@ -84,6 +84,7 @@ impl Scarce<'_> {
         let turns = Turns {
             names: &names,
             samples: self.samples,
+            lasting: Duration::ZERO,
             steps: machines.len(),
             progress,
         };

@@ -2,6 +2,9 @@
 //! machine's load affects them alike; the first one changes from round to round. If interrupted,
 //! the complete rounds are kept.
 
+use core::time::Duration;
+use std::time::Instant;
+
 use anyhow::bail;
 
 use crate::progress::Progress;
@@ -16,6 +19,9 @@ pub(crate) enum Round {
     Measured(usize),
 }
 
+/// Short turns are repeated so many times as often at most.
+pub(crate) const AT_MOST: usize = 4;
+
 /// So many rounds of turns.
 #[derive(Debug)]
 pub(crate) struct Turns<'n> {
@@ -23,6 +29,9 @@ pub(crate) struct Turns<'n> {
     pub(crate) names: &'n [&'n str],
     /// How many rounds are measured.
     pub(crate) samples: usize,
+    /// More are, up to [`AT_MOST`] times as many, until each contestant has been measured for so
+    /// long, by the time that the first round takes.
+    pub(crate) lasting: Duration,
     /// How many steps of progress a measured turn has.
     pub(crate) steps: usize,
     /// Where progress is reported.
@@ -40,8 +49,15 @@ impl Turns<'_> {
         let mut taken: Vec<Vec<T>> = (0..contestants).map(|_| Vec::new()).collect();
         let progress = self.progress;
         progress.begin((self.samples * contestants * self.steps) as u64);
-        let rounds = (0..self.samples).map(Round::Measured);
-        'rounds: for (count, round) in [Round::WarmUp].into_iter().chain(rounds).enumerate() {
+        let mut rounds = self.samples;
+        // The first one warms up.
+        let mut count = 0;
+        'rounds: while count <= rounds {
+            let round = match count.checked_sub(1) {
+                None => Round::WarmUp,
+                Some(number) => Round::Measured(number),
+            };
+            let begun = Instant::now();
             let mut of_round = Vec::new();
             for place in 0..contestants {
                 let whose = (place + count) % contestants;
@@ -61,6 +77,12 @@ impl Turns<'_> {
                     taken[whose].push(out);
                 }
             }
+            if round == Round::Measured(0) {
+                rounds = self.rounds(begun.elapsed());
+                let more = (rounds - self.samples) * contestants * self.steps;
+                progress.more(more as u64);
+            }
+            count += 1;
         }
         progress.end();
         if stop::asked() {
@@ -68,9 +90,51 @@ impl Turns<'_> {
             if done == 0 {
                 bail!("interrupted before the first round was complete");
             }
-            let all = self.samples;
+            let all = rounds;
             progress.say(&format!("interrupted: {done} of {all} rounds are complete"));
         }
         Ok(taken)
+    }
+
+    /// Returns how many rounds are measured, where one takes so long.
+    fn rounds(&self, one: Duration) -> usize {
+        let turn = one.as_secs_f64() / self.names.len() as f64;
+        let wanted = self.lasting.as_secs_f64() / turn;
+        // A turn that takes no time would be repeated for ever.
+        let most = self.samples * AT_MOST;
+        (wanted.ceil() as usize).clamp(self.samples, most.max(self.samples))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::progress::Silent;
+
+    /// How many rounds there are if a turn takes so long.
+    fn rounds(turn: Duration, lasting: Duration) -> Vec<usize> {
+        let turns = Turns {
+            names: &["one", "other"],
+            samples: 2,
+            lasting,
+            steps: 1,
+            progress: &Silent,
+        };
+        let taken = turns.take(|_, round, _| {
+            thread::sleep(turn);
+            Ok(round)
+        });
+        taken.unwrap().iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn short_turns_are_repeated_within_limits() {
+        assert_eq!(rounds(Duration::ZERO, Duration::ZERO), [2, 2]);
+        assert_eq!(rounds(Duration::ZERO, Duration::from_secs(1)), [8, 8]);
+        let turn = Duration::from_millis(5);
+        assert_eq!(rounds(turn, Duration::from_millis(5)), [2, 2]);
+        assert_eq!(rounds(turn, Duration::MAX), [8, 8]);
     }
 }

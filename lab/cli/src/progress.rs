@@ -49,6 +49,10 @@ impl Progress for Steps {
         self.0.reset();
     }
 
+    fn more(&self, units: u64) {
+        self.0.inc_length(units);
+    }
+
     fn at(&self, name: &str) {
         self.0.set_message(name.to_owned());
     }

@@ -49,8 +49,10 @@ pub struct Programs<'a> {
     pub tasks: &'a [Task],
     /// The part of each task that is done.
     pub scale: f64,
-    /// The samples of each row.
+    /// The samples of each row, at least.
     pub rounds: usize,
+    /// Short tasks are run more often, up to four times, until each library has run for so long.
+    pub lasting: Duration,
     /// How long a process idles after its work, before its memory is looked at. Zero: it does not.
     pub settle: Duration,
     /// The small program with the loads: see [`loads_program`].
@@ -125,6 +127,7 @@ impl Programs<'_> {
         let turns = Turns {
             names: &names,
             samples: self.rounds,
+            lasting: self.lasting,
             steps: 1,
             progress,
         };
@@ -189,6 +192,10 @@ impl Progress for Whole<'_> {
     }
 
     fn end(&self) {}
+
+    fn more(&self, units: u64) {
+        self.0.more(units);
+    }
 
     fn say(&self, line: &str) {
         self.0.say(line);

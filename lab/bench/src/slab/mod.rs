@@ -147,6 +147,7 @@ impl Slab<'_> {
         let turns = Turns {
             names: &names,
             samples: self.samples,
+            lasting: Duration::ZERO,
             steps: 1,
             progress,
         };

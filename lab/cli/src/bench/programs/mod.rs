@@ -1,6 +1,7 @@
 //! `brickyard bench programs`: known loads of malloc and real programs under several malloc
 //! libraries, in time and in memory.
 
+mod means;
 mod table;
 
 use core::ops::RangeInclusive;
@@ -39,6 +40,10 @@ pub(crate) struct Programs {
     /// How often everything is run; by default 6 times, with --quick 3 times.
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
+    /// Run short loads more often than that, up to four times, until each library has run for so
+    /// many seconds.
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    seconds: Option<f64>,
     /// Do a quarter of the work.
     #[arg(long)]
     quick: bool,
@@ -61,6 +66,9 @@ const QUICK: f64 = 0.25;
 
 /// How long a process may idle, in seconds.
 const SETTLE: RangeInclusive<f64> = 0.1..=600.0;
+
+/// How long each library may run a load, in seconds: a day.
+const SECONDS: RangeInclusive<f64> = 0.0..=86_400.0;
 
 /// More threads than any machine has CPUs would measure the system's scheduler.
 const MOST_THREADS: usize = 4096;
@@ -92,6 +100,7 @@ impl Programs {
             rounds: self
                 .rounds
                 .unwrap_or(if self.quick { quick } else { usual }),
+            lasting: Duration::from_secs_f64(self.seconds.unwrap_or(0.0)),
             settle: Duration::from_secs_f64(self.settle.unwrap_or(0.0)),
             loads,
         };
@@ -132,6 +141,12 @@ impl Programs {
             return Err(Misuse::new(format!(
                 "--threads must be at most {MOST_THREADS}"
             )));
+        }
+        if self
+            .seconds
+            .is_some_and(|seconds| !SECONDS.contains(&seconds))
+        {
+            return Err(Misuse::new("--seconds must be from 0 to 86400"));
         }
         if self
             .settle
