@@ -14,7 +14,7 @@ const LOAD: usize = 1 << 20;
 /// ... but so many full sheaves are allowed in any case.
 const FEW: u32 = 4;
 /// Slabs are sparse if so many bytes of their objects more are free than in use.
-const SPARSE: u64 = LOAD as u64;
+const SPARSE: u64 = 2 * LOAD as u64;
 /// So many full sheaves are looked at for one that serves as it is.
 const LOOKS: usize = 4;
 /// The most empty sheaves that are kept.
@@ -181,13 +181,13 @@ impl Depot {
         fulls < FEW || (fulls as usize + 1) * load <= LOAD
     }
 
-    /// Returns true if the barn is to be emptied: most of the slabs is free, and the objects in the
-    /// barn, which lie scattered, may keep each of them from being given back. That is so when less
-    /// is in use than not, by [`SPARSE`] bytes, and again each time that half of it has been freed.
-    /// In between the barn may fill: what is in use keeps most slabs that there are then, so to
-    /// empty the barn each time would be of no use.
+    /// Returns true if the barn is to be emptied, down to [`FEW`] sheaves: most of the slabs is
+    /// free, and the objects in the barn, which lie scattered, may keep each of them from being
+    /// given back. That is so when less is in use than not, by [`SPARSE`] bytes, and again each
+    /// time that half of it has been freed. In between the barn may fill: what is in use keeps most
+    /// slabs that there are then, so to empty the barn each time would be of no use.
     pub(super) fn is_crowded(&self, info: &CacheInfo) -> bool {
-        if self.fulls.get() == 0 {
+        if self.fulls.get() <= FEW {
             return false;
         }
         let Geometry {
@@ -215,7 +215,7 @@ impl Depot {
             return None;
         }
         let sheaf = self.take_full(|_| true);
-        if self.fulls.get() == 0 {
+        if self.fulls.get() <= FEW {
             // 0 says that it was not.
             self.emptied.set(self.in_use(info).max(1));
         }
