@@ -20,7 +20,7 @@ pub(crate) enum Round {
 }
 
 /// Short turns are repeated so many times as often at most.
-pub(crate) const AT_MOST: usize = 4;
+const AT_MOST: usize = 4;
 
 /// So many rounds of turns.
 #[derive(Debug)]
@@ -100,41 +100,46 @@ impl Turns<'_> {
     fn rounds(&self, one: Duration) -> usize {
         let turn = one.as_secs_f64() / self.names.len() as f64;
         let wanted = self.lasting.as_secs_f64() / turn;
-        // A turn that takes no time would be repeated for ever.
-        let most = self.samples * AT_MOST;
-        (wanted.ceil() as usize).clamp(self.samples, most.max(self.samples))
+        let most = self.samples.saturating_mul(AT_MOST);
+        (wanted.ceil() as usize).clamp(self.samples, most)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-
     use super::*;
     use crate::progress::Silent;
 
-    /// How many rounds there are if a turn takes so long.
-    fn rounds(turn: Duration, lasting: Duration) -> Vec<usize> {
-        let turns = Turns {
+    fn turns(lasting: Duration) -> Turns<'static> {
+        Turns {
             names: &["one", "other"],
-            samples: 2,
+            samples: 3,
             lasting,
             steps: 1,
             progress: &Silent,
-        };
-        let taken = turns.take(|_, round, _| {
-            thread::sleep(turn);
-            Ok(round)
-        });
-        taken.unwrap().iter().map(Vec::len).collect()
+        }
     }
 
     #[test]
     fn short_turns_are_repeated_within_limits() {
-        assert_eq!(rounds(Duration::ZERO, Duration::ZERO), [2, 2]);
-        assert_eq!(rounds(Duration::ZERO, Duration::from_secs(1)), [8, 8]);
-        let turn = Duration::from_millis(5);
-        assert_eq!(rounds(turn, Duration::from_millis(5)), [2, 2]);
-        assert_eq!(rounds(turn, Duration::MAX), [8, 8]);
+        let one = Duration::from_secs(2);
+        for (lasting, rounds) in [(0, 3), (1, 3), (4, 4), (11, 11), (13, 12), (u64::MAX, 12)] {
+            let turns = turns(Duration::from_secs(lasting));
+            assert_eq!(turns.rounds(one), rounds, "{lasting} s");
+        }
+        // Where no time can be seen.
+        assert_eq!(turns(Duration::ZERO).rounds(Duration::ZERO), 3);
+        assert_eq!(turns(one).rounds(Duration::ZERO), 12);
+    }
+
+    #[test]
+    fn every_contestant_has_a_turn_in_each_round() {
+        for (lasting, rounds) in [(Duration::ZERO, 3), (Duration::MAX, 12)] {
+            let taken = turns(lasting).take(|whose, round, _| Ok((whose, round)));
+            for (whose, taken) in taken.unwrap().into_iter().enumerate() {
+                let expected = (0..rounds).map(|number| (whose, Round::Measured(number)));
+                assert!(taken.into_iter().eq(expected));
+            }
+        }
     }
 }

@@ -126,6 +126,40 @@ pub fn bootstrap_paired_ratio(now: &[f64], before: &[f64], seed: u64) -> Option<
     Bootstrap::of_paired_ratio(now, before, seed).map(|both| both.bca)
 }
 
+/// The 95 % intervals, from percentile to percentile, of several statistics of the same resamples.
+/// `drawn` draws one, and returns the statistics in their order. `None` if one is not finite. Costs
+/// [`RESAMPLES`] calls of `drawn`, and a sort for each statistic.
+///
+/// ```
+/// use brickyard_report::bootstrap_each;
+/// let samples = [10.0, 12.0, 9.0, 11.0, 10.0, 13.0];
+/// let both = bootstrap_each(1, |dice| {
+///     let drawn = [(); 6].map(|()| samples[dice.below(6) as usize]);
+///     vec![drawn.iter().sum::<f64>() / 6.0, drawn.iter().copied().fold(0.0, f64::max)]
+/// });
+/// let [mean, most] = both.unwrap()[..] else { panic!() };
+/// assert!(mean.low < 10.8 && 10.8 < mean.high && most.low > mean.low && most.high == 13.0);
+/// ```
+pub fn bootstrap_each(
+    seed: u64,
+    mut drawn: impl FnMut(&mut Dice) -> Vec<f64>,
+) -> Option<Vec<Interval>> {
+    let mut dice = Dice::new(seed);
+    let mut statistics: Vec<Vec<f64>> = Vec::new();
+    for _ in 0..RESAMPLES {
+        let values = drawn(&mut dice);
+        statistics.resize_with(values.len(), Vec::new);
+        for (all, value) in statistics.iter_mut().zip(values) {
+            all.push(Some(value).filter(|value| value.is_finite())?);
+        }
+    }
+    let interval = |mut all: Vec<f64>| {
+        all.sort_by(f64::total_cmp);
+        between(&all, 1.0 - UPPER_PROBABILITY, UPPER_PROBABILITY)
+    };
+    Some(statistics.into_iter().map(interval).collect())
+}
+
 /// Computes the intervals of a statistic: `measured` is its value for the samples, `drawn` computes
 /// it for a new resample, and `left_out` has its values for each side with one sample left out.
 fn of(
@@ -270,6 +304,24 @@ mod tests {
         assert_eq!(bootstrap_mean(&[1.0, f64::INFINITY], 1), None);
         assert_eq!(bootstrap_mean(&[f64::MAX, -f64::MAX], 1), None);
         assert_eq!(bootstrap_ratio(&[1.0, f64::NAN], &[1.0, 2.0], 1), None);
+    }
+
+    #[test]
+    fn one_of_several_statistics_has_the_percentiles_that_it_has_alone() {
+        let samples: Vec<f64> = (0..30).map(|i| f64::from(i * 37 % 101)).collect();
+        let alone = Bootstrap::of_mean(&samples, 3).unwrap().percentile;
+        let both = bootstrap_each(3, |dice| {
+            let mean = mean(draw(dice, &samples));
+            vec![mean, -mean]
+        });
+        let [mean, negated] = both.unwrap()[..] else {
+            panic!("two statistics are drawn");
+        };
+        assert_eq!(mean, alone);
+        assert!((negated.low + alone.high).abs() < 1e-9);
+        assert!((negated.high + alone.low).abs() < 1e-9);
+        assert_eq!(bootstrap_each(3, |_| vec![1.0, f64::NAN]), None);
+        assert_eq!(bootstrap_each(3, |_| vec![]), Some(vec![]));
     }
 
     #[test]

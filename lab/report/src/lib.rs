@@ -21,7 +21,7 @@
 //! | `rank_sum.rs`, `welch.rs` | [`RankSum`], [`Welch`]: tests of independent runs |
 //! | `holm.rs` | [`holm()`]: p corrected for many tests at once |
 //! | `effect.rs` | [`hedges_g`], [`cliffs_delta`]: how large a difference is |
-//! | `bootstrap.rs` | [`Bootstrap`]: intervals of a mean and of a ratio of means |
+//! | `bootstrap.rs` | [`Bootstrap`]: intervals of a mean, of a ratio of means, of any statistics |
 //! | `median.rs` | [`MedianInterval`]: the interval of a median |
 //! | `ratio_interval.rs` | [`ratio_interval`]: the interval of a ratio, by a method that suits the number of samples |
 //! | `steps.rs`, `steps_table.rs` | [`Steps`], [`write_steps`]: each configuration against the one before it, as in 2007 |
@@ -93,7 +93,8 @@ mod welch;
 
 pub use amount::{bytes_text, counted, noun};
 pub use bootstrap::{
-    Bootstrap, Interval, RESAMPLES, bootstrap_mean, bootstrap_paired_ratio, bootstrap_ratio,
+    Bootstrap, Interval, RESAMPLES, bootstrap_each, bootstrap_mean, bootstrap_paired_ratio,
+    bootstrap_ratio,
 };
 pub use columns::{Column, Columns};
 pub use compare::{Cell, Comparison, INTERVAL_DEVIATIONS, Significance, gain_percent};

@@ -6,16 +6,10 @@
 //! rounds there are, so an interval may lie above its mean.
 
 use brickyard_machine::Dice;
-use brickyard_report::Summary;
+use brickyard_report::{Interval, Summary, bootstrap_each};
 
-/// The samples of a line: for each library its rounds.
+/// The samples of a line, all above 0: for each library its rounds.
 pub(super) type Line<'r> = Vec<&'r [f64]>;
-
-/// So many times the rounds are drawn.
-const RESAMPLES: usize = 2000;
-
-/// The part of the means that is left out at each end of an interval.
-const BEYOND: f64 = 0.025;
 
 /// The seed of the draws: the same samples have the same intervals.
 const SEED: u64 = 1;
@@ -26,57 +20,40 @@ pub(super) struct Mean {
     /// Of the ratios of the medians.
     pub(super) ratio: f64,
     /// Where 95 % of the means of drawn rounds are; none with one round.
-    pub(super) interval: Option<(f64, f64)>,
+    pub(super) interval: Option<Interval>,
 }
 
 /// Returns the mean of each library, by the medians. All lines have the same libraries.
 pub(super) fn means(lines: &[Line<'_>]) -> Vec<Mean> {
-    let ratios = of(lines, median);
-    let rounds = lines.iter().map(|line| rounds(line)).max().unwrap_or(0);
-    if rounds < 2 {
-        let alone = |ratio| Mean {
-            ratio,
-            interval: None,
-        };
-        return ratios.into_iter().map(alone).collect();
-    }
-    let mut dice = Dice::new(SEED);
-    let drawn: Vec<Vec<f64>> = (0..RESAMPLES)
-        .map(|_| {
-            let again: Vec<Vec<Vec<f64>>> =
-                lines.iter().map(|line| draw(line, &mut dice)).collect();
-            let again = again.iter().map(|line| line.iter().map(Vec::as_slice));
-            of(&again.map(Iterator::collect).collect::<Vec<_>>(), median)
+    let several = lines.iter().any(|line| rounds(line) > 1);
+    let intervals = several.then(|| {
+        bootstrap_each(SEED, |dice| {
+            let drawn: Vec<_> = lines.iter().map(|line| draw(line, dice)).collect();
+            of(&drawn, |samples| median(samples))
         })
-        .collect();
-    let mean = |(library, ratio)| {
-        let mut all: Vec<f64> = drawn.iter().map(|means| means[library]).collect();
-        all.sort_by(f64::total_cmp);
-        let last = all.len() - 1;
-        let beyond = (all.len() as f64 * BEYOND) as usize;
-        Mean {
-            ratio,
-            interval: Some((all[beyond], all[last - beyond])),
-        }
+    });
+    let intervals = intervals.flatten().unwrap_or_default();
+    let of_library = |(library, ratio)| Mean {
+        ratio,
+        interval: intervals.get(library).copied(),
     };
-    ratios.into_iter().enumerate().map(mean).collect()
+    let ratios = of(lines, |samples| median(samples)).into_iter();
+    ratios.enumerate().map(of_library).collect()
 }
 
 /// Returns the mean of each library, by its fastest rounds.
 pub(super) fn fastest(lines: &[Line<'_>]) -> Vec<f64> {
-    of(lines, |samples| {
-        samples.iter().copied().fold(f64::INFINITY, f64::min)
-    })
+    of(lines, |samples| least(samples))
 }
 
 /// Returns the geometric mean of each library over all lines, of the ratios of what `value` makes
 /// of its rounds to the smallest of the line.
-fn of(lines: &[Line<'_>], value: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+fn of<S>(lines: &[Vec<S>], value: impl Fn(&S) -> f64) -> Vec<f64> {
     let libraries = lines.first().map_or(0, Vec::len);
     let mut sums = vec![0.0; libraries];
     for line in lines {
-        let values: Vec<f64> = line.iter().map(|samples| value(samples)).collect();
-        let best = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let values: Vec<f64> = line.iter().map(&value).collect();
+        let best = least(&values);
         for (sum, value) in sums.iter_mut().zip(values) {
             *sum += (value / best).ln();
         }
@@ -100,6 +77,10 @@ fn draw(line: &Line<'_>, dice: &mut Dice) -> Vec<Vec<f64>> {
     line.iter().map(of_library).collect()
 }
 
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
 fn median(samples: &[f64]) -> f64 {
     let summary = Summary::of(samples).ok();
     summary.and_then(|all| all.median()).unwrap_or(f64::NAN)
@@ -115,8 +96,10 @@ mod tests {
         let first = [1.0, 10.0, 1.0, 10.0, 1.0, 10.0];
         let second = first.map(|time| 2.0 * time);
         let both = means(&[vec![&first, &second]]);
-        assert_eq!(both[0].interval, Some((1.0, 1.0)));
-        assert_eq!((both[1].ratio, both[1].interval), (2.0, Some((2.0, 2.0))));
+        for (mean, ratio) in both.iter().zip([1.0, 2.0]) {
+            let interval = mean.interval.unwrap();
+            assert_eq!([mean.ratio, interval.low, interval.high], [ratio; 3]);
+        }
     }
 
     #[test]
@@ -126,8 +109,8 @@ mod tests {
         let lines = [vec![first.as_slice(), &second]];
         let both = means(&lines);
         assert_eq!((both[0].ratio, both[1].ratio), (1.0, 2.0));
-        let (low, high) = both[1].interval.unwrap();
-        assert!(low < 2.0 && high > 2.0, "{low} to {high}");
+        let interval = both[1].interval.unwrap();
+        assert!(interval.low < 2.0 && interval.high > 2.0, "{interval:?}");
         assert_eq!(fastest(&lines), [1.0, 2.0]);
     }
 

@@ -57,8 +57,15 @@ pub(super) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
                     .map(|(cell, ratio)| texts(cell.as_ref(), *ratio))
                     .collect(),
             );
-            if of_line.iter().all(Option::is_some) {
-                of_means.push(cells.iter().flatten().map(|cell| cell.samples).collect());
+            let samples: Line<'_> = cells.iter().flatten().map(|cell| cell.samples).collect();
+            // A single 0 has no ratio either.
+            let has_zero = samples
+                .iter()
+                .copied()
+                .flatten()
+                .any(|&sample| sample <= 0.0);
+            if of_line.iter().all(Option::is_some) && !has_zero {
+                of_means.push(samples);
             }
         }
         if !of_means.is_empty() {
@@ -202,8 +209,8 @@ fn times(ratio: f64) -> String {
 
 /// Returns the texts of a geometric mean's cell.
 fn mean_texts(mean: Mean) -> [String; 3] {
-    let interval = mean.interval.map_or_else(String::new, |(low, high)| {
-        format!("[{} {}]", fixed(low, 2), fixed(high, 2))
+    let interval = mean.interval.map_or_else(String::new, |interval| {
+        format!("[{} {}]", fixed(interval.low, 2), fixed(interval.high, 2))
     });
     [String::new(), interval, times(mean.ratio)]
 }
@@ -248,6 +255,8 @@ mod tests {
             ("ours", "redis", time, [3.0, 3.5, 4.0]),
             ("ours", "refill", peak, [250.0, 250.0, 251.0]),
             ("glibc", "refill", peak, [1000.0, 1000.5, 1000.0]),
+            ("ours", "cfrac", peak, [0.0, 1.0, 2.0]),
+            ("glibc", "cfrac", peak, [1.0, 1.0, 1.0]),
             ("ours", "refill", over, [25.0, 25.0, 25.5]),
             ("glibc", "refill", over, [-1.0, 400.0, 400.0]),
         ] {
@@ -273,9 +282,10 @@ redis              3.50 [3.00 4.00] x1.00      -
 geometric mean          [2.83 2.83] x2.83        [1.41 1.41] x1.41
 of the fastest                      x2.83                    x1.41
 
-peak, MiB                         ours                    glibc
-refill           250   [250 251] x1.00   1000 [1000 1000] x4.00
-geometric mean       [1.00 1.00] x1.00        [3.98 4.00] x4.00
+peak, MiB                          ours                    glibc
+refill            250   [250 251] x1.00   1000 [1000 1000] x4.00
+cfrac            1.00 [0.00 2.00] x1.00   1.00 [1.00 1.00] x1.00
+geometric mean        [1.00 1.00] x1.00        [3.98 4.00] x4.00
 
 over-live, %                ours           glibc
 refill         25.0 [25.0 25.5]    400 [-1 400]
