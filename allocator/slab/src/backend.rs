@@ -5,8 +5,9 @@
 //! or a [`General`](crate::General), which is never given up), by what borrows that handle, and by
 //! leases. So the holder of the handle can destroy it, once no lease is out and none can be had.
 //!
-//! Invariant `slab-pages`: a slab's pages are taken with its cache's order, by `take_pages`. They
-//! are given back once, when the slab's last object is in it and it has left its list.
+//! Invariant `slab-pages`: a slab's pages are taken with its cache's order and pages, by
+//! `take_pages`. They are given back once, when the slab's last object is in it and it has left its
+//! list.
 //!
 //! Invariant `object-bytes`: an object in hand has as many bytes as its cache's objects have. They
 //! are writable, aligned as its cache says, and belong to nobody else.
@@ -57,6 +58,7 @@ impl<S, L> fmt::Debug for Backend<'_, S, L> {
 pub struct LoosePages<'g, 'm, S: PageSource, L: Local> {
     backend: &'g Backend<'m, S, L>,
     order: Order,
+    pages: u32,
     head: usize,
 }
 
@@ -79,8 +81,9 @@ impl<S: PageSource, L: Local> Drop for LoosePages<'_, '_, S, L> {
         let first = self
             .backend
             .pointer(self.backend.pages.address_of(self.head));
-        // SAFETY: `slab-pages`: taken with this order, and no slab.
-        unsafe { self.backend.source.give(first, self.order) };
+        let pages = self.pages as usize;
+        // SAFETY: `slab-pages`: taken so, and no slab.
+        unsafe { self.backend.source.give_part(first, self.order, pages) };
     }
 }
 
@@ -181,16 +184,19 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
         } else {
             Context::MaySleep
         };
-        let first = self.source.take(PageAsk {
+        let ask = PageAsk {
             order: info.geometry.order,
             mobility: info.spec.mobility,
             node: node.filter(|_| self.nodes() > 1),
             context,
-        })?;
+        };
+        let pages = info.geometry.pages;
+        let first = self.source.take_part(ask, pages as usize)?;
         let _ = first.as_ptr().expose_provenance();
         Some(LoosePages {
             backend: self,
             order: info.geometry.order,
+            pages,
             head: self.pages.page_of(first)?,
         })
     }
@@ -201,6 +207,7 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
         LoosePages {
             backend: self,
             order: info.geometry.order,
+            pages: info.geometry.pages,
             head,
         }
     }

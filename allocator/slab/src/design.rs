@@ -62,7 +62,7 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     /// The design's name.
     const NAME: &'static str;
 
-    /// The general sizes, ascending, the last of them [`MAX_GENERAL`](sizes::MAX_GENERAL).
+    /// The general sizes, ascending; by default a kernel's.
     const SIZES: &'static [u32] = &sizes::SIZES;
 
     /// The bytes that it keeps in the caller's memory.

@@ -11,11 +11,11 @@ use crate::caller::Caller;
 use crate::design::SlabDesign;
 use crate::error::{CacheError, FreeFault, SlabError};
 use crate::layout::CacheId;
-use crate::sizes::MAX_GENERAL;
 use crate::slabs::Slabs;
 use crate::source::PageSource;
 
-/// The caches of the general sizes, up to 32 KiB. For larger memory, take pages.
+/// The caches of the general sizes: up to 32 KiB, or up to 128 in the heap of a process. For larger
+/// memory, take pages.
 pub struct General<'s, 'm, D: SlabDesign<'m>, C> {
     slabs: &'s Slabs<'m, D>,
     first: CacheId,
@@ -105,7 +105,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     /// Allocates memory for `layout`. An alignment above a page is not kept.
     ///
     /// # Errors
-    /// [`SlabError::Exhausted`], also above 32 KiB; [`SlabError::TaskOnly`].
+    /// [`SlabError::Exhausted`], also above the largest size; [`SlabError::TaskOnly`].
     #[inline(always)]
     #[track_caller]
     pub fn alloc(&self, layout: Layout) -> Result<NonNull<u8>, SlabError> {
@@ -241,7 +241,10 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     /// Returns the largest size.
     #[must_use]
     pub const fn max_size(&self) -> usize {
-        MAX_GENERAL
+        match D::SIZES.last() {
+            Some(&largest) => largest as usize,
+            None => 0,
+        }
     }
 }
 

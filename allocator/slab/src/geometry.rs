@@ -17,11 +17,24 @@ const GRID: usize = 16;
 /// The distance of colours, and what large objects are aligned to: a cache line.
 const LINE: usize = 64;
 
-/// The largest object.
+/// The largest object, but for a heap's.
 pub const MAX_SIZE: usize = 64 << 10;
 
-/// The highest order of a slab.
+/// The highest order of a slab, but for a heap's.
 const MAX_ORDER: u8 = 5;
+
+/// The largest object of a heap, what checks add included.
+pub(crate) const MAX_SIZE_OF_HEAP: usize = 256 << 10;
+
+/// The highest order of a heap's slab.
+const MAX_ORDER_OF_HEAP: u8 = 6;
+
+/// An object of a heap that is larger has a slab of its own: a survivor among such objects would
+/// keep much memory.
+const SINGLE_ABOVE: usize = 32 << 10;
+
+/// A heap's sheaf holds so many objects at least.
+const CAPACITY_OF_HEAP: u32 = 4;
 
 /// The shape of a cache's slabs, and the numbers that follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +43,10 @@ pub struct Geometry {
     pub stride: u32,
     /// The alignment of every object.
     pub align: u32,
-    /// The pages of a slab: 2^order.
+    /// A slab is taken out of 2^order pages.
     pub order: Order,
+    /// The pages of a slab: all of those, or fewer.
+    pub pages: u32,
     /// The objects of a slab.
     pub objects: u32,
     /// The number of colours. The first object of a slab lies at `colour * colour_step`, where the
@@ -50,10 +65,12 @@ pub struct Geometry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// No bytes, or more than [`MAX_SIZE`] with what debugging adds.
+    /// No bytes, or more than there may be, with what debugging adds.
     Size {
         /// The bytes asked for.
         bytes: usize,
+        /// The most that there may be.
+        most: usize,
     },
     /// Not a power of two, or more than a page.
     Align {
@@ -65,9 +82,9 @@ pub enum ShapeError {
 impl fmt::Display for ShapeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Size { bytes } => write!(
+            Self::Size { bytes, most } => write!(
                 f,
-                "objects of {bytes} bytes: a cache holds objects of 1 to {MAX_SIZE} bytes; take pages instead"
+                "objects of {bytes} bytes: a cache holds objects of 1 to {most} bytes; take pages instead"
             ),
             Self::Align { align } => write!(
                 f,
@@ -78,6 +95,16 @@ impl fmt::Display for ShapeError {
 }
 
 impl core::error::Error for ShapeError {}
+
+/// What a shape keeps to.
+struct Limits {
+    /// Objects lie at multiples of this.
+    grid: usize,
+    /// The most bytes of an object.
+    bytes: usize,
+    /// The most objects of a slab.
+    objects: usize,
+}
 
 impl Geometry {
     /// Returns the shape for objects of `size` bytes, multiples of `align`, on pages of
@@ -93,8 +120,38 @@ impl Geometry {
     /// # Errors
     /// [`ShapeError`].
     pub fn new(size: usize, align: usize, page_bytes: usize) -> Result<Self, ShapeError> {
-        let order = |stride| order_for(stride, page_bytes);
+        let order = |stride| order_for(stride, page_bytes, MAX_ORDER);
         Self::by(size, align, page_bytes, (GRID, MAX_OBJECTS), order)
+    }
+
+    /// Returns the shape by the rules for a heap: as [`new`](Geometry::new), but objects may be
+    /// larger, and sheaves hold four of them at least. An object above [`SINGLE_ABOVE`] that is
+    /// whole pages is a slab of its own, of no more pages than that.
+    ///
+    /// # Errors
+    /// [`ShapeError`].
+    pub(crate) fn of_heap(
+        size: usize,
+        align: usize,
+        page_bytes: usize,
+    ) -> Result<Self, ShapeError> {
+        let is_single = size > SINGLE_ABOVE && size.is_multiple_of(page_bytes);
+        let order = |stride| match is_single {
+            true => least_order(stride, page_bytes),
+            false => order_for(stride, page_bytes, MAX_ORDER_OF_HEAP),
+        };
+        let limits = Limits {
+            grid: GRID,
+            bytes: MAX_SIZE_OF_HEAP,
+            objects: MAX_OBJECTS,
+        };
+        let mut shape = Self::within(size, align, page_bytes, &limits, order)?;
+        shape.capacity = shape.capacity.max(CAPACITY_OF_HEAP);
+        if is_single {
+            shape.pages = (size / page_bytes) as u32;
+            shape.colours = 1;
+        }
+        Ok(shape)
     }
 
     /// Returns the shape by other rules: objects at multiples of `grid`, at most `most` in a slab.
@@ -110,17 +167,35 @@ impl Geometry {
         (grid, most): (usize, usize),
         order: impl FnOnce(usize) -> u8,
     ) -> Result<Self, ShapeError> {
-        if size == 0 || size > MAX_SIZE {
-            return Err(ShapeError::Size { bytes: size });
+        let limits = Limits {
+            grid,
+            bytes: MAX_SIZE,
+            objects: most,
+        };
+        Self::within(size, align, page_bytes, &limits, order)
+    }
+
+    fn within(
+        size: usize,
+        align: usize,
+        page_bytes: usize,
+        limits: &Limits,
+        order: impl FnOnce(usize) -> u8,
+    ) -> Result<Self, ShapeError> {
+        if size == 0 || size > limits.bytes {
+            return Err(ShapeError::Size {
+                bytes: size,
+                most: limits.bytes,
+            });
         }
         if !align.is_power_of_two() || align > page_bytes {
             return Err(ShapeError::Align { align });
         }
-        let align = align.max(grid);
+        let align = align.max(limits.grid);
         let stride = size.next_multiple_of(align);
         let order = order(stride);
         let bytes = page_bytes << order;
-        let objects = (bytes / stride).min(most);
+        let objects = (bytes / stride).min(limits.objects);
         // Colours keep the natural alignment of the stride, the largest power of two that divides
         // it: general sizes promise it.
         let natural = 1 << stride.trailing_zeros();
@@ -130,6 +205,7 @@ impl Geometry {
             stride: stride as u32,
             align: align as u32,
             order: Order::new(order),
+            pages: 1 << order,
             objects: objects as u32,
             colours: (slack / colour_step + 1) as u32,
             colour_step: colour_step as u32,
@@ -156,7 +232,7 @@ impl Geometry {
     #[must_use]
     pub const fn index_around(&self, offset: usize) -> Option<usize> {
         // Exact for offsets below 2^40 / stride: the error of `inverse` is below 1. A slab is at
-        // most 2^21 bytes. A negative offset in it gives a product near 2^64, and a number above
+        // most 2^22 bytes. A negative offset in it gives a product near 2^64, and a number above
         // that of all objects.
         let index = ((offset as u64).wrapping_mul(self.inverse) >> 40) as usize;
         if index < self.objects as usize {
@@ -167,9 +243,9 @@ impl Geometry {
     }
 }
 
-fn order_for(stride: usize, page_bytes: usize) -> u8 {
+fn order_for(stride: usize, page_bytes: usize, most: u8) -> u8 {
     let mut least = (u64::MAX, 0);
-    for order in 0..=MAX_ORDER {
+    for order in 0..=most {
         let bytes = page_bytes << order;
         let fit = (bytes / stride).min(MAX_OBJECTS);
         if fit > 0 {
@@ -212,10 +288,20 @@ mod tests {
 
     const PAGE: usize = 4096;
 
+    /// All that there are, on pages of 4 and 64 KiB.
+    fn shapes() -> impl Iterator<Item = Geometry> {
+        [PAGE, 16 * PAGE].into_iter().flat_map(|page| {
+            let kernel = (1..=MAX_SIZE).step_by(37);
+            let kernel = kernel.map(move |size| Geometry::new(size, 1, page).unwrap());
+            let heap = (1..=MAX_SIZE_OF_HEAP).step_by(37);
+            let heap = heap.map(move |size| Geometry::of_heap(size, 1, page).unwrap());
+            kernel.chain(heap)
+        })
+    }
+
     #[test]
     fn divides_exactly_and_refuses_what_lies_between() {
-        for size in (1..=MAX_SIZE).step_by(37) {
-            let shape = Geometry::new(size, 1, PAGE).unwrap();
+        for shape in shapes() {
             for index in 0..shape.objects as usize {
                 let at = index * shape.stride as usize;
                 assert_eq!(shape.index_of(at), Some(index));
@@ -246,6 +332,27 @@ mod tests {
     }
 
     #[test]
+    fn a_heap_wastes_no_page_above_32_kib_and_its_sheaves_hold_four() {
+        for size in crate::sizes::process::SIZES {
+            let shape = Geometry::of_heap(size as usize, 1, PAGE).unwrap();
+            assert!(shape.capacity >= 4, "{size}: {shape:?}");
+            if size <= 16 << 10 {
+                assert_eq!(Geometry::new(size as usize, 1, PAGE), Ok(shape));
+            }
+            let bytes = shape.pages as usize * PAGE;
+            let waste = bytes - (shape.objects * shape.stride) as usize;
+            let is_single = size > 32 << 10;
+            let most = if is_single { 0 } else { bytes / 8 };
+            assert!(waste <= most, "{size}: {shape:?}");
+            assert_eq!(
+                is_single,
+                shape.pages != 1 << shape.order.get() || size == 65536 || size == 131072
+            );
+            assert!(!is_single || shape.objects == 1);
+        }
+    }
+
+    #[test]
     fn large_pages_waste_more_only_where_a_bitmap_is_full() {
         for page in [16 << 10, 64 << 10] {
             for size in (16..=32 << 10).step_by(16) {
@@ -263,9 +370,14 @@ mod tests {
     #[test]
     fn says_what_cannot_be() {
         let shape = |size, align| Geometry::new(size, align, PAGE);
-        assert_eq!(shape(0, 8), Err(ShapeError::Size { bytes: 0 }));
+        let (bytes, most) = (0, MAX_SIZE);
+        assert_eq!(shape(0, 8), Err(ShapeError::Size { bytes, most }));
         assert_eq!(shape(8, 3), Err(ShapeError::Align { align: 3 }));
         assert_eq!(shape(8, 8192), Err(ShapeError::Align { align: 8192 }));
         assert!(shape(MAX_SIZE, PAGE).is_ok() && shape(MAX_SIZE + 1, 8).is_err());
+        let (bytes, most) = (MAX_SIZE_OF_HEAP + 1, MAX_SIZE_OF_HEAP);
+        let large = |size| Geometry::of_heap(size, PAGE, PAGE);
+        assert_eq!(large(bytes), Err(ShapeError::Size { bytes, most }));
+        assert!(large(most).is_ok());
     }
 }

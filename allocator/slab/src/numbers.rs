@@ -93,7 +93,7 @@ impl CacheNumbers {
             size: info.spec.size as u64,
             stride: u64::from(info.geometry.stride),
             per_slab: u64::from(info.geometry.objects),
-            pages_per_slab: info.geometry.order.frames() as u64,
+            pages_per_slab: u64::from(info.geometry.pages),
             page_bytes: page_bytes as u64,
             ..Self::default()
         }

@@ -53,6 +53,22 @@ pub unsafe trait PageSource: Sync {
     /// They were taken with this order, not given back since, and nobody uses them any more.
     unsafe fn give(&self, first: NonNull<u8>, order: Order);
 
+    /// Takes the first `pages` of 2^order pages; more than half of those are wanted. A source that
+    /// can gives the others to somebody else, and then these need only be aligned to a page.
+    fn take_part(&self, ask: PageAsk, _pages: usize) -> Option<NonNull<u8>> {
+        self.take(ask)
+    }
+
+    /// Takes pages back that were taken by [`take_part`](PageSource::take_part).
+    ///
+    /// # Safety
+    /// They were taken so, with this order and these pages, not given back since, and nobody uses
+    /// them any more.
+    unsafe fn give_part(&self, first: NonNull<u8>, order: Order, _pages: usize) {
+        // SAFETY: passed on: all of them were taken.
+        unsafe { self.give(first, order) }
+    }
+
     /// Returns how many nodes there are.
     fn nodes(&self) -> usize {
         1

@@ -3,6 +3,8 @@
 use core::ptr::NonNull;
 
 use brickyard::OneCpu;
+use brickyard::sync::TicketLock;
+use brickyard_slab::sheaf::{Kernel, Process, Purpose};
 use brickyard_slab::{CacheSpec, FreeFault, Pinned, Sheafed, SlabPlan, TaskOnly};
 
 use crate::pages;
@@ -11,6 +13,9 @@ use pages::TestPages;
 use slabs::{Bench, pinned};
 
 type Default<'p> = Sheafed<'p, &'p TestPages, Pinned<OneCpu>>;
+
+/// The default design, as these have it.
+type For<'p, P> = Sheafed<'p, &'p TestPages, Pinned<OneCpu>, TicketLock, P>;
 
 #[test]
 fn objects_are_apart_aligned_and_come_back() {
@@ -112,10 +117,15 @@ fn free_shuffled(
 /// keep nearly all slabs.
 #[test]
 fn what_is_freed_in_any_order_does_not_keep_its_slabs() {
+    freed_in_any_order::<Kernel>(3 << 20);
+    freed_in_any_order::<Process>(1 << 20);
+}
+
+fn freed_in_any_order<P: Purpose>(most: u64) {
     let source = TestPages::new(3000, 1);
     let plan = SlabPlan::new(4, 1);
-    let mut bench = Bench::new::<Default<'_>>(plan, &source);
-    let slabs = bench.slabs::<Default<'_>>(&source, pinned(OneCpu));
+    let mut bench = Bench::new::<For<'_, P>>(plan, &source);
+    let slabs = bench.slabs::<For<'_, P>>(&source, pinned(OneCpu));
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 48)).unwrap();
     // SAFETY: it is the cache's, and not used any more.
     let free = |object| unsafe { cache.free(object) }.unwrap();
@@ -125,7 +135,7 @@ fn what_is_freed_in_any_order_does_not_keep_its_slabs() {
         free_shuffled(&mut objects, 0, &mut state, free);
         let after = cache.numbers();
         assert_eq!(after.in_use(), 0);
-        assert!(after.slabs * 4096 <= 3 << 20, "{count}: {after:?}");
+        assert!(after.slabs * 4096 <= most, "{count}: {after:?}");
     }
     cache.destroy().unwrap();
 }
@@ -134,10 +144,15 @@ fn what_is_freed_in_any_order_does_not_keep_its_slabs() {
 /// would have to take objects out of slabs.
 #[test]
 fn a_barn_fills_again_where_what_is_in_use_keeps_the_slabs() {
+    fills_again::<Kernel>();
+    fills_again::<Process>();
+}
+
+fn fills_again<P: Purpose>() {
     let source = TestPages::new(8000, 1);
     let plan = SlabPlan::new(4, 1);
-    let mut bench = Bench::new::<Default<'_>>(plan, &source);
-    let slabs = bench.slabs::<Default<'_>>(&source, pinned(OneCpu));
+    let mut bench = Bench::new::<For<'_, P>>(plan, &source);
+    let slabs = bench.slabs::<For<'_, P>>(&source, pinned(OneCpu));
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 48)).unwrap();
     // SAFETY: it is the cache's, and not used any more.
     let free = |object| unsafe { cache.free(object) }.unwrap();

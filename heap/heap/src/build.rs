@@ -14,8 +14,8 @@
 //! | `BRICKYARD_HUGE=0` | no huge pages (`huge.rs`) |
 //! | `BRICKYARD_VISIT=1` | the background thread visits other CPUs although calls are filtered: in a container whose filter allows `sched_setaffinity` |
 //!
-//! The addresses are an upper limit. Slabs (objects of up to 32 KiB) and runs cannot have more than
-//! the span. When it is used up, requests of up to 32 KiB fail, and larger ones get mappings of
+//! The addresses are an upper limit. Slabs (objects of up to 128 KiB) and runs cannot have more than
+//! the span. When it is used up, requests of up to 128 KiB fail, and larger ones get mappings of
 //! their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half or
 //! more of what the limit leaves.
 //!
@@ -35,7 +35,8 @@ use brickyard::sync::TestAndSetLock;
 use brickyard_arena::rows::{Cpus, ROW_SHIFT, alone, keeping_errno};
 use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
-use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
+use brickyard_slab::sheaf::Process;
+use brickyard_slab::sizes::process::{MAX_GENERAL, SIZES};
 use brickyard_slab::{
     General, Homes, PageSource, Parts, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly,
 };
@@ -49,7 +50,7 @@ use crate::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT, huge, life, sa
 
 /// With a lock that is not handed on in order: a thread that waits may not be running, and then
 /// everybody would wait for the system to run it.
-type Design = Sheafed<'static, &'static Span, Cpus, TestAndSetLock>;
+type Design = Sheafed<'static, &'static Span, Cpus, TestAndSetLock, Process>;
 pub(super) type HeapSlabs = Slabs<'static, Design>;
 
 /// The words of a row that are in use: three per cache.

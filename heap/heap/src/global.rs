@@ -3,7 +3,7 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::sync::atomic::Ordering;
 
-use brickyard_slab::sizes::MAX_GENERAL;
+use brickyard_slab::sizes::process::MAX_GENERAL;
 
 use super::slow::allocate_by_layout;
 use super::{FAST, cache_of, free_slow, hit, put, reallocate};

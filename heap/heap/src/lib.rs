@@ -3,7 +3,7 @@
 //!
 //! | bytes | where from | found again by |
 //! |---|---|---|
-//! | up to 32 KiB | a slab of the general size ([`SIZES`]) | the byte of its page |
+//! | up to 128 KiB | a slab of the general size ([`SIZES`]) | the byte of its page |
 //! | up to 2 MiB | a run of pages of the same span | a word of its first page |
 //! | above | a mapping of its own | a table |
 //!
@@ -78,7 +78,8 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
 use brickyard_arena::rows::{is_alone, number, pop, push};
-use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP, class_of};
+use brickyard_slab::sizes::STEP;
+use brickyard_slab::sizes::process::{CLASSES, MAX_GENERAL, SIZES, class_of};
 use brickyard_slab::{Homes, Pushed};
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;

@@ -74,7 +74,7 @@ impl fmt::Display for Report<'_> {
 /// The sums, each with its name in programs' formats and what it is.
 fn sums(of: &Statistics) -> [(&'static str, usize, &'static str); 9] {
     [
-        ("objects", of.objects(), "objects of up to 32 KiB in use"),
+        ("objects", of.objects(), "objects of up to 128 KiB in use"),
         ("runs", of.runs(), "runs of pages of up to 2 MiB in use"),
         ("large", of.large, "larger blocks in use"),
         ("queued", of.queued(), "free objects at hand for CPUs"),

@@ -3,7 +3,8 @@
 
 use core::ptr::NonNull;
 
-use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
+use brickyard_slab::sizes::STEP;
+use brickyard_slab::sizes::process::{CLASSES, MAX_GENERAL, SIZES};
 
 use super::build::{INSTANCE, built};
 use super::life::{self, MayStart};
@@ -12,6 +13,9 @@ use super::slow::{enter, free_slow_under_locks};
 use super::{FIRST_GENERAL, alloc, nothing, quick_free};
 use crate::hardened::hardened;
 use crate::span::RUN_BYTES_MAX;
+
+/// Objects from here on are copied into smaller ones sooner.
+const LARGE_FROM: usize = (32 << 10) + 1;
 
 /// Returns the usable bytes of `memory`; 0 for null. This is `malloc_usable_size`.
 #[must_use]
@@ -61,10 +65,14 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
         // SAFETY: passed on.
         return unsafe { copied(memory, had, bytes) };
     }
-    // It stays in place if no more than half of an object or an eighth of more would be wasted, or
-    // if nothing smaller would be found.
+    // It stays in place if no more than half of an object, a quarter of one of several pages, or an
+    // eighth of more would be wasted, or if nothing smaller would be found.
     let wasted = had.saturating_sub(bytes);
-    let part = if had <= MAX_GENERAL { 2 } else { 8 };
+    let part = match had {
+        0..LARGE_FROM => 2,
+        LARGE_FROM..=MAX_GENERAL => 4,
+        _ => 8,
+    };
     if fits && (wasted <= had / part || size_of_class(bytes) == had) {
         sampled::stays(memory, bytes);
         return memory;

@@ -15,6 +15,21 @@ use crate::gate::Inside;
 use crate::hardened::hardened;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
+/// Zeros beyond that are pages, not objects: new ones hold zeros as they are, and of those that a
+/// program does not touch nothing is ever memory.
+const ZEROS_ARE_PAGES: usize = 32 << 10;
+
+/// What a request wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wants {
+    /// Any memory.
+    Memory,
+    /// An object, if a cache serves the layout: the caller frees it by that layout.
+    Object,
+    /// Memory that holds zeros, if there is some.
+    Zeros,
+}
+
 /// Returns the caller to record where callers are tracked: the heap itself, since it cannot tell
 /// who called.
 fn caller() -> &'static Location<'static> {
@@ -72,7 +87,7 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
     if let Some(hardened) = hardened() {
         return or_null(hardened.allocate(heap, layout));
     }
-    let given = from(heap, layout);
+    let given = from(heap, layout, Wants::Memory);
     or_null(given.map(|(memory, _)| memory))
 }
 
@@ -80,7 +95,7 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
 #[cold]
 #[inline(never)]
 fn allocate_looked_at(heap: &'static Heap, layout: Layout, look: Look) -> *mut u8 {
-    let given = from_store(heap, layout, look);
+    let given = from_store(heap, (layout, Wants::Memory), look);
     or_null(given.map(|(memory, _)| memory))
 }
 
@@ -115,7 +130,7 @@ pub(super) fn allocate_by_layout(layout: Layout) -> *mut u8 {
     }
     let given = {
         let _inside = INSTANCE.gate.enter(heap.cpus.cpu());
-        slow_sampled(heap, &layout, look)
+        slow_sampled(heap, (&layout, Wants::Object), look)
     };
     beside::free_what_waits(heap);
     life::has_grown(heap);
@@ -136,27 +151,31 @@ fn look(layout: Layout) -> Look {
 #[inline]
 fn slow_sampled(
     heap: &'static Heap,
-    layout: &Layout,
+    (layout, wants): (&Layout, Wants),
     look: Look,
 ) -> Option<(NonNull<u8>, Contents)> {
     match sampled() {
-        Some(sampled) => sampled.serve(heap, (layout, look), || slow(heap, *layout)),
-        None => slow(heap, *layout),
+        Some(sampled) => sampled.serve(heap, (layout, look), || slow(heap, *layout, wants)),
+        None => slow(heap, *layout, wants),
     }
 }
 
-fn from(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
+fn from(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8>, Contents)> {
     match look(layout) {
         Look::Served(object) => Some((object, Contents::Anything)),
-        look => from_store(heap, layout, look),
+        look => from_store(heap, (layout, wants), look),
     }
 }
 
-fn from_store(heap: &'static Heap, layout: Layout, look: Look) -> Option<(NonNull<u8>, Contents)> {
+fn from_store(
+    heap: &'static Heap,
+    (layout, wants): (Layout, Wants),
+    look: Look,
+) -> Option<(NonNull<u8>, Contents)> {
     let Some(inside) = enter(heap) else {
         return beside::allocate(heap, layout);
     };
-    let given = slow_sampled(heap, &layout, look);
+    let given = slow_sampled(heap, (&layout, wants), look);
     drop(inside);
     beside::free_what_waits(heap);
     life::has_grown(heap);
@@ -170,8 +189,9 @@ fn from_store(heap: &'static Heap, layout: Layout, look: Look) -> Option<(NonNul
     given
 }
 
-fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
-    if let Some(cache) = cache_of(layout) {
+fn slow(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8>, Contents)> {
+    let are_pages = wants == Wants::Zeros && layout.size() > ZEROS_ARE_PAGES;
+    if let Some(cache) = cache_of(layout).filter(|_| !are_pages) {
         if perturb::has_closed()
             // SAFETY: the heap is built, and the number is a general size's.
             && let Some(object) = NonNull::new(unsafe { hit(usize::from(cache)) })
@@ -218,7 +238,10 @@ fn give_all_back(heap: &Heap) -> bool {
 #[inline]
 #[must_use]
 pub fn allocate_zeroed(bytes: usize) -> *mut u8 {
-    let object = quick(bytes);
+    let object = match bytes <= ZEROS_ARE_PAGES {
+        true => quick(bytes),
+        false => null_mut(),
+    };
     if object.is_null() {
         return allocate_zeroed_slowly(bytes);
     }
@@ -239,7 +262,7 @@ fn allocate_zeroed_slowly(bytes: usize) -> *mut u8 {
     if bytes == 0 {
         return allocate(0);
     }
-    match from(heap, layout) {
+    match from(heap, layout, Wants::Zeros) {
         Some((memory, Contents::Anything)) => {
             // SAFETY: as in `allocate_zeroed`, both.
             unsafe {

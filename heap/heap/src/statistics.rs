@@ -4,7 +4,7 @@
 //! CPUs go on. So the numbers are exact while nobody allocates or frees, and estimates otherwise.
 
 use brickyard_slab::CacheNumbers;
-use brickyard_slab::sizes::SIZES;
+use brickyard_slab::sizes::process::SIZES;
 
 use super::build::{INSTANCE, built};
 use super::sampled::{Sampled, sampled};

@@ -2,7 +2,7 @@
 
 use core::alloc::Layout;
 
-use brickyard_slab::sizes::MAX_GENERAL;
+use brickyard_slab::sizes::process::MAX_GENERAL;
 
 use super::*;
 
@@ -119,15 +119,19 @@ fn contents_survive_quick_resizing() {
     // SAFETY: the memory is this test's, and has as many bytes as it was resized to.
     unsafe {
         memory.write_bytes(7, had);
-        for bytes in (1..40_000)
-            .step_by(111)
-            .chain((1..40_000).rev().step_by(777))
+        for bytes in (1..150_000)
+            .step_by(431)
+            .chain((1..150_000).rev().step_by(777))
         {
             let (old, usable) = (memory, usable_size(memory));
             memory = resized(memory, bytes);
             assert!(usable_size(memory) >= bytes);
-            // It stays where half of it is needed, or of more seven eighths.
-            let part = if usable <= MAX_GENERAL { 2 } else { 8 };
+            // It stays where half of it is needed, or of more a larger part.
+            let part = match usable {
+                0..32_769 => 2,
+                32_769..=MAX_GENERAL => 4,
+                _ => 8,
+            };
             let least = usable - usable / part;
             assert!(memory == old || bytes > usable || bytes < least);
             assert!((0..had.min(bytes)).all(|byte| memory.add(byte).read() == 7));
@@ -137,11 +141,11 @@ fn contents_survive_quick_resizing() {
         free(memory);
         // What is of no general size takes the slow path.
         assert!(quick_reallocate(null_mut(), 10).is_null());
-        let run = alloc(100_000);
+        let run = alloc(MAX_GENERAL + 1);
         assert!(quick_reallocate(run, 100).is_null());
         free(run);
         let small = alloc(100);
-        assert!(quick_reallocate(small, 40_000).is_null());
+        assert!(quick_reallocate(small, MAX_GENERAL + 1).is_null());
         free(small);
     }
 }

@@ -23,7 +23,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use brickyard_arena::rows::ROW_SHIFT;
 use brickyard_slab::CacheNumbers;
 use brickyard_slab::sheaf::{CachePlaces, MAX_CAPACITY, closed};
-use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
+use brickyard_slab::sizes::process::{MAX_GENERAL, SIZES};
 
 use crate::build::{HeapSlabs, INSTANCE, ROW_WORDS};
 use crate::large::LargePlaces;
@@ -35,7 +35,7 @@ use crate::statistics::Statistics;
 const MARK: [u8; 16] = *b"\xb5brickyard view\n";
 
 /// Changes whenever a reader of before would compute something else from the same words.
-const VERSION: usize = 3;
+const VERSION: usize = 4;
 
 /// Views lie at multiples of this.
 const ALIGN: usize = 64;

@@ -46,7 +46,7 @@ fn churn(rounds: usize) {
     let mut kept: Vec<Vec<u8>> = Vec::new();
     let mut objects: Vec<Object<[usize; 7]>> = Vec::new();
     for round in 0..rounds {
-        let bytes = round * 7919 % 3000 + usize::from(round % 50 == 0) * 100_000;
+        let bytes = round * 7919 % 3000 + usize::from(round % 50 == 0) * 200_000;
         let mut one = vec![round as u8; bytes];
         one.extend_from_slice(&[1, 2, 3]);
         one.truncate(bytes.max(1));

@@ -377,7 +377,7 @@ static void alone(void) {
         size_t before = resident();
         frees_half(NULL);
         for (int tenths = 0; tenths < 600 && mallinfo2().keepcost >= 1 << 20; tenths++) {
-            for (int i = 0; i < 300; i++) free(malloc(40000 + i * 10)); // runs: no hits
+            for (int i = 0; i < 300; i++) free(malloc(200000 + i * 10)); // runs: no hits
             nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         }
         CHECK(mallinfo2().keepcost < 1 << 20 && resident() < before - HELD / 4 * 1000);
@@ -451,7 +451,7 @@ static void told(void) {
     struct mallinfo2 before = mallinfo2();
     CHECK(before.arena == before.uordblks + before.fordblks);
     for (int i = 0; i < COUNT; i++) object[i] = malloc(500); // 512 bytes each
-    run = malloc(100000);                                    // 25 pages
+    run = malloc(200000);                                    // 49 pages
     block = malloc(5 << 20);
     struct mallinfo2 with = mallinfo2();
     // The hardened heap keeps what is freed for a while, and has room for ends.
@@ -459,9 +459,9 @@ static void told(void) {
     int plain = !mode || !strcmp(mode, "0");
     // What is sampled has pages of its own.
     int sampled = getenv("BRICKYARD_PROFILE") || getenv("BRICKYARD_SAMPLE");
-    CHECK(with.uordblks - before.uordblks >= COUNT * 512 + (size_t)25 * 4096);
+    CHECK(with.uordblks - before.uordblks >= COUNT * 512 + (size_t)49 * 4096);
     CHECK(with.hblks - before.hblks == 1 && with.hblkhd - before.hblkhd >= 5 << 20);
-    if (plain && !sampled) CHECK(with.uordblks - before.uordblks == COUNT * 512 + (size_t)25 * 4096 && with.hblkhd - before.hblkhd == 5 << 20);
+    if (plain && !sampled) CHECK(with.uordblks - before.uordblks == COUNT * 512 + (size_t)49 * 4096 && with.hblkhd - before.hblkhd == 5 << 20);
     CHECK(with.arena == with.uordblks + with.fordblks && with.fordblks >= with.fsmblks);
     struct mallinfo narrow = mallinfo();
     CHECK(narrow.hblks == (int)with.hblks && narrow.uordblks == (int)with.uordblks);
@@ -513,7 +513,7 @@ static void *allocates(void *unused) {
         unsigned char *memory[COUNT];
         size_t bytes[COUNT];
         for (int i = 0; i < COUNT; i++) {
-            bytes[i] = i % 6 == 5 ? 3 << 20 : i % 6 == 4 ? 100000 : 20 + (size_t)i * 2000;
+            bytes[i] = i % 6 == 5 ? 3 << 20 : i % 6 == 4 ? 200000 : 20 + (size_t)i * 2000;
             CHECK(memory[i] = malloc(bytes[i]));
             memset(memory[i], i, 20);
         }
@@ -581,27 +581,27 @@ static void bad_free(const char *how) {
     if (!strcmp(how, "no bytes twice")) memory = malloc(0), free(memory), free(memory);
     if (!strcmp(how, "interleaved")) free(memory), free(other), free(memory);
     if (!strcmp(how, "large twice")) memory = malloc(5 << 20), free(memory), free(memory);
-    if (!strcmp(how, "run interleaved")) memory = malloc(100000), other = malloc(100000), free(memory), free(other), free(memory);
+    if (!strcmp(how, "run interleaved")) memory = malloc(200000), other = malloc(200000), free(memory), free(other), free(memory);
     if (!strcmp(how, "unaligned")) free(memory + 1);
     if (!strcmp(how, "sixteen inside")) free(memory + 16);
-    if (!strcmp(how, "inside a run")) free((char *)malloc(100000) + 4096);
+    if (!strcmp(how, "inside a run")) free((char *)malloc(200000) + 4096);
     if (!strcmp(how, "inside a large")) free((char *)malloc(5 << 20) + 4096);
     if (!strcmp(how, "static")) free((void *)bad_free);
     // Behind what was asked for, and not only behind the object.
     if (!strcmp(how, "one behind")) memory = malloc(50), memory[50] = 1, free(memory);
     if (!strcmp(how, "a zero behind")) memory = malloc(24), memory[24] = 0, free(memory);
-    if (!strcmp(how, "one behind a run")) memory = malloc(100000), memory[100000] = 1, free(memory);
+    if (!strcmp(how, "one behind a run")) memory = malloc(200000), memory[200000] = 1, free(memory);
     if (!strcmp(how, "one behind a large")) memory = malloc(5 << 20), memory[5 << 20] = 1, free(memory);
     if (!strcmp(how, "behind, by realloc")) memory = malloc(50), memory[50] = 1, other = realloc(memory, 1000);
     if (!strcmp(how, "one before")) memory[-1] ^= 1, free(memory);
-    if (!strcmp(how, "one before a run")) memory = malloc(100000), memory[-1] ^= 1, free(memory);
+    if (!strcmp(how, "one before a run")) memory = malloc(200000), memory[-1] ^= 1, free(memory);
     if (!strcmp(how, "after, and reused"))
         for (free(memory), memory[40] = 1;;) free(malloc(64));
     if (!strcmp(how, "the size of free memory")) free(memory), printf("%zu\n", malloc_usable_size(memory));
     if (!strcmp(how, "twice")) free(memory), free(memory);
     if (!strcmp(how, "foreign")) free((char *)&how);
-    if (!strcmp(how, "run")) memory = malloc(100000), free(memory), free(memory);
-    if (!strcmp(how, "inside")) free(malloc(5 << 20)), free((char *)malloc(100000) + 4096);
+    if (!strcmp(how, "run")) memory = malloc(200000), free(memory), free(memory);
+    if (!strcmp(how, "inside")) free(malloc(5 << 20)), free((char *)malloc(200000) + 4096);
     if (!strcmp(how, "overflow")) memory[64] = 1, free(memory);
     if (!strcmp(how, "after")) {
         free(memory), memory[20] = 1;

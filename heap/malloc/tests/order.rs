@@ -24,12 +24,14 @@ const FIRST: [&str; 6] = [
 ];
 
 /// Parts of mangled names of what a start and the first requests run.
-const START: [&str; 5] = [
+const START: [&str; 7] = [
     "14brickyard_heap5build4heap",
     "14brickyard_heap4huge9choice_in",
     "12alloc_missed",
     "11make_memory",
     "15map_small_pages",
+    "14brickyard_slab5sizes",
+    "brickyard_slab..sheaf..purpose",
 ];
 
 /// Parts of mangled names of what large blocks and the background thread run.

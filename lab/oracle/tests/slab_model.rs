@@ -117,6 +117,21 @@ fn sheaves_of_pages_with_homes_agree_with_the_model() {
 }
 
 #[test]
+fn sheaves_of_a_heap_agree_with_the_model() {
+    for nodes in [1, 2] {
+        agrees_with_the_model(SlabKind::SheafedOfHeap, nodes, Events::None);
+        agrees_with_the_model(SlabKind::SheafedOfHeap, nodes, Events::Happen);
+    }
+}
+
+#[test]
+fn sheaves_of_a_heap_whose_pages_have_homes_agree_with_the_model() {
+    let case = |checks| SlabCase::new(SlabKind::SheafedOfHeap, checks, 1).with_homes();
+    case_agrees(case, Events::None);
+    case_agrees(case, Events::Happen);
+}
+
+#[test]
 fn slqb_2008_agrees_with_the_model() {
     agrees_with_the_model(SlabKind::Slqb2008, 1, Events::None);
 }

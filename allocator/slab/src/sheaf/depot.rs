@@ -2,6 +2,7 @@
 
 use brickyard_sync::{GuardedU32, GuardedU64, prefetch_to_write};
 
+use super::purpose::Purpose;
 use super::words::Sheaf;
 use crate::cache_info::CacheInfo;
 use crate::counts;
@@ -9,12 +10,6 @@ use crate::geometry::Geometry;
 use crate::numbers::CacheNumbers;
 use crate::owned::OwnedSlabs;
 
-/// The most bytes of objects that the full sheaves of a barn hold ...
-const LOAD: usize = 1 << 20;
-/// ... but so many full sheaves are allowed in any case.
-const FEW: u32 = 4;
-/// Slabs are sparse if so many bytes of their objects more are free than in use.
-const SPARSE: u64 = 2 * LOAD as u64;
 /// So many full sheaves are looked at for one that serves as it is.
 const LOOKS: usize = 4;
 /// The most empty sheaves that are kept.
@@ -175,27 +170,29 @@ impl Depot {
     }
 
     /// Returns true if another full sheaf may be kept.
-    pub(super) fn has_room(&self, info: &CacheInfo) -> bool {
-        let load = (info.geometry.capacity * info.geometry.stride) as usize;
+    pub(super) fn has_room<P: Purpose>(&self, info: &CacheInfo) -> bool {
+        let (few, most) = P::barn(&info.geometry);
+        let load = u64::from(info.geometry.capacity) * u64::from(info.geometry.stride);
         let fulls = self.fulls.get();
-        fulls < FEW || (fulls as usize + 1) * load <= LOAD
+        fulls < few || (u64::from(fulls) + 1) * load <= most
     }
 
-    /// Returns true if the barn is to be emptied, down to [`FEW`] sheaves: most of the slabs is
-    /// free, and the objects in the barn, which lie scattered, may keep each of them from being
-    /// given back. That is so when less is in use than not, by [`SPARSE`] bytes, and again each
-    /// time that half of it has been freed. In between the barn may fill: what is in use keeps most
-    /// slabs that there are then, so to empty the barn each time would be of no use.
-    pub(super) fn is_crowded(&self, info: &CacheInfo) -> bool {
-        if self.fulls.get() <= FEW {
+    /// Returns true if the barn is to be emptied, down to [`Purpose::KEPT`] sheaves: most of the
+    /// slabs is free, and the objects in the barn, which lie scattered, may keep each of them from
+    /// being given back. That is so when slabs [are sparse](Purpose::is_sparse), and again each
+    /// time that half of what is in use has been freed. In between the barn may fill: what is in
+    /// use keeps most slabs that there are then, so to empty the barn each time would be of no use.
+    pub(super) fn is_crowded<P: Purpose>(&self, info: &CacheInfo) -> bool {
+        if self.fulls.get() <= P::KEPT {
             return false;
         }
         let Geometry {
             objects, stride, ..
         } = info.geometry;
         let all = u64::from(self.slabs.count()) * u64::from(objects);
-        let (in_use, emptied) = (self.in_use(info), self.emptied.get());
-        if all.saturating_sub(in_use) <= in_use + SPARSE / u64::from(stride) {
+        let out = self.slabs.out.get();
+        let (in_use, emptied) = (self.in_use(out, info), self.emptied.get());
+        if !P::is_sparse(all, out, in_use, u64::from(stride)) {
             if emptied != 0 {
                 self.emptied.set(0);
             }
@@ -204,20 +201,21 @@ impl Depot {
         emptied == 0 || in_use < emptied / 2
     }
 
-    /// Returns how many objects are neither in slabs nor in the barn.
-    fn in_use(&self, info: &CacheInfo) -> u64 {
-        self.slabs.out.get().saturating_sub(self.in_barn(info))
+    /// Returns how many of the objects that are not in slabs are not in the barn either.
+    fn in_use(&self, out: u64, info: &CacheInfo) -> u64 {
+        out.saturating_sub(self.in_barn(info))
     }
 
     /// Takes a full sheaf out of a barn that [is to be emptied](Depot::is_crowded).
-    pub(super) fn take_surplus(&self, info: &CacheInfo) -> Option<Sheaf> {
-        if !self.is_crowded(info) {
+    pub(super) fn take_surplus<P: Purpose>(&self, info: &CacheInfo) -> Option<Sheaf> {
+        if !self.is_crowded::<P>(info) {
             return None;
         }
         let sheaf = self.take_full(|_| true);
-        if self.fulls.get() <= FEW {
+        if self.fulls.get() <= P::KEPT {
             // 0 says that it was not.
-            self.emptied.set(self.in_use(info).max(1));
+            let in_use = self.in_use(self.slabs.out.get(), info);
+            self.emptied.set(in_use.max(1));
         }
         sheaf
     }

@@ -5,6 +5,7 @@ use core::ptr::NonNull;
 use brickyard_sync::RawLock;
 
 use super::partial;
+use super::purpose::Purpose;
 use super::state::{AWAY, SPARE, Sheafed};
 use super::words::Sheaf;
 use crate::backend::Backend;
@@ -19,7 +20,7 @@ use crate::watch;
 /// A free that finds that the barn has too much empties so many sheaves of it, beside its own.
 const RELIEF: usize = 3;
 
-impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
+impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P> {
     /// Puts a sheaf into the barn of the nearest node, and notes whether its objects were away from
     /// home. What is too much for the barn goes into the slabs.
     pub(super) fn to_barn<C: Caller>(
@@ -35,7 +36,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             if sheaf.is_empty() {
                 depot.put_empty(sheaf);
                 depot.surplus_empty()
-            } else if depot.has_room(info) {
+            } else if depot.has_room::<P>(info) {
                 depot.put_full(sheaf, was_away);
                 None
             } else {
@@ -79,7 +80,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         for _ in 0..RELIEF {
             let surplus = {
                 let _inside = backend.inside::<C>();
-                self.depot(backend, info.id, node).take_surplus(info)
+                self.depot(backend, info.id, node).take_surplus::<P>(info)
             };
             let Some(surplus) = surplus else {
                 return;
@@ -156,13 +157,13 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             if checked.is_ok() && !spare.as_ref().is_some_and(Sheaf::is_empty) {
                 depot.exchanges.free_misses.add(1);
                 // Where there is no room, the spare is emptied below.
-                if spare.is_none() || depot.has_room(info) {
+                if spare.is_none() || depot.has_room::<P>(info) {
                     if let Some(cold) = spare.take() {
                         depot.put_full(cold, false);
                     }
                     spare = depot.take_empty();
                 }
-                is_crowded = depot.is_crowded(info);
+                is_crowded = depot.is_crowded::<P>(info);
             }
             checked
         };

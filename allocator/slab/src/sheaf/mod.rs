@@ -28,6 +28,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `purpose.rs` | what differs between a kernel's slabs and those of a heap |
 //! | `words.rs` | a sheaf in hand: entries, links; the closed one |
 //! | `depot.rs`, `partial.rs` | the barn; slabs with free objects, bitmaps |
 //! | `state.rs` | the design's state: rows and depots |
@@ -50,12 +51,14 @@ mod depot;
 mod flush;
 mod partial;
 mod places;
+mod purpose;
 mod refill;
 mod rows;
 mod singles;
 mod state;
 mod words;
 
+use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -70,6 +73,7 @@ use crate::cache_info::CacheInfo;
 use crate::caller::{Caller, Everywhere};
 use crate::design::{SlabDesign, Whereabouts};
 use crate::error::FreeFault;
+use crate::geometry::{Geometry, ShapeError};
 use crate::layout::{BOOT_CACHE, CacheId};
 use crate::local::{Local, Pushed};
 use crate::numbers::CacheNumbers;
@@ -79,6 +83,7 @@ use crate::source::PageSource;
 
 pub use crate::layout::{MAX_CAPACITY, SHEAF_BYTES, SHEAF_WORDS, WORD_BYTES};
 pub use places::CachePlaces;
+pub use purpose::{Kernel, Process, Purpose};
 pub use state::Sheafed;
 pub use words::closed;
 
@@ -87,16 +92,19 @@ pub use words::closed;
 // `on-the-partial-list`: pages go back with the last object, and the depot's lock is held where a
 // slab ends and while `look` looks. `is_clear` looks at every row; the depots' sheaves are emptied
 // before it is called.
-unsafe impl<'m, S, L, K> SlabDesign<'m> for Sheafed<'m, S, L, K>
+unsafe impl<'m, S, L, K, P> SlabDesign<'m> for Sheafed<'m, S, L, K, P>
 where
     S: PageSource + 'm,
     L: Local + 'm,
     K: RawLock,
+    P: Purpose,
 {
     type Source = S;
     type Local = L;
 
     const NAME: &'static str = "brickyard";
+
+    const SIZES: &'static [u32] = P::SIZES;
 
     const FOOTPRINT: Footprint = Footprint {
         cpu: WORD_BYTES,
@@ -145,6 +153,15 @@ where
             parts: footprint.row_words(plan) / plan.numbers(),
             over: PhantomData,
         })
+    }
+
+    #[inline]
+    fn class_of(layout: Layout) -> Option<usize> {
+        P::class_of(layout)
+    }
+
+    fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError> {
+        P::shape(size, align, page_bytes)
     }
 
     fn open(&self, backend: &Backend<'m, S, L>, info: &CacheInfo) {

@@ -15,6 +15,7 @@ use core::ptr::from_ref;
 use brickyard_sync::RawLock;
 
 use super::depot::Depot;
+use super::purpose::Purpose;
 use super::state::{AWAY, MAIN, SPARE, Sheafed};
 use super::words::sentinel;
 use crate::layout::{CacheId, SHEAF_BYTES, WORD_BYTES};
@@ -62,7 +63,13 @@ impl CachePlaces {
     }
 }
 
-impl<'m, S: PageSource + 'm, L: Local + 'm, K: RawLock> Slabs<'m, Sheafed<'m, S, L, K>> {
+impl<'m, S, L, K, P> Slabs<'m, Sheafed<'m, S, L, K, P>>
+where
+    S: PageSource + 'm,
+    L: Local + 'm,
+    K: RawLock,
+    P: Purpose,
+{
     /// Returns where each cache's words lie, in the order of [`Slabs::numbers`], of the first node.
     pub fn places(&self) -> impl Iterator<Item = CachePlaces> {
         self.caches().map(|info| {

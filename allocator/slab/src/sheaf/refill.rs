@@ -7,6 +7,7 @@ use brickyard_sync::RawLock;
 
 use super::depot::Depot;
 use super::partial::{self, Taker};
+use super::purpose::Purpose;
 use super::state::Sheafed;
 use super::words::Sheaf;
 use crate::backend::Backend;
@@ -17,15 +18,15 @@ use crate::source::PageSource;
 
 /// A sheaf in hand while pages are taken and objects are made by code that may panic. When this is
 /// dropped, the sheaf goes to the barn.
-struct InHand<'a, 'm, C: Caller, S: PageSource, L: Local, K: RawLock> {
-    sheaves: &'a Sheafed<'m, S, L, K>,
+struct InHand<'a, 'm, C: Caller, S: PageSource, L: Local, K: RawLock, P: Purpose> {
+    sheaves: &'a Sheafed<'m, S, L, K, P>,
     backend: &'a Backend<'m, S, L>,
     info: &'a CacheInfo,
     sheaf: Sheaf,
     caller: PhantomData<fn() -> C>,
 }
 
-impl<C: Caller, S: PageSource, L: Local, K: RawLock> InHand<'_, '_, C, S, L, K> {
+impl<C: Caller, S: PageSource, L: Local, K: RawLock, P: Purpose> InHand<'_, '_, C, S, L, K, P> {
     fn keep(self) -> Sheaf {
         let kept = ManuallyDrop::new(self);
         // SAFETY: `sheaf-in-one-place`: it leaves here, and this is not used any more.
@@ -33,7 +34,9 @@ impl<C: Caller, S: PageSource, L: Local, K: RawLock> InHand<'_, '_, C, S, L, K> 
     }
 }
 
-impl<C: Caller, S: PageSource, L: Local, K: RawLock> Drop for InHand<'_, '_, C, S, L, K> {
+impl<C: Caller, S: PageSource, L: Local, K: RawLock, P: Purpose> Drop
+    for InHand<'_, '_, C, S, L, K, P>
+{
     fn drop(&mut self) {
         // SAFETY: `sheaf-in-one-place`: it leaves here, and this is not used any more.
         let sheaf = unsafe { Sheaf::at(self.sheaf.address()) };
@@ -42,7 +45,7 @@ impl<C: Caller, S: PageSource, L: Local, K: RawLock> Drop for InHand<'_, '_, C, 
     }
 }
 
-impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
+impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P> {
     /// Fills `sheaf` from the partial list of `node`, and makes slabs where that has too little.
     /// Each slab made brings at least one object, so there are never more of them than a sheaf has
     /// places. Returns true if the sheaf has something.
@@ -125,7 +128,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             Some(sheaf) => sheaf,
             None => self.new_sheaf(backend, info)?,
         };
-        let in_hand = InHand::<C, S, L, K> {
+        let in_hand = InHand::<C, S, L, K, P> {
             sheaves: self,
             backend,
             info,

@@ -3,6 +3,7 @@
 use brickyard_sync::{Ordering, RawLock};
 
 use super::places::CachePlaces;
+use super::purpose::Purpose;
 use super::state::{SPARE, Sheafed};
 use super::words::{Sheaf, closed};
 use crate::backend::Backend;
@@ -11,7 +12,7 @@ use crate::caller::Caller;
 use crate::local::Local;
 use crate::source::PageSource;
 
-impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
+impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P> {
     /// Replaces what `column` of this CPU's row holds by `new`, if it is `expected`. Returns true
     /// if it did; the caller then owns the old value.
     pub(super) fn detach<C: Caller>(

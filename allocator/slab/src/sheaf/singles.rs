@@ -7,6 +7,7 @@ use brickyard_sync::RawLock;
 
 use super::depot::Depot;
 use super::partial;
+use super::purpose::Purpose;
 use super::state::Sheafed;
 use super::words::Sheaf;
 use crate::backend::Backend;
@@ -17,7 +18,7 @@ use crate::layout::BOOT_CACHE;
 use crate::local::Local;
 use crate::source::PageSource;
 
-impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
+impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P> {
     /// Takes one object out of a slab, without sheaves.
     pub(super) fn single<C: Caller>(
         &self,
@@ -100,7 +101,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         let colour = colour * info.geometry.colour_step;
         backend.make_objects(info, first + colour as usize);
         if let Some(homes) = backend.homes_for(info) {
-            let frames = info.geometry.order.frames();
+            let frames = info.geometry.pages as usize;
             homes.settle(pages.head(), frames, backend.local.cpu());
         }
         let _inside = backend.inside::<C>();

@@ -6,6 +6,7 @@ use core::ptr::{NonNull, from_ref};
 use brickyard_sync::{AtomicUsize, Held, Locked, RawLock, TicketLock, prefetch_to_write};
 
 use super::depot::Depot;
+use super::purpose::{Kernel, Purpose};
 use crate::backend::Backend;
 use crate::layout::CacheId;
 use crate::local::Local;
@@ -20,15 +21,19 @@ pub(super) const SPARE: usize = 1;
 /// one node, or with homes.
 pub(super) const AWAY: usize = 2;
 
+/// A function type, so that it is `Send` and `Sync` whatever its types are.
+type Of<S, L, P> = fn() -> (S, L, P);
+
 /// A depot and its lock, in cache lines of their own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Guarded<K>(pub(super) Locked<K, Depot>);
 
 /// The default design: arrays of free objects ("sheaves"), so that a hit touches no object; bitmaps
-/// beside the slabs. Its state lies in the caller's memory.
+/// beside the slabs. Its state lies in the caller's memory. `P` says for whom the slabs are
+/// ([`Purpose`]).
 #[derive(Debug)]
-pub struct Sheafed<'m, S, L, K = TicketLock> {
+pub struct Sheafed<'m, S, L, K = TicketLock, P = Kernel> {
     pub(super) rows: Rows<'m>,
     /// The value of each CPU's `main` of each cache at the last trim: cache by cache, CPU by CPU.
     pub(super) seen: &'m [AtomicUsize],
@@ -39,11 +44,10 @@ pub struct Sheafed<'m, S, L, K = TicketLock> {
     pub(super) nodes: usize,
     /// The number of parts of a row that are used.
     pub(super) parts: usize,
-    /// A function type, so that it is `Send` and `Sync` whatever `S` and `L` are.
-    pub(super) over: PhantomData<fn() -> (S, L)>,
+    pub(super) over: PhantomData<Of<S, L, P>>,
 }
 
-impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
+impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P> {
     /// Returns all CPUs' rows, for a custom fast path. The number of a cache is the column of its
     /// `main`. The rows stay with these slabs (`rows-of-one-system`).
     #[must_use]

@@ -13,7 +13,7 @@
 
 use crate::cache_info::{CacheInfo, CacheSpec};
 use crate::debug::{Checks, TRACK_BYTES};
-use crate::geometry::MAX_SIZE;
+use crate::geometry::MAX_SIZE_OF_HEAP;
 
 const WORD: usize = 8;
 
@@ -45,9 +45,9 @@ impl ObjectLayout {
             align: spec.align,
         };
         let impossible = spec.size == 0
-            || spec.size > MAX_SIZE
+            || spec.size > MAX_SIZE_OF_HEAP
             || !spec.align.is_power_of_two()
-            || spec.align > MAX_SIZE;
+            || spec.align > MAX_SIZE_OF_HEAP;
         if impossible {
             return plain;
         }
@@ -121,7 +121,9 @@ mod tests {
                 }
             })
         });
-        let sizes = [1, 2, 7, 8, 9, 16, 24, 60, 64, 100, 600, 1216, 4096, 32768];
+        let sizes = [
+            1, 2, 7, 8, 9, 16, 24, 60, 64, 100, 600, 1216, 4096, 32768, 131_072,
+        ];
         let aligns = [1, 4, 8, 16, 64, 512, 4096];
         sets.flat_map(move |checks| {
             let each = sizes.into_iter().flat_map(move |size| {
@@ -135,7 +137,7 @@ mod tests {
                     id: 2,
                     spec,
                     callers: crate::caller::Callers::Tasks,
-                    geometry: Geometry::new(layout.bytes, layout.align, 4096).unwrap(),
+                    geometry: Geometry::of_heap(layout.bytes, layout.align, 4096).unwrap(),
                     before: layout.before,
                     tail: layout.tail,
                 }
@@ -169,7 +171,7 @@ mod tests {
         for info in caches() {
             let plain = info.spec.checks.is_empty() || info.spec.checks == Checks::FREES;
             if plain && info.tail == 0 {
-                let geometry = Geometry::new(info.spec.size, info.spec.align, 4096).unwrap();
+                let geometry = Geometry::of_heap(info.spec.size, info.spec.align, 4096).unwrap();
                 assert_eq!(info.geometry, geometry);
             }
         }

@@ -41,7 +41,8 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use brickyard_arena::rows::number;
-use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
+use brickyard_slab::sizes::STEP;
+use brickyard_slab::sizes::process::{CLASSES, SIZES};
 
 use super::beside::{self, Freed};
 use super::build::{Heap, HeapError, INSTANCE, built};
@@ -56,8 +57,9 @@ use zeros::{clear, is_zero};
 
 pub use quick::{From, Rest, after_free, allocate_hardened_or, free_hardened_or};
 
-/// The largest request that a slab serves, with the word at its end.
-const MAX_OBJECT: usize = MAX_GENERAL - END;
+/// The largest request that a slab serves, with the word at its end. What is larger is runs, which
+/// have guard pages.
+const MAX_OBJECT: usize = (32 << 10) - END;
 
 /// All that the hardened heap has beside the plain one.
 pub(crate) struct Hardened {

@@ -5,7 +5,8 @@ use core::hint::assert_unchecked;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use brickyard_slab::sizes::{CLASSES, SIZES, STEP};
+use brickyard_slab::sizes::STEP;
+use brickyard_slab::sizes::process::{CLASSES, SIZES};
 
 use super::ends::END;
 use super::states::OBJECT;

@@ -7,7 +7,7 @@
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use brickyard_slab::sizes::SIZES;
+use brickyard_slab::sizes::process::SIZES;
 
 use super::guarded;
 use crate::build::HeapError;

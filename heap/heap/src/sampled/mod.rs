@@ -27,7 +27,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use brickyard::Platform;
 use brickyard_arena::rows::Cpus;
-use brickyard_slab::sizes::MAX_GENERAL;
+use brickyard_slab::sizes::process::MAX_GENERAL;
 
 use super::build::{Heap, HeapError, built, for_ever, number, variable};
 use super::gate::Thread;

@@ -379,6 +379,23 @@ unsafe impl PageSource for Span {
         debug_assert!(given.is_ok(), "pages of a slab: {given:?}");
         self.release_surplus(order.frames());
     }
+
+    fn take_part(&self, ask: PageAsk, pages: usize) -> Option<NonNull<u8>> {
+        if pages == ask.order.frames() || ask.node.is_some_and(|node| node != 0) {
+            return self.take(ask);
+        }
+        self.take_run(pages).map(|(first, _)| first)
+    }
+
+    unsafe fn give_part(&self, first: NonNull<u8>, order: Order, pages: usize) {
+        if pages == order.frames() {
+            // SAFETY: passed on: taken as a block.
+            return unsafe { self.give(first, order) };
+        }
+        // SAFETY: passed on: taken as a run.
+        let given = unsafe { self.give_run(first) };
+        debug_assert!(given, "pages of a slab are a run");
+    }
 }
 
 // SAFETY: as above: it is the same span.
@@ -402,6 +419,15 @@ unsafe impl PageSource for &Span {
     unsafe fn give(&self, first: NonNull<u8>, order: Order) {
         // SAFETY: passed on.
         unsafe { (**self).give(first, order) }
+    }
+
+    fn take_part(&self, ask: PageAsk, pages: usize) -> Option<NonNull<u8>> {
+        (**self).take_part(ask, pages)
+    }
+
+    unsafe fn give_part(&self, first: NonNull<u8>, order: Order, pages: usize) {
+        // SAFETY: passed on.
+        unsafe { (**self).give_part(first, order, pages) }
     }
 }
 

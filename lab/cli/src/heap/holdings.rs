@@ -51,7 +51,7 @@ impl Holdings<'_> {
             line(
                 "objects",
                 of.objects(),
-                "in use, up to 32 KiB each".to_owned(),
+                "in use, up to 128 KiB each".to_owned(),
             ),
             line(
                 "runs",

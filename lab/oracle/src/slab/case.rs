@@ -4,6 +4,7 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU8;
 
+use brickyard_slab::sheaf::Process;
 use brickyard_slab::{
     CacheId, Checks, DebugRule, Finding, Homes, Parts, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
 };
@@ -36,6 +37,10 @@ type Sheaves<'m> = Sheafed<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
 
 impl<'m> Driven<'m> for Sheaves<'m> {}
 
+type SheavesOfHeap<'m> = Sheafed<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock, Process>;
+
+impl<'m> Driven<'m> for SheavesOfHeap<'m> {}
+
 type Lists<'m> = Slqb2008<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
 
 impl<'m> Driven<'m> for Lists<'m> {
@@ -56,8 +61,10 @@ impl<'m> Driven<'m> for OwnSlabs<'m> {}
 /// The designs of slabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlabKind {
-    /// The default.
+    /// The default, as a kernel has it.
     Sheafed,
+    /// The same, as the heap of a process has it.
+    SheafedOfHeap,
     /// Piggin's design of 2008.
     Slqb2008,
     /// SLAB of Linux 2.6.28.
@@ -67,9 +74,15 @@ pub enum SlabKind {
 }
 
 impl SlabKind {
+    /// Returns true if it is the default, whoever has it.
+    pub(super) const fn is_sheafed(self) -> bool {
+        matches!(self, Self::Sheafed | Self::SheafedOfHeap)
+    }
+
     /// All designs.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Sheafed,
+        Self::SheafedOfHeap,
         Self::Slqb2008,
         Self::Slab2008,
         Self::Slub2008,
@@ -242,7 +255,7 @@ impl SlabCase {
 
     /// Returns true if every CPU can allocate any object that is free in a slab.
     pub(super) fn shares_slabs(&self) -> bool {
-        self.kind == SlabKind::Sheafed
+        self.kind.is_sheafed()
     }
 
     /// Runs the operations encoded in `bytes` on this case and on the model.
@@ -258,6 +271,9 @@ impl SlabCase {
         match self.kind {
             SlabKind::Sheafed => {
                 run::<Sheaves<'_>>(self, &pages, &cpus, (&mut memory, &homes), bytes)
+            }
+            SlabKind::SheafedOfHeap => {
+                run::<SheavesOfHeap<'_>>(self, &pages, &cpus, (&mut memory, &homes), bytes)
             }
             SlabKind::Slqb2008 => {
                 run::<Lists<'_>>(self, &pages, &cpus, (&mut memory, &homes), bytes)

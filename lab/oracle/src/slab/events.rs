@@ -6,7 +6,6 @@ use core::ptr::NonNull;
 
 use brickyard_slab::FreeFault;
 
-use super::SlabKind;
 use super::case::Driven;
 use super::cpus::Moment;
 use super::drive::{Driver, Slot};
@@ -108,7 +107,7 @@ where
     /// second free is not detected.
     fn is_where_it_was_put(&self, of: &Slot<'_, 'm, D>, before: (u64, u64)) -> bool {
         let stays = self.cpus.here() < self.case.cpus && before == self.flushes(of);
-        stays || self.case.kind == SlabKind::Sheafed || !of.checks.is_empty()
+        stays || self.case.kind.is_sheafed() || !of.checks.is_empty()
     }
 
     /// Frees something that must not be freed, where the library guarantees detection: in a checked

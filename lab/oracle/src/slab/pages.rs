@@ -1,5 +1,5 @@
-//! A page source that records everything: which blocks are taken, their orders and mobilities, and
-//! how often a request was refused.
+//! A page source that records everything: which pages are taken, their mobilities, and how often a
+//! request was refused. Of a slab that does not use all pages of a block, the others are free.
 //!
 //! Pages are filled with one pattern when they are taken and with another when they are given back,
 //! so that code that relies on old contents, or still uses the pages, is detected. With the address
@@ -17,8 +17,8 @@ use super::cpus::Cpus;
 use crate::sanitizer;
 
 const PAGE: usize = 4096;
-/// The largest block ever requested is 32 pages.
-const ALIGN: usize = 32 * PAGE;
+/// The largest block ever requested is 64 pages.
+const ALIGN: usize = 64 * PAGE;
 
 const TAKEN: u8 = 0xa5;
 const GIVEN: u8 = 0xdb;
@@ -36,8 +36,8 @@ pub(super) struct Pages<'m> {
 /// Invariant `given-once`: pages belong to one caller from `take` to `give`.
 #[derive(Debug, Default)]
 struct State {
-    /// The blocks that are taken, by their first page.
-    blocks: BTreeMap<usize, (Order, Mobility)>,
+    /// What is taken, by its first page: how many pages.
+    blocks: BTreeMap<usize, (usize, Mobility)>,
     taken: usize,
     limit: usize,
     refused: usize,
@@ -93,7 +93,7 @@ impl<'m> Pages<'m> {
         let state = self.state();
         let blocks = state.blocks.values();
         let ours = blocks.filter(|block| block.1 == mobility);
-        ours.map(|block| block.0.frames()).sum()
+        ours.map(|block| block.0).sum()
     }
 
     /// Returns how often a request was refused.
@@ -128,11 +128,11 @@ impl<'m> Pages<'m> {
         unsafe { self.start.add(page * PAGE) }
     }
 
-    fn fill(&self, first: usize, order: Order, with: u8) {
+    fn fill(&self, first: usize, pages: usize, with: u8) {
         // SAFETY: `given-once`: before they are taken, and after they are given back, the pages
         // belong to this source.
         unsafe {
-            self.address(first).write_bytes(with, order.frames() * PAGE);
+            self.address(first).write_bytes(with, pages * PAGE);
         }
     }
 }
@@ -140,12 +140,12 @@ impl<'m> Pages<'m> {
 impl State {
     fn has(&self, page: usize) -> bool {
         let before = self.blocks.range(..=page).next_back();
-        before.is_some_and(|(&first, block)| page < first + block.0.frames())
+        before.is_some_and(|(&first, block)| page < first + block.0)
     }
 
-    fn is_free(&self, first: usize, order: Order) -> bool {
+    fn is_free(&self, first: usize, pages: usize) -> bool {
         let next = self.blocks.range(first..).next();
-        !self.has(first) && next.is_none_or(|(&next, _)| next >= first + order.frames())
+        !self.has(first) && next.is_none_or(|(&next, _)| next >= first + pages)
     }
 }
 
@@ -169,41 +169,51 @@ unsafe impl PageSource for &Pages<'_> {
     }
 
     fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
+        self.take_part(ask, ask.order.frames())
+    }
+
+    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+        // SAFETY: passed on.
+        unsafe { self.give_part(first, order, order.frames()) }
+    }
+
+    fn take_part(&self, ask: PageAsk, many: usize) -> Option<NonNull<u8>> {
         let may_sleep = ask.context == Context::MaySleep;
         assert!(
             !may_sleep || self.cpus.may_sleep(),
             "a request that may sleep, from a context that may not: {ask:?}"
         );
-        let many = ask.order.frames();
+        let is_block = many == ask.order.frames();
         let range = match ask.node {
             Some(node) => node * self.share()..(node + 1) * self.share(),
             None => 0..self.pages,
         };
         let mut state = self.state();
+        let end = range.end;
         let found = range
-            .step_by(many)
-            .find(|&first| state.is_free(first, ask.order));
+            .step_by(if is_block { many } else { 1 })
+            .find(|&first| first + many <= end && state.is_free(first, many));
         let Some(first) = found.filter(|_| state.taken + many <= state.limit) else {
             state.refused += 1;
             return None;
         };
-        state.blocks.insert(first, (ask.order, ask.mobility));
+        state.blocks.insert(first, (many, ask.mobility));
         state.taken += many;
         state.peak = state.peak.max(state.taken);
         drop(state);
         sanitizer::open(self.address(first), many * PAGE);
-        self.fill(first, ask.order, TAKEN);
+        self.fill(first, many, TAKEN);
         Some(self.address(first))
     }
 
-    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+    unsafe fn give_part(&self, first: NonNull<u8>, _order: Order, many: usize) {
         let page = (first.addr().get() - self.start.addr().get()) / PAGE;
-        self.fill(page, order, GIVEN);
-        sanitizer::close(first, order.frames() * PAGE);
+        self.fill(page, many, GIVEN);
+        sanitizer::close(first, many * PAGE);
         let mut state = self.state();
         let block = state.blocks.remove(&page);
-        assert_eq!(block.map(|block| block.0), Some(order), "page {page}");
-        state.taken -= order.frames();
+        assert_eq!(block.map(|block| block.0), Some(many), "page {page}");
+        state.taken -= many;
     }
 
     fn nodes(&self) -> usize {

@@ -1,0 +1,110 @@
+//! For whom slabs are: a kernel, or the heap of a process. What differs is fixed at compile time.
+//!
+//! | | a kernel | a process |
+//! |---|---|---|
+//! | general sizes end at | 32 KiB | 128 KiB |
+//! | a sheaf holds | two objects at least | four |
+//! | a barn is emptied | down to four sheaves | wholly, and sooner |
+//!
+//! A kernel has little memory in slabs beside what its processes have, and many CPUs whose frees
+//! meet in a barn. Emptied as a process's, it would cost frees on another CPU 2 % more cache lines,
+//! and a tenth more time where frees come in bursts. The memory of a process is mostly slabs.
+
+use core::alloc::Layout;
+
+use crate::geometry::{Geometry, ShapeError};
+use crate::sizes;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// For whom slabs are: [`Kernel`] or [`Process`]. (Nobody else implements this: general sizes must
+/// serve the layouts that are of their class.)
+pub trait Purpose: sealed::Sealed + 'static {
+    /// The general sizes, ascending.
+    const SIZES: &'static [u32];
+
+    /// A barn that is emptied keeps so many full sheaves.
+    const KEPT: u32;
+
+    /// Returns how many full sheaves a barn may have in any case, and how many bytes of objects the
+    /// full sheaves of one that has more may hold.
+    #[must_use]
+    fn barn(_shape: &Geometry) -> (u32, u64) {
+        (4, 1 << 20)
+    }
+
+    /// Returns the number of the smallest general size that serves `layout`.
+    #[must_use]
+    fn class_of(layout: Layout) -> Option<usize>;
+
+    /// Returns the shape of slabs, as [`Geometry::new`].
+    ///
+    /// # Errors
+    /// [`ShapeError`].
+    fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError>;
+
+    /// Returns true if slabs are sparse: of `all` objects that they have room for, with `stride`
+    /// bytes each, `out` are in use or wait in the barn, and `in_use` are in use.
+    #[must_use]
+    fn is_sparse(all: u64, out: u64, in_use: u64, stride: u64) -> bool;
+}
+
+/// Slabs of a kernel.
+#[derive(Debug, Clone, Copy)]
+pub enum Kernel {}
+
+/// Slabs of the heap of a process.
+#[derive(Debug, Clone, Copy)]
+pub enum Process {}
+
+impl sealed::Sealed for Kernel {}
+impl sealed::Sealed for Process {}
+
+impl Purpose for Kernel {
+    const SIZES: &'static [u32] = &sizes::SIZES;
+    const KEPT: u32 = 4;
+
+    #[inline]
+    fn class_of(layout: Layout) -> Option<usize> {
+        sizes::class_of(layout)
+    }
+
+    fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError> {
+        Geometry::new(size, align, page_bytes)
+    }
+
+    /// What is not in use, the barn included, is more than what is, by two megabytes.
+    fn is_sparse(all: u64, _out: u64, in_use: u64, stride: u64) -> bool {
+        all.saturating_sub(in_use) > in_use + (2 << 20) / stride
+    }
+}
+
+impl Purpose for Process {
+    const SIZES: &'static [u32] = &sizes::process::SIZES;
+    const KEPT: u32 = 0;
+
+    /// Objects of several pages have slabs of their own, which go back one by one. So there need
+    /// not be as many of them at hand.
+    fn barn(shape: &Geometry) -> (u32, u64) {
+        match shape.objects {
+            1 => (2, 512 << 10),
+            _ => (4, 1 << 20),
+        }
+    }
+
+    #[inline]
+    fn class_of(layout: Layout) -> Option<usize> {
+        sizes::process::class_of(layout)
+    }
+
+    fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError> {
+        Geometry::of_heap(size, align, page_bytes)
+    }
+
+    /// What is free in slabs is more than what is in use, by half a megabyte.
+    fn is_sparse(all: u64, out: u64, in_use: u64, stride: u64) -> bool {
+        all.saturating_sub(out) > in_use + (512 << 10) / stride
+    }
+}

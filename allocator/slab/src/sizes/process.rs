@@ -1,0 +1,29 @@
+//! The general sizes of a heap.
+//!
+//! They end at 128 KiB: a program that reads and writes by 64 KiB asks for them as often as for
+//! small ones, and pages taken for each by itself cost it several times as much. Above 32 KiB there
+//! are eight steps per doubling, and above 4, 8 and 16 KiB one more, an eighth larger: for what a
+//! program keeps in pages of that size with a header of its own before each.
+
+use core::alloc::Layout;
+
+use super::{Fine, STEP, class_in, classes, sizes};
+
+/// All general sizes, ascending.
+pub const SIZES: [u32; 59] = sizes(Fine {
+    first_from: 4 << 10,
+    all_from: 32 << 10,
+});
+
+/// The largest general size.
+pub const MAX_GENERAL: usize = 128 << 10;
+
+/// The number of the size that serves a request, as [`super::CLASSES`].
+pub static CLASSES: [u8; MAX_GENERAL / STEP + 1] = classes(&SIZES);
+
+/// Returns the number of the smallest size that serves `layout`, as [`super::class_of`].
+#[inline]
+#[must_use]
+pub const fn class_of(layout: Layout) -> Option<usize> {
+    class_in(&SIZES, &CLASSES, layout)
+}
