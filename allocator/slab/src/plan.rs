@@ -29,7 +29,7 @@ impl Reporter {
 #[derive(Debug, Clone, Copy)]
 pub struct SlabPlan {
     /// The most caches that there can be at a time, at most [`MAX_CACHES`](crate::MAX_CACHES).
-    /// [`Slabs::general`](crate::Slabs::general) needs 40.
+    /// [`Slabs::general`](crate::Slabs::general) needs 40, and 59 in the heap of a process.
     pub caches: usize,
     /// The number of CPUs that have queues of their own.
     pub cpus: usize,

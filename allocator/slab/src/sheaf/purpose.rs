@@ -7,8 +7,9 @@
 //! | a barn is emptied | down to four sheaves | wholly, and sooner |
 //!
 //! A kernel has little memory in slabs beside what its processes have, and many CPUs whose frees
-//! meet in a barn. Emptied as a process's, it would cost frees on another CPU 2 % more cache lines,
-//! and a tenth more time where frees come in bursts. The memory of a process is mostly slabs.
+//! meet in a barn. With barns as a process has them, frees on another CPU would take 3 % more time
+//! and 7 % more cache lines, and deferred ones 2 % more time. The memory of a process is mostly
+//! slabs.
 
 use core::alloc::Layout;
 
