@@ -33,7 +33,7 @@ fn taken(bytes: usize, fill: u8) -> *mut u8 {
 
 fn is_filled(memory: *mut u8, bytes: usize, with: u8) -> bool {
     // SAFETY: the callers' memory has so many bytes, all of them written.
-    unsafe { std::slice::from_raw_parts(memory, bytes) }
+    unsafe { core::slice::from_raw_parts(memory, bytes) }
         .iter()
         .all(|&byte| byte == with)
 }
