@@ -47,6 +47,9 @@ pub struct Geometry {
     pub order: Order,
     /// The pages of a slab: all of those, or fewer.
     pub pages: u32,
+    /// How many of them, from the first on, the tables of pages say are the slab's: all, or only
+    /// the first where one object begins, so that a slab is begun and ended at once.
+    pub marked: u32,
     /// The objects of a slab.
     pub objects: u32,
     /// The number of colours. The first object of a slab lies at `colour * colour_step`, where the
@@ -126,7 +129,8 @@ impl Geometry {
 
     /// Returns the shape by the rules for a heap: as [`new`](Geometry::new), but objects may be
     /// larger, and sheaves hold four of them at least. An object above [`SINGLE_ABOVE`] that is
-    /// whole pages is a slab of its own, of no more pages than that.
+    /// whole pages is a slab of its own, of no more pages than that. (Of pages of 16 or 64 KiB few
+    /// sizes are.)
     ///
     /// # Errors
     /// [`ShapeError`].
@@ -149,6 +153,7 @@ impl Geometry {
         shape.capacity = shape.capacity.max(CAPACITY_OF_HEAP);
         if is_single {
             shape.pages = (size / page_bytes) as u32;
+            shape.marked = 1;
             shape.colours = 1;
         }
         Ok(shape)
@@ -206,6 +211,7 @@ impl Geometry {
             align: align as u32,
             order: Order::new(order),
             pages: 1 << order,
+            marked: 1 << order,
             objects: objects as u32,
             colours: (slack / colour_step + 1) as u32,
             colour_step: colour_step as u32,
@@ -348,6 +354,8 @@ mod tests {
                 is_single,
                 shape.pages != 1 << shape.order.get() || size == 65536 || size == 131072
             );
+            let marked = if is_single { 1 } else { shape.pages };
+            assert_eq!(shape.marked, marked, "{size}: {shape:?}");
             assert!(!is_single || shape.objects == 1);
         }
     }

@@ -171,7 +171,7 @@ impl<'m> Pages<'m> {
         &self.records[page]
     }
 
-    /// Makes the pages from `head` on a slab of `cache`.
+    /// Makes so many pages from `head` on a slab of `cache`.
     pub fn begin(&self, head: usize, pages: usize, cache: CacheId) {
         for back in 0..pages {
             self.records[head + back].back.set(back as u32);
@@ -201,7 +201,8 @@ impl<'m> Pages<'m> {
 
 impl PageCaches<'_> {
     /// Returns the caches of the pages, for a custom fast path to read: a byte for each of
-    /// [`PageCaches::count`] pages, 0 where there is no slab.
+    /// [`PageCaches::count`] pages, 0 where there is no slab, and behind the
+    /// [marked](crate::geometry::Geometry::marked) pages of one.
     #[must_use]
     pub const fn ids(&self) -> *const AtomicU8 {
         self.ids.as_ptr()
@@ -234,7 +235,8 @@ impl PageCaches<'_> {
         (page < self.ids.len()).then_some(page)
     }
 
-    /// Returns which cache an address belongs to; 0 if it lies in no slab.
+    /// Returns which cache an address belongs to; 0 if it lies in no slab, or not in the
+    /// [marked](crate::geometry::Geometry::marked) pages of one.
     #[inline]
     #[must_use]
     pub fn cache_of(&self, address: NonNull<u8>) -> CacheId {

@@ -246,7 +246,11 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
         let layout = ObjectLayout::of(&spec, D::tail_of(&spec));
         let page_bytes = 1 << self.backend.source.page_shift();
-        let geometry = D::shape(layout.bytes, layout.align, page_bytes)?;
+        let mut geometry = D::shape(layout.bytes, layout.align, page_bytes)?;
+        if layout.before > 0 {
+            // An object may begin behind the first page.
+            geometry.marked = geometry.pages;
+        }
         for id in ids {
             let info = CacheInfo {
                 id,

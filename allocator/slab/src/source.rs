@@ -21,10 +21,10 @@ pub struct PageAsk {
 /// Pages for slabs, out of one span of addresses.
 ///
 /// # Safety
-/// - The pages that [`PageSource::take`] gives lie in the span, are aligned to their own size (those
-///   of [`PageSource::take_part`] to a page, where they are fewer), and can be read and written.
-///   They belong to nobody else until [`PageSource::give`] gives them back. There is no other way to
-///   reach them, such as by the number of a frame.
+/// - The pages that [`PageSource::take`] gives lie in the span, are aligned to their own size
+///   (those of [`PageSource::take_part`] to a page, where they are fewer), and can be read and
+///   written. They belong to nobody else until [`PageSource::give`] gives them back. There is no
+///   other way to reach them, such as by the number of a frame.
 /// - The span reaches neither address 0 nor the end of the address space.
 /// - Start, length, page size and nodes never change, nor does the node of a page.
 /// - [`PageSource::node_of`], for a page of the span, and [`PageSource::local_node`], for any

@@ -14,9 +14,9 @@
 //! | `BRICKYARD_HUGE=0` | no huge pages (`huge.rs`) |
 //! | `BRICKYARD_VISIT=1` | the background thread visits other CPUs although calls are filtered: in a container whose filter allows `sched_setaffinity` |
 //!
-//! The addresses are an upper limit. Slabs (objects of up to 128 KiB) and runs cannot have more than
-//! the span. When it is used up, requests of up to 128 KiB fail, and larger ones get mappings of
-//! their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half or
+//! The addresses are an upper limit. Slabs (objects of up to 128 KiB) and runs cannot have more
+//! than the span. When it is used up, requests of up to 32 KiB fail, and larger ones get mappings
+//! of their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half or
 //! more of what the limit leaves.
 //!
 //! The span's pages become usable in steps, as they are needed, and so do its tables (72 bytes per

@@ -3,15 +3,15 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::sync::atomic::Ordering;
 
-use brickyard_slab::sizes::process::MAX_GENERAL;
-
 use super::slow::allocate_by_layout;
-use super::{FAST, cache_of, free_slow, hit, put, reallocate};
+use super::{
+    BY_LAYOUT, FAST, alloc_aligned, cache_by_layout, free, free_slow, hit, put, reallocate,
+};
 
 /// The heap of the process, for `#[global_allocator]`.
 ///
-/// A free knows its layout, and so the cache of its size: it reads no table. Where sizes are
-/// constants, so is the column in the row.
+/// A free knows its layout, and so, up to 32 KiB, the cache of its size: it reads no table. Where
+/// sizes are constants, so is the column in the row.
 ///
 /// ```
 /// #[global_allocator]
@@ -35,7 +35,10 @@ pub(super) fn is_open() -> bool {
 unsafe impl GlobalAlloc for Global {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if let Some(column) = cache_of(layout)
+        if layout.size() > BY_LAYOUT {
+            return alloc_aligned(layout);
+        }
+        if let Some(column) = cache_by_layout(layout)
             && is_open()
         {
             // SAFETY: the heap is built, and the column is a general size's.
@@ -50,7 +53,11 @@ unsafe impl GlobalAlloc for Global {
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // Where it is open now it was so when the memory was allocated: it is never closed again.
-        if let Some(column) = cache_of(layout)
+        if layout.size() > BY_LAYOUT {
+            // SAFETY: passed on.
+            return unsafe { free(memory) };
+        }
+        if let Some(column) = cache_by_layout(layout)
             && is_open()
         {
             // SAFETY: the heap is built. The memory was allocated with this layout, so it is of
@@ -67,13 +74,12 @@ unsafe impl GlobalAlloc for Global {
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         // SAFETY: the caller promises that `bytes`, rounded up to the alignment, does not overflow.
         let wanted = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };
-        let (had, wants) = (cache_of(layout), cache_of(wanted));
+        let (had, wants) = (cache_by_layout(layout), cache_by_layout(wanted));
         if had == wants && had.is_some() && is_open() {
             return memory;
         }
-        if is_open() && layout.size() > MAX_GENERAL && bytes > MAX_GENERAL && layout.align() <= 4096
-        {
-            // SAFETY: passed on; neither is a slab's object, and pages stay aligned to pages.
+        if is_open() && layout.size() > BY_LAYOUT && bytes > BY_LAYOUT && layout.align() <= 4096 {
+            // SAFETY: passed on; both are of whole pages, and stay aligned to pages.
             return unsafe { reallocate(memory, bytes) };
         }
         // SAFETY: passed on.
@@ -89,7 +95,7 @@ unsafe impl GlobalAlloc for Global {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if layout.size() > MAX_GENERAL && layout.align() <= 16 {
+        if layout.size() > BY_LAYOUT && layout.align() <= 16 {
             return super::allocate_zeroed(layout.size());
         }
         // SAFETY: passed on.

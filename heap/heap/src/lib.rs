@@ -149,6 +149,20 @@ const fn cache_of(layout: Layout) -> Option<u8> {
     }
 }
 
+/// Memory of at most so many bytes may be freed by its layout alone: it is of the cache that serves
+/// the layout. What is larger may be pages instead (zeros, or where there is no object), and is
+/// freed by what its page says.
+const BY_LAYOUT: usize = 32 << 10;
+
+/// Returns the number of the cache of which memory for `layout` is surely.
+#[inline(always)]
+const fn cache_by_layout(layout: Layout) -> Option<u8> {
+    if layout.size() > BY_LAYOUT {
+        return None;
+    }
+    cache_of(layout)
+}
+
 /// The data of the fast paths. It is constant once the heap is built. It is public for fast paths
 /// in assembly, which know its fields by their offsets.
 #[derive(Debug)]
@@ -377,7 +391,7 @@ pub unsafe fn quick_reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     };
     let had = had as usize;
     // As `reallocate` does.
-    if bytes <= had && (bytes >= had / 2 || resize::size_of_class(bytes) == had) {
+    if resize::stays(had, bytes) {
         return memory;
     }
     let new = quick(bytes);

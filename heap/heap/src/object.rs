@@ -20,7 +20,7 @@ use core::ptr::NonNull;
 
 use super::global::is_open;
 use super::slow::allocate_by_layout;
-use super::{cache_of, free_slow, hit, put};
+use super::{BY_LAYOUT, alloc_aligned, cache_by_layout, free, free_slow, hit, put};
 
 /// A value in an object of the heap. Dropping this drops the value and gives its memory back, also
 /// if the value's drop panics. It can be sent and shared as the value itself can.
@@ -82,6 +82,10 @@ impl<T> Drop for Memory<T> {
         if size_of::<T>() == 0 {
             return;
         }
+        if size_of::<T>() > BY_LAYOUT {
+            // SAFETY: `holds-its-value`: memory was allocated, and nobody uses it any more.
+            return unsafe { free(memory) };
+        }
         // Where it is open now it was so when the memory was allocated: it is never closed again.
         if let Some(column) = Object::<T>::CACHE
             && is_open()
@@ -98,8 +102,8 @@ impl<T> Drop for Memory<T> {
 }
 
 impl<T> Object<T> {
-    /// The cache that serves the type, if a slab does.
-    const CACHE: Option<u8> = cache_of(Layout::new::<T>());
+    /// The cache that serves the type, if one surely does.
+    const CACHE: Option<u8> = cache_by_layout(Layout::new::<T>());
 
     /// Moves `value` into an object of its own. Costs a hit of the heap in the usual case.
     ///
@@ -123,6 +127,9 @@ impl<T> Object<T> {
     fn memory() -> Option<NonNull<T>> {
         if size_of::<T>() == 0 {
             return Some(NonNull::dangling());
+        }
+        if size_of::<T>() > BY_LAYOUT {
+            return NonNull::new(alloc_aligned(Layout::new::<T>())).map(NonNull::cast);
         }
         if let Some(column) = Self::CACHE
             && is_open()

@@ -10,12 +10,9 @@ use super::build::{INSTANCE, built};
 use super::life::{self, MayStart};
 use super::sampled::{self, sampled};
 use super::slow::{enter, free_slow_under_locks};
-use super::{FIRST_GENERAL, alloc, nothing, quick_free};
+use super::{BY_LAYOUT, FIRST_GENERAL, alloc, nothing, quick_free};
 use crate::hardened::hardened;
 use crate::span::RUN_BYTES_MAX;
-
-/// Objects from here on are copied into smaller ones sooner.
-const LARGE_FROM: usize = (32 << 10) + 1;
 
 /// Returns the usable bytes of `memory`; 0 for null. This is `malloc_usable_size`.
 #[must_use]
@@ -54,7 +51,6 @@ pub fn usable_size(memory: *mut u8) -> usize {
 #[must_use]
 pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     let had = usable_size(memory);
-    let fits = bytes <= had;
     if let Some(hardened) = hardened() {
         if let Some((heap, place)) = built().zip(NonNull::new(memory))
             // SAFETY: passed on.
@@ -65,19 +61,11 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
         // SAFETY: passed on.
         return unsafe { copied(memory, had, bytes) };
     }
-    // It stays in place if no more than half of an object, a quarter of one of several pages, or an
-    // eighth of more would be wasted, or if nothing smaller would be found.
-    let wasted = had.saturating_sub(bytes);
-    let part = match had {
-        0..LARGE_FROM => 2,
-        LARGE_FROM..=MAX_GENERAL => 4,
-        _ => 8,
-    };
-    if fits && (wasted <= had / part || size_of_class(bytes) == had) {
+    if stays(had, bytes) {
         sampled::stays(memory, bytes);
         return memory;
     }
-    if had > MAX_GENERAL
+    if had > BY_LAYOUT
         // SAFETY: passed on.
         && let Some(resized) = unsafe { resize_pages(memory, bytes) }
     {
@@ -85,6 +73,21 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     }
     // SAFETY: passed on.
     unsafe { copied(memory, had, bytes) }
+}
+
+/// Returns true if memory of `had` bytes stays where it is for `bytes`: no more than half of an
+/// object, a quarter of one of several pages, or an eighth of more would be wasted, or nothing
+/// smaller would be found.
+#[inline(always)]
+pub(super) fn stays(had: usize, bytes: usize) -> bool {
+    let part = if had <= BY_LAYOUT {
+        2
+    } else if had <= MAX_GENERAL {
+        4
+    } else {
+        8
+    };
+    bytes <= had && (had - bytes <= had / part || size_of_class(bytes) == had)
 }
 
 /// Moves memory of `had` bytes into new memory of `bytes` bytes. If there is none, it stays if it
@@ -119,11 +122,14 @@ pub(super) fn size_of_class(bytes: usize) -> usize {
 unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
     let (memory, heap) = (NonNull::new(memory)?, built()?);
     let inside = enter(heap)?;
+    if heap.slabs.pages().cache_of(memory) >= FIRST_GENERAL {
+        // The pages of an object are its slab's.
+        return None;
+    }
     if let Some(pages) = heap.span.run_at(memory) {
         let fewer = bytes.div_ceil(heap.span.page_bytes());
         // SAFETY: passed on: nobody uses the tail.
-        let cut =
-            bytes > MAX_GENERAL && fewer < pages && unsafe { heap.span.cut_run(memory, fewer) };
+        let cut = bytes > BY_LAYOUT && fewer < pages && unsafe { heap.span.cut_run(memory, fewer) };
         drop(inside);
         if cut {
             sampled::stays(memory.as_ptr(), bytes);

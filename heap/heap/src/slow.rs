@@ -9,15 +9,11 @@ use brickyard::Platform;
 use super::build::{Heap, INSTANCE, built, heap};
 use super::life::{self, MayStart};
 use super::sampled::{self, Look, MayWalk, sampled};
-use super::{FIRST_GENERAL, beside, cache_of, hit, nothing, perturb, put, quick};
+use super::{BY_LAYOUT, FIRST_GENERAL, beside, cache_of, hit, nothing, perturb, put, quick};
 use crate::beside::Freed;
 use crate::gate::Inside;
 use crate::hardened::hardened;
 use crate::span::{Contents, RUN_BYTES_MAX};
-
-/// Zeros beyond that are pages, not objects: new ones hold zeros as they are, and of those that a
-/// program does not touch nothing is ever memory.
-const ZEROS_ARE_PAGES: usize = 32 << 10;
 
 /// What a request wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +22,9 @@ enum Wants {
     Memory,
     /// An object, if a cache serves the layout: the caller frees it by that layout.
     Object,
-    /// Memory that holds zeros, if there is some.
+    /// Memory that holds zeros, if there is some: above [`BY_LAYOUT`] pages, and no object. New
+    /// pages hold zeros as they are, and of those that a program does not touch nothing is ever
+    /// memory.
     Zeros,
 }
 
@@ -112,9 +110,9 @@ pub fn allocate_for_unwinder(bytes: usize) -> *mut u8 {
     }
 }
 
-/// Allocates memory for `layout` by the slow path, for callers that free it by that layout: it is
-/// of the cache that serves the layout, if there is one. So it waits as long as another thread
-/// forks, and cannot do without the gate (`beside.rs`).
+/// Allocates memory for `layout`, of [`BY_LAYOUT`] bytes at most, by the slow path, for callers
+/// that free it by that layout: it is of the cache that serves the layout, if there is one. So it
+/// waits as long as another thread forks, and cannot do without the gate (`beside.rs`).
 #[cold]
 #[inline(never)]
 pub(super) fn allocate_by_layout(layout: Layout) -> *mut u8 {
@@ -190,7 +188,7 @@ fn from_store(
 }
 
 fn slow(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8>, Contents)> {
-    let are_pages = wants == Wants::Zeros && layout.size() > ZEROS_ARE_PAGES;
+    let are_pages = wants == Wants::Zeros && layout.size() > BY_LAYOUT;
     if let Some(cache) = cache_of(layout).filter(|_| !are_pages) {
         if perturb::has_closed()
             // SAFETY: the heap is built, and the number is a general size's.
@@ -202,7 +200,12 @@ fn slow(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8
         if object.is_err() && give_all_back(heap) {
             object = heap.general.alloc_slow(cache, caller());
         }
-        return Some((object.ok()?, Contents::Anything));
+        match object {
+            Ok(object) => return Some((object, Contents::Anything)),
+            Err(_) if wants == Wants::Object || layout.size() <= BY_LAYOUT => return None,
+            // Perhaps there are mappings where there is no room in the span.
+            Err(_) => {}
+        }
     }
     let (bytes, align) = (layout.size().max(1), layout.align());
     let page_bytes = heap.span.page_bytes();
@@ -238,7 +241,7 @@ fn give_all_back(heap: &Heap) -> bool {
 #[inline]
 #[must_use]
 pub fn allocate_zeroed(bytes: usize) -> *mut u8 {
-    let object = match bytes <= ZEROS_ARE_PAGES {
+    let object = match bytes <= BY_LAYOUT {
         true => quick(bytes),
         false => null_mut(),
     };

@@ -17,7 +17,8 @@ use super::slow::enter;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Pages in use, by slabs and runs. Guarded pages (`BRICKYARD_SAMPLE`) count as runs.
+    /// Pages in use, by slabs and runs. Guarded pages (`BRICKYARD_SAMPLE`) count as runs, and so do
+    /// pages that the run of an object above 32 KiB has more than the object, by an eighth at most.
     pub pages: usize,
     /// Pages of slabs, those of queues included.
     pub slabs: usize,

@@ -128,12 +128,17 @@ fn contents_survive_quick_resizing() {
             assert!(usable_size(memory) >= bytes);
             // It stays where half of it is needed, or of more a larger part.
             let part = match usable {
-                0..32_769 => 2,
-                32_769..=MAX_GENERAL => 4,
+                0..=BY_LAYOUT => 2,
+                _ if usable <= MAX_GENERAL => 4,
                 _ => 8,
             };
             let least = usable - usable / part;
             assert!(memory == old || bytes > usable || bytes < least);
+            if bytes < least {
+                let is_smaller = usable_size(memory) < usable;
+                let is_class = resize::size_of_class(bytes) == usable;
+                assert!(is_smaller || is_class, "{usable} for {bytes}");
+            }
             assert!((0..had.min(bytes)).all(|byte| memory.add(byte).read() == 7));
             memory.write_bytes(7, bytes);
             had = bytes;

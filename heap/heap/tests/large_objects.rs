@@ -1,5 +1,5 @@
-//! Objects of several pages: each has just its pages, they go back, and zeros of that size are pages
-//! that are not memory before they are used. In a process of its own, since it counts pages.
+//! Objects of several pages: each has just its pages, they go back, and zeros of that size are
+//! pages that are not memory before they are used. In a process of its own, since it counts pages.
 
 #![cfg(all(
     target_os = "linux",
@@ -89,7 +89,8 @@ fn objects_of_several_pages_have_just_these_and_give_them_back() {
             (asked..asked / 9 * 10 + 1000 * PAGE).contains(&in_use),
             "{asked} {in_use}"
         );
-        assert_eq!(full.runs(), before.runs(), "no page beside those of slabs");
+        // Runs that were longer serve too, by an eighth at most.
+        assert!(full.runs() <= before.runs() + in_use / 8, "{full:?}");
         let mut number = round;
         while !held.is_empty() {
             number = (number * 31 + 17) % 1_000_003;

@@ -4,6 +4,8 @@
 //! |---|---|---|
 //! | general sizes end at | 32 KiB | 128 KiB |
 //! | a sheaf holds | two objects at least | four |
+//! | a slab of one object above 32 KiB has | a block of pages | just its pages |
+//! | a barn holds of those | a megabyte, or four sheaves | half of that |
 //! | a barn is emptied | down to four sheaves | wholly, and sooner |
 //!
 //! A kernel has little memory in slabs beside what its processes have, and many CPUs whose frees
@@ -86,8 +88,8 @@ impl Purpose for Process {
     const SIZES: &'static [u32] = &sizes::process::SIZES;
     const KEPT: u32 = 0;
 
-    /// Objects of several pages have slabs of their own, which go back one by one. So there need
-    /// not be as many of them at hand.
+    /// Large objects that have slabs of their own go back one by one. So there need not be as many
+    /// of them at hand.
     fn barn(shape: &Geometry) -> (u32, u64) {
         match shape.objects {
             1 => (2, 512 << 10),

@@ -45,7 +45,7 @@ impl Span {
             None => {
                 let block = pages.next_power_of_two();
                 let order = Order::new(block.trailing_zeros() as u8);
-                // Movable, to keep runs away from slabs, which stay longer.
+                // Movable, to keep runs away from the slabs of small objects, which stay longer.
                 let request = Self::request(order, Mobility::Movable, Context::MaySleep);
                 self.begin_run(self.find(&request)?, block, pages)
             }
