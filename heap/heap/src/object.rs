@@ -4,8 +4,7 @@
 //! as arguments. Here the size's cache, and so its column in the CPU's row, is evaluated at compile
 //! time: a hit reads no table, and is the restartable sequence with a constant. Nothing is counted
 //! for it. (A value above 32 KiB is allocated and freed as by `malloc`.) Types of one size share a
-//! cache, so there is none to make or to name: what one type has
-//! freed, another uses.
+//! cache, so there is none to make or to name: what one type has freed, another uses.
 //!
 //! For values without a size of their own (slices, trait objects), and for collections, there is
 //! [`Global`](super::Global) with the feature `allocator-api2`. A box of that crate is a hit too,

@@ -146,9 +146,13 @@ fn contents_survive_quick_resizing() {
         free(memory);
         // Objects, too: above, runs become shorter and are never objects before 32 KiB.
         for had in SIZES.map(|size| size as usize) {
-            let memory = resized(alloc(had), had / 3 * 2);
-            assert_eq!(usable_size(memory) < had, had > BY_LAYOUT, "{had}");
-            free(memory);
+            for memory in [
+                resized(alloc(had), had / 3 * 2),
+                reallocate(alloc(had), had / 3 * 2),
+            ] {
+                assert_eq!(usable_size(memory) < had, had > BY_LAYOUT, "{had}");
+                free(memory);
+            }
         }
         // What is of no general size takes the slow path.
         assert!(quick_reallocate(null_mut(), 10).is_null());
