@@ -58,7 +58,7 @@ impl<S, L> fmt::Debug for Backend<'_, S, L> {
 pub struct LoosePages<'g, 'm, S: PageSource, L: Local> {
     backend: &'g Backend<'m, S, L>,
     order: Order,
-    pages: u32,
+    pages: u16,
     head: usize,
 }
 
@@ -81,7 +81,7 @@ impl<S: PageSource, L: Local> Drop for LoosePages<'_, '_, S, L> {
         let first = self
             .backend
             .pointer(self.backend.pages.address_of(self.head));
-        let pages = self.pages as usize;
+        let pages = usize::from(self.pages);
         // SAFETY: `slab-pages`: taken so, and no slab.
         unsafe { self.backend.source.give_part(first, self.order, pages) };
     }
@@ -191,7 +191,7 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
             context,
         };
         let pages = info.geometry.pages;
-        let first = self.source.take_part(ask, pages as usize)?;
+        let first = self.source.take_part(ask, usize::from(pages))?;
         let _ = first.as_ptr().expose_provenance();
         Some(LoosePages {
             backend: self,

@@ -46,10 +46,10 @@ pub struct Geometry {
     /// A slab is taken out of 2^order pages.
     pub order: Order,
     /// The pages of a slab: all of those, or fewer.
-    pub pages: u32,
+    pub pages: u16,
     /// How many of them, from the first on, the tables of pages say are the slab's: all, or only
     /// the first where one object begins, so that a slab is begun and ended at once.
-    pub marked: u32,
+    pub marked: u16,
     /// The objects of a slab.
     pub objects: u32,
     /// The number of colours. The first object of a slab lies at `colour * colour_step`, where the
@@ -152,7 +152,7 @@ impl Geometry {
         let mut shape = Self::within(size, align, page_bytes, &limits, order)?;
         shape.capacity = shape.capacity.max(CAPACITY_OF_HEAP);
         if is_single {
-            shape.pages = (size / page_bytes) as u32;
+            shape.pages = (size / page_bytes) as u16;
             shape.marked = 1;
             shape.colours = 1;
         }

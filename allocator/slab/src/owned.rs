@@ -90,7 +90,7 @@ impl OwnedSlabs {
         head: usize,
         colour: u32,
     ) -> &'m SlabRecord {
-        pages.begin(head, info.geometry.marked as usize, info.id);
+        pages.begin(head, usize::from(info.geometry.marked), info.id);
         let record = pages.record(head);
         record.out.set(0);
         record.colour.set(colour);
@@ -101,7 +101,7 @@ impl OwnedSlabs {
 
     /// The pages from `head` on are a slab no longer; it is on no list.
     pub fn remove(&self, pages: &Pages<'_>, info: &CacheInfo, head: usize) {
-        pages.end(head, info.geometry.marked as usize);
+        pages.end(head, usize::from(info.geometry.marked));
         self.slabs.set(self.slabs.get() - 1);
     }
 

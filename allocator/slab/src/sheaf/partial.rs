@@ -120,7 +120,7 @@ impl<'m> Taker<'m> {
     /// Makes this CPU the home of a slab of which it has just got objects.
     fn settle(&self, info: &CacheInfo, head: usize) {
         if !self.homes.is_on(head, self.cpu) {
-            let frames = info.geometry.pages as usize;
+            let frames = usize::from(info.geometry.pages);
             self.homes.settle(head, frames, self.cpu);
         }
     }

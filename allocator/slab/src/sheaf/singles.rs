@@ -101,7 +101,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
         let colour = colour * info.geometry.colour_step;
         backend.make_objects(info, first + colour as usize);
         if let Some(homes) = backend.homes_for(info) {
-            let frames = info.geometry.pages as usize;
+            let frames = usize::from(info.geometry.pages);
             homes.settle(pages.head(), frames, backend.local.cpu());
         }
         let _inside = backend.inside::<C>();
