@@ -585,6 +585,7 @@ static void bad_free(const char *how) {
     if (!strcmp(how, "unaligned")) free(memory + 1);
     if (!strcmp(how, "sixteen inside")) free(memory + 16);
     if (!strcmp(how, "inside a run")) free((char *)malloc(200000) + 4096);
+    if (!strcmp(how, "pages inside an object")) free((char *)malloc(100000) + 4096);
     if (!strcmp(how, "inside a large")) free((char *)malloc(5 << 20) + 4096);
     if (!strcmp(how, "static")) free((void *)bad_free);
     // Behind what was asked for, and not only behind the object.

@@ -102,6 +102,7 @@ fn bad_frees_are_told_and_end_the_program() {
         ("foreign", "free of what was not allocated"),
         ("run", "free of what was not allocated, or is free already"),
         ("inside", "free of what was not allocated"),
+        ("pages inside an object", "free of what was not allocated"),
         ("unaligned", "no object begins there"),
         ("eight inside", "no object begins there"),
         ("interleaved, later", "double free"),
