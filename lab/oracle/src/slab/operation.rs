@@ -141,8 +141,10 @@ impl Make {
 /// Reads a layout: mostly one that a general size serves, rarely one that is too large.
 fn layout(bytes: &mut Bytes<'_>) -> Layout {
     let size = size(bytes, 48 << 10) - 1;
-    let size = match bytes.byte() % 3 {
-        0 => size * 4,
+    let size = match bytes.byte() % 16 {
+        // More than a heap's largest size too.
+        0 => size + (128 << 10) + 1,
+        1..=5 => size * 4,
         _ => size,
     };
     let align = 1 << (bytes.byte() % 26).saturating_sub(13);
