@@ -6,12 +6,16 @@ use core::ptr::NonNull;
 
 use brickyard_slab::FreeFault;
 
-use super::case::Driven;
+use super::case::{Driven, SlabKind};
 use super::cpus::Moment;
 use super::drive::{Driver, Slot};
 use super::model::Origin;
 use super::object::CONSTRUCTED;
 use super::operation::{Bad, CPUS, SLOTS};
+use super::pages::PAGE;
+
+/// Above this size in bytes, a slab of a heap may have a single object.
+const SINGLE_ABOVE: usize = 32 << 10;
 
 /// The most nested events.
 const DEPTH: u32 = 2;
@@ -147,8 +151,19 @@ where
             Bad::Inside(by) => {
                 let model = self.model.borrow();
                 let live = model.nth(n, ours).filter(|live| live.object.bytes() > 1);
-                let at = live.map(|live| live.object.inside(1 + by % (live.object.bytes() - 1)));
-                (at, |fault| fault == FreeFault::OffGrid)
+                let Some(live) = live else { return };
+                let start = live.object.start();
+                let at = live.object.inside(1 + by % (live.object.bytes() - 1));
+                let is_alone = self.case.kind == SlabKind::SheafedOfHeap
+                    && live.object.bytes() > SINGLE_ABOVE
+                    && start.addr().get() / PAGE != at.addr().get() / PAGE;
+                // A slab of one object may mark its first page only: the others are nobody's.
+                match is_alone {
+                    true => (Some(at), |fault| {
+                        matches!(fault, FreeFault::OffGrid | FreeFault::NotASlab)
+                    }),
+                    false => (Some(at), |fault| fault == FreeFault::OffGrid),
+                }
             }
             Bad::Foreign => {
                 let model = self.model.borrow();

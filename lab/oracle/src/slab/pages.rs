@@ -16,7 +16,7 @@ use brickyard_slab::{PageAsk, PageSource};
 use super::cpus::Cpus;
 use crate::sanitizer;
 
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 /// The largest block ever requested is 64 pages.
 const ALIGN: usize = 64 * PAGE;
 
