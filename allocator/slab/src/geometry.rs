@@ -6,6 +6,7 @@ use core::fmt;
 use brickyard::Order;
 
 use crate::layout::MAX_CAPACITY;
+use crate::sizes::process::SINGLE_ABOVE;
 
 /// The most objects of a slab with a bitmap.
 pub const MAX_OBJECTS: usize = 256;
@@ -28,10 +29,6 @@ pub(crate) const MAX_SIZE_OF_HEAP: usize = 256 << 10;
 
 /// The highest order of a heap's slab.
 const MAX_ORDER_OF_HEAP: u8 = 6;
-
-/// An object of a heap that is larger has a slab of its own: a survivor among such objects would
-/// keep much memory.
-const SINGLE_ABOVE: usize = 32 << 10;
 
 /// A heap's sheaf holds so many objects at least.
 const CAPACITY_OF_HEAP: u32 = 4;
@@ -199,6 +196,10 @@ impl Geometry {
         let align = align.max(limits.grid);
         let stride = size.next_multiple_of(align);
         let order = order(stride);
+        debug_assert!(
+            order < 16,
+            "the pages of a slab are counted in 16 bits: {order}"
+        );
         let bytes = page_bytes << order;
         let objects = (bytes / stride).min(limits.objects);
         // Colours keep the natural alignment of the stride, the largest power of two that divides

@@ -1,5 +1,6 @@
-//! The tables of pages. For each page of the span, a byte says whose slab it is part of. A record
-//! of 64 bytes at a slab's first page describes the slab.
+//! The tables of pages. For each page of the span, a byte says whose slab it is part of (of a slab
+//! of a single large object, the first page's alone). A record of 64 bytes at a slab's first page
+//! describes the slab.
 //!
 //! Both lie in the embedder's memory, beside the pages. So objects are packed without a header, and
 //! nothing here is lost when a program writes past the end of an object. A record is guarded by the
@@ -24,7 +25,7 @@ pub struct SlabRecord {
     /// Which of its objects are free, a bit each. A design that records this in another way can use
     /// these words for its own data of a slab.
     pub free: [GuardedU64; 4],
-    /// The number of pages before this one at which its slab begins.
+    /// The number of pages before this one at which its slab begins, where the page is marked.
     pub(crate) back: GuardedU32,
     /// Objects that are not in the slab: in use, or in queues.
     pub out: GuardedU32,

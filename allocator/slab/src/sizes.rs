@@ -2,14 +2,14 @@
 //!
 //! The steps are sixteen bytes up to 128. Above, there are four steps per doubling. So above 128
 //! bytes at most a fifth of an object is wasted. A kernel's sizes, these, end at 32 KiB; those of a
-//! heap ([`process`]) at 128.
+//! heap ([`process`]) have more steps, and end at 128.
 
 pub mod process;
 
 use core::alloc::Layout;
 
 /// All general sizes, ascending.
-pub const SIZES: [u32; 40] = sizes(NOT_FINE);
+pub const SIZES: [u32; 40] = sizes(NO_EXTRA_STEPS);
 
 /// The largest general size.
 pub const MAX_GENERAL: usize = 32 << 10;
@@ -22,20 +22,20 @@ pub const STEP: usize = 16;
 pub static CLASSES: [u8; MAX_GENERAL / STEP + 1] = classes(&SIZES);
 
 /// Where there are more steps than four per doubling.
-struct Fine {
+struct ExtraSteps {
     /// A power of two from here on is followed by a size that is an eighth above it.
-    first_from: u32,
+    eighth_from: u32,
     /// From here on all steps are eighths.
-    all_from: u32,
+    eighths_from: u32,
 }
 
-const NOT_FINE: Fine = Fine {
-    first_from: u32::MAX,
-    all_from: u32::MAX,
+const NO_EXTRA_STEPS: ExtraSteps = ExtraSteps {
+    eighth_from: u32::MAX,
+    eighths_from: u32::MAX,
 };
 
 /// Returns the first `N` sizes.
-const fn sizes<const N: usize>(fine: Fine) -> [u32; N] {
+const fn sizes<const N: usize>(extra: ExtraSteps) -> [u32; N] {
     let mut sizes = [0; N];
     let mut size: u32 = 0;
     let mut i = 0;
@@ -44,10 +44,10 @@ const fn sizes<const N: usize>(fine: Fine) -> [u32; N] {
             0..128 => 16,
             _ => {
                 let doubling = 1 << size.ilog2();
-                let comes_eighth = size == doubling && size >= fine.first_from;
+                let before_eighth = size == doubling && size >= extra.eighth_from;
                 let is_eighth = size == doubling + doubling / 8;
-                let step = comes_eighth || is_eighth || size >= fine.all_from;
-                doubling / if step { 8 } else { 4 }
+                let is_half = before_eighth || is_eighth || size >= extra.eighths_from;
+                doubling / if is_half { 8 } else { 4 }
             }
         };
         sizes[i] = size;

@@ -55,7 +55,9 @@ pub unsafe trait PageSource: Sync {
     unsafe fn give(&self, first: NonNull<u8>, order: Order);
 
     /// Takes the first `pages` of 2^order pages; more than half of those are wanted. A source that
-    /// can gives the others to somebody else, and then these need only be aligned to a page.
+    /// can gives the others to somebody else, and then these need only be aligned to a page. Who
+    /// overrides this overrides [`give_part`](PageSource::give_part) too: as they are, both treat
+    /// all 2^order pages.
     fn take_part(&self, ask: PageAsk, _pages: usize) -> Option<NonNull<u8>> {
         self.take(ask)
     }

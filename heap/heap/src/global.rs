@@ -3,7 +3,7 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::sync::atomic::Ordering;
 
-use super::slow::allocate_by_layout;
+use super::slow::{allocate_by_layout, allocate_zeroed_aligned};
 use super::{
     BY_LAYOUT, FAST, alloc_aligned, cache_by_layout, free, free_slow, hit, put, reallocate,
 };
@@ -79,7 +79,7 @@ unsafe impl GlobalAlloc for Global {
             return memory;
         }
         if is_open() && layout.size() > BY_LAYOUT && bytes > BY_LAYOUT && layout.align() <= 4096 {
-            // SAFETY: passed on; both are of whole pages, and stay aligned to pages.
+            // SAFETY: passed on; both begin at multiples of 4 KiB, and stay so.
             return unsafe { reallocate(memory, bytes) };
         }
         // SAFETY: passed on.
@@ -95,8 +95,8 @@ unsafe impl GlobalAlloc for Global {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if layout.size() > BY_LAYOUT && layout.align() <= 16 {
-            return super::allocate_zeroed(layout.size());
+        if layout.size() > BY_LAYOUT {
+            return allocate_zeroed_aligned(layout);
         }
         // SAFETY: passed on.
         let memory = unsafe { self.alloc(layout) };

@@ -4,7 +4,7 @@
 //! | bytes | where from | found again by |
 //! |---|---|---|
 //! | up to 128 KiB | a slab of the general size ([`SIZES`]) | the byte of its page |
-//! | up to 2 MiB | a run of pages of the same span | a word of its first page |
+//! | up to 2 MiB, and zeros from 32 KiB | a run of pages of the same span | a word of its first page |
 //! | above | a mapping of its own | a table |
 //!
 //! | file | what it holds |
@@ -79,7 +79,7 @@ use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering
 
 use brickyard_arena::rows::{is_alone, number, pop, push};
 use brickyard_slab::sizes::STEP;
-use brickyard_slab::sizes::process::{CLASSES, MAX_GENERAL, SIZES, class_of};
+use brickyard_slab::sizes::process::{CLASSES, MAX_GENERAL, SINGLE_ABOVE, SIZES, class_of};
 use brickyard_slab::{Homes, Pushed};
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
@@ -152,7 +152,7 @@ const fn cache_of(layout: Layout) -> Option<u8> {
 /// Memory of at most so many bytes may be freed by its layout alone: it is of the cache that serves
 /// the layout. What is larger may be pages instead (zeros, or where there is no object), and is
 /// freed by what its page says.
-const BY_LAYOUT: usize = 32 << 10;
+const BY_LAYOUT: usize = SINGLE_ABOVE;
 
 /// Returns the number of the cache of which memory for `layout` is surely.
 #[inline(always)]

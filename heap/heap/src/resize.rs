@@ -75,9 +75,9 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     unsafe { copied(memory, had, bytes) }
 }
 
-/// Returns true if memory of `had` bytes stays where it is for `bytes`: no more than half of an
-/// object, a quarter of one of several pages, or an eighth of more would be wasted, or nothing
-/// smaller would be found.
+/// Returns true if memory of `had` bytes stays where it is for `bytes`: no more than half of what
+/// has at most 32 KiB would be wasted, a quarter of what has at most 128, or an eighth of more; or
+/// nothing smaller would be found.
 #[inline(always)]
 pub(super) fn stays(had: usize, bytes: usize) -> bool {
     let part = if had <= BY_LAYOUT {

@@ -20,12 +20,17 @@ use crate::span::{Contents, RUN_BYTES_MAX};
 enum Wants {
     /// Any memory.
     Memory,
-    /// An object, if a cache serves the layout: the caller frees it by that layout.
-    Object,
     /// Memory that holds zeros, if there is some: above [`BY_LAYOUT`] pages, and no object. New
     /// pages hold zeros as they are, and of those that a program does not touch nothing is ever
     /// memory.
     Zeros,
+}
+
+impl Wants {
+    /// Returns the cache of which an object for `layout` is wanted, if there is one.
+    fn cache(self, layout: Layout) -> Option<u8> {
+        cache_of(layout).filter(|_| self == Self::Memory || layout.size() <= BY_LAYOUT)
+    }
 }
 
 /// Returns the caller to record where callers are tracked: the heap itself, since it cannot tell
@@ -51,7 +56,7 @@ pub fn allocate(bytes: usize) -> *mut u8 {
     if let (Some(sampled), Some(heap)) = (sampled(), built())
         && let Ok(layout) = Layout::from_size_align(bytes, 16)
     {
-        return match sampled.look(layout) {
+        return match sampled.look(layout, cache_of(layout)) {
             Look::Served(object) => object.as_ptr(),
             look => allocate_looked_at(heap, layout, look),
         };
@@ -122,13 +127,13 @@ pub(super) fn allocate_by_layout(layout: Layout) -> *mut u8 {
     if let Some(hardened) = hardened() {
         return or_null(hardened.allocate(heap, layout));
     }
-    let look = look(layout);
+    let look = look(layout, Wants::Memory);
     if let Look::Served(object) = look {
         return object.as_ptr();
     }
     let given = {
         let _inside = INSTANCE.gate.enter(heap.cpus.cpu());
-        slow_sampled(heap, (&layout, Wants::Object), look)
+        slow_sampled(heap, (&layout, Wants::Memory), look)
     };
     beside::free_what_waits(heap);
     life::has_grown(heap);
@@ -138,9 +143,9 @@ pub(super) fn allocate_by_layout(layout: Layout) -> *mut u8 {
 
 /// Counts a request, where requests are counted for a profile.
 #[inline]
-fn look(layout: Layout) -> Look {
+fn look(layout: Layout, wants: Wants) -> Look {
     match sampled() {
-        Some(sampled) => sampled.look(layout),
+        Some(sampled) => sampled.look(layout, wants.cache(layout)),
         None => Look::Passes,
     }
 }
@@ -159,7 +164,7 @@ fn slow_sampled(
 }
 
 fn from(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8>, Contents)> {
-    match look(layout) {
+    match look(layout, wants) {
         Look::Served(object) => Some((object, Contents::Anything)),
         look => from_store(heap, (layout, wants), look),
     }
@@ -188,8 +193,7 @@ fn from_store(
 }
 
 fn slow(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8>, Contents)> {
-    let are_pages = wants == Wants::Zeros && layout.size() > BY_LAYOUT;
-    if let Some(cache) = cache_of(layout).filter(|_| !are_pages) {
+    if let Some(cache) = wants.cache(layout) {
         if perturb::has_closed()
             // SAFETY: the heap is built, and the number is a general size's.
             && let Some(object) = NonNull::new(unsafe { hit(usize::from(cache)) })
@@ -197,35 +201,30 @@ fn slow(heap: &'static Heap, layout: Layout, wants: Wants) -> Option<(NonNull<u8
             return Some((object, Contents::Anything));
         }
         let mut object = heap.general.alloc_slow(cache, caller());
-        if object.is_err() && give_all_back(heap) {
-            object = heap.general.alloc_slow(cache, caller());
-        }
-        match object {
-            Ok(object) => return Some((object, Contents::Anything)),
-            Err(_) if wants == Wants::Object || layout.size() <= BY_LAYOUT => return None,
-            // Perhaps there are mappings where there is no room in the span.
-            Err(_) => {}
-        }
-    }
-    let (bytes, align) = (layout.size().max(1), layout.align());
-    let page_bytes = heap.span.page_bytes();
-    if bytes <= RUN_BYTES_MAX && align <= RUN_BYTES_MAX {
-        let pages = bytes.div_ceil(page_bytes);
-        // An aligned run is so to the power of two that holds it.
-        let aligned = pages.max(align.div_ceil(page_bytes));
-        let taken = match align > page_bytes {
-            true => heap.span.take_aligned_run(aligned),
-            false => heap.span.take_run(aligned),
-        };
-        if let Some((run, contents)) = taken {
-            if aligned > pages {
-                // SAFETY: just taken; nobody uses the tail.
-                unsafe { heap.span.cut_run(run, pages) };
+        if layout.size() <= BY_LAYOUT {
+            if object.is_err() && give_all_back(heap) {
+                object = heap.general.alloc_slow(cache, caller());
             }
-            return Some((run, contents));
+            // Its free goes by the layout: nothing else will do.
+            return object.ok().map(|object| (object, Contents::Anything));
+        }
+        if let Ok(object) = object {
+            return Some((object, Contents::Anything));
         }
     }
-    INSTANCE.large.alloc(bytes, align)
+    let pages = alloc_pages(heap, layout);
+    if pages.is_some() || layout.size() > RUN_BYTES_MAX || !give_all_back(heap) {
+        return pages;
+    }
+    alloc_pages(heap, layout)
+}
+
+/// Allocates memory that is no object: a run of the span's pages, or a mapping where there is no
+/// room in the span.
+fn alloc_pages(heap: &Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
+    let (bytes, align) = (layout.size().max(1), layout.align());
+    let run = heap.span.take_run_for(bytes, align);
+    run.or_else(|| INSTANCE.large.alloc(bytes, align))
 }
 
 /// Gives back what lies in this CPU's queues, in those that CPUs share, and in freed large blocks,
@@ -256,15 +255,24 @@ pub fn allocate_zeroed(bytes: usize) -> *mut u8 {
 #[cold]
 #[inline(never)]
 fn allocate_zeroed_slowly(bytes: usize) -> *mut u8 {
-    let (Ok(heap), Ok(layout)) = (heap(), Layout::from_size_align(bytes, 16)) else {
+    match Layout::from_size_align(bytes, 16) {
+        Ok(_) if bytes == 0 => allocate(0),
+        Ok(layout) => allocate_zeroed_aligned(layout),
+        Err(_) => null_mut(),
+    }
+}
+
+/// Allocates zeros for `layout`, which is not empty, by the slow path; null if there is no memory.
+#[cold]
+#[inline(never)]
+pub(super) fn allocate_zeroed_aligned(layout: Layout) -> *mut u8 {
+    let Ok(heap) = heap() else {
         return null_mut();
     };
     if let Some(hardened) = hardened() {
         return or_null(hardened.allocate(heap, layout));
     }
-    if bytes == 0 {
-        return allocate(0);
-    }
+    let bytes = layout.size();
     match from(heap, layout, Wants::Zeros) {
         Some((memory, Contents::Anything)) => {
             // SAFETY: as in `allocate_zeroed`, both.

@@ -144,7 +144,7 @@ fn contents_survive_quick_resizing() {
             had = bytes;
         }
         free(memory);
-        // Objects, too: above, runs become shorter and are never objects before 32 KiB.
+        // Objects of every size: those above 32 KiB are copied where a third would be wasted.
         for had in SIZES.map(|size| size as usize) {
             for memory in [
                 resized(alloc(had), had / 3 * 2),

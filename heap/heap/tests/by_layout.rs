@@ -123,3 +123,25 @@ fn objects_and_pages_are_resized_and_freed_alike() {
         }
     });
 }
+
+/// An object just freed is the next one that is allocated. So zeros are no object if they lie
+/// elsewhere: pages, which need not be written.
+#[test]
+fn large_zeros_are_pages_whatever_their_alignment() {
+    for align in [1, 16, 64, 4096] {
+        let layout = Layout::from_size_align(64 << 10, align).unwrap();
+        // SAFETY: the layout is not empty, and the memory is this caller's until it is freed.
+        unsafe {
+            let object = Global.alloc(layout);
+            object.write_bytes(7, layout.size());
+            Global.dealloc(object, layout);
+            let zeros = Global.alloc_zeroed(layout);
+            assert_ne!(zeros, object, "{align}");
+            assert!((0..layout.size()).all(|byte| zeros.add(byte).read() == 0));
+            let again = Global.alloc(layout);
+            assert_eq!(again, object, "{align}");
+            Global.dealloc(again, layout);
+            Global.dealloc(zeros, layout);
+        }
+    }
+}

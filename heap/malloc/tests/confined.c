@@ -427,6 +427,19 @@ static void strictly(void) {
     free(work);
 }
 
+// Where runs fill the span (of 1 GiB), a block of 32 to 128 KiB is a mapping. The heap does not first give back what it has at
+// hand: the object that was freed last is still the next one.
+static void full_span(void) {
+    static void *volatile block, *object[10];
+    for (int i = 0; i < 1100; i++) CHECK((block = malloc(1 << 20)));
+    for (int i = 0; i < 200; i++) CHECK((block = malloc(65536)));
+    for (int i = 0; i < 10; i++) object[i] = malloc(100);
+    for (int i = 0; i < 10; i++) free(object[i]);
+    CHECK((block = malloc(65536)));
+    block = malloc(100);
+    CHECK(block == object[9]);
+}
+
 int main(int count, char **argument) {
     if (count < 2) return 2;
     const char *way = argument[1];
@@ -441,6 +454,7 @@ int main(int count, char **argument) {
     if (strcmp(way, "locked") == 0) locked();
     if (strcmp(way, "locked and freed") == 0) locked_and_freed();
     if (strcmp(way, "shrinks") == 0) shrinks();
+    if (strcmp(way, "full span") == 0) full_span();
     if (strcmp(way, "real time") == 0) real_time();
     if (strcmp(way, "starts the background") == 0) {
         pthread_t thread;

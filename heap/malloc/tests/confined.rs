@@ -94,6 +94,11 @@ fn locked_memory_is_what_is_used_and_freed_memory_goes_back_beside_it() {
 }
 
 #[test]
+fn where_the_span_is_full_what_is_at_hand_stays_there() {
+    runs(&["full span"], &[("BRICKYARD_SPAN", "1")]);
+}
+
+#[test]
 fn what_realloc_cuts_off_goes_back() {
     runs(&["shrinks"], &[]);
 }

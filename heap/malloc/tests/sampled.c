@@ -1,7 +1,9 @@
 // A program whose memory is known, to be profiled, and mistakes with memory, to be found.
 #define _GNU_SOURCE
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +161,21 @@ static int profile(const char *how) {
     return 0;
 }
 
+// What is sampled or counted takes no more memory for that: large zeros are pages that nobody wrote, and an aligned block has the
+// pages that it needs.
+static int shapes(void) {
+    char *object = asks(65536);
+    memset(object, 1, 65536);
+    frees(object);
+    char *zeros = calloc(1, 65536);
+    if (!zeros || zeros == object) return 3;
+    for (int i = 0; i < 200; i++) {
+        void *aligned = memalign(1 << 20, 40000);
+        if (!aligned || (uintptr_t)aligned % (1 << 20) || malloc_usable_size(aligned) >= 1 << 17) return 4;
+    }
+    return 0;
+}
+
 static volatile char sink;
 
 // One of these requests is guarded; all make the same mistake.
@@ -194,6 +211,7 @@ int main(int count, char **words) {
         free(asks(40));
         *(volatile char *)8 = 1;
     }
+    if (count == 2 && !strcmp(words[1], "shapes")) return shapes();
     if (count == 2 && !strcmp(words[1], "registers")) return registers();
     if (count == 2 && !strcmp(words[1], "reader")) return forks_a_reader();
     if (count == 2 && !strcmp(words[1], "fault at once")) *(volatile char *)8 = 1;

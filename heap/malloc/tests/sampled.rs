@@ -212,6 +212,21 @@ fn what_the_unwinder_asks_for_under_its_lock_is_not_sampled() {
 }
 
 #[test]
+fn what_is_noted_takes_no_more_pages_than_it_needs() {
+    let file = file("shapes.heap");
+    for settings in [
+        vec![],
+        vec![("BRICKYARD_SAMPLE", "1000000000")],
+        vec![("BRICKYARD_PROFILE", file.to_str().unwrap()), EVERY],
+    ] {
+        let Some(output) = run(&["shapes"], &settings) else {
+            return;
+        };
+        assert!(output.status.success(), "{settings:?}: {}", output.status);
+    }
+}
+
+#[test]
 fn without_addresses_for_what_is_noted_the_program_goes_on() {
     let Some(program) = program() else { return };
     let file = file("limited.heap");

@@ -171,10 +171,10 @@ impl Depot {
 
     /// Returns true if another full sheaf may be kept.
     pub(super) fn has_room<P: Purpose>(&self, info: &CacheInfo) -> bool {
-        let (few, most) = P::barn(&info.geometry);
+        let limits = P::barn(&info.geometry);
         let load = u64::from(info.geometry.capacity) * u64::from(info.geometry.stride);
         let fulls = self.fulls.get();
-        fulls < few || (u64::from(fulls) + 1) * load <= most
+        fulls < limits.sheaves || (u64::from(fulls) + 1) * load <= limits.bytes
     }
 
     /// Returns true if the barn is to be emptied, down to [`Purpose::KEPT`] sheaves: most of the

@@ -22,6 +22,15 @@ mod sealed {
     pub trait Sealed {}
 }
 
+/// How much a barn may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BarnLimits {
+    /// So many full sheaves in any case.
+    pub sheaves: u32,
+    /// And more, as long as their objects have at most so many bytes.
+    pub bytes: u64,
+}
+
 /// For whom slabs are: [`Kernel`] or [`Process`]. (Nobody else implements this: general sizes must
 /// serve the layouts that are of their class.)
 pub trait Purpose: sealed::Sealed + 'static {
@@ -31,11 +40,13 @@ pub trait Purpose: sealed::Sealed + 'static {
     /// A barn that is emptied keeps so many full sheaves.
     const KEPT: u32;
 
-    /// Returns how many full sheaves a barn may have in any case, and how many bytes of objects the
-    /// full sheaves of one that has more may hold.
+    /// Returns how much a barn of objects in such slabs may hold.
     #[must_use]
-    fn barn(_shape: &Geometry) -> (u32, u64) {
-        (4, 1 << 20)
+    fn barn(_shape: &Geometry) -> BarnLimits {
+        BarnLimits {
+            sheaves: 4,
+            bytes: 1 << 20,
+        }
     }
 
     /// Returns the number of the smallest general size that serves `layout`.
@@ -49,7 +60,8 @@ pub trait Purpose: sealed::Sealed + 'static {
     fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError>;
 
     /// Returns true if slabs are sparse: of `all` objects that they have room for, with `stride`
-    /// bytes each, `out` are in use or wait in the barn, and `in_use` are in use.
+    /// bytes each, `out` are not in the slabs, and `in_use` neither there nor in the barn: in use, or
+    /// in sheaves of CPUs.
     #[must_use]
     fn is_sparse(all: u64, out: u64, in_use: u64, stride: u64) -> bool;
 }
@@ -90,10 +102,13 @@ impl Purpose for Process {
 
     /// Large objects that have slabs of their own go back one by one. So there need not be as many
     /// of them at hand.
-    fn barn(shape: &Geometry) -> (u32, u64) {
+    fn barn(shape: &Geometry) -> BarnLimits {
         match shape.objects {
-            1 => (2, 512 << 10),
-            _ => (4, 1 << 20),
+            1 => BarnLimits {
+                sheaves: 2,
+                bytes: 512 << 10,
+            },
+            _ => Kernel::barn(shape),
         }
     }
 
@@ -106,7 +121,7 @@ impl Purpose for Process {
         Geometry::of_heap(size, align, page_bytes)
     }
 
-    /// What is free in slabs is more than what is in use, by half a megabyte.
+    /// What is free in slabs is more than what is in use or at hand for CPUs, by half a megabyte.
     fn is_sparse(all: u64, out: u64, in_use: u64, stride: u64) -> bool {
         all.saturating_sub(out) > in_use + (512 << 10) / stride
     }

@@ -7,13 +7,17 @@
 
 use core::alloc::Layout;
 
-use super::{Fine, STEP, class_in, classes, sizes};
+use super::{ExtraSteps, STEP, class_in, classes, sizes};
 
 /// All general sizes, ascending.
-pub const SIZES: [u32; 59] = sizes(Fine {
-    first_from: 4 << 10,
-    all_from: 32 << 10,
+pub const SIZES: [u32; 59] = sizes(ExtraSteps {
+    eighth_from: 4 << 10,
+    eighths_from: SINGLE_ABOVE as u32,
 });
+
+/// An object that is larger, and whole pages, has a slab of its own: a survivor among such objects
+/// would keep much memory.
+pub const SINGLE_ABOVE: usize = 32 << 10;
 
 /// The largest general size.
 pub const MAX_GENERAL: usize = 128 << 10;

@@ -49,7 +49,7 @@ use super::build::{Heap, HeapError, INSTANCE, built};
 use super::life::{self, complain};
 use super::slow::enter;
 use super::span::Contents;
-use super::{FAST, FIRST_GENERAL, cache_of, hit, nothing, put_in};
+use super::{BY_LAYOUT, FAST, FIRST_GENERAL, cache_of, hit, nothing, put_in};
 use ends::{END, Ends};
 use states::{FREED, OBJECT, RUN, States};
 use waiting::Waiting;
@@ -59,7 +59,7 @@ pub use quick::{From, Rest, after_free, allocate_hardened_or, free_hardened_or};
 
 /// The largest request that a slab serves, with the word at its end. What is larger is runs, which
 /// have guard pages.
-const MAX_OBJECT: usize = (32 << 10) - END;
+const MAX_OBJECT: usize = BY_LAYOUT - END;
 
 /// All that the hardened heap has beside the plain one.
 pub(crate) struct Hardened {

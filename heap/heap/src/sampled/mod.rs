@@ -33,7 +33,7 @@ use super::build::{Heap, HeapError, built, for_ever, number, variable};
 use super::gate::Thread;
 use super::slow::enter;
 use super::span::{Contents, RUN_BYTES_MAX};
-use super::{FIRST_GENERAL, cache_of, hit, life, perturb};
+use super::{FIRST_GENERAL, hit, life, perturb};
 use guarded::Guarded;
 use profile::Profile;
 
@@ -200,9 +200,9 @@ impl Sampled {
     }
 
     /// Counts a request for the profile, outside the gate. If it is not its turn, it is served as
-    /// by the fast path, where that can be.
+    /// by the fast path of `cache`, if an object will do and there is one.
     #[inline]
-    pub(super) fn look(&self, layout: Layout) -> Look {
+    pub(super) fn look(&self, layout: Layout, cache: Option<u8>) -> Look {
         let cpu = self.cpus.cpu();
         if let Some(guarded) = &self.guarded
             && guarded.is_due(cpu, layout)
@@ -216,7 +216,7 @@ impl Sampled {
         {
             return Look::Profiled;
         }
-        if let Some(cache) = cache_of(layout)
+        if let Some(cache) = cache
             && !perturb::has_closed()
             // SAFETY: the heap is built, and the number is a general size's.
             && let Some(object) = NonNull::new(unsafe { hit(usize::from(cache)) })
@@ -260,8 +260,7 @@ impl Sampled {
             }
         };
         if bytes <= MAX_GENERAL && align <= RUN_BYTES_MAX {
-            let pages = |bytes: usize| bytes.div_ceil(heap.span.page_bytes());
-            let Some(run) = heap.span.take_aligned_run(pages(bytes).max(pages(align))) else {
+            let Some(run) = heap.span.take_run_for(bytes, align) else {
                 // There are no pages, but perhaps an object.
                 return others();
             };

@@ -347,8 +347,8 @@ impl fmt::Debug for Span {
 }
 
 // SAFETY: `in-span`: zones hand out each page to one owner, in blocks aligned to their size by
-// number. The span's start is aligned to the largest block. What zones have got can be read and
-// written.
+// number, and runs, which are parts of such blocks, by whole pages. The span's start is aligned to
+// the largest block. What zones have got can be read and written.
 unsafe impl PageSource for Span {
     fn start(&self) -> NonNull<u8> {
         self.region.start()
@@ -381,9 +381,14 @@ unsafe impl PageSource for Span {
     }
 
     fn take_part(&self, ask: PageAsk, pages: usize) -> Option<NonNull<u8>> {
-        if pages == ask.order.frames() || ask.node.is_some_and(|node| node != 0) {
+        if ask.node.is_some_and(|node| node != 0) {
+            return None;
+        }
+        if pages == ask.order.frames() {
             return self.take(ask);
         }
+        // The hardened heap prepares pages of slabs, and has runs for such objects.
+        debug_assert!(hardened().is_none());
         // A warm run may be longer, by an eighth at most. To cut it would cost more than it saves:
         // its tail would seldom serve anybody.
         self.take_run(pages).map(|(first, _)| first)

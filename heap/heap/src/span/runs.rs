@@ -28,6 +28,25 @@ impl Span {
         self.take_run_at(pages, pages.checked_next_power_of_two()?)
     }
 
+    /// Takes a run for `bytes` bytes at a multiple of `align` bytes, a power of two: no more pages
+    /// than they take, whatever the alignment. As [`Span::take_run`]; `None` also for an alignment
+    /// above [`RUN_BYTES_MAX`].
+    #[must_use]
+    pub fn take_run_for(&self, bytes: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {
+        let pages = bytes.div_ceil(self.page_bytes());
+        if align <= self.page_bytes() {
+            return self.take_run(pages);
+        }
+        // An aligned run is so to the power of two that holds it.
+        let aligned = pages.max(align.div_ceil(self.page_bytes()));
+        let (run, contents) = self.take_aligned_run(aligned)?;
+        if aligned > pages {
+            // SAFETY: just taken; nobody uses the tail.
+            unsafe { self.cut_run(run, pages) };
+        }
+        Some((run, contents))
+    }
+
     /// Takes a run that begins at a multiple of `align` pages, a power of two, no larger than the
     /// smallest that holds the run.
     fn take_run_at(&self, pages: usize, align: usize) -> Option<(NonNull<u8>, Contents)> {

@@ -5,6 +5,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use brickyard_slab::FreeFault;
+use brickyard_slab::sizes::process::SINGLE_ABOVE;
 
 use super::case::{Driven, SlabKind};
 use super::cpus::Moment;
@@ -13,9 +14,6 @@ use super::model::Origin;
 use super::object::CONSTRUCTED;
 use super::operation::{Bad, CPUS, SLOTS};
 use super::pages::PAGE;
-
-/// Above this size in bytes, a slab of a heap may have a single object.
-const SINGLE_ABOVE: usize = 32 << 10;
 
 /// The most nested events.
 const DEPTH: u32 = 2;
