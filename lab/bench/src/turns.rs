@@ -1,6 +1,8 @@
 //! The order of turns. In every round each contestant has one turn, so that a change in the
-//! machine's load affects them alike; the first one changes from round to round. If interrupted,
-//! the complete rounds are kept.
+//! machine's load affects them alike. The order is drawn anew for each round, the same in every
+//! run: what a contestant finds, such as free huge pages, depends on who was there before, and in
+//! one order or in turns that would be the same contestant each time. If interrupted, the complete
+//! rounds are kept.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -8,6 +10,7 @@ use std::time::Instant;
 use anyhow::bail;
 
 use crate::progress::Progress;
+use crate::random::Random;
 use crate::stop;
 
 /// What a turn is for.
@@ -59,8 +62,7 @@ impl Turns<'_> {
             };
             let begun = Instant::now();
             let mut of_round = Vec::new();
-            for place in 0..contestants {
-                let whose = (place + count) % contestants;
+            for whose in order(contestants, count) {
                 progress.at(self.names[whose]);
                 let out = turn(whose, round, &|| {
                     if round != Round::WarmUp {
@@ -105,6 +107,13 @@ impl Turns<'_> {
     }
 }
 
+/// Returns the order of `contestants` in a round.
+fn order(contestants: usize, round: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..contestants).collect();
+    Random::new(round as u64).shuffle(&mut order);
+    order
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +149,32 @@ mod tests {
                 let expected = (0..rounds).map(|number| (whose, Round::Measured(number)));
                 assert!(taken.into_iter().eq(expected));
             }
+        }
+    }
+
+    /// In a hundred rounds each is first, and behind each other one, about as often.
+    #[test]
+    fn nobody_follows_the_same_one_each_time() {
+        const MANY: usize = 4;
+        let (mut first, mut behind) = ([0; MANY], [[0; MANY]; MANY]);
+        for round in 0..100 {
+            let order = order(MANY, round);
+            first[order[0]] += 1;
+            for pair in order.windows(2) {
+                behind[pair[0]][pair[1]] += 1;
+            }
+        }
+        assert!(
+            first.iter().all(|times| (15..35).contains(times)),
+            "{first:?}"
+        );
+        for (one, behind) in behind.iter().enumerate() {
+            let others = behind.iter().enumerate().filter(|(other, _)| *other != one);
+            let is_fair = |(_, times): (usize, &i32)| (15..35).contains(times);
+            assert!(
+                others.clone().count() == 3 && others.into_iter().all(is_fair),
+                "{behind:?}"
+            );
         }
     }
 }

@@ -8,11 +8,13 @@
 //! | `real.rs`, `source.rs`, `scripts/` | the real programs, and what they are given to do |
 //! | `process.rs` | a run: a process that a small program starts and measures |
 //! | `binding.rs` | whether a real program's malloc is the library's |
+//! | `backing.rs` | memory that is at hand for a run |
 //! | `results.rs` | the rows |
 //!
 //! The libraries take turns at each task. All runs of a task must do the same: loads count their
 //! operations, real programs print figures.
 
+mod backing;
 mod binding;
 pub mod library;
 pub(crate) mod process;
@@ -21,7 +23,7 @@ mod results;
 mod source;
 pub mod task;
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::time::Duration;
 use std::path::PathBuf;
 
@@ -134,6 +136,7 @@ impl Programs<'_> {
         task.prepare(runner, self.scale)?;
         let failing = RefCell::new(Vec::new());
         let said = RefCell::new(None);
+        let peak = Cell::new(None);
         let taken = turns.take(|whose, round, step| {
             progress.at(&format!("{task}, {}", names[whose]));
             if failing.borrow().contains(&whose) {
@@ -143,8 +146,13 @@ impl Programs<'_> {
             let sample = match round {
                 Round::WarmUp => task.warm_up(runner, &libraries[whose], self.scale * WARM_UP),
                 Round::Measured(_) => {
+                    backing::fetch(peak.get());
                     let run = task.run(runner, &libraries[whose], self.scale);
                     run.and_then(|(sample, says)| {
+                        let most = peak
+                            .get()
+                            .map_or(sample.peak_mib, |peak: f64| peak.max(sample.peak_mib));
+                        peak.set(Some(most));
                         same(&mut said.borrow_mut(), names[whose], &says)?;
                         Ok(Some(sample))
                     })
