@@ -85,7 +85,14 @@ impl Drop for Running {
 
 impl Running {
     fn start(more: &[&str]) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_brickyard"))
+        Self::start_by(&[], more)
+    }
+
+    /// Starts it by another program, which gets the words before.
+    fn start_by(by: &[&str], more: &[&str]) -> Self {
+        let words = [by, &[env!("CARGO_BIN_EXE_brickyard")]].concat();
+        let mut process = Command::new(words[0])
+            .args(&words[1..])
             .args(["serve", "--listen", "127.0.0.1:0", "--every", "1s"])
             .args(more)
             .stdout(Stdio::piped())
@@ -285,4 +292,27 @@ fn wrong_usage_names_the_fix() {
         fs::metadata(env!("CARGO_TARGET_TMPDIR")).unwrap().uid()
     );
     assert_eq!(fs::read_dir(&roots).unwrap().count(), 0);
+}
+
+#[test]
+fn capabilities_of_an_ordinary_user_are_given_up() {
+    let by = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=+dac_read_search",
+        "--ambient-caps=+dac_read_search",
+    ];
+    let can = Command::new(by[0]).args(&by[1..]).arg("true").output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("skipped: this user cannot run setpriv with a capability");
+        return;
+    }
+    let running = Running::start_by(&by, &["--trace", "off"]);
+    assert_eq!(running.status("Uid:").split('\t').next(), Some("65534"));
+    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+        assert_eq!(running.status(set), "0000000000000000", "{set}");
+    }
+    assert_eq!(running.status("NoNewPrivs:"), "1");
 }

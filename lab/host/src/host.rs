@@ -15,7 +15,7 @@ use crate::extfrag::{self, IndexZone};
 use crate::flags::{CHUNK_FRAMES, Pass, in_chunks};
 use crate::fold::Fold;
 use crate::pagetypeinfo::{self, PageTypes};
-use crate::pinned::Pinned;
+use crate::pinned::{self, Pinned};
 use crate::zoneinfo::{self, ZoneInfo};
 use crate::{HostError, ParseError, iomem};
 
@@ -306,6 +306,13 @@ impl Host {
     #[must_use]
     pub fn pinned(&self) -> Pinned {
         Pinned::below(&self.root, self.frame_bytes)
+    }
+
+    /// Returns true if other users' processes are hidden from this one (`hidepid` of proc): then
+    /// [`Host::pinned`] knows of few, or none.
+    #[must_use]
+    pub fn processes_are_hidden(&self) -> bool {
+        pinned::is_hidden(&self.root)
     }
 
     /// Returns the ranges of frames that are memory; empty if they are not known.

@@ -37,6 +37,21 @@ pub struct Pinned {
     pub frames: Vec<u64>,
 }
 
+/// Returns true if processes of others are hidden from this user (`hidepid` of proc): then what they
+/// have pinned is not known.
+#[must_use]
+pub fn is_hidden(root: &Path) -> bool {
+    let proc = root.join("proc");
+    let is_process = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        name.to_str()
+            .is_some_and(|name| name.parse::<u32>().is_ok())
+    };
+    let mut entries = fs::read_dir(&proc).into_iter().flatten().flatten();
+    // The first process is everywhere, and root's.
+    entries.any(|entry| is_process(&entry)) && fs::metadata(proc.join("1/status")).is_err()
+}
+
 impl Pinned {
     /// Returns the number of pinned pages.
     #[must_use]

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use brickyard_host::Host;
-use brickyard_host::pinned::{Pinned, Pinning, buffers, pinning};
+use brickyard_host::pinned::{Pinned, Pinning, buffers, is_hidden, pinning};
 use proptest::prelude::*;
 
 const STATUS: &str = "Name:\tqemu kvm\nPid:\t7\nVmLck:\t       0 kB\nVmPin:\t    1996 kB\n";
@@ -67,4 +67,23 @@ proptest! {
         let status = format!("VmPin:{text}");
         let _ = pinning(1, &status, frame_bytes);
     }
+}
+
+#[test]
+fn hidden_processes_are_noticed() {
+    let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hidden");
+    let _ = fs::remove_dir_all(&root);
+    assert!(!is_hidden(&root), "there is nothing that could be hidden");
+    let process = |pid: &str| {
+        let folder = root.join("proc").join(pid);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("status"), STATUS).unwrap();
+    };
+    process("self");
+    assert!(!is_hidden(&root));
+    // Its own process is there, and the first is not.
+    process("7");
+    assert!(is_hidden(&root));
+    process("1");
+    assert!(!is_hidden(&root));
 }

@@ -40,9 +40,14 @@ ABSENT = {
         "brickyard_page_flags_timestamp_seconds",
         "brickyard_pinned_bytes",
     },
+    "processes": {"brickyard_pinned_bytes"},
     "pagetypeinfo": {"brickyard_free_blocks_by_mobility", "brickyard_page_blocks_by_mobility"},
-    # No request has fallen back; every order has a free block.
-    None: {"brickyard_fallbacks_total", "brickyard_fragmentation_index"},
+    # No request has fallen back; every order has a free block; the pool's pages have another size.
+    None: {
+        "brickyard_fallbacks_total",
+        "brickyard_fragmentation_index",
+        "brickyard_huge_pages_pool_free",
+    },
 }
 LABELS_OF_ABSENT = set("bound from kind mobility node order process state use way zone".split())
 ASKED = re.compile(r"(?<![\w:])((?:brickyard|process)_\w+|up)\b(?:\{([^}]*)\})?")

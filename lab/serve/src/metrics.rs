@@ -16,7 +16,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::board::Board;
 use crate::own;
-use crate::sample::{KINDS, Reading, Sample, ZoneBlocks, count_of};
+use crate::sample::{KINDS, PROCESSES, Reading, Sample, Source, ZoneBlocks, count_of};
 
 /// The content type of [`text()`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -347,6 +347,14 @@ fn whole(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
         None,
         sample.huge_free() as f64,
     )?;
+    if let Some(free) = sample.pool_free {
+        out.one(
+            "huge_pages_pool_free",
+            "Huge pages of the kernel's pool (nr_hugepages) that nobody uses",
+            None,
+            free as f64,
+        )?;
+    }
     out.one(
         "sampler_cpu_budget",
         "Share of one CPU that sampling keeps to on average",
@@ -565,6 +573,10 @@ fn frames(out: &mut Families<'_>, sample: &Sample, reading: &Reading) -> fmt::Re
         .iter()
         .map(|&(name, frames)| (vec![("use", name.to_owned())], bytes(frames)));
     out.gauges("memory_use", "Memory by use", unit.clone(), uses)?;
+    let is_hidden = |source: &Source| source.name == PROCESSES && source.withheld.is_some();
+    if sample.sources.iter().any(is_hidden) {
+        return Ok(());
+    }
     out.one(
         "pinned",
         "Memory that processes have pinned, for devices to write to",

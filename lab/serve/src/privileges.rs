@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{Gid, Uid, User, geteuid, setgroups, setresgid, setresuid};
 use rustix::fs::OFlags;
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities,
+    set_no_new_privs,
+};
 
 use crate::error::ServeError;
 
@@ -21,6 +25,31 @@ pub struct Become {
 #[must_use]
 pub fn is_root() -> bool {
     geteuid().is_root()
+}
+
+/// Gives up every capability of the calling thread and of those that it starts, for good, if it is
+/// not root's: a service manager may have given some to an ordinary user, to open what it needs.
+///
+/// # Errors
+/// If there are some, and they stay.
+pub(crate) fn give_up_capabilities() -> Result<(), ServeError> {
+    if is_root() {
+        return Ok(());
+    }
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    let given_up = set_no_new_privs(true)
+        .and_then(|()| clear_ambient_capability_set())
+        .and_then(|()| set_capabilities(None, none));
+    match given_up {
+        Ok(()) => Ok(()),
+        // Where the calls are filtered there may have been none.
+        Err(_) if capabilities(None).is_ok_and(|has| has.permitted.is_empty()) => Ok(()),
+        Err(why) => Err(ServeError::Privileges(why.into())),
+    }
 }
 
 impl Become {

@@ -12,7 +12,9 @@ use brickyard_host::{Host, HostError};
 use brickyard_trace::PageUse;
 
 use crate::frames::{FrameMap, block_runs};
-use crate::sample::{Cost, Gigantic, Reading, Sample, Source, ZoneBlocks, gigantic_order};
+use crate::sample::{
+    Cost, Gigantic, Reading, Sample, Source, ZoneBlocks, gigantic_order, pool_free,
+};
 
 impl Reading {
     /// Makes the reading of a look that has the frames, which took so long to read. Takes some
@@ -96,13 +98,13 @@ impl Sample {
             name: "frames or types",
             withheld: Some(why.to_string()),
         });
+        let meminfo = host.meminfo().unwrap_or_default();
         Ok(Self {
             counters: host.vmstat().unwrap_or_default(),
-            available: host
-                .meminfo()
-                .unwrap_or_default()
+            available: meminfo
                 .get("MemAvailable")
                 .map(|kib| kib.saturating_mul(1024)),
+            pool_free: pool_free(&meminfo, &look),
             page_types: look.page_types.take().map(Arc::new),
             progress: reading.as_ref().map(|_| 1.0),
             reading,

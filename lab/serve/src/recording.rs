@@ -17,17 +17,19 @@ const QUEUE: usize = 4;
 
 /// Who keeps samples.
 pub(crate) trait Keep: Send + 'static {
-    /// Keeps a sample. Returns how many bytes are kept in all, or why it could not be.
-    fn keep(&mut self, sample: &Sample, board: &Board) -> Result<u64, String>;
+    /// Keeps a sample. Returns how many bytes are kept in all, or why it could not be; `None` if it
+    /// is to be tried later what failed before.
+    fn keep(&mut self, sample: &Sample, board: &Board) -> Result<Option<u64>, String>;
 
-    /// Writes what is not written yet; as [`Keep::keep`].
+    /// Writes what is not written yet. Returns how many bytes are kept, or why it could not be.
     fn end(&mut self) -> Result<u64, String>;
 }
 
 impl Keep for Store {
-    fn keep(&mut self, sample: &Sample, board: &Board) -> Result<u64, String> {
+    fn keep(&mut self, sample: &Sample, board: &Board) -> Result<Option<u64>, String> {
         let added = self.add(sample, |row, map| board.remember(row, map));
-        added.map(|()| self.bytes()).map_err(|why| why.to_string())
+        let bytes = added.map(|()| (!self.is_behind()).then(|| self.bytes()));
+        bytes.map_err(|why| why.to_string())
     }
 
     fn end(&mut self) -> Result<u64, String> {
@@ -64,7 +66,9 @@ impl Recording {
         let thread = thread::Builder::new().name("recording".into());
         let thread = thread.spawn(move || {
             for sample in taken {
-                told.wrote(keeper.keep(&sample, &told));
+                if let Some(kept) = keeper.keep(&sample, &told).transpose() {
+                    told.wrote(kept);
+                }
             }
             told.wrote(keeper.end());
         })?;
@@ -122,10 +126,10 @@ mod tests {
     }
 
     impl Keep for Slow {
-        fn keep(&mut self, _: &Sample, _: &Board) -> Result<u64, String> {
+        fn keep(&mut self, _: &Sample, _: &Board) -> Result<Option<u64>, String> {
             self.may.recv().map_err(|_| "gone".to_owned())?;
             self.kept += 1;
-            Ok(self.kept)
+            Ok(Some(self.kept))
         }
 
         fn end(&mut self) -> Result<u64, String> {
@@ -180,7 +184,7 @@ mod tests {
 
         struct Broken;
         impl Keep for Broken {
-            fn keep(&mut self, _: &Sample, _: &Board) -> Result<u64, String> {
+            fn keep(&mut self, _: &Sample, _: &Board) -> Result<Option<u64>, String> {
                 panic!("planted")
             }
             fn end(&mut self) -> Result<u64, String> {

@@ -31,6 +31,9 @@ pub struct Sample {
     pub counters: Counters,
     /// Memory that could be had without swapping, in bytes; `None` if the kernel does not tell.
     pub available: Option<u64>,
+    /// Huge pages of the kernel's pool (`nr_hugepages`) that nobody uses; `None` if the kernel does
+    /// not tell, or if the pool's are of another size.
+    pub pool_free: Option<u64>,
     /// pagetypeinfo, which is read more seldom.
     pub page_types: Option<Arc<PageTypes>>,
     /// The newest complete pass over all frames.
@@ -131,6 +134,18 @@ pub struct Cost {
     pub budget: f64,
     /// Memory of this process, in bytes.
     pub resident: u64,
+}
+
+/// The source that pinned memory is known from.
+pub(crate) const PROCESSES: &str = "processes";
+
+/// Returns the free huge pages of the pool, if they are of this order.
+pub(crate) fn pool_free(meminfo: &Counters, look: &Look) -> Option<u64> {
+    let bytes = u64::from(look.frame_bytes) << look.huge_order.get();
+    let own = meminfo.get("Hugepagesize")?.checked_mul(1024)?;
+    (own == bytes)
+        .then(|| meminfo.get("HugePages_Free"))
+        .flatten()
 }
 
 impl Sample {

@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::budget::Budget;
 use crate::own;
-use crate::sample::{Cost, Fallbacks, Reading, Sample, Source};
+use crate::sample::{Cost, Fallbacks, PROCESSES, Reading, Sample, Source, pool_free};
 
 /// pagetypeinfo is read once in so many samples: the kernel locks a zone while it counts.
 const TYPES_EVERY: u32 = 10;
@@ -161,7 +161,9 @@ impl Sampler {
         };
         let meminfo = self.host.meminfo().unwrap_or_default();
         let available = meminfo.get("MemAvailable");
+        let pool_free = pool_free(&meminfo, &look);
         let fallbacks = self.fallbacks();
+        let hidden = self.host.processes_are_hidden();
         let sources = vec![
             Source {
                 name: "vmstat",
@@ -179,6 +181,10 @@ impl Sampler {
                 name: "tracing",
                 withheld: self.untraced(),
             },
+            Source {
+                name: PROCESSES,
+                withheld: hidden.then(|| "hidepid hides those of other users".to_owned()),
+            },
         ];
         let progress = self.progress();
         // Lists have half of what the time brings at most, so that frames always go on.
@@ -190,6 +196,7 @@ impl Sampler {
             look,
             counters,
             available: available.map(|kib| kib.saturating_mul(1024)),
+            pool_free,
             page_types: self.page_types.clone(),
             reading: self.reading.clone(),
             progress,

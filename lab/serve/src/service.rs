@@ -18,7 +18,7 @@ use crate::error::ServeError;
 use crate::history::Store;
 use crate::http::{self, Server};
 use crate::keeper::Keeper;
-use crate::privileges::Become;
+use crate::privileges::{Become, give_up_capabilities};
 use crate::recording::{Ended, Recording};
 use crate::sample::Sample;
 use crate::sampler::{Fallen, Sampler};
@@ -190,14 +190,17 @@ fn failed(history: &History, why: &impl ToString) -> ServeError {
     }
 }
 
-/// Becomes this user, if one is given; makes the folder of the history for it before.
+/// Becomes this user, if one is given; makes the folder of the history for it before. Whoever is not
+/// root then has no capability either.
 fn give_up_root(user: Option<Become>, history: Option<&History>) -> Result<(), ServeError> {
-    let Some(user) = user else { return Ok(()) };
-    if let Some(history) = history {
-        let made = user.make_folder(&history.folder);
-        made.map_err(|why| failed(history, &why))?;
+    if let Some(user) = user {
+        if let Some(history) = history {
+            let made = user.make_folder(&history.folder);
+            made.map_err(|why| failed(history, &why))?;
+        }
+        user.give_up_root()?;
     }
-    user.give_up_root()
+    give_up_capabilities()
 }
 
 fn open_history(

@@ -245,12 +245,17 @@ fn while_it_cannot_be_written_samples_are_kept() {
             .add(&sample("web", "full", 1, second), |_, _| {})
             .unwrap_err();
         assert!(why.to_string().contains("hosts"), "{why}");
+        // In the next minute nothing is tried, and what failed has not been made good.
+        add(&mut store, "full", 1, second + 15);
+        assert!(store.is_behind(), "{second}");
     }
     fs::remove_file(&hosts).unwrap();
     fs::rename(&away, &hosts).unwrap();
     add(&mut store, "full", 1, 5060);
+    assert!(!store.is_behind());
     store.flush().unwrap();
-    assert_eq!(seconds(&folder), [0, 400, 460, 520, 5000, 5060]);
+    let all = [0, 400, 415, 460, 475, 520, 535, 5000, 5015, 5060];
+    assert_eq!(seconds(&folder), all);
 }
 
 #[test]

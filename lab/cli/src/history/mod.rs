@@ -238,7 +238,8 @@ impl History {
 
 fn tell_faults(faults: &[HistoryError]) {
     for fault in faults {
-        tell(format!("left out: {fault}"));
+        // A file's name may hold anything, such as commands for the terminal.
+        tell(format!("left out: {}", fault.to_string().escape_debug()));
     }
 }
 
@@ -248,7 +249,10 @@ fn names(by_host: &[&[HostRow]]) -> Vec<String> {
 
 /// Returns a text that names some hosts.
 fn some(names: &[String]) -> String {
-    let few = names.iter().take(10).map(String::as_str);
+    let few = names
+        .iter()
+        .take(10)
+        .map(|name| name.escape_debug().to_string());
     let few = few.collect::<Vec<_>>().join(", ");
     let more = names.len().saturating_sub(10);
     if more == 0 {

@@ -90,8 +90,13 @@ fn within<'a>(
         .map(|(_, path)| path.as_path())
 }
 
-/// Opens a regular file: opening a pipe would wait for its other end.
+/// Opens a regular file: opening a pipe would wait for its other end, and opening a device may do
+/// something. One that is put there in between is only opened, and not read.
 fn open_file(path: &Path) -> io::Result<File> {
+    let no_file = || io::Error::other("it is not a regular file");
+    if !fs::metadata(path)?.is_file() {
+        return Err(no_file());
+    }
     let flags = OFlags::NONBLOCK.bits() as i32;
     let file = OpenOptions::new()
         .read(true)
@@ -100,7 +105,7 @@ fn open_file(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::other("it is not a regular file"))
+        Err(no_file())
     }
 }
 

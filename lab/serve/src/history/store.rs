@@ -106,6 +106,12 @@ impl Store {
         folders
     }
 
+    /// Returns true if writing has failed, and is to be tried again.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.tried.is_some()
+    }
+
     /// Returns the bytes of this host's files.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -53,8 +53,11 @@ fn parse(line: &str) -> Option<Fallback> {
     let (head, fields) = line.split_once("mm_page_alloc_extfrag:")?;
     // A name may contain spaces and dashes; the text between it and the event has only one `[`.
     let task = head.rsplit_once('[')?.0.trim();
-    // With the option record-tgid: `cargo-123   (   99) [001]`.
-    let task = task.rsplit_once('(').map_or(task, |(task, _)| task.trim());
+    // With the option record-tgid: `cargo-123   (   99) [001]`. Names may have parentheses too.
+    let task = match task.strip_suffix(')') {
+        Some(task) => task.rsplit_once('(')?.0.trim_end(),
+        None => task,
+    };
     let (name, _) = task.rsplit_once('-')?;
     let field = |name: &str| {
         let fields = fields
@@ -71,6 +74,15 @@ fn parse(line: &str) -> Option<Fallback> {
         from: usize::from(field("fallback_migratetype")?),
         claimed: field("change_ownership")? == 1,
     })
+}
+
+/// Returns how many events a line says were lost: `CPU:1 [LOST 17 EVENTS]`, all of it, since a task
+/// may have the beginning of such a line for its name.
+fn lost(line: &str) -> Option<u64> {
+    let line = line.strip_prefix("CPU:")?.strip_suffix(" EVENTS]")?;
+    let (cpu, lost) = line.split_once(" [LOST ")?;
+    cpu.parse::<u32>().ok()?;
+    lost.parse().ok()
 }
 
 /// Counts of fallbacks by task name and types.
@@ -119,12 +131,8 @@ impl Tally {
                 count.claimed += u64::from(fallback.claimed);
                 (count.order, count.from_order) = (fallback.order, fallback.from_order);
                 self.all += 1;
-            } else if let Some((_, lost)) = line.split_once("[LOST ") {
-                let lost = lost
-                    .split_whitespace()
-                    .next()
-                    .and_then(|lost| lost.parse().ok());
-                self.lost = self.lost.saturating_add(lost.unwrap_or(0));
+            } else {
+                self.lost = self.lost.saturating_add(lost(line).unwrap_or(0));
             }
         }
     }
@@ -241,6 +249,27 @@ mod tests {
     use super::*;
 
     const LINE: &str = "       my-cargo x-4711    [001] .....   123.456789: mm_page_alloc_extfrag: page=00000000a1b2 pfn=0x3a200 alloc_order=0 fallback_order=7 pageblock_order=9 alloc_migratetype=2 fallback_migratetype=1 fragmenting=1 change_ownership=0";
+
+    #[test]
+    fn names_may_look_like_the_rest_of_a_line() {
+        for (name, tgid) in [
+            ("(udev-worker)", ""),
+            ("a-b(c)", ""),
+            ("(sd-pam)", " (     9)"),
+        ] {
+            let line = LINE.replace("my-cargo x", name);
+            let line = line.replace("    [001]", &format!("{tgid} [001]"));
+            let mut tally = Tally::new(Vec::new());
+            tally.add(&line);
+            let counted: Vec<_> = tally.counts().map(|(name, ..)| name.to_owned()).collect();
+            assert_eq!((tally.all, counted), (1, vec![name.to_owned()]), "{line}");
+        }
+        // The name of a task, with its line's rest behind it, counts nothing as lost.
+        let mut tally = Tally::new(Vec::new());
+        tally.add(&LINE.replace("my-cargo x", "[LOST 99999999\n"));
+        tally.add(&LINE.replace("my-cargo x", "CPU:0 [LOST 9 \n"));
+        assert_eq!(tally.lost, 0);
+    }
 
     #[test]
     fn lines_of_the_kernel_are_counted_by_task_and_types() {
