@@ -161,14 +161,17 @@ static int profile(const char *how) {
     return 0;
 }
 
-// What is sampled or counted takes no more memory for that: large zeros are pages that nobody wrote, and an aligned block has the
-// pages that it needs.
-static int shapes(void) {
+// Large zeros are pages that nobody wrote, also where requests are counted.
+static int zeros(void) {
     char *object = asks(65536);
     memset(object, 1, 65536);
     frees(object);
     char *zeros = calloc(1, 65536);
-    if (!zeros || zeros == object) return 3;
+    return !zeros || zeros == object ? 3 : 0;
+}
+
+// An aligned block has the pages that it needs, also where it is a sample.
+static int aligned(void) {
     for (int i = 0; i < 200; i++) {
         void *aligned = memalign(1 << 20, 40000);
         if (!aligned || (uintptr_t)aligned % (1 << 20) || malloc_usable_size(aligned) >= 1 << 17) return 4;
@@ -211,7 +214,8 @@ int main(int count, char **words) {
         free(asks(40));
         *(volatile char *)8 = 1;
     }
-    if (count == 2 && !strcmp(words[1], "shapes")) return shapes();
+    if (count == 2 && !strcmp(words[1], "zeros")) return zeros();
+    if (count == 2 && !strcmp(words[1], "aligned")) return aligned();
     if (count == 2 && !strcmp(words[1], "registers")) return registers();
     if (count == 2 && !strcmp(words[1], "reader")) return forks_a_reader();
     if (count == 2 && !strcmp(words[1], "fault at once")) *(volatile char *)8 = 1;

@@ -214,12 +214,15 @@ fn what_the_unwinder_asks_for_under_its_lock_is_not_sampled() {
 #[test]
 fn what_is_noted_takes_no_more_pages_than_it_needs() {
     let file = file("shapes.heap");
-    for settings in [
-        vec![],
-        vec![("BRICKYARD_SAMPLE", "1000000000")],
-        vec![("BRICKYARD_PROFILE", file.to_str().unwrap()), EVERY],
+    let (plain, counted) = (vec![], vec![("BRICKYARD_SAMPLE", "1000000000")]);
+    let sampled = vec![("BRICKYARD_PROFILE", file.to_str().unwrap()), EVERY];
+    for (what, settings) in [
+        ("zeros", &plain),
+        ("zeros", &counted),
+        ("aligned", &plain),
+        ("aligned", &sampled),
     ] {
-        let Some(output) = run(&["shapes"], &settings) else {
+        let Some(output) = run(&[what], settings) else {
             return;
         };
         assert!(output.status.success(), "{settings:?}: {}", output.status);
