@@ -431,9 +431,9 @@ static void strictly(void) {
 // hand: the object that was freed last is still the next one.
 static void full_span(void) {
     static void *volatile block, *object[10];
+    for (int i = 0; i < 10; i++) CHECK((object[i] = malloc(100)));
     for (int i = 0; i < 1100; i++) CHECK((block = malloc(1 << 20)));
     for (int i = 0; i < 200; i++) CHECK((block = malloc(65536)));
-    for (int i = 0; i < 10; i++) object[i] = malloc(100);
     for (int i = 0; i < 10; i++) free(object[i]);
     CHECK((block = malloc(65536)));
     block = malloc(100);
