@@ -217,8 +217,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     /// Returns where the object of a general size begins in which an address lies, whether it is in
     /// use or not, and the number of its cache. `None` outside slabs of these, before the first and
     /// behind the last object of one, and past the first page of an object that is alone in a
-    /// heap's slab. The answer means nothing if others may give the slab back
-    /// meanwhile. Takes a few nanoseconds.
+    /// heap's slab. The answer means nothing if others may give the slab back meanwhile. Takes a
+    /// few nanoseconds.
     #[inline]
     #[must_use]
     pub fn object_around(&self, memory: NonNull<u8>) -> Option<(NonNull<u8>, CacheId)> {

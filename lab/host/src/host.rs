@@ -309,10 +309,10 @@ impl Host {
     }
 
     /// Returns true if other users' processes are hidden from this one (`hidepid` of proc): then
-    /// [`Host::pinned`] knows of few, or none.
+    /// [`Host::pinned`] knows of few, or none. Of copied files all that there is counts as all.
     #[must_use]
     pub fn processes_are_hidden(&self) -> bool {
-        pinned::is_hidden(&self.root)
+        self.root == Path::new("/") && pinned::is_hidden(&self.root)
     }
 
     /// Returns the ranges of frames that are memory; empty if they are not known.

@@ -37,8 +37,8 @@ pub struct Pinned {
     pub frames: Vec<u64>,
 }
 
-/// Returns true if processes of others are hidden from this user (`hidepid` of proc): then what they
-/// have pinned is not known.
+/// Returns true if processes of others are hidden from this user (`hidepid` of proc): then what
+/// they have pinned is not known.
 #[must_use]
 pub fn is_hidden(root: &Path) -> bool {
     let proc = root.join("proc");

@@ -54,7 +54,7 @@ pub(crate) fn now(board: &Board, sample: &Sample) -> Value {
             KINDS.iter().map(|&(kind, name)| (name.to_owned(), reading.blocks_of(kind).into())).collect::<Object>()
         }),
         "forecasts": reading.and_then(|reading| forecasts(sample, reading)),
-        "pinned": reading.map(|reading| reading.pinned),
+        "pinned": reading.and_then(|reading| reading.pinned),
         "gigantic": reading.map(|reading| json!({ "free": reading.gigantic.free, "emptiable": reading.gigantic.emptiable })),
         "frames": reading.map(|reading| json!({ "time_ms": millis(reading.time), "pass_seconds": reading.took.as_secs_f64() })),
         "pass": sample.progress.map(|done| json!({ "done": done })),

@@ -16,7 +16,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::board::Board;
 use crate::own;
-use crate::sample::{KINDS, PROCESSES, Reading, Sample, Source, ZoneBlocks, count_of};
+use crate::sample::{KINDS, Reading, Sample, ZoneBlocks, count_of};
 
 /// The content type of [`text()`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -573,14 +573,13 @@ fn frames(out: &mut Families<'_>, sample: &Sample, reading: &Reading) -> fmt::Re
         .iter()
         .map(|&(name, frames)| (vec![("use", name.to_owned())], bytes(frames)));
     out.gauges("memory_use", "Memory by use", unit.clone(), uses)?;
-    let is_hidden = |source: &Source| source.name == PROCESSES && source.withheld.is_some();
-    if sample.sources.iter().any(is_hidden) {
+    let Some(pinned) = reading.pinned else {
         return Ok(());
-    }
+    };
     out.one(
         "pinned",
         "Memory that processes have pinned, for devices to write to",
         unit,
-        bytes(reading.pinned),
+        bytes(pinned),
     )
 }

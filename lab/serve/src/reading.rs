@@ -7,7 +7,6 @@ use std::time::Instant;
 use brickyard_host::blocks::{BlockKind, BlockSummary, BlockUse};
 use brickyard_host::forecast::Forecasts;
 use brickyard_host::look::{Depth, Look, ZoneLook};
-use brickyard_host::pinned::Pinned;
 use brickyard_host::{Host, HostError};
 use brickyard_trace::PageUse;
 
@@ -17,10 +16,11 @@ use crate::sample::{
 };
 
 impl Reading {
-    /// Makes the reading of a look that has the frames, which took so long to read. Takes some
+    /// Makes the reading of a host's look that has the frames, which took so long to read. Takes some
     /// passes over the frames: about a second for 24 GiB.
     #[must_use]
-    pub fn of(look: &Look, pinned: &Pinned, took: Duration) -> Self {
+    pub fn of(host: &Host, look: &Look, took: Duration) -> Self {
+        let pinned = host.pinned();
         let order = look.page_block_order.get();
         let blocks = || look.zones.iter().flat_map(|zone| &zone.blocks);
         Self {
@@ -29,8 +29,8 @@ impl Reading {
             block_order: look.page_block_order,
             zones: look.zones.iter().map(ZoneBlocks::of).collect(),
             by_use: look.by_use(),
-            forecasts: Forecasts::new(look, look.huge_order, pinned),
-            pinned: pinned.pages(),
+            forecasts: Forecasts::new(look, look.huge_order, &pinned),
+            pinned: (!host.processes_are_hidden()).then(|| pinned.pages()),
             gigantic: Gigantic::of(blocks(), order, gigantic_order(look.frame_bytes)),
             blocks: block_runs(blocks(), order),
             frames: FrameMap::of(&look.runs),
@@ -87,8 +87,7 @@ impl Sample {
         let began = Instant::now();
         let mut look = Look::at(host, Depth::Everything, || 0, |_, _| {})?;
         let took = began.elapsed();
-        let pinned = host.pinned();
-        let reading = (!look.runs.is_empty()).then(|| Arc::new(Reading::of(&look, &pinned, took)));
+        let reading = (!look.runs.is_empty()).then(|| Arc::new(Reading::of(host, &look, took)));
         look.runs = Vec::new();
         for zone in &mut look.zones {
             zone.blocks = Vec::new();

@@ -67,8 +67,8 @@ pub struct Reading {
     pub by_use: Vec<(&'static str, u64)>,
     /// The forecasts for huge pages; `None` if the kernel's lists have no blocks of that order.
     pub forecasts: Option<Forecasts>,
-    /// Pages that processes have pinned.
-    pub pinned: u64,
+    /// Pages that processes have pinned; `None` where they are hidden.
+    pub pinned: Option<u64>,
     /// Regions of 1 GiB.
     pub gigantic: Gigantic,
     /// What is in each page block, in order.
@@ -135,9 +135,6 @@ pub struct Cost {
     /// Memory of this process, in bytes.
     pub resident: u64,
 }
-
-/// The source that pinned memory is known from.
-pub(crate) const PROCESSES: &str = "processes";
 
 /// Returns the free huge pages of the pool, if they are of this order.
 pub(crate) fn pool_free(meminfo: &Counters, look: &Look) -> Option<u64> {

@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::budget::Budget;
 use crate::own;
-use crate::sample::{Cost, Fallbacks, PROCESSES, Reading, Sample, Source, pool_free};
+use crate::sample::{Cost, Fallbacks, Reading, Sample, Source, pool_free};
 
 /// pagetypeinfo is read once in so many samples: the kernel locks a zone while it counts.
 const TYPES_EVERY: u32 = 10;
@@ -182,7 +182,7 @@ impl Sampler {
                 withheld: self.untraced(),
             },
             Source {
-                name: PROCESSES,
+                name: "processes",
                 withheld: hidden.then(|| "hidepid hides those of other users".to_owned()),
             },
         ];
@@ -328,8 +328,7 @@ impl Sampler {
         let look = Look::of_runs(&self.host, block_order, runs);
         let mut look = look.map_err(|why| why.to_string())?;
         look.page_types = types.cloned();
-        let pinned = self.host.pinned();
-        self.reading = Some(Arc::new(Reading::of(&look, &pinned, took)));
+        self.reading = Some(Arc::new(Reading::of(&self.host, &look, took)));
         Ok(Frames::Analysed)
     }
 }

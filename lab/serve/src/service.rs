@@ -190,8 +190,8 @@ fn failed(history: &History, why: &impl ToString) -> ServeError {
     }
 }
 
-/// Becomes this user, if one is given; makes the folder of the history for it before. Whoever is not
-/// root then has no capability either.
+/// Becomes this user, if one is given; makes the folder of the history for it before. Whoever is
+/// not root then has no capability either.
 fn give_up_root(user: Option<Become>, history: Option<&History>) -> Result<(), ServeError> {
     if let Some(user) = user {
         if let Some(history) = history {

@@ -60,8 +60,8 @@ pub trait Purpose: sealed::Sealed + 'static {
     fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError>;
 
     /// Returns true if slabs are sparse: of `all` objects that they have room for, with `stride`
-    /// bytes each, `out` are not in the slabs, and `in_use` neither there nor in the barn: in use, or
-    /// in sheaves of CPUs.
+    /// bytes each, `out` are not in the slabs, and `in_use` neither there nor in the barn: in use,
+    /// or in sheaves of CPUs.
     #[must_use]
     fn is_sparse(all: u64, out: u64, in_use: u64, stride: u64) -> bool;
 }

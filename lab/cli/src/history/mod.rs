@@ -239,7 +239,10 @@ impl History {
 fn tell_faults(faults: &[HistoryError]) {
     for fault in faults {
         // A file's name may hold anything, such as commands for the terminal.
-        tell(format!("left out: {}", fault.to_string().escape_debug()));
+        tell(format!(
+            "left out: {}",
+            table::printable(&fault.to_string())
+        ));
     }
 }
 
@@ -249,10 +252,7 @@ fn names(by_host: &[&[HostRow]]) -> Vec<String> {
 
 /// Returns a text that names some hosts.
 fn some(names: &[String]) -> String {
-    let few = names
-        .iter()
-        .take(10)
-        .map(|name| name.escape_debug().to_string());
+    let few = names.iter().take(10).map(|name| table::printable(name));
     let few = few.collect::<Vec<_>>().join(", ");
     let more = names.len().saturating_sub(10);
     if more == 0 {

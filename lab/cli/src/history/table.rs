@@ -264,7 +264,7 @@ pub(super) fn of_hosts(hosts: &[&[HostRow]], places: &[usize], width: Option<usi
 }
 
 /// Returns a text of a file without what a terminal could obey.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     let shown = |letter: char| if letter.is_control() { '?' } else { letter };
     text.chars().map(shown).collect()
 }

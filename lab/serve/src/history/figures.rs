@@ -187,7 +187,7 @@ pub const FIGURES: [Figure; 53] = [
         Some(reading(sample)?.gigantic.movable)
     }),
     whole("pinned_bytes", Unit::Bytes, |sample| {
-        Some(bytes(sample, reading(sample)?.pinned))
+        Some(bytes(sample, reading(sample)?.pinned?))
     }),
     whole("use_reserved_bytes", Unit::Bytes, |sample| {
         usage(sample, PageUse::Reserved)
