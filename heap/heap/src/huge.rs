@@ -138,8 +138,24 @@ fn choice_of(text: &[u8]) -> Option<Choice> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Returns the mapping that `address` is in: kilobytes in huge pages, and what the kernel was
+    /// told (`VmFlags`). Neighbours that were told the same are part of it, other tests' too.
+    pub(crate) fn mapping_of(address: usize) -> Option<(usize, String)> {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+        let hex = |text: &str| usize::from_str_radix(text, 16).ok();
+        let mut lines = smaps.lines().skip_while(|line| {
+            let range = line.split(' ').next().and_then(|word| word.split_once('-'));
+            let range = range.and_then(|(start, end)| Some(hex(start)?..hex(end)?));
+            !range.is_some_and(|range| range.contains(&address))
+        });
+        let kib = lines.find_map(|line| line.strip_prefix("AnonHugePages:"))?;
+        let kib = kib.trim().strip_suffix(" kB")?.parse().ok()?;
+        let told = lines.find_map(|line| line.strip_prefix("VmFlags:"))?;
+        Some((kib, told.to_owned()))
+    }
 
     #[test]
     fn the_choice_is_in_brackets() {

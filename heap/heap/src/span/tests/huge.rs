@@ -4,6 +4,7 @@
 use super::again::{check_groups, is_idle, take_all};
 use super::*;
 use crate::huge::Huge;
+use crate::huge::tests::mapping_of;
 use crate::span::huge::{Block, HugeCounts};
 use crate::span::reuse::GROUP;
 
@@ -514,25 +515,6 @@ fn at_rest_all_goes_back_and_comes_as_huge_pages_again() {
     assert_eq!(check_huge(&span).len(), groups - 2);
 }
 
-/// Returns the mapping that a page is in: kilobytes in huge pages, and what it was told.
-fn mapping_of(span: &Span, page: usize) -> Option<(usize, String)> {
-    let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
-    let address = span.address_of(page).addr().get();
-    let mut lines = smaps.lines().skip_while(|line| {
-        let range = line
-            .split(' ')
-            .next()
-            .and_then(|range| range.split_once('-'));
-        let hex = |text: &str| usize::from_str_radix(text, 16).ok();
-        let range = range.and_then(|(start, end)| Some(hex(start)?..hex(end)?));
-        !range.is_some_and(|range| range.contains(&address))
-    });
-    let kib = lines.find_map(|line| line.strip_prefix("AnonHugePages:"))?;
-    let kib = kib.trim().strip_suffix(" kB")?.parse().ok()?;
-    let told = lines.find_map(|line| line.strip_prefix("VmFlags:"))?;
-    Some((kib, told.to_owned()))
-}
-
 #[test]
 fn the_system_gives_huge_pages_and_is_told_of_divided_ones() {
     let span = half_taken(Huge::Asked);
@@ -542,8 +524,9 @@ fn the_system_gives_huge_pages_and_is_told_of_divided_ones() {
     }
     let (run, _) = span.take_aligned_run(GROUP).unwrap();
     let page = span.page_of(run);
+    let mapping = || mapping_of(run.addr().get());
     mark(&span, run, GROUP, 1);
-    let Some((kib, told)) = mapping_of(&span, page) else {
+    let Some((kib, told)) = mapping() else {
         println!("skipped: smaps cannot be read");
         return;
     };
@@ -561,13 +544,13 @@ fn the_system_gives_huge_pages_and_is_told_of_divided_ones() {
     assert_eq!(span.block_of(page), Block::Small);
     assert_eq!(resident(&span, run, GROUP), 1);
     check(&span, run, 1, 1);
-    let (_, told) = mapping_of(&span, page).unwrap();
+    let (_, told) = mapping().unwrap();
     assert!(told.contains(" nh") && !told.contains(" hg"), "{told}");
     // And the rest.
     // SAFETY: used no more.
     assert!(unsafe { span.give_run(run) });
     let _ = span.release_idle();
     assert_eq!(span.block_of(page), Block::Huge(0));
-    let (_, told) = mapping_of(&span, page).unwrap();
+    let (_, told) = mapping().unwrap();
     assert!(told.contains(" hg") && !told.contains(" nh"), "{told}");
 }
