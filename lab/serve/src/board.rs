@@ -43,7 +43,7 @@ pub struct Board {
     pub history_errors: AtomicU64,
     /// Why it could not, the last time; `None` while it can.
     history_withheld: Mutex<Option<String>>,
-    /// Connections and requests that were refused.
+    /// Requests refused, and connections that gave way or ended before their answer.
     pub refused: AtomicU64,
 }
 
@@ -136,7 +136,7 @@ impl Board {
         lock(&self.history_withheld).clone()
     }
 
-    /// Counts a refusal.
+    /// Counts one of [`Board::refused`].
     pub fn refuse(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }

@@ -3,7 +3,7 @@
 //!
 //! | limit | |
 //! |---|---|
-//! | connections at once | 32; who comes then is told so |
+//! | connections at once | 32; for another one gives way (`places.rs`) |
 //! | answers made at once that read files | 2, in threads of their own |
 //! | time for the head of a request | 5 s |
 //! | time for all of a request and its answer | 30 s |
@@ -29,6 +29,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use crate::board::Board;
+use crate::places::{Place, Places};
 use crate::routes::{self, Answer, Asked, Names};
 
 const CONNECTIONS: usize = 32;
@@ -133,20 +134,21 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = Places::new(CONNECTIONS);
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+        let (place, is_given) = places.take();
+        if is_given {
             shared.board.refuse();
-            refuse(&stream);
-            continue;
-        };
+        }
+        let (number, place) = (place.number(), Arc::new(place));
         let shared = Arc::clone(&shared);
-        tokio::spawn(async move {
-            let answering = service_fn(|request| answer(request, Arc::clone(&shared)));
+        let connection = tokio::spawn(async move {
+            let answering =
+                service_fn(|request| answer(request, Arc::clone(&shared), Arc::clone(&place)));
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD)
@@ -157,21 +159,15 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             if !matches!(timeout(WHOLE, connection).await, Ok(Ok(()))) {
                 shared.board.refuse();
             }
-            drop(place);
         });
+        places.is_of(number, connection.abort_handle());
     }
-}
-
-/// Says that there is no room, if that can be said at once.
-fn refuse(stream: &tokio::net::TcpStream) {
-    let text = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\n\
-        connection: close\r\n\r\n";
-    let _ = stream.try_write(text);
 }
 
 async fn answer(
     request: Request<Incoming>,
     shared: Arc<Shared>,
+    place: Arc<Place>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let is_head = request.method() == Method::HEAD;
     let answer = if request.method() == Method::GET || is_head {
@@ -183,7 +179,7 @@ async fn answer(
             path: request.uri().path().to_owned(),
             query: request.uri().query().unwrap_or_default().to_owned(),
         };
-        make(&shared, asked).await
+        make(&shared, &place, asked).await
     } else {
         Answer::error(405, "only GET and HEAD are answered")
     };
@@ -200,13 +196,14 @@ fn site(request: &Request<Incoming>) -> Option<String> {
 }
 
 /// Makes an answer. One that may read files is made by another thread.
-async fn make(shared: &Arc<Shared>, asked: Asked) -> Answer {
+async fn make(shared: &Arc<Shared>, place: &Arc<Place>, asked: Asked) -> Answer {
     if !routes::reads_files(&asked) {
         return routes::answer(&shared.board, &shared.names, &asked);
     }
     let Ok(room) = Arc::clone(&shared.room).acquire_owned().await else {
         return Answer::error(503, "the service ends");
     };
+    let _kept = place.keep();
     let shared = Arc::clone(shared);
     let made = tokio::task::spawn_blocking(move || {
         let answer = routes::answer(&shared.board, &shared.names, &asked);

@@ -11,7 +11,7 @@
 //! | `recording` | the thread that keeps them |
 //! | [`board`] | the newest sample, between the thread that samples and those that answer |
 //! | [`metrics`], `api` | a sample as OpenMetrics, and as JSON for the page |
-//! | [`routes`], [`http`] | what is asked to what is answered; the server and its limits |
+//! | [`routes`], [`http`], `places` | what is asked to what is answered; the server and its limits |
 //! | [`privileges`], `keeper` | giving up root, and what then still has to be undone |
 //! | [`service`] | all of it |
 
@@ -27,6 +27,7 @@ pub mod http;
 mod keeper;
 pub mod metrics;
 mod own;
+mod places;
 pub mod privileges;
 mod reading;
 mod recording;

@@ -182,7 +182,7 @@ fn service(out: &mut Families<'_>, board: &Board) -> fmt::Result {
     let refused = board.refused.load(Ordering::Relaxed) as f64;
     out.total(
         "http_refused",
-        "Connections and requests that were refused",
+        "Requests refused, and connections that gave way or ended before their answer",
         None,
         refused,
     )
