@@ -14,13 +14,18 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// `bench programs` with little to do.
-fn programs(more: &[&str]) -> Output {
+fn command(more: &[&str]) -> Command {
     let mut all = vec!["bench", "programs", "--quick"];
     if !more.contains(&"--rounds") {
         all.extend(["--rounds", "2"]);
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
-    command.args(all).args(more).output().unwrap()
+    command.args(all).args(more);
+    command
+}
+
+fn programs(more: &[&str]) -> Output {
+    command(more).output().unwrap()
 }
 
 fn loads(arguments: &[&str]) -> Output {
@@ -159,6 +164,22 @@ fn a_real_program_runs_with_its_malloc_bound() {
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let csv = text(&out.stdout);
     assert!(csv.contains("glibc,sqlite,peak,MiB,lower,2,"), "{csv}");
+}
+
+#[test]
+fn a_suite_whose_files_are_not_there_is_skipped_with_the_fix() {
+    let mut command = command(&["--library", "glibc", "--load", "node-suite"]);
+    let out = command.env("NODE_BENCHMARKS", "/no/such").output().unwrap();
+    let why = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{why}");
+    let fix = match why.contains("node is not installed") {
+        true => "Debian's nodejs",
+        false => "NODE_BENCHMARKS does not name the folder `benchmark`",
+    };
+    assert!(
+        why.contains("node-suite is skipped: ") && why.contains(fix),
+        "{why}"
+    );
 }
 
 /// Compiles a malloc library of this C text; `None` without a compiler.

@@ -1,10 +1,11 @@
 //! The real programs: what each needs, what it is given to do, and which executables are checked.
 //! None is installed from here.
 
+use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
@@ -26,8 +27,10 @@ pub struct Real {
     pub(crate) what: &'static str,
     /// The commands that it needs.
     needs: &'static [&'static str],
-    /// The Debian packages that have them.
-    packages: &'static str,
+    /// The package that has them.
+    comes_with: &'static str,
+    /// A folder of files that are not installed with it, if it needs one.
+    sources: Option<Sources>,
     /// Its command line.
     command: &'static [&'static str],
     /// Its environment.
@@ -42,13 +45,24 @@ pub struct Real {
     amount: u64,
 }
 
+/// A folder that an environment variable names.
+#[derive(Debug)]
+struct Sources {
+    variable: &'static str,
+    /// A file that it has.
+    file: &'static str,
+    /// What it is, and where it is from.
+    what: &'static str,
+}
+
 /// All real programs, in the order of the table.
 pub(crate) const REAL: &[Real] = &[
     Real {
         name: "redis",
         what: "redis-server with redis-benchmark: strings, lists, sorted sets, hashes",
         needs: &["redis-server", "redis-benchmark", "redis-cli", "sh"],
-        packages: "redis-server",
+        comes_with: "Debian's redis-server",
+        sources: None,
         command: &["sh", "redis.sh"],
         variables: &[],
         before: &[],
@@ -60,7 +74,8 @@ pub(crate) const REAL: &[Real] = &[
         name: "postgres",
         what: "PostgreSQL with pgbench: reads, writes, sorts",
         needs: &["postgres", "initdb", "sh"],
-        packages: "postgresql",
+        comes_with: "Debian's postgresql",
+        sources: None,
         command: &["sh", "postgres.sh", "run"],
         variables: &[],
         before: &["sh", "postgres.sh", "prepare"],
@@ -72,7 +87,8 @@ pub(crate) const REAL: &[Real] = &[
         name: "python",
         what: "Python with every object from malloc: dictionaries, texts, JSON",
         needs: &["python3"],
-        packages: "python3",
+        comes_with: "Debian's python3",
+        sources: None,
         command: &["python3", "objects.py"],
         variables: &[("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0")],
         before: &[],
@@ -81,10 +97,24 @@ pub(crate) const REAL: &[Real] = &[
         amount: 30_000,
     },
     Real {
+        name: "python-suite",
+        what: "21 of Python's own benchmarks (pyperformance), with every object from malloc",
+        needs: &["pyperformance", "sh"],
+        comes_with: "pyperformance of PyPI (pip install pyperformance)",
+        sources: None,
+        command: &["sh", "pyperformance.sh"],
+        variables: &[("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0")],
+        before: &[],
+        file: "pyperformance.sh",
+        content: |amount| script(include_str!("scripts/pyperformance.sh"), amount),
+        amount: 100,
+    },
+    Real {
         name: "compiler",
         what: "gcc compiles a large generated file with -O2",
         needs: &["gcc"],
-        packages: "gcc",
+        comes_with: "Debian's gcc",
+        sources: None,
         command: &["gcc", "-O2", "-g", "-S", "-o", "large.s", "large.c"],
         variables: &[],
         before: &[],
@@ -96,7 +126,8 @@ pub(crate) const REAL: &[Real] = &[
         name: "clang",
         what: "clang compiles the same file",
         needs: &["clang"],
-        packages: "clang",
+        comes_with: "Debian's clang",
+        sources: None,
         command: &["clang", "-O2", "-g", "-S", "-o", "large.s", "large.c"],
         variables: &[],
         before: &[],
@@ -108,7 +139,8 @@ pub(crate) const REAL: &[Real] = &[
         name: "sqlite",
         what: "SQLite in memory: tables, indexes, joins, groups",
         needs: &["sqlite3"],
-        packages: "sqlite3",
+        comes_with: "Debian's sqlite3",
+        sources: None,
         command: &["sqlite3", "-batch", ":memory:", ".read tables.sql"],
         variables: &[],
         before: &[],
@@ -120,13 +152,31 @@ pub(crate) const REAL: &[Real] = &[
         name: "node",
         what: "Node: buffers outside its own heap, JSON, compression in four threads",
         needs: &["node"],
-        packages: "nodejs",
+        comes_with: "Debian's nodejs",
+        sources: None,
         command: &["node", "buffers.js"],
         variables: &[],
         before: &[],
         file: "buffers.js",
         content: |amount| script(include_str!("scripts/buffers.js"), amount),
         amount: 400,
+    },
+    Real {
+        name: "node-suite",
+        what: "13 of Node's own benchmarks: buffers, streams, compression, texts, HTTP",
+        needs: &["node", "sh"],
+        comes_with: "Debian's nodejs",
+        sources: Some(Sources {
+            variable: "NODE_BENCHMARKS",
+            file: "common.js",
+            what: "the folder `benchmark` of Node's sources (Debian: apt-get source nodejs)",
+        }),
+        command: &["sh", "node-suite.sh"],
+        variables: &[],
+        before: &[],
+        file: "node-suite.sh",
+        content: |amount| script(include_str!("scripts/node-suite.sh"), amount),
+        amount: 100,
     },
 ];
 
@@ -137,10 +187,25 @@ fn script(text: &str, amount: u64) -> String {
 impl Real {
     /// Returns why it cannot run here, and the fix.
     pub(crate) fn missing(&self) -> Option<String> {
-        let missing = self.needs.iter().find(|need| installed(need).is_none())?;
-        let Self { name, packages, .. } = self;
+        let Self {
+            name, comes_with, ..
+        } = self;
+        if let Some(need) = self.needs.iter().find(|need| installed(need).is_none()) {
+            return Some(format!(
+                "{name} is skipped: {need} is not installed; it comes with {comes_with}"
+            ));
+        }
+        let Sources {
+            variable,
+            file,
+            what,
+        } = self.sources.as_ref()?;
+        let folder = env::var_os(variable).map(PathBuf::from);
+        if folder.is_some_and(|folder| folder.join(file).is_file()) {
+            return None;
+        }
         Some(format!(
-            "{name} is skipped: {missing} is not installed; Debian has it in {packages}"
+            "{name} is skipped: {variable} does not name {what}"
         ))
     }
 
@@ -171,6 +236,8 @@ impl Real {
                 .iter()
                 .map(installed)
                 .collect::<anyhow::Result<_>>()?,
+            // A script, of the Python that it is installed for.
+            "python-suite" => vec![interpreter(&installed(&self.needs[0])?)?],
             _ => vec![installed(&self.needs[0])?],
         };
         if self.name == "compiler" {
@@ -180,4 +247,13 @@ impl Real {
         }
         Ok(all)
     }
+}
+
+/// Returns the program that runs a script, by its first line.
+fn interpreter(script: &Path) -> anyhow::Result<PathBuf> {
+    let name = script.display();
+    let text = fs::read_to_string(script).with_context(|| format!("cannot read {name}"))?;
+    let line = text.lines().next().and_then(|line| line.strip_prefix("#!"));
+    let path = line.with_context(|| format!("{name} is no script: install it by pip"))?;
+    Ok(PathBuf::from(path.trim()))
 }
