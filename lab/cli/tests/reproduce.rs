@@ -567,7 +567,7 @@ fn a_folder_has_one_run_at_a_time_and_a_host_one_timed_cell() {
     drop(folder);
 
     let host = locked("brickyard-timed.lock");
-    let timed = "locks.host.bursts.1";
+    let timed = "pagealloc.host.batches.1";
     let mut child = command(&["--cell", timed, "-o", place(here)])
         .env("TMPDIR", here)
         .stderr(Stdio::piped())
