@@ -31,6 +31,14 @@
         } \
     } while (0)
 
+// Keeps this thread on a CPU.
+static void on_cpu(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    CHECK(sched_setaffinity(0, sizeof set, &set) == 0);
+}
+
 // ---- work ----
 
 enum { PIECES = 512 };
@@ -209,13 +217,6 @@ static void shrinks(void) {
 
 static volatile int over;
 
-static void on_cpu_0(void) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(0, &set);
-    CHECK(sched_setaffinity(0, sizeof set, &set) == 0);
-}
-
 // Takes the lock of large blocks often, and calls the system under it.
 static void several(void) {
     void *block[9];
@@ -224,13 +225,13 @@ static void several(void) {
 }
 
 static void *usual_thread(void *unused) {
-    on_cpu_0();
+    on_cpu(0);
     while (!over) several();
     return unused;
 }
 
 static void *real_time_thread(void *unused) {
-    on_cpu_0();
+    on_cpu(0);
     struct sched_param param = {.sched_priority = 10};
     if (sched_setscheduler(0, SCHED_FIFO, &param) != 0) {
         printf("skipped: real time is not allowed\n");
@@ -427,9 +428,11 @@ static void strictly(void) {
     free(work);
 }
 
-// Where runs fill the span (of 1 GiB), a block of 32 to 128 KiB is a mapping. The heap does not first give back what it has at
-// hand: the object that was freed last is still the next one.
+// Where runs fill the span (of 1 GiB), a block of 32 to 128 KiB is a mapping. The heap does not
+// first give back what it has at hand: the object that was freed last is still the next one, on this
+// CPU.
 static void full_span(void) {
+    on_cpu(sched_getcpu());
     static void *volatile block, *object[10];
     for (int i = 0; i < 10; i++) CHECK((object[i] = malloc(100)));
     for (int i = 0; i < 1100; i++) CHECK((block = malloc(1 << 20)));
