@@ -161,6 +161,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             }
         });
         places.is_of(number, connection.abort_handle());
+        // So that it is answered, if it has asked already, before another comes; and those that gave
+        // way are closed.
+        tokio::task::yield_now().await;
     }
 }
 

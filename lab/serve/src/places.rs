@@ -1,5 +1,5 @@
 //! Places for connections. When all are taken and another client comes, the one gives way that has
-//! had its place longest, but for those whose answers are being made. So neither clients that ask
+//! been connected longest, but for those whose answers are being made. So neither clients that ask
 //! nothing nor those that take no answer keep others out, whoever they are.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(crate) struct Places {
 struct Taken {
     /// The number of the next client.
     next: u64,
-    /// Those that give way, by number. The task is not known until it runs.
+    /// Those that give way, by number. The task is not known until [`Places::is_of`] tells.
     waiting: BTreeMap<u64, Option<AbortHandle>>,
     /// How many have answers that are being made.
     kept: usize,

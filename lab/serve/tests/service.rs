@@ -6,7 +6,8 @@ use core::time::Duration;
 use std::io::{ErrorKind, Read, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::thread::sleep;
+use std::sync::Barrier;
+use std::thread::{scope, sleep};
 
 use brickyard_host::Host;
 use brickyard_host::made::Block;
@@ -300,19 +301,23 @@ fn clients_that_ask_nothing_keep_nobody_out() {
 }
 
 #[test]
-fn clients_that_take_no_answer_keep_nobody_out() {
-    let service = start("full", blocks(0), false);
+fn clients_that_ask_at_once_are_all_answered() {
+    let service = start("burst", blocks(0), false);
     let address = service.address();
-    let slow: Vec<_> = (0..100)
-        .map(|_| {
-            let mut stream = TcpStream::connect(address).unwrap();
-            // One that has given way already takes no more.
-            let _ = stream.write_all(b"GET /page.js HTTP/1.1\r\nhost: localhost\r\n\r\n");
-            stream
-        })
-        .collect();
-    assert_eq!(status(&get(address, "/metrics")), "200");
-    drop(slow);
+    // More than there are places.
+    let together = Barrier::new(40);
+    let answered: Vec<String> = scope(|scope| {
+        let ask = || {
+            together.wait();
+            status(&get(address, "/metrics")).to_owned()
+        };
+        let clients: Vec<_> = (0..40).map(|_| scope.spawn(ask)).collect();
+        clients
+            .into_iter()
+            .map(|client| client.join().unwrap())
+            .collect()
+    });
+    assert_eq!(answered, ["200"; 40]);
 }
 
 #[test]

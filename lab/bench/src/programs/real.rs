@@ -163,7 +163,7 @@ pub(crate) const REAL: &[Real] = &[
     },
     Real {
         name: "node-suite",
-        what: "13 of Node's own benchmarks: buffers, streams, compression, texts, HTTP",
+        what: "11 of Node's own benchmarks: buffers, streams, compression, texts, HTTP",
         needs: &["node", "sh"],
         comes_with: "Debian's nodejs",
         sources: Some(Sources {
@@ -195,18 +195,35 @@ impl Real {
                 "{name} is skipped: {need} is not installed; it comes with {comes_with}"
             ));
         }
+        if self.is_pyperformance() && self.python().is_none() {
+            return Some(format!(
+                "{name} is skipped: the first line of pyperformance names no Python; install it by \
+                 `python3 -m venv DIR` and `DIR/bin/pip install pyperformance`, and add DIR/bin to \
+                 PATH"
+            ));
+        }
         let Sources {
             variable,
             file,
             what,
         } = self.sources.as_ref()?;
         let folder = env::var_os(variable).map(PathBuf::from);
-        if folder.is_some_and(|folder| folder.join(file).is_file()) {
+        if folder.is_some_and(|folder| folder.is_absolute() && folder.join(file).is_file()) {
             return None;
         }
         Some(format!(
-            "{name} is skipped: {variable} does not name {what}"
+            "{name} is skipped: {variable} is not the whole path of {what}"
         ))
+    }
+
+    fn is_pyperformance(&self) -> bool {
+        self.name == "python-suite"
+    }
+
+    /// Returns the Python that pyperformance is installed for.
+    fn python(&self) -> Option<PathBuf> {
+        let script = fs::read(installed(self.needs.first()?)?).ok()?;
+        interpreter(&String::from_utf8_lossy(&script)).filter(|python| python.is_file())
     }
 
     pub(crate) const fn command(&self) -> &'static [&'static str] {
@@ -236,8 +253,9 @@ impl Real {
                 .iter()
                 .map(installed)
                 .collect::<anyhow::Result<_>>()?,
-            // A script, of the Python that it is installed for.
-            "python-suite" => vec![interpreter(&installed(&self.needs[0])?)?],
+            _ if self.is_pyperformance() => {
+                vec![self.python().context("pyperformance names no Python")?]
+            }
             _ => vec![installed(&self.needs[0])?],
         };
         if self.name == "compiler" {
@@ -249,11 +267,31 @@ impl Real {
     }
 }
 
-/// Returns the program that runs a script, by its first line.
-fn interpreter(script: &Path) -> anyhow::Result<PathBuf> {
-    let name = script.display();
-    let text = fs::read_to_string(script).with_context(|| format!("cannot read {name}"))?;
-    let line = text.lines().next().and_then(|line| line.strip_prefix("#!"));
-    let path = line.with_context(|| format!("{name} is no script: install it by pip"))?;
-    Ok(PathBuf::from(path.trim()))
+/// Returns the Python that the first line of a script names by its path, without options.
+fn interpreter(script: &str) -> Option<PathBuf> {
+    let path = Path::new(script.lines().next()?.strip_prefix("#!")?.trim());
+    let name = path.file_name()?.to_str()?;
+    let is_python = name.starts_with("python") && !name.contains(' ');
+    (is_python && path.is_absolute()).then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_names_its_python() {
+        let python = |script| interpreter(script).map(|path| path.display().to_string());
+        let known = python("#!/opt/one/bin/python3.11\nimport sys\n");
+        assert_eq!(known.as_deref(), Some("/opt/one/bin/python3.11"));
+        for other in [
+            "#!/usr/bin/env python3\n",
+            "#!/usr/bin/python3 -I\n",
+            "#!/bin/sh\n'''exec' '/a b/python3' \"$0\" \"$@\"\n",
+            "\u{7f}ELF",
+            "",
+        ] {
+            assert_eq!(python(other), None, "{other}");
+        }
+    }
 }

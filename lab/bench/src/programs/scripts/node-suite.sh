@@ -2,11 +2,19 @@
 # the same. What they print are rates.
 set -eu
 
+fail() {
+    echo "node-suite: $1" >&2
+    exit 1
+}
+
 bench() { # bench FILE ROUNDS PARAMETER...
     file=$1 rounds=$(($2 * @AMOUNT@ / 100))
     shift 2
-    node "$NODE_BENCHMARKS/$file" n=$rounds "$@" >/dev/null
-    echo "$file $rounds"
+    said=$(node "$NODE_BENCHMARKS/$file" n=$rounds "$@") ||
+        fail "$file failed; is NODE_BENCHMARKS of sources that this Node can run?"
+    # It exits with 0 also where the process that it starts has crashed.
+    [ -n "$said" ] || fail "$file has no result: its process crashed"
+    echo "$file $rounds $*"
 }
 
 bench buffers/buffer-concat.js 200000 pieceSize=256 pieces=16 withTotalLength=1
