@@ -588,12 +588,12 @@ static void bad_free(const char *how) {
     if (!strcmp(how, "pages inside an object")) free((char *)malloc(100000) + 4096);
     if (!strcmp(how, "inside a large")) free((char *)malloc(5 << 20) + 4096);
     if (!strcmp(how, "static")) free((void *)bad_free);
-    // Behind what was asked for, and not only behind the object.
-    if (!strcmp(how, "one behind")) memory = malloc(50), memory[50] = 1, free(memory);
+    // Behind what was asked for, and not only behind the object. Changed: what lies there is random.
+    if (!strcmp(how, "one behind")) memory = malloc(50), memory[50] ^= 1, free(memory);
     if (!strcmp(how, "a zero behind")) memory = malloc(24), memory[24] = 0, free(memory);
-    if (!strcmp(how, "one behind a run")) memory = malloc(200000), memory[200000] = 1, free(memory);
-    if (!strcmp(how, "one behind a large")) memory = malloc(5 << 20), memory[5 << 20] = 1, free(memory);
-    if (!strcmp(how, "behind, by realloc")) memory = malloc(50), memory[50] = 1, other = realloc(memory, 1000);
+    if (!strcmp(how, "one behind a run")) memory = malloc(200000), memory[200000] ^= 1, free(memory);
+    if (!strcmp(how, "one behind a large")) memory = malloc(5 << 20), memory[5 << 20] ^= 1, free(memory);
+    if (!strcmp(how, "behind, by realloc")) memory = malloc(50), memory[50] ^= 1, other = realloc(memory, 1000);
     if (!strcmp(how, "one before")) memory[-1] ^= 1, free(memory);
     if (!strcmp(how, "one before a run")) memory = malloc(200000), memory[-1] ^= 1, free(memory);
     if (!strcmp(how, "after, and reused"))
@@ -603,7 +603,7 @@ static void bad_free(const char *how) {
     if (!strcmp(how, "foreign")) free((char *)&how);
     if (!strcmp(how, "run")) memory = malloc(200000), free(memory), free(memory);
     if (!strcmp(how, "inside")) free(malloc(5 << 20)), free((char *)malloc(200000) + 4096);
-    if (!strcmp(how, "overflow")) memory[64] = 1, free(memory);
+    if (!strcmp(how, "overflow")) memory[64] ^= 1, free(memory);
     if (!strcmp(how, "after")) {
         free(memory), memory[20] = 1;
         // The damaged object is found when its turn comes.
