@@ -18,6 +18,9 @@ use super::source;
 const AMOUNT: &str = "@AMOUNT@";
 const SETTLE: &str = "@SETTLE@";
 
+/// What stands in a script for the Python that pyperformance is installed for.
+const PYTHON: &str = "@PYTHON@";
+
 /// A real program.
 #[derive(Debug)]
 pub struct Real {
@@ -220,8 +223,11 @@ impl Real {
         self.name == "python-suite"
     }
 
-    /// Returns the Python that pyperformance is installed for.
+    /// Returns the Python that pyperformance is installed for, if this is what is run.
     fn python(&self) -> Option<PathBuf> {
+        if !self.is_pyperformance() {
+            return None;
+        }
         let script = fs::read(installed(self.needs.first()?)?).ok()?;
         interpreter(&String::from_utf8_lossy(&script)).filter(|python| python.is_file())
     }
@@ -235,7 +241,10 @@ impl Real {
         let path = runner.folder.join(self.file);
         let amount = ((self.amount as f64 * scale) as u64).max(10);
         let settle = runner.settle.as_secs_f64().to_string();
-        let content = (self.content)(amount).replace(SETTLE, &settle);
+        let mut content = (self.content)(amount).replace(SETTLE, &settle);
+        if let Some(python) = self.python() {
+            content = content.replace(PYTHON, &python.to_string_lossy());
+        }
         fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
         if self.before.is_empty() {
             return Ok(());

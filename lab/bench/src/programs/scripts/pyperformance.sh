@@ -2,7 +2,7 @@
 # process of its own, so that every library does the same. What they print are times.
 set -eu
 
-python=$(sed -n '1s/^#!//p' "$(command -v pyperformance)")
+python='@PYTHON@'
 where='import os, pyperformance; print(os.path.dirname(pyperformance.__file__))'
 benchmarks=$("$python" -c "$where")/data-files/benchmarks
 
