@@ -1,5 +1,6 @@
 //! Gives the library its name for the loader: programs that are linked with it ask for this file.
-//! Gives the linker the order of code, and tells the sources whether the library is built hardened.
+//! Gives the linker the order of code and the unwinder, and tells the sources whether the library is
+//! built hardened.
 
 use std::env;
 use std::path::Path;
@@ -9,7 +10,9 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=BRICKYARD_HARDENED");
     println!("cargo::rerun-if-env-changed=BRICKYARD_UNORDERED");
-    println!("cargo::rustc-check-cfg=cfg(brickyard_hardened, brickyard_ordered)");
+    println!(
+        "cargo::rustc-check-cfg=cfg(brickyard_hardened, brickyard_ordered, brickyard_unwinds)"
+    );
     if env::var_os("BRICKYARD_HARDENED").is_some() {
         println!("cargo::rustc-cfg=brickyard_hardened");
     }
@@ -21,6 +24,11 @@ fn main() {
             println!("cargo::rustc-cdylib-link-arg=-T");
             println!("cargo::rustc-cdylib-link-arg={here}/order.ld");
             println!("cargo::rustc-cfg=brickyard_ordered");
+            if let Some(folder) = folder_of_unwinder() {
+                println!("cargo::rustc-link-search=native={folder}");
+                println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
+                println!("cargo::rustc-cfg=brickyard_unwinds");
+            }
         }
     }
 }
@@ -49,6 +57,19 @@ fn has_usual_linker() -> bool {
     let lld = format!("lib/rustlib/{usual}/bin/gcc-ld/ld.lld");
     is_recent
         && asked("--print=sysroot").is_some_and(|root| Path::new(root.trim()).join(lld).exists())
+}
+
+/// Returns the folder where the C compiler, which links, has the unwinder as an archive. It becomes
+/// a part of the library: else each process would load `libgcc_s.so.1`, which takes half of what
+/// this library costs at its start.
+fn folder_of_unwinder() -> Option<String> {
+    let name = "-print-file-name=libgcc_eh.a";
+    let done = Command::new("cc").arg(name).output().ok()?;
+    // Only the name, where it has none.
+    let said = String::from_utf8(done.stdout).ok()?;
+    let archive = Path::new(said.trim());
+    let is_there = archive.is_absolute() && archive.exists();
+    Some(archive.parent().filter(|_| is_there)?.to_str()?.to_owned())
 }
 
 /// Returns what the compiler prints.

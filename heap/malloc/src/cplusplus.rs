@@ -21,7 +21,8 @@
 //! there is no handler: then `std::bad_alloc` is thrown. The library does not depend on a C++
 //! library: it is looked up at that moment (`exhausted.rs`). An exception passes through frames of
 //! this file. Invariant `nothing-to-drop`: none of those that are `C-unwind` holds a value whose
-//! drop does anything when it calls out.
+//! drop does anything when it calls out. So the unwinder, which may be another than the library's
+//! own, finds no code there that asks about the exception (a test looks at the tables).
 
 use core::alloc::Layout;
 use core::arch::{asm, naked_asm};
@@ -194,13 +195,19 @@ pub(crate) extern "C-unwind" fn _ZnamSt11align_val_t(bytes: usize, align: usize)
 #[inline(never)]
 pub(super) extern "C-unwind" fn new_slow(bytes: usize) -> *mut c_void {
     loop {
-        let memory = heap::allocate_hardened_or(bytes, || heap::allocate(bytes));
+        let memory = new_or_none(bytes);
         if !memory.is_null() {
-            return memory.cast();
+            return memory;
         }
         // `nothing-to-drop`.
         make_room();
     }
+}
+
+/// Out of line, so that nothing of it is in a frame that an exception passes.
+#[inline(never)]
+extern "C" fn new_or_none(bytes: usize) -> *mut c_void {
+    heap::allocate_hardened_or(bytes, || heap::allocate(bytes)).cast()
 }
 
 extern "C-unwind" fn new_aligned(bytes: usize, align: usize) -> *mut c_void {
@@ -221,11 +228,17 @@ extern "C-unwind" fn new_aligned_slow(bytes: usize, align: usize) -> *mut c_void
     loop {
         // `nothing-to-drop`.
         make_room();
-        let memory = aligned(bytes, align);
+        let memory = aligned_or_none(bytes, align);
         if !memory.is_null() {
             return memory;
         }
     }
+}
+
+/// As [`new_or_none`], at a multiple of `align`.
+#[inline(never)]
+extern "C" fn aligned_or_none(bytes: usize, align: usize) -> *mut c_void {
+    aligned(bytes, align)
 }
 
 /// Allocates memory at a multiple of `align`; null if there is none, or `align` is no power of two.

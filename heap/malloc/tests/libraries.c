@@ -94,7 +94,45 @@ static void *opens_and_closes(void *rounds) {
     return NULL;
 }
 
+static pthread_key_t key;
+static int cleaned;
+
+static void cleans(void *memory) {
+    free(memory);
+    __atomic_fetch_add(&cleaned, 1, __ATOMIC_RELAXED);
+}
+
+static void at_end(void *memory) {
+    free(memory);
+    free(malloc(100));
+}
+
+// Ends by itself, or waits to be cancelled. What cleans up gives memory back in both cases.
+static void *ends_early(void *is_cancelled) {
+    pthread_cleanup_push(cleans, malloc(3000));
+    CHECK(pthread_setspecific(key, malloc(200)) == 0);
+    if (!is_cancelled) pthread_exit(NULL);
+    while (1) pause();
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+// The C library opens the unwinder for the first of these threads, if it is not there.
+static int threads_that_end_early(void) {
+    pthread_t thread[16];
+    CHECK(pthread_key_create(&key, at_end) == 0);
+    for (long round = 0; round < 4; round++) {
+        for (long i = 0; i < 16; i++) CHECK(pthread_create(&thread[i], NULL, ends_early, (void *)(i % 2)) == 0);
+        for (int i = 0; i < 16; i++) CHECK(i % 2 == 0 || pthread_cancel(thread[i]) == 0);
+        for (int i = 0; i < 16; i++) CHECK(pthread_join(thread[i], NULL) == 0);
+    }
+    // A thread that is cancelled before it begins has nothing to clean.
+    CHECK(cleaned >= 32 && cleaned <= 64);
+    return 0;
+}
+
 int main(int count, char **argument) {
+    if (count > 1 && strcmp(argument[1], "threads") == 0) return threads_that_end_early();
     if (count > 2 && strcmp(argument[1], "cross") == 0) {
         // Memory of the C library's own malloc, given to this program's free.
         void *library = dlopen(argument[2], RTLD_NOW | RTLD_DEEPBIND);

@@ -48,16 +48,23 @@ fn passes(output: &Output) {
     assert!(output.status.success(), "{wrong}{}", output.status);
 }
 
-/// What it names each process has to load: the C library's mathematics alone are a third of a MiB.
+/// What it names each process has to load: the unwinder's library is half of what a start costs, the
+/// C library's mathematics alone are a third of a MiB.
 #[test]
-fn it_needs_the_c_library_and_the_unwinder_and_no_other() {
+fn it_needs_the_c_library_and_no_other() {
+    // Where the unwinder is no part of it.
+    let unwinder = if cfg!(brickyard_unwinds) {
+        ""
+    } else {
+        "libgcc_s.so.1"
+    };
     let bytes = std::fs::read(library()).unwrap();
     let names = bytes.split(|&byte| byte == 0);
     let names = names.filter_map(|name| core::str::from_utf8(name).ok());
     let foreign: Vec<_> = names
         .filter(|name| name.starts_with("lib") && name.contains(".so."))
         .filter(|name| !name.starts_with("libbrickyard_malloc."))
-        .filter(|name| !["libc.so.6", "libgcc_s.so.1"].contains(name))
+        .filter(|name| !["libc.so.6", unwinder].contains(name))
         .filter(|name| !name.starts_with("libstdc++") && !name.starts_with("libc++"))
         .collect();
     assert!(foreign.is_empty(), "{foreign:?}");
@@ -83,6 +90,25 @@ fn memory_of_the_c_librarys_own_malloc_is_told_and_ends_the_program() {
         let wrong = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success());
         assert!(wrong.contains("free of what was not allocated"), "{wrong}");
+    }
+}
+
+/// The C library ends threads by the unwinder, which the program has not loaded.
+#[test]
+fn threads_that_end_early_clean_up() {
+    let Some((program, _)) = compiled() else {
+        return;
+    };
+    let profile = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libraries-%p.heap");
+    for (name, value) in [
+        ("BRICKYARD_ROWS", "thread"),
+        ("BRICKYARD_HARDEN", "1"),
+        ("BRICKYARD_SAMPLE", "1"),
+        ("BRICKYARD_PROFILE", profile.to_str().unwrap()),
+    ] {
+        let mut command = Command::new(program);
+        let command = command.arg("threads").env("LD_PRELOAD", library());
+        passes(&command.env(name, value).output().unwrap());
     }
 }
 

@@ -150,6 +150,72 @@ fn names() -> Vec<String> {
     names
 }
 
+/// An exception is another unwinder's where the library contains one. None of the library's frames
+/// that it passes has anything to do (`nothing-to-drop`), and so none has code that asks about the
+/// exception: it would ask the library's unwinder.
+#[test]
+fn frames_that_exceptions_pass_have_no_code_for_them() {
+    let ask = |program: &str, words: &[&str]| {
+        let mut command = Command::new(program);
+        let output = command
+            .args(words)
+            .arg(library())
+            .env("LC_ALL", "C")
+            .output();
+        let text = output.map(|output| String::from_utf8(output.stdout).unwrap());
+        text.map_err(|error| println!("skipped: no {program}: {error}"))
+    };
+    let frames = ask("readelf", &["--debug-dump=frames"]);
+    let (Ok(frames), Ok(names)) = (frames, ask("nm", &["--defined-only"])) else {
+        return;
+    };
+    // Whether those that follow have such code; and the addresses of functions that have.
+    let (mut origins, mut with_code) = (Vec::new(), Vec::new());
+    for line in frames.lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        match &words[..] {
+            [at, _, _, "CIE"] => origins.push((*at, false)),
+            ["Augmentation:", how] => origins.last_mut().unwrap().1 = how.contains('P'),
+            [_, _, _, "FDE", origin, addresses] => {
+                let origin = origin.strip_prefix("cie=").unwrap();
+                if origins.contains(&(origin, true)) {
+                    let both = addresses.strip_prefix("pc=").unwrap().split_once("..");
+                    let both = both.map(|(from, to)| [from, to].map(address));
+                    with_code.push(both.unwrap());
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(!with_code.is_empty(), "{frames}");
+    let passed = |name: &str| {
+        let ours = name.contains("cplusplus");
+        let last = [
+            "8new_slow",
+            "11new_aligned",
+            "16new_aligned_slow",
+            "9make_room",
+            "5throw",
+        ];
+        ours && last.iter().any(|last| name.contains(last))
+    };
+    let mut found = 0;
+    for line in names.lines() {
+        let Some((at, name)) = line.split_once(' ').filter(|(_, name)| passed(name)) else {
+            continue;
+        };
+        let at = address(at);
+        let has_code = with_code.iter().any(|&[from, to]| (from..to).contains(&at));
+        assert!(!has_code, "{name}");
+        found += 1;
+    }
+    assert!(found >= 3, "{names}");
+}
+
+fn address(digits: &str) -> usize {
+    usize::from_str_radix(digits, 16).unwrap()
+}
+
 #[test]
 fn every_name_is_exported() {
     let output = match Command::new("nm")

@@ -113,9 +113,12 @@ impl Stack {
     }
 }
 
-/// Returns the addresses of the code of the unwinder; none if it is in the program itself.
+/// Returns the addresses of the code of the unwinder; none if it is in the program itself, or in
+/// this library: then no other code waits for its locks.
 pub(super) fn unwinder() -> Range<usize> {
-    library_of(_Unwind_GetIP as unsafe extern "C-unwind" fn(*mut c_void) -> usize as usize)
+    let it = library_of(_Unwind_GetIP as unsafe extern "C-unwind" fn(*mut c_void) -> usize as usize);
+    let own = visit as extern "C" fn(*mut c_void, *mut c_void) -> c_int as usize;
+    if it.contains(&own) { 0..0 } else { it }
 }
 
 /// Returns the addresses of the segment of a library that an address is in; none if it is in the
