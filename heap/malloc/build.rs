@@ -19,6 +19,8 @@ fn main() {
     if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
         // The number rises when a function of `brickyard_malloc.h` changes or goes.
         println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libbrickyard_malloc.so.0");
+        // A plugin that is linked with it may be the last that uses it, but not its memory.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
         println!("cargo::rerun-if-changed=order.ld");
         if let (true, Ok(here)) = (has_usual_linker(), env::var("CARGO_MANIFEST_DIR")) {
             println!("cargo::rustc-cdylib-link-arg=-T");

@@ -220,6 +220,18 @@ impl Region {
         })
     }
 
+    /// Leaves the region out of core dumps, but for what is [mapped anew](Self::commit_anew). The
+    /// system's own have no addresses that are only reserved anyway; those of debuggers (gdb's
+    /// `gcore`) have zeros for all of them. A system that refuses this dumps all.
+    #[must_use]
+    pub fn not_in_dumps(self) -> Self {
+        let start = self.start.as_ptr().cast();
+        // SAFETY: `mapped-while-alive`: the bytes are this region's. The advice changes no
+        // contents.
+        let _ = unsafe { madvise(start, self.bytes, Advice::LinuxDontDump) };
+        self
+    }
+
     /// Makes a part readable and writable; its contents stay. `part` is in bytes from the start,
     /// and begins and ends at a page boundary.
     ///
@@ -252,6 +264,23 @@ impl Region {
             // SAFETY: `mapped-while-alive`: the bytes are this region's, and by the caller's
             // promise they are zero, as those of a new mapping.
             unsafe { mprotect(start, bytes, access).or_else(|errno| map_anew(start, bytes, errno)) }
+        })
+    }
+
+    /// As [`Region::commit_new`], but by a new mapping in the place of the part, of which nothing is
+    /// asked yet: no huge pages, and no absence from core dumps. Where that is refused, by a filter
+    /// or since a limit of addresses came late, access is changed instead.
+    ///
+    /// # Errors
+    /// [`PartError`].
+    ///
+    /// # Safety
+    /// As [`Region::commit_new`].
+    pub unsafe fn commit_anew(&self, part: Range<usize>) -> Result<(), PartError> {
+        self.change(part, |start, bytes| {
+            let access = MprotectFlags::READ | MprotectFlags::WRITE;
+            // SAFETY: as in `commit_new`.
+            unsafe { map_over(start, bytes).or_else(|_| mprotect(start, bytes, access)) }
         })
     }
 
@@ -363,19 +392,30 @@ unsafe fn release_locked(start: *mut c_void, bytes: usize) -> Result<(), Errno> 
     if done == 0 { Ok(()) } else { Err(Errno::INVAL) }
 }
 
-/// Replaces a part of a mapping by a new one that can be read and written, if `errno` is that of a
-/// call that the process may not make.
+/// As [`map_over`], if `errno` is that of a call that the process may not make.
 ///
 /// # Errors
 /// `errno`, if it is another one, or that of the system.
 ///
 /// # Safety
-/// The bytes are whole pages of a mapping, and nobody relies on their contents.
+/// As [`map_over`].
 #[cold]
 unsafe fn map_anew(start: *mut c_void, bytes: usize, errno: Errno) -> Result<(), Errno> {
     if !matches!(errno, Errno::PERM | Errno::ACCESS | Errno::NOSYS) {
         return Err(errno);
     }
+    // SAFETY: passed on.
+    unsafe { map_over(start, bytes) }
+}
+
+/// Replaces a part of a mapping by a new one that can be read and written.
+///
+/// # Errors
+/// That of the system.
+///
+/// # Safety
+/// The bytes are whole pages of a mapping, and nobody relies on their contents.
+unsafe fn map_over(start: *mut c_void, bytes: usize) -> Result<(), Errno> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
     // SAFETY: passed on.

@@ -139,7 +139,16 @@ pub(super) fn built() -> Option<&'static Heap> {
 ///
 /// # Errors
 /// [`HeapError`]. The next call tries again.
+#[inline]
 pub(super) fn heap() -> Result<&'static Heap, HeapError> {
+    built().map_or_else(first_heap, Ok)
+}
+
+/// Builds the heap, or waits until another thread has. Its values take 19 KiB of stack on their way
+/// to where they stay: in [`heap`] each miss would need those.
+#[cold]
+#[inline(never)]
+fn first_heap() -> Result<&'static Heap, HeapError> {
     loop {
         if let Some(heap) = built() {
             return Ok(heap);
@@ -212,11 +221,10 @@ fn leaked(region: Region) -> &'static mut [MaybeUninit<u8>] {
 
 fn build() -> Result<(), HeapError> {
     filter::note();
-    let bytes = variable(c"BRICKYARD_SPAN")
-        .and_then(number)
-        .map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
+    let bytes = wanted_span().map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
     let is_hardened = wants_hardening();
-    huge::find(variable(c"BRICKYARD_HUGE") != Some(b"0"), is_hardened);
+    let _ = switch(c"BRICKYARD_HARDEN");
+    huge::find(switch(c"BRICKYARD_HUGE") != Some(false), is_hardened);
     if is_hardening_asked_for() && !is_hardened {
         life::say(format_args!(
             "BRICKYARD_HARDEN: not with pages of this size"
@@ -224,7 +232,11 @@ fn build() -> Result<(), HeapError> {
     }
     let cpus = match variable(c"BRICKYARD_ROWS") {
         Some(b"thread") => Cpus::threads(),
-        _ => Cpus::registered(),
+        None | Some(b"cpu" | b"") => Cpus::registered(),
+        Some(_) => {
+            life::say(format_args!("BRICKYARD_ROWS is cpu or thread; cpu is used"));
+            Cpus::registered()
+        }
     };
     let plan = plan(cpus, is_hardened)?;
     // What the slabs have beside the span comes first: its size is fixed, and the span takes as
@@ -256,8 +268,8 @@ fn build() -> Result<(), HeapError> {
     let general = slabs.general::<TaskOnly>();
     let general = general.expect("as many caches are planned as there are sizes");
     assert_eq!(general.first(), FIRST_GENERAL, "they are the first caches");
-    let background = match variable(c"BRICKYARD_BACKGROUND") {
-        Some(b"0") => Background::Off,
+    let background = match switch(c"BRICKYARD_BACKGROUND") {
+        Some(false) => Background::Off,
         _ => Background::Wanted,
     };
     let rows = slabs.queues().rows().start();
@@ -270,7 +282,7 @@ fn build() -> Result<(), HeapError> {
         general,
         cpus,
         background,
-        visits: variable(c"BRICKYARD_VISIT") == Some(b"1"),
+        visits: switch(c"BRICKYARD_VISIT") == Some(true),
     };
     // SAFETY: `built-once`.
     unsafe { (*INSTANCE.heap.get()).write(heap) };
@@ -303,6 +315,18 @@ fn build() -> Result<(), HeapError> {
         FAST.granules.store(granules, Ordering::Release);
     }
     Ok(())
+}
+
+/// Returns how many GiB the environment wants the span to have, if it tells.
+fn wanted_span() -> Option<usize> {
+    let text = variable(c"BRICKYARD_SPAN").filter(|text| !text.is_empty())?;
+    let gib = number(text).filter(|&gib| gib > 0);
+    if gib.is_none() {
+        life::say(format_args!(
+            "BRICKYARD_SPAN is a number of GiB above 0; the usual one is used"
+        ));
+    }
+    gib
 }
 
 /// Returns four times the memory of the machine, within limits. That is room for scattered memory,
@@ -340,7 +364,7 @@ fn reserve(
             }
         }
         let table_bytes = span.slab_table_bytes();
-        match Region::map_zeros(table_bytes, 1) {
+        match Region::map_zeros(table_bytes, 1).map(Region::not_in_dumps) {
             Ok(tables) => {
                 let start = tables.start().as_ptr().cast();
                 // SAFETY: so many bytes are there as long as the span, which is for ever, and
@@ -414,7 +438,8 @@ pub fn wants_hardening() -> bool {
 
 fn is_hardening_asked_for() -> bool {
     match variable(c"BRICKYARD_HARDEN") {
-        Some(text) if !text.is_empty() => text != b"0",
+        // Who writes what cannot be read wants it, if anything.
+        Some(text) if !text.is_empty() => on_or_off(text) != Some(false),
         _ => option_env!("BRICKYARD_HARDENED").is_some(),
     }
 }
@@ -455,6 +480,25 @@ pub(super) fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
     let value = NonNull::new(unsafe { secure_getenv(name.as_ptr()) })?;
     // SAFETY: what `secure_getenv` returns is a C string.
     Some(unsafe { core::ffi::CStr::from_ptr(value.as_ptr()) }.to_bytes())
+}
+
+/// Returns whether a variable is on or off; `None` if it is not set. What cannot be read is told.
+fn switch(name: &core::ffi::CStr) -> Option<bool> {
+    let text = variable(name).filter(|text| !text.is_empty())?;
+    let found = on_or_off(text);
+    if found.is_none() {
+        let name = name.to_str().unwrap_or_default();
+        life::say(format_args!("{name} is 1 or 0"));
+    }
+    found
+}
+
+fn on_or_off(text: &[u8]) -> Option<bool> {
+    match text {
+        b"1" | b"yes" | b"on" | b"true" => Some(true),
+        b"0" | b"no" | b"off" | b"false" => Some(false),
+        _ => None,
+    }
 }
 
 pub(super) fn number(text: &[u8]) -> Option<usize> {

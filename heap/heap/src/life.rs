@@ -24,11 +24,16 @@ use crate::{filter, huge};
 /// it is first used, its locks could be held at the moment of such a fork.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static AT_START: extern "C" fn() = register;
+static AT_START: extern "C" fn() = begins;
+
+extern "C" fn begins() {
+    sampled::is_ready();
+    register();
+}
 
 /// Registers the handlers, if they are not. Also called when the heap has just been built: another
 /// library may have used it before this one's turn to begin came.
-pub(super) extern "C" fn register() {
+pub(super) fn register() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     // Relaxed: one thread loads a library, and one builds the heap. A child has inherited its
     // parent's handlers.

@@ -138,7 +138,33 @@ static void forks(void) {
     for (int i = 0; i < 3; i++) CHECK(pthread_join(maker[i], NULL) == 0);
 }
 
+// ---- small stacks ----
+
+// Requests of all lengths, most of which find nothing at hand.
+static void *misses(void *none) {
+    static void *kept[4000];
+    for (int i = 0; i < 4000; i++) CHECK(kept[i] = malloc(i * 37 % 140000 + 1));
+    for (int i = 0; i < 4000; i++) CHECK(kept[i] = realloc(kept[i], i * 53 % 150000 + 1));
+    for (int i = 0; i < 4000; i++) free(kept[i]);
+    free(realloc(realloc(malloc(3 << 20), 9 << 20), 100));
+    return none;
+}
+
+// The smallest stack that a thread may have, of which the C library takes some.
+static void small(void) {
+    pthread_attr_t attributes;
+    CHECK(pthread_attr_init(&attributes) == 0);
+    CHECK(pthread_attr_setstacksize(&attributes, sysconf(_SC_THREAD_STACK_MIN)) == 0);
+    free(malloc(1));
+    for (int round = 0; round < 4; round++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, &attributes, misses, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+}
+
 int main(int count, char **argument) {
+    if (count == 2 && strcmp(argument[1], "small") == 0) return small(), 0;
     if (count > 2) at_once(atoi(argument[2]));
     if (count == 2) forks();
     return 0;

@@ -68,3 +68,11 @@ fn children_made_while_threads_come_and_go_use_the_heap() {
         runs(&["forks"], rows);
     }
 }
+
+/// The heap is built by the first request. Later ones need few pages of stack.
+#[test]
+fn a_thread_with_the_smallest_stack_may_find_nothing_at_hand() {
+    for rows in ["cpu", "thread"] {
+        runs(&["small"], rows);
+    }
+}

@@ -131,7 +131,48 @@ static int threads_that_end_early(void) {
     return 0;
 }
 
+static int may_end[2];
+
+// Has used the library when it is closed, and goes on.
+static void *stays(void *own) {
+    CHECK(((int (*)(void))own)());
+    CHECK(write(may_end[1], "", 1) == 1);
+    for (int i = 0; i < 100; i++) usleep(1000);
+    return NULL;
+}
+
+// Opens and closes a library that brings the heap along: nobody else uses that.
+static int brings_it_along(const char *name) {
+    char byte;
+    long bytes = 0;
+    CHECK(pipe(may_end) == 0);
+    for (int round = 0; round < 100; round++) {
+        void *library = dlopen(name, RTLD_NOW | RTLD_DEEPBIND);
+        if (!library) fprintf(stderr, "%s\n", dlerror());
+        CHECK(library);
+        int (*own)(void) = (int (*)(void))dlsym(library, "plugin_own");
+        pthread_t thread;
+        if (round == 0) {
+            CHECK(pthread_create(&thread, NULL, stays, (void *)own) == 0);
+            CHECK(read(may_end[0], &byte, 1) == 1);
+        }
+        CHECK(own());
+        CHECK(dlclose(library) == 0);
+        if (round == 0) CHECK(pthread_join(thread, NULL) == 0);
+        // Not a heap more for each (in KiB).
+        char line[256];
+        FILE *status = fopen("/proc/self/status", "r");
+        while (fgets(line, sizeof line, status)) sscanf(line, "VmSize: %ld", &bytes);
+        fclose(status);
+        static long first;
+        if (round == 0) first = bytes;
+        CHECK(bytes < first + (1 << 20));
+    }
+    return 0;
+}
+
 int main(int count, char **argument) {
+    if (count > 2 && strcmp(argument[1], "along") == 0) return brings_it_along(argument[2]);
     if (count > 1 && strcmp(argument[1], "threads") == 0) return threads_that_end_early();
     if (count > 2 && strcmp(argument[1], "cross") == 0) {
         // Memory of the C library's own malloc, given to this program's free.

@@ -124,7 +124,43 @@ fn a_library_that_is_linked_with_it_is_bound_to_it_in_any_case() {
     ) else {
         return;
     };
-    passes(&preloaded(program, &["cross", plugin.to_str().unwrap()]));
+    let plugin = plugin.to_str().unwrap();
+    passes(&preloaded(program, &["cross", plugin]));
+    // It brings the heap along, by the name that it was given, and that stays when it goes.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libraries-named");
+    let named = folder.join("libbrickyard_malloc.so.0");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink(&path, named).unwrap();
+    let mut command = Command::new(program);
+    let command = command.args(["along", plugin]);
+    passes(&command.env("LD_LIBRARY_PATH", folder).output().unwrap());
+}
+
+/// A debugger's core dump has all of them, also addresses that are only reserved.
+#[test]
+fn mappings_that_core_dumps_have_are_as_large_as_what_is_usable() {
+    for harden in ["0", "1"] {
+        let mut command = Command::new("cat");
+        let command = command.arg("/proc/self/smaps").env("LD_PRELOAD", library());
+        let output = command.env("BRICKYARD_HARDEN", harden).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (mut dumped, mut all, mut size) = (0, 0, 0);
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            match words.next() {
+                Some("Size:") => size = words.next().unwrap().parse::<usize>().unwrap(),
+                Some("VmFlags:") if !words.any(|flag| flag == "dd") => dumped += size,
+                Some("VmFlags:") => all += size,
+                _ => {}
+            }
+        }
+        // In KiB: the span, and what is usable of it, with the program.
+        assert!(
+            all > 30 << 20 && dumped < 96 << 10,
+            "{dumped} {all}: {text}"
+        );
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ const FIRST: [&str; 6] = [
 
 /// Parts of mangled names of what a start and the first requests run.
 const START: [&str; 7] = [
-    "14brickyard_heap5build4heap",
+    "14brickyard_heap5build10first_heap",
     "14brickyard_heap4huge9choice_in",
     "12alloc_missed",
     "11make_memory",

@@ -202,7 +202,47 @@ static void on_fault(int number) {
     _exit(number);
 }
 
+static struct sigaction before;
+static int calls;
+
+// As crash reporters do: says something, and passes it on to the handler that was there before.
+static void passes_on(int signal, siginfo_t *about, void *context) {
+    if (++calls > 1) _exit(4);
+    if (before.sa_flags & SA_SIGINFO) before.sa_sigaction(signal, about, context);
+    else if (before.sa_handler == SIG_DFL) sigaction(signal, &before, NULL);
+    else before.sa_handler(signal);
+}
+
+static void never(int signal) {
+    (void)signal;
+    _exit(5);
+}
+
+// Handlers that the program sets and takes away while others of its requests are guarded.
+static int handlers(const char *which) {
+    struct sigaction ours = {0}, replaced;
+    free(asks(40));
+    if (!strcmp(which, "chain")) {
+        ours.sa_sigaction = passes_on;
+        ours.sa_flags = SA_SIGINFO;
+        sigaction(SIGSEGV, &ours, &before);
+        free(asks(40));
+    } else {
+        // More often than the heap has handlers: none of these is called, as each is taken away again.
+        for (int i = 0; i < 20; i++) {
+            ours.sa_handler = never;
+            ours.sa_flags = i % 2 ? SA_NODEFER : 0;
+            sigaction(SIGSEGV, &ours, &replaced);
+            free(asks(40));
+            sigaction(SIGSEGV, &replaced, NULL);
+        }
+    }
+    *(volatile char *)8 = 1;
+    return 3;
+}
+
 int main(int count, char **words) {
+    if (count == 3 && !strcmp(words[1], "handlers")) return handlers(words[2]);
     if (count == 3 && !strcmp(words[1], "profile")) return profile(words[2]);
     if (count == 3 && !strcmp(words[1], "mistake")) return mistake(words[2]);
     if (count == 2 && !strcmp(words[1], "fault")) {

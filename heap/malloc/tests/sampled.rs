@@ -187,6 +187,60 @@ fn a_signal_to_several_threads_writes_whole_profiles() {
     assert!(Profile::parse(&text).estimate(400.0)[0] > 1e7);
 }
 
+/// A program as it is without the library: it ends by the signal.
+#[test]
+fn handlers_that_are_passed_on_or_taken_away_are_called_as_often_as_without_the_heap() {
+    for which in ["chain", "away"] {
+        let Some(output) = run(&["handlers", which], &[("BRICKYARD_SAMPLE", "1")]) else {
+            return;
+        };
+        let signal = output.status.signal();
+        assert_eq!(signal, Some(libc::SIGSEGV), "{which}: {}", output.status);
+    }
+}
+
+/// What is no file is written to as it is, and stays what it is; a pipe that nobody reads does not
+/// end the program.
+#[test]
+fn a_profile_goes_to_pipes_and_devices() {
+    use std::os::unix::fs::FileTypeExt;
+    let pipe = file("pipe");
+    let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
+    // SAFETY: the name is a C string.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let settings = [("BRICKYARD_PROFILE", pipe.to_str().unwrap()), EVERY];
+    let reader = {
+        let pipe = pipe.clone();
+        // Both ends, so that neither this nor the program waits.
+        let mut open = fs::OpenOptions::new();
+        open.read(true).write(true).open(pipe).unwrap()
+    };
+    let Some(output) = run(&["mistake", "none"], &settings) else {
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    let mut text = vec![0; 65536];
+    let read = std::io::Read::read(&mut &reader, &mut text).unwrap();
+    assert!(text[..read].starts_with(b"heap profile:"), "{read}");
+    drop(reader);
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+
+    // Nobody reads it at all; and a device (by another name: should it be replaced, that is).
+    let full = file("full");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    for (other, number) in [(&pipe, libc::ENXIO), (&full, libc::ENOSPC)] {
+        let settings = [("BRICKYARD_PROFILE", other.to_str().unwrap()), EVERY];
+        let output = run(&["mistake", "none"], &settings).unwrap();
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {wrong}", output.status);
+        assert!(
+            wrong.contains(&format!("error {number} of the system")),
+            "{wrong}"
+        );
+        assert!(!fs::metadata(other).unwrap().file_type().is_file());
+    }
+}
+
 #[test]
 fn nobody_waits_for_the_reader_of_a_profile() {
     let file = file("reader.heap");
@@ -459,6 +513,14 @@ fn wrong_settings_are_told() {
             vec![("BRICKYARD_PROFILE", file), ("BRICKYARD_HARDEN", "1")],
             "BRICKYARD_PROFILE and BRICKYARD_SAMPLE are not used",
         ),
+        (vec![("BRICKYARD_SPAN", "8G")], "BRICKYARD_SPAN is a number"),
+        (vec![("BRICKYARD_SPAN", "0")], "BRICKYARD_SPAN is a number"),
+        (vec![("BRICKYARD_ROWS", "cpus")], "BRICKYARD_ROWS is cpu or"),
+        (
+            vec![("BRICKYARD_HARDEN", "?")],
+            "BRICKYARD_HARDEN is 1 or 0",
+        ),
+        (vec![("BRICKYARD_HUGE", "?")], "BRICKYARD_HUGE is 1 or 0"),
     ] {
         let Some(output) = run(&["mistake", "none"], &settings) else {
             return;

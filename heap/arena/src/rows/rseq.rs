@@ -163,7 +163,18 @@ pub fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
 
 /// Returns one more than the highest CPU number that the machine can have.
 fn possible_cpus() -> usize {
-    from_sysfs().or_else(from_mask).unwrap_or(MOST_CPUS)
+    more_of(from_sysfs(), own_set())
+}
+
+/// Returns what the system tells, but no less than this thread knows: a container may be shown a
+/// smaller machine than the one that it runs on.
+fn more_of(told: Option<usize>, own: Option<Set>) -> usize {
+    match (told, own) {
+        (Some(cpus), Some(set)) => cpus.max(set.highest + 1),
+        (Some(cpus), None) => cpus,
+        (None, Some(set)) => set.length,
+        (None, None) => MOST_CPUS,
+    }
 }
 
 /// Reads it from a list such as `0-3,8-11`: its last number.
@@ -185,8 +196,15 @@ fn highest_of(list: &[u8]) -> Option<usize> {
     (number < MOST_CPUS).then_some(number + 1)
 }
 
-/// Reads it from the length of the system's own sets of CPUs: too many, but never too few.
-fn from_mask() -> Option<usize> {
+/// The CPUs that the calling thread may run on.
+struct Set {
+    highest: usize,
+    /// So many fit into the system's own sets: too many for the machine, but never too few.
+    length: usize,
+}
+
+/// Returns it; `None` if the system refuses.
+fn own_set() -> Option<Set> {
     let mut set = [0_u64; MOST_CPUS / 64];
     // SAFETY: the system writes at most as many bytes as it is told that there are. (The C
     // library's wrapper hides how many it wrote.)
@@ -198,10 +216,12 @@ fn from_mask() -> Option<usize> {
             set.as_mut_ptr(),
         )
     });
-    usize::try_from(written)
-        .ok()
-        .filter(|&bytes| bytes > 0)
-        .map(|bytes| bytes * 8)
+    let bytes = usize::try_from(written).ok().filter(|&bytes| bytes > 0)?;
+    let last = set.iter().rposition(|&word| word != 0)?;
+    Some(Set {
+        highest: last * 64 + set[last].ilog2() as usize,
+        length: bytes * 8,
+    })
 }
 
 #[cfg(test)]
@@ -209,12 +229,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_cpu_that_this_thread_may_run_on_is_beyond_those_that_are_possible() {
+        let set = own_set().unwrap();
+        assert!(set.highest < set.length);
+        assert!((set.highest + 1..=set.length).contains(&possible_cpus()));
+        // Where the system tells of fewer than there are, or of none.
+        let own = || {
+            Some(Set {
+                highest: 9,
+                length: 64,
+            })
+        };
+        let found = [Some(1), Some(12), None].map(|told| more_of(told, own()));
+        assert_eq!(found, [10, 12, 64]);
+        assert_eq!(
+            [more_of(Some(1), None), more_of(None, None)],
+            [1, MOST_CPUS]
+        );
+    }
+
+    #[test]
     fn the_last_number_of_a_list_counts() {
         assert_eq!(highest_of(b"0-3,8-11\n"), Some(12));
         assert_eq!(highest_of(b"0\n"), Some(1));
         assert_eq!(highest_of(b"\n"), None);
         assert_eq!(highest_of(b"0-99999999999999999999999"), None);
-        assert!(from_mask().unwrap() >= from_sysfs().unwrap_or(1));
+        assert!(own_set().unwrap().length >= from_sysfs().unwrap_or(1));
     }
 
     #[test]

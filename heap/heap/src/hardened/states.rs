@@ -45,6 +45,7 @@ impl States {
         let length = span_bytes / GRANULE;
         let inner = length.next_multiple_of(page);
         let region = Region::map_zeros(inner + 2 * page, 1).map_err(|_| HeapError::NoAddresses)?;
+        let region = region.not_in_dumps();
         fence(&region).ok_or(HeapError::NoAddresses)?;
         // SAFETY: the mapping is zero, and is there as long as this value, which is for ever once
         // it is used.

@@ -4,6 +4,11 @@
 //! The handler is looked after whenever a request is guarded: programs and languages set handlers
 //! of their own, and some do so only where there is none yet, which is when the program starts.
 //! What happens elsewhere goes to the handler that was there before.
+//!
+//! A program's handler may call the one that it has replaced, or the program sets that one again
+//! later: and that may be one of the heap's. So there are several, each of which knows whose place
+//! it has taken. Where all are taken, what the program sets stays, and guarded memory is no longer
+//! told apart.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -13,37 +18,86 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use super::sampled;
 use super::stack::Stack;
 
-/// The handler that was there before, and its flags. Of two that are written and read at once a mix
-/// may be read: the flags are written first, and say only how the handler is called.
-static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
-static FLAGS: AtomicI32 = AtomicI32::new(0);
-
 /// A handler that wants to know what happened.
 type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// Sets the handler, if it is not set.
+/// The handlers of the heap's.
+static OURS: [Handler; 8] = [
+    on_fault::<0>,
+    on_fault::<1>,
+    on_fault::<2>,
+    on_fault::<3>,
+    on_fault::<4>,
+    on_fault::<5>,
+    on_fault::<6>,
+    on_fault::<7>,
+];
+
+/// The handler that was there before one of them: written before that one is set for the first
+/// time, and never again.
+struct Before {
+    handler: AtomicUsize,
+    flags: AtomicI32,
+}
+
+impl Before {
+    const fn new() -> Self {
+        Self {
+            handler: AtomicUsize::new(libc::SIG_DFL),
+            flags: AtomicI32::new(0),
+        }
+    }
+
+    /// Returns it, and its flags.
+    fn get(&self) -> (usize, c_int) {
+        // Relaxed, both: the system call that has set the handler ordered them before.
+        let handler = self.handler.load(Ordering::Relaxed);
+        (handler, self.flags.load(Ordering::Relaxed))
+    }
+}
+
+static BEFORE: [Before; OURS.len()] = [const { Before::new() }; OURS.len()];
+
+/// Sets a handler, if none of the heap's is set.
 pub(super) fn watch() {
     static IS_BUSY: AtomicBool = AtomicBool::new(false);
-    let handler = on_fault as Handler as usize;
+    /// So many have been set.
+    static TAKEN: AtomicUsize = AtomicUsize::new(0);
     let mut now = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: the action can be written; zero is one too.
     let mut action = unsafe {
         let _ = libc::sigaction(libc::SIGSEGV, null(), now.as_mut_ptr());
         now.assume_init()
     };
+    let is_set = OURS
+        .iter()
+        .any(|&ours| ours as usize == action.sa_sigaction);
     // Acquire: pairs with the release below.
-    if action.sa_sigaction == handler || IS_BUSY.swap(true, Ordering::Acquire) {
+    if is_set || IS_BUSY.swap(true, Ordering::Acquire) {
         return;
     }
-    // Relaxed, both: the system call below orders them before what the handler does.
-    FLAGS.store(action.sa_flags, Ordering::Relaxed);
-    BEFORE.store(action.sa_sigaction, Ordering::Relaxed);
-    action.sa_sigaction = handler;
-    action.sa_flags |= libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // It would be taken away before it has said anything.
-    action.sa_flags &= !libc::SA_RESETHAND;
-    // SAFETY: an action as it was, but for the handler, which lives as long as the program.
-    let _ = unsafe { libc::sigaction(libc::SIGSEGV, &raw const action, null_mut()) };
+    // Relaxed, here and below: behind `IS_BUSY`; the system call orders what is written before what
+    // the handler reads.
+    let taken = TAKEN.load(Ordering::Relaxed);
+    let found = (action.sa_sigaction, action.sa_flags);
+    // That after the same one again, or the next.
+    let same = BEFORE[..taken]
+        .iter()
+        .position(|before| before.get() == found);
+    let index = same.unwrap_or(taken);
+    if let Some(&ours) = OURS.get(index) {
+        if same.is_none() {
+            BEFORE[index].flags.store(found.1, Ordering::Relaxed);
+            BEFORE[index].handler.store(found.0, Ordering::Relaxed);
+            TAKEN.store(taken + 1, Ordering::Relaxed);
+        }
+        action.sa_sigaction = ours as usize;
+        action.sa_flags |= libc::SA_SIGINFO | libc::SA_ONSTACK;
+        // It would be taken away before it has said anything.
+        action.sa_flags &= !libc::SA_RESETHAND;
+        // SAFETY: an action as it was, but for the handler, which lives as long as the program.
+        let _ = unsafe { libc::sigaction(libc::SIGSEGV, &raw const action, null_mut()) };
+    }
     // Release: pairs with the acquire above.
     IS_BUSY.store(false, Ordering::Release);
 }
@@ -61,7 +115,20 @@ unsafe fn instruction(context: *mut c_void) -> usize {
     return machine.pc as usize;
 }
 
-extern "C" fn on_fault(signal: c_int, about: *mut libc::siginfo_t, context: *mut c_void) {
+extern "C" fn on_fault<const OF: usize>(
+    signal: c_int,
+    about: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    tell_or_pass_on(&BEFORE[OF], signal, about, context);
+}
+
+fn tell_or_pass_on(
+    before: &Before,
+    signal: c_int,
+    about: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
     // SAFETY: what the system passes to a handler.
     let (code, address, at) =
         unsafe { ((*about).si_code, (*about).si_addr(), instruction(context)) };
@@ -76,7 +143,8 @@ extern "C" fn on_fault(signal: c_int, about: *mut libc::siginfo_t, context: *mut
         let _ = set_default(signal);
         return;
     }
-    match BEFORE.load(Ordering::Relaxed) {
+    let (before, flags) = before.get();
+    match before {
         libc::SIG_IGN if !is_fault => {}
         // A fault cannot be ignored.
         libc::SIG_DFL | libc::SIG_IGN => {
@@ -86,7 +154,7 @@ extern "C" fn on_fault(signal: c_int, about: *mut libc::siginfo_t, context: *mut
                 let _ = unsafe { libc::raise(signal) };
             }
         }
-        handler if FLAGS.load(Ordering::Relaxed) & libc::SA_SIGINFO != 0 => {
+        handler if flags & libc::SA_SIGINFO != 0 => {
             // SAFETY: a handler of three arguments, which the program had set.
             let handler: Handler = unsafe { core::mem::transmute(handler) };
             handler(signal, about, context);

@@ -37,6 +37,7 @@ use super::{FIRST_GENERAL, hit, life, perturb};
 use guarded::Guarded;
 use profile::Profile;
 
+pub(super) use stack::is_ready;
 pub use write::write_profile;
 
 /// See the [module](self).
@@ -101,6 +102,10 @@ fn made(
         return None;
     }
     let own = stack::library_of(new as fn(Cpus, bool) -> Option<&'static Sampled> as usize);
+    if !own.is_empty() {
+        // The heap is in a library, so there is a loader, which has made all ready.
+        is_ready();
+    }
     let every = match every.map(number) {
         Some(None) => {
             life::say(format_args!(

@@ -4,6 +4,7 @@
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use core::ptr::{from_mut, from_ref};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// So many return addresses are kept of a stack.
 pub(super) const DEPTH: usize = 48;
@@ -26,6 +27,16 @@ unsafe extern "C-unwind" {
 
 const GO_ON: c_int = 0;
 const END_OF_STACK: c_int = 5;
+
+/// Set from when the unwinder can be used. In a static program the C library asks for memory before
+/// it has made ready what the unwinder needs of it.
+static IS_READY: AtomicBool = AtomicBool::new(false);
+
+/// Notes that the program's constructors run, or that it was begun by a loader.
+pub(crate) fn is_ready() {
+    // Relaxed, here and below: a program begins with one thread.
+    IS_READY.store(true, Ordering::Relaxed);
+}
 
 /// What is left out of a stack, from its inner end.
 enum Leaves {
@@ -82,6 +93,9 @@ impl Stack {
             leaves,
             has_begun: false,
         };
+        if !IS_READY.load(Ordering::Relaxed) {
+            return walk.stack;
+        }
         // SAFETY: `visit` takes such a value, and does not unwind. What it returns ends or goes on.
         let _ = unsafe { _Unwind_Backtrace(visit, from_mut(&mut walk).cast()) };
         walk.stack
@@ -116,7 +130,8 @@ impl Stack {
 /// Returns the addresses of the code of the unwinder; none if it is in the program itself, or in
 /// this library: then no other code waits for its locks.
 pub(super) fn unwinder() -> Range<usize> {
-    let it = library_of(_Unwind_GetIP as unsafe extern "C-unwind" fn(*mut c_void) -> usize as usize);
+    let it =
+        library_of(_Unwind_GetIP as unsafe extern "C-unwind" fn(*mut c_void) -> usize as usize);
     let own = visit as extern "C" fn(*mut c_void, *mut c_void) -> c_int as usize;
     if it.contains(&own) { 0..0 } else { it }
 }

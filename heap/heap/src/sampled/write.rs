@@ -2,8 +2,9 @@
 //! program asks.
 //!
 //! It is written beside its file, and takes the file's name when it is whole: a disk that is full
-//! leaves the last one as it was. One thread writes at a time, in memory that is not its stack,
-//! which may be small. Nothing is held while it writes, so a slow reader keeps nobody waiting.
+//! leaves the last one as it was. What is no file, such as a device or a pipe, is written to as it
+//! is. One thread writes at a time, in memory that is not its stack, which may be small. Nothing is
+//! held while it writes, so a slow reader keeps nobody waiting.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int};
@@ -11,7 +12,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use brickyard_arena::rows::keeping_errno;
-use rustix::fs::{Mode, OFlags, open, rename, unlink};
+use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, open, rename, stat, unlink};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use super::profile::{Profile, table};
@@ -214,15 +215,53 @@ impl<'b> Name<'b> {
 fn create(name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
-    let made = match open(name, flags, mode) {
+    above_standard(match open(name, flags, mode) {
         Err(Errno::EXIST) => unlink(name).and_then(|()| open(name, flags, mode))?,
         made => made?,
-    };
-    // A program that has closed its standard error must not write into the profile.
-    if made.as_raw_fd() <= 2 {
-        return fcntl_dupfd_cloexec(&made, 3);
+    })
+}
+
+/// Opens what has this name, if it is there and no file: a device, a pipe with a reader.
+fn other_than_file(name: &CStr) -> Result<Option<OwnedFd>, Errno> {
+    // Nobody waits for a reader to come.
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match stat(name).map(|status| FileType::from_raw_mode(status.st_mode)) {
+        Ok(FileType::RegularFile) | Err(_) => Ok(None),
+        Ok(_) => {
+            let opened = above_standard(open(name, flags, Mode::empty())?)?;
+            // But for one who reads slowly.
+            fcntl_setfl(&opened, OFlags::empty())?;
+            Ok(Some(opened))
+        }
     }
-    Ok(made)
+}
+
+/// Does `work`, which may write to a pipe, and keeps the signal to itself that would end the program
+/// where nobody reads it.
+fn without_pipe_signal<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: sets of signals and a time that are zero are some; what is written can be. A signal
+    // that was pending before stays so.
+    unsafe {
+        let [mut pipe, mut before, mut pending]: [libc::sigset_t; 3] = core::mem::zeroed();
+        let _ = libc::sigaddset(&raw mut pipe, libc::SIGPIPE);
+        let _ = libc::pthread_sigmask(libc::SIG_BLOCK, &raw const pipe, &raw mut before);
+        let _ = libc::sigpending(&raw mut pending);
+        let done = work();
+        if libc::sigismember(&raw const pending, libc::SIGPIPE) == 0 {
+            let no_time: libc::timespec = core::mem::zeroed();
+            let _ = libc::sigtimedwait(&raw const pipe, core::ptr::null_mut(), &raw const no_time);
+        }
+        let _ = libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, core::ptr::null_mut());
+        done
+    }
+}
+
+/// A program that has closed its standard error must not write into the profile.
+fn above_standard(opened: OwnedFd) -> Result<OwnedFd, Errno> {
+    match opened.as_raw_fd() {
+        ..=2 => fcntl_dupfd_cloexec(&opened, 3),
+        _ => Ok(opened),
+    }
 }
 
 impl Profile {
@@ -253,6 +292,11 @@ impl Profile {
         let Buffers { name, part, piece } = buffers;
         let count = self.writer.count.load(Ordering::Relaxed) + 1;
         let name = Name::of(name, self.file(), count).ok_or(libc::ENAMETOOLONG)?;
+        if let Some(other) = other_than_file(name.as_c()).map_err(Errno::raw_os_error)? {
+            without_pipe_signal(|| self.write_to(other.as_raw_fd(), piece))?;
+            self.writer.count.store(count, Ordering::Relaxed);
+            return Ok(());
+        }
         let mut part = Name::of(part, self.file(), count).ok_or(libc::ENAMETOOLONG)?;
         let beside = part.push(b".part.");
         beside

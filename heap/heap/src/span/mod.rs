@@ -159,8 +159,8 @@ impl Span {
     fn of(bytes: usize) -> io::Result<Self> {
         let layout = Layout::new(bytes, page_bytes());
         Ok(Self {
-            region: Region::map_addresses(bytes, SPAN_ALIGN)?,
-            tables: Region::map_zeros(layout.table_bytes, 1)?,
+            region: Region::map_addresses(bytes, SPAN_ALIGN)?.not_in_dumps(),
+            tables: Region::map_zeros(layout.table_bytes, 1)?.not_in_dumps(),
             slab_tables: None,
             layout,
             zones: AtomicUsize::new(0),

@@ -99,7 +99,7 @@ impl Span {
             let end = most.min(end >> shift);
             let done = self.commit_slab_tables(&(grown..end))
                 && hardened().is_none_or(|hardened| hardened.commit(grown << shift..end << shift))
-                && commit_new(&self.region, grown << shift..end << shift);
+                && self.commit_pages(grown << shift..end << shift);
             done.then_some(end)
         });
         let Some(end) = usable else {
@@ -111,6 +111,13 @@ impl Span {
         debug_assert!(added.is_ok(), "the range is the zone's: {added:?}");
         self.grown.store(end, Ordering::Relaxed);
         true
+    }
+
+    /// Makes bytes of the span, which were never used, writable, in a mapping that core dumps have.
+    /// False if the system refuses.
+    fn commit_pages(&self, part: Range<usize>) -> bool {
+        // SAFETY: nobody has these pages before the zone has them.
+        unsafe { self.region.commit_anew(part) }.is_ok()
     }
 
     /// Returns where the homes of pages begin in the tables of slabs: with a page, behind the rest.
