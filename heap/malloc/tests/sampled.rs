@@ -203,7 +203,7 @@ fn handlers_that_are_passed_on_or_taken_away_are_called_as_often_as_without_the_
 /// end the program.
 #[test]
 fn a_profile_goes_to_pipes_and_devices() {
-    use std::os::unix::fs::FileTypeExt;
+    use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
     let pipe = file("pipe");
     let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
     // SAFETY: the name is a C string.
@@ -213,7 +213,8 @@ fn a_profile_goes_to_pipes_and_devices() {
         let pipe = pipe.clone();
         // Both ends, so that neither this nor the program waits.
         let mut open = fs::OpenOptions::new();
-        open.read(true).write(true).open(pipe).unwrap()
+        open.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+        open.open(pipe).unwrap()
     };
     let Some(output) = run(&["mistake", "none"], &settings) else {
         return;
