@@ -54,7 +54,8 @@ impl fmt::Display for Text<'_> {
             frames
                 .iter()
                 .try_for_each(|frame| write!(f, " {frame:#x}"))?;
-            f.write_str("\n")
+            // Readers want an address. It has none if the program asked before its start was done.
+            f.write_str(if frames.is_empty() { " 0x0\n" } else { "\n" })
         })?;
         f.write_str("\nMAPPED_LIBRARIES:\n")
     }
