@@ -220,7 +220,7 @@ impl Region {
         })
     }
 
-    /// Leaves the region out of core dumps, but for what is [mapped anew](Self::commit_anew). The
+    /// Leaves the region out of core dumps, but for what is [put in](Self::put_into_dumps). The
     /// system's own have no addresses that are only reserved anyway; those of debuggers (gdb's
     /// `gcore`) have zeros for all of them. A system that refuses this dumps all.
     #[must_use]
@@ -230,6 +230,18 @@ impl Region {
         // contents.
         let _ = unsafe { madvise(start, self.bytes, Advice::LinuxDontDump) };
         self
+    }
+
+    /// Has core dumps have a part again.
+    ///
+    /// # Errors
+    /// [`PartError`].
+    pub fn put_into_dumps(&self, part: Range<usize>) -> Result<(), PartError> {
+        self.change(part, |start, bytes| {
+            // SAFETY: `mapped-while-alive`: the bytes are this region's. The advice changes no
+            // contents.
+            unsafe { madvise(start, bytes, Advice::LinuxDoDump) }
+        })
     }
 
     /// Makes a part readable and writable; its contents stay. `part` is in bytes from the start,
@@ -264,23 +276,6 @@ impl Region {
             // SAFETY: `mapped-while-alive`: the bytes are this region's, and by the caller's
             // promise they are zero, as those of a new mapping.
             unsafe { mprotect(start, bytes, access).or_else(|errno| map_anew(start, bytes, errno)) }
-        })
-    }
-
-    /// As [`Region::commit_new`], but by a new mapping in the place of the part, of which nothing is
-    /// asked yet: no huge pages, and no absence from core dumps. Where that is refused, by a filter
-    /// or since a limit of addresses came late, access is changed instead.
-    ///
-    /// # Errors
-    /// [`PartError`].
-    ///
-    /// # Safety
-    /// As [`Region::commit_new`].
-    pub unsafe fn commit_anew(&self, part: Range<usize>) -> Result<(), PartError> {
-        self.change(part, |start, bytes| {
-            let access = MprotectFlags::READ | MprotectFlags::WRITE;
-            // SAFETY: as in `commit_new`.
-            unsafe { map_over(start, bytes).or_else(|_| mprotect(start, bytes, access)) }
         })
     }
 
@@ -392,30 +387,19 @@ unsafe fn release_locked(start: *mut c_void, bytes: usize) -> Result<(), Errno> 
     if done == 0 { Ok(()) } else { Err(Errno::INVAL) }
 }
 
-/// As [`map_over`], if `errno` is that of a call that the process may not make.
+/// Replaces a part of a mapping by a new one that can be read and written, if `errno` is that of a
+/// call that the process may not make.
 ///
 /// # Errors
 /// `errno`, if it is another one, or that of the system.
 ///
 /// # Safety
-/// As [`map_over`].
+/// The bytes are whole pages of a mapping, and nobody relies on their contents.
 #[cold]
 unsafe fn map_anew(start: *mut c_void, bytes: usize, errno: Errno) -> Result<(), Errno> {
     if !matches!(errno, Errno::PERM | Errno::ACCESS | Errno::NOSYS) {
         return Err(errno);
     }
-    // SAFETY: passed on.
-    unsafe { map_over(start, bytes) }
-}
-
-/// Replaces a part of a mapping by a new one that can be read and written.
-///
-/// # Errors
-/// That of the system.
-///
-/// # Safety
-/// The bytes are whole pages of a mapping, and nobody relies on their contents.
-unsafe fn map_over(start: *mut c_void, bytes: usize) -> Result<(), Errno> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
     // SAFETY: passed on.

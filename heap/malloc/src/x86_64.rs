@@ -234,11 +234,14 @@ unsafe fn slow_free_by(memory: *mut u8, caller: usize, rest: Rest) {
     // SAFETY: passed on.
     unsafe {
         if heap::is_unwinder(caller) {
-            heap::free_for_unwinder(memory);
-        } else if loader::contains(caller) {
-            heap::free_slow_under_locks(memory);
-        } else {
-            heap::free_slow(memory);
+            return heap::free_for_unwinder(memory);
         }
+        // One call at the end: of two, LLVM takes the stack down before it has compared, and does
+        // not tell the unwinder.
+        let free = match loader::contains(caller) {
+            true => heap::free_slow_under_locks,
+            false => heap::free_slow,
+        };
+        free(memory);
     }
 }

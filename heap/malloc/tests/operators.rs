@@ -189,6 +189,10 @@ fn frames_that_exceptions_pass_have_no_code_for_them() {
     }
     assert!(!with_code.is_empty(), "{frames}");
     let passed = |name: &str| {
+        // Or a handler for faults that throws.
+        if name.contains("5fault8on_fault") {
+            return true;
+        }
         let ours = name.contains("cplusplus");
         let last = [
             "8new_slow",

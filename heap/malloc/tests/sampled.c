@@ -213,6 +213,11 @@ static void passes_on(int signal, siginfo_t *about, void *context) {
     else before.sa_handler(signal);
 }
 
+static void counts(int signal) {
+    (void)signal;
+    if (++calls > 1) _exit(6);
+}
+
 static void never(int signal) {
     (void)signal;
     _exit(5);
@@ -226,6 +231,12 @@ static int handlers(const char *which) {
         ours.sa_sigaction = passes_on;
         ours.sa_flags = SA_SIGINFO;
         sigaction(SIGSEGV, &ours, &before);
+        free(asks(40));
+    } else if (!strcmp(which, "reset")) {
+        // It returns, and counts on the signal to end the program when it comes again.
+        ours.sa_handler = counts;
+        ours.sa_flags = SA_RESETHAND;
+        sigaction(SIGSEGV, &ours, NULL);
         free(asks(40));
     } else {
         // More often than the heap has handlers: none of these is called, as each is taken away again.

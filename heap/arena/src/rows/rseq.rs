@@ -170,8 +170,8 @@ fn possible_cpus() -> usize {
 /// smaller machine than the one that it runs on.
 fn more_of(told: Option<usize>, own: Option<Set>) -> usize {
     match (told, own) {
-        (Some(cpus), Some(set)) => cpus.max(set.highest + 1),
-        (Some(cpus), None) => cpus,
+        (Some(cpus), Some(set)) if set.highest >= cpus => set.length,
+        (Some(cpus), _) => cpus,
         (None, Some(set)) => set.length,
         (None, None) => MOST_CPUS,
     }
@@ -241,7 +241,7 @@ mod tests {
             })
         };
         let found = [Some(1), Some(12), None].map(|told| more_of(told, own()));
-        assert_eq!(found, [10, 12, 64]);
+        assert_eq!(found, [64, 12, 64]);
         assert_eq!(
             [more_of(Some(1), None), more_of(None, None)],
             [1, MOST_CPUS]

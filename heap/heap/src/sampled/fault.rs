@@ -19,7 +19,7 @@ use super::sampled;
 use super::stack::Stack;
 
 /// A handler that wants to know what happened.
-type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+type Handler = extern "C-unwind" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
 /// The handlers of the heap's.
 static OURS: [Handler; 8] = [
@@ -115,20 +115,40 @@ unsafe fn instruction(context: *mut c_void) -> usize {
     return machine.pc as usize;
 }
 
-extern "C" fn on_fault<const OF: usize>(
+/// Passes on what is not about guarded memory. The program's handler may throw an exception through
+/// this frame: so it holds nothing to drop, and all else is called.
+extern "C-unwind" fn on_fault<const OF: usize>(
     signal: c_int,
     about: *mut libc::siginfo_t,
     context: *mut c_void,
 ) {
-    tell_or_pass_on(&BEFORE[OF], signal, about, context);
+    let next = next(&BEFORE[OF], signal, about, context);
+    match next {
+        Next::Done => {}
+        Next::Knowing(handler) => handler(signal, about, context),
+        Next::Plain(handler) => handler(signal),
+    }
 }
 
-fn tell_or_pass_on(
+/// What is still to be done about a signal.
+#[repr(C)]
+enum Next {
+    Done,
+    /// A handler of three arguments is to be called.
+    Knowing(Handler),
+    /// One of one.
+    Plain(extern "C-unwind" fn(c_int)),
+}
+
+/// Tells an access to guarded memory, or does what the system does without a handler, or returns the
+/// handler that was there before.
+#[inline(never)]
+extern "C" fn next(
     before: &Before,
     signal: c_int,
     about: *mut libc::siginfo_t,
     context: *mut c_void,
-) {
+) -> Next {
     // SAFETY: what the system passes to a handler.
     let (code, address, at) =
         unsafe { ((*about).si_code, (*about).si_addr(), instruction(context)) };
@@ -141,11 +161,11 @@ fn tell_or_pass_on(
         guarded.report_access(address.addr().get(), |stack| *stack = Stack::at(at));
         // The fault comes again when this returns.
         let _ = set_default(signal);
-        return;
+        return Next::Done;
     }
-    let (before, flags) = before.get();
-    match before {
-        libc::SIG_IGN if !is_fault => {}
+    let (handler, flags) = before.get();
+    match handler {
+        libc::SIG_IGN if !is_fault => return Next::Done,
         // A fault cannot be ignored.
         libc::SIG_DFL | libc::SIG_IGN => {
             let is_set = set_default(signal);
@@ -153,16 +173,21 @@ fn tell_or_pass_on(
                 // SAFETY: a signal that somebody has sent is sent again.
                 let _ = unsafe { libc::raise(signal) };
             }
+            return Next::Done;
         }
-        handler if flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: a handler of three arguments, which the program had set.
-            let handler: Handler = unsafe { core::mem::transmute(handler) };
-            handler(signal, about, context);
-        }
-        handler => {
-            // SAFETY: a handler of one argument, which the program had set.
-            let handler: extern "C" fn(c_int) = unsafe { core::mem::transmute(handler) };
-            handler(signal);
+        _ => {}
+    }
+    if flags & libc::SA_RESETHAND != 0 {
+        // As the system would have.
+        let _ = set_default(signal);
+    }
+    // SAFETY: a handler of three arguments or of one, as the program had set it.
+    unsafe {
+        match flags & libc::SA_SIGINFO {
+            0 => Next::Plain(core::mem::transmute::<usize, extern "C-unwind" fn(c_int)>(
+                handler,
+            )),
+            _ => Next::Knowing(core::mem::transmute::<usize, Handler>(handler)),
         }
     }
 }

@@ -2,9 +2,9 @@
 //! program asks.
 //!
 //! It is written beside its file, and takes the file's name when it is whole: a disk that is full
-//! leaves the last one as it was. What is no file, such as a device or a pipe, is written to as it
-//! is. One thread writes at a time, in memory that is not its stack, which may be small. Nothing is
-//! held while it writes, so a slow reader keeps nobody waiting.
+//! leaves the last one as it was. It takes no name of what is no file: a device, a pipe, a link. One
+//! thread writes at a time, in memory that is not its stack,
+//! which may be small. Nothing is held while it writes, so a slow reader keeps nobody waiting.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int};
@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use brickyard_arena::rows::keeping_errno;
-use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, open, rename, stat, unlink};
+use rustix::fs::{FileType, Mode, OFlags, lstat, open, rename, unlink};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use super::profile::{Profile, table};
@@ -215,53 +215,36 @@ impl<'b> Name<'b> {
 fn create(name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
-    above_standard(match open(name, flags, mode) {
+    let made = match open(name, flags, mode) {
         Err(Errno::EXIST) => unlink(name).and_then(|()| open(name, flags, mode))?,
         made => made?,
-    })
+    };
+    // A program that has closed its standard error must not write into the profile.
+    if made.as_raw_fd() <= 2 {
+        return fcntl_dupfd_cloexec(&made, 3);
+    }
+    Ok(made)
 }
 
-/// Opens what has this name, if it is there and no file: a device, a pipe with a reader.
-fn other_than_file(name: &CStr) -> Result<Option<OwnedFd>, Errno> {
-    // Nobody waits for a reader to come.
-    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    match stat(name).map(|status| FileType::from_raw_mode(status.st_mode)) {
-        Ok(FileType::RegularFile) | Err(_) => Ok(None),
-        Ok(_) => {
-            let opened = above_standard(open(name, flags, Mode::empty())?)?;
-            // But for one who reads slowly.
-            fcntl_setfl(&opened, OFlags::empty())?;
-            Ok(Some(opened))
-        }
-    }
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// Does `work`, which may write to a pipe, and keeps the signal to itself that would end the program
-/// where nobody reads it.
-fn without_pipe_signal<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: sets of signals and a time that are zero are some; what is written can be. A signal
-    // that was pending before stays so.
-    unsafe {
-        let [mut pipe, mut before, mut pending]: [libc::sigset_t; 3] = core::mem::zeroed();
-        let _ = libc::sigaddset(&raw mut pipe, libc::SIGPIPE);
-        let _ = libc::pthread_sigmask(libc::SIG_BLOCK, &raw const pipe, &raw mut before);
-        let _ = libc::sigpending(&raw mut pending);
-        let done = work();
-        if libc::sigismember(&raw const pending, libc::SIGPIPE) == 0 {
-            let no_time: libc::timespec = core::mem::zeroed();
-            let _ = libc::sigtimedwait(&raw const pipe, core::ptr::null_mut(), &raw const no_time);
-        }
-        let _ = libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, core::ptr::null_mut());
-        done
-    }
+/// Does `work`, in which the calling thread cannot be cancelled: it may be any of the program's.
+fn not_cancelled<T>(work: impl FnOnce() -> T) -> T {
+    const DISABLE: c_int = 1;
+    let mut before = 0;
+    // SAFETY: a plain call; the state can be written.
+    let _ = unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+    let done = work();
+    // SAFETY: as above, with what it was.
+    let _ = unsafe { pthread_setcancelstate(before, &raw mut before) };
+    done
 }
 
-/// A program that has closed its standard error must not write into the profile.
-fn above_standard(opened: OwnedFd) -> Result<OwnedFd, Errno> {
-    match opened.as_raw_fd() {
-        ..=2 => fcntl_dupfd_cloexec(&opened, 3),
-        _ => Ok(opened),
-    }
+/// Returns true if there is something of this name that is no file.
+fn is_other_than_file(name: &CStr) -> bool {
+    lstat(name).is_ok_and(|status| FileType::from_raw_mode(status.st_mode) != FileType::RegularFile)
 }
 
 impl Profile {
@@ -273,7 +256,8 @@ impl Profile {
             && let Some(mut turn) = Turn::of(&self.writer)
             && self.writer.is_wanted.swap(false, Ordering::Relaxed)
         {
-            if let Err(number) = keeping_errno(|| self.write_file(turn.buffers())) {
+            let done = keeping_errno(|| not_cancelled(|| self.write_file(turn.buffers())));
+            if let Err(number) = done {
                 self.complain(number);
             }
         }
@@ -281,6 +265,13 @@ impl Profile {
 
     /// Says that it cannot be written. (The system's text for the error would need memory.)
     fn complain(&self, number: i32) {
+        if number == libc::EEXIST {
+            life::say(format_args!(
+                "the profile cannot be written to {}: that is there, and no file",
+                self.file().escape_ascii()
+            ));
+            return;
+        }
         life::say(format_args!(
             "the profile cannot be written to {}: error {number} of the system",
             self.file().escape_ascii()
@@ -292,10 +283,8 @@ impl Profile {
         let Buffers { name, part, piece } = buffers;
         let count = self.writer.count.load(Ordering::Relaxed) + 1;
         let name = Name::of(name, self.file(), count).ok_or(libc::ENAMETOOLONG)?;
-        if let Some(other) = other_than_file(name.as_c()).map_err(Errno::raw_os_error)? {
-            without_pipe_signal(|| self.write_to(other.as_raw_fd(), piece))?;
-            self.writer.count.store(count, Ordering::Relaxed);
-            return Ok(());
+        if is_other_than_file(name.as_c()) {
+            return Err(libc::EEXIST);
         }
         let mut part = Name::of(part, self.file(), count).ok_or(libc::ENAMETOOLONG)?;
         let beside = part.push(b".part.");

@@ -113,11 +113,14 @@ impl Span {
         true
     }
 
-    /// Makes bytes of the span, which were never used, writable, in a mapping that core dumps have.
-    /// False if the system refuses.
+    /// Makes bytes of the span, which were never used, writable, and has core dumps have them.
+    /// False if the system refuses the first.
     fn commit_pages(&self, part: Range<usize>) -> bool {
-        // SAFETY: nobody has these pages before the zone has them.
-        unsafe { self.region.commit_anew(part) }.is_ok()
+        let done = commit_new(&self.region, part.clone());
+        if done {
+            let _ = self.region.put_into_dumps(part);
+        }
+        done
     }
 
     /// Returns where the homes of pages begin in the tables of slabs: with a page, behind the rest.
