@@ -2,9 +2,9 @@
 //! program asks.
 //!
 //! It is written beside its file, and takes the file's name when it is whole: a disk that is full
-//! leaves the last one as it was. It takes no name of what is no file: a device, a pipe, a link. One
-//! thread writes at a time, in memory that is not its stack,
-//! which may be small. Nothing is held while it writes, so a slow reader keeps nobody waiting.
+//! leaves the last one as it was. It takes no name of what is no file: a device, a pipe, a link.
+//! One thread writes at a time, in memory that is not its stack, which may be small. Nothing is
+//! held while it writes, so a slow reader keeps nobody waiting.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int};
