@@ -5,7 +5,7 @@ use brickyard_sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::{Frame, FrameRange, RangeError};
 
 /// The most ranges that can be isolated at a time.
-const SLOTS: usize = 4;
+pub const ISOLATED_MOST: usize = 4;
 
 /// The ranges that are isolated now, at most four.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Isolation {
     // One range each: its start in the low half, its end in the high half. 0 means unused. A range
     // is one word, so that no CPU sees the start of one range with the end of another. Slots are
     // written under the zone's lock; CPUs without it read them as a hint.
-    slots: [AtomicU64; SLOTS],
+    slots: [AtomicU64; ISOLATED_MOST],
 }
 
 impl Isolation {
@@ -27,7 +27,7 @@ impl Isolation {
         Self {
             base,
             active: AtomicUsize::new(0),
-            slots: [const { AtomicU64::new(0) }; SLOTS],
+            slots: [const { AtomicU64::new(0) }; ISOLATED_MOST],
         }
     }
 
@@ -72,6 +72,11 @@ impl Isolation {
     #[inline]
     pub fn contains(&self, frame: Frame) -> bool {
         self.any() && self.ranges().any(|range| range.contains(frame))
+    }
+
+    /// Returns true if exactly `range` is isolated.
+    pub fn has(&self, range: FrameRange) -> bool {
+        !range.is_empty() && self.any() && self.ranges().any(|isolated| isolated == range)
     }
 
     /// Returns true if an isolated range overlaps `range`.

@@ -227,17 +227,13 @@ impl Bitmap<'_> {
                 (false, _) => 0,
                 (true, false) => state.count(),
                 // What is isolated of it counts as free for nobody.
-                (true, true) => self.free_and_not_isolated(block),
+                (true, true) => {
+                    let free = self.there(block, Wanted::of(state.kind()));
+                    free.map(|bits| bits.count_ones() as usize).sum()
+                }
             }
         });
         free.sum()
-    }
-
-    fn free_and_not_isolated(&self, block: usize) -> usize {
-        let first = self.first_word(block);
-        let words = first..first + self.block_words();
-        let free = words.map(|word| self.free_bits(word) & !self.isolated_bits(word));
-        free.map(|bits| bits.count_ones() as usize).sum()
     }
 
     /// Takes a block for an atomic request above order 0 from those set aside. `None` for any other
@@ -357,7 +353,8 @@ impl Bitmap<'_> {
         }
         if order < self.block_order {
             let some = state.is_open() && state.count() >> order > 0;
-            return some && self.find_run(block, state, order, wanted).is_some();
+            let bits = |word| self.visible(word, state, wanted);
+            return some && self.find_run(block, order, bits).is_some();
         }
         let group = 1 << (order - self.block_order);
         let first = ((block + self.phase) & !(group - 1)).checked_sub(self.phase);

@@ -5,7 +5,7 @@ use brickyard_sync::Ordering;
 use super::index::{Index, Set};
 use super::state::BlockState;
 use super::word::{self, WORD_ORDER};
-use super::{Bitmap, Borrower, Kept, Masks, Raised};
+use super::{Bitmap, Borrower, Kept, Masks};
 
 impl Bitmap<'_> {
     #[inline]
@@ -64,8 +64,41 @@ impl Bitmap<'_> {
         }
     }
 
+    // ---- the total ----
+    //
+    // The total counts what is free in the blocks that have no isolated frame. Whether a block has
+    // one is read off the state that a compare-and-swap replaces, which is the one that also counts
+    // the frames. So each frame is in the total or not as its block's state says, whatever else
+    // happens meanwhile. `never-too-little`: whoever makes frames free adds them to the total
+    // before, and subtracts them again if the state turns out to be isolated.
+
+    /// Subtracts frames that were promised by a change of this state, and have been taken.
+    #[inline]
+    pub(super) fn uncount(&self, block: usize, promised: BlockState, frames: usize) {
+        if !promised.is_isolated() {
+            self.totals.free.remove(block, frames);
+        }
+    }
+
+    /// Adds frames that were promised by a change of this state, and are about to be free again.
+    pub(super) fn count_promised(&self, block: usize, promised: BlockState, frames: usize) {
+        if promised.is_isolated() {
+            self.totals.free.add(block, frames);
+        }
+    }
+
+    /// Subtracts frames that have become free, if their block has an isolated frame.
+    #[inline]
+    pub(super) fn uncount_isolated(&self, block: usize, now: BlockState, frames: usize) {
+        if now.is_isolated() {
+            self.totals.free.remove(block, frames);
+        }
+    }
+
     /// Raises the count, and so frees the frames whose bits have just been set in the words of
-    /// `masks`. The block is lent to the CPU that frees them if `loan` says so.
+    /// `masks`, and which the total has been told of. The block is lent to the CPU that frees them
+    /// if `loan` says so. Returns the old and the new state, or `None` if the frames were no longer
+    /// in use.
     ///
     /// A block that contains frames in use is open, and has room for them in its count. If that is
     /// not so, the frames have been freed twice, and the block was taken as a whole after the first
@@ -76,8 +109,8 @@ impl Bitmap<'_> {
         frames: usize,
         masks: &Masks,
         loan: Borrower,
-    ) -> Raised {
-        let changed = self.change(block, |state| {
+    ) -> Option<(BlockState, BlockState)> {
+        let raised = self.change(block, |state| {
             let count = state.count() + frames;
             if !state.is_open() || count > self.block_frames() {
                 return None;
@@ -94,18 +127,16 @@ impl Bitmap<'_> {
                 _ => self.run_with(block, state.run(), masks),
             };
             Some(loan.take(state.with_free(count, run)))
-        });
-        match changed {
-            None => Raised::Refused,
-            Some((old, new)) if new.is_lent() && !old.is_lent() => Raised::Lent,
-            Some(_) => Raised::Counted,
-        }
+        })?;
+        self.uncount_isolated(block, raised.1, frames);
+        Some(raised)
     }
 
-    /// Takes back a promise of `frames` frames. Also ends the block's loan unless `loan` keeps it:
-    /// a loan that came of this promise alone must end.
-    pub(super) fn take_back(&self, block: usize, frames: usize, loan: Kept) {
-        self.change(block, |state| {
+    /// Takes back a promise of `frames` frames, made by a change of the state `promised`. Also ends
+    /// the block's loan unless `loan` keeps it: a loan that came of this promise alone must end.
+    pub(super) fn take_back(&self, block: usize, promised: BlockState, frames: usize, loan: Kept) {
+        self.count_promised(block, promised, frames);
+        let changed = self.change(block, |state| {
             let count = state.count() + frames;
             debug_assert!(count <= self.block_frames(), "counted");
             let run = self.largest_run(block, |word| self.free_bits(word));
@@ -114,6 +145,9 @@ impl Bitmap<'_> {
             let whole = count == self.block_frames();
             Some(if whole { raised.unmixed() } else { raised })
         });
+        if let Some((_, now)) = changed {
+            self.uncount_isolated(block, now, frames);
+        }
     }
 
     /// Returns the words of a block whose frames are all free, one bit each. `free_bits` gives the

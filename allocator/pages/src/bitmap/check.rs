@@ -10,7 +10,7 @@ use super::trees::FANOUT;
 use super::word::{WORD_FRAMES, WORD_ORDER};
 use crate::block::{Census, State, Use};
 use crate::check::Violation;
-use crate::{Frame, MigrateType, Order};
+use crate::{Frame, FrameRange, MigrateType, Order};
 
 impl Bitmap<'_> {
     /// Tests every invariant of the store. O(span).
@@ -19,6 +19,7 @@ impl Bitmap<'_> {
     /// The first invariant that does not hold.
     pub fn check(&self) -> Result<Census, Violation> {
         let mut census = Census::default();
+        let mut free = 0;
         for block in 0..self.states.len() {
             let state = self.state(block);
             match state.mode() {
@@ -31,6 +32,14 @@ impl Bitmap<'_> {
             }
             self.check_indexed(block, state)?;
             self.count(block, state, &mut census);
+            let frames = FrameRange::at(self.start_of(block), self.block_frames());
+            if state.is_isolated() != self.isolation.overlaps(frames) {
+                let found = "a block that does not know whether a part of it is isolated";
+                return Err(Violation::at("counted", found, self.start_of(block)));
+            }
+            if !state.is_isolated() {
+                free += state.count();
+            }
         }
         let lent = (0..self.states.len()).filter(|&block| self.state(block).is_lent());
         let lent = lent.count();
@@ -43,12 +52,13 @@ impl Bitmap<'_> {
         Violation::unless_equal("aside-named", "blocks named as set aside", named, counted)?;
         self.check_found()?;
         self.check_blocks()?;
-        let free = self.totals.free.frames();
-        let counted = census.free + census.isolated;
-        Violation::unless_equal("counted", "free frames in all", counted, free)?;
+        let counted = self.totals.free.frames();
+        Violation::unless_equal("counted", "free frames of the total", free, counted)?;
+        let counted = self.free_frames();
+        Violation::unless_equal("counted", "free frames in all", census.free, counted)?;
         // Relaxed: no other CPU is at work.
         let managed = self.totals.managed.load(Ordering::Relaxed);
-        let memory = counted + census.allocated;
+        let memory = census.free + census.isolated + census.allocated;
         Violation::unless_equal("counted", "managed frames", memory, managed)?;
         Ok(census)
     }

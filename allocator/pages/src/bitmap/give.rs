@@ -4,8 +4,8 @@ use brickyard_sync::{GuardedU32, Ordering, Scratch};
 
 use super::state::{BlockState, Mode};
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
-use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, Raised, TRIES, frames_in};
-use crate::{Frame, FrameRange, FreeError, MigrateType, Order};
+use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, TRIES, frames_in};
+use crate::{Frame, FreeError, MigrateType, Order};
 
 /// The number of frames sorted by block at a time.
 const CHUNK: usize = 768;
@@ -167,12 +167,6 @@ impl Bitmap<'_> {
         if refused > 0 {
             self.totals.free.remove(block, refused);
         }
-        if self.isolation.any() {
-            for (i, &mask) in masks.iter().enumerate() {
-                let isolated = mask & self.isolated_bits(first + i);
-                self.add_isolated(isolated.count_ones() as usize);
-            }
-        }
         let freed = frames - refused;
         if freed == 0 {
             return Given {
@@ -181,7 +175,7 @@ impl Bitmap<'_> {
             };
         }
         let raised = self.raise(block, freed, all, borrower);
-        if raised == Raised::Refused {
+        if raised.is_none() {
             // Two CPUs have freed the same frames at the same moment, and a third has taken their
             // block as a whole in between. The CPU that next opens the block overwrites what was
             // set here.
@@ -190,7 +184,7 @@ impl Bitmap<'_> {
         }
         Given {
             refused,
-            lent: raised == Raised::Lent,
+            lent: raised.is_some_and(|(old, new)| new.is_lent() && !old.is_lent()),
         }
     }
 
@@ -610,22 +604,5 @@ impl Bitmap<'_> {
         // Release: pairs with the acquire in `inner_bits` of a CPU that frees another part of the
         // block at this moment.
         self.inner[offset / WORD_FRAMES].fetch_and(!bits, Ordering::Release);
-    }
-
-    /// Counts the frames of `range` that are about to be freed into isolated ranges, as
-    /// unavailable.
-    pub(super) fn count_isolated(&self, range: FrameRange) {
-        if self.isolation.any() {
-            let inside = self
-                .isolation
-                .ranges()
-                .map(|isolated| isolated.intersection(range).len());
-            self.add_isolated(inside.sum());
-        }
-    }
-
-    fn add_isolated(&self, frames: usize) {
-        // Relaxed: a hint.
-        self.totals.isolated.fetch_add(frames, Ordering::Relaxed);
     }
 }

@@ -42,7 +42,10 @@
 //!
 //! **The total.** A counter (`totals.rs`), raised before frames become free and lowered after they
 //! were taken. While it says 0, nothing is free. Only then is a request for one frame refused
-//! (`order-0-succeeds`). While frames are in transit, it says more than is free.
+//! (`order-0-succeeds`). While frames are in transit, it says more than is free. It leaves out page
+//! blocks that have an isolated frame, as their states say (`change.rs`). What is free beside
+//! isolated frames lies in the at most eight page blocks where an isolated range begins or ends;
+//! they are asked themselves.
 //!
 //! A request goes to the fullest block of its mobility that can serve it. Next it opens a block
 //! that is free as a whole: the lowest for unmovable and reclaimable requests, the highest for
@@ -118,6 +121,7 @@ pub(crate) use give::Sorter;
 use index::Index;
 use lend::NEIGHBOURS;
 pub(crate) use lend::{Borrower, Borrows, Loan};
+pub(crate) use ranges::{Leaves, Was};
 use totals::Total;
 use trees::Trees;
 use word::{WORD_FRAMES, WORD_ORDER};
@@ -168,10 +172,9 @@ pub struct Bitmap<'m> {
 #[derive(Debug)]
 #[repr(align(128))]
 struct Totals {
-    // Frames that are free, or in transit from or to the words, including isolated ones.
+    // Frames that are free, or in transit from or to the words, in page blocks that have no
+    // isolated frame.
     free: Total,
-    // Approximately how many of these are isolated.
-    isolated: AtomicUsize,
     managed: AtomicUsize,
     // Requests that fell back on another mobility, by whether they claimed the block.
     mixed: AtomicUsize,
@@ -206,16 +209,6 @@ enum Kept {
     Yes,
     /// It does not: no CPU would know that it has the loan.
     No,
-}
-
-/// The outcome of raising a block's count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Raised {
-    Counted,
-    /// As `Counted`, and the block is newly lent to the CPU that frees.
-    Lent,
-    /// The frames were no longer in use.
-    Refused,
 }
 
 /// The outcome of trying to take from one block.
@@ -385,7 +378,6 @@ impl<'m> Bitmap<'m> {
             reserve: Reserve::new(),
             totals: Totals {
                 free: Total::new(span.len()),
-                isolated: AtomicUsize::new(0),
                 managed: AtomicUsize::new(0),
                 mixed: AtomicUsize::new(0),
                 claimed: AtomicUsize::new(0),
@@ -503,28 +495,14 @@ impl Bitmap<'_> {
     /// Returns the number of frames that are free and available. A hint.
     #[must_use]
     pub fn free_frames(&self) -> usize {
-        let free = self.totals.free.frames();
-        free.saturating_sub(self.isolated_frames())
+        self.totals.free.frames() + self.free_beside_isolated()
     }
 
     /// Returns that number, or somewhat less where counting would cost: the number that watermarks
     /// are compared with.
     #[must_use]
     pub fn free_frames_at_least(&self) -> usize {
-        let free = self.totals.free.frames_at_least();
-        free.saturating_sub(self.isolated_frames())
-    }
-
-    /// Returns approximately how many free frames are isolated; exactly 0 if nothing is isolated. A
-    /// free that saw a range isolated may count its frames after the range has been counted anew.
-    /// So the counter alone could stay too high for good.
-    fn isolated_frames(&self) -> usize {
-        if self.isolation.any() {
-            // Relaxed: a hint.
-            self.totals.isolated.load(Ordering::Relaxed)
-        } else {
-            0
-        }
+        self.totals.free.frames_at_least()
     }
 
     /// Returns the number of managed frames: all that were added, less those reserved. A hint.
@@ -646,6 +624,15 @@ impl Bitmap<'_> {
     /// # Errors
     /// The error that a free of the first frame not in use would return. Nothing has changed then.
     pub fn give_range(&self, range: FrameRange) -> Result<(), FreeError> {
+        self.give_range_in_steps(range, &|| ())
+    }
+
+    /// As [`Bitmap::give_range`], with a value of `pin` for each block.
+    pub(crate) fn give_range_in_steps<G>(
+        &self,
+        range: FrameRange,
+        pin: &impl Fn() -> G,
+    ) -> Result<(), FreeError> {
         if !self.span.covers(range) {
             return Err(FreeError::NotOwned);
         }
@@ -658,6 +645,7 @@ impl Bitmap<'_> {
             let part = FrameRange { start: at, ..range };
             at = block.end;
             for (frame, order) in part.intersection(block).blocks(state.order) {
+                let _pinned = pin();
                 self.give(frame, order)?;
             }
         }

@@ -1,19 +1,32 @@
 //! Administration: adding, removing, reserving and isolating ranges of any alignment. O(frames of
-//! the range). Operations are serialized by the zone's lock; requests and frees go on meanwhile.
+//! the range). An operation is a sequence of steps, each on one page block. Steps of all operations
+//! are serialized by the zone's lock, which a value of `step` holds; requests, frees and other
+//! operations go on between and beside them.
 //!
 //! Frames that are to leave are first taken, as a request would take them. Then no other CPU has
 //! anything to do with them, and their bits can be written one after the other.
 
 use brickyard_sync::Ordering;
 
-use super::state::{BlockState, Mode};
+use super::search::Wanted;
+use super::state::BlockState;
 use super::{Bitmap, Borrower, MOST_WORDS, Masks, frames_in};
 use crate::block::Use;
+use crate::isolation::ISOLATED_MOST;
 use crate::{FrameRange, MigrateType, RangeError};
+
+/// What frames were that become memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Was {
+    /// They were no memory, nor reserved.
+    Absent,
+    /// They were reserved.
+    Reserved,
+}
 
 /// What becomes of frames that leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leaves {
+pub(crate) enum Leaves {
     /// They are no longer memory. Reserved frames become absent, too.
     Absent,
     /// They become reserved.
@@ -28,13 +41,16 @@ impl Bitmap<'_> {
         Err(RangeError::OutsideSpan { span: self.span })
     }
 
-    /// Leaves in `masks` the frames that are not memory, and are reserved or not, as `reserved`
-    /// says. In place: masks are large for a kernel's stack.
-    fn leave_not_memory(&self, block: usize, masks: &mut Masks, reserved: bool) {
+    /// Leaves in `masks` the frames that are not memory, but this. In place: masks are large for a
+    /// kernel's stack.
+    fn leave_not_memory(&self, block: usize, masks: &mut Masks, was: Was) {
         let first = self.first_word(block);
         for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
             let inner = self.inner_bits(first + i);
-            let wanted = if reserved { inner } else { !inner };
+            let wanted = match was {
+                Was::Absent => !inner,
+                Was::Reserved => inner,
+            };
             if *mask != 0 {
                 *mask &= !self.memory_bits(first + i) & wanted;
             }
@@ -55,7 +71,7 @@ impl Bitmap<'_> {
     /// # Errors
     /// [`RangeError::OutsideSpan`].
     pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.make_memory(range, false)
+        self.make_memory(range, Was::Absent, &|| ())
     }
 
     /// Frees all reserved frames of `range`. Returns their number.
@@ -63,29 +79,34 @@ impl Bitmap<'_> {
     /// # Errors
     /// [`RangeError::OutsideSpan`].
     pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.make_memory(range, true)
+        self.make_memory(range, Was::Reserved, &|| ())
     }
 
-    /// Frees all frames of the range that are not memory: the reserved or the absent ones, as
-    /// `reserved` says.
-    fn make_memory(&self, range: FrameRange, reserved: bool) -> Result<usize, RangeError> {
+    /// Frees all frames of the range that are not memory, but this.
+    pub(crate) fn make_memory<G>(
+        &self,
+        range: FrameRange,
+        was: Was,
+        step: &impl Fn() -> G,
+    ) -> Result<usize, RangeError> {
         self.within_span(range)?;
         let mut made = 0;
         for block in self.blocks_of(range) {
+            let _step = step();
             if self.state(block).is_solid() {
                 continue;
             }
             let mut masks = [0; MOST_WORDS];
             self.write_masks(&mut masks, block, range);
-            self.leave_not_memory(block, &mut masks, reserved);
+            self.leave_not_memory(block, &mut masks, was);
             let frames = frames_in(&masks);
             if frames > 0 {
+                // Relaxed: a hint for all but administration.
+                self.totals.managed.fetch_add(frames, Ordering::Relaxed);
                 self.make_free(block, &masks, frames);
                 made += frames;
             }
         }
-        // Relaxed: a hint for all but administration.
-        self.totals.managed.fetch_add(made, Ordering::Relaxed);
         Ok(made)
     }
 
@@ -102,14 +123,13 @@ impl Bitmap<'_> {
         if frames == self.block_frames() {
             self.write_as_one(block);
             self.totals.free.add(block, frames);
-            self.count_isolated(FrameRange::at(
-                self.frame_at(block << self.block_order),
-                frames,
-            ));
-            self.change(block, |state| {
+            let freed = self.change(block, |state| {
                 let kind = state.with_kind(MigrateType::Movable).with_solid(true);
                 Some(self.free_as_a_whole(kind))
             });
+            if let Some((_, now)) = freed {
+                self.uncount_isolated(block, now, frames);
+            }
             return;
         }
         self.change(block, |state| {
@@ -133,7 +153,7 @@ impl Bitmap<'_> {
     /// [`RangeError::Busy`] with the first frame that is neither free nor reserved. Nothing has
     /// changed then.
     pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.leave(range, Leaves::Absent)
+        self.leave(range, Leaves::Absent, &|| (), &|| ())
     }
 
     /// Keeps all free frames of `range` from being handed out. Returns how many became reserved.
@@ -141,7 +161,7 @@ impl Bitmap<'_> {
     /// # Errors
     /// [`RangeError::Busy`] with the first frame in use. Nothing has changed then.
     pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.leave(range, Leaves::Reserved)
+        self.leave(range, Leaves::Reserved, &|| (), &|| ())
     }
 
     /// Checks that no frame of the range is in use; fails with the first that is.
@@ -162,17 +182,20 @@ impl Bitmap<'_> {
     /// Takes all free frames of the range. The other frames must not be memory; otherwise nothing
     /// changes.
     #[inline(never)]
-    fn take_all_free(&self, range: FrameRange) -> Result<(), RangeError> {
+    fn take_all_free<G>(&self, range: FrameRange, pin: &impl Fn() -> G) -> Result<(), RangeError> {
         self.within_span(range)?;
         self.busy_in(range)?;
         for block in self.blocks_of(range) {
+            let pinned = pin();
             let mut masks = [0; MOST_WORDS];
             self.write_masks(&mut masks, block, range);
             self.leave_memory(block, &mut masks);
             if frames_in(&masks) == 0 || self.take_masks(block, &masks) {
                 continue;
             }
+            drop(pinned);
             for taken in self.blocks_of(range).take_while(|&taken| taken < block) {
+                let _pinned = pin();
                 self.write_masks(&mut masks, taken, range);
                 self.leave_memory(taken, &mut masks);
                 self.give_masks(taken, &masks, frames_in(&masks), Borrower::Nobody);
@@ -187,17 +210,24 @@ impl Bitmap<'_> {
         Ok(())
     }
 
-    fn leave(&self, range: FrameRange, leaves: Leaves) -> Result<usize, RangeError> {
-        self.take_all_free(range)?;
-        let (mut left, mut unmanaged) = (0, 0);
+    /// Takes all frames of the range out of the memory of the store. They are first taken, with a
+    /// value of `pin` for each page block.
+    pub(crate) fn leave<G, H>(
+        &self,
+        range: FrameRange,
+        leaves: Leaves,
+        pin: &impl Fn() -> H,
+        step: &impl Fn() -> G,
+    ) -> Result<usize, RangeError> {
+        self.take_all_free(range, pin)?;
+        let mut left = 0;
         for block in self.blocks_of(range) {
+            let _step = step();
             let (managed, gone) = self.leave_block(block, range, leaves);
-            unmanaged += managed;
+            // Relaxed: as in `make_memory`.
+            self.totals.managed.fetch_sub(managed, Ordering::Relaxed);
             left += gone;
         }
-        // Relaxed: as in `make_memory`.
-        self.totals.managed.fetch_sub(unmanaged, Ordering::Relaxed);
-        self.recount_isolated();
         Ok(left)
     }
 
@@ -209,7 +239,7 @@ impl Bitmap<'_> {
         self.write_masks(&mut memory, block, range);
         self.write_masks(&mut reserved, block, range);
         self.leave_memory(block, &mut memory);
-        self.leave_not_memory(block, &mut reserved, true);
+        self.leave_not_memory(block, &mut reserved, Was::Reserved);
         let managed = frames_in(&memory);
         if managed > 0 {
             let less = |state: BlockState| state.with_solid(false).with_aside(false);
@@ -243,62 +273,120 @@ impl Bitmap<'_> {
     /// # Errors
     /// As [`Isolation::begin`](crate::isolation::Isolation::begin).
     pub fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
+        self.isolate_in_steps(range, &|| ())
+    }
+
+    /// As [`Bitmap::isolate`], with a value of `step` for each page block.
+    pub(crate) fn isolate_in_steps<G>(
+        &self,
+        range: FrameRange,
+        step: &impl Fn() -> G,
+    ) -> Result<(), RangeError> {
         self.within_span(range)?;
-        self.isolation.begin(range)?;
-        for block in self.blocks_of(range) {
-            self.change(block, |state| Some(state.with_isolated(true)));
-            self.end_class_for_all(block);
+        {
+            let _step = step();
+            self.isolation.begin(range)?;
         }
-        self.recount_isolated();
+        for block in self.blocks_of(range) {
+            let _step = step();
+            self.mark_block(block);
+        }
         Ok(())
+    }
+
+    /// Marks a page block as isolated. What is free in it leaves the total, as the state says that
+    /// this replaces.
+    fn mark_block(&self, block: usize) {
+        let marked = self.change(block, |state| {
+            (!state.is_isolated()).then(|| state.with_isolated(true))
+        });
+        if let Some((old, _)) = marked {
+            self.totals.free.remove(block, old.count());
+        }
+        self.end_class_for_all(block);
     }
 
     /// Ends the isolation of exactly `range`. Does nothing if it is not isolated.
     pub fn unisolate(&self, range: FrameRange) {
-        if !self.isolation.end(range) {
-            return;
+        self.unisolate_in_steps(range, &|| ());
+    }
+
+    /// As [`Bitmap::unisolate`], with a value of `step` for each page block.
+    pub(crate) fn unisolate_in_steps<G>(&self, range: FrameRange, step: &impl Fn() -> G) {
+        {
+            let _step = step();
+            if !self.isolation.has(range) {
+                return;
+            }
+            // While the range is known as isolated: what is free beside it is found by its ends
+            // ([`Bitmap::partly_isolated`]), or else in the sets.
+            for block in self.ends_of(range) {
+                self.unmark_block(block, range);
+            }
+            self.isolation.end(range);
         }
         for block in self.blocks_of(range) {
-            let start = self.frame_at(block << self.block_order);
-            let still = self
-                .isolation
-                .overlaps(FrameRange::at(start, self.block_frames()));
-            self.change(block, |state| Some(state.with_isolated(still)));
+            let _step = step();
+            self.unmark_block(block, FrameRange::default());
         }
-        self.recount_isolated();
     }
 
-    /// Counts anew how many free frames are isolated.
-    fn recount_isolated(&self) {
-        let mut isolated = 0;
+    /// Unmarks a page block, unless an isolated range other than `ended` overlaps it.
+    fn unmark_block(&self, block: usize, ended: FrameRange) {
+        let frames = FrameRange::at(
+            self.frame_at(block << self.block_order),
+            self.block_frames(),
+        );
+        let mut ranges = self.isolation.ranges();
+        if ranges.any(|range| range != ended && !range.intersection(frames).is_empty()) {
+            return;
+        }
+        loop {
+            let old = self.state(block);
+            if !old.is_isolated() {
+                return;
+            }
+            // `never-too-little`.
+            self.totals.free.add(block, old.count());
+            if self.change_once(block, old, old.with_isolated(false)) {
+                return;
+            }
+            self.totals.free.remove(block, old.count());
+        }
+    }
+
+    /// Returns the first and the last page block of a range.
+    fn ends_of(&self, range: FrameRange) -> [usize; 2] {
+        let blocks = self.blocks_of(range);
+        [blocks.start, blocks.end - 1]
+    }
+
+    /// Returns the page blocks that may have frames beside isolated ones, each once: those where an
+    /// isolated range begins or ends. They are in no set, and not in the total.
+    pub(super) fn partly_isolated(&self) -> impl Iterator<Item = usize> + use<'_> {
+        let mut ends = [usize::MAX; 2 * ISOLATED_MOST];
         if self.isolation.any() {
-            for range in self
-                .isolation
-                .ranges()
-                .map(|range| range.intersection(self.span))
-            {
-                for block in self.blocks_of(range) {
-                    let mut masks = [0; MOST_WORDS];
-                    self.write_masks(&mut masks, block, range);
-                    isolated += self.free_of(block, &masks);
-                }
+            let ranges = self.isolation.ranges().filter(|range| !range.is_empty());
+            for (pair, range) in ends.chunks_exact_mut(2).zip(ranges) {
+                pair.copy_from_slice(&self.ends_of(range));
             }
         }
-        // Relaxed: a hint.
-        self.totals.isolated.store(isolated, Ordering::Relaxed);
+        (0..ends.len()).filter_map(move |i| {
+            let (end, before) = (ends[i], &ends[..i]);
+            (end != usize::MAX && !before.contains(&end) && self.state(end).is_isolated())
+                .then_some(end)
+        })
     }
 
-    /// Returns how many of the frames of `masks` are free.
-    fn free_of(&self, block: usize, masks: &Masks) -> usize {
-        match self.state(block).mode() {
-            Mode::Free | Mode::Changing => frames_in(masks),
-            Mode::Huge => 0,
-            Mode::Open => {
-                let first = self.first_word(block);
-                let free = |i: usize| (self.free_bits(first + i) & masks[i]).count_ones() as usize;
-                (0..self.block_words()).map(free).sum()
-            }
-        }
+    /// Returns how many frames are free beside isolated ones. A hint. Reads nothing while nothing
+    /// is isolated, else at most eight page blocks.
+    pub(super) fn free_beside_isolated(&self) -> usize {
+        let all = Wanted::of(MigrateType::Movable);
+        let free = |block| {
+            self.there(block, all)
+                .map(|bits| bits.count_ones() as usize)
+        };
+        self.partly_isolated().flat_map(free).sum()
     }
 
     /// Takes all of `range`, which must be isolated and wholly free, as blocks in use.
@@ -306,25 +394,36 @@ impl Bitmap<'_> {
     /// # Errors
     /// [`RangeError::Busy`] with the first frame that is not free. Nothing has changed then.
     pub fn take_isolated(&self, range: FrameRange, kind: MigrateType) -> Result<(), RangeError> {
+        self.take_isolated_in_steps(range, kind, &|| ())
+    }
+
+    /// As [`Bitmap::take_isolated`], with a value of `pin` for each block.
+    pub(crate) fn take_isolated_in_steps<G>(
+        &self,
+        range: FrameRange,
+        kind: MigrateType,
+        pin: &impl Fn() -> G,
+    ) -> Result<(), RangeError> {
         self.within_span(range)?;
         self.all_free(range)?;
         for (frame, order) in range.blocks(self.max_order) {
+            let pinned = pin();
             if self.take_place(self.offset(frame), order.get(), kind) {
                 continue;
             }
+            drop(pinned);
             let before = FrameRange {
                 end: frame,
                 ..range
             };
             for (taken, order) in before.blocks(self.max_order) {
+                let _pinned = pin();
                 let given = self.give_block(self.offset(taken), order);
                 debug_assert_eq!(given, Ok(()), "one-owner");
             }
-            self.recount_isolated();
             self.all_free(range)?;
             return Err(RangeError::Busy { frame });
         }
-        self.recount_isolated();
         Ok(())
     }
 }

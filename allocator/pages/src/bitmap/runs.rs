@@ -4,6 +4,7 @@
 use brickyard_sync::Ordering;
 
 use super::search::Wanted;
+use super::state::BlockState;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
 use super::{Attempt, Bitmap, Borrower, MOST_WORDS};
 use crate::{MigrateType, Order, Request};
@@ -78,7 +79,7 @@ impl Bitmap<'_> {
         self.end_class(block);
         let mut taken = 0;
         for (i, &mask) in words {
-            let got = self.take_whole_runs(block, first + i, mask, order);
+            let got = self.take_whole_runs(block, old, first + i, mask, order);
             taken += got.count_ones() as usize;
             let inner = Self::runs_from(got, order) & !got;
             // Relaxed: as in `join`.
@@ -93,7 +94,7 @@ impl Bitmap<'_> {
         if taken == 0 {
             return Attempt::Lost;
         }
-        self.totals.free.remove(block, taken << order);
+        self.uncount(block, old, taken << order);
         self.count_fallback(fallback);
         Attempt::Got(taken)
     }
@@ -130,7 +131,14 @@ impl Bitmap<'_> {
 
     /// Takes the runs of `order` that make up `mask` out of a word, each of them or not. Returns
     /// the first bit of each run taken. For the others the promise is taken back.
-    fn take_whole_runs(&self, block: usize, word: usize, mask: u64, order: u8) -> u64 {
+    fn take_whole_runs(
+        &self,
+        block: usize,
+        promised: BlockState,
+        word: usize,
+        mask: u64,
+        order: u8,
+    ) -> u64 {
         let frames = 1 << order;
         let starts = word::starts(mask, order);
         // Acquire, release: as in `take_bits`.
@@ -145,7 +153,7 @@ impl Bitmap<'_> {
             rest => self.put_bits_back(word, rest),
         };
         let lost = (starts.count_ones() - got.count_ones()) as usize * frames;
-        self.return_promise(block, lost, freed);
+        self.return_promise(block, promised, lost, freed);
         got
     }
 

@@ -3,7 +3,7 @@
 
 use super::aside::Aside;
 use super::index::{End, GRADES, Index, Set};
-use super::state::Mode;
+use super::state::{BlockState, Mode};
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
 use crate::{Frame, MigrateType, Mobility, Order, Request};
 
@@ -52,9 +52,11 @@ impl Bitmap<'_> {
         mut attempt: impl FnMut(usize) -> Attempt<T>,
     ) -> Option<T> {
         let mut call_ins = CALL_INS;
+        let mut nothing = false;
         for _ in 0..TRIES {
-            if self.totals.free.is_nothing() {
-                return None;
+            nothing = self.totals.free.is_nothing();
+            if nothing {
+                break;
             }
             let mut luck = Luck::default();
             for set in self.own_sets(order, wanted.kind) {
@@ -82,7 +84,7 @@ impl Bitmap<'_> {
                 break;
             }
         }
-        self.try_any(order, wanted, attempt)
+        self.try_any(order, wanted, nothing, attempt)
     }
 
     /// Returns the sets whose blocks may serve without harm, best first. These are the sets of the
@@ -215,24 +217,30 @@ impl Bitmap<'_> {
     }
 
     /// Tries the blocks themselves instead of the sets. For a single frame, if the total says that
-    /// there is one, it tries all blocks, unless that may be one of a block that is set aside. It
-    /// also tries all while something is isolated, since partly isolated blocks are in no set.
-    /// Otherwise it tries those that are already on loan again.
+    /// there is one, it tries all blocks, unless that may be one of a block that is set aside.
+    /// Otherwise it tries those that are already on loan again, unless the total says `nothing`.
+    /// Last, it tries those that are isolated in part, which are in no set.
     #[inline(never)]
     fn try_any<T>(
         &self,
         order: u8,
         wanted: Wanted,
+        nothing: bool,
         mut attempt: impl FnMut(usize) -> Attempt<T>,
     ) -> Option<T> {
         let below = self.blocks_below(wanted);
-        let all = order == 0 && !self.keeps_something() || self.isolation.any();
-        let (mut every, mut lent) = match all {
-            true => (below.clone(), None),
+        let (mut every, mut lent) = match nothing {
+            true => (0..0, None),
+            false if order == 0 && !self.keeps_something() => (below.clone(), None),
             false => (0..0, Some(self.lent_blocks())),
         };
+        let mut partly = self.partly_isolated();
         // One call of `attempt`, since its frame is large.
-        while let Some(block) = every.next().or_else(|| lent.as_mut()?.next()) {
+        while let Some(block) = every
+            .next()
+            .or_else(|| lent.as_mut()?.next())
+            .or_else(|| partly.next())
+        {
             if below.contains(&block)
                 && let Attempt::Got(got) = attempt(block)
             {
@@ -254,41 +262,55 @@ impl Bitmap<'_> {
     /// have could be in transit.
     #[inline(never)]
     pub fn may_refuse(&self, request: &Request) -> bool {
-        if request.order > Order::ZERO {
+        let nothing = || self.totals.free.is_nothing();
+        if request.order > Order::ZERO || !self.isolation.any() && nothing() {
             return true;
         }
-        if self.totals.free.is_nothing() {
-            return true;
-        }
-        if self.limit_of(request).is_none() && !self.isolation.any() {
-            return false;
-        }
-        // The total also counts frames that this request may not have. So every block that might
-        // serve it is checked. If one has changed meanwhile, another CPU may have freed a frame
-        // behind this look after taking one ahead of it.
+        // The total also counts frames that a limit keeps from this request, and not those beside
+        // isolated ones. So every block that might serve it, and that the total does not tell of,
+        // is checked. If one has changed meanwhile, another CPU may have freed a frame behind this
+        // look after taking one ahead of it.
         let wanted = self.wanted(request);
-        let before = self.states_below(wanted);
-        let something = self.blocks_below(wanted).any(|block| {
-            let first = self.first_word(block);
-            let mut words = first..first + self.block_words();
-            let state = self.state(block);
-            match state.mode() {
-                Mode::Huge => false,
-                Mode::Free | Mode::Changing => words.any(|word| self.eligible(word, wanted) != 0),
-                Mode::Open => words.any(|word| self.visible(word, state, wanted) != 0),
-            }
-        });
-        !something && self.states_below(wanted) == before
+        let limited = wanted.limit.is_some();
+        let below = self.blocks_below(wanted);
+        let blocks = || {
+            let every = if limited { below.clone() } else { 0..0 };
+            every.chain(self.partly_isolated().filter(|block| below.contains(block)))
+        };
+        let before = self.states_of(blocks());
+        let something = blocks().any(|block| self.there(block, wanted).any(|bits| bits != 0));
+        !something && (limited || nothing()) && self.states_of(blocks()) == before
     }
 
-    /// Returns the states of all blocks that may serve the request, folded into one number. The
-    /// number differs once any of them has changed, since each change advances a state's version;
-    /// only a collision of 64 bits could hide that.
-    fn states_below(&self, wanted: Wanted) -> u64 {
+    /// Returns the frames of each word of a block that a request may have, and that are free or may
+    /// be in transit.
+    pub(super) fn there(
+        &self,
+        block: usize,
+        wanted: Wanted,
+    ) -> impl Iterator<Item = u64> + use<'_> {
+        let state = self.state(block);
+        let first = self.first_word(block);
+        (first..first + self.block_words()).map(move |word| self.bits_there(word, state, wanted))
+    }
+
+    /// Returns these frames of one word, in a block in this state.
+    fn bits_there(&self, word: usize, state: BlockState, wanted: Wanted) -> u64 {
+        match state.mode() {
+            Mode::Huge => 0,
+            Mode::Free | Mode::Changing => self.eligible(word, wanted),
+            Mode::Open => self.visible(word, state, wanted),
+        }
+    }
+
+    /// Returns the states of blocks, folded into one number. The number differs once any of them
+    /// has changed, since each change advances a state's version; only a collision of 64 bits could
+    /// hide that.
+    fn states_of(&self, blocks: impl Iterator<Item = usize>) -> u64 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let states = self.blocks_below(wanted).map(|block| self.state(block));
-        states.fold(0, |sum, state| {
-            (sum ^ state.to_bits()).wrapping_mul(ODD).rotate_left(23)
+        blocks.fold(0, |sum, block| {
+            let bits = self.state(block).to_bits() ^ block as u64;
+            (sum ^ bits).wrapping_mul(ODD).rotate_left(23)
         })
     }
 
@@ -334,11 +356,9 @@ impl Bitmap<'_> {
         let order = request.order.get();
         let look = |block: usize| {
             let state = self.state(block);
-            let whole = state.mode() == Mode::Free;
-            let below = wanted.limit.unwrap_or(usize::MAX);
-            let fits = whole && (block << self.block_order) + request.order.frames() <= below;
-            let open = state.is_open() && state.count() >= request.order.frames();
-            if fits || open && self.find_run(block, state, order, wanted).is_some() {
+            let bits = |word| self.bits_there(word, state, wanted);
+            let enough = state.mode() != Mode::Changing && state.count() >= request.order.frames();
+            if enough && self.find_run(block, order, bits).is_some() {
                 Attempt::Got(())
             } else {
                 Attempt::Nothing
@@ -352,6 +372,7 @@ impl Bitmap<'_> {
                 .is_some()
         }) || self
             .lent_blocks()
+            .chain(self.partly_isolated())
             .any(|block| look(block) != Attempt::Nothing)
     }
 

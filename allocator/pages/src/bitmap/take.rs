@@ -136,6 +136,7 @@ impl Bitmap<'_> {
             self.free[word].store(!0, Ordering::Relaxed);
         }
         self.begin_class(block, kind);
+        self.count_promised(block, old, self.block_frames());
         let opened = self.change(block, |state| {
             debug_assert_eq!(state.mode(), Mode::Changing, "one-owner");
             if state.is_isolated() {
@@ -150,7 +151,8 @@ impl Bitmap<'_> {
         });
         // The block has been in the set of whole blocks all the while. If it was isolated
         // meanwhile, it no longer belongs there, and the CPU that isolated it saw it in no set.
-        if opened.is_some_and(|(_, new)| new.is_isolated()) {
+        if let Some((_, new)) = opened.filter(|(_, new)| new.is_isolated()) {
+            self.uncount_isolated(block, new, self.block_frames());
             self.take_out_of(Index::WHOLE, block);
         }
         true
@@ -212,7 +214,8 @@ impl Bitmap<'_> {
             Ok(state) => state,
             Err(attempt) => return attempt,
         };
-        let Some(offset) = self.find_run(block, old, order, wanted) else {
+        let Some(offset) = self.find_run(block, order, |word| self.visible(word, old, wanted))
+        else {
             return Attempt::Nothing;
         };
         let (first, words, bits) = Self::bits_of(offset, order);
@@ -240,11 +243,11 @@ impl Bitmap<'_> {
         }
         // From here on, that many frames of the block are promised to this caller.
         if let Err(freed) = self.clear_free(first, words, bits) {
-            self.return_promise(block, frames, freed);
+            self.return_promise(block, old, frames, freed);
             return Attempt::Lost;
         }
         self.mark_in_use(block, offset, order, wanted.kind);
-        self.totals.free.remove(block, frames);
+        self.uncount(block, old, frames);
         self.count_fallback(fallback);
         Attempt::Got(offset)
     }
@@ -323,9 +326,9 @@ impl Bitmap<'_> {
             // of this block, so that no CPU would have a loan made above.
             let orphan = taken == 0 && new.is_lent() && !old.is_lent();
             let loan = if orphan { Kept::No } else { Kept::Yes };
-            self.take_back(block, promised - taken, loan);
+            self.take_back(block, old, promised - taken, loan);
         }
-        self.totals.free.remove(block, taken);
+        self.uncount(block, old, taken);
         // After the last atomic instruction, which would wait for all that is written here.
         for (i, &mask) in masks.iter().enumerate() {
             if mask != 0 {
@@ -339,20 +342,19 @@ impl Bitmap<'_> {
         Attempt::Got(taken)
     }
 
-    /// Finds a run of `order` in an open block. Prefers the first word that is partly free and has
+    /// Finds a run of `order` in a block. `free_bits` gives the free frames of a word. Prefers the first word that is partly free and has
     /// such a run, and there the smallest run that is large enough. Among wholly free words, it
     /// prefers the one whose neighbours are worth least.
     pub(super) fn find_run(
         &self,
         block: usize,
-        state: BlockState,
         order: u8,
-        wanted: Wanted,
+        free_bits: impl Fn(usize) -> u64,
     ) -> Option<usize> {
         let first = self.first_word(block);
         let mut whole = 0_u64;
         for i in 0..self.block_words() {
-            let bits = self.visible(first + i, state, wanted);
+            let bits = free_bits(first + i);
             if bits == !0 {
                 whole |= 1 << i;
             } else if order < WORD_ORDER
@@ -396,12 +398,19 @@ impl Bitmap<'_> {
         (before & bits).count_ones() as usize
     }
 
-    /// Takes a promise back, of which a bad free has already counted `freed` frames.
-    pub(super) fn return_promise(&self, block: usize, frames: usize, freed: usize) {
+    /// Takes a promise back that was made by a change of the state `promised`, and of which a bad
+    /// free has already counted `freed` frames.
+    pub(super) fn return_promise(
+        &self,
+        block: usize,
+        promised: BlockState,
+        frames: usize,
+        freed: usize,
+    ) {
         if freed > 0 {
-            self.totals.free.remove(block, freed);
+            self.uncount(block, promised, freed);
         }
-        self.take_back(block, frames - freed, Kept::Yes);
+        self.take_back(block, promised, frames - freed, Kept::Yes);
     }
 
     /// Takes `bits` out of a word, all of them or none. Also takes none if other CPUs changed the
@@ -467,33 +476,33 @@ impl Bitmap<'_> {
             let old = match self.opened::<()>(block, frames, wanted) {
                 Ok(state) => state,
                 Err(Attempt::Lost) => return None,
-                Err(_) => return Some(false),
+                Err(_) => return Some(None),
             };
             let there = |i: usize| self.free_bits(first + i) & masks[i] == masks[i];
             if !(0..self.block_words()).all(there) {
-                return Some(false);
+                return Some(None);
             }
             let count = old.count() - frames;
             let run = self.run_without(block, old.run(), count, |word| {
                 self.free_bits(word) & !masks[word - first]
             });
             self.change_once(block, old, old.with_free(count, run))
-                .then_some(true)
+                .then_some(Some(old))
         });
-        if promised != Some(true) {
+        let Some(promised) = promised.flatten() else {
             return false;
-        }
+        };
         for i in 0..self.block_words() {
             if masks[i] != 0 && !self.clear_bits(first + i, masks[i]) {
                 let taken = masks[..i].iter().enumerate();
                 let freed = taken
                     .map(|(j, &mask)| self.put_bits_back(first + j, mask))
                     .sum();
-                self.return_promise(block, frames, freed);
+                self.return_promise(block, promised, frames, freed);
                 return false;
             }
         }
-        self.totals.free.remove(block, frames);
+        self.uncount(block, promised, frames);
         true
     }
 

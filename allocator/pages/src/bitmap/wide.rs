@@ -12,7 +12,7 @@ use super::index::{End, Index};
 use super::search::Wanted;
 use super::state::{BlockState, Mode};
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
-use crate::{Frame, FrameRange, FreeError, MigrateType, Order, Request};
+use crate::{Frame, FreeError, MigrateType, Order, Request};
 
 /// The number of page blocks whose bits share a word of the index.
 const LEAF: usize = 64;
@@ -56,10 +56,10 @@ impl Bitmap<'_> {
     fn take_one_block(&self, wanted: Wanted) -> Option<Frame> {
         let mut attempt =
             |block: usize| match self.take_whole(block, wanted.kind, false, Isolated::Not) {
-                true => Attempt::Got(block),
+                Some(_) => Attempt::Got(block),
                 // Not free as a whole, so it has no place in the set. The CPU that changed it may
                 // stand still before it says so there.
-                false => Attempt::Nothing,
+                None => Attempt::Nothing,
             };
         let mut from_set =
             || self.try_set(Index::WHOLE, wanted, &mut attempt, &mut Luck::default());
@@ -67,7 +67,10 @@ impl Bitmap<'_> {
         let block = block.or_else(|| {
             // It may be on loan again by now.
             let mut lent = self.lent_blocks();
-            lent.find(|&block| self.take_whole(block, wanted.kind, false, Isolated::Not))
+            lent.find(|&block| {
+                let taken = self.take_whole(block, wanted.kind, false, Isolated::Not);
+                taken.is_some()
+            })
         })?;
         self.totals.free.remove(block, self.block_frames());
         Some(self.frame_at(block << self.block_order))
@@ -100,8 +103,11 @@ impl Bitmap<'_> {
         kind: MigrateType,
         isolated: Isolated,
     ) -> bool {
+        // The frames taken that the total counts.
+        let mut counted = 0;
         for block in first..first + blocks {
-            if self.take_whole(block, kind, block > first, isolated) {
+            if let Some(old) = self.take_whole(block, kind, block > first, isolated) {
+                counted += usize::from(!old.is_isolated()) << self.block_order;
                 continue;
             }
             if !self.belongs(Index::WHOLE, block) {
@@ -109,22 +115,28 @@ impl Bitmap<'_> {
             }
             // These blocks are this caller's. From the last to the first, as in `give_wide`.
             for taken in (first..block).rev() {
+                self.totals.free.add(taken, self.block_frames());
                 self.free_whole(taken);
             }
+            self.totals.free.remove(first, counted);
             return false;
         }
-        let frames = blocks << self.block_order;
-        self.totals.free.remove(first, frames);
+        self.totals.free.remove(first, counted);
         true
     }
 
-    /// Takes a block that is free as a whole. Returns false if it is not.
-    fn take_whole(&self, block: usize, kind: MigrateType, tail: bool, isolated: Isolated) -> bool {
-        let taken = self.claim_whole(block, kind, tail, isolated);
-        if let Some((old, new)) = taken {
-            self.moved(block, old, new);
-        }
-        taken.is_some()
+    /// Takes a block that is free as a whole. Returns the state that it was in, or `None` if it is
+    /// not free as a whole.
+    fn take_whole(
+        &self,
+        block: usize,
+        kind: MigrateType,
+        tail: bool,
+        isolated: Isolated,
+    ) -> Option<BlockState> {
+        let (old, new) = self.claim_whole(block, kind, tail, isolated)?;
+        self.moved(block, old, new);
+        Some(old)
     }
 
     /// As [`Bitmap::take_whole`], but the caller must update the sets. Returns the old and the new
@@ -228,7 +240,7 @@ impl Bitmap<'_> {
     pub(crate) fn give_page_blocks(&self, offsets: impl ExactSizeIterator<Item = usize>) {
         let frames = self.block_frames();
         let (mut leaf, mut back) = (0, 0_u64);
-        let (mut near, mut refused) = (None, 0);
+        let (mut near, mut refused, mut isolated) = (None, 0, 0);
         let count = offsets.len();
         for offset in offsets {
             let block = self.block_at(offset);
@@ -242,7 +254,6 @@ impl Bitmap<'_> {
                 refused += frames;
                 continue;
             }
-            self.count_isolated(FrameRange::at(self.frame_at(offset), frames));
             if !self.replace(block, state, self.free_as_a_whole(state)) {
                 // It is being isolated, for example, or it came back twice.
                 if !self.free_whole(block) {
@@ -250,6 +261,7 @@ impl Bitmap<'_> {
                 }
                 continue;
             }
+            isolated += usize::from(state.is_isolated()) << self.block_order;
             let position = block + self.phase;
             if position / LEAF != leaf {
                 self.put_bits_into_whole(leaf, back);
@@ -259,9 +271,9 @@ impl Bitmap<'_> {
         }
         self.put_bits_into_whole(leaf, back);
         if let Some(near) = near
-            && refused > 0
+            && refused + isolated > 0
         {
-            self.totals.free.remove(near, refused);
+            self.totals.free.remove(near, refused + isolated);
             self.refuse_late(refused);
         }
     }
@@ -304,13 +316,17 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Frees a huge block, which must be the caller's. Returns false if the block is not huge.
+    /// Frees a huge block, which must be the caller's, and which the total has been told of.
+    /// Returns false if the block is not huge.
     fn free_whole(&self, block: usize) -> bool {
         let freed = self.change(block, |state| {
             let free = state.with_mode(Mode::Free).with_tail(false);
             let full = free.with_free(self.block_frames(), self.block_order);
             (state.mode() == Mode::Huge).then_some(full)
         });
+        if let Some((_, now)) = freed {
+            self.uncount_isolated(block, now, self.block_frames());
+        }
         freed.is_some()
     }
 
@@ -398,10 +414,6 @@ impl Bitmap<'_> {
         self.cut_group(head, group, block, part_order);
         let blocks = 1 << part_order;
         self.totals.free.add(block, blocks << self.block_order);
-        self.count_isolated(FrameRange::at(
-            self.frame_at(offset),
-            blocks << self.block_order,
-        ));
         // From the last to the first: whoever takes the first must not find the others behind it.
         for left in (0..blocks).rev() {
             if !self.free_whole(block + left) {

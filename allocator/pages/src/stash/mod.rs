@@ -93,10 +93,12 @@ pub(crate) struct Backing<'m, P> {
 impl<P: Platform> Backing<'_, P> {
     /// Takes a block for `request` from the store, if that has `room` for so many frames.
     pub(crate) fn take_within(&self, request: &Request, room: usize) -> Option<Frame> {
-        match room >= request.order.frames() {
-            true => self.store.take(request),
-            false => None,
+        if room < request.order.frames() {
+            return None;
         }
+        // As in `Zone::pinned`.
+        let _pinned = PinGuard::new(&self.platform);
+        self.store.take(request)
     }
 }
 

@@ -96,7 +96,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     }
 
     fn alloc_uncached(&self, request: &Request) -> Option<Frame> {
-        self.store().take(request)
+        self.pinned(|store| store.take(request))
     }
 
     fn alloc_batch(&self, request: &Request, out: &mut [Frame]) -> usize {
@@ -109,7 +109,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     }
 
     fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
-        self.store().take_at(frame, request)
+        self.pinned(|store| store.take_at(frame, request))
     }
 
     fn why_not(&self, request: &Request) -> AllocError {
@@ -145,7 +145,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     }
 
     fn free_uncached(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        self.store().give(frame, order)
+        self.pinned(|store| store.give(frame, order))
     }
 
     fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
@@ -161,15 +161,16 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     }
 
     fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
-        self.administer(|store| store.isolate(range))
+        self.store().isolate_in_steps(range, &|| self.step())
     }
 
     fn unisolate(&self, range: FrameRange) {
-        self.administer(|store| store.unisolate(range));
+        self.store().unisolate_in_steps(range, &|| self.step());
     }
 
     fn take_isolated(&self, range: FrameRange, mobility: Mobility) -> Result<(), RangeError> {
-        self.administer(|store| store.take_isolated(range, mobility.into()))
+        self.store()
+            .take_isolated_in_steps(range, mobility.into(), &|| self.pin())
     }
 
     fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
@@ -231,7 +232,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         let catch = || {
             let is_there = caught.get().is_none() && self.store().may_have(request);
             if is_there && self.admits(request, Mark::Min) {
-                caught.set(self.store().take(request));
+                caught.set(self.pinned(|store| store.take(request)));
             }
             caught.get().is_some()
         };

@@ -86,14 +86,14 @@ pub(crate) use range::block_holding;
 
 use core::fmt;
 
-use brickyard_sync::{Exclusive, Locked, SlotAccess, TicketLock};
+use brickyard_sync::{Exclusive, Held, Locked, SlotAccess, TicketLock};
 
-use crate::bitmap::Bitmap;
+use crate::bitmap::{Bitmap, Leaves, Was};
 use crate::block::Census;
 use crate::check::Violation;
 use crate::error::BulkFreeError;
 use crate::patience::{Patience, Reach};
-use crate::platform::MaskGuard;
+use crate::platform::{MaskGuard, PinGuard};
 use crate::pressure::compact;
 use crate::stash::{Backing, Returned, Stash};
 use crate::transit::Moves;
@@ -113,6 +113,12 @@ pub struct Zone<'m, P, A = Exclusive> {
     backing: Backing<'m, P>,
     // Serializes operations that add, remove, reserve or isolate ranges.
     administration: Locked<TicketLock, ()>,
+}
+
+/// A step of an administrative operation.
+struct Step<'z, P: Platform> {
+    _held: Held<'z, TicketLock, ()>,
+    _masked: MaskGuard<'z, P>,
 }
 
 /// Returns true if what lies in this CPU's cache is available at this mark without another check.
@@ -144,6 +150,20 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     #[inline]
     const fn store(&self) -> &Bitmap<'m> {
         &self.backing.store
+    }
+
+    /// Changes the store with the caller kept on its CPU. Whoever changes the store has frames or a
+    /// page block in hand meanwhile: another task of this CPU could not have them, nor wait for a
+    /// task that it has preempted.
+    #[inline]
+    fn pinned<R>(&self, change: impl FnOnce(&Bitmap<'m>) -> R) -> R {
+        let _pinned = self.pin();
+        change(self.store())
+    }
+
+    #[inline]
+    fn pin(&self) -> PinGuard<'_, P> {
+        PinGuard::new(self.platform())
     }
 
     /// Returns the zone's kind.
@@ -227,8 +247,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     #[inline(never)]
     fn alloc_at_last(&self, request: &Request) -> Result<Frame, AllocError> {
         let patience = &Patience::new();
-        self.store()
-            .take_aside(request)
+        self.pinned(|store| store.take_aside(request))
             .or_else(|| self.take_drained(request, patience, || true))
             .or_else(|| self.take_given_up(request, patience, || true, || true))
             .ok_or_else(|| self.why_not(request))
@@ -251,7 +270,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             return None;
         }
         if mark == Mark::Min
-            && let Some(frame) = self.store().take_aside(request)
+            && let Some(frame) = self.pinned(|store| store.take_aside(request))
         {
             return Some(frame);
         }
@@ -263,7 +282,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         if mark == Mark::Min
             && let Some(frame) = taken
         {
-            self.store().set_aside(frame, request);
+            self.pinned(|store| store.set_aside(frame, request));
         }
         taken
     }
@@ -354,8 +373,9 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         let most = out.len().min(room());
         let mut taken = 0;
         while taken < most {
+            let end = most.min(taken + self.store().max_order().frames());
             // One call falls back on other mobilities only if it gets nothing else.
-            let more = self.store().take_frames(request, &mut out[taken..most]);
+            let more = self.pinned(|store| store.take_frames(request, &mut out[taken..end]));
             if more == 0 {
                 break;
             }
@@ -370,11 +390,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// # Errors
     /// As [`AnyZone::take_at`]; also [`RangeError::Busy`] if other CPUs interfered at each try.
     pub fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
-        match self.store().take_at(frame, request) {
+        match self.take_at(frame, request) {
             Err(RangeError::Busy { .. }) => {
                 let reach = Reach::of(request.context, self.platform());
                 self.stash.drain(&self.backing, reach, &Patience::new());
-                self.store().take_at(frame, request)
+                self.take_at(frame, request)
             }
             other => other,
         }
@@ -414,7 +434,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         match self.stash.put(&self.backing, frame, order) {
             Returned::Kept => Ok(()),
             Returned::FreeAlready => Err(FreeError::DoubleFree),
-            Returned::ToStore => self.store().give(frame, order),
+            Returned::ToStore => self.pinned(|store| store.give(frame, order)),
         }
     }
 
@@ -428,14 +448,15 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         while freed < frames.len() {
             let rest = &frames[freed..];
             let (given, error) = match self.stash.put_many(&self.backing, rest) {
-                None => self.store().give_frames(rest),
+                None => self.give_many(rest),
                 Some((kept, Returned::Kept)) => (kept, None),
                 Some((kept, Returned::FreeAlready)) => (kept, Some(FreeError::DoubleFree)),
-                Some((kept, Returned::ToStore)) => match self.store().give(rest[kept], Order::ZERO)
-                {
-                    Ok(()) => (kept + 1, None),
-                    Err(error) => (kept, Some(error)),
-                },
+                Some((kept, Returned::ToStore)) => {
+                    match self.pinned(|store| store.give(rest[kept], Order::ZERO)) {
+                        Ok(()) => (kept + 1, None),
+                        Err(error) => (kept, Some(error)),
+                    }
+                }
             };
             freed += given;
             if let Some(error) = error {
@@ -445,34 +466,54 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         Ok(())
     }
 
+    /// Takes back single frames, straight to the store. Returns how many before the first that is
+    /// refused, and why it is.
+    fn give_many(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
+        let mut given = 0;
+        for some in frames.chunks(self.store().max_order().frames()) {
+            let (more, error) = self.pinned(|store| store.give_frames(some));
+            given += more;
+            if error.is_some() {
+                return (given, error);
+            }
+        }
+        (given, None)
+    }
+
     /// Takes back a range of any size, such as one from [`Zone::alloc_range`] or
     /// [`alloc_contiguous`](crate::pressure::alloc_contiguous).
     ///
     /// # Errors
     /// The error that a free of the first frame not in use would return. Nothing has changed then.
     pub fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
-        self.store().give_range(range)
+        self.store().give_range_in_steps(range, &|| self.pin())
     }
 
     // ---- administration ----
 
-    /// Runs one administrative operation; at most one runs at a time.
-    fn administer<R>(&self, work: impl FnOnce(&Bitmap<'m>) -> R) -> R {
-        let _masked = MaskGuard::new(self.platform());
-        let _held = self.administration.lock(|| self.platform().relax());
-        work(self.store())
+    /// Begins a step of an administrative operation, which works on one page block and ends when the
+    /// result is dropped. At most one runs at a time. Interrupts are masked during a step, and not
+    /// between steps.
+    fn step(&self) -> Step<'_, P> {
+        let masked = MaskGuard::new(self.platform());
+        // Dropped in this order.
+        Step {
+            _held: self.administration.lock(|| self.platform().relax()),
+            _masked: masked,
+        }
     }
 
-    /// As [`Zone::administer`]. If frames are in the way, they may lie in caches: drains the caches
-    /// and tries once more.
-    fn administer_drained<R>(
-        &self,
-        work: impl Fn(&Bitmap<'m>) -> Result<R, RangeError>,
-    ) -> Result<R, RangeError> {
-        match self.administer(&work) {
+    /// Takes what is free in a range out of the memory of the zone, once no frame of it is in use.
+    /// Frames in the way may lie in caches: drains the caches and tries once more.
+    fn leave(&self, range: FrameRange, leaves: Leaves) -> Result<usize, RangeError> {
+        let leave = || {
+            let (pin, step) = (&|| self.pin(), &|| self.step());
+            self.store().leave(range, leaves, pin, step)
+        };
+        match leave() {
             Err(RangeError::Busy { .. }) => {
                 self.drain();
-                self.administer(&work)
+                leave()
             }
             other => other,
         }
@@ -484,7 +525,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// # Errors
     /// [`RangeError::OutsideSpan`].
     pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.administer(|store| store.add(range))
+        self.store()
+            .make_memory(range, Was::Absent, &|| self.step())
     }
 
     /// Removes all of `range` from the zone; no caller may be using it. Returns the number of
@@ -493,7 +535,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// # Errors
     /// [`RangeError::Busy`]. Nothing has changed then.
     pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.administer_drained(|store| store.remove(range))
+        self.leave(range, Leaves::Absent)
     }
 
     /// Keeps all free frames of `range` from being handed out. Reservations may overlap. Returns
@@ -502,7 +544,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// # Errors
     /// [`RangeError::Busy`] with the first frame in use. Nothing has changed then.
     pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.administer_drained(|store| store.reserve(range))
+        self.leave(range, Leaves::Reserved)
     }
 
     /// Frees the reserved frames of `range`. Returns the number of frames freed. O(frames).
@@ -510,7 +552,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// # Errors
     /// [`RangeError::OutsideSpan`].
     pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.administer(|store| store.unreserve(range))
+        self.store()
+            .make_memory(range, Was::Reserved, &|| self.step())
     }
 
     /// Dedicates the page block of `frame` to pages of this mobility. For an embedder that takes
@@ -518,7 +561,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// taken to be movable, unless it was requested as something else; the embedder's hooks know
     /// better. Does nothing if the block is free as a whole.
     pub fn dedicate(&self, frame: Frame, mobility: Mobility) {
-        self.administer(|store| store.dedicate(frame, mobility));
+        let _step = self.step();
+        self.store().dedicate(frame, mobility);
     }
 
     /// Returns the frames of every reachable cache to the store. Returns the number of frames. For
@@ -562,7 +606,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// # Errors
     /// The first invariant that does not hold.
     pub fn check(&self) -> Result<Census, Violation> {
-        let mut census = self.administer(Bitmap::check)?;
+        let mut census = self.store().check()?;
         // To the store, cached frames are in use. The stash tests that each of them is.
         census.cached = self.stash.check(self.store())?;
         census.allocated = census.allocated.saturating_sub(census.cached);
