@@ -12,7 +12,7 @@
 use crate::loom_support;
 
 use brickyard::pressure::{ContiguousRequest, NoHooks, alloc_contiguous, offline};
-use brickyard::{Frame, FrameRange, Mobility, Order, Zone};
+use brickyard::{AnyZone, Frame, FrameRange, Mobility, Order, Zone};
 use loom_support::*;
 
 const TWO: Setting = Setting {
@@ -327,4 +327,68 @@ fn what_is_isolated_is_its_owners_whatever_others_look_for() {
             world.machine.unisolate(range);
         });
     }
+}
+
+/// What is freed, taken or promised while its page block is being isolated, or ceases to be, is
+/// counted as the block's state says: the total is right afterwards, whether all is isolated still
+/// or not. (`check` compares it with what the blocks hold.)
+#[test]
+fn what_moves_while_it_is_isolated_is_counted_once() {
+    for (order, ends) in [(0, false), (6, false), (7, false), (0, true), (6, true)] {
+        let what = if ends { "ends" } else { "begins" };
+        let name = format!("isolation {what} while order {order} comes back and is taken");
+        explore::<Bare>(&name, 2, TWO, move |world| {
+            let range = FrameRange::new(0, 128);
+            // Touches all words of isolation.
+            world.machine.isolate(range).unwrap();
+            world.machine.unisolate(range);
+            let mine = world.take(order).unwrap();
+            if ends {
+                world.machine.isolate(range).unwrap();
+            }
+            let isolation = move || match ends {
+                false => world.machine.isolate(range).unwrap(),
+                true => world.machine.unisolate(range),
+            };
+            let ((), other) = both(isolation, move || {
+                world.give(mine, order);
+                world.take(order)
+            });
+            let in_use = if other.is_some() { 1 << order } else { 0 };
+            let census = world.check();
+            assert_eq!(census.free + census.isolated, 128 - in_use);
+            assert_eq!(world.machine.free_frames(), census.free);
+            if let Some(frame) = other {
+                world.give(frame, order);
+            }
+            assert_eq!(world.machine.free_frames(), if ends { 128 } else { 0 });
+            world.machine.unisolate(range);
+        });
+    }
+}
+
+/// A range cannot leave, since a frame of it is taken at that moment: what had been taken of it is
+/// counted again as its block says.
+#[test]
+fn a_range_that_stays_is_counted_as_before() {
+    explore::<Bricks>("an isolated range that stays", 2, TWO, |world| {
+        let range = FrameRange::new(0, 128);
+        world.machine.isolate(FrameRange::new(0, 64)).unwrap();
+        let leave = move || {
+            if world.machine.reserve(range).is_ok() {
+                world.own_range(range);
+                world.disown_range(range);
+                world.machine.unreserve(range).unwrap();
+            }
+        };
+        let ((), taken) = both(leave, || world.take(0));
+        let census = world.check();
+        assert_eq!(census.isolated, 64);
+        assert_eq!(census.free, 64 - usize::from(taken.is_some()));
+        assert_eq!(world.machine.free_frames(), census.free);
+        if let Some(frame) = taken {
+            world.give(frame, 0);
+        }
+        world.machine.unisolate(FrameRange::new(0, 64));
+    });
 }

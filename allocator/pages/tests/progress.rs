@@ -22,8 +22,8 @@ use brickyard::pressure::{
 use brickyard::sync::{Exclusive, PATIENCE, Shared, Slot, SlotAccess};
 use brickyard::watermark::Marks;
 use brickyard::{
-    AllocError, AnyZone, Context, Frame, FrameRange, Mobility, Order, Platform, RangeError,
-    Request, Zone, ZoneKind, ZonePlan,
+    AllocError, AnyZone, Context, Frame, FrameRange, InterruptState, Mobility, Order, Platform,
+    RangeError, Request, Zone, ZoneKind, ZonePlan,
 };
 
 type Bricks<P, A> = Zone<'static, P, A>;
@@ -573,4 +573,88 @@ fn frees_of_one_frame_at_one_moment_break_no_count() {
         assert_eq!(freed, 1);
         assert_eq!(zone.check().unwrap().free, BLOCKS * 512);
     }
+}
+
+// ---- one CPU, and how long its interrupts are masked ----
+
+thread_local! {
+    // How often interrupts were masked, and whether they are.
+    static MASKED: Cell<(usize, bool)> = const { Cell::new((0, false)) };
+}
+
+/// One CPU whose interrupts are masked for one step at a time.
+#[derive(Debug, Clone, Copy)]
+struct Masked;
+
+impl Platform for Masked {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn mask_interrupts(&self) -> InterruptState {
+        let (times, masked) = MASKED.get();
+        assert!(!masked, "one step at a time");
+        MASKED.set((times + 1, true));
+        InterruptState(0)
+    }
+
+    fn restore_interrupts(&self, _found: InterruptState) {
+        let (times, masked) = MASKED.get();
+        assert!(masked, "masked before");
+        MASKED.set((times, false));
+    }
+}
+
+/// An operation on a range masks interrupts once for each page block, and not all the while.
+#[test]
+fn interrupts_are_masked_for_a_page_block_at_a_time() {
+    const BLOCKS: usize = 40;
+    let zone: &Bricks<Masked, Exclusive> = zone(BLOCKS * 512, 1, Masked);
+    let all = zone.span();
+    let inner = FrameRange::new(100, BLOCKS * 512 - 100);
+    let steps = |what: &str, work: &dyn Fn()| {
+        let (before, _) = MASKED.get();
+        work();
+        let (after, masked) = MASKED.get();
+        assert!(!masked, "{what}");
+        after - before
+    };
+    for range in [all, inner] {
+        // One step more for the slot of an isolated range.
+        let operations: [(&str, &dyn Fn(), usize); 6] = [
+            ("isolate", &|| zone.isolate(range).unwrap(), BLOCKS + 1),
+            ("unisolate", &|| zone.unisolate(range), BLOCKS + 1),
+            (
+                "reserve",
+                &|| assert_eq!(zone.reserve(range), Ok(range.len())),
+                BLOCKS,
+            ),
+            (
+                "unreserve",
+                &|| assert_eq!(zone.unreserve(range), Ok(range.len())),
+                BLOCKS,
+            ),
+            (
+                "remove",
+                &|| assert_eq!(zone.remove(range), Ok(range.len())),
+                BLOCKS,
+            ),
+            (
+                "add",
+                &|| assert_eq!(zone.add(range), Ok(range.len())),
+                BLOCKS,
+            ),
+        ];
+        for (what, work, expected) in operations {
+            assert_eq!(steps(what, work), expected, "{what} {range:?}");
+        }
+        assert_eq!(zone.check().unwrap().free, BLOCKS * 512);
+    }
+    let wanted = ContiguousRequest::new(BLOCKS * 256, all);
+    let taken = Cell::new(FrameRange::default());
+    let contiguous = || taken.set(alloc_contiguous(zone, &wanted, &NoHooks).unwrap());
+    let masked = steps("contiguous", &contiguous);
+    assert!(masked <= 2 * (BLOCKS / 2 + 2), "{masked}");
+    zone.free_range(taken.get()).unwrap();
+    zone.check().unwrap();
 }

@@ -309,3 +309,48 @@ fn a_zone_with_nothing_but_its_reserve_is_passed_by() {
     });
     assert!(words[1] < 2 * words[0], "{words:?}");
 }
+
+/// What a refused request reads more while a range is isolated: for each end of it, the words and
+/// the state of a page block twice, in each look.
+const ENDS: u64 = 2 * 2 * (8 + 2);
+
+/// The words that refused requests read in a full zone of which a range is isolated, or nothing: an
+/// ordinary frame, one in an interrupt, and two adjacent frames.
+fn words_beside_isolation(gib: usize, isolated: bool) -> [u64; 3] {
+    let zone = zone_with_reserve(gib, 0);
+    // An end inside a page block at either side; nothing is free beside the range.
+    let range = FrameRange::new(BLOCK + 8, gib * GIB / 2 + 100);
+    if isolated {
+        zone.isolate(range).unwrap();
+    }
+    let wide = request(9, Mobility::Movable);
+    while zone.alloc_above(&wide, Mark::First).is_some() {}
+    let single = request(0, Mobility::Movable);
+    while zone.alloc_above(&single, Mark::First).is_some() {}
+    let all = if isolated { range.len() } else { 0 };
+    assert_eq!(zone.free_frames(), 0);
+    let words = [single, single.interrupt(), request(1, Mobility::Movable)].map(|refused| {
+        let (refused, words) = accesses(|| zone.alloc(&refused).is_err());
+        assert!(refused);
+        words
+    });
+    zone.unisolate(range);
+    assert_eq!(zone.free_frames(), all);
+    zone.check().unwrap();
+    words
+}
+
+#[test]
+fn a_refusal_looks_only_where_isolated_ranges_end_in_any_zone() {
+    for gib in [1, 8] {
+        let without = words_beside_isolation(gib, false);
+        let with = words_beside_isolation(gib, true);
+        println!("{gib} GiB: {without:?} {with:?}");
+        for (without, with) in without.into_iter().zip(with) {
+            assert!(
+                with <= 2 * without + 4 * ENDS,
+                "{gib} GiB: {without} {with}"
+            );
+        }
+    }
+}

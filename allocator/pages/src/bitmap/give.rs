@@ -125,11 +125,8 @@ impl Bitmap<'_> {
             self.cut_out(head, joined, offset, order.get());
         }
         let block = self.block_at(offset);
-        let (first, words, bits) = Self::bits_of(offset, order.get());
         let mut masks = [0; MOST_WORDS];
-        for word in first..first + words {
-            masks[word - self.first_word(block)] = bits;
-        }
+        self.write_run(&mut masks, offset, order.get());
         let frames = order.frames();
         match self
             .give_masks(block, &masks, frames, Borrower::Nobody)

@@ -4,10 +4,9 @@
 use brickyard_sync::Ordering;
 
 use super::search::Wanted;
-use super::state::BlockState;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
 use super::{Attempt, Bitmap, Borrower, MOST_WORDS};
-use crate::{MigrateType, Order, Request};
+use crate::{Order, Request};
 
 /// Small blocks of one order, chosen in a page block.
 #[derive(Debug)]
@@ -41,8 +40,7 @@ impl Bitmap<'_> {
         wanted: Wanted,
         each: &mut impl FnMut(usize),
     ) -> Attempt<usize> {
-        let frames = 1 << order;
-        let old = match self.opened(block, frames, wanted) {
+        let old = match self.opened(block, 1 << order, wanted) {
             Ok(state) => state,
             Err(attempt) => return attempt,
         };
@@ -53,50 +51,36 @@ impl Bitmap<'_> {
         } else {
             most.min(old.count() >> order)
         };
-        let first = self.first_word(block);
-        let free_bits = |word| self.visible(word, old, wanted);
-        let chosen = self.choose_runs(block, order, most, free_bits);
+        let visible = |word| self.visible(word, old, wanted);
+        let mut chosen = self.choose_runs(block, order, most, visible);
         if chosen.blocks == 0 {
             return Attempt::Nothing;
         }
-        let promised = chosen.blocks << order;
-        let count = old.count() - promised;
-        let run = self.run_without(block, old.run(), count, |word| {
-            self.free_bits(word) & !chosen.masks[word - first]
-        });
+        let masks = &mut chosen.masks[..self.block_words()];
         let (claimed, fallback) = self.claim(old, wanted);
-        let mut new = claimed.with_free(count, run).with_joined(true);
-        let words = chosen.masks[..self.block_words()].iter().enumerate();
-        // From the top down, so that a stash hands them out in rising order.
-        let words = words.rev().filter(|&(_, &mask)| mask != 0);
-        if wanted.kind != MigrateType::Movable {
-            let mixed = |all, (i, _)| all | self.eighths(first + i);
-            new = new.with_mixed(words.clone().fold(0, mixed));
-        }
-        if !self.change_once(block, old, new) {
+        let claimed = claimed.with_joined(true);
+        let Some(new) = self.promise(block, old, claimed, masks, wanted.kind) else {
+            return Attempt::Lost;
+        };
+        self.end_class(block);
+        let taken = self.take_promised(block, (old, new), masks, order);
+        if taken == 0 {
             return Attempt::Lost;
         }
-        self.end_class(block);
-        let mut taken = 0;
-        for (i, &mask) in words {
-            let got = self.take_whole_runs(block, old, first + i, mask, order);
-            taken += got.count_ones() as usize;
-            let inner = Self::runs_from(got, order) & !got;
+        let first = self.first_word(block);
+        // From the top down, so that a stash hands them out in rising order.
+        for (i, &got) in masks.iter().enumerate().rev().filter(|&(_, &got)| got != 0) {
+            let mut heads = word::starts(got, order);
             // Relaxed: as in `join`.
-            self.inner[first + i].fetch_or(inner, Ordering::Relaxed);
-            let mut heads = got;
+            self.inner[first + i].fetch_or(got & !heads, Ordering::Relaxed);
             while heads != 0 {
                 let bit = heads.ilog2();
                 each((first + i) * WORD_FRAMES + bit as usize);
                 heads &= !(1 << bit);
             }
         }
-        if taken == 0 {
-            return Attempt::Lost;
-        }
-        self.uncount(block, old, taken << order);
         self.count_fallback(fallback);
-        Attempt::Got(taken)
+        Attempt::Got(taken >> order)
     }
 
     /// Chooses up to `most` runs of `order` among the free frames of a page block: those of words
@@ -127,40 +111,6 @@ impl Bitmap<'_> {
             chosen.take(word as usize, !0, order, most);
         }
         chosen
-    }
-
-    /// Takes the runs of `order` that make up `mask` out of a word, each of them or not. Returns
-    /// the first bit of each run taken. For the others the promise is taken back.
-    fn take_whole_runs(
-        &self,
-        block: usize,
-        promised: BlockState,
-        word: usize,
-        mask: u64,
-        order: u8,
-    ) -> u64 {
-        let frames = 1 << order;
-        let starts = word::starts(mask, order);
-        // Acquire, release: as in `take_bits`.
-        let taken = mask & self.free[word].fetch_and(!mask, Ordering::AcqRel);
-        if taken == mask {
-            return starts;
-        }
-        // Other CPUs took a part of what was seen.
-        let got = word::starts(taken, order);
-        let freed = match taken & !Self::runs_from(got, order) {
-            0 => 0,
-            rest => self.put_bits_back(word, rest),
-        };
-        let lost = (starts.count_ones() - got.count_ones()) as usize * frames;
-        self.return_promise(block, promised, lost, freed);
-        got
-    }
-
-    /// Returns the bits of the runs of `order` that start at these bits.
-    const fn runs_from(starts: u64, order: u8) -> u64 {
-        // The runs do not overlap, so nothing is carried.
-        starts.wrapping_mul(word::run(order))
     }
 
     /// Takes back small blocks of `order` that a front held, by their positions. Those that turn

@@ -9,7 +9,7 @@ use super::search::Wanted;
 use super::state::{BlockState, Mode};
 use super::wide::Isolated;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
-use super::{Attempt, Bitmap, Claimed, Kept, Loan, MOST_WORDS, TRIES};
+use super::{Attempt, Bitmap, Claimed, Kept, Loan, MOST_WORDS, Masks, TRIES};
 use crate::{Frame, FrameRange, MigrateType, Request};
 
 impl Bitmap<'_> {
@@ -206,48 +206,163 @@ impl Bitmap<'_> {
         }
     }
 
+    // ---- promises ----
+
+    /// Promises the caller the frames of `masks`, which it has seen free in an open block: replaces
+    /// the state `old` by one without them, in which the block is as in `claimed`. Returns the new
+    /// state, or `None` if another CPU was faster. From then on, that many frames of the block are
+    /// the caller's to take, and nobody can take the block as a whole.
+    pub(super) fn promise(
+        &self,
+        block: usize,
+        old: BlockState,
+        claimed: BlockState,
+        masks: &[u64],
+        kind: MigrateType,
+    ) -> Option<BlockState> {
+        let first = self.first_word(block);
+        let promised: u32 = masks.iter().map(|mask| mask.count_ones()).sum();
+        let count = old.count() - promised as usize;
+        let run = self.run_without(block, old.run(), count, |word| {
+            self.free_bits(word) & !masks[word - first]
+        });
+        let mut new = claimed.with_free(count, run);
+        if kind != MigrateType::Movable {
+            for (i, _) in masks.iter().enumerate().filter(|&(_, &mask)| mask != 0) {
+                new = new.with_mixed(self.eighths(first + i));
+            }
+        }
+        self.change_once(block, old, new).then_some(new)
+    }
+
+    /// Takes the runs of `order` that `masks` are made of, each of them or not, after a promise
+    /// that changed `old` into `new`. Leaves in `masks` what was taken, and takes the promise of the
+    /// rest back. Returns the number of frames taken.
+    pub(super) fn take_promised(
+        &self,
+        block: usize,
+        (old, new): (BlockState, BlockState),
+        masks: &mut [u64],
+        order: u8,
+    ) -> usize {
+        let first = self.first_word(block);
+        let promised = old.count() - new.count();
+        let (mut taken, mut freed) = (promised, 0);
+        for (i, mask) in masks.iter_mut().enumerate() {
+            if *mask == 0 {
+                continue;
+            }
+            // Acquire: pairs with the release of the CPU that freed them. Release: a CPU that sees
+            // them gone sees what was written before, see `Moves`.
+            let there = *mask & self.free[first + i].fetch_and(!*mask, Ordering::AcqRel);
+            if there != *mask {
+                // Other CPUs took a part of what was seen.
+                let got = word::runs_from(word::starts(there, order), order);
+                if there != got {
+                    freed += self.put_bits_back(first + i, there & !got);
+                }
+                taken -= (*mask & !got).count_ones() as usize;
+                *mask = got;
+            }
+        }
+        if taken < promised {
+            // If they took all, the caller will not learn of this block, so that no CPU would have
+            // a loan made by this promise.
+            let orphan = taken == 0 && new.is_lent() && !old.is_lent();
+            let loan = if orphan { Kept::No } else { Kept::Yes };
+            self.return_promise(block, old, promised - taken, freed, loan);
+        }
+        self.uncount(block, old, taken);
+        taken
+    }
+
+    /// Takes all frames of `masks` or none, after a promise that changed `old`. Also takes none if
+    /// other CPUs changed one of the words meanwhile [`TRIES`] times.
+    fn take_all_promised(&self, block: usize, old: BlockState, masks: &[u64]) -> bool {
+        let first = self.first_word(block);
+        let frames = masks.iter().map(|mask| mask.count_ones() as usize).sum();
+        for (i, &mask) in masks.iter().enumerate() {
+            if mask != 0 && !self.clear_bits(first + i, mask) {
+                let taken = masks[..i].iter().enumerate();
+                let freed = taken
+                    .map(|(j, &mask)| self.put_bits_back(first + j, mask))
+                    .sum();
+                self.return_promise(block, old, frames, freed, Kept::Yes);
+                return false;
+            }
+        }
+        self.uncount(block, old, frames);
+        true
+    }
+
+    /// Puts back bits that the caller has taken. The caller owns all of them, so only a bad free by
+    /// another CPU can have set one. Returns how many were set.
+    fn put_bits_back(&self, word: usize, bits: u64) -> usize {
+        // Release: as a free.
+        let before = self.free[word].fetch_or(bits, Ordering::Release);
+        (before & bits).count_ones() as usize
+    }
+
+    /// Takes a promise back that was made by a change of the state `promised`, and of which a bad
+    /// free has already counted `freed` frames.
+    fn return_promise(
+        &self,
+        block: usize,
+        promised: BlockState,
+        frames: usize,
+        freed: usize,
+        loan: Kept,
+    ) {
+        if freed > 0 {
+            self.uncount(block, promised, freed);
+        }
+        self.take_back(block, promised, frames - freed, loan);
+    }
+
+    /// Takes `bits` out of a word, all of them or none. Also takes none if other CPUs changed the
+    /// word meanwhile [`TRIES`] times.
+    fn clear_bits(&self, word: usize, bits: u64) -> bool {
+        let mut seen = self.free_bits(word);
+        for _ in 0..TRIES {
+            if seen & bits != bits {
+                break;
+            }
+            // As in `take_promised`.
+            match self.free[word].compare_exchange(
+                seen,
+                seen & !bits,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return true,
+                Err(found) => seen = found,
+            }
+        }
+        false
+    }
+
+    // ---- what is wanted ----
+
     /// Takes a run of `order` from a block, which is opened if necessary. Returns the run's
     /// position.
     pub(super) fn take_run(&self, block: usize, order: u8, wanted: Wanted) -> Attempt<usize> {
-        let frames = 1 << order;
-        let old = match self.opened(block, frames, wanted) {
+        let old = match self.opened(block, 1 << order, wanted) {
             Ok(state) => state,
             Err(attempt) => return attempt,
         };
-        let Some(offset) = self.find_run(block, order, |word| self.visible(word, old, wanted))
-        else {
+        let visible = |word| self.visible(word, old, wanted);
+        let Some(offset) = self.find_run(block, order, visible) else {
             return Attempt::Nothing;
         };
-        let (first, words, bits) = Self::bits_of(offset, order);
-        let count = old.count() - frames;
-        let run = self.run_without(block, old.run(), count, |word| {
-            let taken = if (first..first + words).contains(&word) {
-                bits
-            } else {
-                0
-            };
-            self.free_bits(word) & !taken
-        });
+        let mut masks = [0; MOST_WORDS];
+        let masks = self.write_run(&mut masks, offset, order);
         let (claimed, fallback) = self.claim(old, wanted);
-        let mut new = claimed.with_free(count, run);
-        if wanted.kind != MigrateType::Movable {
-            for word in first..first + words {
-                new = new.with_mixed(self.eighths(word));
-            }
-        }
-        if order > 0 {
-            new = new.with_joined(true);
-        }
-        if !self.change_once(block, old, new) {
-            return Attempt::Lost;
-        }
-        // From here on, that many frames of the block are promised to this caller.
-        if let Err(freed) = self.clear_free(first, words, bits) {
-            self.return_promise(block, old, frames, freed);
+        let claimed = claimed.with_joined(claimed.is_joined() || order > 0);
+        let promised = self.promise(block, old, claimed, masks, wanted.kind);
+        if promised.is_none() || !self.take_all_promised(block, old, masks) {
             return Attempt::Lost;
         }
         self.mark_in_use(block, offset, order, wanted.kind);
-        self.uncount(block, old, frames);
         self.count_fallback(fallback);
         Attempt::Got(offset)
     }
@@ -271,15 +386,11 @@ impl Bitmap<'_> {
         let masks = &mut masks[..self.block_words()];
         let most = most.min(old.count()) as u32;
         let mut left = most;
-        let mut mixed = 0;
         for (i, mask) in masks.iter_mut().enumerate() {
             if left == 0 {
                 break;
             }
             let bits = self.visible(first + i, old, wanted);
-            if bits == 0 {
-                continue;
-            }
             let there = bits.count_ones();
             *mask = if there <= left {
                 bits
@@ -287,48 +398,19 @@ impl Bitmap<'_> {
                 word::lowest(bits, left)
             };
             left -= there.min(left);
-            mixed |= self.eighths(first + i);
         }
-        let promised = (most - left) as usize;
-        if promised == 0 {
+        if left == most {
             return Attempt::Nothing;
         }
-        let count = old.count() - promised;
-        let run = self.run_without(block, old.run(), count, |word| {
-            self.free_bits(word) & !masks[word - first]
-        });
-        let (claimed, fallback) = self.claim(old, wanted);
-        let mut new = claimed.with_free(count, run);
-        if wanted.kind != MigrateType::Movable {
-            new = new.with_mixed(mixed);
+        let (mut claimed, fallback) = self.claim(old, wanted);
+        if loan != Loan::None && claimed.kind() == wanted.kind {
+            claimed = claimed.with_lent(true);
         }
-        if loan != Loan::None && new.kind() == wanted.kind {
-            new = new.with_lent(true);
-        }
-        if !self.change_once(block, old, new) {
+        let Some(new) = self.promise(block, old, claimed, masks, wanted.kind) else {
             return Attempt::Lost;
-        }
-        let mut taken = promised;
-        for (i, mask) in masks.iter_mut().enumerate() {
-            if *mask != 0 {
-                // Acquire: pairs with the release of the CPU that freed them. Release: a CPU that
-                // sees them gone sees what was written before, see `Moves`.
-                let lost = *mask & !self.free[first + i].fetch_and(!*mask, Ordering::AcqRel);
-                if lost != 0 {
-                    *mask &= !lost;
-                    taken -= lost.count_ones() as usize;
-                }
-            }
-        }
+        };
+        let taken = self.take_promised(block, (old, new), masks, 0);
         self.keep_class(block, wanted.kind);
-        if taken < promised {
-            // Other CPUs took a part of what was seen. If they took all, the caller will not learn
-            // of this block, so that no CPU would have a loan made above.
-            let orphan = taken == 0 && new.is_lent() && !old.is_lent();
-            let loan = if orphan { Kept::No } else { Kept::Yes };
-            self.take_back(block, old, promised - taken, loan);
-        }
-        self.uncount(block, old, taken);
         // After the last atomic instruction, which would wait for all that is written here.
         for (i, &mask) in masks.iter().enumerate() {
             if mask != 0 {
@@ -367,6 +449,19 @@ impl Bitmap<'_> {
         Some((first + word as usize) * WORD_FRAMES)
     }
 
+    /// Writes the run of `order` at `offset` as masks of its block's words. Returns these masks.
+    pub(super) fn write_run<'r>(
+        &self,
+        masks: &'r mut Masks,
+        offset: usize,
+        order: u8,
+    ) -> &'r [u64] {
+        let (first, words, bits) = Self::bits_of(offset, order);
+        let in_block = first & (self.block_words() - 1);
+        masks[in_block..in_block + words].fill(bits);
+        &masks[..self.block_words()]
+    }
+
     /// Returns the words of the run of `order` at `offset`: the first, how many, and the run's bits
     /// in each.
     pub(super) const fn bits_of(offset: usize, order: u8) -> (usize, usize, u64) {
@@ -375,64 +470,6 @@ impl Bitmap<'_> {
             return (first, 1 << (order - WORD_ORDER), !0);
         }
         (first, 1, word::run(order) << (offset % WORD_FRAMES))
-    }
-
-    /// Takes `bits` out of each of some words, all of them or none. On failure, returns the number
-    /// of frames that another CPU has freed meanwhile although it did not own them.
-    fn clear_free(&self, first: usize, words: usize, bits: u64) -> Result<(), usize> {
-        for word in first..first + words {
-            if !self.clear_bits(word, bits) {
-                return Err((first..word)
-                    .map(|taken| self.put_bits_back(taken, bits))
-                    .sum());
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts back bits that the caller has taken. The caller owns all of them, so only a bad free by
-    /// another CPU can have set one. Returns how many were set.
-    pub(super) fn put_bits_back(&self, word: usize, bits: u64) -> usize {
-        // Release: as a free.
-        let before = self.free[word].fetch_or(bits, Ordering::Release);
-        (before & bits).count_ones() as usize
-    }
-
-    /// Takes a promise back that was made by a change of the state `promised`, and of which a bad
-    /// free has already counted `freed` frames.
-    pub(super) fn return_promise(
-        &self,
-        block: usize,
-        promised: BlockState,
-        frames: usize,
-        freed: usize,
-    ) {
-        if freed > 0 {
-            self.uncount(block, promised, freed);
-        }
-        self.take_back(block, promised, frames - freed, Kept::Yes);
-    }
-
-    /// Takes `bits` out of a word, all of them or none. Also takes none if other CPUs changed the
-    /// word meanwhile [`TRIES`] times.
-    pub(super) fn clear_bits(&self, word: usize, bits: u64) -> bool {
-        let mut seen = self.free_bits(word);
-        for _ in 0..TRIES {
-            if seen & bits != bits {
-                break;
-            }
-            // As in `take_bits`.
-            match self.free[word].compare_exchange(
-                seen,
-                seen & !bits,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => return true,
-                Err(found) => seen = found,
-            }
-        }
-        false
     }
 
     /// Makes the frames at `offset`, which must be the caller's, one block of `order` and `kind`.
@@ -465,45 +502,30 @@ impl Bitmap<'_> {
 
     /// Takes exactly the frames of `masks` from a block, all or none, including isolated ones and
     /// those set aside. Also takes none if other CPUs changed the block meanwhile [`TRIES`] times.
-    pub(super) fn take_masks(&self, block: usize, masks: &[u64; MOST_WORDS]) -> bool {
+    pub(super) fn take_masks(&self, block: usize, masks: &Masks) -> bool {
         let first = self.first_word(block);
-        let frames: usize = masks.iter().map(|mask| mask.count_ones() as usize).sum();
+        let masks = &masks[..self.block_words()];
+        let frames = masks.iter().map(|mask| mask.count_ones() as usize).sum();
+        let movable = MigrateType::Movable;
         let wanted = Wanted {
             aside: Aside::Too,
-            ..Wanted::of(MigrateType::Movable)
+            ..Wanted::of(movable)
         };
-        let promised = (0..TRIES).find_map(|_| {
+        for _ in 0..TRIES {
             let old = match self.opened::<()>(block, frames, wanted) {
                 Ok(state) => state,
-                Err(Attempt::Lost) => return None,
-                Err(_) => return Some(None),
+                Err(Attempt::Lost) => continue,
+                Err(_) => return false,
             };
-            let there = |i: usize| self.free_bits(first + i) & masks[i] == masks[i];
-            if !(0..self.block_words()).all(there) {
-                return Some(None);
-            }
-            let count = old.count() - frames;
-            let run = self.run_without(block, old.run(), count, |word| {
-                self.free_bits(word) & !masks[word - first]
-            });
-            self.change_once(block, old, old.with_free(count, run))
-                .then_some(Some(old))
-        });
-        let Some(promised) = promised.flatten() else {
-            return false;
-        };
-        for i in 0..self.block_words() {
-            if masks[i] != 0 && !self.clear_bits(first + i, masks[i]) {
-                let taken = masks[..i].iter().enumerate();
-                let freed = taken
-                    .map(|(j, &mask)| self.put_bits_back(first + j, mask))
-                    .sum();
-                self.return_promise(block, promised, frames, freed);
+            let mut words = masks.iter().enumerate();
+            if !words.all(|(i, &mask)| self.free_bits(first + i) & mask == mask) {
                 return false;
             }
+            if self.promise(block, old, old, masks, movable).is_some() {
+                return self.take_all_promised(block, old, masks);
+            }
         }
-        self.uncount(block, promised, frames);
-        true
+        false
     }
 
     /// Takes exactly the block of `request`'s order at `frame`.

@@ -45,6 +45,13 @@ pub(super) const fn run(order: u8) -> u64 {
     !0 >> (64 - (1_u32 << order))
 }
 
+/// Returns the bits of the runs of `order` that start at these bits. `order` is at most 6.
+#[inline]
+pub(super) const fn runs_from(starts: u64, order: u8) -> u64 {
+    // The runs do not overlap, so nothing is carried.
+    starts.wrapping_mul(run(order))
+}
+
 /// Returns the order of the largest run, if it is above `known`; else `known`.
 #[inline]
 pub(super) const fn largest(free: u64, known: u8) -> u8 {
