@@ -139,8 +139,9 @@ pub trait AnyZone: Sync {
     /// Returns the frames of every reachable cache to the store. Returns the number of frames.
     fn drain(&self) -> usize;
 
-    /// Isolates `range`: from now on nothing is handed out from it, and what is freed there stays
-    /// there.
+    /// Isolates `range`: from the return on the store hands nothing out from it, and what is freed
+    /// there stays there. Frames that lie in caches are still handed out: [drain](AnyZone::drain)
+    /// them afterwards. At most four ranges are isolated at a time.
     ///
     /// # Errors
     /// [`RangeError::Isolated`] where it overlaps an isolated range, or too many are isolated.
@@ -162,8 +163,9 @@ pub trait AnyZone: Sync {
     /// [`RangeError::OutsideSpan`].
     fn add(&self, range: FrameRange) -> Result<usize, RangeError>;
 
-    /// Keeps all free frames of `range` from being handed out. Reservations may overlap. Returns
-    /// the number of frames reserved.
+    /// Keeps all free frames of `range` from being handed out. Reservations may overlap. Frames
+    /// that are no memory yet are not reserved: add them first. Returns the number of frames
+    /// reserved.
     ///
     /// # Errors
     /// [`RangeError::Busy`] with the first frame in use. Nothing has changed then.

@@ -1,4 +1,16 @@
 //! How the state of a page block changes, and how the sets follow it.
+//!
+//! There are four ways. Each replaces the whole word by compare-and-swap, and counts a loan that
+//! begins. They differ in what follows:
+//!
+//! | way | tries | sets and loans follow | who may call it, in which mode of the block |
+//! |---|---|---|---|
+//! | `replace` | one | no, the caller sees to it | who takes all of a block (free or open, to huge or changing), or frees whole blocks that share a word of a set (huge to free) |
+//! | `change_once` | one | yes | who promises itself frames (open), or ends isolation (any) |
+//! | `change` | until it is done | yes | who must not leave it undone: frees and promises taken back (open), whole blocks freed (huge to free), the end of opening (changing to open), marks (any) |
+//! | `change_quietly` | until it is done | loans only | who has made the block changing, and takes it (changing to huge) |
+//!
+//! Only `change` and `change_quietly` retry, each time after another CPU's change of this block.
 
 use brickyard_sync::Ordering;
 

@@ -157,6 +157,7 @@ impl Bitmap<'_> {
     }
 
     /// Keeps all free frames of `range` from being handed out. Returns how many became reserved.
+    /// Frames that are no memory yet are not: add them first.
     ///
     /// # Errors
     /// [`RangeError::Busy`] with the first frame in use. Nothing has changed then.
@@ -267,8 +268,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Isolates `range`: from now on nothing is handed out from it, and what is freed there stays
-    /// there.
+    /// Isolates `range`: from the return on the store hands nothing out from it, and what is freed
+    /// there stays there.
     ///
     /// # Errors
     /// As [`Isolation::begin`](crate::isolation::Isolation::begin).

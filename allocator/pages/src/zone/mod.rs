@@ -520,7 +520,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     }
 
     /// Adds `range` to the memory of the zone. Memory that the zone already has stays as it is.
-    /// Returns the number of new frames. O(frames).
+    /// Returns the number of new frames. O(frames); interrupts are masked for the work on one page
+    /// block at a time.
     ///
     /// # Errors
     /// [`RangeError::OutsideSpan`].
@@ -530,7 +531,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     }
 
     /// Removes all of `range` from the zone; no caller may be using it. Returns the number of
-    /// frames removed. O(frames).
+    /// frames removed. O(frames); interrupts are masked for the work on one page block at a time.
     ///
     /// # Errors
     /// [`RangeError::Busy`]. Nothing has changed then.
@@ -538,8 +539,9 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.leave(range, Leaves::Absent)
     }
 
-    /// Keeps all free frames of `range` from being handed out. Reservations may overlap. Returns
-    /// the number of frames reserved. O(frames).
+    /// Keeps all free frames of `range` from being handed out. Reservations may overlap. Frames
+    /// that are no memory yet are not reserved: add them first. Returns the number of frames
+    /// reserved. O(frames); interrupts are masked for the work on one page block at a time.
     ///
     /// # Errors
     /// [`RangeError::Busy`] with the first frame in use. Nothing has changed then.
