@@ -9,9 +9,10 @@ use crate::{Frame, FrameRange, Order};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllocError {
-    /// Too little memory is free in the zones that may serve the request.
+    /// Too little memory is free in the zones that may serve the request, or what is free is held
+    /// back from it: by watermarks, reserves, isolation.
     Exhausted {
-        /// The frames free there, reserves included.
+        /// The frames free there, those held back included.
         free: usize,
         /// The frames in caches of CPUs that this request could not drain. A hint. A request that
         /// may sleep drains the caches of all CPUs that

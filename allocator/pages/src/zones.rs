@@ -186,8 +186,8 @@ pub trait AnyZone: Sync {
     /// state.
     fn block_of(&self, frame: Frame) -> Option<(Frame, State)>;
 
-    /// Returns the type of the page block that contains `frame`, if blocks have types; `Isolate` in
-    /// an isolated range.
+    /// Returns the type of the page block that contains `frame`; `Isolate` in an isolated range.
+    /// `None` if blocks have no types, or nothing of this one is memory or reserved.
     fn block_type(&self, frame: Frame) -> Option<MigrateType>;
 
     /// Returns whether a block in use can be moved, if the zone itself knows. If it does not, the
@@ -219,6 +219,13 @@ pub trait AnyZone: Sync {
     /// being put together, and true too. For callers that ask often.
     fn may_serve(&self, request: &Request) -> bool {
         self.can_serve(request)
+    }
+
+    /// Returns a number that is unchanged if no frame of the zone has become free, in a cache or in
+    /// the store, and none was taken from the store. A request that has found nothing in any of
+    /// several zones tries them all again if it has changed. By default it does not.
+    fn activity(&self) -> usize {
+        0
     }
 
     /// Returns the number of free blocks by order and type.
@@ -280,7 +287,7 @@ pub trait AnyZone: Sync {
     }
 
     /// Returns the free blocks by order and type, and the page blocks by type, for the texts of
-    /// buddyinfo and pagetypeinfo. O(page blocks).
+    /// buddyinfo and pagetypeinfo. O(span).
     fn snapshot(&self, node: u32) -> ZoneSnapshot {
         let Shape {
             kind,

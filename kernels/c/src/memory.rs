@@ -249,9 +249,6 @@ const _: () =
 /// back. Pages of 0 bytes change nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_set_min_free_kbytes(machine: &by_machine, kbytes: usize, page_bytes: usize) {
-    if page_bytes == 0 {
-        return;
-    }
     machine.nodes.set_min_free_kbytes(kbytes, page_bytes);
 }
 

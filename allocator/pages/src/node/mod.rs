@@ -465,8 +465,11 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// Sets all watermarks and reserves from `min_free_kbytes` and the memory now managed. Uses
     /// Linux's rules, with the ratios 256, 256, 32, 0, 0 of `lowmem_reserve_ratio`. Call it again
     /// when memory is added or removed. Zones of one kind in a node share what one zone of all
-    /// their memory would have, each in proportion to its memory.
+    /// their memory would have, each in proportion to its memory. Frames of 0 bytes change nothing.
     pub fn set_min_free_kbytes(&self, kbytes: usize, frame_bytes: usize) {
+        if frame_bytes == 0 {
+            return;
+        }
         let is_low = |zone: &&Z| zone.kind() <= ZoneKind::Normal;
         let min_free = watermark::frames_of_kbytes(kbytes, frame_bytes);
         let lowmem = self

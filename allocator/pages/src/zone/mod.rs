@@ -229,8 +229,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         let patience = &Patience::new();
         self.store()
             .take_aside(request)
-            .or_else(|| self.take_drained(request, patience, || true))
-            .or_else(|| self.take_given_up(request, patience, || true, || true))
+            .or_else(|| self.take_drained(request, 0, patience))
+            .or_else(|| self.take_given_up(request, 0, patience))
             .ok_or_else(|| self.why_not(request))
     }
 
@@ -247,7 +247,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     #[inline(never)]
     fn alloc_above_slowly(&self, request: &Request, mark: Mark) -> Option<Frame> {
-        if !is_first(mark) && !self.admits(request, mark) {
+        let floor = self.watermarks.floor(request, mark);
+        if !is_first(mark) && !self.admits(request, floor) {
             return None;
         }
         if mark == Mark::Min
@@ -258,7 +259,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         let apart = matches!(mark, Mark::FirstApart | Mark::Apart);
         let taken = self.take(request, || match apart && !self.store().has_own(request) {
             true => 0,
-            false => self.room(request, mark, 0),
+            false => self.room(request, floor, 0),
         });
         if mark == Mark::Min
             && let Some(frame) = taken
@@ -283,17 +284,15 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         request.limit.is_some_and(|limit| limit < end)
     }
 
-    /// Returns true if the zone would stay above the mark.
-    fn admits(&self, request: &Request, mark: Mark) -> bool {
-        self.room(request, mark, 0) >= request.order.frames()
+    /// Returns true if `floor` frames would stay free.
+    fn admits(&self, request: &Request, floor: usize) -> bool {
+        self.room(request, floor, 0) >= request.order.frames()
     }
 
-    /// Returns how many frames may leave the store while the zone stays above the mark: what is
-    /// free there, less what is set aside for others and the floor for `request`
-    /// ([`Watermarks::floor`]). It is exact if it is less than `wanted`, or than the request may
-    /// fetch.
-    fn room(&self, request: &Request, mark: Mark, wanted: usize) -> usize {
-        let floor = self.watermarks.floor(request, mark);
+    /// Returns how many frames may leave the store while `floor` stay free ([`Watermarks::floor`]):
+    /// what is free there, less what is set aside for others and the floor. It is exact if it is
+    /// less than `wanted`, or than the request may fetch.
+    fn room(&self, request: &Request, floor: usize, wanted: usize) -> usize {
         if floor == 0 {
             // If nothing is held back, all that is free is available, and the store knows better
             // than any sum of its counts.
