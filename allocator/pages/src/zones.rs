@@ -18,6 +18,32 @@ use crate::{
     Request, ZoneKind,
 };
 
+/// Takes exactly the frames of `range`, block by block, as `request` says (not of its order).
+///
+/// # Errors
+/// As [`AnyZone::take_at`], for the first block that could not be taken; those before it are free
+/// again.
+pub(crate) fn take_range_at<Z: AnyZone>(
+    zone: &Z,
+    range: FrameRange,
+    request: &Request,
+) -> Result<(), RangeError> {
+    for (first, order) in range.blocks(zone.max_order()) {
+        if let Err(why) = zone.take_at(first, &Request { order, ..*request }) {
+            let taken = FrameRange {
+                end: first,
+                ..range
+            };
+            if !taken.is_empty() {
+                let freed = zone.free_range(taken);
+                debug_assert!(freed.is_ok(), "one-owner: {taken:?}: {freed:?}");
+            }
+            return Err(why);
+        }
+    }
+    Ok(())
+}
+
 /// The properties of a zone that never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -143,7 +169,8 @@ pub trait AnyZone: Sync {
     /// there.
     ///
     /// # Errors
-    /// [`RangeError::Isolated`] where it overlaps an isolated range, or too many are isolated.
+    /// [`RangeError::Isolated`] where it overlaps an isolated range;
+    /// [`RangeError::TooManyIsolated`].
     fn isolate(&self, range: FrameRange) -> Result<(), RangeError>;
 
     /// Ends the isolation of exactly `range`. Does nothing if it is not isolated.

@@ -4,15 +4,18 @@
 use core::cell::{Cell, RefCell};
 use core::mem::MaybeUninit;
 
+use brickyard::block::Use;
 use brickyard::node::{Node, Nodes, SlowPath};
 use brickyard::patience::WAITS_MOST;
-use brickyard::pressure::{Migrate, Migration, Need, Reclaim};
+use brickyard::pressure::{
+    ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
+};
 use brickyard::stats::PageTypeInfo;
 use brickyard::sync::{Exclusive, Shared, SlotAccess};
 use brickyard::watermark::{self, Marks};
 use brickyard::{
     AllocError, AnyZone, Frame, FrameRange, MigrateType, Mobility, OneCpu, Order, Platform,
-    Request, Zone, ZoneKind, ZonePlan,
+    RangeError, Request, Zone, ZoneKind, ZonePlan,
 };
 
 const PAGE: Request = Request::page(Mobility::Movable);
@@ -278,6 +281,205 @@ fn looks_end_whatever_they_see() {
         assert_eq!(looks_at(3, reach, Look::Unsettled), 1);
     }
     assert_eq!(looks_at(0, Reach::Own, Look::Unsettled), 1);
+}
+
+// ---- what passes the watermarks ----
+
+/// Moves every page to where it is told.
+struct Moves;
+
+impl Reclaim for Moves {
+    fn reclaims(&self) -> bool {
+        false
+    }
+
+    fn reclaim(&self, _: &Need) -> usize {
+        0
+    }
+}
+
+impl Migrate for Moves {
+    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
+        Migration::Moved
+    }
+}
+
+/// A zone with so many frames free, all at its end, of which so many are above its marks. All that
+/// is in use are single movable pages and halves of pairs.
+fn above_by(free: usize, above: usize) -> [Zone<'static, OneCpu>; 1] {
+    let zone = of_one_cpu(8192);
+    let used = FrameRange::new(0, 8192 - free);
+    zone.alloc_range_at(used, &PAGE).unwrap();
+    let frames = used.frames().filter(|frame| frame.number() % 2 == 0);
+    let held: Vec<Frame> = frames.collect();
+    for &frame in &held {
+        zone.free_uncached(frame, Order::ZERO).unwrap();
+    }
+    for &frame in &held {
+        zone.take_at(frame, &PAGE).unwrap();
+    }
+    zone.watermarks()
+        .set(at(free - above), [0; ZoneKind::COUNT]);
+    assert_eq!(zone.free_frames(), free);
+    [zone]
+}
+
+/// The list of docs/book/zones.md: nothing else that is asked of nodes takes a frame that a mark
+/// holds back.
+#[test]
+fn what_passes_the_marks_is_on_a_list() {
+    let anywhere = FrameRange::new(0, 8192);
+    for above in [0, 5, 100] {
+        let zones = above_by(2048, above);
+        let node = [Node::new(0, &zones)];
+        let nodes = Nodes::with_hooks(&node, Moves, SlowPath::MODERN);
+        let mark = 2048 - above;
+        let zone = &zones[0];
+        // All that requests to nodes take, in any order, ends at the mark.
+        let mut held: Vec<FrameRange> = Vec::new();
+        for order in [10, 9, 5, 3, 1, 0] {
+            let block = Request::new(Order::new(order), Mobility::Movable);
+            held.extend(
+                nodes
+                    .alloc(0, &block)
+                    .map(|at| FrameRange::of_block(at, block.order)),
+            );
+            assert!(zone.free_frames() >= mark);
+        }
+        held.extend(nodes.alloc_range(0, &PAGE, above + 1));
+        assert!(zone.free_frames() >= mark);
+        let wanted = ContiguousRequest::new(above + 1, anywhere);
+        let refused = nodes.alloc_contiguous(0, &wanted);
+        let too_little = matches!(refused, Err(RangeError::TooLittleFree { .. }));
+        assert!(too_little, "{refused:?}");
+        let mut many = vec![Frame::new(0); 300];
+        let got = nodes.alloc_bulk(0, &PAGE, &mut many).unwrap_or(0);
+        held.extend(many[..got].iter().map(|&at| FrameRange::at(at, 1)));
+        assert_eq!(zone.free_frames() + zone.cached_frames(), mark, "{above}");
+        // Adjacent frames, to the last above the mark: free ones, and such as are to be cleared.
+        for range in held.drain(..) {
+            nodes.free_range(range).unwrap();
+        }
+        nodes.drain();
+        if above > 0 {
+            for within in [anywhere, FrameRange::new(0, 4096)] {
+                let mut wanted = ContiguousRequest::new(above, within);
+                wanted.mobility = Mobility::Movable;
+                let got = nodes.alloc_contiguous(0, &wanted).unwrap();
+                assert!(within.covers(got) && zone.free_frames() == mark);
+                zone.free_range(got).unwrap();
+            }
+        }
+        // An atomic request goes below the min mark, to three eighths of it.
+        let atomic: Vec<Frame> =
+            core::iter::from_fn(|| nodes.alloc(0, &PAGE.atomic()).ok()).collect();
+        let floor = mark - mark / 2 - (mark - mark / 2) / 4;
+        assert_eq!(zone.free_frames() + zone.cached_frames(), floor);
+        // The places that pages are moved to are asked for like any other.
+        let cleared = offline(zone, FrameRange::new(0, 512), &Moves);
+        assert!(
+            matches!(cleared, Err(RangeError::Busy { .. })),
+            "{cleared:?}"
+        );
+        for frame in atomic {
+            zone.free_uncached(frame, Order::ZERO).unwrap();
+        }
+        nodes.drain();
+
+        // The list. A zone that is asked by itself.
+        zone.alloc(&PAGE).unwrap();
+        zone.alloc(&order(3)).unwrap();
+        zone.alloc_range(&PAGE, 5).unwrap();
+        assert_eq!(zone.alloc_bulk(&PAGE, &mut many), Ok(300));
+        assert!(zone.free_frames() < mark);
+        zone.drain();
+        let free = (0..8192).map(Frame::new).filter(|&at| {
+            zone.block_of(at)
+                .is_some_and(|(_, state)| state.usage == Use::Free)
+        });
+        let free: Vec<Frame> = free.collect();
+        zone.alloc_at(free[0], &PAGE).unwrap();
+        zone.alloc_range_at(FrameRange::at(free[100], 1), &PAGE)
+            .unwrap();
+        // What lies in a stash had passed the mark when it was fetched.
+        zone.free(free[0], Order::ZERO).unwrap();
+        assert_eq!(nodes.alloc(0, &PAGE), Ok(free[0]));
+        // Memory that is taken from the zone itself.
+        let last = *free.last().unwrap();
+        assert_eq!(zone.reserve(FrameRange::at(last, 1)), Ok(1));
+        assert_eq!(zone.remove(FrameRange::at(last, 1)), Ok(1));
+        let before = Frame::new(last.number() - 1);
+        assert_eq!(offline(zone, FrameRange::at(before, 1), &Moves), Ok(1));
+        assert!(zone.free_frames() < mark);
+        zone.check().unwrap();
+    }
+}
+
+/// Frames below the reserve of a lower zone are for requests that cannot use a higher one.
+#[test]
+fn adjacent_frames_leave_the_reserve_of_a_lower_zone() {
+    let low = zone_of(ZoneKind::Dma32, FrameRange::new(0, 4096), 1, OneCpu);
+    let high = zone_of(ZoneKind::Normal, FrameRange::new(4096, 8192), 1, OneCpu);
+    let zones: [Zone<'static, OneCpu>; 2] = [low, high];
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let mut reserve = [0; ZoneKind::COUNT];
+    reserve[ZoneKind::Normal.index()] = 4000;
+    zones[0].watermarks().set(at(0), reserve);
+    let within = zones[0].span();
+    let mut wanted = ContiguousRequest::new(97, within);
+    let free = 4096;
+    assert_eq!(
+        nodes.alloc_contiguous(0, &wanted),
+        Err(RangeError::TooLittleFree { free })
+    );
+    // A caller that names the kind of zone, or the zone, may.
+    wanted.highest = Some(ZoneKind::Dma32);
+    assert_eq!(nodes.alloc_contiguous(0, &wanted).unwrap().len(), 97);
+    wanted.highest = None;
+    let got = alloc_contiguous(&zones[0], &wanted, &NoHooks);
+    assert_eq!(got.unwrap().len(), 97);
+    // The error is that of the first zone that has such a place.
+    let wanted = ContiguousRequest::new(4096, FrameRange::new(0, 8192));
+    zones[1].watermarks().set(at(1), [0; ZoneKind::COUNT]);
+    assert_eq!(
+        nodes.alloc_contiguous(0, &wanted),
+        Err(RangeError::TooLittleFree { free: 4096 })
+    );
+    let wanted = ContiguousRequest::new(4097, FrameRange::new(0, 8192));
+    let outside = nodes.alloc_contiguous(0, &wanted);
+    assert!(matches!(outside, Err(RangeError::OutsideSpan { .. })));
+}
+
+// ---- several at once ----
+
+#[test]
+fn adjacent_frames_that_are_free_are_had_while_others_clear_ranges() {
+    let zone = of_one_cpu(64 * 512);
+    // Four other CPUs are each clearing a small range: a hook waits for a disk.
+    let cleared = [0, 1, 2, 3].map(|i| FrameRange::new(i * 512, i * 512 + 8));
+    for range in cleared {
+        zone.isolate(range).unwrap();
+    }
+    let wanted = ContiguousRequest::new(100, zone.span());
+    let got = alloc_contiguous(&zone, &wanted, &NoHooks);
+    // The first place without a frame of theirs.
+    assert_eq!(got, Ok(FrameRange::new(8, 108)));
+    zone.free_range(FrameRange::new(8, 108)).unwrap();
+    // Where something is to be moved, it is told that others are at that.
+    let in_the_way = Frame::new(50);
+    zone.alloc_at(in_the_way, &PAGE).unwrap();
+    let wanted = ContiguousRequest::new(100, FrameRange::new(8, 110));
+    let busy = alloc_contiguous(&zone, &wanted, &Moves);
+    assert_eq!(busy, Err(RangeError::TooManyIsolated));
+    zone.unisolate(cleared[2]);
+    let got = alloc_contiguous(&zone, &wanted, &Moves);
+    assert_eq!(got, Ok(FrameRange::new(8, 108)));
+    let over_theirs = ContiguousRequest::new(100, FrameRange::new(0, 107));
+    let isolated = alloc_contiguous(&zone, &over_theirs, &NoHooks);
+    assert!(isolated.is_err());
+    cleared.iter().for_each(|&range| zone.unisolate(range));
+    zone.check().unwrap();
 }
 
 // ---- a frame that goes from zone to zone ----

@@ -18,7 +18,7 @@ use crate::error::BulkFreeError;
 use crate::pressure::{ContiguousRequest, Migrate, NoHooks, Reclaim, alloc_contiguous};
 use crate::stats::ZoneSnapshot;
 use crate::watermark::{self, Mark};
-use crate::zone::block_holding;
+use crate::zone::{block_holding, cut_to};
 use crate::zones::AnyZone;
 use crate::{
     AllocError, Frame, FrameRange, FreeError, Mobility, Order, RangeError, Request, ZoneKind,
@@ -316,13 +316,9 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         let orders = self.zonelist(from, request).map(AnyZone::max_order);
         let block = block_holding(request, frames, orders.max().unwrap_or_default())?;
         let first = self.alloc(from, &block)?;
-        let taken = FrameRange::at(first, frames);
-        let rest = FrameRange::at(taken.end, block.order.frames() - frames);
-        if !rest.is_empty() {
-            let freed = self.free_range(rest);
-            debug_assert!(freed.is_ok(), "one-owner: {rest:?} of a block: {freed:?}");
-        }
-        Ok(taken)
+        Ok(cut_to(frames, first, block.order, |rest| {
+            self.free_range(rest)
+        }))
     }
 
     /// Returns the zone that `frame` belongs to. O(zones): a look at each zone's span, and at its
@@ -440,18 +436,28 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// [`alloc_contiguous`].
     ///
     /// # Errors
-    /// The reason why the last zone asked had none; [`RangeError::Malformed`] for a request that
-    /// cannot be met anywhere.
+    /// The reason why the first zone that has such a place could not give it;
+    /// [`RangeError::OutsideSpan`] if none has; [`RangeError::Malformed`] for a request that cannot
+    /// be met anywhere.
     pub fn alloc_contiguous(
         &self,
         from: usize,
         request: &ContiguousRequest,
     ) -> Result<FrameRange, RangeError> {
-        let mut error = RangeError::Malformed;
-        for zone in self.zonelist(from, &Request::page(request.mobility)) {
-            match alloc_contiguous(zone, request, &self.hooks) {
+        let mut page = Request::page(request.mobility);
+        if let Some(highest) = request.highest {
+            page = page.from_zones_up_to(highest);
+        }
+        let mut request = *request;
+        request.highest = Some(page.highest);
+        let mut error = RangeError::OutsideSpan {
+            span: FrameRange::default(),
+        };
+        for zone in self.zonelist(from, &page) {
+            match alloc_contiguous(zone, &request, &self.hooks) {
                 Ok(range) => return Ok(range),
-                Err(why) => error = why,
+                Err(why) if matches!(error, RangeError::OutsideSpan { .. }) => error = why,
+                Err(_) => {}
             }
         }
         Err(error)

@@ -82,7 +82,7 @@ mod layout;
 mod range;
 
 pub use layout::ZonePlan;
-pub(crate) use range::block_holding;
+pub(crate) use range::{block_holding, cut_to};
 
 use core::fmt;
 
@@ -369,11 +369,21 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// # Errors
     /// As [`AnyZone::take_at`]; also [`RangeError::Busy`] if other CPUs interfered at each try.
     pub fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
-        match self.store().take_at(frame, request) {
+        self.or_drained(request, || self.store().take_at(frame, request))
+    }
+
+    /// Tries once more, after a drain as far as the request's context allows, if something is in
+    /// the way.
+    fn or_drained(
+        &self,
+        request: &Request,
+        take: impl Fn() -> Result<(), RangeError>,
+    ) -> Result<(), RangeError> {
+        match take() {
             Err(RangeError::Busy { .. }) => {
                 let reach = Reach::of(request.context, self.platform());
                 self.stash.drain(&self.backing, reach, &Patience::new());
-                self.store().take_at(frame, request)
+                take()
             }
             other => other,
         }
