@@ -1,5 +1,5 @@
-//! Every request comes to an end, whatever others do and wherever they stand still, and nothing is
-//! lost on the way.
+//! Searches and waits of a request end, whatever others do and wherever they stand still, and
+//! nothing is lost on the way.
 //!
 //! The threads here are CPUs by a number of their own. A thread that stands still does so in a call
 //! of the platform or of a hook, which is where one can be made to; the simulator stops CPUs at any

@@ -203,7 +203,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     pub fn alloc(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
         match self.at_hand(from, request) {
             Some(frame) => Ok(frame),
-            None => self.alloc_missed(from, request),
+            None => self.alloc_from_first(from, request),
         }
     }
 
@@ -220,9 +220,9 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         }
     }
 
-    /// As [`Nodes::alloc`], if no single frame was at hand.
+    /// Asks the first zone above its low watermark, then the others.
     #[inline(never)]
-    fn alloc_missed(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
+    fn alloc_from_first(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
         let first = self.first(from, request);
         let mark = match self.own_zones(from).len() > 1 {
             true => Mark::FirstApart,
@@ -230,16 +230,16 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         };
         match first.and_then(|zone| zone.alloc_above(request, mark)) {
             Some(frame) => Ok(frame),
-            None => self.alloc_behind(from, request, first),
+            None => self.alloc_from_others(from, request, first),
         }
     }
 
-    /// As [`Nodes::alloc`], after the first zone had nothing above its low watermark, or nothing
-    /// that it could give without mixing a page block. The other zones of this node are asked for
-    /// that first; then all zones may mix.
+    /// Asks the other zones, after the first had nothing above its low watermark, or nothing that it
+    /// could give without mixing a page block: first those of this node for what mixes none; then
+    /// all zones for anything; then takes the slow path.
     #[cold]
     #[inline(never)]
-    fn alloc_behind(
+    fn alloc_from_others(
         &self,
         from: usize,
         request: &Request,
@@ -264,7 +264,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         let quickly = several.then(apart).flatten().or_else(mixed);
         match quickly {
             Some(frame) => Ok(frame),
-            None => self.alloc_slowly(from, request),
+            None => self.alloc_by_slow_path(from, request),
         }
     }
 
@@ -359,7 +359,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         match order == Order::ZERO && self.free_at_hand(frame) {
             true => Ok(()),
-            false => self.free_missed(frame, order),
+            false => self.free_to_its_zone(frame, order),
         }
     }
 
@@ -378,10 +378,9 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         false
     }
 
-    /// As [`Nodes::free`], for what is no single frame of a node's last zone that a cache keeps as
-    /// it is.
+    /// Offers a single frame to the caches of the other zones, else finds the zone of the block.
     #[inline(never)]
-    fn free_missed(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+    fn free_to_its_zone(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         if order == Order::ZERO {
             for node in self.nodes {
                 // The last zone has been asked.

@@ -70,7 +70,11 @@ impl SlowPath {
 
 impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
     #[cold]
-    pub(super) fn alloc_slowly(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
+    pub(super) fn alloc_by_slow_path(
+        &self,
+        from: usize,
+        request: &Request,
+    ) -> Result<Frame, AllocError> {
         if self.is_hopeless(from, request) {
             return Err(self.why_not(from, request));
         }

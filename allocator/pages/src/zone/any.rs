@@ -70,7 +70,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         {
             return Some(frame);
         }
-        self.alloc_above_missed(request, mark)
+        self.above_or_fetch(request, mark)
     }
 
     #[inline]
