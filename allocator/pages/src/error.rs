@@ -9,9 +9,10 @@ use crate::{Frame, FrameRange, Order};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllocError {
-    /// Too little memory is free in the zones that may serve the request.
+    /// Too little memory is free in the zones that may serve the request, or what is free is held
+    /// back from it: by watermarks, reserves, isolation.
     Exhausted {
-        /// The frames free there, reserves included.
+        /// The frames free there, those held back included.
         free: usize,
         /// The frames in caches of CPUs that this request could not drain. A hint. A request that
         /// may sleep drains the caches of all CPUs that
@@ -260,8 +261,15 @@ pub enum RangeError {
         /// The first such frame.
         frame: Frame,
     },
-    /// The range overlaps one that is already isolated, or too many ranges are isolated.
+    /// The range overlaps one that is already isolated.
     Isolated,
+    /// As many ranges are isolated as can be at a time. Another try is worthwhile.
+    TooManyIsolated,
+    /// The zone would fall below its min watermark.
+    TooLittleFree {
+        /// The frames free there.
+        free: usize,
+    },
     /// The request makes no sense: it has no frames, an alignment or boundary that is not a power
     /// of two, or more frames than fit between two boundaries.
     Malformed,
@@ -273,8 +281,13 @@ impl fmt::Display for RangeError {
             Self::OutsideSpan { span } => write!(f, "outside the zone's span {span:?}"),
             Self::Busy { frame } => write!(f, "frame {frame} is in use"),
             Self::Absent { frame } => write!(f, "frame {frame} is not memory of this zone"),
-            Self::Isolated => {
-                f.write_str("isolated already, or too many ranges are isolated at once")
+            Self::Isolated => f.write_str("isolated already"),
+            Self::TooManyIsolated => f.write_str("too many ranges are isolated: try again later"),
+            Self::TooLittleFree { free } => {
+                write!(
+                    f,
+                    "the zone would fall below its min watermark: {free} frames free"
+                )
             }
             Self::Malformed => f.write_str(
                 "a range needs frames, and an alignment and boundary that are powers of two",

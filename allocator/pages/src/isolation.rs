@@ -95,14 +95,18 @@ impl Isolation {
     /// Isolates `range` from now on. Called under the zone's lock.
     ///
     /// # Errors
-    /// [`RangeError::Malformed`] for an empty range; [`RangeError::Isolated`] if it overlaps an
-    /// isolated range, or four ranges are already isolated.
+    /// [`RangeError::Malformed`] for an empty range, and one that lies too low or too high;
+    /// [`RangeError::Isolated`] if it overlaps an isolated range; [`RangeError::TooManyIsolated`] if
+    /// four ranges are isolated already.
     pub fn begin(&self, range: FrameRange) -> Result<(), RangeError> {
-        if range.is_empty() {
+        if range.is_empty() || self.packed(range).is_none() {
             return Err(RangeError::Malformed);
         }
-        if self.overlaps(range) || !self.replace(FrameRange::default(), range) {
+        if self.overlaps(range) {
             return Err(RangeError::Isolated);
+        }
+        if !self.replace(FrameRange::default(), range) {
+            return Err(RangeError::TooManyIsolated);
         }
         self.set_active(1);
         Ok(())

@@ -4,8 +4,9 @@
 //!
 //! A request looks everywhere up to 64 times in each zone, and again after each reclaim. Each of
 //! these looks may meet a CPU that stands still, and mostly it is the same one. So the waits are
-//! counted for the request as a whole. A CPU that the request has waited for without success is
-//! still tried from then on, but no longer waited for.
+//! counted for the request as a whole, over all zones. A CPU that the request has waited for without
+//! success is still tried from then on, but no longer waited for. Outside these looks, a request
+//! waits for nobody.
 
 use core::cell::Cell;
 
@@ -13,7 +14,7 @@ use brickyard_sync::PATIENCE;
 
 use crate::{Context, Frame, Order, Platform};
 
-/// The most calls of [`Platform::relax`] that one request makes while it looks everywhere.
+/// The most calls of [`Platform::relax`] that one request makes, in all zones together.
 pub const WAITS_MOST: u32 = 16 * PATIENCE;
 
 /// The most CPUs that one request asks without success before it asks no more. A platform may wait
@@ -94,6 +95,8 @@ pub struct Patience {
     unanswered: Cell<u32>,
     stuck: [Cell<u32>; STUCK_MOST],
     moves_stuck: Cell<bool>,
+    // Looks have ended since this was last asked, and frames came and went until the last.
+    gave_up: Cell<bool>,
 }
 
 impl Patience {
@@ -105,6 +108,7 @@ impl Patience {
             unanswered: Cell::new(0),
             stuck: [const { Cell::new(NOBODY) }; STUCK_MOST],
             moves_stuck: Cell::new(false),
+            gave_up: Cell::new(false),
         }
     }
 
@@ -165,6 +169,12 @@ impl Patience {
         self.moves_stuck.set(true);
     }
 
+    /// Returns true if [`Looks`] have ended since the last call, and frames came and went until the
+    /// last of them: nothing is known of that zone.
+    pub(crate) fn gave_up(&self) -> bool {
+        self.gave_up.take()
+    }
+
     fn is_stuck(&self, cpu: usize) -> bool {
         self.stuck.iter().any(|stuck| stuck.get() == cpu as u32)
     }
@@ -205,35 +215,57 @@ pub enum Look {
     UnsettledBelowAMark,
 }
 
-/// Looks everywhere until something is found, or a look says that nothing was free
-/// (`order-0-succeeds`), at most [`LOOKS_MOST`] times. For orders above 0 and in an interrupt it
-/// looks once. Between two looks it calls `wait` with the number of the look.
-pub fn look_everywhere(
-    order: Order,
-    reach: Reach,
-    look: impl Fn() -> Look,
-    wait: impl Fn(u32),
-) -> Option<Frame> {
-    let looks = match order {
-        Order::ZERO if reach != Reach::Own => LOOKS_MOST,
-        _ => 1,
-    };
-    let mut below_a_mark = 0;
-    for number in 1..=looks {
-        match look() {
-            Look::Found(frame) => return Some(frame),
-            Look::Nothing => return None,
-            Look::Unsettled => {}
-            Look::UnsettledBelowAMark => {
-                below_a_mark += 1;
-                if below_a_mark == LOOKS_BELOW_A_MARK {
-                    return None;
-                }
-            }
-        }
-        if number < looks {
-            wait(number);
+/// The looks of a request at all of a zone, one after the other, until one finds something or says
+/// that nothing was free (`order-0-succeeds`): at most [`LOOKS_MOST`], and one for orders above 0
+/// and in an interrupt.
+///
+/// ```
+/// use brickyard::patience::{LOOKS_MOST, Look, Looks, Patience, Reach};
+/// use brickyard::Order;
+///
+/// let patience = Patience::new();
+/// let mut looks = Looks::new(Order::ZERO, Reach::All, &patience);
+/// // The zone is looked at, and frames come and go; before the next look, others are waited for.
+/// while let Some(number) = looks.again(Look::Unsettled) {
+///     assert!(number < LOOKS_MOST);
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Looks<'p> {
+    patience: &'p Patience,
+    most: u32,
+    made: u32,
+    below_a_mark: u32,
+}
+
+impl<'p> Looks<'p> {
+    /// Returns the looks of a request of this order and reach, of which none has been made.
+    #[must_use]
+    pub fn new(order: Order, reach: Reach, patience: &'p Patience) -> Self {
+        Self {
+            patience,
+            most: match order {
+                Order::ZERO if reach != Reach::Own => LOOKS_MOST,
+                _ => 1,
+            },
+            made: 0,
+            below_a_mark: 0,
         }
     }
-    None
+
+    /// Takes the result of the look that was made. Returns its number, from 1 on, if another is to
+    /// follow after a wait.
+    pub fn again(&mut self, look: Look) -> Option<u32> {
+        self.made += 1;
+        match look {
+            Look::Found(_) | Look::Nothing => return None,
+            Look::Unsettled => {}
+            Look::UnsettledBelowAMark => self.below_a_mark += 1,
+        }
+        let goes_on = self.made < self.most && self.below_a_mark < LOOKS_BELOW_A_MARK;
+        if !goes_on {
+            self.patience.gave_up.set(true);
+        }
+        goes_on.then_some(self.made)
+    }
 }

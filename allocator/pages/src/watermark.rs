@@ -40,14 +40,13 @@ pub const fn kbytes_of_frames(frames: usize, frame_bytes: usize) -> usize {
     saturated(kbytes)
 }
 
-/// Converts kB to whole frames, rounded down. Saturates.
-///
-/// # Panics
-/// Panics if `frame_bytes` is 0.
+/// Converts kB to whole frames, rounded down; 0 if a frame has no bytes. Saturates.
 #[must_use]
 pub const fn frames_of_kbytes(kbytes: usize, frame_bytes: usize) -> usize {
-    let frames = kbytes as u128 * 1024 / frame_bytes as u128;
-    saturated(frames)
+    match (kbytes as u128 * 1024).checked_div(frame_bytes as u128) {
+        Some(frames) => saturated(frames),
+        None => 0,
+    }
 }
 
 const fn saturated(number: u128) -> usize {

@@ -18,6 +18,32 @@ use crate::{
     Request, ZoneKind,
 };
 
+/// Takes exactly the frames of `range`, block by block, as `request` says (not of its order).
+///
+/// # Errors
+/// As [`AnyZone::take_at`], for the first block that could not be taken; those before it are free
+/// again.
+pub(crate) fn take_range_at<Z: AnyZone>(
+    zone: &Z,
+    range: FrameRange,
+    request: &Request,
+) -> Result<(), RangeError> {
+    for (first, order) in range.blocks(zone.max_order()) {
+        if let Err(why) = zone.take_at(first, &Request { order, ..*request }) {
+            let taken = FrameRange {
+                end: first,
+                ..range
+            };
+            if !taken.is_empty() {
+                let freed = zone.free_range(taken);
+                debug_assert!(freed.is_ok(), "one-owner: {taken:?}: {freed:?}");
+            }
+            return Err(why);
+        }
+    }
+    Ok(())
+}
+
 /// The properties of a zone that never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -144,7 +170,8 @@ pub trait AnyZone: Sync {
     /// them afterwards. At most four ranges are isolated at a time.
     ///
     /// # Errors
-    /// [`RangeError::Isolated`] where it overlaps an isolated range, or too many are isolated.
+    /// [`RangeError::Isolated`] where it overlaps an isolated range;
+    /// [`RangeError::TooManyIsolated`].
     fn isolate(&self, range: FrameRange) -> Result<(), RangeError>;
 
     /// Ends the isolation of exactly `range`. Does nothing if it is not isolated.
@@ -188,8 +215,8 @@ pub trait AnyZone: Sync {
     /// state.
     fn block_of(&self, frame: Frame) -> Option<(Frame, State)>;
 
-    /// Returns the type of the page block that contains `frame`, if blocks have types; `Isolate` in
-    /// an isolated range.
+    /// Returns the type of the page block that contains `frame`; `Isolate` in an isolated range.
+    /// `None` if blocks have no types, or nothing of this one is memory or reserved.
     fn block_type(&self, frame: Frame) -> Option<MigrateType>;
 
     /// Returns whether a block in use can be moved, if the zone itself knows. If it does not, the
@@ -221,6 +248,13 @@ pub trait AnyZone: Sync {
     /// being put together, and true too. For callers that ask often.
     fn may_serve(&self, request: &Request) -> bool {
         self.can_serve(request)
+    }
+
+    /// Returns a number that is unchanged if no frame of the zone has become free, in a cache or in
+    /// the store, and none was taken from the store. A request that has found nothing in any of
+    /// several zones tries them all again if it has changed. By default it does not.
+    fn activity(&self) -> usize {
+        0
     }
 
     /// Returns the number of free blocks by order and type.
@@ -282,7 +316,7 @@ pub trait AnyZone: Sync {
     }
 
     /// Returns the free blocks by order and type, and the page blocks by type, for the texts of
-    /// buddyinfo and pagetypeinfo. O(page blocks).
+    /// buddyinfo and pagetypeinfo. O(span).
     fn snapshot(&self, node: u32) -> ZoneSnapshot {
         let Shape {
             kind,

@@ -12,6 +12,7 @@ mod order_0;
 mod other_make;
 mod patience;
 mod progress;
+mod promises;
 mod stash;
 mod support;
 #[path = "support/threads.rs"]

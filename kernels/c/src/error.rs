@@ -110,7 +110,8 @@ pub(crate) const fn of_range(error: RangeError) -> isize {
         RangeError::OutsideSpan { .. } => BY_OUTSIDE,
         RangeError::Busy { .. } => BY_BUSY,
         RangeError::Absent { .. } => BY_ABSENT,
-        RangeError::Isolated => BY_ISOLATED,
+        RangeError::Isolated | RangeError::TooManyIsolated => BY_ISOLATED,
+        RangeError::TooLittleFree { .. } => BY_EXHAUSTED,
         _ => BY_INVALID,
     }
 }

@@ -5,7 +5,7 @@
 
 use core::slice;
 
-use brickyard::pressure::{ContiguousRequest, alloc_contiguous, compact_all};
+use brickyard::pressure::{ContiguousRequest, compact_all};
 use brickyard::{AnyZone, Context, Frame, FrameRange};
 
 use crate::error::{
@@ -170,8 +170,10 @@ pub struct by_contiguous {
 
 /// Takes adjacent frames, from this node if possible. What is movable is moved out of the way, by
 /// the hook `migrate`. Free them by by_free_range, whole or in parts. Returns the first frame; or,
-/// of the last zone that was asked, BY_BUSY, BY_OUTSIDE or BY_ISOLATED; or BY_INVALID, also for
-/// BY_ATOMIC and BY_INTERRUPT, since it is for callers that may sleep. O(zones).
+/// of the first zone that has such a place, BY_BUSY, BY_ISOLATED (also if too much is being moved at
+/// this moment: try again) or BY_EXHAUSTED (it would fall below its watermark); BY_OUTSIDE if none
+/// has; or BY_INVALID, also for BY_ATOMIC and BY_INTERRUPT, since it is for callers that may sleep.
+/// O(zones).
 ///
 /// # Safety
 /// `wanted` points to such a request, or is null.
@@ -197,16 +199,13 @@ pub unsafe extern "C" fn by_alloc_contiguous(
         align: wanted.align.max(1),
         boundary: wanted.boundary,
         mobility: page.mobility,
+        highest: Some(page.highest),
         ..ContiguousRequest::new(wanted.frames, FrameRange::new(wanted.start, end))
     };
-    let mut code = error::BY_OUTSIDE;
-    for zone in machine.nodes.zonelist(node as usize, &page) {
-        match alloc_contiguous(zone, &request, machine.nodes.hooks()) {
-            Ok(range) => return range.start.number().cast_signed(),
-            Err(error) => code = of_range(error),
-        }
+    match machine.nodes.alloc_contiguous(node as usize, &request) {
+        Ok(range) => range.start.number().cast_signed(),
+        Err(error) => of_range(error),
     }
-    code
 }
 
 /// Returns the number of the zone that has the frame, in the order of the plan; if none has it, the
@@ -249,9 +248,6 @@ const _: () =
 /// back. Pages of 0 bytes change nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_set_min_free_kbytes(machine: &by_machine, kbytes: usize, page_bytes: usize) {
-    if page_bytes == 0 {
-        return;
-    }
     machine.nodes.set_min_free_kbytes(kbytes, page_bytes);
 }
 

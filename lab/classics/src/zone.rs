@@ -12,7 +12,7 @@ use core::fmt;
 
 use brickyard::block::{Census, FreeTable, State};
 use brickyard::check::Violation;
-use brickyard::patience::{Look, Patience, Reach, look_everywhere};
+use brickyard::patience::{Look, Looks, Patience, Reach};
 use brickyard::pressure::{Compacted, Migrate, Why, compact, compact_for};
 use brickyard::sync::RawLock;
 use brickyard::watermark::{Mark, Watermarks, above_mark};
@@ -103,24 +103,28 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         above_mark(free, request, floor)
     }
 
-    /// Drains and tries again, see [`look_everywhere`]. Takes a block only while `admitted` returns
-    /// true: frames drained from caches may lift the zone above its mark.
+    /// Drains and tries again, see [`Looks`]. Takes a block only while `admitted` returns true:
+    /// frames drained from caches may lift the zone above its mark.
     fn take_drained(
         &self,
         request: &Request,
         patience: &Patience,
         admitted: impl Fn() -> bool,
     ) -> Option<Frame> {
+        if request.order > self.max_order() {
+            return None;
+        }
         let reach = Reach::of(request.context, self.platform());
-        look_everywhere(
-            request.order,
-            reach,
-            || self.look(request, reach, patience, &admitted),
-            |look| {
-                let arrived = || self.backing.moves().settled().is_some();
-                patience.wait_for_moves(look, self.platform(), arrived);
-            },
-        )
+        let mut looks = Looks::new(request.order, reach, patience);
+        loop {
+            let look = self.look(request, reach, patience, &admitted);
+            if let Look::Found(frame) = look {
+                return Some(frame);
+            }
+            let number = looks.again(look)?;
+            let arrived = || self.backing.moves().settled().is_some();
+            patience.wait_for_moves(number, self.platform(), arrived);
+        }
     }
 
     /// Drains the caches into the store, and takes a block for `request` there.

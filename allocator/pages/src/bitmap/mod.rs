@@ -498,7 +498,12 @@ impl Bitmap<'_> {
         self.totals.free.frames() + self.free_beside_isolated()
     }
 
-    /// Returns that number, or somewhat less where counting would cost: the number that watermarks
+    /// Returns a number that is unchanged if nothing has become free or been taken meanwhile.
+    pub(crate) fn changes(&self) -> usize {
+        self.totals.free.changes() as usize
+    }
+
+    /// Returns the number of free frames, or somewhat less where counting would cost: the number that watermarks
     /// are compared with.
     #[must_use]
     pub fn free_frames_at_least(&self) -> usize {
@@ -541,15 +546,21 @@ impl Bitmap<'_> {
     }
 
     /// Returns the mobility of the page block that contains `frame`; `HighAtomic` if it is set
-    /// aside, and `Isolate` in an isolated range.
+    /// aside, and `Isolate` in an isolated range. A page block of which nothing is memory or
+    /// reserved has none.
     #[must_use]
     pub fn block_type(&self, frame: Frame) -> Option<MigrateType> {
         if !self.span.contains(frame) {
             return None;
         }
-        Some(match self.isolation.contains(frame) {
+        let block = self.block_at(self.offset(frame));
+        let state = self.state(block);
+        let first = self.first_word(block);
+        let mut words = first..first + self.block_words();
+        let exists = |word: usize| self.memory_bits(word) | self.inner_bits(word) != 0;
+        (state.is_solid() || words.any(exists)).then(|| match self.isolation.contains(frame) {
             true => MigrateType::Isolate,
-            false => self.state(self.block_at(self.offset(frame))).shown_kind(),
+            false => state.shown_kind(),
         })
     }
 

@@ -1,22 +1,24 @@
 //! The total number of free frames: a counter in parts, so that CPUs that work on different page
 //! blocks do not write the same cache line.
 //!
-//! Every change goes to the part of the block's neighbourhood. A part that has drifted far is
-//! settled with the shared counter, as Linux does with the counters of its CPUs. So the shared
-//! counter is off by at most a known amount, which is enough to see that plenty is free. A caller
-//! that must know exactly adds up the parts.
+//! A change goes to the part of the block's neighbourhood. A part that would drift too far is
+//! settled with the shared counter, as Linux does with the counters of its CPUs: by one CPU, which
+//! claims the part first. What does not fit into a part meanwhile goes to the shared counter, and
+//! so does what loses to another CPU's change. So the shared counter is off by at most a known
+//! amount, however many CPUs are at work and wherever they stand still, which is enough to see that
+//! plenty is free. A caller that must know exactly adds up the parts.
 //!
 //! Invariant `never-too-little`: at every moment the parts and the shared counter together say at
 //! least what is free. So a settlement first adds, then subtracts.
 
-use brickyard_sync::{AtomicU64, AtomicUsize, Ordering};
+use brickyard_sync::{AtomicU64, Ordering};
 
 /// The number of parts, and the number of page blocks in a row that belong to one part: those whose
 /// states share a cache line.
 const PARTS: usize = 16;
 const NEIGHBOURS: usize = 8;
 
-/// A part that has drifted further is settled.
+/// The most that a part drifts.
 const DRIFT_MOST: usize = 2048;
 
 /// Zones with fewer frames have nothing to gain from parts: the shared counter counts everything.
@@ -25,31 +27,52 @@ const SMALL_ZONE: usize = 2048;
 /// The most times that the parts are added up, to get a sum of one moment.
 const READINGS: usize = 4;
 
-/// Counts changes in the high half of a part. So a CPU that looks twice does not mistake two
-/// changes for none.
-const CHANGE: u64 = 1 << 32;
+/// The bits of a counter that count frames.
+const FRAME_BITS: u32 = 34;
 
-/// A part: its drift, signed, in the low half; the number of changes in the high half.
+/// Above them, changes are counted, in steps of two. So a CPU that looks twice does not mistake two
+/// changes for none. The number is odd while a CPU settles the part.
+const CLAIM: u64 = 1 << FRAME_BITS;
+
+/// A number of frames, signed, plus [`CLAIM`] times the number of changes.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Part(AtomicU64);
+struct Counter(AtomicU64);
 
-impl Part {
-    fn drift(word: u64) -> isize {
-        word as u32 as i32 as isize
+impl Counter {
+    const fn new() -> Self {
+        Self(AtomicU64::new(0))
     }
 
-    /// Changes the drift by `frames`. Returns the new drift.
-    fn change(&self, frames: isize, order: Ordering) -> isize {
-        let step = CHANGE.wrapping_add(frames as i64 as u64);
-        Self::drift(self.0.fetch_add(step, order).wrapping_add(step))
+    const fn frames(word: u64) -> i64 {
+        (word << (64 - FRAME_BITS)) as i64 >> (64 - FRAME_BITS)
+    }
+
+    const fn changes(word: u64) -> u64 {
+        word.wrapping_sub(Self::frames(word) as u64) >> FRAME_BITS
+    }
+
+    fn change(&self, frames: i64, order: Ordering) {
+        let step = (2 * CLAIM).wrapping_add_signed(frames);
+        self.0.fetch_add(step, order);
+    }
+
+    /// Adds `frames` and one claim, unless the word has changed since it was `seen`.
+    fn change_from(&self, seen: u64, claims: u64, frames: i64, order: Ordering) -> bool {
+        let new = seen
+            .wrapping_add_signed(frames)
+            .wrapping_add(claims * CLAIM);
+        // Relaxed on failure: nothing is done then.
+        self.0
+            .compare_exchange(seen, new, order, Ordering::Relaxed)
+            .is_ok()
     }
 }
 
 /// The sum of all parts and the shared counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reading {
-    frames: isize,
+    frames: i64,
     /// If false, the sum is put together from different moments.
     of_one_moment: bool,
 }
@@ -57,23 +80,19 @@ struct Reading {
 /// Frames that are free, or in transit to or from the words.
 #[derive(Debug)]
 pub(super) struct Total {
-    shared: Shared,
-    parts: [Part; PARTS],
+    shared: Counter,
+    parts: [Counter; PARTS],
     // 0 means that the parts are not used.
     drift_most: usize,
 }
-
-#[derive(Debug)]
-#[repr(align(128))]
-struct Shared(AtomicUsize);
 
 impl Total {
     /// Returns the total of a zone that spans `span` frames.
     pub(super) const fn new(span: usize) -> Self {
         let drift = span / 128;
         Self {
-            shared: Shared(AtomicUsize::new(0)),
-            parts: [const { Part(AtomicU64::new(0)) }; PARTS],
+            shared: Counter::new(),
+            parts: [const { Counter::new() }; PARTS],
             drift_most: match span {
                 0..SMALL_ZONE => 0,
                 _ if drift < DRIFT_MOST => drift,
@@ -84,40 +103,59 @@ impl Total {
 
     /// Counts frames near `block` that are about to become free.
     pub(super) fn add(&self, block: usize, frames: usize) {
-        if self.is_shared(frames) {
-            // Relaxed: before the frames are free. The release that frees them publishes it
-            // together with them.
-            self.shared.0.fetch_add(frames, Ordering::Relaxed);
-            return;
-        }
-        let part = self.part(block);
-        // Relaxed: as above.
-        let drift = part.change(frames as isize, Ordering::Relaxed);
-        if drift > self.drift_most as isize {
-            // `never-too-little`. Release: pairs with the acquire in `is_nothing`. A CPU that sees
-            // the part lowered sees this.
-            self.shared.0.fetch_add(drift as usize, Ordering::Release);
-            part.change(-drift, Ordering::Release);
-        }
+        // Relaxed: before the frames are free. The release that frees them publishes it together
+        // with them.
+        self.count(block, frames as i64, Ordering::Relaxed);
     }
 
     /// Uncounts frames near `block` that have been taken.
     pub(super) fn remove(&self, block: usize, frames: usize) {
-        if self.is_shared(frames) {
-            // Release: pairs with the acquire of a CPU that is about to say that nothing is free.
-            self.shared.0.fetch_sub(frames, Ordering::Release);
-            return;
-        }
+        // Release: pairs with the acquire of a CPU that is about to say that nothing is free.
+        self.count(block, -(frames as i64), Ordering::Release);
+    }
+
+    fn count(&self, block: usize, frames: i64, order: Ordering) {
         let part = self.part(block);
-        // Release: as above.
-        let drift = part.change(-(frames as isize), Ordering::Release);
-        if drift < -(self.drift_most as isize) {
-            // `never-too-little`. Release: as above.
-            part.change(-drift, Ordering::Release);
-            self.shared
-                .0
-                .fetch_sub(drift.unsigned_abs(), Ordering::Release);
+        // Relaxed: nothing happens to a word that is not as it was seen.
+        let counted = !self.is_shared(frames.unsigned_abs() as usize)
+            && self.count_in(part, part.0.load(Ordering::Relaxed), frames, order);
+        if !counted {
+            self.shared.change(frames, order);
         }
+    }
+
+    /// Counts in a part that was `seen` so. Returns false, and has done nothing, if it has changed
+    /// since, or is being settled and has no room.
+    fn count_in(&self, part: &Counter, seen: u64, frames: i64, order: Ordering) -> bool {
+        let drift = Counter::frames(seen);
+        if (drift + frames).unsigned_abs() as usize <= self.drift_most {
+            return part.change_from(seen, 2, frames, order);
+        }
+        let claimed = Self::claim(part, seen);
+        if claimed {
+            self.settle(part, drift, frames);
+        }
+        claimed
+    }
+
+    /// Claims a part that was `seen` so, for [`Total::settle`]. Only one CPU has it at a time.
+    fn claim(part: &Counter, seen: u64) -> bool {
+        // `never-too-little`: a drift below 0 ends before the shared counter is lowered. Release:
+        // as in `settle`.
+        let added = (-Counter::frames(seen)).max(0);
+        Counter::changes(seen).is_multiple_of(2)
+            && part.change_from(seen, 1, added, Ordering::Release)
+    }
+
+    /// Moves the drift that a claimed part had to the shared counter, together with `frames` more.
+    fn settle(&self, part: &Counter, drift: i64, frames: i64) {
+        // `never-too-little`: a drift above 0 ends after the shared counter is raised. Release:
+        // pairs with the acquires in `reading`. A CPU that sees the part lowered sees this, and a
+        // CPU that sees this sees the part raised.
+        self.shared.change(drift + frames, Ordering::Release);
+        let subtracted = (-drift).min(0);
+        part.0
+            .fetch_add(CLAIM.wrapping_add_signed(subtracted), Ordering::Release);
     }
 
     /// Returns true if a change by `frames` goes to the shared counter at once, since it would soon
@@ -126,7 +164,7 @@ impl Total {
         frames * 2 > self.drift_most
     }
 
-    fn part(&self, block: usize) -> &Part {
+    fn part(&self, block: usize) -> &Counter {
         &self.parts[block / NEIGHBOURS % PARTS]
     }
 
@@ -139,8 +177,8 @@ impl Total {
     /// Returns true if at some moment of this call nothing was free or in transit.
     pub(super) fn is_nothing(&self) -> bool {
         // Acquire: pairs with the releases in `remove`.
-        let shared = self.shared.0.load(Ordering::Acquire) as isize;
-        if self.drift_most == 0 || shared > self.error_most() as isize {
+        let shared = Counter::frames(self.shared.0.load(Ordering::Acquire));
+        if self.drift_most == 0 || shared > self.error_most() as i64 {
             return shared == 0;
         }
         self.reading()
@@ -154,8 +192,8 @@ impl Total {
     fn reading(&self) -> Reading {
         let before: [u64; PARTS] = self.words();
         // Acquire: pairs with the releases in `remove` and of settlements.
-        let shared = self.shared.0.load(Ordering::Acquire) as isize;
-        let parts: isize = before.iter().map(|&word| Part::drift(word)).sum();
+        let shared = Counter::frames(self.shared.0.load(Ordering::Acquire));
+        let parts: i64 = before.iter().map(|&word| Counter::frames(word)).sum();
         Reading {
             frames: shared + parts,
             // The parts as they were while the shared counter was read, if none has changed since.
@@ -166,7 +204,7 @@ impl Total {
     /// Returns true if no part has changed since its word was as in `before`.
     fn still(&self, before: &[u64; PARTS]) -> bool {
         // Acquire: as in `words`. Without an early exit, so that several are compared at once.
-        let differ = |all: u64, (part, before): (&Part, &u64)| {
+        let differ = |all: u64, (part, before): (&Counter, &u64)| {
             all | (part.0.load(Ordering::Acquire) ^ before)
         };
         self.parts.iter().zip(before).fold(0, differ) == 0
@@ -182,7 +220,7 @@ impl Total {
     pub(super) fn frames(&self) -> usize {
         if self.drift_most == 0 {
             // Relaxed: a hint.
-            return self.shared.0.load(Ordering::Relaxed);
+            return Counter::frames(self.shared.0.load(Ordering::Relaxed)) as usize;
         }
         let mut reading = self.reading();
         for _ in 1..READINGS {
@@ -198,18 +236,36 @@ impl Total {
     /// plenty is free.
     pub(super) fn frames_at_least(&self) -> usize {
         // Relaxed: a hint.
-        let shared = self.shared.0.load(Ordering::Relaxed) as isize;
-        let error = self.error_most() as isize;
+        let shared = Counter::frames(self.shared.0.load(Ordering::Relaxed));
+        let error = self.error_most() as i64;
         if shared > 2 * error {
             return (shared - error) as usize;
         }
         self.frames()
+    }
+
+    /// Returns a number that is unchanged if nothing has become free or been taken meanwhile.
+    pub(super) fn changes(&self) -> u64 {
+        let all = self.parts.iter().chain([&self.shared]);
+        // Acquire: as in `words`.
+        all.map(|counter| Counter::changes(counter.0.load(Ordering::Acquire)))
+            .fold(0, u64::wrapping_add)
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    /// How far the shared counter is off.
+    fn error(total: &Total, frames: usize) -> usize {
+        let shared = Counter::frames(total.shared.0.load(Ordering::Relaxed));
+        (shared - frames as i64).unsigned_abs() as usize
+    }
+
+    fn word(total: &Total) -> u64 {
+        total.part(0).0.load(Ordering::Relaxed)
+    }
 
     #[test]
     fn parts_and_shared_counter_make_the_total() {
@@ -231,11 +287,93 @@ mod tests {
                 assert_eq!(total.frames(), model);
                 assert_eq!(total.is_nothing(), model == 0);
                 assert!(total.frames_at_least() <= model);
-                let shared = total.shared.0.load(Ordering::Relaxed) as isize;
-                assert!((shared - model as isize).unsigned_abs() <= total.error_most());
+                assert!(error(&total, model) <= total.error_most());
             }
             total.remove(0, model);
             assert!(total.is_nothing() && total.frames() == 0);
+        }
+    }
+    /// Many CPUs have read one part before any of them changes it; and one of them stands still
+    /// while it settles the part.
+    #[test]
+    fn any_number_of_cpus_at_one_part_keep_the_error_within_its_bound() {
+        let count = |total: &Total, seen: u64, frames: i64| {
+            let part = total.part(0);
+            if !total.count_in(part, seen, frames, Ordering::Release) {
+                total.shared.change(frames, Ordering::Release);
+            }
+        };
+        for sign in [1_i64, -1] {
+            let total = Total::new(1 << 22);
+            let mut model = 1_usize << 21;
+            total.add(0, model);
+            for frames in [1024_i64, 512, 700] {
+                for seen_beyond in [false, true] {
+                    // The part stands at its limit, or just below it.
+                    let change = sign * frames;
+                    while (Counter::frames(word(&total)) + change).unsigned_abs() <= 2048 {
+                        count(&total, word(&total), change);
+                        model = model.checked_add_signed(change as isize).unwrap();
+                    }
+                    let seen = word(&total);
+                    let seen = match seen_beyond {
+                        true => seen,
+                        false => {
+                            total.part(0).change(-change, Ordering::Release);
+                            model = model.checked_add_signed(-change as isize).unwrap();
+                            word(&total)
+                        }
+                    };
+                    for _ in 0..200 {
+                        count(&total, seen, change);
+                        model = model.checked_add_signed(change as isize).unwrap();
+                        assert_eq!(total.frames(), model);
+                        assert!(error(&total, model) <= total.error_most());
+                        assert!(Counter::frames(word(&total)).unsigned_abs() <= 2048);
+                        assert!(total.frames_at_least() <= model);
+                    }
+                }
+            }
+            // One CPU claims it, and stands still before and after it has written what it moves.
+            let change = sign * 1024;
+            while (Counter::frames(word(&total)) + change).unsigned_abs() <= 2048 {
+                count(&total, word(&total), change);
+                model = model.checked_add_signed(change as isize).unwrap();
+            }
+            let seen = word(&total);
+            assert!(Total::claim(total.part(0), seen));
+            assert!(!Total::claim(total.part(0), seen));
+            for _ in 0..200 {
+                total.count(0, change, Ordering::Release);
+                model = model.checked_add_signed(change as isize).unwrap();
+                assert!(!Total::claim(total.part(0), word(&total)));
+                assert!(total.frames() >= model, "never-too-little");
+                assert!(error(&total, model) <= total.error_most());
+            }
+            total.settle(total.part(0), Counter::frames(seen), 0);
+            assert_eq!(total.frames(), model);
+            assert!(error(&total, model) <= total.error_most());
+            let settled = word(&total);
+            assert!(Total::claim(total.part(0), settled));
+            total.settle(total.part(0), Counter::frames(settled), 0);
+            assert_eq!(Counter::frames(word(&total)), 0);
+        }
+    }
+
+    /// Two changes that undo each other are two changes, in a part and in the shared counter.
+    #[test]
+    fn changes_are_counted() {
+        for span in [100, 1 << 20] {
+            let total = Total::new(span);
+            for frames in [1, 60, 5000] {
+                let before = total.changes();
+                total.add(3, frames);
+                let between = total.changes();
+                total.remove(3, frames);
+                assert!(before != between && between != total.changes());
+                assert_ne!(before, total.changes());
+                assert_eq!(total.changes(), total.changes());
+            }
         }
     }
 }

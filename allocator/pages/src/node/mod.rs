@@ -18,7 +18,7 @@ use crate::error::BulkFreeError;
 use crate::pressure::{ContiguousRequest, Migrate, NoHooks, Reclaim, alloc_contiguous};
 use crate::stats::ZoneSnapshot;
 use crate::watermark::{self, Mark};
-use crate::zone::block_holding;
+use crate::zone::{block_holding, cut_to};
 use crate::zones::AnyZone;
 use crate::{
     AllocError, Frame, FrameRange, FreeError, Mobility, Order, RangeError, Request, ZoneKind,
@@ -203,7 +203,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     pub fn alloc(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
         match self.at_hand(from, request) {
             Some(frame) => Ok(frame),
-            None => self.alloc_missed(from, request),
+            None => self.alloc_from_first(from, request),
         }
     }
 
@@ -220,9 +220,9 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         }
     }
 
-    /// As [`Nodes::alloc`], if no single frame was at hand.
+    /// Asks the first zone above its low watermark, then the others.
     #[inline(never)]
-    fn alloc_missed(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
+    fn alloc_from_first(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
         let first = self.first(from, request);
         let mark = match self.own_zones(from).len() > 1 {
             true => Mark::FirstApart,
@@ -230,16 +230,16 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         };
         match first.and_then(|zone| zone.alloc_above(request, mark)) {
             Some(frame) => Ok(frame),
-            None => self.alloc_behind(from, request, first),
+            None => self.alloc_from_others(from, request, first),
         }
     }
 
-    /// As [`Nodes::alloc`], after the first zone had nothing above its low watermark, or nothing
-    /// that it could give without mixing a page block. The other zones of this node are asked for
-    /// that first; then all zones may mix.
+    /// Asks the other zones, after the first had nothing above its low watermark, or nothing that it
+    /// could give without mixing a page block: first those of this node for what mixes none; then
+    /// all zones for anything; then takes the slow path.
     #[cold]
     #[inline(never)]
-    fn alloc_behind(
+    fn alloc_from_others(
         &self,
         from: usize,
         request: &Request,
@@ -264,7 +264,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         let quickly = several.then(apart).flatten().or_else(mixed);
         match quickly {
             Some(frame) => Ok(frame),
-            None => self.alloc_slowly(from, request),
+            None => self.alloc_by_slow_path(from, request),
         }
     }
 
@@ -316,13 +316,9 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         let orders = self.zonelist(from, request).map(AnyZone::max_order);
         let block = block_holding(request, frames, orders.max().unwrap_or_default())?;
         let first = self.alloc(from, &block)?;
-        let taken = FrameRange::at(first, frames);
-        let rest = FrameRange::at(taken.end, block.order.frames() - frames);
-        if !rest.is_empty() {
-            let freed = self.free_range(rest);
-            debug_assert!(freed.is_ok(), "one-owner: {rest:?} of a block: {freed:?}");
-        }
-        Ok(taken)
+        Ok(cut_to(frames, first, block.order, |rest| {
+            self.free_range(rest)
+        }))
     }
 
     /// Returns the zone that `frame` belongs to. O(zones): a look at each zone's span, and at its
@@ -363,7 +359,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         match order == Order::ZERO && self.free_at_hand(frame) {
             true => Ok(()),
-            false => self.free_missed(frame, order),
+            false => self.free_to_its_zone(frame, order),
         }
     }
 
@@ -382,10 +378,9 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         false
     }
 
-    /// As [`Nodes::free`], for what is no single frame of a node's last zone that a cache keeps as
-    /// it is.
+    /// Offers a single frame to the caches of the other zones, else finds the zone of the block.
     #[inline(never)]
-    fn free_missed(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+    fn free_to_its_zone(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         if order == Order::ZERO {
             for node in self.nodes {
                 // The last zone has been asked.
@@ -440,18 +435,28 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// [`alloc_contiguous`].
     ///
     /// # Errors
-    /// The reason why the last zone asked had none; [`RangeError::Malformed`] for a request that
-    /// cannot be met anywhere.
+    /// The reason why the first zone that has such a place could not give it;
+    /// [`RangeError::OutsideSpan`] if none has; [`RangeError::Malformed`] for a request that cannot
+    /// be met anywhere.
     pub fn alloc_contiguous(
         &self,
         from: usize,
         request: &ContiguousRequest,
     ) -> Result<FrameRange, RangeError> {
-        let mut error = RangeError::Malformed;
-        for zone in self.zonelist(from, &Request::page(request.mobility)) {
-            match alloc_contiguous(zone, request, &self.hooks) {
+        let mut page = Request::page(request.mobility);
+        if let Some(highest) = request.highest {
+            page = page.from_zones_up_to(highest);
+        }
+        let mut request = *request;
+        request.highest = Some(page.highest);
+        let mut error = RangeError::OutsideSpan {
+            span: FrameRange::default(),
+        };
+        for zone in self.zonelist(from, &page) {
+            match alloc_contiguous(zone, &request, &self.hooks) {
                 Ok(range) => return Ok(range),
-                Err(why) => error = why,
+                Err(why) if matches!(error, RangeError::OutsideSpan { .. }) => error = why,
+                Err(_) => {}
             }
         }
         Err(error)
@@ -465,8 +470,11 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// Sets all watermarks and reserves from `min_free_kbytes` and the memory now managed. Uses
     /// Linux's rules, with the ratios 256, 256, 32, 0, 0 of `lowmem_reserve_ratio`. Call it again
     /// when memory is added or removed. Zones of one kind in a node share what one zone of all
-    /// their memory would have, each in proportion to its memory.
+    /// their memory would have, each in proportion to its memory. Frames of 0 bytes change nothing.
     pub fn set_min_free_kbytes(&self, kbytes: usize, frame_bytes: usize) {
+        if frame_bytes == 0 {
+            return;
+        }
         let is_low = |zone: &&Z| zone.kind() <= ZoneKind::Normal;
         let min_free = watermark::frames_of_kbytes(kbytes, frame_bytes);
         let lowmem = self

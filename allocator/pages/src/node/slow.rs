@@ -19,6 +19,10 @@ use crate::watermark::Mark;
 use crate::zones::AnyZone;
 use crate::{AllocError, Context, Frame, Order, Request};
 
+/// The most times that a request for a single frame tries all zones one after the other, while
+/// frames become free in some of them.
+pub(crate) const PASSES: usize = 8;
+
 /// Whether lumpy reclaim is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lumpy {
@@ -66,7 +70,11 @@ impl SlowPath {
 
 impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
     #[cold]
-    pub(super) fn alloc_slowly(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
+    pub(super) fn alloc_by_slow_path(
+        &self,
+        from: usize,
+        request: &Request,
+    ) -> Result<Frame, AllocError> {
         if self.is_hopeless(from, request) {
             return Err(self.why_not(from, request));
         }
@@ -98,11 +106,29 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
         !zones.any(|zone| zone.max_order() >= request.order)
     }
 
-    /// As [`Nodes::try_to_min`], with every reachable cache drained.
+    /// As [`Nodes::try_to_min`], with every reachable cache drained. A single frame may have come
+    /// to a zone after that had been searched, from one that was still to be searched. So all are
+    /// tried again, at most [`PASSES`] times, until nothing has come anywhere during a pass.
     #[inline(never)]
     fn try_drained(&self, from: usize, request: &Request, patience: &Patience) -> Option<Frame> {
-        self.zonelist(from, request)
-            .find_map(|zone| zone.alloc_drained(request, Mark::Min, patience))
+        let zones = self.zonelist(from, request);
+        let activity = || {
+            zones
+                .clone()
+                .map(AnyZone::activity)
+                .fold(0, usize::wrapping_add)
+        };
+        let is_sought = request.order == Order::ZERO && zones.clone().nth(1).is_some();
+        for _ in 0..PASSES {
+            let before = activity();
+            let mut zones = zones.clone();
+            let found = zones.find_map(|zone| zone.alloc_drained(request, Mark::Min, patience));
+            // A zone that was looked at as often as it may be is not looked at again.
+            if found.is_some() || !is_sought || patience.gave_up() || activity() == before {
+                return found;
+            }
+        }
+        None
     }
 
     /// As [`Nodes::try_to_min`], from what zones have set aside for others.

@@ -1,4 +1,5 @@
-//! Contiguous ranges of any size: isolate, drain, migrate, take; on failure, undo.
+//! Contiguous ranges of any size: taken where all is free; else isolate, drain, migrate, take; on
+//! failure, undo.
 //!
 //! While a range is isolated, nothing is handed out from it, and what is freed there stays there.
 //! So once its movable pages have been moved away and the caches drained, all of it is free and can
@@ -6,8 +7,11 @@
 
 use super::{Migrate, Migration, settle};
 use crate::block::Use;
-use crate::zones::AnyZone;
-use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Platform, RangeError, Request};
+use crate::watermark::Mark;
+use crate::zones::{AnyZone, take_range_at};
+use crate::{
+    Frame, FrameRange, MigrateType, Mobility, Order, Platform, RangeError, Request, ZoneKind,
+};
 
 /// The most passes over one candidate before it is given up (Linux: 5).
 const PASSES: usize = 5;
@@ -25,6 +29,9 @@ pub struct ContiguousRequest {
     pub within: FrameRange,
     /// What may be done with the frames while they are in use.
     pub mobility: Mobility,
+    /// The highest kind of zone that they may come from. `None`: as a [`Request`] of this mobility;
+    /// to [`alloc_contiguous`], that of the zone.
+    pub highest: Option<ZoneKind>,
 }
 
 impl ContiguousRequest {
@@ -37,6 +44,7 @@ impl ContiguousRequest {
             boundary: 0,
             within,
             mobility: Mobility::Unmovable,
+            highest: None,
         }
     }
 
@@ -73,6 +81,11 @@ impl ContiguousRequest {
         let end = start.checked_add(self.frames)?;
         Some(FrameRange::new(start, end))
     }
+
+    /// Returns that place, if all of it lies in `within`.
+    fn place_in(&self, within: FrameRange, from: Frame) -> Option<FrameRange> {
+        self.place_from(from).filter(|&place| within.covers(place))
+    }
 }
 
 /// What may lie in a place that is tried.
@@ -88,13 +101,18 @@ enum Tolerates {
 /// that are already free, then among those that can be cleared by moving. Free them by
 /// [`AnyZone::free_range`], whole or in parts.
 ///
+/// The zone stays above its min watermark, as after any request that may sleep: for the range, and
+/// for each place that a page is moved to.
+///
 /// Costs one look at each block of the candidates. A candidate without an obstacle also costs as
 /// many calls of `hooks` as it has movable blocks, at most five times. No page that stays is in two
-/// candidates for which `hooks` are called.
+/// candidates for which `hooks` are called. Only a candidate that is to be cleared is isolated.
 ///
 /// # Errors
 /// [`RangeError::Malformed`] for a request that cannot be met anywhere; [`RangeError::OutsideSpan`]
-/// if the zone has no such place; otherwise what was in the way at the first place that was tried.
+/// if the zone has no such place; [`RangeError::TooLittleFree`] if it would fall below its mark;
+/// [`RangeError::TooManyIsolated`] if something is to be moved, and four other CPUs are at that:
+/// another try is worthwhile. Otherwise what was in the way at the first place that was tried.
 /// Pages that were moved stay moved.
 pub fn alloc_contiguous<Z: AnyZone>(
     zone: &Z,
@@ -104,9 +122,35 @@ pub fn alloc_contiguous<Z: AnyZone>(
     if !request.is_well_formed() {
         return Err(RangeError::Malformed);
     }
+    let within = request.within.intersection(zone.span());
+    if request.place_in(within, within.start).is_none() {
+        return Err(RangeError::OutsideSpan { span: zone.span() });
+    }
     zone.drain();
-    first_fit(zone, request, Tolerates::Free, hooks)
-        .or_else(|_| first_fit(zone, request, Tolerates::Movable, hooks))
+    let highest = request.highest.unwrap_or(zone.kind());
+    stays_above_min(zone, request.frames, request.mobility, highest)?;
+    let free = first_fit(zone, request, Tolerates::Free, hooks);
+    match free {
+        Err(_) if hooks.moves() => first_fit(zone, request, Tolerates::Movable, hooks),
+        _ => free,
+    }
+}
+
+/// Checks that the zone stays above its min watermark without so many frames, as for a request from
+/// zones up to `highest`.
+fn stays_above_min<Z: AnyZone>(
+    zone: &Z,
+    frames: usize,
+    mobility: Mobility,
+    highest: ZoneKind,
+) -> Result<(), RangeError> {
+    let page = Request::page(mobility).from_zones_up_to(highest);
+    let floor = zone.watermarks().floor(&page, Mark::Min);
+    let free = || zone.free_frames_for(&page);
+    match floor == 0 || free() >= floor.saturating_add(frames) {
+        true => Ok(()),
+        false => Err(RangeError::TooLittleFree { free: free() }),
+    }
 }
 
 fn first_fit<Z: AnyZone>(
@@ -118,16 +162,19 @@ fn first_fit<Z: AnyZone>(
     let within = request.within.intersection(zone.span());
     let mut first_error = None;
     let mut from = within.start;
-    while let Some(place) = request
-        .place_from(from)
-        .filter(|&place| within.covers(place))
-    {
+    while let Some(place) = request.place_in(within, from) {
         let outcome = match last_obstacle(zone, place, tolerates) {
-            Some(frame) => Err(Stayed::at(frame, frame.plus(1))),
-            None => take_range(zone, place, request.mobility, hooks),
+            Some(stayed) => Err(stayed),
+            None if tolerates == Tolerates::Free => {
+                let page = Request::page(request.mobility);
+                take_range_at(zone, place, &page).map_err(|why| Stayed::of(place, why))
+            }
+            None => clear_and_take(zone, place, request.mobility, hooks),
         };
         match outcome {
             Ok(()) => return Ok(place),
+            // No other place can be isolated either.
+            Err(Stayed { why, .. }) if why == RangeError::TooManyIsolated => return Err(why),
             Err(Stayed { why, behind }) => {
                 first_error.get_or_insert(why);
                 from = behind;
@@ -141,9 +188,10 @@ fn first_fit<Z: AnyZone>(
 /// frames it had. The range may have holes.
 ///
 /// # Errors
-/// [`RangeError::Busy`] with the first frame that could not be freed; [`RangeError::Isolated`] if
-/// another CPU is clearing a part of it. The memory then stays in the zone, and pages that were
-/// moved stay moved.
+/// [`RangeError::Busy`] with the first frame that could not be freed, also where the zone would
+/// fall below its min watermark by the place that it is moved to; [`RangeError::Isolated`] if
+/// another CPU is clearing a part of it; [`RangeError::TooManyIsolated`]. The memory then stays in
+/// the zone, and pages that were moved stay moved.
 pub fn offline<Z: AnyZone>(
     zone: &Z,
     range: FrameRange,
@@ -169,6 +217,15 @@ impl Stayed {
         let why = RangeError::Busy { frame };
         Self { why, behind }
     }
+
+    /// Reports why `place` could not be taken.
+    fn of(place: FrameRange, why: RangeError) -> Self {
+        let behind = match why {
+            RangeError::Busy { frame } if place.contains(frame) => frame.plus(1),
+            _ => place.end,
+        };
+        Self { why, behind }
+    }
 }
 
 /// Keeps a range isolated as long as this value lives. So the isolation also ends if a hook panics.
@@ -192,48 +249,50 @@ impl<Z: AnyZone> Drop for Isolated<'_, Z> {
 
 /// Returns the last frame of the last thing in `place` that is not tolerated there. No place can
 /// begin at or before that frame.
-fn last_obstacle<Z: AnyZone>(zone: &Z, place: FrameRange, tolerates: Tolerates) -> Option<Frame> {
+fn last_obstacle<Z: AnyZone>(zone: &Z, place: FrameRange, tolerates: Tolerates) -> Option<Stayed> {
     let last_of_place = Frame::new(place.end.number() - 1);
     let mut at = place.start;
     let mut obstacle = None;
     while at < place.end {
         let Some((first, state)) = zone.block_of(at) else {
-            obstacle = Some(at);
+            obstacle = Some(Stayed::at(at, at.plus(1)));
             at = at.plus(1);
             continue;
         };
         let end = state.behind(first, at);
+        let isolated = state.usage == Use::Free && state.kind == MigrateType::Isolate;
         let stays = match state.usage {
-            Use::Free => false,
+            Use::Free => isolated,
             Use::Cached => tolerates == Tolerates::Free,
             Use::Allocated => tolerates == Tolerates::Free || state.kind != MigrateType::Movable,
             Use::Reserved | Use::Inner => true,
         };
         if stays {
-            obstacle = Some(last_of_place.min(Frame::new(end.number() - 1)));
+            let last = last_of_place.min(Frame::new(end.number() - 1));
+            let stayed = Stayed::at(last, last.plus(1));
+            obstacle = Some(match isolated {
+                true => Stayed {
+                    why: RangeError::Isolated,
+                    ..stayed
+                },
+                false => stayed,
+            });
         }
         at = end;
     }
     obstacle
 }
 
-fn take_range<Z: AnyZone>(
+fn clear_and_take<Z: AnyZone>(
     zone: &Z,
     place: FrameRange,
     mobility: Mobility,
     hooks: &impl Migrate,
 ) -> Result<(), Stayed> {
-    let whole = |why| Stayed {
-        why,
-        behind: place.end,
-    };
-    let _isolated = Isolated::new(zone, place).map_err(whole)?;
+    let stayed = |why| Stayed::of(place, why);
+    let _isolated = Isolated::new(zone, place).map_err(stayed)?;
     clear(zone, place, hooks)?;
-    let taken = zone.take_isolated(place, mobility);
-    taken.map_err(|why| match why {
-        RangeError::Busy { frame } if place.contains(frame) => Stayed::at(frame, frame.plus(1)),
-        _ => whole(why),
-    })
+    zone.take_isolated(place, mobility).map_err(stayed)
 }
 
 /// Moves everything out of an isolated range.
@@ -309,13 +368,14 @@ fn clear_once<Z: AnyZone>(zone: &Z, range: FrameRange, hooks: &impl Migrate) -> 
 }
 
 /// Moves one block to a place outside the isolated ranges. Returns `None` if there is no such
-/// place.
+/// place, or the zone would fall below its min watermark by it.
 fn move_away<Z: AnyZone>(
     zone: &Z,
     from: Frame,
     order: Order,
     hooks: &impl Migrate,
 ) -> Option<Migration> {
+    stays_above_min(zone, order.frames(), Mobility::Movable, zone.kind()).ok()?;
     let to = zone.alloc_uncached(&Request::new(order, Mobility::Movable))?;
     let answer = hooks.migrate(from, order, to);
     settle(zone, answer, from, order, to);

@@ -4,7 +4,7 @@
 //! stash: they go to the store, which needs no lock. Where slots are
 //! [`Exclusive`](brickyard_sync::Exclusive), a hit has no atomic instruction. Where they are
 //! [`Shared`](brickyard_sync::Shared), a hit takes a lock that is nearly always free. Any CPU can
-//! take that lock to drain any stash; the owner waits meanwhile.
+//! take that lock to drain any stash; its owner uses the store meanwhile.
 //!
 //! There is an array for each order class (single frames, orders 1 to 5, whole page blocks) and
 //! mobility. A freed frame goes to the array of the mobility that its neighbourhood shows. So
@@ -171,22 +171,18 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     }
 
     /// Calls `with` inside the caller's own slot. Returns `None` in an interrupt, on a CPU without
-    /// a slot, and if a visitor stands still in it. What one call sees may have changed by the
-    /// next: another task may have run on this CPU meanwhile, or the caller may be on another CPU.
+    /// a slot, and while a visitor is inside: the owner then does without its slot, and waits for
+    /// nobody. What one call sees may have changed by the next: another task may have run on this
+    /// CPU meanwhile, or the caller may be on another CPU.
     fn with_own<P: Platform, R>(
         &self,
         platform: &P,
         with: impl FnOnce(&CpuStash) -> R,
     ) -> Option<R> {
-        if platform.in_interrupt() {
-            return None;
-        }
-        let pinned = PinGuard::new(platform);
-        let own = self.slots.get(pinned.cpu)?.enter(|| platform.relax())?;
-        Some(with(&own))
+        self.at_once(platform, |own| Some(with(own)))
     }
 
-    /// As [`Stash::with_own`], at once or not at all: `None` also while a visitor is inside.
+    /// As [`Stash::with_own`], for what may fail inside.
     #[inline(always)]
     fn at_once<P: Platform, R>(
         &self,

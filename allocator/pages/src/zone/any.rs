@@ -70,7 +70,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         {
             return Some(frame);
         }
-        self.alloc_above_missed(request, mark)
+        self.above_or_fetch(request, mark)
     }
 
     #[inline]
@@ -79,15 +79,11 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     }
 
     fn alloc_drained(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
-        self.take_drained(request, patience, || self.admits(request, mark))
+        self.take_drained(request, self.watermarks.floor(request, mark), patience)
     }
 
     fn alloc_set_aside(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
-        let floor = self.watermarks.floor(request, mark);
-        let above = || self.store().free_frames().saturating_sub(floor);
-        // Without a floor there is nothing to be lifted above.
-        let would_help = || floor == 0 || above() >= request.order.frames();
-        self.take_given_up(request, patience, would_help, || self.admits(request, mark))
+        self.take_given_up(request, self.watermarks.floor(request, mark), patience)
     }
 
     fn free_frames_for(&self, request: &Request) -> usize {
@@ -103,7 +99,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         let floor = self.watermarks.floor(request, Mark::Low);
         let wanted = out.len();
         match self.free_frames() > floor.saturating_add(wanted) {
-            true => self.take_many(request, out, || self.room(request, Mark::Low, wanted)),
+            true => self.take_many(request, out, || self.room(request, floor, wanted)),
             false => 0,
         }
     }
@@ -123,9 +119,9 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
             return AllocError::LimitUnsatisfiable { limit };
         }
         // Counting all free blocks would cost a look at each. That enough is free, yet no block is
-        // available, can be said at once.
+        // available, can be said at once. If one is, the request was stopped by a mark.
         let free = self.free_frames();
-        if order > Order::ZERO && free >= order.frames() {
+        if order > Order::ZERO && free >= order.frames() && !self.can_serve(request) {
             let index = None;
             return AllocError::Fragmented { order, free, index };
         }
@@ -215,12 +211,13 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     }
 
     fn can_serve(&self, request: &Request) -> bool {
-        self.store().can_serve(request)
+        // Pinned: what a search finds out of place, it puts right.
+        self.pinned(|store| store.can_serve(request))
     }
 
     fn may_serve(&self, request: &Request) -> bool {
         match request.order > self.shape().page_block_order {
-            true => self.store().can_serve(request),
+            true => self.can_serve(request),
             false => self.store().may_have(request),
         }
     }
@@ -231,7 +228,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         let caught = Cell::new(None);
         let catch = || {
             let is_there = caught.get().is_none() && self.store().may_have(request);
-            if is_there && self.admits(request, Mark::Min) {
+            if is_there && self.admits(request, self.watermarks.floor(request, Mark::Min)) {
                 caught.set(self.pinned(|store| store.take(request)));
             }
             caught.get().is_some()
@@ -239,6 +236,10 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         let mut result = compact_for(self, request, hooks, catch);
         result.caught = caught.get();
         result
+    }
+
+    fn activity(&self) -> usize {
+        self.stash.arrivals().wrapping_add(self.store().changes())
     }
 
     fn free_table(&self) -> FreeTable {

@@ -5,39 +5,52 @@
 use brickyard_sync::SlotAccess;
 
 use super::Zone;
-use crate::patience::{Look, Patience, Reach, look_everywhere};
+use crate::bitmap::Bitmap;
+use crate::patience::{Look, Looks, Patience, Reach};
 use crate::zones::AnyZone;
 use crate::{Frame, Order, Platform, Request};
 
+/// What becomes of what is set aside for others, in a look at all of a zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reserve {
+    /// It stays set aside.
+    Kept,
+    /// What could serve the request is given up.
+    GivenUp,
+}
+
 impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
-    /// Drains and tries again, see [`look_everywhere`].
+    /// Returns true if some block of the span could serve the request, were all of the zone free.
+    fn could_serve(&self, request: &Request) -> bool {
+        let (span, frames) = (self.span(), request.order.frames());
+        let end = request.limit.map_or(span.end, |limit| limit.min(span.end));
+        let first = span.start.number().checked_next_multiple_of(frames);
+        request.order <= self.max_order()
+            && first.is_some_and(|first| first.saturating_add(frames) <= end.number())
+    }
+
+    /// Drains every cache within reach, and takes a block if `floor` frames stay free, until a look
+    /// settles whether there is one: see [`Looks`].
     #[inline(never)]
     pub(super) fn take_drained(
         &self,
         request: &Request,
+        floor: usize,
         patience: &Patience,
-        admitted: impl Fn() -> bool,
     ) -> Option<Frame> {
-        let reach = Reach::of(request.context, self.platform());
-        let taken = look_everywhere(
-            request.order,
-            reach,
-            || {
-                // What is set aside is given up only after this, so that one need not look as often
-                // as before a refusal.
-                let kept = self.store().keeps_something();
-                self.look(request, reach, patience, kept, &admitted)
-            },
-            |look| self.wait_for_others(request, look, patience),
-        )?;
-        self.store().set_aside(taken, request);
+        // Nobody is disturbed in vain.
+        if !self.could_serve(request) {
+            return None;
+        }
+        let taken = self.look_everywhere(request, floor, Reserve::Kept, patience)?;
+        self.pinned(|store| store.set_aside(taken, request));
         Some(taken)
     }
 
     /// Takes a block for `request` from what is set aside for others, which is given up for it:
-    /// first what could serve it, block by block; then the rest, if that lifts the zone above the
-    /// mark. No block is given up unless all of them `would_help` against the mark. A single frame
-    /// is then looked for everywhere once more, since it may lie in a cache by now.
+    /// first what could serve it, block by block; then the rest, if that lifts the zone above
+    /// `floor`. No block is given up unless all of them would help against the floor. A single
+    /// frame is then looked for everywhere once more, since it may lie in a cache by now.
     ///
     /// At most 32 blocks are given up one by one. Each look everywhere gives up as many if other
     /// CPUs set more aside.
@@ -45,87 +58,113 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
     pub(super) fn take_given_up(
         &self,
         request: &Request,
+        floor: usize,
         patience: &Patience,
-        would_help: impl Fn() -> bool,
-        admitted: impl Fn() -> bool,
     ) -> Option<Frame> {
         let store = self.store();
         if !store.ever_had_aside() {
             return None;
         }
         let mut slot = 0;
-        while would_help()
-            && let Some(next) = store.give_up_for(request, slot)
+        while self.would_help(request, floor)
+            && let Some(next) = self.pinned(|store| store.give_up_for(request, slot))
         {
-            if admitted()
-                && let Some(frame) = store.take(request)
+            if self.admits(request, floor)
+                && let Some(frame) = self.pinned(|store| store.take(request))
             {
                 return Some(frame);
             }
             slot = next;
         }
-        if request.order > Order::ZERO {
-            let lifts = would_help() && !admitted() && store.can_serve(request);
-            if lifts {
-                store.give_up_all();
-            }
-            return (lifts && admitted()).then(|| store.take(request)).flatten();
+        if request.order == Order::ZERO {
+            return self.look_everywhere(request, floor, Reserve::GivenUp, patience);
         }
-        let give_up = || {
-            if !would_help() {
-                return;
-            }
-            // With a limit, what lies above it need not be given up, unless against the mark.
-            let mut slot = Some(0);
-            while let Some(from) = slot {
-                slot = store.give_up_for(request, from);
-            }
-            if request.limit.is_none() || !admitted() {
-                store.give_up_all();
-            }
-        };
-        let reach = Reach::of(request.context, self.platform());
-        look_everywhere(
-            request.order,
-            reach,
-            || {
-                self.look(request, reach, patience, false, &|| {
-                    give_up();
-                    admitted()
-                })
-            },
-            |look| self.wait_for_others(request, look, patience),
-        )
+        let lifts = self.would_help(request, floor)
+            && !self.admits(request, floor)
+            && self.can_serve(request);
+        if lifts {
+            self.pinned(Bitmap::give_up_all);
+        }
+        match lifts && self.admits(request, floor) {
+            true => self.pinned(|store| store.take(request)),
+            false => None,
+        }
     }
 
-    /// Drains the caches to the store, and takes a block for `request` there. If something is
-    /// `kept` for others, nothing says whether that was all that is free, and a look that has seen
-    /// everything is enough.
+    /// Returns true if the zone would stay above `floor` if all that is set aside were given up.
+    fn would_help(&self, request: &Request, floor: usize) -> bool {
+        // Without a floor there is nothing to be lifted above.
+        floor == 0 || self.free_frames().saturating_sub(floor) >= request.order.frames()
+    }
+
+    /// Gives up all that is set aside and could serve a single frame, and the rest if that is
+    /// needed against the floor.
+    fn give_up(&self, request: &Request, floor: usize) {
+        if !self.would_help(request, floor) {
+            return;
+        }
+        let mut slot = Some(0);
+        while let Some(from) = slot {
+            slot = self.pinned(|store| store.give_up_for(request, from));
+        }
+        // With a limit, what lies above it need not be given up, unless against the mark.
+        if request.limit.is_none() || !self.admits(request, floor) {
+            self.pinned(Bitmap::give_up_all);
+        }
+    }
+
+    fn look_everywhere(
+        &self,
+        request: &Request,
+        floor: usize,
+        reserve: Reserve,
+        patience: &Patience,
+    ) -> Option<Frame> {
+        let reach = Reach::of(request.context, self.platform());
+        let mut looks = Looks::new(request.order, reach, patience);
+        loop {
+            let look = self.look(request, floor, reserve, reach, patience);
+            if let Look::Found(frame) = look {
+                return Some(frame);
+            }
+            // At most `LOOKS_MOST` times.
+            let number = looks.again(look)?;
+            self.wait_for_others(request, number, patience);
+        }
+    }
+
+    /// Drains the caches to the store, and takes a block for `request` there.
     #[inline(never)]
     fn look(
         &self,
         request: &Request,
+        floor: usize,
+        reserve: Reserve,
         reach: Reach,
         patience: &Patience,
-        kept: bool,
-        admitted: &impl Fn() -> bool,
     ) -> Look {
+        let store = self.store();
+        // If something stays set aside, nothing says whether that was all that is free, and a look
+        // that has seen everything is enough. What is set aside is given up only after this, so one
+        // need not look as often as before a refusal.
+        let kept = reserve == Reserve::Kept && store.keeps_something();
         let moves = &self.backing.moves;
         let arrivals = self.stash.arrivals();
         let settled = moves.settled();
         let drained = self.stash.drain(&self.backing, reach, patience);
-        let admitted = admitted();
-        let take = || {
-            let store = self.store();
-            store.take(request).or_else(|| store.take_aside(request))
-        };
+        if reserve == Reserve::GivenUp {
+            self.give_up(request, floor);
+        }
+        let admitted = self.admits(request, floor);
+        let take =
+            || self.pinned(|store| store.take(request).or_else(|| store.take_aside(request)));
         if admitted && let Some(frame) = take() {
             return Look::Found(frame);
         }
         let all_seen =
             || drained.left_out == 0 && settled.is_some_and(|started| moves.still(started));
         let nothing_was_freed = || self.stash.arrivals() == arrivals;
-        if !admitted && self.watermarks.hold_back_from(request) {
+        if !admitted {
             // Even with all that the caches held, the zone is below its mark. That is a case for
             // reclaim.
             return match all_seen() && nothing_was_freed() {
@@ -136,7 +175,7 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
         // A frame may have been freed to a cache that this look had already passed, by a CPU that
         // then took a frame which this look had still to find.
         let nothing_came = drained.frames == 0
-            && (kept || self.store().may_refuse(request))
+            && (kept || store.may_refuse(request))
             && nothing_was_freed()
             // Checked last: the store has been searched since.
             && all_seen();
@@ -151,16 +190,13 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
     /// something. Gives up when the CPU that has the frames in hand evidently stands still.
     #[inline(never)]
     fn wait_for_others(&self, request: &Request, least: u32, patience: &Patience) {
-        let activity = || {
-            let moves = self.backing.moves.started();
-            [self.stash.arrivals(), moves, self.store().free_frames()]
-        };
+        let activity = || (self.activity(), self.backing.moves.started());
         let before = activity();
         let arrived = || {
             self.backing.moves.settled().is_some()
                 && (activity() != before
                     || self.store().may_refuse(request)
-                    || self.store().can_serve(request))
+                    || self.can_serve(request))
         };
         patience.wait_for_moves(least, self.platform(), arrived);
     }

@@ -58,7 +58,9 @@
 //!   miss frames of a larger block that is being given up or opened at that moment;
 //! - a request that has looked everywhere [`LOOKS_MOST`](crate::patience::LOOKS_MOST) times, while
 //!   frames came or went each time; if what is free is below a mark,
-//!   [`LOOKS_BELOW_A_MARK`](crate::patience::LOOKS_BELOW_A_MARK) times.
+//!   [`LOOKS_BELOW_A_MARK`](crate::patience::LOOKS_BELOW_A_MARK) times;
+//! - a request to [`Nodes`](crate::node::Nodes) that has tried all zones 8 times, while frames
+//!   became free in some of them each time.
 //!
 //! **Bounds.** A request asks the stash and the store. As a last resort it looks everywhere, at
 //! most [`LOOKS_MOST`](crate::patience::LOOKS_MOST) times. Each look visits every cache once and
@@ -66,15 +68,22 @@
 //! waits for frames that another CPU has in hand, and now and then reads what the store says.
 //! Orders above 0 and interrupts look once. If anything was ever set aside for atomic requests, up
 //! to 32 page blocks are given up after that, with a search after each, and a single frame is
-//! looked for everywhere as often once more. Whatever other CPUs do, the request is then refused or
-//! goes on to compaction and reclaim. (That is done by [`Nodes`](crate::node::Nodes), which does
-//! all of the above in each zone, and again after each reclaim that helped.)
+//! looked for everywhere as often once more. The request is then refused or goes on to compaction
+//! and reclaim. (That is done by [`Nodes`](crate::node::Nodes), which does
+//! all of the above in each zone, up to 8 times for a single frame that may have gone from zone to
+//! zone meanwhile, and again after each reclaim that helped.)
 //!
-//! All looks of a request together wait for other CPUs at most
-//! [`WAITS_MOST`](crate::patience::WAITS_MOST) calls of [`Platform::relax`], and at most
+//! A request waits for other CPUs at most [`WAITS_MOST`](crate::patience::WAITS_MOST) calls of
+//! [`Platform::relax`], in all zones and looks together, and at most
 //! [`PATIENCE`](brickyard_sync::PATIENCE) for any one CPU's cache. A CPU that the request has
-//! waited for without success is not waited for, or asked to run anything, again. In addition, the
-//! request waits up to `PATIENCE` calls for its own CPU's cache, each time it asks that cache.
+//! waited for without success is not waited for, or asked to run anything, again. It waits only
+//! while it looks everywhere: before that, it does without a cache that another CPU is in, its own
+//! CPU's included. A request for several frames one by one waits as much for each.
+//!
+//! The one kind of loop without a constant is a change of a word that must be completed: a promise
+//! that is taken back, frames that are freed. It is tried again while other CPUs change that word.
+//! Each failed attempt is another CPU's success, and no CPU that stands still is waited for
+//! (lock-free).
 
 mod any;
 mod last;
@@ -82,7 +91,7 @@ mod layout;
 mod range;
 
 pub use layout::ZonePlan;
-pub(crate) use range::block_holding;
+pub(crate) use range::{block_holding, cut_to};
 
 use core::fmt;
 
@@ -196,7 +205,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     pub fn alloc(&self, request: &Request) -> Result<Frame, AllocError> {
         match self.at_hand(request) {
             Some(frame) => Ok(frame),
-            None => self.alloc_missed(request),
+            None => self.alloc_or_fetch(request),
         }
     }
 
@@ -224,17 +233,18 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         }
     }
 
-    /// As [`Zone::alloc`], if no single frame was at hand.
+    /// Takes a block that lies in this CPU's stash, or has some fetched.
     #[inline(never)]
-    fn alloc_missed(&self, request: &Request) -> Result<Frame, AllocError> {
+    fn alloc_or_fetch(&self, request: &Request) -> Result<Frame, AllocError> {
         match self.block_at_hand(request) {
             Some(frame) => Ok(frame),
-            None => self.alloc_slowly(request),
+            None => self.alloc_with_fetch(request),
         }
     }
 
+    /// Takes a block from this CPU's stash, which is refilled if it is empty, or from the store.
     #[inline(never)]
-    fn alloc_slowly(&self, request: &Request) -> Result<Frame, AllocError> {
+    fn alloc_with_fetch(&self, request: &Request) -> Result<Frame, AllocError> {
         match self.take(request, || usize::MAX) {
             Some(frame) => Ok(frame),
             None => self.alloc_at_last(request),
@@ -248,25 +258,27 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     fn alloc_at_last(&self, request: &Request) -> Result<Frame, AllocError> {
         let patience = &Patience::new();
         self.pinned(|store| store.take_aside(request))
-            .or_else(|| self.take_drained(request, patience, || true))
-            .or_else(|| self.take_given_up(request, patience, || true, || true))
+            .or_else(|| self.take_drained(request, 0, patience))
+            .or_else(|| self.take_given_up(request, 0, patience))
             .ok_or_else(|| self.why_not(request))
     }
 
-    /// As [`AnyZone::alloc_above`], if no single frame was at hand or the mark comes first.
+    /// Does the same as `alloc_or_fetch`, while the zone stays above a mark.
     #[inline(never)]
-    fn alloc_above_missed(&self, request: &Request, mark: Mark) -> Option<Frame> {
+    fn above_or_fetch(&self, request: &Request, mark: Mark) -> Option<Frame> {
         if is_first(mark)
             && let Some(frame) = self.block_at_hand(request)
         {
             return Some(frame);
         }
-        self.alloc_above_slowly(request, mark)
+        self.above_with_fetch(request, mark)
     }
 
+    /// Does the same as `alloc_with_fetch`, while the zone stays above a mark.
     #[inline(never)]
-    fn alloc_above_slowly(&self, request: &Request, mark: Mark) -> Option<Frame> {
-        if !is_first(mark) && !self.admits(request, mark) {
+    fn above_with_fetch(&self, request: &Request, mark: Mark) -> Option<Frame> {
+        let floor = self.watermarks.floor(request, mark);
+        if !is_first(mark) && !self.admits(request, floor) {
             return None;
         }
         if mark == Mark::Min
@@ -275,9 +287,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             return Some(frame);
         }
         let apart = matches!(mark, Mark::FirstApart | Mark::Apart);
-        let taken = self.take(request, || match apart && !self.store().has_own(request) {
-            true => 0,
-            false => self.room(request, mark, 0),
+        let taken = self.take(request, || {
+            match apart && !self.pinned(|store| store.has_own(request)) {
+                true => 0,
+                false => self.room(request, floor, 0),
+            }
         });
         if mark == Mark::Min
             && let Some(frame) = taken
@@ -302,17 +316,15 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         request.limit.is_some_and(|limit| limit < end)
     }
 
-    /// Returns true if the zone would stay above the mark.
-    fn admits(&self, request: &Request, mark: Mark) -> bool {
-        self.room(request, mark, 0) >= request.order.frames()
+    /// Returns true if `floor` frames would stay free.
+    fn admits(&self, request: &Request, floor: usize) -> bool {
+        self.room(request, floor, 0) >= request.order.frames()
     }
 
-    /// Returns how many frames may leave the store while the zone stays above the mark: what is
-    /// free there, less what is set aside for others and the floor for `request`
-    /// ([`Watermarks::floor`]). It is exact if it is less than `wanted`, or than the request may
-    /// fetch.
-    fn room(&self, request: &Request, mark: Mark, wanted: usize) -> usize {
-        let floor = self.watermarks.floor(request, mark);
+    /// Returns how many frames may leave the store while `floor` stay free ([`Watermarks::floor`]):
+    /// what is free there, less what is set aside for others and the floor. It is exact if it is
+    /// less than `wanted`, or than the request may fetch.
+    fn room(&self, request: &Request, floor: usize, wanted: usize) -> usize {
         if floor == 0 {
             // If nothing is held back, all that is free is available, and the store knows better
             // than any sum of its counts.
@@ -390,11 +402,21 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// # Errors
     /// As [`AnyZone::take_at`]; also [`RangeError::Busy`] if other CPUs interfered at each try.
     pub fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
-        match self.take_at(frame, request) {
+        self.or_drained(request, || self.take_at(frame, request))
+    }
+
+    /// Tries once more, after a drain as far as the request's context allows, if something is in
+    /// the way.
+    fn or_drained(
+        &self,
+        request: &Request,
+        take: impl Fn() -> Result<(), RangeError>,
+    ) -> Result<(), RangeError> {
+        match take() {
             Err(RangeError::Busy { .. }) => {
                 let reach = Reach::of(request.context, self.platform());
                 self.stash.drain(&self.backing, reach, &Patience::new());
-                self.take_at(frame, request)
+                take()
             }
             other => other,
         }
@@ -413,24 +435,25 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         if order == Order::ZERO && self.stash.push(&self.backing, frame) {
             return Ok(());
         }
-        self.free_missed(frame, order)
+        self.free_or_flush(frame, order)
     }
 
-    /// As [`Zone::free`], for what is no single frame that this CPU's stash keeps as it is.
+    /// Adds a block to this CPU's stash, or has that flushed.
     #[inline(never)]
-    fn free_missed(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+    fn free_or_flush(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         let kept = match self.store().is_page_block(order) {
             true => self.stash.push_page_block(&self.backing, frame),
             false => self.stash.push_small(&self.backing, frame, order),
         };
         match kept {
             true => Ok(()),
-            false => self.free_slowly(frame, order),
+            false => self.free_with_flush(frame, order),
         }
     }
 
+    /// Adds a block to this CPU's stash, which is flushed if it is full, or frees it to the store.
     #[inline(never)]
-    fn free_slowly(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+    fn free_with_flush(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         match self.stash.put(&self.backing, frame, order) {
             Returned::Kept => Ok(()),
             Returned::FreeAlready => Err(FreeError::DoubleFree),

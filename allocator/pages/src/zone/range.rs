@@ -8,7 +8,8 @@
 use brickyard_sync::SlotAccess;
 
 use super::Zone;
-use crate::{AllocError, FrameRange, Order, Platform, RangeError, Request};
+use crate::zones::take_range_at;
+use crate::{AllocError, Frame, FrameRange, FreeError, Order, Platform, RangeError, Request};
 
 /// Returns `request` for the smallest block that holds `frames` frames, and is of its order at
 /// least.
@@ -31,6 +32,22 @@ pub(crate) const fn block_holding(
         block.order = order;
     }
     Ok(block)
+}
+
+/// Frees all but the first `frames` frames of a block.
+pub(crate) fn cut_to(
+    frames: usize,
+    first: Frame,
+    order: Order,
+    free: impl FnOnce(FrameRange) -> Result<(), FreeError>,
+) -> FrameRange {
+    let taken = FrameRange::at(first, frames);
+    let rest = FrameRange::at(taken.end, order.frames() - frames);
+    if !rest.is_empty() {
+        let freed = free(rest);
+        debug_assert!(freed.is_ok(), "one-owner: {rest:?} of a block: {freed:?}");
+    }
+    taken
 }
 
 impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
@@ -67,20 +84,16 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
     pub fn alloc_range(&self, request: &Request, frames: usize) -> Result<FrameRange, AllocError> {
         let block = block_holding(request, frames, self.store().max_order())?;
         let first = self.alloc(&block)?;
-        let taken = FrameRange::at(first, frames);
-        let rest = FrameRange::at(taken.end, block.order.frames() - frames);
-        if !rest.is_empty() {
-            let freed = self.free_range(rest);
-            debug_assert!(freed.is_ok(), "one-owner: {rest:?} of a block: {freed:?}");
-        }
-        Ok(taken)
+        Ok(cut_to(frames, first, block.order, |rest| {
+            self.free_range(rest)
+        }))
     }
 
     /// Takes exactly the frames of `range`, of any length and alignment, as `request` says (not of
     /// its order). They are freed by [`Zone::free_range`], all or in parts.
     ///
-    /// Cost: that of [`Zone::alloc_at`] for each aligned block of the range. Other callers may take
-    /// and free frames of the range meanwhile.
+    /// Cost: that of [`Zone::alloc_at`] for each aligned block of the range, but for one drain at
+    /// most. Other callers may take and free frames of the range meanwhile.
     ///
     /// # Errors
     /// As [`Zone::alloc_at`], for the first block that could not be taken; the blocks before it are
@@ -89,20 +102,6 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
         if range.is_empty() {
             return Err(RangeError::Malformed);
         }
-        for (first, order) in range.blocks(self.store().max_order()) {
-            let block = Request { order, ..*request };
-            if let Err(why) = self.alloc_at(first, &block) {
-                let taken = FrameRange {
-                    end: first,
-                    ..range
-                };
-                if !taken.is_empty() {
-                    let freed = self.free_range(taken);
-                    debug_assert!(freed.is_ok(), "one-owner: {taken:?}: {freed:?}");
-                }
-                return Err(why);
-            }
-        }
-        Ok(())
+        self.or_drained(request, || take_range_at(self, range, request))
     }
 }

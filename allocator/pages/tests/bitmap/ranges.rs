@@ -393,7 +393,8 @@ fn four_ranges_are_isolated_at_a_time_and_none_overlaps_another() {
         assert!(store.is_isolated(part.start));
         assert!(!store.is_isolated(part.end));
     }
-    assert_eq!(store.isolate(range(1000, 1001)), isolated);
+    let fifth = store.isolate(range(1000, 1001));
+    assert_eq!(fifth, Err(RangeError::TooManyIsolated));
     assert_eq!(store.take_at(frame(149), &MOVABLE), isolated);
     assert_eq!(store.take_at(frame(150), &MOVABLE), Ok(()));
     // Only exactly what was isolated ends.

@@ -227,7 +227,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
                 }
                 world.supply.add(amount);
             }
-            Err(RangeError::Busy { .. } | RangeError::Isolated) => {}
+            Err(RangeError::Busy { .. } | RangeError::Isolated | RangeError::TooManyIsolated) => {}
             answer => wrong(format!("{did} {range:?}: {answer:?}")),
         }
         world.away.borrow_mut().retain(|other| *other != range);

@@ -6,7 +6,7 @@ use brickyard::bitmap::{self, SetAside};
 use brickyard::block::{Census, FreeTable, State};
 use brickyard::check::Violation as Broken;
 use brickyard::node::movable;
-use brickyard::patience::{self, Drained, Look, Reach};
+use brickyard::patience::{self, Drained, Look, Looks, Reach};
 use brickyard::pressure::reclaim::{Lump, lump_round_oldest};
 use brickyard::stats;
 use brickyard::sync::{AtomicU8, AtomicU64};
@@ -144,8 +144,8 @@ calls! {
             = patience.run_on(cpu, &Embedder, &mut || ());
         wait_for_moves(patience: &patience::Patience, least: u32) -> ()
             = patience.wait_for_moves(least, &Embedder, || false);
-        look_everywhere(order: Order, reach: Reach) -> Option<Frame>
-            = patience::look_everywhere(order, reach, || Look::Nothing, |_| ());
+        looks(patience: &patience::Patience, order: Order, reach: Reach) -> Option<u32>
+            = Looks::new(order, reach, patience).again(Look::Unsettled);
         drained(drained: &[Drained]) -> Drained = drained.iter().copied().sum();
     }
     FreeCounts {

@@ -206,8 +206,8 @@ impl<G: Grouping> Buddy<'_, G> {
     /// Isolates `range`: nothing is handed out from it, and frames freed there stay there.
     ///
     /// # Errors
-    /// [`RangeError::Isolated`], if it overlaps an isolated range, or four ranges are isolated
-    /// already.
+    /// [`RangeError::Isolated`], if it overlaps an isolated range; [`RangeError::TooManyIsolated`],
+    /// if four ranges are isolated already.
     pub fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
         self.within_span(range)?;
         self.isolation.begin(range)?;
