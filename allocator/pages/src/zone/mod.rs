@@ -191,31 +191,31 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.stash.pop(&self.backing, request.mobility)
     }
 
-    /// Takes a page block, or one of a small order, that lies in this CPU's stash.
+    /// Takes a block above order 0 that lies in this CPU's stash.
     #[inline(always)]
     fn block_at_hand(&self, request: &Request) -> Option<Frame> {
-        if request.limit.is_some() || request.context == Context::Interrupt {
+        let (order, mobility) = (request.order, request.mobility);
+        let single = order == Order::ZERO;
+        if single || request.limit.is_some() || request.context == Context::Interrupt {
             return None;
         }
-        let (order, mobility) = (request.order, request.mobility);
-        match self.store().is_page_block(order) {
-            true => self.stash.pop_page_block(&self.backing, mobility),
-            false => self.stash.pop_small(&self.backing, order, mobility),
-        }
+        self.stash.pop_block(&self.backing, order, mobility)
     }
 
-    /// As [`Zone::alloc`], if no single frame was at hand.
+    /// Serves what [`Zone::alloc`] does not serve at once: a single frame that was not at hand, and
+    /// any larger block.
     #[inline(never)]
     fn alloc_missed(&self, request: &Request) -> Result<Frame, AllocError> {
         match self.block_at_hand(request) {
             Some(frame) => Ok(frame),
-            None => self.alloc_slowly(request),
+            None => self.fetch(request),
         }
     }
 
+    /// Serves a request for which nothing was at hand.
     #[inline(never)]
-    fn alloc_slowly(&self, request: &Request) -> Result<Frame, AllocError> {
-        match self.take(request, || usize::MAX) {
+    fn fetch(&self, request: &Request) -> Result<Frame, AllocError> {
+        match self.take(request, usize::MAX) {
             Some(frame) => Ok(frame),
             None => self.alloc_at_last(request),
         }
@@ -234,20 +234,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             .ok_or_else(|| self.why_not(request))
     }
 
-    /// As [`AnyZone::alloc_above`], if no single frame was at hand or the mark comes first.
+    /// Serves [`AnyZone::alloc_above`] if no block above order 0 was at hand.
     #[inline(never)]
-    fn alloc_above_missed(&self, request: &Request, mark: Mark) -> Option<Frame> {
-        if is_first(mark)
-            && let Some(frame) = self.block_at_hand(request)
-        {
-            return Some(frame);
-        }
-        self.alloc_above_slowly(request, mark)
-    }
-
-    #[inline(never)]
-    fn alloc_above_slowly(&self, request: &Request, mark: Mark) -> Option<Frame> {
-        if !is_first(mark) && !self.admits(request, mark) {
+    fn fetch_above(&self, request: &Request, mark: Mark) -> Option<Frame> {
+        let room = self.room(request, mark, 0);
+        if !is_first(mark) && room < request.order.frames() {
             return None;
         }
         if mark == Mark::Min
@@ -255,11 +246,19 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         {
             return Some(frame);
         }
+        if mark == Mark::Apart
+            && let Some(frame) = self
+                .at_hand(request)
+                .or_else(|| self.block_at_hand(request))
+        {
+            // What lies here mixes nothing, and no loan is called in for it.
+            return Some(frame);
+        }
         let apart = matches!(mark, Mark::FirstApart | Mark::Apart);
-        let taken = self.take(request, || match apart && !self.store().has_own(request) {
-            true => 0,
-            false => self.room(request, mark, 0),
-        });
+        let taken = match apart && !self.store().has_own(request) {
+            true => self.take(request, 0),
+            false => self.take(request, room),
+        };
         if mark == Mark::Min
             && let Some(frame) = taken
         {
@@ -270,11 +269,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     /// Takes a block from this CPU's stash, or from the store if that has `room` for it. Stashes do
     /// not know how low their blocks lie, so a limit in this zone sends a request to the store.
-    fn take(&self, request: &Request, room: impl Fn() -> usize) -> Option<Frame> {
-        if self.is_limited(request) {
-            return self.backing.take_within(request, room());
+    fn take(&self, request: &Request, room: usize) -> Option<Frame> {
+        match self.is_limited(request) {
+            true => self.backing.take_within(request, room),
+            false => self.stash.take(&self.backing, request, room),
         }
-        self.stash.take(&self.backing, request, room)
     }
 
     /// Returns true if the request's limit cuts into this zone.
@@ -327,7 +326,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// The reason why none was available.
     pub fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
         let request = &request.single();
-        let mut taken = self.take_many(request, out, || usize::MAX);
+        let mut taken = self.take_many(request, out, usize::MAX);
         while let Some(slot) = out.get_mut(taken) {
             match self.alloc(request) {
                 Ok(frame) => *slot = frame,
@@ -340,18 +339,13 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     }
 
     /// Takes as many single frames as are at hand, and as the store has `room` for.
-    fn take_many(
-        &self,
-        request: &Request,
-        out: &mut [Frame],
-        room: impl Fn() -> usize + Copy,
-    ) -> usize {
+    fn take_many(&self, request: &Request, out: &mut [Frame], room: usize) -> usize {
         if !self.is_limited(request)
             && let Some(taken) = self.stash.take_many(&self.backing, request, out, room)
         {
             return taken;
         }
-        let most = out.len().min(room());
+        let most = out.len().min(room);
         let mut taken = 0;
         while taken < most {
             // One call falls back on other mobilities only if it gets nothing else.
@@ -396,14 +390,10 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.free_missed(frame, order)
     }
 
-    /// As [`Zone::free`], for what is no single frame that this CPU's stash keeps as it is.
+    /// Takes back what this CPU's stash does not keep at once as a single frame.
     #[inline(never)]
     fn free_missed(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        let kept = match self.store().is_page_block(order) {
-            true => self.stash.push_page_block(&self.backing, frame),
-            false => self.stash.push_small(&self.backing, frame, order),
-        };
-        match kept {
+        match order > Order::ZERO && self.stash.push_block(&self.backing, frame, order) {
             true => Ok(()),
             false => self.free_slowly(frame, order),
         }
@@ -424,25 +414,20 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// The position and error of the first bad frame. Those before it are freed; it and those after
     /// it are not.
     pub fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
-        let mut freed = 0;
-        while freed < frames.len() {
-            let rest = &frames[freed..];
-            let (given, error) = match self.stash.put_many(&self.backing, rest) {
-                None => self.store().give_frames(rest),
-                Some((kept, Returned::Kept)) => (kept, None),
-                Some((kept, Returned::FreeAlready)) => (kept, Some(FreeError::DoubleFree)),
-                Some((kept, Returned::ToStore)) => match self.store().give(rest[kept], Order::ZERO)
-                {
-                    Ok(()) => (kept + 1, None),
-                    Err(error) => (kept, Some(error)),
-                },
-            };
-            freed += given;
-            if let Some(error) = error {
-                return Err(BulkFreeError { freed, error });
-            }
+        let (kept, next) = self.stash.put_many(&self.backing, frames);
+        let (given, error) = match next {
+            Returned::Kept => (0, None),
+            Returned::FreeAlready => (0, Some(FreeError::DoubleFree)),
+            // What the stash does not keep is seldom alone: the store takes all the rest.
+            Returned::ToStore => self.store().give_frames(&frames[kept..]),
+        };
+        match error {
+            None => Ok(()),
+            Some(error) => Err(BulkFreeError {
+                freed: kept + given,
+                error,
+            }),
         }
-        Ok(())
     }
 
     /// Takes back a range of any size, such as one from [`Zone::alloc_range`] or
