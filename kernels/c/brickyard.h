@@ -334,7 +334,8 @@ typedef struct by_zone_plan {
    */
   uint32_t page_block_order;
   /**
-   * The share of the zone's memory that may wait in CPUs' stashes, in percent. 0: 2.
+   * The share of the zone's memory that may wait in CPUs' stashes, in percent; each CPU has an
+   * equal part of it. 0: 2.
    */
   uint32_t stash_percent;
   /**

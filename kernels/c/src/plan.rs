@@ -43,7 +43,8 @@ pub struct by_zone_plan {
     pub max_order: u32,
     /// The order of a page block, at most max_order. 0: 9, or max_order if that is less.
     pub page_block_order: u32,
-    /// The share of the zone's memory that may wait in CPUs' stashes, in percent. 0: 2.
+    /// The share of the zone's memory that may wait in CPUs' stashes, in percent; each CPU has an
+    /// equal part of it. 0: 2.
     pub stash_percent: u32,
     /// The share that may be set aside for atomic requests above order 0, in percent. 0: 1; above
     /// 100: nothing.

@@ -1,10 +1,10 @@
 //! The stash of one CPU: its arrays, by order and mobility, and the page blocks that it fetches
 //! from.
 
-use brickyard_sync::{AtomicU32, Blank, Ordering};
+use brickyard_sync::Blank;
 
 use super::blocks::Blocks;
-use super::stack::Stack;
+use super::stack::{Stack, StackOf};
 use crate::bitmap::Sorter;
 use crate::{MigrateType, Mobility, Order};
 
@@ -21,19 +21,13 @@ pub(super) const KINDS: usize = Mobility::ALL.len();
 /// The stash of one CPU: 15 KiB.
 #[derive(Debug)]
 pub struct CpuStash {
-    // How many CPUs used their stashes when the arrays were last held against their share; 0 if
-    // this CPU does not count as one of them.
-    // Written by the CPU that is inside; a hint for others.
-    pub(super) users: AtomicU32,
     // For each mobility, the page blocks that single frames are fetched from first.
     pub(super) blocks: [Blocks; KINDS],
-    pub(super) singles: [Stack<SINGLES>; KINDS],
-    pub(super) small: [[Stack<SMALL>; KINDS]; SMALL_ORDERS],
-    pub(super) huge: [Stack<HUGE>; KINDS],
+    pub(super) singles: [StackOf<SINGLES>; KINDS],
+    pub(super) small: [[StackOf<SMALL>; KINDS]; SMALL_ORDERS],
+    pub(super) huge: [StackOf<HUGE>; KINDS],
     // For a flush.
     pub(super) sorter: Sorter,
-    // Where there would be padding, which no stash that is all zeros may have.
-    _filler: AtomicU32,
 }
 
 impl CpuStash {
@@ -41,13 +35,53 @@ impl CpuStash {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            users: AtomicU32::new(0),
             blocks: [const { Blocks::new() }; KINDS],
-            singles: [const { Stack::new() }; KINDS],
-            small: [const { [const { Stack::new() }; KINDS] }; SMALL_ORDERS],
-            huge: [const { Stack::new() }; KINDS],
+            singles: [const { StackOf::new() }; KINDS],
+            small: [const { [const { StackOf::new() }; KINDS] }; SMALL_ORDERS],
+            huge: [const { StackOf::new() }; KINDS],
             sorter: Sorter::new(),
-            _filler: AtomicU32::new(0),
+        }
+    }
+
+    /// Returns the array of blocks of `order`, if blocks of that order are kept. `huge` is the
+    /// order of a page block.
+    #[inline]
+    pub(super) fn array(&self, order: Order, huge: Order, place: usize) -> Option<Array<'_>> {
+        let stack: &Stack = if order == Order::ZERO {
+            &self.singles[place]
+        } else if order == huge {
+            &self.huge[place]
+        } else {
+            &self.small.get(order.index() - 1)?[place]
+        };
+        Some(Array {
+            order,
+            place,
+            stack,
+        })
+    }
+
+    /// Passes each array to `see`. Plain loops: this is a part of each request that finds nothing
+    /// at once.
+    #[inline(always)]
+    pub(super) fn each<'s>(&'s self, huge: Order, mut see: impl FnMut(Array<'s>)) {
+        let mut see = |order, place, stack: &'s Stack| {
+            see(Array {
+                order,
+                place,
+                stack,
+            });
+        };
+        for (place, stack) in self.singles.iter().enumerate() {
+            see(Order::ZERO, place, stack);
+        }
+        for (stacks, order) in self.small.iter().zip(1..) {
+            for (place, stack) in stacks.iter().enumerate() {
+                see(Order::new(order), place, stack);
+            }
+        }
+        for (place, stack) in self.huge.iter().enumerate() {
+            see(huge, place, stack);
         }
     }
 
@@ -55,52 +89,36 @@ impl CpuStash {
     /// block was freed meanwhile.
     pub(super) fn freed(&self) -> u32 {
         let mut freed = 0_u32;
-        self.each_peek(|(_, ever_freed), _| freed = freed.wrapping_add(ever_freed));
+        self.each(Order::ZERO, |Array { stack, .. }| {
+            freed = freed.wrapping_add(stack.peek().1)
+        });
         freed
-    }
-
-    /// Returns true if the stash counts as one that is used, see `share.rs`. A hint.
-    pub(super) fn counts(&self) -> bool {
-        self.users.load(Ordering::Relaxed) > 0
     }
 
     /// Returns the number of frames in the stash. A hint.
     #[inline(never)]
     pub(super) fn frames(&self, huge: Order) -> usize {
         let mut frames = 0;
-        self.each_peek(|(len, _), order| frames += (len as usize) << order.unwrap_or(huge.get()));
+        self.each(huge, |array| {
+            frames += (array.stack.peek().0 as usize) << array.order.get();
+        });
         frames
     }
+}
 
-    /// Peeks into each array. Passes what it says, and the order of its blocks, which is `None` for
-    /// page blocks. Plain loops: this is a part of each request that finds nothing at once.
-    #[inline(always)]
-    fn each_peek(&self, mut see: impl FnMut((u32, u32), Option<u8>)) {
-        for stack in &self.singles {
-            see(stack.peek(), Some(0));
-        }
-        for (stacks, order) in self.small.iter().zip(1..) {
-            for stack in stacks {
-                see(stack.peek(), Some(order));
-            }
-        }
-        for stack in &self.huge {
-            see(stack.peek(), None);
-        }
-    }
+/// An array of a stash: of blocks of one order and one mobility.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Array<'s> {
+    pub(super) order: Order,
+    /// The number of the mobility.
+    pub(super) place: usize,
+    pub(super) stack: &'s Stack,
+}
 
-    /// Returns every block in the stash, with its order.
-    pub(super) fn blocks(&self, huge: Order) -> impl Iterator<Item = (u32, Order)> + '_ {
-        let small = self.small.iter().zip(1..).flat_map(|(stacks, order)| {
-            let entries = stacks.iter().flat_map(Stack::entries);
-            entries.map(move |entry| (entry, Order::new(order)))
-        });
-        let singles = self.singles.iter().flat_map(Stack::entries);
-        let singles = singles.map(|entry| (entry, Order::ZERO));
-        let wide = self.huge.iter().flat_map(Stack::entries);
-        singles
-            .chain(small)
-            .chain(wide.map(move |entry| (entry, huge)))
+impl Array<'_> {
+    /// Returns how many frames it may hold.
+    pub(super) fn frames_at_most(&self) -> usize {
+        (self.stack.limit() as usize) << self.order.get()
     }
 }
 

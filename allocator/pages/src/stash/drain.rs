@@ -3,9 +3,9 @@
 use brickyard_sync::{Inside, Slot, SlotAccess};
 
 use super::{Backing, CpuStash, Stash};
+use crate::Platform;
 use crate::patience::{Drained, Patience, Reach};
 use crate::platform::PinGuard;
-use crate::{Order, Platform};
 
 impl<A: SlotAccess> Stash<'_, A> {
     /// Returns every frame within `reach` to the store. Waits for other CPUs while there is
@@ -33,26 +33,13 @@ impl<A: SlotAccess> Stash<'_, A> {
         let huge = store.page_block_order();
         inside.blocks.iter().for_each(|blocks| blocks.let_go(store));
         let frames = inside.frames(huge);
-        if frames > 0 {
-            let _transit = backing.moves.begin(backing.platform.cpu());
-            for stack in &inside.singles {
-                store.give_cached(stack.first(stack.len()), &inside.sorter, &mut ());
-            }
-            for (stacks, order) in inside.small.iter().zip(1..) {
-                for stack in stacks {
-                    let blocks = stack.entries().map(|entry| entry as usize);
-                    store.give_runs(Order::new(order), blocks);
-                }
-            }
-            for stack in &inside.huge {
-                store.give_page_blocks(stack.entries().map(|entry| entry as usize));
-            }
-            self.make_small(inside);
-            return frames;
-        }
+        let _transit = (frames > 0).then(|| backing.moves.begin(backing.platform.cpu()));
         // Empty arrays become small, too.
-        self.make_small(inside);
-        0
+        inside.each(huge, |array| {
+            backing.give(array, array.stack.len(), &inside.sorter, &mut ());
+            array.stack.reset();
+        });
+        frames
     }
 
     /// Empties the slot of `cpu` from any CPU, if it is within the caller's reach.
@@ -70,11 +57,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         }
         let platform = &backing.platform;
         let huge = backing.store.page_block_order();
-        let holds_nothing = || {
-            let stash = slot.outside();
-            // A stash that can be visited also ceases to count as one that is used.
-            stash.frames(huge) == 0 && !(A::LENDS && stash.counts())
-        };
+        let holds_nothing = || slot.outside().frames(huge) == 0;
         let empty = |inside: Option<Inside<'_, A, CpuStash>>| match inside {
             Some(inside) => Drained::of(self.drain_inside(backing, &inside)),
             None if holds_nothing() => Drained::default(),

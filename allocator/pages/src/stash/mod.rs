@@ -14,7 +14,8 @@
 //! array gives back its colder three quarters, single frames sorted by block. An array of single
 //! frames starts small, doubles whenever it runs empty or full, and is small again after a drain.
 //! All arrays of a CPU together stay within its share of the zone's memory
-//! ([`StashSizes::percent`]).
+//! ([`StashSizes::percent`]); where that leaves an array no room, its requests and frees go to the
+//! store.
 //!
 //! **What a free checks.** To the store, a block in a stash is in use. A free of something that is
 //! free in the store, was never allocated, or is larger than the block is refused at once. So is a
@@ -26,7 +27,7 @@
 //! array, and lies in no other place.
 //!
 //! Invariant `lent-to-somebody`: some CPU fetches from each block that is lent, so that the loan
-//! ends with the next drain.
+//! ends when that CPU's stash is drained.
 
 mod blocks;
 mod cpu;
@@ -35,7 +36,7 @@ mod fill;
 mod share;
 mod stack;
 
-use brickyard_sync::{AtomicUsize, Slot, SlotAccess};
+use brickyard_sync::{Slot, SlotAccess};
 
 use crate::bitmap::Bitmap;
 use crate::check::Violation;
@@ -43,8 +44,8 @@ use crate::platform::PinGuard;
 use crate::transit::Moves;
 use crate::{Context, Frame, Mobility, Order, Platform, Request};
 pub use cpu::CpuStash;
-use cpu::{HUGE, SINGLES, SMALL, SMALL_ORDERS, place_of};
-use stack::Stack;
+use cpu::{Array, HUGE, KINDS, SINGLES, SMALL, SMALL_ORDERS, place_of};
+use stack::StackOf;
 
 /// Batches of at least this many single frames go straight to the store.
 const BULK: usize = 256;
@@ -59,9 +60,9 @@ pub struct StashSizes {
     /// Page blocks of a CPU, for each mobility: at most 8.
     pub huge: usize,
     /// Percent of the memory that the zone manages, in the stashes of all CPUs together. Each CPU
-    /// that uses its stash has an equal share of it, but room for one single frame of each mobility
-    /// at least. A CPU that came when there were fewer keeps more until it next fetches or gives
-    /// back, or is drained. 100 and above: only the other sizes count.
+    /// with a slot has an equal share of it, whether it uses its slot or not, so there should be no
+    /// more slots than CPUs. Where memory leaves the zone, a CPU keeps the share that it had until
+    /// it is drained. 100 and above: only the other sizes count.
     pub percent: usize,
 }
 
@@ -114,24 +115,12 @@ pub(crate) enum Returned {
     FreeAlready,
 }
 
-/// The class of arrays that an order belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Single,
-    /// The order, less one.
-    Small(usize),
-    Huge,
-    None,
-}
-
 /// A stash for each CPU, over caller-supplied slots of 15 KiB. A CPU without one, and every
 /// interrupt, goes straight to the store.
 #[derive(Debug)]
 pub struct Stash<'m, A> {
     slots: &'m [Slot<A, CpuStash>],
     sizes: StashSizes,
-    // The number of CPUs whose arrays may hold something, see `share.rs`.
-    users: AtomicUsize,
 }
 
 impl<'m, A: SlotAccess> Stash<'m, A> {
@@ -143,31 +132,13 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         }
         Self {
             slots,
-            users: AtomicUsize::new(0),
             sizes: StashSizes {
-                singles: at_most(size_or_one(sizes.singles), SINGLES),
+                singles: at_most(sizes.singles, SINGLES),
                 small: at_most(sizes.small, SMALL),
                 huge: at_most(sizes.huge, HUGE),
                 percent: sizes.percent,
             },
         }
-    }
-
-    #[inline]
-    fn class(order: Order, store: &Bitmap<'_>) -> Class {
-        if order == Order::ZERO {
-            return Class::Single;
-        }
-        if order > store.max_order() {
-            return Class::None;
-        }
-        if order == store.page_block_order() {
-            return Class::Huge;
-        }
-        if order.index() <= SMALL_ORDERS {
-            return Class::Small(order.index() - 1);
-        }
-        Class::None
     }
 
     /// Calls `with` inside the caller's own slot. Returns `None` in an interrupt, on a CPU without
@@ -197,6 +168,17 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         with(&own)
     }
 
+    /// Takes a block that lies in an array of the caller's stash, if that can be entered at once.
+    #[inline(always)]
+    fn pop_of<P: Platform, const N: usize>(
+        &self,
+        backing: &Backing<'_, P>,
+        array: impl FnOnce(&CpuStash) -> Option<&StackOf<N>>,
+    ) -> Option<Frame> {
+        let entry = self.at_once(&backing.platform, |own| array(own)?.pop())?;
+        Some(backing.store.frame_at(entry as usize))
+    }
+
     /// Takes a single frame that lies in the caller's stash, if it can be entered at once.
     #[inline(always)]
     pub(crate) fn pop<P: Platform>(
@@ -204,127 +186,89 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         backing: &Backing<'_, P>,
         mobility: Mobility,
     ) -> Option<Frame> {
-        let pop = |own: &CpuStash| own.singles[mobility as usize].pop();
-        let entry = self.at_once(&backing.platform, pop)?;
-        Some(backing.store.frame_at(entry as usize))
+        self.pop_of(backing, |own| Some(&own.singles[mobility as usize]))
     }
 
-    /// As [`Stash::pop`], for a page block.
+    /// Takes a block of `order`, above 0, that lies in the caller's stash, if it can be entered at
+    /// once.
     #[inline(always)]
-    pub(crate) fn pop_page_block<P: Platform>(
-        &self,
-        backing: &Backing<'_, P>,
-        mobility: Mobility,
-    ) -> Option<Frame> {
-        let pop = |own: &CpuStash| own.huge[mobility as usize].pop();
-        let entry = self.at_once(&backing.platform, pop)?;
-        Some(backing.store.frame_at(entry as usize))
-    }
-
-    /// As [`Stash::pop`], for a block of `order`, if blocks of that order are kept.
-    #[inline(always)]
-    pub(crate) fn pop_small<P: Platform>(
+    pub(crate) fn pop_block<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         order: Order,
         mobility: Mobility,
     ) -> Option<Frame> {
-        let small = order.index().wrapping_sub(1);
-        let entry = self.at_once(&backing.platform, |own| {
-            own.small.get(small)?[mobility as usize].pop()
-        })?;
-        Some(backing.store.frame_at(entry as usize))
+        if backing.store.is_page_block(order) {
+            return self.pop_of(backing, |own| Some(&own.huge[mobility as usize]));
+        }
+        let small = order.index() - 1;
+        if small >= SMALL_ORDERS {
+            return None;
+        }
+        self.pop_of(backing, |own| Some(&own.small[small][mobility as usize]))
     }
 
     /// Takes a block for `request`: one that lies here, else one fetched from the store. A block of
     /// an order that is not fetched is taken from the store directly.
     ///
     /// A block that lies here passed the watermark when it was fetched. `room` says how many frames
-    /// may leave the store now. Returns `None` if they are too few, or if the store has nothing.
+    /// may leave the store. Returns `None` if they are too few, or if the store has nothing.
     pub(crate) fn take<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         request: &Request,
-        room: impl Fn() -> usize,
+        room: usize,
     ) -> Option<Frame> {
-        if request.order != Order::ZERO {
-            return self.take_block(backing, request, room);
-        }
-        if request.context != Context::Interrupt {
-            // In an interrupt, the interrupted task may be in the middle of the stash.
+        let store = &backing.store;
+        // In an interrupt, the interrupted task may be in the middle of the stash.
+        let is_kept = self.most(store, request.order) > 0;
+        if is_kept && request.context != Context::Interrupt {
+            let place = place_of(request.mobility.into());
+            // Fetched in the visit that finds none: before another visit, another task of this CPU
+            // may have freed some.
             let here = self.with_own(&backing.platform, |own| {
-                match own.singles[place_of(request.mobility.into())].pop() {
-                    Some(entry) => Some(backing.store.frame_at(entry as usize)),
-                    None => self.refill_if(backing, own, request, &room),
+                let array = own.array(request.order, store.page_block_order(), place)?;
+                match array.stack.pop() {
+                    Some(entry) => Some(Some(entry)),
+                    None => self.refill(backing, own, array, request, room),
                 }
             });
-            if let Some(taken) = here {
-                return taken;
+            if let Some(found) = here.flatten() {
+                return found.map(|entry| store.frame_at(entry as usize));
             }
         }
-        backing.take_within(request, room())
-    }
-
-    /// As [`Stash::take`], above order 0.
-    #[inline(never)]
-    fn take_block<P: Platform>(
-        &self,
-        backing: &Backing<'_, P>,
-        request: &Request,
-        room: impl Fn() -> usize,
-    ) -> Option<Frame> {
-        let place = place_of(request.mobility.into());
-        let class = match request.context {
-            Context::Interrupt => Class::None,
-            _ => Self::class(request.order, &backing.store),
-        };
-        // Fetched in the visit that finds none: before another visit, another task of this CPU may
-        // have freed some.
-        let here = match class {
-            Class::Small(small) => self.with_own(&backing.platform, |own| {
-                let stack = &own.small[small][place];
-                match stack.pop() {
-                    Some(entry) => Some(Some(entry)),
-                    None => self.refill_small(backing, own, stack, request, room()),
-                }
-            }),
-            Class::Huge => self.with_own(&backing.platform, |own| {
-                let fetched = || self.refill_huge(backing, own, request, room());
-                own.huge[place].pop().or_else(fetched).map(Some)
-            }),
-            Class::Single | Class::None => None,
-        };
-        match here.flatten() {
-            Some(found) => found.map(|entry| backing.store.frame_at(entry as usize)),
-            None => backing.take_within(request, room()),
-        }
+        backing.take_within(request, room)
     }
 
     /// Takes single frames into `out`, as many as are available and the store has `room` for.
-    /// Returns the number taken. Returns `None` if the caller has no stash here, or if so many
-    /// frames should come from the store.
+    /// Returns the number taken. Returns `None` if the caller has no stash here, if it holds
+    /// nothing and fetches nothing, or if so many frames should come from the store.
     pub(crate) fn take_many<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         request: &Request,
         out: &mut [Frame],
-        room: impl Fn() -> usize,
+        mut room: usize,
     ) -> Option<usize> {
         if out.len() >= BULK || request.context == Context::Interrupt {
             return None;
         }
         let store = &backing.store;
-        self.with_own(&backing.platform, |own| {
-            let stack = &own.singles[place_of(request.mobility.into())];
+        let place = place_of(request.mobility.into());
+        let taken = self.with_own(&backing.platform, |own| {
+            let array = own.array(Order::ZERO, store.page_block_order(), place)?;
+            let stack = array.stack;
             let mut taken = 0;
             while taken < out.len() {
                 let wanted = &mut out[taken..];
                 let at_hand = (stack.len() as usize).min(wanted.len());
                 if at_hand == 0 {
-                    let Some(frame) = self.refill_if(backing, own, request, &room) else {
+                    let fetched = self.refill(backing, own, array, request, room);
+                    let Some(entry) = fetched.flatten() else {
                         break;
                     };
-                    wanted[0] = frame;
+                    room -= 1 + stack.len() as usize;
+                    wanted[0] = store.frame_at(entry as usize);
                     taken += 1;
                     continue;
                 }
@@ -335,8 +279,25 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 stack.set_len(left);
                 taken += at_hand;
             }
-            taken
-        })
+            Some(taken)
+        });
+        taken.flatten().filter(|&taken| taken > 0)
+    }
+
+    /// Keeps a freed block in an array of the caller's stash, if that takes no more than to add it.
+    /// Returns true if it was kept.
+    #[inline(always)]
+    fn push_to<P: Platform, const N: usize>(
+        &self,
+        backing: &Backing<'_, P>,
+        offset: usize,
+        array: impl FnOnce(&CpuStash) -> Option<&StackOf<N>>,
+    ) -> bool {
+        // The array is found inside the slot: what is isolated before a visit is not kept after it.
+        // A stash that looks empty is not visited, and may then get such a block; the next drain
+        // brings it back.
+        let push = |own: &CpuStash| array(own)?.push_if(offset as u32);
+        self.at_once(&backing.platform, push).is_some()
     }
 
     /// Keeps a freed single frame in the caller's stash, if that takes no more than to add it.
@@ -344,51 +305,35 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     #[inline(always)]
     pub(crate) fn push<P: Platform>(&self, backing: &Backing<'_, P>, frame: Frame) -> bool {
         let offset = backing.store.offset(frame);
-        let kept = self.at_once(&backing.platform, |own| {
-            // Inside the slot: what is isolated before a visit is not kept after it. A stash that
-            // looks empty is not visited, and may then get such a frame; the next drain brings it
-            // back.
+        self.push_to(backing, offset, |own| {
             let place = backing.store.mobility_of_plain_single(offset)?;
-            own.singles[place].push_if(offset as u32)
-        });
-        kept.is_some()
+            Some(&own.singles[place])
+        })
     }
 
-    /// As [`Stash::push`], for a page block.
+    /// Keeps a freed block of `order`, above 0, in the caller's stash, if that takes no more than
+    /// to add it. Returns true if it was kept. Any block may be offered.
     #[inline(always)]
-    pub(crate) fn push_page_block<P: Platform>(
-        &self,
-        backing: &Backing<'_, P>,
-        frame: Frame,
-    ) -> bool {
-        let offset = backing.store.offset(frame);
-        let kept = self.at_once(&backing.platform, |own| {
-            // Inside the slot: as in `push`.
-            let place = backing.store.mobility_of_page_block(offset)?;
-            own.huge.get(place)?.push_if(offset as u32)
-        });
-        kept.is_some()
-    }
-
-    /// As [`Stash::push`], for a block of `order`, if blocks of that order are kept.
-    #[inline(always)]
-    pub(crate) fn push_small<P: Platform>(
+    pub(crate) fn push_block<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         frame: Frame,
         order: Order,
     ) -> bool {
-        let small = order.index().wrapping_sub(1);
+        let store = &backing.store;
+        let offset = store.offset(frame);
+        if store.is_page_block(order) {
+            return self.push_to(backing, offset, |own| {
+                own.huge.get(store.mobility_of_page_block(offset)?)
+            });
+        }
+        let small = order.index() - 1;
         if small >= SMALL_ORDERS {
             return false;
         }
-        let offset = backing.store.offset(frame);
-        let kept = self.at_once(&backing.platform, |own| {
-            // Inside the slot: as in `push`.
-            let place = backing.store.mobility_of_small(offset, order)?;
-            own.small[small].get(place)?.push_if(offset as u32)
-        });
-        kept.is_some()
+        self.push_to(backing, offset, |own| {
+            own.small[small].get(store.mobility_of_small(offset, order)?)
+        })
     }
 
     /// Offers a freed block to the caller's stash. Any frame may be offered, even one outside the
@@ -399,101 +344,72 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         frame: Frame,
         order: Order,
     ) -> Returned {
-        if order != Order::ZERO {
-            return self.put_block(backing, frame, order);
-        }
-        let offset = backing.store.offset(frame);
-        self.with_own(&backing.platform, |own| {
-            self.put_single(backing, own, offset)
-        })
-        .unwrap_or(Returned::ToStore)
-    }
-
-    /// Keeps a freed single frame, after a flush if necessary.
-    fn put_single<P: Platform>(
-        &self,
-        backing: &Backing<'_, P>,
-        own: &CpuStash,
-        offset: usize,
-    ) -> Returned {
-        let place = backing.store.mobility_of_single(offset);
-        let Some((place, stack)) = place.and_then(|place| Some((place, own.singles.get(place)?)))
-        else {
-            return Returned::ToStore;
-        };
-        if stack.ends_with(offset as u32) {
-            return Returned::FreeAlready;
-        }
-        if stack.is_full() {
-            self.flush(backing, own, place);
-        }
-        stack.push(offset as u32);
-        Returned::Kept
-    }
-
-    /// Keeps a freed block of another order, if it is a block and there is room.
-    #[inline(never)]
-    fn put_block<P: Platform>(
-        &self,
-        backing: &Backing<'_, P>,
-        frame: Frame,
-        order: Order,
-    ) -> Returned {
-        let store = &backing.store;
-        let class = Self::class(order, store);
-        if matches!(class, Class::Single | Class::None) || !store.span().contains(frame) {
+        if self.most(&backing.store, order) == 0 {
             return Returned::ToStore;
         }
-        let offset = store.offset(frame);
-        let put = self.with_own(&backing.platform, |own| {
-            if !store.is_block_in_use(offset, order) || store.is_isolated_near(offset) {
-                return Returned::ToStore;
-            }
-            let place = place_of(store.mobility_of(offset));
-            match class {
-                Class::Small(small) => {
-                    let stack = &own.small[small][place];
-                    if stack.is_full() && !stack.ends_with(offset as u32) {
-                        self.make_room_for_small(backing, own, stack, order);
-                    }
-                    keep(stack, offset)
-                }
-                Class::Huge => {
-                    let stack = &own.huge[place];
-                    if stack.is_full() && !stack.ends_with(offset as u32) {
-                        self.make_room_for_huge(backing, own, stack, order);
-                    }
-                    keep(stack, offset)
-                }
-                Class::Single | Class::None => Returned::ToStore,
-            }
-        });
+        let put = |own: &CpuStash| self.put_in(backing, own, frame, order);
+        let put = self.with_own(&backing.platform, put).flatten();
         put.unwrap_or(Returned::ToStore)
     }
 
+    /// Keeps a freed block if it is one, after it has made room if necessary. `None` if it cannot
+    /// be kept.
+    fn put_in<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        frame: Frame,
+        order: Order,
+    ) -> Option<Returned> {
+        let store = &backing.store;
+        let offset = store.offset(frame);
+        let place = match order {
+            Order::ZERO => store
+                .mobility_of_single(offset)
+                .filter(|&place| place < KINDS)?,
+            _ => {
+                let is_block = store.span().contains(frame)
+                    && store.is_block_in_use(offset, order)
+                    && !store.is_isolated_near(offset);
+                is_block.then(|| place_of(store.mobility_of(offset)))?
+            }
+        };
+        let array = own.array(order, store.page_block_order(), place)?;
+        if array.stack.ends_with(offset as u32) {
+            return Some(Returned::FreeAlready);
+        }
+        if array.stack.is_full() {
+            self.make_room(backing, own, array);
+        }
+        if array.stack.is_full() {
+            return None;
+        }
+        array.stack.push(offset as u32);
+        Some(Returned::Kept)
+    }
+
     /// Keeps freed single frames until one cannot be kept. Returns the number kept, and what became
-    /// of the one after them ([`Returned::Kept`] if there is none). Returns `None` if the caller
-    /// has no stash here, or if so many frames should go to the store.
+    /// of the one after them ([`Returned::Kept`] if there is none). They are for the store if the
+    /// caller has no stash here, or if they are so many.
     pub(crate) fn put_many<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         frames: &[Frame],
-    ) -> Option<(usize, Returned)> {
+    ) -> (usize, Returned) {
         if frames.len() >= BULK {
-            return None;
+            return (0, Returned::ToStore);
         }
         let store = &backing.store;
-        self.with_own(&backing.platform, |own| {
+        let put = self.with_own(&backing.platform, |own| {
             let mut kept = 0;
             while let Some(&first) = frames.get(kept) {
                 let (run, mobility) = store.run_of_plain_singles(&frames[kept..]);
                 let stack = &own.singles[mobility];
                 let run = run.min(stack.room() as usize);
-                let offset = store.offset(first);
-                if run == 0 || stack.ends_with(offset as u32) {
-                    match self.put_single(backing, own, offset) {
-                        Returned::Kept => kept += 1,
-                        other => return (kept, other),
+                if run == 0 || stack.ends_with(store.offset(first) as u32) {
+                    match self.put_in(backing, own, first, Order::ZERO) {
+                        Some(Returned::Kept) => kept += 1,
+                        other => return (kept, other.unwrap_or(Returned::ToStore)),
                     }
                     continue;
                 }
@@ -502,7 +418,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 kept += run;
             }
             (kept, Returned::Kept)
-        })
+        });
+        put.unwrap_or((0, Returned::ToStore))
     }
 
     /// Returns the number of blocks ever freed to stashes, modulo 2^32. It is unchanged if no block
@@ -529,16 +446,21 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     /// The first invariant that does not hold.
     pub(crate) fn check(&self, store: &Bitmap<'_>) -> Result<usize, Violation> {
         let huge = store.page_block_order();
-        let mut frames = 0;
+        let (mut frames, mut wrong) = (0, None);
         for slot in self.slots {
-            for (entry, order) in slot.outside().blocks(huge) {
-                if !store.is_block_in_use(entry as usize, order) {
-                    let frame = store.frame_at(entry as usize);
-                    let found = "a block in a stash that is none to the store";
-                    return Err(Violation::at("cached-once", found, frame));
-                }
-                frames += order.frames();
-            }
+            slot.outside().each(huge, |Array { order, stack, .. }| {
+                let is_none = |&entry: &u32| !store.is_block_in_use(entry as usize, order);
+                wrong = wrong.or_else(|| stack.entries().find(is_none));
+                frames += stack.entries().len() << order.get();
+            });
+        }
+        if let Some(entry) = wrong {
+            let found = "a block in a stash that is none to the store";
+            return Err(Violation::at(
+                "cached-once",
+                found,
+                store.frame_at(entry as usize),
+            ));
         }
         for block in store.lent_blocks() {
             let mut slots = self.slots.iter().map(Slot::outside);
@@ -550,20 +472,4 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         }
         Ok(frames)
     }
-}
-
-const fn size_or_one(size: usize) -> usize {
-    if size == 0 { 1 } else { size }
-}
-
-/// Adds a block to an array, if there is room.
-fn keep<const N: usize>(stack: &Stack<N>, offset: usize) -> Returned {
-    if stack.ends_with(offset as u32) {
-        return Returned::FreeAlready;
-    }
-    if stack.is_full() {
-        return Returned::ToStore;
-    }
-    stack.push(offset as u32);
-    Returned::Kept
 }

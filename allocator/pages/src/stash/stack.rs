@@ -2,15 +2,19 @@
 
 use brickyard_sync::{AtomicU64, GuardedU32, Ordering};
 
-/// An array with a limit, pushed and popped at its end.
+/// An array with a limit, pushed and popped at its end. A hit knows the length of `E`; whatever
+/// treats arrays of all lengths alike gets them as slices.
 #[derive(Debug)]
-pub(super) struct Stack<const N: usize> {
+pub(super) struct Stack<E: ?Sized = [GuardedU32]> {
     // In bits 0..16 the number of entries; in 16..28 how many more it may hold now, see `share.rs`;
     // in 28..64 the number ever freed to it, modulo 2^36. They share one word, so that a hit reads
     // and writes only one. The CPU that is inside writes it; others peek.
     word: AtomicU64,
-    entries: [GuardedU32; N],
+    entries: E,
 }
+
+/// An array of up to `N` entries, a power of two.
+pub(super) type StackOf<const N: usize> = Stack<[GuardedU32; N]>;
 
 /// One entry, room for one, and one entry ever freed.
 const ENTRY: u64 = 1;
@@ -35,7 +39,7 @@ const fn freed_of(word: u64) -> u32 {
     (word >> FREED.trailing_zeros()) as u32
 }
 
-impl<const N: usize> Stack<N> {
+impl<const N: usize> StackOf<N> {
     pub(super) const fn new() -> Self {
         assert!(N.is_power_of_two() && N as u64 <= ROOMS / ROOM);
         Self {
@@ -43,7 +47,9 @@ impl<const N: usize> Stack<N> {
             entries: [const { GuardedU32::new(0) }; N],
         }
     }
+}
 
+impl<E: AsRef<[GuardedU32]> + ?Sized> Stack<E> {
     #[inline(always)]
     pub(super) fn word(&self) -> u64 {
         // Relaxed: exact for the CPU that is inside, else a hint.
@@ -68,7 +74,11 @@ impl<const N: usize> Stack<N> {
 
     /// Sets how many entries it may hold, which is no less than it holds.
     pub(super) fn set_limit(&self, limit: u32) {
-        debug_assert!(self.len() <= limit && limit as usize <= N, "`within-share`");
+        let most = self.entries.as_ref().len();
+        debug_assert!(
+            self.len() <= limit && limit as usize <= most,
+            "`within-share`"
+        );
         let word = self.word();
         let room = limit.saturating_sub(entries_of(word));
         self.set_word(word - u64::from(room_of(word)) * ROOM + u64::from(room) * ROOM);
@@ -100,8 +110,9 @@ impl<const N: usize> Stack<N> {
 
     #[inline(always)]
     pub(super) fn entry(&self, place: u32) -> &GuardedU32 {
-        // A length never exceeds N. The mask only tells the compiler so.
-        &self.entries[place as usize & (N - 1)]
+        // A place is always less than there are entries. The mask only tells the compiler so.
+        let entries = self.entries.as_ref();
+        &entries[place as usize & (entries.len() - 1)]
     }
 
     #[inline(always)]
@@ -170,8 +181,9 @@ impl<const N: usize> Stack<N> {
 
     /// Returns the first `count` entries, no more than there are.
     pub(super) fn first(&self, count: u32) -> &[GuardedU32] {
+        let entries = self.entries.as_ref();
         // The minimum only tells the compiler that it is in range.
-        &self.entries[..(count as usize).min(N)]
+        &entries[..entries.len().min(count as usize)]
     }
 
     pub(super) fn entries(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
@@ -183,7 +195,7 @@ impl<const N: usize> Stack<N> {
     /// new length, which the caller sets.
     pub(super) fn write_word(&self, len: u32, offset: u32, mut bits: u64) -> u32 {
         if bits == !0
-            && let Some(places) = self.entries.get(len as usize..)
+            && let Some(places) = self.entries.as_ref().get(len as usize..)
             && let Some(places) = places.first_chunk::<{ u64::BITS as usize }>()
         {
             for (place, bit) in places.iter().rev().zip(0..) {
@@ -217,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_was_ever_freed_stays_known_whatever_else_changes() {
-        let stack = Stack::<64>::new();
+        let stack = StackOf::<64>::new();
         // One free short of the end of that count.
         stack.set_word(!(FREED - 1));
         stack.set_limit(3);
@@ -239,7 +251,7 @@ mod tests {
     fn words_are_popped_in_rising_order_wherever_they_lie() {
         for len in [0, 1, 63, 64] {
             for bits in [!0, !0 << 1, 1 << 63, 0b1011] {
-                let stack = Stack::<128>::new();
+                let stack = StackOf::<128>::new();
                 stack.set_limit(128);
                 let new = stack.write_word(len, 640, bits);
                 assert_eq!(new, len + bits.count_ones());

@@ -65,12 +65,13 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
 
     #[inline]
     fn alloc_above(&self, request: &Request, mark: Mark) -> Option<Frame> {
+        // A single frame that is at hand was offered before, or is found when it would be fetched.
         if is_first(mark)
-            && let Some(frame) = self.at_hand(request)
+            && let Some(frame) = self.block_at_hand(request)
         {
             return Some(frame);
         }
-        self.above_or_fetch(request, mark)
+        self.above_with_fetch(request, mark)
     }
 
     #[inline]
@@ -99,7 +100,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         let floor = self.watermarks.floor(request, Mark::Low);
         let wanted = out.len();
         match self.free_frames() > floor.saturating_add(wanted) {
-            true => self.take_many(request, out, || self.room(request, floor, wanted)),
+            true => self.take_many(request, out, self.room(request, floor, wanted)),
             false => 0,
         }
     }

@@ -220,17 +220,15 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.stash.pop(&self.backing, request.mobility)
     }
 
-    /// Takes a page block, or one of a small order, that lies in this CPU's stash.
+    /// Takes a block above order 0 that lies in this CPU's stash.
     #[inline(always)]
     fn block_at_hand(&self, request: &Request) -> Option<Frame> {
-        if request.limit.is_some() || request.context == Context::Interrupt {
+        let (order, mobility) = (request.order, request.mobility);
+        let single = order == Order::ZERO;
+        if single || request.limit.is_some() || request.context == Context::Interrupt {
             return None;
         }
-        let (order, mobility) = (request.order, request.mobility);
-        match self.store().is_page_block(order) {
-            true => self.stash.pop_page_block(&self.backing, mobility),
-            false => self.stash.pop_small(&self.backing, order, mobility),
-        }
+        self.stash.pop_block(&self.backing, order, mobility)
     }
 
     /// Takes a block that lies in this CPU's stash, or has some fetched.
@@ -245,7 +243,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Takes a block from this CPU's stash, which is refilled if it is empty, or from the store.
     #[inline(never)]
     fn alloc_with_fetch(&self, request: &Request) -> Result<Frame, AllocError> {
-        match self.take(request, || usize::MAX) {
+        match self.take(request, usize::MAX) {
             Some(frame) => Ok(frame),
             None => self.alloc_at_last(request),
         }
@@ -263,22 +261,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             .ok_or_else(|| self.why_not(request))
     }
 
-    /// Does the same as `alloc_or_fetch`, while the zone stays above a mark.
-    #[inline(never)]
-    fn above_or_fetch(&self, request: &Request, mark: Mark) -> Option<Frame> {
-        if is_first(mark)
-            && let Some(frame) = self.block_at_hand(request)
-        {
-            return Some(frame);
-        }
-        self.above_with_fetch(request, mark)
-    }
-
     /// Does the same as `alloc_with_fetch`, while the zone stays above a mark.
     #[inline(never)]
     fn above_with_fetch(&self, request: &Request, mark: Mark) -> Option<Frame> {
-        let floor = self.watermarks.floor(request, mark);
-        if !is_first(mark) && !self.admits(request, floor) {
+        let room = self.room(request, self.watermarks.floor(request, mark), 0);
+        if !is_first(mark) && room < request.order.frames() {
             return None;
         }
         if mark == Mark::Min
@@ -286,13 +273,20 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         {
             return Some(frame);
         }
+        if mark == Mark::Apart
+            && let Some(frame) = self
+                .at_hand(request)
+                .or_else(|| self.block_at_hand(request))
+        {
+            // What lies here mixes nothing, and no loan is called in for it.
+            return Some(frame);
+        }
         let apart = matches!(mark, Mark::FirstApart | Mark::Apart);
-        let taken = self.take(request, || {
-            match apart && !self.pinned(|store| store.has_own(request)) {
-                true => 0,
-                false => self.room(request, floor, 0),
-            }
-        });
+        let room = match apart && !self.pinned(|store| store.has_own(request)) {
+            true => 0,
+            false => room,
+        };
+        let taken = self.take(request, room);
         if mark == Mark::Min
             && let Some(frame) = taken
         {
@@ -303,11 +297,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     /// Takes a block from this CPU's stash, or from the store if that has `room` for it. Stashes do
     /// not know how low their blocks lie, so a limit in this zone sends a request to the store.
-    fn take(&self, request: &Request, room: impl Fn() -> usize) -> Option<Frame> {
-        if self.is_limited(request) {
-            return self.backing.take_within(request, room());
+    fn take(&self, request: &Request, room: usize) -> Option<Frame> {
+        match self.is_limited(request) {
+            true => self.backing.take_within(request, room),
+            false => self.stash.take(&self.backing, request, room),
         }
-        self.stash.take(&self.backing, request, room)
     }
 
     /// Returns true if the request's limit cuts into this zone.
@@ -358,7 +352,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// The reason why none was available.
     pub fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
         let request = &request.single();
-        let mut taken = self.take_many(request, out, || usize::MAX);
+        let mut taken = self.take_many(request, out, usize::MAX);
         while let Some(slot) = out.get_mut(taken) {
             match self.alloc(request) {
                 Ok(frame) => *slot = frame,
@@ -371,18 +365,13 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     }
 
     /// Takes as many single frames as are at hand, and as the store has `room` for.
-    fn take_many(
-        &self,
-        request: &Request,
-        out: &mut [Frame],
-        room: impl Fn() -> usize + Copy,
-    ) -> usize {
+    fn take_many(&self, request: &Request, out: &mut [Frame], room: usize) -> usize {
         if !self.is_limited(request)
             && let Some(taken) = self.stash.take_many(&self.backing, request, out, room)
         {
             return taken;
         }
-        let most = out.len().min(room());
+        let most = out.len().min(room);
         let mut taken = 0;
         while taken < most {
             let end = most.min(taken + self.store().max_order().frames());
@@ -441,11 +430,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Adds a block to this CPU's stash, or has that flushed.
     #[inline(never)]
     fn free_or_flush(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        let kept = match self.store().is_page_block(order) {
-            true => self.stash.push_page_block(&self.backing, frame),
-            false => self.stash.push_small(&self.backing, frame, order),
-        };
-        match kept {
+        match order > Order::ZERO && self.stash.push_block(&self.backing, frame, order) {
             true => Ok(()),
             false => self.free_with_flush(frame, order),
         }
@@ -467,26 +452,20 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// The position and error of the first bad frame. Those before it are freed; it and those after
     /// it are not.
     pub fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
-        let mut freed = 0;
-        while freed < frames.len() {
-            let rest = &frames[freed..];
-            let (given, error) = match self.stash.put_many(&self.backing, rest) {
-                None => self.give_many(rest),
-                Some((kept, Returned::Kept)) => (kept, None),
-                Some((kept, Returned::FreeAlready)) => (kept, Some(FreeError::DoubleFree)),
-                Some((kept, Returned::ToStore)) => {
-                    match self.pinned(|store| store.give(rest[kept], Order::ZERO)) {
-                        Ok(()) => (kept + 1, None),
-                        Err(error) => (kept, Some(error)),
-                    }
-                }
-            };
-            freed += given;
-            if let Some(error) = error {
-                return Err(BulkFreeError { freed, error });
-            }
+        let (kept, next) = self.stash.put_many(&self.backing, frames);
+        let (given, error) = match next {
+            Returned::Kept => (0, None),
+            Returned::FreeAlready => (0, Some(FreeError::DoubleFree)),
+            // What the stash does not keep is seldom alone: the store takes all the rest.
+            Returned::ToStore => self.give_many(&frames[kept..]),
+        };
+        match error {
+            None => Ok(()),
+            Some(error) => Err(BulkFreeError {
+                freed: kept + given,
+                error,
+            }),
         }
-        Ok(())
     }
 
     /// Takes back single frames, straight to the store. Returns how many before the first that is

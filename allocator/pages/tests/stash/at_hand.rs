@@ -151,3 +151,66 @@ fn what_is_at_hand_of_a_kind_that_a_request_may_not_use_is_left_alone() {
         assert!(zones[0].span().contains(at), "{request:?} got {at}");
     }
 }
+
+/// How often a slot is entered meanwhile.
+fn visits<R>(work: impl FnOnce() -> R) -> (usize, R) {
+    let passed = std::rc::Rc::new(core::cell::Cell::new(0));
+    let hook: interrupts::Hook = {
+        let passed = passed.clone();
+        Box::new(move || passed.set(passed.get() + 1))
+    };
+    interrupts::INTERRUPT.with(|place| place.replace(Some(hook)));
+    let result = work();
+    interrupts::INTERRUPT.with(|place| place.replace(None));
+    // In and out.
+    (passed.get() / 2, result)
+}
+
+/// What is not at hand is fetched in the next visit of the slot, and what cannot be kept at once is
+/// given back in the next: of any order, in a zone alone and among nodes.
+#[test]
+fn a_hit_visits_the_slot_once_and_a_miss_twice() {
+    type Counted = Bricks<interrupts::Interrupted>;
+    let zones = [zone::<interrupts::Interrupted>(64 * 512)];
+    let node = [Node::new(0, &zones)];
+    let nodes: Nodes<'_, Counted> = Nodes::new(&node);
+    let zone = &zones[0];
+    for order in [0, 1, 5, 9] {
+        let wanted = request(order, Mobility::Movable);
+        let mut held = Vec::new();
+        for round in 0..2000 {
+            let before = zone.free_frames();
+            let (entered, at) = visits(|| match round % 2 {
+                0 => zone.alloc(&wanted).ok(),
+                _ => nodes.alloc(0, &wanted).ok(),
+            });
+            let Some(at) = at else { break };
+            held.push(at);
+            let hit = zone.free_frames() == before;
+            assert_eq!(entered, if hit { 1 } else { 2 }, "order {order}");
+            if zone.free_frames() < 16 * 512 {
+                break;
+            }
+        }
+        for (round, at) in held.into_iter().enumerate() {
+            let before = zone.free_frames();
+            let (entered, freed) = visits(|| match round % 2 {
+                0 => zone.free(at, Order::new(order)),
+                _ => nodes.free(at, Order::new(order)),
+            });
+            assert_eq!(freed, Ok(()));
+            if zone.free_frames() != before {
+                assert_eq!(entered, 2, "order {order}");
+            }
+            assert!(entered <= 2, "order {order}");
+        }
+    }
+    // What no stash keeps visits none.
+    let large = request(7, Mobility::Movable);
+    let (entered, freed) = visits(|| {
+        let at = zone.alloc(&large).unwrap();
+        zone.free(at, Order::new(7))
+    });
+    assert_eq!((entered, freed), (0, Ok(())));
+    sound(zone);
+}

@@ -50,11 +50,11 @@ fn an_interrupt_frees_what_was_taken_outside_and_the_other_way_round() {
     assert_eq!(sound(&zone).allocated, 0);
 }
 
-type Hook = Box<dyn FnMut()>;
+pub(super) type Hook = Box<dyn FnMut()>;
 
 thread_local! {
     // What comes as an interrupt whenever somebody goes into a slot or out of it.
-    static INTERRUPT: RefCell<Option<Hook>> = const { RefCell::new(None) };
+    pub(super) static INTERRUPT: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
 
 fn interrupt() {
@@ -68,7 +68,7 @@ fn interrupt() {
 
 /// Slots that only their owner reaches, and is interrupted in.
 #[derive(Debug)]
-struct Interrupted;
+pub(super) struct Interrupted;
 
 // SAFETY: `try_visit` never lets anyone in, and two `try_enter`s of one slot cannot overlap by the
 // trait's own condition.
