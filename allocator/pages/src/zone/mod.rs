@@ -194,11 +194,10 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Takes a block above order 0 that lies in this CPU's stash.
     #[inline(always)]
     fn block_at_hand(&self, request: &Request) -> Option<Frame> {
-        let (order, mobility) = (request.order, request.mobility);
-        let single = order == Order::ZERO;
-        if single || request.limit.is_some() || request.context == Context::Interrupt {
+        if request.limit.is_some() || request.context == Context::Interrupt {
             return None;
         }
+        let (order, mobility) = (request.order, request.mobility);
         self.stash.pop_block(&self.backing, order, mobility)
     }
 
@@ -393,7 +392,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Takes back what this CPU's stash does not keep at once as a single frame.
     #[inline(never)]
     fn free_missed(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        match order > Order::ZERO && self.stash.push_block(&self.backing, frame, order) {
+        match self.stash.push_block(&self.backing, frame, order) {
             true => Ok(()),
             false => self.free_slowly(frame, order),
         }
