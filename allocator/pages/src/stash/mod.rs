@@ -75,7 +75,7 @@ impl StashSizes {
         huge: HUGE,
         percent: 100,
     };
-    /// As [`LARGEST`](Self::LARGEST), but at most 2 percent of the memory.
+    /// The [largest](Self::LARGEST) sizes, but at most 2 percent of the memory.
     pub const DEFAULT: Self = Self {
         percent: 2,
         ..Self::LARGEST
@@ -192,8 +192,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         self.pop_of(backing, |own| Some(&own.singles[mobility as usize]))
     }
 
-    /// Takes a block of `order` that lies in the caller's stash, if it can be entered at once. Looks
-    /// for no single frames.
+    /// Takes a block of `order` that lies in the caller's stash, if it can be entered at once. It
+    /// looks for no single frame.
     #[inline(always)]
     pub(crate) fn pop_block<P: Platform>(
         &self,

@@ -220,8 +220,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         }
     }
 
-    /// As [`Zone::alloc`], if neither the stash nor the store has anything at once. A function of
-    /// its own, so that its frame does not lie below that of a refill.
+    /// Serves a request for which neither the stash nor the store has anything at once. A function
+    /// of its own, so that its frame does not lie below that of a refill.
     #[cold]
     #[inline(never)]
     fn alloc_at_last(&self, request: &Request) -> Result<Frame, AllocError> {
