@@ -69,6 +69,8 @@ impl<A: SlotAccess> Stash<'_, A> {
             if platform.in_interrupt() {
                 return;
             }
+            // Also where this runs for another CPU: a task that is preempted inside keeps others out.
+            let _pinned = PinGuard::new(platform);
             drained = empty(patience.wait_for(cpu, platform, |waits, relax| {
                 slot.enter_within(waits, relax)
             }));

@@ -36,7 +36,7 @@ mod fill;
 mod share;
 mod stack;
 
-use brickyard_sync::{Slot, SlotAccess};
+use brickyard_sync::{Inside, Slot, SlotAccess};
 
 use crate::bitmap::Bitmap;
 use crate::check::Violation;
@@ -75,7 +75,7 @@ impl StashSizes {
         huge: HUGE,
         percent: 100,
     };
-    /// As [`LARGEST`](Self::LARGEST), but at most 2 percent of the memory.
+    /// The [largest](Self::LARGEST) sizes, but at most 2 percent of the memory.
     pub const DEFAULT: Self = Self {
         percent: 2,
         ..Self::LARGEST
@@ -150,22 +150,23 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         platform: &P,
         with: impl FnOnce(&CpuStash) -> R,
     ) -> Option<R> {
-        self.at_once(platform, |own| Some(with(own)))
+        let (_pinned, own) = self.at_once(platform)?;
+        Some(with(&own))
     }
 
-    /// As [`Stash::with_own`], for what may fail inside.
+    /// Enters the caller's own slot at once, or not at all: `None` also while a visitor is inside.
     #[inline(always)]
-    fn at_once<P: Platform, R>(
-        &self,
-        platform: &P,
-        with: impl FnOnce(&CpuStash) -> Option<R>,
-    ) -> Option<R> {
+    fn at_once<'s, P: Platform>(
+        &'s self,
+        platform: &'s P,
+    ) -> Option<(PinGuard<'s, P>, Inside<'s, A, CpuStash>)> {
         if platform.in_interrupt() {
             return None;
         }
         let pinned = PinGuard::new(platform);
         let own = self.slots.get(pinned.cpu)?.try_enter()?;
-        with(&own)
+        // In this order: the caller drops what it binds last first, and leaves the slot pinned.
+        Some((pinned, own))
     }
 
     /// Takes a block that lies in an array of the caller's stash, if that can be entered at once.
@@ -175,7 +176,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         backing: &Backing<'_, P>,
         array: impl FnOnce(&CpuStash) -> Option<&StackOf<N>>,
     ) -> Option<Frame> {
-        let entry = self.at_once(&backing.platform, |own| array(own)?.pop())?;
+        let (_pinned, own) = self.at_once(&backing.platform)?;
+        let entry = array(&own)?.pop()?;
         Some(backing.store.frame_at(entry as usize))
     }
 
@@ -189,8 +191,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         self.pop_of(backing, |own| Some(&own.singles[mobility as usize]))
     }
 
-    /// Takes a block of `order`, above 0, that lies in the caller's stash, if it can be entered at
-    /// once.
+    /// Takes a block of `order` that lies in the caller's stash, if it can be entered at once. It
+    /// looks for no single frame.
     #[inline(always)]
     pub(crate) fn pop_block<P: Platform>(
         &self,
@@ -201,7 +203,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         if backing.store.is_page_block(order) {
             return self.pop_of(backing, |own| Some(&own.huge[mobility as usize]));
         }
-        let small = order.index() - 1;
+        let small = order.index().wrapping_sub(1);
         if small >= SMALL_ORDERS {
             return None;
         }
@@ -285,19 +287,19 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     }
 
     /// Keeps a freed block in an array of the caller's stash, if that takes no more than to add it.
-    /// Returns true if it was kept.
+    /// `None` if it was not kept.
     #[inline(always)]
     fn push_to<P: Platform, const N: usize>(
         &self,
         backing: &Backing<'_, P>,
         offset: usize,
         array: impl FnOnce(&CpuStash) -> Option<&StackOf<N>>,
-    ) -> bool {
+    ) -> Option<()> {
         // The array is found inside the slot: what is isolated before a visit is not kept after it.
         // A stash that looks empty is not visited, and may then get such a block; the next drain
         // brings it back.
-        let push = |own: &CpuStash| array(own)?.push_if(offset as u32);
-        self.at_once(&backing.platform, push).is_some()
+        let (_pinned, own) = self.at_once(&backing.platform)?;
+        array(&own)?.push_if(offset as u32)
     }
 
     /// Keeps a freed single frame in the caller's stash, if that takes no more than to add it.
@@ -305,14 +307,15 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     #[inline(always)]
     pub(crate) fn push<P: Platform>(&self, backing: &Backing<'_, P>, frame: Frame) -> bool {
         let offset = backing.store.offset(frame);
-        self.push_to(backing, offset, |own| {
+        let kept = self.push_to(backing, offset, |own| {
             let place = backing.store.mobility_of_plain_single(offset)?;
             Some(&own.singles[place])
-        })
+        });
+        kept.is_some()
     }
 
-    /// Keeps a freed block of `order`, above 0, in the caller's stash, if that takes no more than
-    /// to add it. Returns true if it was kept. Any block may be offered.
+    /// Keeps a freed block of `order` in the caller's stash, if that takes no more than to add it.
+    /// Returns true if it was kept. Any block may be offered; a single frame is not kept.
     #[inline(always)]
     pub(crate) fn push_block<P: Platform>(
         &self,
@@ -322,18 +325,19 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     ) -> bool {
         let store = &backing.store;
         let offset = store.offset(frame);
-        if store.is_page_block(order) {
-            return self.push_to(backing, offset, |own| {
+        let small = order.index().wrapping_sub(1);
+        let kept = if store.is_page_block(order) {
+            self.push_to(backing, offset, |own| {
                 own.huge.get(store.mobility_of_page_block(offset)?)
-            });
-        }
-        let small = order.index() - 1;
-        if small >= SMALL_ORDERS {
-            return false;
-        }
-        self.push_to(backing, offset, |own| {
-            own.small[small].get(store.mobility_of_small(offset, order)?)
-        })
+            })
+        } else if small < SMALL_ORDERS {
+            self.push_to(backing, offset, |own| {
+                own.small[small].get(store.mobility_of_small(offset, order)?)
+            })
+        } else {
+            None
+        };
+        kept.is_some()
     }
 
     /// Offers a freed block to the caller's stash. Any frame may be offered, even one outside the

@@ -194,32 +194,36 @@ impl<E: AsRef<[GuardedU32]> + ?Sized> Stack<E> {
     /// number of the bit, the highest first, so that they are popped in rising order. Returns the
     /// new length, which the caller sets.
     pub(super) fn write_word(&self, len: u32, offset: u32, mut bits: u64) -> u32 {
+        let new = len + bits.count_ones();
+        let places = self.entries.as_ref().get(len as usize..);
+        let places = places.unwrap_or_default();
         if bits == !0
-            && let Some(places) = self.entries.as_ref().get(len as usize..)
             && let Some(places) = places.first_chunk::<{ u64::BITS as usize }>()
         {
             for (place, bit) in places.iter().rev().zip(0..) {
                 place.set(offset + bit);
             }
-            return len + u64::BITS;
+            return new;
         }
-        let mut len = len;
-        while bits != 0 {
+        for place in places {
+            if bits == 0 {
+                break;
+            }
             let bit = bits.ilog2();
-            self.entry(len).set(offset + bit);
-            len += 1;
+            place.set(offset + bit);
             bits &= !(1 << bit);
         }
-        len
+        new
     }
 
     /// Removes the first `gone` entries.
     pub(super) fn shift(&self, gone: u32) {
-        let left = self.len() - gone;
-        for place in 0..left {
-            self.entry(place).set(self.entry(place + gone).get());
+        let entries = self.first(self.len());
+        let stay = &entries[entries.len().min(gone as usize)..];
+        for (to, from) in entries.iter().zip(stay) {
+            to.set(from.get());
         }
-        self.set_len(left);
+        self.set_len(stay.len() as u32);
     }
 }
 

@@ -223,11 +223,10 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Takes a block above order 0 that lies in this CPU's stash.
     #[inline(always)]
     fn block_at_hand(&self, request: &Request) -> Option<Frame> {
-        let (order, mobility) = (request.order, request.mobility);
-        let single = order == Order::ZERO;
-        if single || request.limit.is_some() || request.context == Context::Interrupt {
+        if request.limit.is_some() || request.context == Context::Interrupt {
             return None;
         }
+        let (order, mobility) = (request.order, request.mobility);
         self.stash.pop_block(&self.backing, order, mobility)
     }
 
@@ -249,8 +248,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         }
     }
 
-    /// As [`Zone::alloc`], if neither the stash nor the store has anything at once. A function of
-    /// its own, so that its frame does not lie below that of a refill.
+    /// Serves a request for which neither the stash nor the store has anything at once. A function
+    /// of its own, so that its frame does not lie below that of a refill.
     #[cold]
     #[inline(never)]
     fn alloc_at_last(&self, request: &Request) -> Result<Frame, AllocError> {
@@ -430,7 +429,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Adds a block to this CPU's stash, or has that flushed.
     #[inline(never)]
     fn free_or_flush(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        match order > Order::ZERO && self.stash.push_block(&self.backing, frame, order) {
+        match self.stash.push_block(&self.backing, frame, order) {
             true => Ok(()),
             false => self.free_with_flush(frame, order),
         }

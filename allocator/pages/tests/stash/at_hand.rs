@@ -152,12 +152,15 @@ fn what_is_at_hand_of_a_kind_that_a_request_may_not_use_is_left_alone() {
     }
 }
 
-/// How often a slot is entered meanwhile.
-fn visits<R>(work: impl FnOnce() -> R) -> (usize, R) {
+/// How often a slot is entered meanwhile. Whoever goes in or out is pinned.
+fn visits<R>(cpus: &'static Cpus, work: impl FnOnce() -> R) -> (usize, R) {
     let passed = std::rc::Rc::new(core::cell::Cell::new(0));
     let hook: interrupts::Hook = {
         let passed = passed.clone();
-        Box::new(move || passed.set(passed.get() + 1))
+        Box::new(move || {
+            assert!(!cpus.is_at_rest(), "in a slot, and not pinned");
+            passed.set(passed.get() + 1);
+        })
     };
     interrupts::INTERRUPT.with(|place| place.replace(Some(hook)));
     let result = work();
@@ -171,7 +174,8 @@ fn visits<R>(work: impl FnOnce() -> R) -> (usize, R) {
 #[test]
 fn a_hit_visits_the_slot_once_and_a_miss_twice() {
     type Counted = Bricks<interrupts::Interrupted>;
-    let zones = [zone::<interrupts::Interrupted>(64 * 512)];
+    let cpus = Cpus::new();
+    let zones = [zone_on::<interrupts::Interrupted>(64 * 512, cpus)];
     let node = [Node::new(0, &zones)];
     let nodes: Nodes<'_, Counted> = Nodes::new(&node);
     let zone = &zones[0];
@@ -180,7 +184,7 @@ fn a_hit_visits_the_slot_once_and_a_miss_twice() {
         let mut held = Vec::new();
         for round in 0..2000 {
             let before = zone.free_frames();
-            let (entered, at) = visits(|| match round % 2 {
+            let (entered, at) = visits(cpus, || match round % 2 {
                 0 => zone.alloc(&wanted).ok(),
                 _ => nodes.alloc(0, &wanted).ok(),
             });
@@ -194,7 +198,7 @@ fn a_hit_visits_the_slot_once_and_a_miss_twice() {
         }
         for (round, at) in held.into_iter().enumerate() {
             let before = zone.free_frames();
-            let (entered, freed) = visits(|| match round % 2 {
+            let (entered, freed) = visits(cpus, || match round % 2 {
                 0 => zone.free(at, Order::new(order)),
                 _ => nodes.free(at, Order::new(order)),
             });
@@ -207,7 +211,7 @@ fn a_hit_visits_the_slot_once_and_a_miss_twice() {
     }
     // What no stash keeps visits none.
     let large = request(7, Mobility::Movable);
-    let (entered, freed) = visits(|| {
+    let (entered, freed) = visits(cpus, || {
         let at = zone.alloc(&large).unwrap();
         zone.free(at, Order::new(7))
     });

@@ -343,6 +343,24 @@ fn a_batch_stops_at_the_mark_however_small_that_is() {
     }
 }
 
+/// All refills of one batch together take no more than the zone has above its mark.
+#[test]
+fn the_refills_of_a_batch_stop_at_the_mark_together() {
+    for above in 101..110 {
+        let stash = StashSizes {
+            singles: 16,
+            ..StashSizes::LARGEST
+        };
+        let zone: Own = sized(4096, stash);
+        let low = zone.free_frames() - above;
+        let (min, high) = (low / 2, low);
+        zone.watermarks()
+            .set(Marks { min, low, high }, [0; ZoneKind::COUNT]);
+        assert_eq!(zone.alloc_batch(&MOVABLE, &mut [Frame::new(0); 100]), 100);
+        assert!(zone.free_frames() >= low, "{above} frames above the mark");
+    }
+}
+
 /// The count that is read without a walk may be tens of thousands of frames too low.
 #[test]
 fn a_batch_that_passes_the_mark_comes_at_once() {
