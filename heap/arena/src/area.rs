@@ -32,6 +32,8 @@ pub(crate) struct ThreadArea {
     words: [Cell<u32>; 2],
     /// The number of spins since this thread last let others run.
     spins: Cell<u32>,
+    /// How often in a row it could not change a row.
+    failures: Cell<u32>,
 }
 
 // As the symbol below assumes.
@@ -162,6 +164,11 @@ pub(crate) fn go_by(number: usize) -> usize {
 /// Calls `with` with the thread's count of spins.
 pub(crate) fn spins<R>(with: impl FnOnce(&Cell<u32>) -> R) -> R {
     with(&ThreadArea::of_this_thread().spins)
+}
+
+/// Calls `with` with the thread's count of failures in a row to change a row.
+pub(crate) fn failures<R>(with: impl FnOnce(&Cell<u32>) -> R) -> R {
+    with(&ThreadArea::of_this_thread().failures)
 }
 
 /// Returns two words of the calling thread, zero at first. They are reached without a call and

@@ -10,6 +10,29 @@ use brickyard::Platform;
 use brickyard_slab::{Caller, Local, Pushed, Rows};
 
 use super::{Rseq, ThreadRows, is_alone, pop_shifted, push_shifted, replace};
+use crate::area::failures;
+
+/// A thread that has failed so often in a row to change its row goes without one as many times, and
+/// then tries once more. A debugger may be stepping through it, which interrupts each sequence: so
+/// it takes the ways of slabs that need none, and loops over changes that fail end.
+const FAILURES: u32 = 16;
+
+#[cold]
+fn failed() {
+    failures(|failures| failures.set(failures.get().saturating_add(1)));
+}
+
+/// Returns true if the calling thread goes without a row this time.
+fn goes_without() -> bool {
+    failures(|failures| {
+        let count = failures.get();
+        if count >= FAILURES {
+            let is_last = count >= 2 * FAILURES;
+            failures.set(if is_last { FAILURES - 1 } else { count + 1 });
+        }
+        count >= FAILURES
+    })
+}
 
 /// The way in which this process reaches its rows: the [`Local`] of slabs in user space.
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +121,11 @@ unsafe impl Local for Cpus {
         let place = self.place(rows)?;
         // SAFETY: there is a row for every number. `top-in-sheaf`, the library's own invariant,
         // says what its words are.
-        NonNull::new(unsafe { pop_shifted(self.area(), place, column) })
+        let object = NonNull::new(unsafe { pop_shifted(self.area(), place, column) });
+        if object.is_none() {
+            failed();
+        }
+        object
     }
 
     #[inline(always)]
@@ -113,7 +140,11 @@ unsafe impl Local for Cpus {
         };
         let _ = object.as_ptr().expose_provenance();
         // SAFETY: as in `pop`.
-        unsafe { push_shifted(self.area(), place, column, object.as_ptr()) }
+        let pushed = unsafe { push_shifted(self.area(), place, column, object.as_ptr()) };
+        if pushed == Pushed::Full {
+            failed();
+        }
+        pushed
     }
 
     fn is_alone(&self) -> bool {
@@ -121,6 +152,9 @@ unsafe impl Local for Cpus {
     }
 
     fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize) {
+        if goes_without() {
+            return (usize::MAX, 0);
+        }
         let cpu = self.cpu();
         // Relaxed: it may be another CPU's by now, and is compared again before it is changed.
         // SAFETY: a word of the rows, which are there as long as this view of them.
@@ -140,6 +174,11 @@ unsafe impl Local for Cpus {
             return false;
         };
         // SAFETY: the word is in the row of `cpu`, and is there as long as this view of the rows.
-        unsafe { replace(self.area(), cpu as u32, &*word, expected, new) }
+        let done = unsafe { replace(self.area(), cpu as u32, &*word, expected, new) };
+        match done {
+            true => failures(|failures| failures.set(0)),
+            false => failed(),
+        }
+        done
     }
 }

@@ -6,21 +6,22 @@
 //! the lower half of `cpu_id`. Read as one number, they are the CPU's number times 64 KiB, which is
 //! [`ROW_SHIFT`](super::ROW_SHIFT).
 
-/// The signature, as `ud1 edi, [rip + signature]`, and the way back.
+/// The signature, as `ud1 edi, [rip + signature]`.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! left_midway {
+macro_rules! signature {
     () => {
-        ".byte 0x0f, 0xb9, 0x3d\n.long 0x53053053\n6: jmp 2f\n"
+        ".byte 0x0f, 0xb9, 0x3d\n.long 0x53053053\n"
     };
 }
 
-/// A sequence of these lines. They may use `row`, and the shift of the rows in `cl`.
+/// A sequence of these lines, and those that are executed where it was left midway. They may use
+/// `row`, and the shift of the rows in `cl`.
 macro_rules! sequence {
-    ([$($lines:expr),*], $area:ident, [$($shift:ident)?], $($operand:tt)*) => {
+    ([$($lines:expr),*], $left:expr, $area:ident, [$($shift:ident)?], $($operand:tt)*) => {
         asm!(
             restartable![
-                "2:",
+                $left,
                 "lea {row}, [rip + 3b]",
                 "mov qword ptr fs:[{area} + 8], {row}",
                 "4:",
@@ -61,6 +62,13 @@ macro_rules! pop_lines {
     };
 }
 
+macro_rules! pop_left {
+    () => {
+        "xor {object:e}, {object:e}
+        jmp 5f"
+    };
+}
+
 macro_rules! push_lines {
     () => {
         "mov {top}, qword ptr [{row} + {column} * 8]
@@ -74,6 +82,12 @@ macro_rules! push_lines {
     };
 }
 
+macro_rules! push_left {
+    () => {
+        "jmp {full}"
+    };
+}
+
 macro_rules! replace_lines {
     () => {
         "cmp {cpu:e}, dword ptr fs:[{area} + 4]
@@ -81,5 +95,11 @@ macro_rules! replace_lines {
         cmp qword ptr [{word}], {expected}
         jne {no}
         mov qword ptr [{word}], {new}"
+    };
+}
+
+macro_rules! replace_left {
+    () => {
+        "jmp {no}"
     };
 }
