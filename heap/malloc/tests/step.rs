@@ -9,10 +9,10 @@
 
 mod support;
 
+use core::ptr::null_mut;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
-use std::ptr::null_mut;
 
 use support::{compiled_by, library};
 
