@@ -11,7 +11,7 @@
 //! | `BRICKYARD_HARDEN=1` | the hardened heap (`hardened/`); `BRICKYARD_DEBUG` is not read then |
 //! | `BRICKYARD_PROFILE=FILE`, `BRICKYARD_SAMPLE=N` | what is sampled (`sampled/`) |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
-//! | `BRICKYARD_HUGE=0` | no huge pages (`huge.rs`) |
+//! | `BRICKYARD_HUGE=1`, `0` | huge pages are asked for; or there are to be none (`huge.rs`) |
 //! | `BRICKYARD_VISIT=1` | the background thread visits other CPUs although calls are filtered: in a container whose filter allows `sched_setaffinity` |
 //!
 //! The addresses are an upper limit. Slabs (objects of up to 128 KiB) and runs cannot have more
@@ -224,7 +224,7 @@ fn build() -> Result<(), HeapError> {
     let bytes = wanted_span().map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
     let is_hardened = wants_hardening();
     let _ = switch(c"BRICKYARD_HARDEN");
-    huge::find(switch(c"BRICKYARD_HUGE") != Some(false), is_hardened);
+    huge::find(switch(c"BRICKYARD_HUGE"), is_hardened);
     if is_hardening_asked_for() && !is_hardened {
         life::say(format_args!(
             "BRICKYARD_HARDEN: not with pages of this size"
