@@ -62,10 +62,16 @@ macro_rules! pop_lines {
     };
 }
 
-macro_rules! pop_left {
+/// Goes to a label.
+macro_rules! leave_to {
+    ($label:literal) => {
+        concat!("b ", $label)
+    };
+}
+
+macro_rules! no_object {
     () => {
-        "mov {object}, #0
-        b 5f"
+        "mov {object}, #0\n"
     };
 }
 
@@ -83,12 +89,6 @@ macro_rules! push_lines {
     };
 }
 
-macro_rules! push_left {
-    () => {
-        "b {full}"
-    };
-}
-
 macro_rules! replace_lines {
     () => {
         "ldr {row:w}, [{here}, #4]
@@ -98,11 +98,5 @@ macro_rules! replace_lines {
         cmp {row}, {expected}
         b.ne {no}
         str {new}, [{word}]"
-    };
-}
-
-macro_rules! replace_left {
-    () => {
-        "b {no}"
     };
 }

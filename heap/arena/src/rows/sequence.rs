@@ -61,7 +61,7 @@ macro_rules! pop_and_push {
             unsafe {
                 sequence!(
                     [$find!(), pop_lines!()],
-                    pop_left!(),
+                    concat!(no_object!(), leave_to!("5f")),
                     area,
                     $operand,
                     rows = in(reg) rows,
@@ -90,7 +90,7 @@ macro_rules! pop_and_push {
             unsafe {
                 sequence!(
                     [$find!(), push_lines!()],
-                    push_left!(),
+                    leave_to!("{full}"),
                     area,
                     $operand,
                     rows = in(reg) rows,
@@ -132,7 +132,7 @@ pub unsafe fn replace(
     unsafe {
         sequence!(
             [replace_lines!()],
-            replace_left!(),
+            leave_to!("{no}"),
             area,
             [],
             cpu = in(reg) cpu,

@@ -62,10 +62,16 @@ macro_rules! pop_lines {
     };
 }
 
-macro_rules! pop_left {
+/// Goes to a label.
+macro_rules! leave_to {
+    ($label:literal) => {
+        concat!("jmp ", $label)
+    };
+}
+
+macro_rules! no_object {
     () => {
-        "xor {object:e}, {object:e}
-        jmp 5f"
+        "xor {object:e}, {object:e}\n"
     };
 }
 
@@ -82,12 +88,6 @@ macro_rules! push_lines {
     };
 }
 
-macro_rules! push_left {
-    () => {
-        "jmp {full}"
-    };
-}
-
 macro_rules! replace_lines {
     () => {
         "cmp {cpu:e}, dword ptr fs:[{area} + 4]
@@ -95,11 +95,5 @@ macro_rules! replace_lines {
         cmp qword ptr [{word}], {expected}
         jne {no}
         mov qword ptr [{word}], {new}"
-    };
-}
-
-macro_rules! replace_left {
-    () => {
-        "jmp {no}"
     };
 }
