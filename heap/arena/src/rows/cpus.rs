@@ -10,28 +10,18 @@ use brickyard::Platform;
 use brickyard_slab::{Caller, Local, Pushed, Rows};
 
 use super::{Rseq, ThreadRows, is_alone, pop_shifted, push_shifted, replace};
-use crate::area::failures;
+use crate::area::{failures, set_failures};
 
-/// A thread that has failed so often in a row to change its row goes without one as many times, and
-/// then tries once more. A debugger may be stepping through it, which interrupts each sequence: so
-/// it takes the ways of slabs that need none, and loops over changes that fail end.
-const FAILURES: u32 = 16;
+/// A thread that has failed so often to change a word of its row goes without a row as many times.
+/// A debugger may be stepping through it, which interrupts each sequence: then loops over changes
+/// that fail end, and slabs take their ways that need no row.
+const FAILURES: usize = 16;
 
+/// Counts a failure, or a time without a row.
 #[cold]
-fn failed() {
-    failures(|failures| failures.set(failures.get().saturating_add(1)));
-}
-
-/// Returns true if the calling thread goes without a row this time.
-fn goes_without() -> bool {
-    failures(|failures| {
-        let count = failures.get();
-        if count >= FAILURES {
-            let is_last = count >= 2 * FAILURES;
-            failures.set(if is_last { FAILURES - 1 } else { count + 1 });
-        }
-        count >= FAILURES
-    })
+#[inline(never)]
+fn count() {
+    set_failures((failures() + 1) % (2 * FAILURES));
 }
 
 /// The way in which this process reaches its rows: the [`Local`] of slabs in user space.
@@ -121,11 +111,7 @@ unsafe impl Local for Cpus {
         let place = self.place(rows)?;
         // SAFETY: there is a row for every number. `top-in-sheaf`, the library's own invariant,
         // says what its words are.
-        let object = NonNull::new(unsafe { pop_shifted(self.area(), place, column) });
-        if object.is_none() {
-            failed();
-        }
-        object
+        NonNull::new(unsafe { pop_shifted(self.area(), place, column) })
     }
 
     #[inline(always)]
@@ -140,19 +126,17 @@ unsafe impl Local for Cpus {
         };
         let _ = object.as_ptr().expose_provenance();
         // SAFETY: as in `pop`.
-        let pushed = unsafe { push_shifted(self.area(), place, column, object.as_ptr()) };
-        if pushed == Pushed::Full {
-            failed();
-        }
-        pushed
+        unsafe { push_shifted(self.area(), place, column, object.as_ptr()) }
     }
 
     fn is_alone(&self) -> bool {
         is_alone()
     }
 
+    #[inline]
     fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize) {
-        if goes_without() {
+        if failures() >= FAILURES {
+            count();
             return (usize::MAX, 0);
         }
         let cpu = self.cpu();
@@ -162,6 +146,7 @@ unsafe impl Local for Cpus {
         (cpu, word.map_or(0, |word| word.load(Ordering::Relaxed)))
     }
 
+    #[inline]
     unsafe fn replace<C: Caller>(
         &self,
         rows: &Rows<'_>,
@@ -175,9 +160,8 @@ unsafe impl Local for Cpus {
         };
         // SAFETY: the word is in the row of `cpu`, and is there as long as this view of the rows.
         let done = unsafe { replace(self.area(), cpu as u32, &*word, expected, new) };
-        match done {
-            true => failures(|failures| failures.set(0)),
-            false => failed(),
+        if !done {
+            count();
         }
         done
     }
