@@ -24,8 +24,15 @@ fn steps(words: &[&str], rows: &str, most: u64) -> Option<u64> {
     command.args(words).env("LD_PRELOAD", library());
     command.env("BRICKYARD_ROWS", rows);
     let traced = || {
-        // SAFETY: a plain call in the new process.
-        match unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, null_mut::<u8>(), null_mut::<u8>()) } {
+        // SAFETY: plain calls in the new process, and a value that lives through them. It stays on
+        // this CPU: where it goes to another one, that one's row may have what it waits for.
+        let done = unsafe {
+            let mut here: libc::cpu_set_t = core::mem::zeroed();
+            libc::CPU_SET(libc::sched_getcpu().cast_unsigned() as usize, &mut here);
+            libc::sched_setaffinity(0, size_of_val(&here), &raw const here)
+                | libc::ptrace(libc::PTRACE_TRACEME, 0, null_mut::<u8>(), null_mut::<u8>()) as i32
+        };
+        match done {
             0 => Ok(()),
             _ => Err(std::io::Error::last_os_error()),
         }
