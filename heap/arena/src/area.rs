@@ -9,6 +9,7 @@
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::ffi::c_void;
+use core::mem::offset_of;
 use core::ptr::without_provenance;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -32,6 +33,8 @@ pub(crate) struct ThreadArea {
     words: [Cell<u32>; 2],
     /// The number of spins since this thread last let others run.
     spins: Cell<u32>,
+    /// How often it could not change its row, and then how often it went without one.
+    failures: Cell<usize>,
 }
 
 // As the symbol below assumes.
@@ -125,27 +128,46 @@ impl ThreadArea {
     }
 }
 
+/// Returns the word at an offset of the calling thread's area.
+#[inline]
+fn word<const OFFSET: usize>() -> usize {
+    let word;
+    // SAFETY: reads a field where `of_this_thread` finds it, with two instructions less. No other
+    // thread writes it.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        asm!(
+            "mov {}, qword ptr fs:[{} + {}]",
+            out(reg) word,
+            in(reg) own_offset(),
+            const OFFSET,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let area = core::ptr::from_ref(ThreadArea::of_this_thread());
+        // SAFETY: a field, which no other thread writes.
+        word = unsafe { area.byte_add(OFFSET).cast::<usize>().read() };
+    }
+    word
+}
+
 /// Returns the number of the calling thread.
 #[inline]
 pub(crate) fn number() -> usize {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let number;
-        // SAFETY: reads the field where `of_this_thread` finds it, with two instructions less.
-        unsafe {
-            asm!(
-                "mov {}, qword ptr fs:[{} + {}]",
-                out(reg) number,
-                in(reg) own_offset(),
-                const core::mem::offset_of!(ThreadArea, number),
-                options(pure, readonly, nostack, preserves_flags),
-            );
-        }
-        number
-    }
-    #[cfg(target_arch = "aarch64")]
-    // Relaxed: no other thread sees it.
-    ThreadArea::of_this_thread().number.load(Ordering::Relaxed)
+    word::<{ offset_of!(ThreadArea, number) }>()
+}
+
+/// Returns the thread's count of failures to change its row.
+#[inline]
+pub(crate) fn failures() -> usize {
+    word::<{ offset_of!(ThreadArea, failures) }>()
+}
+
+/// Makes that count `failures`.
+pub(crate) fn set_failures(failures: usize) {
+    ThreadArea::of_this_thread().failures.set(failures);
 }
 
 /// Gives the thread this number from now on, and the row that belongs to it if there is one.

@@ -52,7 +52,8 @@ const NONE: u32 = 0;
 const THERE: u32 = 1;
 /// There is a thread, and it has been called.
 const CALLED: u32 = 2;
-/// The system has refused a thread, or may do worse (`filter.rs`); it is not asked again.
+/// The system has refused a thread, or may do worse (`filter.rs`); it is not asked before
+/// [`Background::may_be_had`].
 const REFUSED: u32 = 3;
 
 /// See the [module](self).
@@ -81,7 +82,8 @@ impl Background {
     /// Tells the thread that something has happened that it has to look after, and starts it if
     /// there is none. Costs a fence, a load and a comparison; about once a second it costs more.
     /// The C library makes a new thread, which may allocate and takes locks, so the caller must
-    /// hold none. If no thread can be had, no later call tries again, and all return false.
+    /// hold none. If no thread can be had, all calls return false, and none tries again before
+    /// [`Background::may_be_had`].
     #[inline]
     pub(crate) fn call(&'static self) -> bool {
         // SeqCst: `no-call-lost`; pairs with the fence in `run`.
@@ -126,6 +128,15 @@ impl Background {
             }
         }
         state != REFUSED
+    }
+
+    /// Lets the next call ask again for a thread that was refused: what was lacking may be there by
+    /// now. To ask costs as much as a thread, so this is not called often.
+    pub(crate) fn may_be_had(&self) {
+        // Relaxed: who calls next asks, and nobody waits for it.
+        let _ = self
+            .state
+            .compare_exchange(REFUSED, NONE, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Called in a child process, just after `fork`: there is no thread any more.

@@ -11,7 +11,7 @@
 //! | `BRICKYARD_HARDEN=1` | the hardened heap (`hardened/`); `BRICKYARD_DEBUG` is not read then |
 //! | `BRICKYARD_PROFILE=FILE`, `BRICKYARD_SAMPLE=N` | what is sampled (`sampled/`) |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
-//! | `BRICKYARD_HUGE=0` | no huge pages (`huge.rs`) |
+//! | `BRICKYARD_HUGE=1`, `0` | huge pages are asked for; or there are to be none (`huge.rs`) |
 //! | `BRICKYARD_VISIT=1` | the background thread visits other CPUs although calls are filtered: in a container whose filter allows `sched_setaffinity` |
 //!
 //! The addresses are an upper limit. Slabs (objects of up to 128 KiB) and runs cannot have more
@@ -45,7 +45,7 @@ use crate::filter;
 use crate::gate::{Gate, Thread};
 use crate::hardened::{Hardened, hardened};
 use crate::large::LargeBlocks;
-use crate::span::{SPAN_BYTES, Span};
+use crate::span::{Layout, Reserved, SPAN_BYTES, Span};
 use crate::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT, huge, life, sampled, view};
 
 /// With a lock that is not handed on in order: a thread that waits may not be running, and then
@@ -144,8 +144,8 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
     built().map_or_else(first_heap, Ok)
 }
 
-/// Builds the heap, or waits until another thread has. Its values take 19 KiB of stack on their way
-/// to where they stay: in [`heap`] each miss would need those.
+/// Builds the heap, or waits until another thread has. It takes more stack than a miss, about 3 KiB:
+/// what is large is built where it stays.
 #[cold]
 #[inline(never)]
 fn first_heap() -> Result<&'static Heap, HeapError> {
@@ -224,7 +224,7 @@ fn build() -> Result<(), HeapError> {
     let bytes = wanted_span().map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
     let is_hardened = wants_hardening();
     let _ = switch(c"BRICKYARD_HARDEN");
-    huge::find(switch(c"BRICKYARD_HUGE") != Some(false), is_hardened);
+    huge::find(switch(c"BRICKYARD_HUGE"), is_hardened);
     if is_hardening_asked_for() && !is_hardened {
         life::say(format_args!(
             "BRICKYARD_HARDEN: not with pages of this size"
@@ -244,10 +244,12 @@ fn build() -> Result<(), HeapError> {
     let map = |bytes| Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses);
     let rows = map(cpus.rows() << ROW_SHIFT)?;
     let memory = map(HeapSlabs::bytes_beside_rows(&plan))?;
-    let (span, tables, homes) = reserve(bytes, is_hardened)?;
+    let (reserved, slab_tables) = reserve(bytes, is_hardened)?;
+    let (tables, homes) = all_of(&slab_tables, &reserved.layout);
     let homes = has_homes(is_hardened).then_some(homes);
     // SAFETY: `built-once`: this thread has turned the state to busy.
-    let span: &'static Span = unsafe { (*INSTANCE.span.get()).write(span.with_cpus(cpus)) };
+    let place = unsafe { &mut *INSTANCE.span.get() };
+    let span: &'static Span = Span::build_in(place, reserved, Some(slab_tables), Some(cpus));
     let slabs = build_slabs(
         span,
         (cpus, plan),
@@ -346,39 +348,36 @@ fn usual_span() -> usize {
 /// The memory of slabs' tables, all of it zero.
 type TableBytes = &'static mut [MaybeUninit<u8>];
 
-/// Reserves a span of at most `bytes` bytes for which there is room, with memory for its slabs'
-/// tables, and homes of its pages.
-fn reserve(
-    mut bytes: usize,
-    is_hardened: bool,
-) -> Result<(Span, TableBytes, Homes<'static>), HeapError> {
+/// Reserves a span of at most `bytes` bytes for which there is room, and its slabs' tables.
+fn reserve(mut bytes: usize, is_hardened: bool) -> Result<(Reserved, Region), HeapError> {
     let (least, _) = SPAN_BYTES;
     loop {
-        let span = Span::reserve(bytes).map_err(|_| HeapError::NoAddresses)?;
+        let span = Reserved::new(bytes).map_err(|_| HeapError::NoAddresses)?;
         if is_hardened && span.bytes() > least {
             // Whether what the hardened heap has beside that will have room too.
-            let all = span.slab_table_bytes() + Hardened::table_bytes(span.bytes());
+            let all = span.layout.slab_table_bytes() + Hardened::table_bytes(span.bytes());
             if Region::map_sparse(all, 1).is_err() {
                 bytes = span.bytes() / 2;
                 continue;
             }
         }
-        let table_bytes = span.slab_table_bytes();
-        match Region::map_zeros(table_bytes, 1).map(Region::not_in_dumps) {
-            Ok(tables) => {
-                let start = tables.start().as_ptr().cast();
-                // SAFETY: so many bytes are there as long as the span, which is for ever, and
-                // nobody else refers to them.
-                let slice = unsafe { slice::from_raw_parts_mut(start, table_bytes) };
-                let (rest, homes) = slice.split_at_mut(span.homes_at());
-                // SAFETY: a new mapping, and the span makes parts of it writable as it grows.
-                let homes = unsafe { Homes::zeroed(homes) };
-                return Ok((span.with_slab_tables(tables), rest, homes));
-            }
+        match Region::map_zeros(span.layout.slab_table_bytes(), 1) {
+            Ok(tables) => return Ok((span, tables.not_in_dumps())),
             Err(_) if span.bytes() > least => bytes = span.bytes() / 2,
             Err(_) => return Err(HeapError::NoAddresses),
         }
     }
+}
+
+/// Returns the slabs' tables, and the homes of pages, in a mapping that will be the span's.
+fn all_of(tables: &Region, layout: &Layout) -> (TableBytes, Homes<'static>) {
+    let start = tables.start().as_ptr().cast();
+    // SAFETY: so many bytes are there as long as the span, which is for ever, and nobody else refers
+    // to them.
+    let slice = unsafe { slice::from_raw_parts_mut(start, layout.slab_table_bytes()) };
+    let (rest, homes) = slice.split_at_mut(layout.homes_at());
+    // SAFETY: a new mapping, and the span makes parts of it writable as it grows.
+    (rest, unsafe { Homes::zeroed(homes) })
 }
 
 /// Says what the slabs shall be.

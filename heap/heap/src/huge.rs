@@ -1,11 +1,13 @@
 //! Whether the system gives huge pages: without being asked (`always` in
-//! `/sys/kernel/mm/transparent_hugepage/enabled`), or where the heap asks for them (`madvise`).
+//! `/sys/kernel/mm/transparent_hugepage/enabled`), or to who asks for them (`madvise`).
 //!
 //! A huge page of 2 MiB comes at the first touch of any byte of it. Where the system has one at
 //! hand it costs about a fifth of its 512 small ones, and the program's accesses cost less
-//! afterwards. But what is not used of it is memory too. So only what a program uses much of is
-//! made of them: pages of a span behind its first 32 MiB, and large blocks. They have to be given
-//! back whole: of one that is given back in part the rest is small pages.
+//! afterwards. But what is not used of it is memory too, and no heap knows what a program is going
+//! to use: of large buffers that are hardly touched, huge pages made 50 times the memory. So the
+//! heap asks for them only where it is told to (`BRICKYARD_HUGE=1`): for pages of a span behind its
+//! first 32 MiB, and for large blocks. They have to be given back whole: of one that is given back
+//! in part the rest is small pages.
 //!
 //! The system is asked once, while the heap is built, when files are opened anyway: later a filter
 //! of system calls might end the process for it. Only the background thread looks again whether the
@@ -28,7 +30,7 @@ pub(crate) enum Huge {
     Never = 0,
     /// Everywhere, but the heap is told to have none: so it tells the system.
     Unwanted,
-    /// Where they are asked for.
+    /// Where they are asked for, and the heap is told to ask.
     Asked,
     /// Everywhere.
     Usual,
@@ -49,22 +51,34 @@ pub(crate) fn huge() -> Huge {
     }
 }
 
-/// Asks the system, for a heap that wants huge pages or not, and is hardened or not.
-pub(crate) fn find(is_wanted: bool, is_hardened: bool) {
+/// Asks the system, for a heap that is told to want huge pages, or not to, or neither, and is
+/// hardened or not.
+pub(crate) fn find(is_wanted: Option<bool>, is_hardened: bool) {
     // The unit tests say themselves what they are about.
     if cfg!(test) {
         return;
     }
-    let found = match (setting(), disabled()) {
-        _ if page_bytes() != 4096 => Huge::Never,
-        (None, _) | (_, Disabled::All) => Huge::Never,
-        (Some(Huge::Usual), Disabled::None) if !is_wanted => Huge::Unwanted,
-        // Hardened memory changes its access by pages.
-        _ if !is_wanted || is_hardened => Huge::Never,
-        (Some(Huge::Usual), Disabled::UnlessAsked) => Huge::Asked,
-        (Some(found), _) => found,
+    let found = match setting() {
+        Some(setting) if page_bytes() == 4096 => {
+            chosen(setting, disabled(), is_wanted, is_hardened)
+        }
+        _ => Huge::Never,
     };
     FOUND.store(found as u8, Ordering::Relaxed);
+}
+
+/// Returns where memory may be huge pages, where the system is set so, and a process so.
+fn chosen(setting: Huge, disabled: Disabled, is_wanted: Option<bool>, is_hardened: bool) -> Huge {
+    let is_usual = setting == Huge::Usual && disabled == Disabled::None;
+    match is_wanted {
+        _ if disabled == Disabled::All => Huge::Never,
+        Some(false) if is_usual => Huge::Unwanted,
+        // Hardened memory changes its access by pages.
+        _ if is_hardened || setting == Huge::Never => Huge::Never,
+        _ if is_usual => Huge::Usual,
+        Some(true) => Huge::Asked,
+        _ => Huge::Never,
+    }
 }
 
 /// Looks whether the process has disabled huge pages (`PR_SET_THP_DISABLE`) since they were found.
@@ -75,7 +89,7 @@ pub(crate) fn look_again() {
 }
 
 /// What a process has disabled for itself.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Disabled {
     None,
     /// Huge pages that are not asked for.
@@ -155,6 +169,28 @@ pub(crate) mod tests {
         let kib = kib.trim().strip_suffix(" kB")?.parse().ok()?;
         let told = lines.find_map(|line| line.strip_prefix("VmFlags:"))?;
         Some((kib, told.to_owned()))
+    }
+
+    #[test]
+    fn huge_pages_are_asked_for_only_by_a_heap_that_is_told_to() {
+        use Disabled::{All, UnlessAsked};
+        let either = [None, Some(false), Some(true)];
+        for (setting, disabled, plain, hardened) in [
+            // Told neither, not to, to.
+            (Huge::Asked, Disabled::None, [0, 0, 2], [0, 0, 0]),
+            (Huge::Asked, UnlessAsked, [0, 0, 2], [0, 0, 0]),
+            (Huge::Usual, Disabled::None, [3, 1, 3], [0, 1, 0]),
+            (Huge::Usual, UnlessAsked, [0, 0, 2], [0, 0, 0]),
+            (Huge::Never, Disabled::None, [0, 0, 0], [0, 0, 0]),
+            (Huge::Asked, All, [0, 0, 0], [0, 0, 0]),
+            (Huge::Usual, All, [0, 0, 0], [0, 0, 0]),
+        ] {
+            let chosen = |is_hardened| {
+                either.map(|wanted| chosen(setting, disabled, wanted, is_hardened) as u8)
+            };
+            assert_eq!(chosen(false), plain, "{setting:?} {disabled:?}");
+            assert_eq!(chosen(true), hardened, "{setting:?} {disabled:?}, hardened");
+        }
     }
 
     #[test]

@@ -205,6 +205,7 @@ fn look_in_passing(heap: &'static Heap) {
     if first.is_err() {
         return;
     }
+    BACKGROUND.may_be_had();
     if done != time {
         // There is more to do: the next call looks at the clock too.
         CALLS.store(0, Ordering::Relaxed);

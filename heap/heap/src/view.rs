@@ -105,16 +105,30 @@ static VIEW: View = View {
 
 /// Writes down where the words of the heap lie. Called once, by the thread that builds it.
 pub(super) fn publish(span: &Span, slabs: &HeapSlabs, sampled: Option<&Sampled>) {
-    let ([pages_in_use, pages_idle, pages_usable], pages_warm) = span.places();
-    let nothing = CachePlace {
-        depot: 0,
-        capacity: 0,
-        size: 0,
-        per_slab: 0,
-        pages_per_slab: 0,
-        columns: [0; 3],
-    };
-    let mut caches = [nothing; CACHES];
+    // SAFETY: `built-once`: no other thread builds. They are numbers, and zero so far.
+    let Places {
+        view,
+        span_bytes,
+        page_shift,
+        pages_in_use,
+        pages_idle,
+        pages_usable,
+        pages_warm,
+        pages_guarded,
+        large,
+        rows,
+        row_count,
+        closed: closed_at,
+        caches,
+    } = unsafe { (*VIEW.places.get()).assume_init_mut() };
+    *view = from_ref(&VIEW).addr();
+    *span_bytes = span.bytes();
+    *page_shift = span.page_bytes().trailing_zeros() as usize;
+    ([*pages_in_use, *pages_idle, *pages_usable], *pages_warm) = span.places();
+    *pages_guarded = sampled.map_or(0, Sampled::guarded_count);
+    *large = INSTANCE.large.places();
+    let all = slabs.queues().rows();
+    (*rows, *row_count, *closed_at) = (all.start().addr(), all.rows(), closed());
     for (place, of) in caches.iter_mut().zip(slabs.places()) {
         *place = CachePlace {
             depot: of.depot,
@@ -125,24 +139,6 @@ pub(super) fn publish(span: &Span, slabs: &HeapSlabs, sampled: Option<&Sampled>)
             columns: of.columns,
         };
     }
-    let rows = slabs.queues().rows();
-    let places = Places {
-        view: from_ref(&VIEW).addr(),
-        span_bytes: span.bytes(),
-        page_shift: span.page_bytes().trailing_zeros() as usize,
-        pages_in_use,
-        pages_idle,
-        pages_usable,
-        pages_warm,
-        pages_guarded: sampled.map_or(0, Sampled::guarded_count),
-        large: INSTANCE.large.places(),
-        rows: rows.start().addr(),
-        row_count: rows.rows(),
-        closed: closed(),
-        caches,
-    };
-    // SAFETY: `built-once`: no other thread builds.
-    unsafe { (*VIEW.places.get()).write(places) };
     // Release: whoever copies the memory of this process and finds a 1 finds the places too.
     VIEW.built.store(1, Ordering::Release);
 }

@@ -4,7 +4,7 @@
 //! A compiler would add a second test of what the sequence has tested already, and a register for
 //! each word that an instruction could read from memory itself. The offsets are those of [`Fast`],
 //! and the sequence is that of the heap's rows. A miss jumps out of the sequence before its last
-//! store, which is allowed at any place.
+//! store, which is allowed at any place. Who was interrupted in the sequence misses too.
 
 use core::arch::naked_asm;
 use core::ffi::c_void;
@@ -23,6 +23,7 @@ macro_rules! allocates {
     ($slow:path, $name:expr) => {
         naked_asm!(
             restartable![
+                "jmp {slow}",
                 $name,
                 "cmp rdi, qword ptr [rip + {fast} + {limit}]",
                 "jae {slow}",
@@ -32,7 +33,6 @@ macro_rules! allocates {
                 "lea rsi, [rip + {fast} + {columns}]",
                 "movzx ecx, byte ptr [rsi + rcx]",
                 "mov rdx, qword ptr [rip + {fast} + {area}]",
-                "2:",
                 "lea r8, [rip + 3b]",
                 "mov qword ptr fs:[rdx + 8], r8",
                 "4:",
@@ -65,6 +65,7 @@ macro_rules! frees {
     ($name:expr) => {
         naked_asm!(
             restartable![
+                "jmp {slow}",
                 $name,
                 // An address that is no multiple of 16 is beyond all others when it is rotated.
                 "mov rcx, rdi",

@@ -1,6 +1,7 @@
 // How much of a program's memory is huge pages. Prints the kibibytes that are, and what is resident:
 //   huge fills             with 192 MiB of small objects, all written, and a large block
 //   huge disabled fills    the same in a process that disables huge pages first, when its heap is there
+//   huge sparse N KIB STEP with N blocks of KIB, of which a page in each STEP KiB is written
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,20 @@ static long rollup(const char *what) {
     return kib;
 }
 
+static int sparse(long blocks, size_t bytes, size_t step) {
+    for (long i = 0; i < blocks; i++) {
+        char *block = malloc(bytes);
+        if (!block) return 1;
+        for (size_t at = 0; at < bytes; at += step) memset(block + at, 1, 2000);
+    }
+    printf("%ld %ld\n", rollup("AnonHugePages"), rollup("Rss"));
+    return 0;
+}
+
 int main(int count, char **words) {
     free(malloc(1));
+    if (count == 5)
+        return sparse(atol(words[2]), (size_t)atol(words[3]) << 10, (size_t)atol(words[4]) << 10);
     if (strcmp(words[1], "disabled") == 0 && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) return 2;
     enum { OBJECT = 1000, OBJECTS = (192 << 20) / OBJECT, LARGE = 64 << 20 };
     char *all = NULL;

@@ -1,4 +1,5 @@
-//! Huge pages under the real library: asked for, not wanted, and disabled by the process.
+//! Huge pages under the real library: none by default, asked for, not wanted, and disabled by the
+//! process.
 //!
 //! The program is `huge.c`, compiled here by the machine's C compiler. Where there is none, or
 //! where the system gives no huge pages, the tests say so and are skipped.
@@ -17,14 +18,21 @@ use std::sync::OnceLock;
 
 use support::{compiled_by, library};
 
-/// Runs the program, and returns the KiB of huge pages and of all memory; `None` without a
-/// compiler.
+/// Runs the program with the library, and returns the KiB of huge pages and of all memory; `None`
+/// without a compiler.
 fn runs(words: &[&str], variables: &[(&str, &str)]) -> Option<(usize, usize)> {
+    let library = library();
+    let preloaded = [("LD_PRELOAD", library.to_str().unwrap())];
+    runs_without(words, &[&preloaded, variables].concat())
+}
+
+/// As [`runs`], with the C library's own heap.
+fn runs_without(words: &[&str], variables: &[(&str, &str)]) -> Option<(usize, usize)> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| compiled_by("CC", "huge.c", "huge", &[], &[]));
     let mut command = Command::new(program.as_deref()?);
-    let command = command.args(words).env("LD_PRELOAD", library());
-    let output = command.envs(variables.iter().copied()).output().unwrap();
+    let command = command.args(words).envs(variables.iter().copied());
+    let output = command.output().unwrap();
     let wrong = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{wrong}{}", output.status);
     let said = String::from_utf8(output.stdout).unwrap();
@@ -47,9 +55,42 @@ fn withheld() -> Option<&'static str> {
     (!are_any).then_some("the system gives no huge pages")
 }
 
+/// Whether all memory is huge pages, asked for or not.
+fn is_usual() -> bool {
+    std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
+        .is_ok_and(|text| text.contains("[always]"))
+}
+
 #[test]
-fn what_is_much_is_huge_pages_unless_they_are_unwanted() {
-    let Some((huge, all)) = runs(&["fills"], &[]) else {
+fn what_is_not_used_is_no_memory_unless_huge_pages_are_asked_for() {
+    if is_usual() {
+        println!("skipped: all memory is huge pages");
+        return;
+    }
+    // Buffers, small and large, arenas, and the dictionary of a compressor with nothing to do.
+    for words in [
+        ["sparse", "4000", "256", "256"],
+        ["sparse", "16000", "64", "64"],
+        ["sparse", "100", "16384", "2048"],
+        ["sparse", "1", "65536", "32768"],
+    ] {
+        let Some((_, usual)) = runs_without(&words, &[]) else {
+            return;
+        };
+        let (huge, all) = runs(&words, &[]).unwrap();
+        assert_eq!(huge, 0, "{words:?}");
+        // The library itself has up to 1 MiB.
+        let most = usual * 13 / 10 + 1024;
+        assert!(
+            all <= most,
+            "{words:?}: {all} KiB, {usual} by the C library"
+        );
+    }
+}
+
+#[test]
+fn what_is_much_is_huge_pages_if_they_are_wanted() {
+    let Some((huge, all)) = runs(&["fills"], &[("BRICKYARD_HUGE", "1")]) else {
         return;
     };
     // 192 MiB of objects, and 64.
@@ -59,11 +100,10 @@ fn what_is_much_is_huge_pages_unless_they_are_unwanted() {
         None if huge == 0 => println!("skipped: no huge page is free, or the process has none"),
         None => assert!(huge >= 2048, "{huge} KiB"),
     }
-    for variables in [("BRICKYARD_HUGE", "0"), ("BRICKYARD_HARDEN", "1")] {
-        let (huge, _) = runs(&["fills"], &[variables]).unwrap();
-        let is_usual = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
-            .is_ok_and(|text| text.contains("[always]"));
-        if is_usual && variables.0 == "BRICKYARD_HARDEN" {
+    let (wanted, hardened) = (("BRICKYARD_HUGE", "1"), ("BRICKYARD_HARDEN", "1"));
+    for variables in [&[("BRICKYARD_HUGE", "0")][..], &[wanted, hardened], &[]] {
+        let (huge, _) = runs(&["fills"], variables).unwrap();
+        if is_usual() && variables.len() != 1 {
             println!("skipped: all memory is huge pages");
             continue;
         }
@@ -73,7 +113,8 @@ fn what_is_much_is_huge_pages_unless_they_are_unwanted() {
 
 #[test]
 fn a_process_that_disables_them_later_has_none() {
-    let Some((huge, all)) = runs(&["disabled", "fills"], &[]) else {
+    let wanted = [("BRICKYARD_HUGE", "1")];
+    let Some((huge, all)) = runs(&["disabled", "fills"], &wanted) else {
         return;
     };
     assert_eq!(huge, 0);

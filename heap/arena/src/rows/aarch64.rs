@@ -2,21 +2,22 @@
 //!
 //! An addition can shift a register here, so the CPU's number is read as it is.
 
-/// The signature, as the word of a `brk`, and the way back.
+/// The signature, as the word of a `brk`.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! left_midway {
+macro_rules! signature {
     () => {
-        ".inst 0xd428bc00\n6: b 2f\n"
+        ".inst 0xd428bc00\n"
     };
 }
 
-/// A sequence of these lines. They may use `row`, and `here`, the address of the area.
+/// A sequence of these lines, and those that are executed where it was left midway. They may use
+/// `row`, and `here`, the address of the area.
 macro_rules! sequence {
-    ([$($lines:expr),*], $area:ident, [$($shift:ident)?], $($operand:tt)*) => {
+    ([$($lines:expr),*], $left:expr, $area:ident, [$($shift:ident)?], $($operand:tt)*) => {
         asm!(
             restartable![
-                "2:",
+                $left,
                 "mrs {here}, tpidr_el0",
                 "add {here}, {here}, {area}",
                 "adrp {row}, 3b",
@@ -58,6 +59,19 @@ macro_rules! pop_lines {
         cbz {object}, 5f
         sub {top}, {top}, #8
         str {top}, [{row}, {column}, lsl #3]"
+    };
+}
+
+/// Goes to a label.
+macro_rules! leave_to {
+    ($label:literal) => {
+        concat!("b ", $label)
+    };
+}
+
+macro_rules! no_object {
+    () => {
+        "mov {object}, #0\n"
     };
 }
 

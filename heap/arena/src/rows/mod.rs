@@ -25,7 +25,7 @@
 //!   thread-local memory, and must not allocate.)
 //! - Invariant `one-store`: a sequence changes what others see only by its last instruction. A
 //!   thread that is moved, preempted or interrupted by a signal before that has done nothing, and
-//!   begins again.
+//!   is told so.
 //! - Invariant `row-of-its-own`: a row's words are written only by sequences on the CPU (or by the
 //!   thread) that the row belongs to.
 

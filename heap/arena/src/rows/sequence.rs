@@ -4,20 +4,24 @@
 //! A sequence has a *descriptor* (section `__rseq_cs`): its begin, its length, and an abort
 //! address. The sequence begins when the descriptor's address is stored in the thread's area. If
 //! the system moves or preempts the thread, or delivers a signal to it, between begin and end, it
-//! sends the thread to the abort address. There the thread jumps back and begins anew. Before the
-//! abort address stands a signature (the bytes of an instruction that nobody executes).
+//! sends the thread to the abort address. There the thread leaves the sequence as one that found
+//! nothing to take, no room, or another word. Before the abort address stands a signature (the bytes
+//! of an instruction that nobody executes).
+//!
+//! Nothing begins anew by itself, since it might for ever: a debugger that steps through a sequence
+//! preempts the thread at each of its instructions.
 
 use core::arch::asm;
 use core::sync::atomic::AtomicUsize;
 
 use brickyard_slab::Pushed;
 
-/// The text of a sequence: the descriptor from label 4 to label 5; the abort code, which goes back
-/// to label 2; and then the lines. For `asm!` and `naked_asm!`.
+/// The text of a sequence: the descriptor from label 4 to label 5; the first line, as the abort
+/// code; and then the other lines. For `asm!` and `naked_asm!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! restartable {
-    ($($line:expr),* $(,)?) => {
+    ($left:expr, $($line:expr),* $(,)?) => {
         concat!(
             ".pushsection __rseq_cs, \"aw\"\n",
             ".balign 32\n",
@@ -25,7 +29,8 @@ macro_rules! restartable {
             ".quad 4f, 5f - 4f, 6f\n",
             ".popsection\n",
             ".pushsection __rseq_failure, \"ax\"\n",
-            $crate::left_midway!(),
+            $crate::signature!(),
+            "6: ", $left, "\n",
             ".popsection\n",
             $($line, "\n",)*
         )
@@ -35,8 +40,8 @@ macro_rules! restartable {
 /// Defines `pop` and `push`: how the row is found, and by which shift.
 macro_rules! pop_and_push {
     ($vis:vis $pop:ident, $push:ident, $shift:ident: $type:ty, $find:ident, $operand:tt) => {
-        /// Takes the last object of the sheaf in `column` of this CPU's row; null if it has none.
-        /// The sheaf then has one less.
+        /// Takes the last object of the sheaf in `column` of this CPU's row. The sheaf then has one
+        /// less. Null if it has none, or if the thread was interrupted midway, which is rare.
         ///
         /// # Safety
         /// `area` is an area of all threads ([`Rseq`](super::Rseq),
@@ -56,6 +61,7 @@ macro_rules! pop_and_push {
             unsafe {
                 sequence!(
                     [$find!(), pop_lines!()],
+                    concat!(no_object!(), leave_to!("5f")),
                     area,
                     $operand,
                     rows = in(reg) rows,
@@ -68,7 +74,7 @@ macro_rules! pop_and_push {
         }
 
         /// Puts `object` behind the last one of the sheaf in `column` of this CPU's row, unless it
-        /// is that one.
+        /// is that one. It is full also if the thread was interrupted midway, which is rare.
         ///
         /// # Safety
         /// As [`pop`].
@@ -84,6 +90,7 @@ macro_rules! pop_and_push {
             unsafe {
                 sequence!(
                     [$find!(), push_lines!()],
+                    leave_to!("{full}"),
                     area,
                     $operand,
                     rows = in(reg) rows,
@@ -107,8 +114,8 @@ pop_and_push!(pub pop, push, _shift: (), find_row, []);
 // Rows any power of two apart.
 pop_and_push!(pub(super) pop_shifted, push_shifted, shift: u32, find_row_shifted, [shift]);
 
-/// Stores `new` in `word` if the caller runs on `cpu` and the word holds `expected`. Returns true
-/// if it did.
+/// Stores `new` in `word` if the caller runs on `cpu`, the word holds `expected`, and nothing
+/// interrupts the thread midway. Returns true if it did.
 ///
 /// # Safety
 /// `area` as in [`pop`]; `word` is a word of the row of `cpu`.
@@ -125,6 +132,7 @@ pub unsafe fn replace(
     unsafe {
         sequence!(
             [replace_lines!()],
+            leave_to!("{no}"),
             area,
             [],
             cpu = in(reg) cpu,

@@ -6,21 +6,22 @@
 //! the lower half of `cpu_id`. Read as one number, they are the CPU's number times 64 KiB, which is
 //! [`ROW_SHIFT`](super::ROW_SHIFT).
 
-/// The signature, as `ud1 edi, [rip + signature]`, and the way back.
+/// The signature, as `ud1 edi, [rip + signature]`.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! left_midway {
+macro_rules! signature {
     () => {
-        ".byte 0x0f, 0xb9, 0x3d\n.long 0x53053053\n6: jmp 2f\n"
+        ".byte 0x0f, 0xb9, 0x3d\n.long 0x53053053\n"
     };
 }
 
-/// A sequence of these lines. They may use `row`, and the shift of the rows in `cl`.
+/// A sequence of these lines, and those that are executed where it was left midway. They may use
+/// `row`, and the shift of the rows in `cl`.
 macro_rules! sequence {
-    ([$($lines:expr),*], $area:ident, [$($shift:ident)?], $($operand:tt)*) => {
+    ([$($lines:expr),*], $left:expr, $area:ident, [$($shift:ident)?], $($operand:tt)*) => {
         asm!(
             restartable![
-                "2:",
+                $left,
                 "lea {row}, [rip + 3b]",
                 "mov qword ptr fs:[{area} + 8], {row}",
                 "4:",
@@ -58,6 +59,19 @@ macro_rules! pop_lines {
         test {object}, {object}
         jz 5f
         sub qword ptr [{row} + {column} * 8], 8"
+    };
+}
+
+/// Goes to a label.
+macro_rules! leave_to {
+    ($label:literal) => {
+        concat!("jmp ", $label)
+    };
+}
+
+macro_rules! no_object {
+    () => {
+        "xor {object:e}, {object:e}\n"
     };
 }
 

@@ -454,8 +454,10 @@ impl LargeBlocks {
         };
         self.with_table(|table| table.put(new.unwrap_or(old)));
         let new = new?;
-        self.grown_by(new.bytes, 0);
-        self.bytes.fetch_sub(old.bytes, Ordering::Relaxed);
+        // By the difference: the two never are memory at once.
+        self.grown_by(new.bytes.saturating_sub(old.bytes), 0);
+        let less = old.bytes.saturating_sub(new.bytes);
+        self.bytes.fetch_sub(less, Ordering::Relaxed);
         start_of(new)
     }
 

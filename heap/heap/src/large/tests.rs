@@ -38,6 +38,23 @@ fn blocks_are_aligned_zero_and_keep_their_contents_when_they_grow() {
 }
 
 #[test]
+fn a_resized_block_counts_once() {
+    const MIB: usize = 1 << 20;
+    let large = LargeBlocks::new();
+    let (mut block, _) = large.alloc(100 * MIB, 1).unwrap();
+    for mib in [110, 120, 5, 6] {
+        // SAFETY: the block is this test's.
+        block = unsafe { large.resize(block, mib * MIB) }.unwrap();
+        assert_eq!((large.bytes(), large.blocks()), (mib * MIB, 1));
+    }
+    assert_eq!(large.most(), [120 * MIB, 1]);
+    // What may stay idle goes by this.
+    assert_eq!(large.lately.load(Ordering::Relaxed), 120 * MIB);
+    // SAFETY: as above.
+    assert!(unsafe { large.unmap(block) });
+}
+
+#[test]
 fn a_panic_leaves_the_lock_free() {
     let large = LargeBlocks::new();
     let panicked = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {

@@ -3,6 +3,8 @@
 
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use crate::build::{HeapError, for_ever};
+
 /// CPUs beyond so many share.
 const WORDS: usize = 64;
 
@@ -14,22 +16,26 @@ struct Word(AtomicI64);
 pub(super) struct Countdown {
     /// The mean of the gaps.
     mean: u64,
-    words: [Word; WORDS],
+    words: &'static [Word; WORDS],
     random: AtomicU64,
 }
 
 impl Countdown {
-    /// Returns one with gaps of `mean` on average, 1 at least.
-    pub(super) fn new(mean: u64, seed: u64) -> Self {
+    /// Returns one with gaps of `mean` on average, 1 at least. Its words are in a mapping for ever:
+    /// they are large for a stack.
+    pub(super) fn new(mean: u64, seed: u64) -> Result<Self, HeapError> {
+        let words = for_ever(size_of::<[Word; WORDS]>())?;
+        // SAFETY: the mapping has room for them, begins with a page, is zero, and is this caller's.
+        let words = unsafe { &*words.as_ptr().cast::<[Word; WORDS]>() };
         let this = Self {
             mean: mean.max(1),
-            words: [const { Word(AtomicI64::new(0)) }; WORDS],
+            words,
             random: AtomicU64::new(seed),
         };
-        for word in &this.words {
+        for word in this.words {
             word.0.store(this.gap(), Ordering::Relaxed);
         }
-        this
+        Ok(this)
     }
 
     /// Returns the mean of the gaps.
@@ -102,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_logarithm_is_that_of_the_c_library() {
-        let countdown = Countdown::new(2, 5);
+        let countdown = Countdown::new(2, 5).unwrap();
         for _ in 0..100_000 {
             let number = 1.0 - (countdown.draw() >> 11) as f64 / (1_u64 << 53) as f64;
             for number in [number, number * number * 1e-5, number * 1e9] {
@@ -122,7 +128,7 @@ mod tests {
     #[test]
     fn gaps_have_the_mean_that_is_asked_for() {
         for (mean, step) in [(1000_u64, 1_usize), (100_000, 64), (512 << 10, 100_000)] {
-            let countdown = Countdown::new(mean, 7);
+            let countdown = Countdown::new(mean, 7).unwrap();
             let steps = 4_000_000;
             let due = (0..steps).filter(|_| countdown.is_due(3, step)).count();
             // A step is sampled with this probability: the chance that a gap ends in it.
@@ -135,7 +141,7 @@ mod tests {
 
     #[test]
     fn every_request_is_due_where_the_mean_is_one() {
-        let countdown = Countdown::new(0, 1);
+        let countdown = Countdown::new(0, 1).unwrap();
         let due = (0..1000).filter(|&cpu| countdown.is_due(cpu, 64)).count();
         assert_eq!(due, 1000);
         assert!(countdown.is_due(0, usize::MAX));

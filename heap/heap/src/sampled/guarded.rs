@@ -116,7 +116,7 @@ impl Guarded {
         // so are slots that are free.
         let slots = unsafe { slice::from_raw_parts(slots.as_ptr().cast(), SLOTS) };
         Ok(Self {
-            gaps: Countdown::new(every as u64, Threads.ticks()),
+            gaps: Countdown::new(every as u64, Threads.ticks())?,
             own,
             pages: pages.map_err(|_| HeapError::NoAddresses)?,
             slots,

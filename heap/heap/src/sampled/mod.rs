@@ -84,8 +84,7 @@ pub(super) fn new(cpus: Cpus, is_hardened: bool) -> Option<&'static Sampled> {
     made(profile, every, cpus, is_hardened)
 }
 
-/// Makes what is asked for. Its values take 64 KiB of stack on their way to where they stay: in
-/// [`new`] each process would have touched those.
+/// Makes what is asked for.
 #[cold]
 #[inline(never)]
 fn made(

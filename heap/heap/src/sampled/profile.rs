@@ -151,7 +151,7 @@ impl Profile {
             (table(STACKS)?, table(STACKS * 2)?, table(frames)?)
         };
         Ok(Self {
-            gaps: Countdown::new(period() as u64, Threads.ticks()),
+            gaps: Countdown::new(period() as u64, Threads.ticks())?,
             own,
             file: kept(file)?,
             lock: Locked::new(()),

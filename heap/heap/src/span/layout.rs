@@ -5,6 +5,8 @@ use core::mem::MaybeUninit;
 
 use brickyard::zone::ZonePlan;
 use brickyard::{Frame, FrameRange, Order, ZoneKind};
+use brickyard_arena::page_bytes;
+use brickyard_slab::Tables;
 
 use super::reuse::GROUP;
 use super::zones::SpanZone;
@@ -12,7 +14,7 @@ use super::{RUN_BYTES_MAX, SPAN_ALIGN, ZONE_BYTES};
 
 /// The layout of the tables.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     pub(super) page_shift: u32,
     pub(super) pages: usize,
     pub(super) zone_pages: usize,
@@ -54,6 +56,17 @@ impl Layout {
             idle_in_at,
             table_bytes,
         }
+    }
+
+    /// Returns where the homes of pages begin in the tables of slabs: with a page, behind the rest.
+    /// Then comes a byte for each page.
+    pub(crate) fn homes_at(&self) -> usize {
+        Tables::bytes(self.pages).next_multiple_of(page_bytes())
+    }
+
+    /// Returns the bytes of the tables of slabs in the span.
+    pub(crate) fn slab_table_bytes(&self) -> usize {
+        self.homes_at() + self.pages
     }
 
     pub(super) fn plan_of(zone: usize, zone_pages: usize, page_shift: u32) -> ZonePlan {

@@ -31,6 +31,7 @@ mod warm;
 mod zones;
 
 use core::fmt;
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::io;
@@ -44,7 +45,7 @@ use brickyard_slab::{PageAsk, PageSource};
 use crate::hardened::hardened;
 use crate::huge::Huge;
 use huge::HugeCounts;
-use layout::Layout;
+pub(crate) use layout::Layout;
 pub(crate) use warm::WarmPlaces;
 use warm::{Kind, Warm};
 
@@ -133,15 +134,17 @@ struct Counts {
     is_at_rest: AtomicBool,
 }
 
-impl Span {
-    /// Reserves a span of `bytes` bytes, rounded up to a multiple of 4 MiB, or of 1 GiB if that is
-    /// more than 1 GiB. If the system does not give as much (`ulimit -v`, or `2` in
-    /// `/proc/sys/vm/overcommit_memory`), it reserves half of that, or a quarter, and so on, down
-    /// to 4 MiB. Makes some system calls.
-    ///
-    /// # Errors
-    /// [`MapError::Refused`], if not even 4 MiB can be had.
-    pub fn reserve(bytes: usize) -> Result<Self, MapError> {
+/// Reserved addresses of a span and of its tables.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    region: Region,
+    tables: Region,
+    pub(crate) layout: Layout,
+}
+
+impl Reserved {
+    /// Reserves them as [`Span::reserve`] says.
+    pub(crate) fn new(bytes: usize) -> Result<Self, MapError> {
         let (least, _) = SPAN_BYTES;
         let mut bytes = bytes.clamp(least, SPAN_BYTES_MAX).next_multiple_of(least);
         if bytes > ZONE_BYTES {
@@ -149,7 +152,7 @@ impl Span {
         }
         loop {
             match Self::of(bytes) {
-                Ok(span) => return Ok(span),
+                Ok(reserved) => return Ok(reserved),
                 Err(_) if bytes > least => bytes = half_of(bytes),
                 Err(source) => return Err(MapError::Refused { bytes, source }),
             }
@@ -161,8 +164,46 @@ impl Span {
         Ok(Self {
             region: Region::map_addresses(bytes, SPAN_ALIGN)?.not_in_dumps(),
             tables: Region::map_zeros(layout.table_bytes, 1)?.not_in_dumps(),
-            slab_tables: None,
             layout,
+        })
+    }
+
+    /// Returns the length of the span in bytes.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.region.bytes()
+    }
+}
+
+impl Span {
+    /// Reserves a span of `bytes` bytes, rounded up to a multiple of 4 MiB, or of 1 GiB if that is
+    /// more than 1 GiB. If the system does not give as much (`ulimit -v`, or `2` in
+    /// `/proc/sys/vm/overcommit_memory`), it reserves half of that, or a quarter, and so on, down
+    /// to 4 MiB. Makes some system calls.
+    ///
+    /// # Errors
+    /// [`MapError::Refused`], if not even 4 MiB can be had.
+    pub fn reserve(bytes: usize) -> Result<Self, MapError> {
+        let mut place = MaybeUninit::uninit();
+        Self::build_in(&mut place, Reserved::new(bytes)?, None, None);
+        // SAFETY: just built there.
+        Ok(unsafe { place.assume_init() })
+    }
+
+    /// Builds a span of reserved addresses where it stays, since it is large for a stack: with the
+    /// tables of the slabs that will be in it, from [`Region::map_zeros`], if there will be any.
+    /// They become writable as it grows.
+    #[inline(never)]
+    pub(crate) fn build_in(
+        place: &mut MaybeUninit<Self>,
+        reserved: Reserved,
+        slab_tables: Option<Region>,
+        cpus: Option<Cpus>,
+    ) -> &mut Self {
+        place.write(Self {
+            region: reserved.region,
+            tables: reserved.tables,
+            slab_tables,
+            layout: reserved.layout,
             zones: AtomicUsize::new(0),
             grown: AtomicUsize::new(0),
             growing: Locked::new(()),
@@ -181,7 +222,7 @@ impl Span {
                 is_at_rest: AtomicBool::new(false),
             },
             warm: Warm::new(),
-            cpus: None,
+            cpus,
             huge: None,
         })
     }
@@ -191,15 +232,6 @@ impl Span {
     pub fn with_cpus(self, cpus: Cpus) -> Self {
         Self {
             cpus: Some(cpus),
-            ..self
-        }
-    }
-
-    /// Adds the tables of the slabs that will be in it, from [`Region::map_zeros`]. They become
-    /// writable as the span grows.
-    pub(crate) fn with_slab_tables(self, tables: Region) -> Self {
-        Self {
-            slab_tables: Some(tables),
             ..self
         }
     }

@@ -123,22 +123,11 @@ impl Span {
         done
     }
 
-    /// Returns where the homes of pages begin in the tables of slabs: with a page, behind the rest.
-    /// Then comes a byte for each page.
-    pub(crate) fn homes_at(&self) -> usize {
-        Tables::bytes(self.layout.pages).next_multiple_of(page_bytes())
-    }
-
-    /// Returns the bytes of the tables of slabs in it.
-    pub(crate) fn slab_table_bytes(&self) -> usize {
-        self.homes_at() + self.layout.pages
-    }
-
     /// Makes what the slabs' tables hold of these pages writable. False if the system refuses.
     fn commit_slab_tables(&self, pages: &Range<usize>) -> bool {
         self.slab_tables.as_ref().is_none_or(|tables| {
             let parts = Tables::parts(self.layout.pages, pages);
-            let homes_at = self.homes_at();
+            let homes_at = self.layout.homes_at();
             let homes = homes_at + pages.start..homes_at + pages.end;
             let mut parts = parts.into_iter().chain([homes]);
             parts.all(|part| commit_new(tables, part))
