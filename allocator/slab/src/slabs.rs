@@ -5,7 +5,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ops::RangeInclusive;
 
-use brickyard::Platform;
+use brickyard::{Platform, Zone};
 use brickyard_sync::{Lease, OnceSlot, PATIENCE, SlotAccess, place};
 
 use crate::backend::Backend;
@@ -21,7 +21,7 @@ use crate::plan::SlabPlan;
 use crate::rows::Rows;
 use crate::source::PageSource;
 use crate::watch::ObjectLayout;
-use crate::zone::{DirectMapped, ZonePages};
+use crate::zone::{DirectMap, DirectMapped, ZonePages};
 
 /// The memory of slabs. Rows and tables may lie apart from the rest.
 #[derive(Debug)]
@@ -379,7 +379,7 @@ impl<'m, 'z: 'm, P, A, D> Slabs<'m, D>
 where
     P: Platform + 'z,
     A: SlotAccess + 'z,
-    D: SlabDesign<'m, Source = ZonePages<'m, DirectMapped<'z, P, A>>>,
+    D: SlabDesign<'m, Source = ZonePages<'m, Zone<'z, DirectMap<P>, A>>>,
 {
     /// Makes slabs that have a zone to themselves, with all that they keep in one piece of memory
     /// of [`Slabs::bytes`].
