@@ -356,7 +356,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
 
     /// Returns statistics of every cache, in the order of their numbers; the slabs' own cache comes
     /// first. An interrupt skips task-only caches, since it may have interrupted a holder of their
-    /// locks.
+    /// locks. A cache may be destroyed as soon as it has been counted. Its name is there for good,
+    /// unless `unsafe` code made it of memory that ends with the cache: see [`Slabs::slab_info`].
     pub fn numbers(&self) -> impl Iterator<Item = CacheNumbers> {
         self.caches().map(|info| self.numbers_of(&info))
     }

@@ -3,6 +3,7 @@
 
 use core::alloc::Layout;
 use core::cell::Cell;
+use core::fmt::{self, Write};
 use core::panic::Location;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -292,6 +293,158 @@ unsafe impl RawLock for PinnedLock {
     fn is_locked(&self) -> bool {
         self.0.is_locked()
     }
+}
+
+/// A text. While a cache's name is copied into it, the cache's owner tries to end it, so often.
+struct Ending(Option<RawCache<'static, 'static, Over<OneCpu>, TaskOnly>>, usize);
+
+impl Write for Ending {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.contains("a driver's")
+            && let Some(cache) = self.0.take()
+        {
+            let (cache, leak) = cache.destroy().unwrap_err();
+            assert_eq!(leak.remains, Remains::Users, "its name is being read");
+            self.0 = Some(cache);
+            self.1 += 1;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_cache_is_not_destroyed_while_its_name_is_written() {
+    let slabs = sheafed(SlabPlan::new(4, 1), OneCpu);
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a driver's", 64));
+    let mut text = Ending(cache.ok(), 0);
+    write!(text, "{}", slabs.slab_info()).unwrap();
+    write!(text, "{:?}", slabs.slab_info()).unwrap();
+    assert_eq!(text.1, 2, "written twice");
+    text.0.unwrap().destroy().unwrap();
+}
+
+thread_local! {
+    /// What strikes when a lock has just been taken: an interrupt that nothing masks.
+    static STRIKE: Cell<Option<fn()>> = const { Cell::new(None) };
+    static STRUCK: Cell<Option<&'static StruckCache>> = const { Cell::new(None) };
+    static REFUSED: Cell<usize> = const { Cell::new(0) };
+}
+
+type StruckCache = RawCache<'static, 'static, Over<Unmasked, &'static TestPages, Struck>, TaskOnly>;
+
+/// One CPU, on which an interrupt waits for nobody.
+#[derive(Debug, Clone, Copy)]
+struct Unmasked;
+
+impl Platform for Unmasked {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn in_interrupt(&self) -> bool {
+        INTERRUPT.get()
+    }
+
+    fn relax(&self) {
+        unreachable!("it would wait for a lock of its own CPU");
+    }
+
+    fn run_on(&self, _: usize, work: &mut dyn FnMut()) -> bool {
+        assert!(!INTERRUPT.get(), "it would wait for another task");
+        work();
+        true
+    }
+}
+
+/// A lock whose holder is interrupted each time, whatever it masks.
+struct Struck(TicketLock);
+
+// SAFETY: as the lock inside.
+unsafe impl RawLock for Struck {
+    const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
+
+    fn lock(&self, relax: impl FnMut()) {
+        self.0.lock(relax);
+        if let Some(strike) = STRIKE.get() {
+            in_interrupt(strike);
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: passed on.
+        unsafe { self.0.unlock() };
+    }
+
+    fn is_contended(&self) -> bool {
+        false
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+/// Calls everything that a task-only cache has, as an interrupt.
+fn try_all() {
+    let Some(cache) = STRUCK.get() else { return };
+    let object = NonNull::dangling();
+    assert_eq!(cache.alloc(), Err(SlabError::TaskOnly));
+    assert_eq!(cache.alloc_on(0), Err(SlabError::TaskOnly));
+    // SAFETY: refused, whatever it is.
+    unsafe {
+        assert_eq!(cache.free(object), Err(FreeFault::TaskOnly));
+    }
+    assert_eq!(cache.numbers().slabs, 0);
+    cache.shrink();
+    cache.each_in_use(|object, _| unreachable!("{object:?}"));
+    REFUSED.set(REFUSED.get() + 1);
+}
+
+/// So a task-only cache can be called in an interrupt that nothing masks, wherever it comes: it
+/// refuses, and waits for no lock.
+#[test]
+fn a_task_only_cache_refuses_an_interrupt_that_nothing_masks() {
+    type Design = Over<Unmasked, &'static TestPages, Struck>;
+    let slabs = build::<Design>(SlabPlan::new(4, 1), pages(), pinned(Unmasked));
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    STRUCK.set(Some(lasting::leaked(cache)));
+    STRIKE.set(Some(try_all));
+    let cache = STRUCK.get().unwrap();
+    let objects: Vec<_> = (0..3000).map(|_| cache.alloc().unwrap()).collect();
+    give(cache, &objects);
+    slabs.trim();
+    cache.shrink();
+    STRIKE.set(None);
+    assert!(REFUSED.get() > 100, "{}", REFUSED.get());
+    assert_eq!(cache.numbers().slabs, 0);
+}
+
+/// Other CPUs are asked to run something by callers that may sleep, and by no others.
+#[test]
+fn an_interrupt_asks_no_other_cpu() {
+    let slabs = build::<Over<Unmasked>>(SlabPlan::new(4, 4), pages(), pinned(Unmasked));
+    let tasks = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    let all = slabs.cache::<Everywhere>(CacheSpec::new("b", 64)).unwrap();
+    give(&tasks, &[tasks.alloc().unwrap()]);
+    let object = all.alloc().unwrap();
+    // SAFETY: not used any more.
+    unsafe { all.free(object) }.unwrap();
+    let (tasks, all) = in_interrupt(|| {
+        tasks.shrink();
+        let (tasks, leak) = tasks.destroy().unwrap_err();
+        assert_eq!(leak.remains, Remains::Users);
+        // What is its own goes back, so the cache can end.
+        all.shrink();
+        assert_eq!(all.numbers().slabs, 0);
+        (tasks, all.destroy())
+    });
+    all.unwrap();
+    assert_eq!((tasks.numbers().slabs, tasks.numbers().out > 0), (1, true));
+    tasks.destroy().unwrap();
 }
 
 /// Pages that are taken and given by who may sleep.
