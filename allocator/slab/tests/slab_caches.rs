@@ -286,17 +286,16 @@ unsafe impl RawLock for PinnedLock {
         unsafe { self.0.unlock() };
     }
 
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
-    }
-
     fn is_locked(&self) -> bool {
         self.0.is_locked()
     }
 }
 
 /// A text. While a cache's name is copied into it, the cache's owner tries to end it, so often.
-struct Ending(Option<RawCache<'static, 'static, Over<OneCpu>, TaskOnly>>, usize);
+struct Ending(
+    Option<RawCache<'static, 'static, Over<OneCpu>, TaskOnly>>,
+    usize,
+);
 
 impl Write for Ending {
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -377,10 +376,6 @@ unsafe impl RawLock for Struck {
     unsafe fn unlock(&self) {
         // SAFETY: passed on.
         unsafe { self.0.unlock() };
-    }
-
-    fn is_contended(&self) -> bool {
-        false
     }
 
     fn is_locked(&self) -> bool {

@@ -163,6 +163,10 @@ fn a_zone_of_the_same_numbers_takes_nothing_from_slabs() {
         all.push(number);
     }
     assert!(all.len() > (PAGES - 8) * 256, "{}", all.len());
-    assert!(all.iter().enumerate().all(|(i, number)| **number == [i, 0x4141]));
+    assert!(
+        all.iter()
+            .enumerate()
+            .all(|(i, number)| **number == [i, 0x4141])
+    );
     assert_eq!(*text, "a text");
 }

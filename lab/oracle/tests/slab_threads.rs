@@ -7,8 +7,8 @@
 
 use core::mem::MaybeUninit;
 
-use brickyard::{Zone, ZoneKind};
 use brickyard::zone::ZonePlan;
+use brickyard::{Zone, ZoneKind};
 use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
 use brickyard_oracle::slab::ownership::{Outcome, Plan, run};
 use brickyard_slab::{
