@@ -338,8 +338,9 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
     }
 
-    /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To
-    /// be called on every CPU every few seconds. An interrupt skips task-only caches.
+    /// Gives back some of what has lain unused on this CPU since the last call, cache by cache, and
+    /// what lies in queues that CPUs share. To be called on every CPU every few seconds. An
+    /// interrupt skips task-only caches.
     pub fn trim(&self) {
         self.each_cache(D::trim::<TaskOnly>, D::trim::<Everywhere>);
     }

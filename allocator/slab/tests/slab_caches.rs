@@ -442,6 +442,67 @@ fn an_interrupt_asks_no_other_cpu() {
     tasks.destroy().unwrap();
 }
 
+type RefilledCache = RawCache<'static, 'static, Over<Apart, Refilled>, TaskOnly>;
+
+thread_local! {
+    static REFILL: Cell<Option<&'static RefilledCache>> = const { Cell::new(None) };
+    static REFILLS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Pages. Whenever one is given back, another CPU leaves sheaves in the barn.
+#[derive(Debug, Clone, Copy)]
+struct Refilled(&'static TestPages);
+
+// SAFETY: as the pages inside.
+unsafe impl PageSource for Refilled {
+    fn start(&self) -> NonNull<u8> {
+        self.0.start()
+    }
+
+    fn pages(&self) -> usize {
+        PageSource::pages(&self.0)
+    }
+
+    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
+        self.0.take(ask)
+    }
+
+    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+        // SAFETY: passed on.
+        unsafe { self.0.give(first, order) };
+        // Not in the middle of this.
+        if let Some(cache) = REFILL.take() {
+            REFILLS.set(REFILLS.get() + 1);
+            assert!(REFILLS.get() < 10_000, "it does not end");
+            on(1, || {
+                let objects: Vec<_> = (0..64).map(|_| cache.alloc().unwrap()).collect();
+                give(cache, &objects);
+            });
+            REFILL.set(Some(cache));
+        }
+    }
+}
+
+#[test]
+fn a_shrink_ends_while_others_fill_the_barn() {
+    let slabs =
+        build::<Over<Apart, Refilled>>(SlabPlan::new(4, 2), Refilled(pages()), pinned(Apart));
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 4096)).unwrap();
+    let cache = lasting::leaked(cache);
+    let objects: Vec<_> = (0..64).map(|_| cache.alloc().unwrap()).collect();
+    give(cache, &objects);
+    REFILL.set(Some(cache));
+    slabs.shrink();
+    let shrunk = REFILLS.get();
+    assert!(shrunk > 1, "others have filled it meanwhile");
+    cache.shrink();
+    slabs.trim();
+    REFILL.set(None);
+    assert!(cache.numbers().queued > 0, "it is full again");
+    slabs.shrink();
+    assert!(cache.numbers().queued <= 64, "what lies with CPUs");
+}
+
 /// Pages that are taken and given by who may sleep.
 #[derive(Debug, Clone, Copy)]
 struct Sleeping(&'static TestPages);
