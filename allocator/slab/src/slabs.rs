@@ -260,8 +260,9 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 before: layout.before,
                 tail: layout.tail,
             };
-            if let Ok(info) = self.backend.caches[usize::from(id)].set(info) {
-                self.queues.open(&self.backend, info);
+            let slot = &self.backend.caches[usize::from(id)];
+            let open = |info: &CacheInfo| self.queues.open(&self.backend, info);
+            if let Ok(info) = slot.set_prepared(info, open) {
                 return Ok(info);
             }
         }

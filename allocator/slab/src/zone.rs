@@ -14,7 +14,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use brickyard::{AnyZone, Frame, Order, PlanError, Platform, Request, Zone, ZonePlan};
-use brickyard_sync::{Exclusive, SlotAccess, Zeros};
+use brickyard_sync::{Exclusive, SlotAccess};
 
 use crate::error::BuildError;
 use crate::source::{PageAsk, PageSource};
@@ -91,18 +91,6 @@ impl<'m, P: Platform, A: SlotAccess> DirectMapped<'m, P, A> {
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Result<Self, PlanError> {
         Zone::new(plan, map, memory).map(Self)
-    }
-
-    /// Builds the zone, with its metadata in memory that is zero: [`Zone::on_zeros`].
-    ///
-    /// # Errors
-    /// Those of [`Zone::new`].
-    pub fn on_zeros(
-        plan: &ZonePlan,
-        map: DirectMap<P>,
-        memory: Zeros<'m>,
-    ) -> Result<Self, PlanError> {
-        Zone::on_zeros(plan, map, memory).map(Self)
     }
 }
 

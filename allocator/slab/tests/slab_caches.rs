@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use brickyard::sync::{RawLock, TicketLock};
-use brickyard::{OneCpu, Order, Platform};
+use brickyard::{InterruptState, OneCpu, Order, Platform};
 use brickyard_slab::{
     CacheError, CacheNumbers, CacheSpec, Checks, Everywhere, FreeFault, PageAsk, PageSource,
     Pinned, RawCache, Remains, Sheafed, SlabDesign, SlabError, SlabPlan, Slabs, TaskOnly,
@@ -440,6 +440,43 @@ fn an_interrupt_asks_no_other_cpu() {
     all.unwrap();
     assert_eq!((tasks.numbers().slabs, tasks.numbers().out > 0), (1, true));
     tasks.destroy().unwrap();
+}
+
+/// Another CPU uses a cache by its number whenever this one masks interrupts.
+#[derive(Debug, Clone, Copy)]
+struct Eager;
+
+thread_local! {
+    static EAGER: Cell<Option<&'static Slabs<'static, Over<Eager>>>> = const { Cell::new(None) };
+}
+
+impl Platform for Eager {
+    fn cpu(&self) -> usize {
+        CPU.get()
+    }
+
+    fn mask_interrupts(&self) -> InterruptState {
+        if let Some(slabs) = EAGER.take() {
+            let here = Location::caller();
+            let early = on(1, || slabs.alloc_slow::<TaskOnly>(2, here));
+            assert_eq!(early, Err(SlabError::Exhausted), "it is not made yet");
+            on(1, || slabs.trim());
+        }
+        InterruptState(0)
+    }
+}
+
+/// A design makes its queues of a cache new before anybody can use it.
+#[test]
+fn a_number_is_not_used_before_its_queues_are_made() {
+    let slabs = sheafed(SlabPlan::new(4, 2), Eager);
+    EAGER.set(Some(slabs));
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    assert!(EAGER.get().is_none(), "another CPU has been there");
+    assert_eq!(cache.id(), 2);
+    let object = slabs.alloc_slow::<TaskOnly>(2, Location::caller()).unwrap();
+    give(&cache, &[object]);
+    cache.destroy().unwrap();
 }
 
 type RefilledCache = RawCache<'static, 'static, Over<Apart, Refilled>, TaskOnly>;
