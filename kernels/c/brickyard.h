@@ -264,7 +264,7 @@
 #define BY_PLAIN 2
 
 /**
- * The cache is used in interrupts too, so that calls mask them.
+ * The cache is used in interrupts too, so that calls mask them: not in those that nothing masks.
  */
 #define BY_CACHE_INTERRUPTS 1
 
@@ -395,7 +395,8 @@ typedef struct by_platform {
   void (*relax)(void *context);
   /**
    * Calls `work(argument)` once, as a task on `cpu`, waits for its end and returns true. Returns
-   * false without calling it if that cannot be done. Null: it never can.
+   * false without calling it if that cannot be done. `cpu` may be the caller's own. Called only
+   * by callers that may sleep. Null: it never can.
    */
   bool (*run_on)(void *context, size_t cpu, by_work work, void *argument);
   /**
@@ -891,7 +892,7 @@ ptrdiff_t by_slabs_init(const struct by_slab_plan *plan,
 /**
  * Returns memory of at least `size` bytes, up to 32 KiB, aligned to `align` (a power of two up to
  * a page; 0: 16), with any content; or null, also for any other size or alignment. To be called by
- * tasks and interrupts. For more, by_alloc.
+ * tasks and interrupts, except those that nothing masks. For more, by_alloc.
  */
 void *by_malloc(const struct by_slabs *slabs, size_t size, size_t align);
 
@@ -945,14 +946,15 @@ void *by_cache_alloc_zeroed(const struct by_cache *cache);
 ptrdiff_t by_cache_free(const struct by_cache *cache, void *object);
 
 /**
- * Gives back all pages of which no object is in use, as far as CPUs can be reached. Returns 0, or
- * BY_INVALID without a cache.
+ * Gives back all pages of which no object is in use, as far as CPUs can be reached. For callers
+ * that may sleep: an interrupt reaches no other CPU. Returns 0, or BY_INVALID without a cache.
  */
 ptrdiff_t by_cache_shrink(const struct by_cache *cache);
 
 /**
  * Ends a cache. Returns 0; BY_BUSY if objects are in use, or lie in the queues of CPUs that cannot
- * be reached (see by_slabs_drain), and then the cache stays; or BY_INVALID if there is none.
+ * be reached (see by_slabs_drain), or if by_slabs_trim, by_slabs_drain or by_write_slabinfo is just
+ * at this cache, and then the cache stays; or BY_INVALID if there is none.
  *
  * # Safety
  * No other CPU uses the cache.

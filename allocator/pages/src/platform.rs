@@ -32,7 +32,8 @@ pub trait Platform: Sync {
 
     /// Returns true if the caller runs in an interrupt of any kind, and so may have interrupted
     /// other code on this CPU. It is then served without this CPU's stash, and waits for no other
-    /// CPU.
+    /// CPU. An interrupt that cannot be masked may request and free frames like any other. It must
+    /// do nothing that masks interrupts: change no ranges, and use no slabs for interrupts.
     ///
     /// A task that has only masked interrupts need not count as one, and keeps its stash if it does
     /// not. Its requests must then be [`Context::Atomic`](crate::Context::Atomic), and it must not
@@ -68,7 +69,8 @@ pub trait Platform: Sync {
     /// leaves the stash alone.
     ///
     /// Called only by callers that may sleep, with no lock held and interrupts not masked by the
-    /// allocator. So two CPUs can ask each other at the same time.
+    /// allocator. So two CPUs can ask each other at the same time. The caller is not pinned, so
+    /// `cpu` may be its own; then `work` can run here and now.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         let _ = (cpu, work);
         false

@@ -55,10 +55,11 @@ pub struct Leak {
 /// The reasons that keep a cache from being destroyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remains {
-    /// Objects in use, or in queues of CPUs that the platform cannot run on.
+    /// Objects in use, or in queues of CPUs that were not reached: the platform cannot run on them,
+    /// or the caller is an interrupt.
     Objects,
-    /// Empty queues of CPUs that the platform cannot run on: the next cache of the same number
-    /// would take them for its own.
+    /// Empty queues of CPUs that were not reached: the next cache of the same number would take
+    /// them for its own.
     Queues,
     /// A caller that is trimming or counting all caches at this moment, or that uses this one by
     /// its number. Or the caller is an interrupt, and the cache is task-only.
@@ -232,12 +233,16 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     }
 
     /// Gives back all that is free: this CPU's queues, those of the CPUs that the platform can run
-    /// on, and those that CPUs share. An interrupt skips a task-only cache. So a platform that runs
-    /// work on other CPUs by an interrupt does not reach their queues of such a cache.
+    /// on, and those that CPUs share. For callers that may sleep. An interrupt asks no other CPU,
+    /// and skips a task-only cache. So a platform that runs work on other CPUs by an interrupt does
+    /// not reach their queues of such a cache.
     pub fn shrink(&self) {
         let Slabs {
             backend, queues, ..
         } = self.slabs;
+        if !backend.admits::<C>() {
+            return;
+        }
         let info = self.info();
         // Asked on each CPU: an interrupt may do the work there.
         let mut drain = || {
@@ -245,17 +250,17 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
                 queues.drain::<C>(backend, info);
             }
         };
-        for cpu in 0..self.slabs.plan.cpus {
-            backend.local.run_on(cpu, &mut drain);
+        if !backend.local.in_interrupt() {
+            for cpu in 0..self.slabs.plan.cpus {
+                backend.local.run_on(cpu, &mut drain);
+            }
         }
         drain();
-        if backend.admits::<C>() {
-            queues.shrink::<C>(backend, info);
-        }
+        queues.shrink::<C>(backend, info);
     }
 
-    /// Ends the cache, if no object is in use any more. What is free goes back, and the number is
-    /// free for the next cache.
+    /// Ends the cache, if no object is in use any more. What is free goes back, as by
+    /// [`RawCache::shrink`], and the number is free for the next cache.
     ///
     /// # Errors
     /// The cache and the reason. The cache is as it was, except that what its queues held may have

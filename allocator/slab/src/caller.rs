@@ -15,8 +15,8 @@ mod sealed {
     impl Sealed for super::Everywhere {}
 }
 
-/// Tasks only. Nothing is masked; a call from an interrupt is refused. Most caches are of this kind
-/// (Dumazet 2008).
+/// Tasks only. Nothing is masked; a call from an interrupt is refused, from a non-maskable one too.
+/// Most caches are of this kind (Dumazet 2008).
 #[derive(Debug, Clone, Copy)]
 pub enum TaskOnly {}
 
@@ -24,7 +24,9 @@ impl Caller for TaskOnly {
     const MASKS: bool = false;
 }
 
-/// Tasks and interrupts. Interrupts are masked wherever a CPU's own words or a lock are touched.
+/// Tasks and interrupts. Interrupts are masked wherever a CPU's own words or a lock are touched. So
+/// an interrupt that cannot be masked must not use such a cache: it would wait for a lock that its
+/// own CPU holds, or take an object that a task is just taking.
 #[derive(Debug, Clone, Copy)]
 pub enum Everywhere {}
 

@@ -113,8 +113,10 @@ impl<P> Pinned<P> {
     /// - A caller between [`Platform::pin`] and [`Platform::unpin`] of this platform is the only
     ///   one on the CPU that `pin` told. No other thread is told the same CPU or enters there.
     ///   Between [`Platform::mask_interrupts`] and [`Platform::restore_interrupts`] no interrupt
-    ///   enters either. [`Platform::in_interrupt`] is true where an interrupt may have come
-    ///   between.
+    ///   enters either: one that cannot be masked uses no cache for
+    ///   [`Everywhere`](crate::Everywhere), nor what works on all caches.
+    ///   [`Platform::in_interrupt`] is true where an interrupt may have come between, of either
+    ///   kind.
     /// - The platform's methods use no slabs: they are called in the middle of slab operations.
     ///   (Only [`Platform::run_on`] is called outside.)
     /// - Nobody unpins or restores what they have not pinned or masked themselves. The methods are

@@ -45,16 +45,17 @@ pub struct CacheNumbers {
     pub misses: u64,
     /// Frees that a CPU had no room for: they took a lock.
     pub free_misses: u64,
-    /// Times that a CPU took a queue of free objects that others had filled.
+    /// Times that a queue of free objects was taken from those that CPUs share: by a CPU that had
+    /// none, or to be emptied.
     pub claims: u64,
-    /// Times that a CPU left a queue of free objects to others.
+    /// Times that a queue of free objects was put there.
     pub stored: u64,
-    /// Times that objects were put back into slabs.
+    /// Times that objects of a queue were put back into slabs.
     pub flushes: u64,
     /// Objects put back into slabs.
     pub flushed: u64,
     /// Objects freed on a CPU of another node, or, where pages have [homes](crate::Homes), away
-    /// from them.
+    /// from them, as far as they went through a queue.
     pub remote_frees: u64,
     /// Objects taken out of slabs.
     pub filled: u64,

@@ -5,7 +5,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ops::RangeInclusive;
 
-use brickyard::Platform;
+use brickyard::{Platform, Zone};
 use brickyard_sync::{Lease, OnceSlot, PATIENCE, SlotAccess, place};
 
 use crate::backend::Backend;
@@ -21,7 +21,7 @@ use crate::plan::SlabPlan;
 use crate::rows::Rows;
 use crate::source::PageSource;
 use crate::watch::ObjectLayout;
-use crate::zone::{DirectMapped, ZonePages};
+use crate::zone::{DirectMap, DirectMapped, ZonePages};
 
 /// The memory of slabs. Rows and tables may lie apart from the rest.
 #[derive(Debug)]
@@ -260,8 +260,9 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 before: layout.before,
                 tail: layout.tail,
             };
-            if let Ok(info) = self.backend.caches[usize::from(id)].set(info) {
-                self.queues.open(&self.backend, info);
+            let slot = &self.backend.caches[usize::from(id)];
+            let open = |info: &CacheInfo| self.queues.open(&self.backend, info);
+            if let Ok(info) = slot.set_prepared(info, open) {
                 return Ok(info);
             }
         }
@@ -338,8 +339,9 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
     }
 
-    /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To
-    /// be called on every CPU every few seconds. An interrupt skips task-only caches.
+    /// Gives back some of what has lain unused on this CPU since the last call, cache by cache, and
+    /// what lies in queues that CPUs share. To be called on every CPU every few seconds. An
+    /// interrupt skips task-only caches.
     pub fn trim(&self) {
         self.each_cache(D::trim::<TaskOnly>, D::trim::<Everywhere>);
     }
@@ -356,7 +358,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
 
     /// Returns statistics of every cache, in the order of their numbers; the slabs' own cache comes
     /// first. An interrupt skips task-only caches, since it may have interrupted a holder of their
-    /// locks.
+    /// locks. A cache may be destroyed as soon as it has been counted. Its name is there for good,
+    /// unless `unsafe` code made it of memory that ends with the cache: see [`Slabs::slab_info`].
     pub fn numbers(&self) -> impl Iterator<Item = CacheNumbers> {
         self.caches().map(|info| self.numbers_of(&info))
     }
@@ -379,7 +382,7 @@ impl<'m, 'z: 'm, P, A, D> Slabs<'m, D>
 where
     P: Platform + 'z,
     A: SlotAccess + 'z,
-    D: SlabDesign<'m, Source = ZonePages<'m, DirectMapped<'z, P, A>>>,
+    D: SlabDesign<'m, Source = ZonePages<'m, Zone<'z, DirectMap<P>, A>>>,
 {
     /// Makes slabs that have a zone to themselves, with all that they keep in one piece of memory
     /// of [`Slabs::bytes`].

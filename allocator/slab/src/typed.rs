@@ -115,7 +115,9 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     }
 }
 
-/// A value in an object of a cache. Dropping this drops the value and gives its memory back.
+/// A value in an object of a cache. Dropping this drops the value and gives its memory back. (An
+/// interrupt must not drop one of a task-only cache: the value is dropped, but the memory is lost,
+/// and debug builds panic.)
 ///
 /// Invariant `owns-its-value`: the memory holds a value from construction to drop, and belongs to
 /// this object alone.

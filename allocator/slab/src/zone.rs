@@ -2,22 +2,26 @@
 //!
 //! **Who owns the frames.** A zone knows frames by number and not by owner. [`Zone::free`] is safe,
 //! since it touches no memory, and takes any frame back from any caller. So slabs have a zone to
-//! themselves, and the compiler enforces it. A [`DirectMap`] owns memory, the zone owns the map,
-//! and [`ZonePages::new`] borrows the zone for good, when nothing of it is in use. Where others use
-//! pages of the zone too, they have to promise it: [`ZonePages::shared`].
+//! themselves, and the compiler enforces it. A [`DirectMap`] owns memory. A [`DirectMapped`] zone
+//! owns the map and its own metadata: no other zone has the same memory or the same words. And
+//! [`ZonePages::new`] borrows that zone for good, when nothing of it is in use. Where others use
+//! pages of the zone too, or where its metadata is shared, the embedder has to promise what the
+//! compiler cannot see: [`ZonePages::shared`].
 
 use core::fmt;
+use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use brickyard::{AnyZone, Frame, Order, Platform, Request, Zone};
+use brickyard::{AnyZone, Frame, Order, PlanError, Platform, Request, Zone, ZonePlan};
 use brickyard_sync::{Exclusive, SlotAccess};
 
 use crate::error::BuildError;
 use crate::source::{PageAsk, PageSource};
 use crate::wrapped::pass_on_platform;
 
-/// A platform whose frames are memory that it owns. It cannot be copied, so each memory has one.
+/// A platform whose frames are memory that it owns. It cannot be copied, so each memory has one,
+/// and one zone owns that.
 #[derive(Debug)]
 pub struct DirectMap<P> {
     platform: P,
@@ -32,9 +36,11 @@ impl<P> DirectMap<P> {
     ///
     /// Invariant `direct-map`: [`Platform::address`] answers for the frames of one range and for no
     /// others, and always gives the same answer. Frame `i` of the range is at the first one's
-    /// address plus `i << page_shift`. All of it can be read and written. It belongs to this value:
-    /// nobody uses a frame of it that a zone with this platform has not handed to them. It reaches
-    /// neither address 0 nor the end of the address space.
+    /// address plus `i << page_shift`. All of it can be read and written. It reaches neither
+    /// address 0 nor the end of the address space. It belongs to this value alone, and so to the
+    /// one zone that owns this value: nobody uses a frame of it but from when that zone has handed
+    /// it to them until it is freed there, by whomever. (The same numbers in any other zone, also
+    /// in one with a reference to this platform, are no memory.)
     ///
     /// And the platform keeps its contract, as [`Pinned::new`](crate::Pinned::new) asks: a zone
     /// relies on it.
@@ -57,8 +63,50 @@ impl<P> Deref for DirectMap<P> {
 
 pass_on_platform!(self.platform: impl<P> for DirectMap<P>);
 
-/// A zone over memory of its own.
-pub type DirectMapped<'m, P, A = Exclusive> = Zone<'m, DirectMap<P>, A>;
+/// A zone over memory of its own, with metadata of its own: the kind that slabs can
+/// [have to themselves](ZonePages::new).
+///
+/// Invariant `own-metadata`: the zone is made here, in memory that was borrowed for good. Nothing
+/// takes it out again. So no other zone works on its words, as one [made of parts](Zone::of) can:
+/// those may be shared, and hold anything.
+pub struct DirectMapped<'m, P, A = Exclusive>(Zone<'m, DirectMap<P>, A>);
+
+impl<'m, P: Platform, A: SlotAccess> DirectMapped<'m, P, A> {
+    /// Returns the bytes of metadata that the zone needs: [`Zone::bytes`].
+    ///
+    /// # Panics
+    /// Panics if no zone can be that large. In a constant, that is a compile error.
+    #[must_use]
+    pub const fn bytes(plan: &ZonePlan) -> usize {
+        Zone::<DirectMap<P>, A>::bytes(plan)
+    }
+
+    /// Builds the zone, with its metadata in `memory`: [`Zone::new`].
+    ///
+    /// # Errors
+    /// Those of [`Zone::new`].
+    pub fn new(
+        plan: &ZonePlan,
+        map: DirectMap<P>,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<Self, PlanError> {
+        Zone::new(plan, map, memory).map(Self)
+    }
+}
+
+impl<'m, P, A> Deref for DirectMapped<'m, P, A> {
+    type Target = Zone<'m, DirectMap<P>, A>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<P: Platform, A: SlotAccess> fmt::Debug for DirectMapped<'_, P, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// A zone as a source of pages.
 pub struct ZonePages<'z, Z> {
@@ -72,7 +120,7 @@ unsafe impl<Z: AnyZone> Sync for ZonePages<'_, Z> {}
 // SAFETY: as above.
 unsafe impl<Z: AnyZone> Send for ZonePages<'_, Z> {}
 
-impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
+impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, Zone<'m, DirectMap<P>, A>> {
     /// The pages of a zone that slabs have to themselves. While the source lives, nobody else can
     /// free its frames, or do anything with the zone.
     ///
@@ -89,6 +137,18 @@ impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
     ///     let _ = pages.map(|pages| pages.take(ask));
     /// }
     /// ```
+    /// Nor does a zone serve whose words another zone may have:
+    /// ```compile_fail,E0308
+    /// # use brickyard::bitmap::Bitmap;
+    /// # use brickyard::stash::Stash;
+    /// # use brickyard::sync::Exclusive;
+    /// # use brickyard::{Platform, Zone, ZoneKind};
+    /// # use brickyard_slab::{DirectMap, ZonePages};
+    /// fn over_parts<P: Platform>(map: DirectMap<P>, store: Bitmap<'_>, stash: Stash<'_, Exclusive>) {
+    ///     let mut zone = Zone::of(ZoneKind::Normal, map, store, stash);
+    ///     let pages = ZonePages::new(&mut zone);
+    /// }
+    /// ```
     ///
     /// # Errors
     /// [`BuildError::Unmapped`], if the platform has no address for a frame of the zone's span, or
@@ -96,6 +156,7 @@ impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
     /// [`BuildError::ZoneInUse`], if frames are in use, or lie with CPUs that cannot be reached:
     /// their holders could free them.
     pub fn new(zone: &'z mut DirectMapped<'m, P, A>) -> Result<Self, BuildError> {
+        let zone = &zone.0;
         let (span, platform) = (zone.span(), zone.platform());
         let page_shift = platform.page_shift;
         let last = span.end.number().checked_sub(1).map(Frame::new);
@@ -116,9 +177,9 @@ impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
         if zone.cached_frames() != 0 || zone.free_frames() != zone.managed_frames() {
             return Err(BuildError::ZoneInUse);
         }
-        // `direct-map` holds of the map, and no other zone has its memory. `frames-of-the-source`
-        // holds because nothing is in use and the zone is borrowed for good: all that is done with
-        // it from now on is done through this source.
+        // `direct-map`: the memory is this zone's alone. `own-metadata`: so are its words.
+        // `frames-of-the-source` holds because nothing is in use and the zone is borrowed for good:
+        // all that is done with it from now on is done through this source.
         Ok(Self {
             zone,
             start,
@@ -149,8 +210,10 @@ impl<'z, Z: AnyZone> ZonePages<'z, Z> {
     ///   frame is then handed out twice.
     /// - The zone's platform keeps its contract to all threads that use the slabs: what
     ///   [`Pinned::new`](crate::Pinned::new) asks of a platform holds of this one too.
-    /// - No other zone hands these frames out, and nothing else works on the zone's metadata: a
-    ///   custom store and custom fronts share no words with those of another zone.
+    /// - Each frame of the span is memory of this zone only: no other zone manages it too, on this
+    ///   node or on another. And nothing else works on the zone's metadata: a zone that was
+    ///   [made of parts](Zone::of), or one of another design, shares no words with another one, and
+    ///   its words were zero when it was made.
     /// - Parts of the zone that are not this library's hand out each free frame to one caller, in
     ///   blocks aligned to their size.
     pub unsafe fn shared(zone: &'z Z, page_shift: u32) -> Option<Self> {

@@ -3,12 +3,13 @@
 
 use core::alloc::Layout;
 use core::cell::Cell;
+use core::fmt::{self, Write};
 use core::panic::Location;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use brickyard::sync::{RawLock, TicketLock};
-use brickyard::{OneCpu, Order, Platform};
+use brickyard::{InterruptState, OneCpu, Order, Platform};
 use brickyard_slab::{
     CacheError, CacheNumbers, CacheSpec, Checks, Everywhere, FreeFault, PageAsk, PageSource,
     Pinned, RawCache, Remains, Sheafed, SlabDesign, SlabError, SlabPlan, Slabs, TaskOnly,
@@ -285,13 +286,258 @@ unsafe impl RawLock for PinnedLock {
         unsafe { self.0.unlock() };
     }
 
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+/// A text. While a cache's name is copied into it, the cache's owner tries to end it, so often.
+struct Ending(
+    Option<RawCache<'static, 'static, Over<OneCpu>, TaskOnly>>,
+    usize,
+);
+
+impl Write for Ending {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.contains("a driver's")
+            && let Some(cache) = self.0.take()
+        {
+            let (cache, leak) = cache.destroy().unwrap_err();
+            assert_eq!(leak.remains, Remains::Users, "its name is being read");
+            self.0 = Some(cache);
+            self.1 += 1;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_cache_is_not_destroyed_while_its_name_is_written() {
+    let slabs = sheafed(SlabPlan::new(4, 1), OneCpu);
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a driver's", 64));
+    let mut text = Ending(cache.ok(), 0);
+    write!(text, "{}", slabs.slab_info()).unwrap();
+    write!(text, "{:?}", slabs.slab_info()).unwrap();
+    assert_eq!(text.1, 2, "written twice");
+    text.0.unwrap().destroy().unwrap();
+}
+
+thread_local! {
+    /// What strikes when a lock has just been taken: an interrupt that nothing masks.
+    static STRIKE: Cell<Option<fn()>> = const { Cell::new(None) };
+    static STRUCK: Cell<Option<&'static StruckCache>> = const { Cell::new(None) };
+    static REFUSED: Cell<usize> = const { Cell::new(0) };
+}
+
+type StruckCache = RawCache<'static, 'static, Over<Unmasked, &'static TestPages, Struck>, TaskOnly>;
+
+/// One CPU, on which an interrupt waits for nobody.
+#[derive(Debug, Clone, Copy)]
+struct Unmasked;
+
+impl Platform for Unmasked {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn in_interrupt(&self) -> bool {
+        INTERRUPT.get()
+    }
+
+    fn relax(&self) {
+        unreachable!("it would wait for a lock of its own CPU");
+    }
+
+    fn run_on(&self, _: usize, work: &mut dyn FnMut()) -> bool {
+        assert!(!INTERRUPT.get(), "it would wait for another task");
+        work();
+        true
+    }
+}
+
+/// A lock whose holder is interrupted each time, whatever it masks.
+struct Struck(TicketLock);
+
+// SAFETY: as the lock inside.
+unsafe impl RawLock for Struck {
+    const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
+
+    fn lock(&self, relax: impl FnMut()) {
+        self.0.lock(relax);
+        if let Some(strike) = STRIKE.get() {
+            in_interrupt(strike);
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: passed on.
+        unsafe { self.0.unlock() };
     }
 
     fn is_locked(&self) -> bool {
         self.0.is_locked()
     }
+}
+
+/// Calls everything that a task-only cache has, as an interrupt.
+fn try_all() {
+    let Some(cache) = STRUCK.get() else { return };
+    let object = NonNull::dangling();
+    assert_eq!(cache.alloc(), Err(SlabError::TaskOnly));
+    assert_eq!(cache.alloc_on(0), Err(SlabError::TaskOnly));
+    // SAFETY: refused, whatever it is.
+    unsafe {
+        assert_eq!(cache.free(object), Err(FreeFault::TaskOnly));
+    }
+    assert_eq!(cache.numbers().slabs, 0);
+    cache.shrink();
+    cache.each_in_use(|object, _| unreachable!("{object:?}"));
+    REFUSED.set(REFUSED.get() + 1);
+}
+
+/// So a task-only cache can be called in an interrupt that nothing masks, wherever it comes: it
+/// refuses, and waits for no lock.
+#[test]
+fn a_task_only_cache_refuses_an_interrupt_that_nothing_masks() {
+    type Design = Over<Unmasked, &'static TestPages, Struck>;
+    let slabs = build::<Design>(SlabPlan::new(4, 1), pages(), pinned(Unmasked));
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    STRUCK.set(Some(lasting::leaked(cache)));
+    STRIKE.set(Some(try_all));
+    let cache = STRUCK.get().unwrap();
+    let objects: Vec<_> = (0..3000).map(|_| cache.alloc().unwrap()).collect();
+    give(cache, &objects);
+    slabs.trim();
+    cache.shrink();
+    STRIKE.set(None);
+    assert!(REFUSED.get() > 100, "{}", REFUSED.get());
+    assert_eq!(cache.numbers().slabs, 0);
+}
+
+/// Other CPUs are asked to run something by callers that may sleep, and by no others.
+#[test]
+fn an_interrupt_asks_no_other_cpu() {
+    let slabs = build::<Over<Unmasked>>(SlabPlan::new(4, 4), pages(), pinned(Unmasked));
+    let tasks = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    let all = slabs.cache::<Everywhere>(CacheSpec::new("b", 64)).unwrap();
+    give(&tasks, &[tasks.alloc().unwrap()]);
+    let object = all.alloc().unwrap();
+    // SAFETY: not used any more.
+    unsafe { all.free(object) }.unwrap();
+    let (tasks, all) = in_interrupt(|| {
+        tasks.shrink();
+        let (tasks, leak) = tasks.destroy().unwrap_err();
+        assert_eq!(leak.remains, Remains::Users);
+        // What is its own goes back, so the cache can end.
+        all.shrink();
+        assert_eq!(all.numbers().slabs, 0);
+        (tasks, all.destroy())
+    });
+    all.unwrap();
+    assert_eq!((tasks.numbers().slabs, tasks.numbers().out > 0), (1, true));
+    tasks.destroy().unwrap();
+}
+
+/// Another CPU uses a cache by its number whenever this one masks interrupts.
+#[derive(Debug, Clone, Copy)]
+struct Eager;
+
+thread_local! {
+    static EAGER: Cell<Option<&'static Slabs<'static, Over<Eager>>>> = const { Cell::new(None) };
+}
+
+impl Platform for Eager {
+    fn cpu(&self) -> usize {
+        CPU.get()
+    }
+
+    fn mask_interrupts(&self) -> InterruptState {
+        if let Some(slabs) = EAGER.take() {
+            let here = Location::caller();
+            let early = on(1, || slabs.alloc_slow::<TaskOnly>(2, here));
+            assert_eq!(early, Err(SlabError::Exhausted), "it is not made yet");
+            on(1, || slabs.trim());
+        }
+        InterruptState(0)
+    }
+}
+
+/// A design makes its queues of a cache new before anybody can use it.
+#[test]
+fn a_number_is_not_used_before_its_queues_are_made() {
+    let slabs = sheafed(SlabPlan::new(4, 2), Eager);
+    EAGER.set(Some(slabs));
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    assert!(EAGER.get().is_none(), "another CPU has been there");
+    assert_eq!(cache.id(), 2);
+    let object = slabs.alloc_slow::<TaskOnly>(2, Location::caller()).unwrap();
+    give(&cache, &[object]);
+    cache.destroy().unwrap();
+}
+
+type RefilledCache = RawCache<'static, 'static, Over<Apart, Refilled>, TaskOnly>;
+
+thread_local! {
+    static REFILL: Cell<Option<&'static RefilledCache>> = const { Cell::new(None) };
+    static REFILLS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Pages. Whenever one is given back, another CPU leaves sheaves in the barn.
+#[derive(Debug, Clone, Copy)]
+struct Refilled(&'static TestPages);
+
+// SAFETY: as the pages inside.
+unsafe impl PageSource for Refilled {
+    fn start(&self) -> NonNull<u8> {
+        self.0.start()
+    }
+
+    fn pages(&self) -> usize {
+        PageSource::pages(&self.0)
+    }
+
+    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
+        self.0.take(ask)
+    }
+
+    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+        // SAFETY: passed on.
+        unsafe { self.0.give(first, order) };
+        // Not in the middle of this.
+        if let Some(cache) = REFILL.take() {
+            REFILLS.set(REFILLS.get() + 1);
+            assert!(REFILLS.get() < 10_000, "it does not end");
+            on(1, || {
+                let objects: Vec<_> = (0..64).map(|_| cache.alloc().unwrap()).collect();
+                give(cache, &objects);
+            });
+            REFILL.set(Some(cache));
+        }
+    }
+}
+
+#[test]
+fn a_shrink_ends_while_others_fill_the_barn() {
+    let slabs =
+        build::<Over<Apart, Refilled>>(SlabPlan::new(4, 2), Refilled(pages()), pinned(Apart));
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 4096)).unwrap();
+    let cache = lasting::leaked(cache);
+    let objects: Vec<_> = (0..64).map(|_| cache.alloc().unwrap()).collect();
+    give(cache, &objects);
+    REFILL.set(Some(cache));
+    slabs.shrink();
+    let shrunk = REFILLS.get();
+    assert!(shrunk > 1, "others have filled it meanwhile");
+    cache.shrink();
+    slabs.trim();
+    REFILL.set(None);
+    assert!(cache.numbers().queued > 0, "it is full again");
+    slabs.shrink();
+    assert!(cache.numbers().queued <= 64, "what lies with CPUs");
 }
 
 /// Pages that are taken and given by who may sleep.

@@ -57,6 +57,28 @@ fn a_cpu_whose_node_has_nothing_is_served_by_the_other() {
     assert_eq!(source.taken(), 0);
 }
 
+/// No CPU has a row, so each object is a miss, wherever it comes from.
+#[test]
+fn what_another_node_gives_is_counted() {
+    let source = TestPages::new(PAGES, 2);
+    let platform = On::default();
+    type Parts<'p> = Sheafed<'p, &'p TestPages, Pinned<&'p On>>;
+    let mut bench = Bench::new::<Parts<'_>>(SlabPlan::new(4, 0), &source);
+    let slabs = bench.slabs::<Parts<'_>>(&source, pinned(&platform));
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", SIZE)).unwrap();
+    let mut objects = Vec::new();
+    while let Ok(object) = cache.alloc() {
+        objects.push(object);
+    }
+    assert_eq!(source.taken(), PAGES);
+    assert_eq!(cache.numbers().misses, objects.len() as u64);
+    for object in objects {
+        // SAFETY: not used any more.
+        unsafe { cache.free(object) }.unwrap();
+    }
+    cache.destroy().unwrap();
+}
+
 #[test]
 fn a_request_for_the_own_node_does_not_go_elsewhere() {
     let source = TestPages::new(PAGES, 2);

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use brickyard::{
-    Frame, FrameRange, Mobility, OneCpu, Order, Platform, Request, ZoneKind, ZonePlan,
+    Frame, FrameRange, Mobility, OneCpu, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
 };
 use brickyard_slab::{
     BuildError, DirectMap, DirectMapped, PageAsk, PageSource, Pinned, Sheafed, SlabPlan, Slabs,
@@ -61,6 +61,9 @@ fn zone(first: usize, span: FrameRange, add: FrameRange) -> DirectMapped<'static
 
 const SPAN: FrameRange = FrameRange::new(64, 128);
 
+type System<'m, 'z> =
+    Slabs<'m, Sheafed<'m, ZonePages<'m, Zone<'z, DirectMap<Machine>>>, Pinned<OneCpu>>>;
+
 #[test]
 fn a_zone_of_which_something_is_in_use_is_refused() {
     let mut zone = zone(64, SPAN, SPAN);
@@ -102,8 +105,6 @@ fn frames_without_memory_are_refused() {
 
 #[test]
 fn slabs_have_a_zone_to_themselves() {
-    type System<'m, 'z> =
-        Slabs<'m, Sheafed<'m, ZonePages<'m, DirectMapped<'z, Machine>>, Pinned<OneCpu>>>;
     const PLAN: SlabPlan = SlabPlan::new(4, 1).pages(PAGES);
     const BYTES: usize = System::bytes(&PLAN);
 
@@ -129,4 +130,43 @@ fn slabs_have_a_zone_to_themselves() {
     };
     let block = slabs.source().take(ask).unwrap();
     assert!(block.addr().get().is_multiple_of(1 << 17));
+}
+
+/// To a second zone the same numbers are frames of its own. All that it hands out, takes back and
+/// removes leaves the slabs' pages to the slabs.
+#[test]
+fn a_zone_of_the_same_numbers_takes_nothing_from_slabs() {
+    const PLAN: SlabPlan = SlabPlan::new(4, 1).pages(PAGES);
+    let mut zone = zone(64, SPAN, SPAN);
+    let mut memory = vec![MaybeUninit::uninit(); System::bytes(&PLAN)];
+    // SAFETY: one thread uses them.
+    let thread = unsafe { Pinned::new(OneCpu) };
+    let slabs = System::over_zone(PLAN, &mut zone, thread, &mut memory).unwrap();
+    let texts = slabs.typed::<&'static str, TaskOnly>("texts").unwrap();
+    let text = texts.alloc("a text").unwrap();
+
+    let plan = ZonePlan::new(ZoneKind::Normal, SPAN, 1);
+    let metadata = vec![MaybeUninit::uninit(); Zone::<OneCpu>::bytes(&plan)].leak();
+    let other = Zone::<OneCpu>::new(&plan, OneCpu, metadata).unwrap();
+    assert_eq!(other.add(SPAN), Ok(PAGES));
+    let page = Request::page(Mobility::Unmovable);
+    for _ in 0..PAGES {
+        other.alloc(&page).unwrap();
+    }
+    other.free_range(SPAN).unwrap();
+    assert_eq!(other.remove(SPAN), Ok(PAGES));
+
+    // The slabs take all that is left, and nobody's memory twice.
+    let numbers = slabs.typed::<[usize; 2], TaskOnly>("numbers").unwrap();
+    let mut all = Vec::new();
+    while let Ok(number) = numbers.alloc([all.len(), 0x4141]) {
+        all.push(number);
+    }
+    assert!(all.len() > (PAGES - 8) * 256, "{}", all.len());
+    assert!(
+        all.iter()
+            .enumerate()
+            .all(|(i, number)| **number == [i, 0x4141])
+    );
+    assert_eq!(*text, "a text");
 }

@@ -9,7 +9,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `backend/` | atomic words, guarded words, the spin hint, cache lines fetched in advance |
-//! | `lock.rs` | [`RawLock`], [`TicketLock`], [`TestAndSetLock`], [`OwnLine`], and [`Locked`], data with its lock |
+//! | `lock.rs` | [`RawLock`], [`TicketLock`], [`TestAndSetLock`], and [`Locked`], data with its lock |
 //! | `slot.rs` | [`Slot`]: how a CPU accesses its own slot, and whether other CPUs can |
 //! | `once.rs` | [`OnceSlot`]: a place for a value that is put in while other CPUs look |
 //! | `place.rs` | [`place()`]: typed slices out of the caller's memory |
@@ -38,7 +38,7 @@ pub use backend::{
 pub use core::sync::atomic::Ordering;
 #[cfg(feature = "lock_api")]
 pub use lock::LockApi;
-pub use lock::{Held, Locked, OwnLine, RawLock, TestAndSetLock, TicketLock};
+pub use lock::{Held, Locked, RawLock, TestAndSetLock, TicketLock};
 pub use once::{Lease, OnceSlot};
 pub use place::{Blank, Zeroable, Zeros, place, place_zeroed};
 pub use scratch::Scratch;

@@ -1,10 +1,8 @@
 //! Locks: one small trait, the two kinds of spin lock that the source documents compare, and data
 //! behind a lock.
 //!
-//! A lock must provide three things beyond locking. It can be tried. It says whether another CPU
-//! *waits* (Porter 2007 yields the zone lock only then; Gorman 2013 ends a batch early then). And
-//! it can be made in a constant. Interrupts do not concern a lock: the zone masks them before it
-//! locks.
+//! A lock must provide two things beyond locking. It can be tried, and it can be made in a constant.
+//! Interrupts do not concern a lock: the zone masks them before it locks.
 //!
 //! Invariant `ticket-order`: `next - owner` is the number of CPUs that hold or wait for a
 //! [`TicketLock`]. Only the holder writes `owner`, and it adds one.
@@ -44,10 +42,6 @@ pub unsafe trait RawLock: Sync + 'static {
     /// The caller holds the lock.
     unsafe fn unlock(&self);
 
-    /// Returns true if a CPU other than the holder waits for the lock. A hint, out of date at once.
-    /// A lock that cannot tell returns false.
-    fn is_contended(&self) -> bool;
-
     /// Returns true if the lock is held. A hint, out of date at once.
     fn is_locked(&self) -> bool;
 }
@@ -55,14 +49,25 @@ pub unsafe trait RawLock: Sync + 'static {
 /// A fair lock, first come, first served: each waiter draws a ticket (Linux x86 from 2.6.25 to
 /// 4.1).
 ///
-/// Because it is fair, releasing it and taking it again really lets a waiter in. The lock policy
-/// "yield when contended" of 2007 relies on that. It has two 32-bit words, `next` and `owner`,
+/// Because it is fair, releasing it and taking it again really lets a waiter in. It has two 32-bit words, `next` and `owner`,
 /// where Linux had two 16-bit halves of one word. So the holder unlocks by a plain store, and a
 /// 64-bit pair is never read as one. There can be at most 2^31 - 1 waiters.
 #[derive(Debug)]
 pub struct TicketLock {
     next: AtomicU32,
     owner: AtomicU32,
+}
+
+impl TicketLock {
+    /// Returns true if a CPU other than the holder waits for the lock. A hint, out of date at once.
+    #[inline]
+    #[must_use]
+    pub fn is_contended(&self) -> bool {
+        // Relaxed: a hint.
+        let next = self.next.load(Ordering::Relaxed);
+        let owner = self.owner.load(Ordering::Relaxed);
+        next.wrapping_sub(owner) as i32 > 1
+    }
 }
 
 // SAFETY: invariant `ticket-order`: a caller returns from `lock` only when `owner` is its own
@@ -113,14 +118,6 @@ unsafe impl RawLock for TicketLock {
     }
 
     #[inline]
-    fn is_contended(&self) -> bool {
-        // Relaxed: a hint.
-        let next = self.next.load(Ordering::Relaxed);
-        let owner = self.owner.load(Ordering::Relaxed);
-        next.wrapping_sub(owner) as i32 > 1
-    }
-
-    #[inline]
     fn is_locked(&self) -> bool {
         // Relaxed: a hint.
         self.next.load(Ordering::Relaxed) != self.owner.load(Ordering::Relaxed)
@@ -141,6 +138,14 @@ pub struct TestAndSetLock {
 impl TestAndSetLock {
     const HELD: u32 = 1;
     const WAITER: u32 = 2;
+
+    /// Returns true if a CPU other than the holder waits for the lock. A hint, out of date at once.
+    #[inline]
+    #[must_use]
+    pub fn is_contended(&self) -> bool {
+        // Relaxed: a hint.
+        self.word.load(Ordering::Relaxed) >= Self::WAITER
+    }
 }
 
 // SAFETY: a caller holds the lock only after its own atomic operation turned the HELD bit from 0 to
@@ -179,57 +184,13 @@ unsafe impl RawLock for TestAndSetLock {
     }
 
     #[inline]
-    fn is_contended(&self) -> bool {
-        // Relaxed: a hint.
-        self.word.load(Ordering::Relaxed) >= Self::WAITER
-    }
-
-    #[inline]
     fn is_locked(&self) -> bool {
         // Relaxed: a hint.
         self.word.load(Ordering::Relaxed) & Self::HELD != 0
     }
 }
 
-/// A lock on a cache line of its own (64 bytes), as Porter tried in 2008. Waiters then leave the
-/// data's lines alone, but the holder has one more cache miss.
-#[derive(Debug)]
-#[repr(align(64))]
-pub struct OwnLine<L>(L);
-
-// SAFETY: each call is forwarded to a lock that keeps the contract.
-unsafe impl<L: RawLock> RawLock for OwnLine<L> {
-    const UNLOCKED: Self = Self(L::UNLOCKED);
-
-    #[inline]
-    fn lock(&self, relax: impl FnMut()) {
-        self.0.lock(relax);
-    }
-
-    #[inline]
-    fn try_lock(&self) -> bool {
-        self.0.try_lock()
-    }
-
-    #[inline]
-    unsafe fn unlock(&self) {
-        // SAFETY: the caller holds this lock, and the lock inside is the same one.
-        unsafe { self.0.unlock() }
-    }
-
-    #[inline]
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
-    }
-
-    #[inline]
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
-}
-
-/// An adapter that makes a [`RawLock`] of any `lock_api::RawMutex`. It cannot tell whether a CPU
-/// waits, so the policies that ask treat it as never contended.
+/// An adapter that makes a [`RawLock`] of any `lock_api::RawMutex`.
 #[cfg(feature = "lock_api")]
 #[derive(Debug)]
 pub struct LockApi<M>(M);
@@ -257,11 +218,6 @@ unsafe impl<M: lock_api::RawMutex + Sync + 'static> RawLock for LockApi<M> {
     }
 
     #[inline]
-    fn is_contended(&self) -> bool {
-        false
-    }
-
-    #[inline]
     fn is_locked(&self) -> bool {
         self.0.is_locked()
     }
@@ -275,7 +231,7 @@ unsafe impl<M: lock_api::RawMutex + Sync + 'static> RawLock for LockApi<M> {
 /// and a forgotten [`Held`] are safe.
 ///
 /// The lock comes first, and the data begins right after it: in the same cache line, unless the
-/// lock's or the data's alignment says otherwise ([`OwnLine`]).
+/// lock's or the data's alignment says otherwise.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Locked<L, T> {
@@ -313,13 +269,6 @@ impl<L: RawLock, T> Locked<L, T> {
         })
     }
 
-    /// Returns true if a CPU waits for the lock. A hint.
-    #[inline]
-    #[must_use]
-    pub fn is_contended(&self) -> bool {
-        self.lock.is_contended()
-    }
-
     /// Returns true if the lock is held. A hint.
     #[inline]
     #[must_use]
@@ -348,11 +297,11 @@ pub struct Held<'l, L: RawLock, T> {
 }
 
 impl<L: RawLock, T> Held<'_, L, T> {
-    /// Returns true if a CPU waits for the lock that is held here. A hint.
+    /// Returns the lock that is held here, to ask it what its kind can tell.
     #[inline]
     #[must_use]
-    pub fn is_contended(&self) -> bool {
-        self.of.lock.is_contended()
+    pub const fn raw(&self) -> &L {
+        &self.of.lock
     }
 }
 

@@ -49,6 +49,15 @@ impl<T: Copy> OnceSlot<T> {
     /// # Errors
     /// The value, if the place is taken.
     pub fn set(&self, value: T) -> Result<&T, T> {
+        self.set_prepared(value, |_| ())
+    }
+
+    /// Puts a value in as [`OnceSlot::set`] does, and calls `prepare` with it before any other
+    /// caller finds it. If that panics, the place stays taken, and seems to have no value.
+    ///
+    /// # Errors
+    /// The value, if the place is taken.
+    pub fn set_prepared(&self, value: T, prepare: impl FnOnce(&T)) -> Result<&T, T> {
         // Acquire: pairs with the release in `clear`, whose caller was done with the last value.
         // Relaxed on failure: nothing is read then.
         let busy = self
@@ -58,7 +67,8 @@ impl<T: Copy> OnceSlot<T> {
             return Err(value);
         }
         // SAFETY: `set-means-there`: this caller turned the state to `BUSY`.
-        let value = unsafe { (*self.value.get()).write(value) };
+        let value = unsafe { &*(*self.value.get()).write(value) };
+        prepare(value);
         // Release: pairs with the acquire in `get`.
         self.state.store(SET, Ordering::Release);
         Ok(value)

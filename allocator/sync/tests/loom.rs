@@ -16,8 +16,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use brickyard_sync::{
-    AtomicU32, Exclusive, GuardedU64, Locked, OnceSlot, OwnLine, RawLock, Shared, Slot,
-    TestAndSetLock, TicketLock,
+    AtomicU32, Exclusive, GuardedU64, Locked, OnceSlot, RawLock, Shared, Slot, TestAndSetLock,
+    TicketLock,
 };
 use loom::thread;
 
@@ -107,7 +107,6 @@ impl Seen {
 fn counter<L: RawLock + 'static>() -> Arc<Locked<L, GuardedU64>> {
     let counter = Arc::new(Locked::<L, _>::new(GuardedU64::new(0)));
     assert!(!counter.is_locked());
-    assert!(!counter.is_contended());
     counter
 }
 
@@ -137,7 +136,6 @@ fn excludes<L: RawLock + 'static>(threads: u64, rounds: u64) {
     }
     assert_eq!(counter.lock(waiting()).get(), threads * rounds);
     assert!(!counter.is_locked());
-    assert!(!counter.is_contended());
 }
 
 #[test]
@@ -155,17 +153,6 @@ fn test_and_set_lock_excludes() {
     // try them all.
     explore("test-and-set, 3 x 1", Some(3), || {
         excludes::<TestAndSetLock>(3, 1);
-    });
-}
-
-#[test]
-fn own_line_lock_excludes() {
-    explore("own line, 2 x 2", None, || {
-        excludes::<OwnLine<TicketLock>>(2, 2);
-    });
-    // The ticket lock inside has been through all of them.
-    explore("own line, 3 x 1", Some(3), || {
-        excludes::<OwnLine<TicketLock>>(3, 1);
     });
 }
 
@@ -206,19 +193,18 @@ fn tries<L: RawLock + 'static>(name: &str) {
 fn a_try_excludes_or_is_refused() {
     tries::<TicketLock>("ticket, try against lock");
     tries::<TestAndSetLock>("test-and-set, try against lock");
-    tries::<OwnLine<TestAndSetLock>>("own line, try against lock");
 }
 
 // ---- contention ----
 
 /// The holder may see the waiter or miss it; alone, it never sees one.
-fn waiter_is_seen_or_missed<L: RawLock + 'static>(name: &str) {
+fn waiter_is_seen_or_missed<L: RawLock + 'static>(name: &str, is_contended: fn(&L) -> bool) {
     let (seen, missed) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
     let (noted_seen, noted_missed) = (Arc::clone(&seen), Arc::clone(&missed));
     explore(name, None, move || {
         let counter = counter::<L>();
         let held = counter.lock(waiting());
-        assert!(!held.is_contended(), "nobody waits yet");
+        assert!(!is_contended(held.raw()), "nobody waits yet");
         let other = {
             let counter = Arc::clone(&counter);
             start(move || add_one(&counter))
@@ -226,9 +212,9 @@ fn waiter_is_seen_or_missed<L: RawLock + 'static>(name: &str) {
         // The second look, after an explicit switch: loom by itself does not interrupt a thread
         // before a load that another thread's exchange could precede, if that thread has loaded the
         // word before.
-        let at_once = held.is_contended();
+        let at_once = is_contended(held.raw());
         thread::yield_now();
-        if at_once || held.is_contended() {
+        if at_once || is_contended(held.raw()) {
             noted_seen.note();
         } else {
             noted_missed.note();
@@ -236,17 +222,17 @@ fn waiter_is_seen_or_missed<L: RawLock + 'static>(name: &str) {
         held.set(held.get() + 1);
         drop(held);
         other.join().unwrap();
-        assert!(!counter.is_contended());
-        assert_eq!(counter.lock(waiting()).get(), 2);
+        let held = counter.lock(waiting());
+        assert!(!is_contended(held.raw()));
+        assert_eq!(held.get(), 2);
     });
     assert!(seen.ever() && missed.ever(), "{seen:?} {missed:?}");
 }
 
 #[test]
 fn a_waiter_is_seen_or_missed() {
-    waiter_is_seen_or_missed::<TicketLock>("ticket, contention");
-    waiter_is_seen_or_missed::<TestAndSetLock>("test-and-set, contention");
-    waiter_is_seen_or_missed::<OwnLine<TestAndSetLock>>("own line, contention");
+    waiter_is_seen_or_missed("ticket, contention", TicketLock::is_contended);
+    waiter_is_seen_or_missed("test-and-set, contention", TestAndSetLock::is_contended);
 }
 
 /// What "yield when contended" rests on: the holder that gives a contended ticket lock up gets it
@@ -262,7 +248,7 @@ fn a_ticket_lock_given_up_goes_to_the_waiter_that_was_seen() {
             let counter = Arc::clone(&counter);
             start(move || add_one(&counter))
         };
-        let waits = held.is_contended();
+        let waits = held.raw().is_contended();
         drop(held);
         let held = counter.lock(waiting());
         if waits {
@@ -444,10 +430,6 @@ macro_rules! plain {
                 self.0.store(0, $orderings::GIVE);
             }
 
-            fn is_contended(&self) -> bool {
-                false
-            }
-
             fn is_locked(&self) -> bool {
                 self.0.load(Ordering::Relaxed) != 0
             }
@@ -483,10 +465,6 @@ unsafe impl RawLock for LooksThenTakes {
 
     unsafe fn unlock(&self) {
         self.0.store(0, Ordering::Release);
-    }
-
-    fn is_contended(&self) -> bool {
-        false
     }
 
     fn is_locked(&self) -> bool {

@@ -6,7 +6,7 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use brickyard::{Frame, FrameRange, Order, Platform, ZoneKind, ZonePlan};
+use brickyard::{Frame, FrameRange, Order, Platform, Zone, ZoneKind, ZonePlan};
 use brickyard_slab::{
     CacheSpec, DirectMap, DirectMapped, Everywhere, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
     TaskOnly, ZonePages,
@@ -47,14 +47,15 @@ const PLAN: ZonePlan = ZonePlan {
     ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, PAGES), 1)
 };
 
-/// The zone that owns that memory.
+/// The zone that owns that memory, and what it is for slabs.
 type Mapped<'z> = DirectMapped<'z, Machine>;
+type Pages<'z> = Zone<'z, DirectMap<Machine>>;
 
 /// Builds slabs of a design over the zone, and uses them.
 macro_rules! on {
     ($design:ident, $zone:expr) => {{
         const SLABS: SlabPlan = SlabPlan::new(48, 1).pages(PAGES);
-        type System<'m, 'z> = Slabs<'m, $design<'m, ZonePages<'m, Mapped<'z>>, Pinned<Machine>>>;
+        type System<'m, 'z> = Slabs<'m, $design<'m, ZonePages<'m, Pages<'z>>, Pinned<Machine>>>;
         let mut memory = [MaybeUninit::uninit(); System::bytes(&SLABS)];
         // SAFETY: there is one CPU, and its interrupts do not come here.
         let machine = unsafe { Pinned::new(Machine) };

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use brickyard::Platform;
 use brickyard::zone::ZonePlan;
-use brickyard::{FrameRange, Order, ZoneKind};
+use brickyard::{FrameRange, Order, Zone, ZoneKind};
 use brickyard_arena::rows::{Rseq, ThreadRows};
 use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
 use brickyard_slab::{
@@ -177,7 +177,7 @@ fn a_panic_on_another_cpu_leaves_the_thread_its_affinity() {
 #[test]
 fn nobody_frees_the_pages_of_slabs_that_have_a_zone_alone() {
     let _alone = alone();
-    type Source<'z, 'a> = ZonePages<'z, DirectMapped<'a, &'a Arena>>;
+    type Source<'z, 'a> = ZonePages<'z, Zone<'a, DirectMap<&'a Arena>>>;
     type System<'m, 'z, 'a> = Slabs<'m, Sheafed<'m, Source<'z, 'a>, Pinned<Threads>>>;
     let arena = Arena::new(MapPlan::new(16 << 20).align_to(4 << 20).map().unwrap());
     let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 4);

@@ -46,7 +46,8 @@ pub struct by_platform {
     /// Called while waiting for another CPU. Null: the processor's instruction for that.
     pub relax: Option<unsafe extern "C" fn(context: *mut c_void)>,
     /// Calls `work(argument)` once, as a task on `cpu`, waits for its end and returns true. Returns
-    /// false without calling it if that cannot be done. Null: it never can.
+    /// false without calling it if that cannot be done. `cpu` may be the caller's own. Called only
+    /// by callers that may sleep. Null: it never can.
     pub run_on: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -169,8 +170,8 @@ unsafe extern "C" {
     safe fn by_restore_interrupts(found: usize);
     /// Called while waiting for another CPU.
     safe fn by_relax();
-    /// Calls `work(argument)` once, as a task on `cpu`, waits for its end and returns true; or
-    /// returns false without calling it.
+    /// Calls `work(argument)` once, as a task on `cpu`, which may be the caller's own, waits for its
+    /// end and returns true; or returns false without calling it.
     fn by_run_on(cpu: usize, work: by_work, argument: *mut c_void) -> bool;
     /// Returns the address of a frame, or null if it has none; for slabs only.
     safe fn by_address(frame: usize) -> *mut c_void;

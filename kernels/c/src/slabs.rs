@@ -218,7 +218,7 @@ impl by_slabs {
 
 /// Returns memory of at least `size` bytes, up to 32 KiB, aligned to `align` (a power of two up to
 /// a page; 0: 16), with any content; or null, also for any other size or alignment. To be called by
-/// tasks and interrupts. For more, by_alloc.
+/// tasks and interrupts, except those that nothing masks. For more, by_alloc.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_malloc(slabs: &by_slabs, size: usize, align: usize) -> *mut c_void {
     let align = if align == 0 { 16 } else { align };
@@ -259,7 +259,7 @@ pub extern "C" fn by_usable(slabs: &by_slabs, memory: *mut c_void) -> usize {
 
 // ---- caches ----
 
-/// The cache is used in interrupts too, so that calls mask them.
+/// The cache is used in interrupts too, so that calls mask them: not in those that nothing masks.
 pub const BY_CACHE_INTERRUPTS: u32 = 1;
 /// The objects can be given back on request: their pages are grouped.
 pub const BY_CACHE_RECLAIMABLE: u32 = 2;
@@ -413,8 +413,8 @@ pub unsafe extern "C" fn by_cache_free(cache: &by_cache, object: *mut c_void) ->
     freed.map_or_else(error::of_fault, |()| 0)
 }
 
-/// Gives back all pages of which no object is in use, as far as CPUs can be reached. Returns 0, or
-/// BY_INVALID without a cache.
+/// Gives back all pages of which no object is in use, as far as CPUs can be reached. For callers
+/// that may sleep: an interrupt reaches no other CPU. Returns 0, or BY_INVALID without a cache.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_cache_shrink(cache: &by_cache) -> isize {
     with!(cache, inner => inner.shrink(), return BY_INVALID);
@@ -422,7 +422,8 @@ pub extern "C" fn by_cache_shrink(cache: &by_cache) -> isize {
 }
 
 /// Ends a cache. Returns 0; BY_BUSY if objects are in use, or lie in the queues of CPUs that cannot
-/// be reached (see by_slabs_drain), and then the cache stays; or BY_INVALID if there is none.
+/// be reached (see by_slabs_drain), or if by_slabs_trim, by_slabs_drain or by_write_slabinfo is just
+/// at this cache, and then the cache stays; or BY_INVALID if there is none.
 ///
 /// # Safety
 /// No other CPU uses the cache.

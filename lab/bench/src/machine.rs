@@ -4,12 +4,10 @@ use core::mem::MaybeUninit;
 
 use anyhow::Context;
 use brickyard::FrameRange;
-use brickyard::sync::{
-    Exclusive, OwnLine, RawLock, Shared, SlotAccess, TestAndSetLock, TicketLock,
-};
+use brickyard::sync::{Exclusive, Shared, SlotAccess, TestAndSetLock, TicketLock};
 use brickyard_arena::Threads;
 use brickyard_classics::bulk::BulkPolicy;
-use brickyard_classics::{Configuration, Experiment, MachinePlan};
+use brickyard_classics::{Configuration, Experiment, LabLock, MachinePlan, OwnLine};
 use brickyard_report::bytes_text;
 
 use crate::choice::choices;
@@ -138,7 +136,7 @@ impl Build {
     }
 
     /// Does the same with slots and a lock that are known at compile time.
-    pub(crate) fn run_with<A: SlotAccess, L: RawLock, E: Experiment<HostPlatform>>(
+    pub(crate) fn run_with<A: SlotAccess, L: LabLock, E: Experiment<HostPlatform>>(
         &self,
         config: Configuration,
         experiment: E,

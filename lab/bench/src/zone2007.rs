@@ -2,12 +2,12 @@
 //! lists, with its lock and the policy of holding it.
 
 use anyhow::Context;
-use brickyard::sync::{Exclusive, OwnLine, RawLock, TestAndSetLock, TicketLock};
+use brickyard::sync::{Exclusive, TestAndSetLock, TicketLock};
 use brickyard::{AnyZone, FrameRange, ZoneKind};
 use brickyard_arena::Threads;
 use brickyard_classics::bulk::{BulkPolicy, MeterReading, Timing, Tuning};
 use brickyard_classics::front::ListSizes;
-use brickyard_classics::{LabPlan, LabZone, Planned, Vanilla};
+use brickyard_classics::{LabLock, LabPlan, LabZone, OwnLine, Planned, Vanilla};
 use brickyard_simulate::locks::Column;
 
 use super::bursts::{self, Got, Load};
@@ -77,7 +77,7 @@ const fn policy(column: Column) -> BulkPolicy {
     }
 }
 
-fn run_on<L: RawLock>(plan: &LabPlan, load: &Load) -> anyhow::Result<(Got, MeterReading)> {
+fn run_on<L: LabLock>(plan: &LabPlan, load: &Load) -> anyhow::Result<(Got, MeterReading)> {
     type Linux<'m, L> = Vanilla<'m, Threads, Exclusive, L>;
     let bytes = Linux::<L>::checked_bytes_for(plan).context("cannot build the zone")?;
     let mut memory = metadata(bytes)?;

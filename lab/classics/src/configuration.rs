@@ -11,12 +11,13 @@ use core::str::FromStr;
 
 use brickyard::node::Node;
 use brickyard::node::movable::{self, Sizing};
-use brickyard::sync::{RawLock, SlotAccess};
+use brickyard::sync::SlotAccess;
 use brickyard::{FrameRange, Order, PlanError, Platform, Zone, ZoneKind, ZonePlan};
 
 use crate::bulk::Batch;
 use crate::front::{ListSizes, MagazineSizes};
 use crate::lab_zone::{LabZone, Planned};
+use crate::lock::LabLock;
 use crate::plan::LabPlan;
 use crate::{Linux612, Linux618, List2007, Magazine2013, TwoKinds2005, Vanilla};
 
@@ -123,7 +124,7 @@ impl Configuration {
     /// `A` is the access to per-CPU lists and stashes, `L` the lock of zones and magazines. A
     /// configuration with a zone for movable pages has the same design as the one without; the
     /// builder adds the zone, see [`Configuration::has_movable_zone`] and [`MachinePlan::zones`].
-    pub fn choose<'m, A: SlotAccess, L: RawLock, P: Platform, C: Choice<'m, P>>(
+    pub fn choose<'m, A: SlotAccess, L: LabLock, P: Platform, C: Choice<'m, P>>(
         self,
         choice: C,
     ) -> C::Output {
@@ -143,7 +144,7 @@ impl Configuration {
     /// # Panics
     /// If [`Configuration::checked_bytes`] returns an error.
     #[must_use]
-    pub fn bytes<A: SlotAccess, L: RawLock, P: Platform>(self, plan: &MachinePlan) -> usize {
+    pub fn bytes<A: SlotAccess, L: LabLock, P: Platform>(self, plan: &MachinePlan) -> usize {
         match self.checked_bytes::<A, L, P>(plan) {
             Ok(bytes) => bytes,
             Err(why) => why.refuse(),
@@ -155,7 +156,7 @@ impl Configuration {
     ///
     /// # Errors
     /// [`PlanError`], if the plan exceeds a limit of a zone.
-    pub fn checked_bytes<A: SlotAccess, L: RawLock, P: Platform>(
+    pub fn checked_bytes<A: SlotAccess, L: LabLock, P: Platform>(
         self,
         plan: &MachinePlan,
     ) -> Result<usize, PlanError> {
@@ -173,7 +174,7 @@ impl Configuration {
     /// # Panics
     /// If [`Configuration::checked_zone_bytes`] returns an error.
     #[must_use]
-    pub fn zone_bytes<A: SlotAccess, L: RawLock, P: Platform>(self, plan: &LabPlan) -> usize {
+    pub fn zone_bytes<A: SlotAccess, L: LabLock, P: Platform>(self, plan: &LabPlan) -> usize {
         match self.checked_zone_bytes::<A, L, P>(plan) {
             Ok(bytes) => bytes,
             Err(why) => why.refuse(),
@@ -184,7 +185,7 @@ impl Configuration {
     ///
     /// # Errors
     /// [`PlanError`], if the plan exceeds a limit of a zone.
-    pub fn checked_zone_bytes<A: SlotAccess, L: RawLock, P: Platform>(
+    pub fn checked_zone_bytes<A: SlotAccess, L: LabLock, P: Platform>(
         self,
         plan: &LabPlan,
     ) -> Result<usize, PlanError> {
@@ -199,7 +200,7 @@ impl Configuration {
     /// # Errors
     /// The errors of [`Configuration::checked_bytes`]; [`PlanError::TooLittleMemory`] if `memory`
     /// is shorter than that; the other errors of [building a zone](Planned::by).
-    pub fn run<A: SlotAccess, L: RawLock, P: Platform + Clone, E: Experiment<P>>(
+    pub fn run<A: SlotAccess, L: LabLock, P: Platform + Clone, E: Experiment<P>>(
         self,
         plan: &MachinePlan,
         platform: P,

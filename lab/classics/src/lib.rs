@@ -12,6 +12,7 @@
 //! | [`bulk`] | the zone lock, how long it is held, and measurements at it |
 //! | [`linux`] | Linux 6.12 and 6.18: today's kernels |
 //! | [`front`] | caches in front of the store: per-CPU lists, magazines, none |
+//! | [`LabLock`], [`Contended`], [`OwnLine`] | a zone's lock, what it can tell, and what lies in its cache line |
 //! | [`LabZone`], [`Planned`], [`LabPlan`] | what the lab needs of a zone of any design |
 //! | [`Zone`] | a zone assembled from these |
 //! | [`Configuration`] | the default and the designs of the source documents, by name |
@@ -24,6 +25,7 @@ mod configuration;
 pub mod front;
 mod lab_zone;
 pub mod linux;
+mod lock;
 mod manner;
 mod plan;
 pub mod store;
@@ -31,6 +33,7 @@ mod zone;
 
 pub use configuration::{Choice, Configuration, Experiment, MachinePlan, UnknownConfiguration};
 pub use lab_zone::{LabZone, Planned};
+pub use lock::{Contended, LabLock, LineStart, OwnLine};
 pub use manner::{Manner, Retry};
 pub use plan::{LabPlan, Placed};
 pub use zone::Zone;

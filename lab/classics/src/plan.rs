@@ -14,7 +14,7 @@
 use core::mem::{MaybeUninit, align_of, size_of};
 use core::ops::{Deref, DerefMut};
 
-use brickyard::sync::{RawLock, Slot, SlotAccess, place};
+use brickyard::sync::{Slot, SlotAccess, place};
 use brickyard::{FrameRange, PlanError, Platform, ZoneKind, ZonePlan};
 
 use crate::bulk::Tuning;
@@ -23,6 +23,7 @@ use crate::front::{
 };
 use crate::lab_zone::Planned;
 use crate::linux;
+use crate::lock::LabLock;
 use crate::store::buddy::Buddy;
 use crate::store::frames::{FrameRecord, FrameTable};
 use crate::store::grouping::{BlockRecord, Grouping, HighAtomic, NoGrouping, PageBlocks, TwoKinds};
@@ -183,7 +184,7 @@ impl<'m, A: SlotAccess> Placed<'m> for PerCpuLists<'m, A> {
     }
 }
 
-impl<'m, L: RawLock> Placed<'m> for Magazines<'m, L> {
+impl<'m, L: LabLock> Placed<'m> for Magazines<'m, L> {
     type Unit = Magazine<L>;
 
     fn checked(plan: &LabPlan) -> Result<(), PlanError> {
@@ -213,7 +214,7 @@ impl<'m, G, F, L, P> Planned<'m> for Zone<'m, G, F, L, P>
 where
     G: Grouping + Placed<'m>,
     F: Front<G, L, P> + Placed<'m>,
-    L: RawLock,
+    L: LabLock,
     P: Platform,
 {
     fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError> {

@@ -14,7 +14,6 @@ use brickyard::block::{Census, FreeTable, State};
 use brickyard::check::Violation;
 use brickyard::patience::{Look, Looks, Patience, Reach};
 use brickyard::pressure::{Compacted, Migrate, Why, compact, compact_for};
-use brickyard::sync::RawLock;
 use brickyard::watermark::{Mark, Watermarks, above_mark};
 use brickyard::{
     AllocError, AnyZone, BulkFreeError, Context, Frame, FrameRange, FreeError, MigrateType,
@@ -24,6 +23,7 @@ use brickyard::{
 use crate::bulk::{Backing, MeterReading, StoreGuard, Tuning};
 use crate::front::{Front, Returned};
 use crate::lab_zone::LabZone;
+use crate::lock::LabLock;
 use crate::store::buddy::Buddy;
 use crate::store::frames::FrameRecord;
 use crate::store::grouping::Grouping;
@@ -38,14 +38,14 @@ const fn fragmented_above(order: Order) -> i32 {
 
 /// A zone of memory: a buddy store with grouping `G` under lock `L` on platform `P`, with front
 /// `F`.
-pub struct Zone<'m, G, F, L, P> {
+pub struct Zone<'m, G, F, L: LabLock, P> {
     kind: ZoneKind,
     pub(crate) front: F,
     compaction: compact::Memory,
     pub(crate) backing: Backing<'m, G, L, P>,
 }
 
-impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F, L, P> {
+impl<'m, G: Grouping, F: Front<G, L, P>, L: LabLock, P: Platform> Zone<'m, G, F, L, P> {
     /// Makes a zone with no memory yet (see [`AnyZone::add`]) and no watermarks.
     #[must_use]
     pub fn of(kind: ZoneKind, platform: P, store: Buddy<'m, G>, front: F, tuning: Tuning) -> Self {
@@ -210,7 +210,7 @@ const fn free_for(request: &Request, free: usize, set_aside: usize) -> usize {
     }
 }
 
-impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'_, G, F, L, P> {
+impl<G: Grouping, F: Front<G, L, P>, L: LabLock, P: Platform> AnyZone for Zone<'_, G, F, L, P> {
     type Platform = P;
 
     fn platform(&self) -> &P {
@@ -455,7 +455,7 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
     }
 }
 
-impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> LabZone for Zone<'_, G, F, L, P> {
+impl<G: Grouping, F: Front<G, L, P>, L: LabLock, P: Platform> LabZone for Zone<'_, G, F, L, P> {
     const DISTINGUISHES_CACHED: bool = true;
 
     fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
@@ -505,7 +505,7 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> LabZone for Zone<'
     }
 }
 
-impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F, L, P> {
+impl<'m, G: Grouping, F: Front<G, L, P>, L: LabLock, P: Platform> Zone<'m, G, F, L, P> {
     /// Does `work`; if frames are busy, drains the caches, which may hold them, and does it once
     /// more.
     fn after_a_drain<R>(
@@ -524,12 +524,12 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
 }
 
 /// Keeps the zone's capture slot armed until dropped. If a hook panics, a caught block is freed.
-struct Armed<'z, 'm, G: Grouping, L: RawLock, P: Platform> {
+struct Armed<'z, 'm, G: Grouping, L: LabLock, P: Platform> {
     backing: &'z Backing<'m, G, L, P>,
     order: Order,
 }
 
-impl<'z, 'm, G: Grouping, L: RawLock, P: Platform> Armed<'z, 'm, G, L, P> {
+impl<'z, 'm, G: Grouping, L: LabLock, P: Platform> Armed<'z, 'm, G, L, P> {
     /// Arms the slot; `None` if another task has it.
     fn new(backing: &'z Backing<'m, G, L, P>, request: &Request) -> Option<Self> {
         let armed = backing.lock().capture().arm(request);
@@ -550,7 +550,7 @@ impl<'z, 'm, G: Grouping, L: RawLock, P: Platform> Armed<'z, 'm, G, L, P> {
     }
 }
 
-impl<G: Grouping, L: RawLock, P: Platform> Drop for Armed<'_, '_, G, L, P> {
+impl<G: Grouping, L: LabLock, P: Platform> Drop for Armed<'_, '_, G, L, P> {
     fn drop(&mut self) {
         if let Some(frame) = self.backing.lock().capture().disarm() {
             let given = self.backing.lock().give(frame, self.order);
@@ -559,7 +559,7 @@ impl<G: Grouping, L: RawLock, P: Platform> Drop for Armed<'_, '_, G, L, P> {
     }
 }
 
-impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> fmt::Debug for Zone<'_, G, F, L, P> {
+impl<G: Grouping, F: Front<G, L, P>, L: LabLock, P: Platform> fmt::Debug for Zone<'_, G, F, L, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Zone")
             .field("kind", &self.kind)

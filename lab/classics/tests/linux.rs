@@ -22,7 +22,7 @@ mod walk;
 use brickyard::block::Use;
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{Migrate, Migration, Need, Reclaim};
-use brickyard::sync::{Exclusive, RawLock, SlotAccess};
+use brickyard::sync::{Exclusive, SlotAccess};
 use brickyard::watermark::{Mark, Marks};
 use brickyard::{
     AllocError, AnyZone, Frame, FrameRange, MigrateType, Mobility, Order, Request, ZoneKind,
@@ -30,7 +30,7 @@ use brickyard::{
 use brickyard_classics::linux::{
     self, Burst, Choice, Course, Mode, Rights, Search, Sizes, V6_12, V6_18, Version, Way,
 };
-use brickyard_classics::{LabPlan, LabZone, Manner, Planned, Retry};
+use brickyard_classics::{LabLock, LabPlan, LabZone, Manner, Planned, Retry};
 
 use crate::support::{
     Cpus, MOVABLE, UNMOVABLE, ZoneLock, blocks_of, frame, free_of, leaked, list_of, request, sound,
@@ -65,7 +65,7 @@ fn plan(blocks: usize) -> LabPlan {
 }
 
 /// Makes a zone without memory.
-fn made<V: Version, A: SlotAccess, L: RawLock>(
+fn made<V: Version, A: SlotAccess, L: LabLock>(
     plan: &LabPlan,
     cpus: &'static Cpus,
 ) -> Zone<V, A, L> {

@@ -31,7 +31,7 @@ use brickyard::{
 use brickyard_classics::bulk::{Batch, BulkPolicy};
 use brickyard_classics::front::{Direct, ListSizes, MagazineSizes, Magazines, PerCpuLists};
 use brickyard_classics::store::grouping::NoGrouping;
-use brickyard_classics::{LabPlan, LabZone, Linux618, Planned, Zone};
+use brickyard_classics::{Contended, LabPlan, LabZone, Linux618, Planned, Zone};
 use loom::sync::atomic::AtomicBool;
 use loom::thread::{self, JoinHandle};
 
@@ -590,6 +590,7 @@ std::thread_local! {
 }
 
 /// A ticket lock that counts whether its holders see waiters.
+#[derive(Debug)]
 struct Watched(TicketLock);
 
 // SAFETY: each call is forwarded to a lock that keeps the contract.
@@ -609,6 +610,12 @@ unsafe impl RawLock for Watched {
         unsafe { self.0.unlock() }
     }
 
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+impl Contended for Watched {
     fn is_contended(&self) -> bool {
         let contended = self.0.is_contended();
         WAITERS_SEEN.with(|seen| {
@@ -620,10 +627,6 @@ unsafe impl RawLock for Watched {
             });
         });
         contended
-    }
-
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
     }
 }
 
@@ -718,6 +721,7 @@ fn the_lock_is_released_where_the_store_runs_empty() {
 // ---- bugs that must be found ----
 
 /// A lock that excludes, but does not publish what was written under it to the next holder.
+#[derive(Debug)]
 struct Unpublished(AtomicU32);
 
 // SAFETY: it admits one holder at a time. The models below must find that it does not publish, on
@@ -742,12 +746,14 @@ unsafe impl RawLock for Unpublished {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    fn is_contended(&self) -> bool {
-        false
-    }
-
     fn is_locked(&self) -> bool {
         self.0.load(Ordering::Relaxed) != 0
+    }
+}
+
+impl Contended for Unpublished {
+    fn is_contended(&self) -> bool {
+        false
     }
 }
 

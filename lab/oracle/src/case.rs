@@ -8,14 +8,12 @@ use core::mem::MaybeUninit;
 use brickyard::bitmap::SetAside;
 use brickyard::node::Node;
 use brickyard::stash::StashSizes;
-use brickyard::sync::{
-    Exclusive, OwnLine, RawLock, Shared, SlotAccess, TestAndSetLock, TicketLock,
-};
+use brickyard::sync::{Exclusive, Shared, SlotAccess, TestAndSetLock, TicketLock};
 use brickyard::{FrameRange, Order, Platform};
 use brickyard_classics::LabZone;
 use brickyard_classics::bulk::{BulkPolicy, Timing, Tuning};
 use brickyard_classics::store::grouping::HighAtomic;
-use brickyard_classics::{Configuration, Experiment, MachinePlan};
+use brickyard_classics::{Configuration, Experiment, LabLock, MachinePlan, OwnLine};
 
 use crate::operation::CPUS;
 use crate::{Driven, ManyCpus, drive};
@@ -137,7 +135,7 @@ impl Case {
         }
     }
 
-    fn build<A: SlotAccess, L: RawLock, P: Platform + Clone, E: Experiment<P>>(
+    fn build<A: SlotAccess, L: LabLock, P: Platform + Clone, E: Experiment<P>>(
         &self,
         platform: P,
         experiment: E,

@@ -7,8 +7,8 @@
 
 use core::mem::MaybeUninit;
 
-use brickyard::ZoneKind;
 use brickyard::zone::ZonePlan;
+use brickyard::{Zone, ZoneKind};
 use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
 use brickyard_oracle::slab::ownership::{Outcome, Plan, run};
 use brickyard_slab::{
@@ -20,7 +20,7 @@ use brickyard_slqb::Slqb2008;
 /// Number of CPUs of a run: enough for the threads of every test in this process.
 const CPUS: usize = 64;
 
-type Source<'z, 'a> = ZonePages<'z, DirectMapped<'a, &'a Arena>>;
+type Source<'z, 'a> = ZonePages<'z, Zone<'a, DirectMap<&'a Arena>>>;
 
 fn operations() -> u64 {
     let operations = std::env::var("BRICKYARD_OPERATIONS").ok();

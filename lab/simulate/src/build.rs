@@ -9,9 +9,9 @@ use core::ops::Deref;
 use core::slice;
 
 use brickyard::node::Node;
-use brickyard::sync::{Exclusive, RawLock, SlotAccess, TicketLock};
+use brickyard::sync::{Exclusive, SlotAccess, TicketLock};
 use brickyard_classics::LabZone;
-use brickyard_classics::{Choice, Configuration, LabPlan, MachinePlan, Planned};
+use brickyard_classics::{Choice, Configuration, LabLock, LabPlan, MachinePlan, Planned};
 use brickyard_machine::{Machine, Setup};
 
 use crate::platform::Simulated;
@@ -133,7 +133,7 @@ impl Blueprint {
     }
 
     /// Builds it with slots and locks of the given types and passes it to `job`.
-    pub fn with<A: SlotAccess, L: RawLock, J: Job>(&self, job: J) -> J::Output {
+    pub fn with<A: SlotAccess, L: LabLock, J: Job>(&self, job: J) -> J::Output {
         let bytes = self
             .configuration
             .bytes::<A, L, Simulated>(&self.plan)

@@ -10,6 +10,7 @@
 //! | [`locks`] | how long to hold the zone lock: the experiment of 2007 |
 //! | [`setting`] | [`Setting`]: machine, allocator, memory, seed; [`instructions`]: how many come between two accesses |
 //! | [`tasks`] | [`Runner`]: recorded jobs as tasks |
+//! | [`timed`] | a lock that records how long it was waited for and held |
 //! | [`storm`], [`pft`], [`drains`], [`kernbench`] | the experiments |
 //! | [`slabs`] | the experiments with objects: sockets, remote frees, memory |
 //! | [`runs`] | many runs at once on the host's threads |
@@ -32,6 +33,7 @@ pub mod setting;
 pub mod slabs;
 pub mod storm;
 pub mod tasks;
+pub mod timed;
 
 pub use brickyard_classics::Configuration;
 pub use build::{Blueprint, Job, OwnPages, SharedPages, Slots};

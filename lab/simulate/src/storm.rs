@@ -17,7 +17,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use brickyard::node::{Node, Nodes};
-use brickyard::sync::{Exclusive, Found, LockLog, TicketLock, Timed, timed};
+use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Frame, Mobility, Order, Request};
 use brickyard_classics::LabZone;
 use brickyard_machine::{Affinity, Dice, Ended, Failure, Traffic, here};
@@ -28,6 +28,7 @@ use crate::build::{Job, SharedPages};
 use crate::platform::Simulated;
 use crate::ring::{BURSTS_SENT_MOST, Ring};
 use crate::setting::{RunError, Setting};
+use crate::timed::{Found, LockLog, Timed, timed};
 
 named! {
     /// The size of the bursts, and which CPU frees them.

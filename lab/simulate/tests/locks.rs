@@ -4,12 +4,14 @@
 use core::mem::MaybeUninit;
 
 use brickyard::node::Node;
-use brickyard::sync::{Exclusive, Found, Locked, RawLock, TicketLock, Timed, timed};
+use brickyard::sync::{Exclusive, Locked, TicketLock};
 use brickyard::{AnyZone, FrameRange};
+use brickyard_classics::LabLock;
 use brickyard_classics::{LabZone, MachinePlan, Planned, Vanilla};
 use brickyard_machine::{Affinity, Ended, Machine, Profile, Setup, here};
 use brickyard_simulate::locks::{Cell, Column, Computing, Load, Measured, Part, Plan, lists_of};
 use brickyard_simulate::tasks::Runner;
+use brickyard_simulate::timed::{Found, Timed, timed};
 use brickyard_simulate::{Configuration, Job, OwnPages, SharedPages, Simulated};
 use brickyard_workload::jobs::{self, Cut, Instances, Step, Urgency, Waits, Workload};
 
@@ -98,7 +100,7 @@ impl Job for Few {
 #[test]
 fn measuring_a_lock_changes_nothing() {
     // Built here rather than by `Blueprint`, which would compile the work for every design.
-    fn of<L: RawLock + 'static>() -> Ended {
+    fn of<L: LabLock>() -> Ended {
         let (plan, _) =
             MachinePlan::new(FrameRange::new(0, 16384), 4).zones(Configuration::Vanilla);
         let bytes = Vanilla::<Simulated, Exclusive, L>::checked_bytes_for(&plan).unwrap();

@@ -6,6 +6,7 @@ use core::mem;
 use brickyard::sync::{
     AtomicU32, GuardedU32, Locked, Ordering, RawLock, TestAndSetLock, TicketLock, spin_hint,
 };
+use brickyard_classics::Contended;
 use brickyard_machine::{Affinity, Failure, Machine, WaitQueue, here};
 use brickyard_simulate::OwnPages;
 use brickyard_simulate::explore::{
@@ -80,6 +81,7 @@ fn any_failure(fault: &Fault) -> bool {
 // ---- locks that do not keep their contract, under the real allocator ----
 
 /// A lock that publishes nothing when it is released.
+#[derive(Debug)]
 struct WithoutRelease(AtomicU32);
 
 // SAFETY: the contract is violated, and that is the bug: the next holder need not see what was
@@ -104,16 +106,19 @@ unsafe impl RawLock for WithoutRelease {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    fn is_contended(&self) -> bool {
-        false
-    }
-
     fn is_locked(&self) -> bool {
         self.0.load(Ordering::Relaxed) != 0
     }
 }
 
+impl Contended for WithoutRelease {
+    fn is_contended(&self) -> bool {
+        false
+    }
+}
+
 /// A lock that is released twice, as those of the magazines were in the patches of 2013.
+#[derive(Debug)]
 struct UnlockedTwice<L>(L);
 
 // SAFETY: the contract is violated, and that is the bug: the second unlock can release another
@@ -136,12 +141,14 @@ unsafe impl<L: RawLock> RawLock for UnlockedTwice<L> {
         unsafe { self.0.unlock() };
     }
 
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
-    }
-
     fn is_locked(&self) -> bool {
         self.0.is_locked()
+    }
+}
+
+impl<L: Contended> Contended for UnlockedTwice<L> {
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
     }
 }
 

@@ -5,9 +5,6 @@
 //! A word is in the host's memory and is changed there. Before each access the machine is called,
 //! which charges the access and may let another CPU run first. Where no machine runs on this thread
 //! of the host, an access is a plain host access.
-//!
-//! One item is not in `brickyard-sync`: [`Timed`], a lock that records how long it was waited for
-//! and held, at no cost in simulated time.
 
 mod backend;
 mod lock;
@@ -15,7 +12,6 @@ mod once;
 mod place;
 mod scratch;
 mod slot;
-mod timed;
 
 pub use backend::{
     AtomicU8, AtomicU32, AtomicU64, AtomicUsize, GuardedU32, GuardedU64, prefetch,
@@ -24,9 +20,8 @@ pub use backend::{
 pub use core::sync::atomic::Ordering;
 #[cfg(feature = "lock_api")]
 pub use lock::LockApi;
-pub use lock::{Held, Locked, OwnLine, RawLock, TestAndSetLock, TicketLock};
+pub use lock::{Held, Locked, RawLock, TestAndSetLock, TicketLock};
 pub use once::{Lease, OnceSlot};
 pub use place::{Blank, Zeroable, Zeros, place, place_zeroed};
 pub use scratch::Scratch;
 pub use slot::{Exclusive, Inside, PATIENCE, Shared, Slot, SlotAccess};
-pub use timed::{Found, LockLog, Timed, timed};

@@ -117,10 +117,6 @@ unsafe impl RawLock for Relaxed {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    fn is_contended(&self) -> bool {
-        false
-    }
-
     fn is_locked(&self) -> bool {
         self.0.load(Ordering::Relaxed) != 0
     }

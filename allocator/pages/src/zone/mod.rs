@@ -138,7 +138,10 @@ const fn is_first(mark: Mark) -> bool {
 
 impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Returns a zone made of these parts, with no memory yet (see [`Zone::add`]) and no
-    /// watermarks.
+    /// watermarks. For constants: elsewhere, [`Zone::new`] makes the parts too.
+    ///
+    /// The parts must be this zone's alone, and their words zero. No compiler sees to that: two
+    /// zones over the same words or slots hand out and take back each other's frames.
     #[inline(always)]
     #[must_use]
     pub const fn of(kind: ZoneKind, platform: P, store: Bitmap<'m>, stash: Stash<'m, A>) -> Self {

@@ -235,6 +235,11 @@ impl Depot {
             .flatten()
     }
 
+    /// Returns how many sheaves lie here.
+    pub(super) fn sheaves(&self) -> u32 {
+        self.fulls.get() + self.empties.get()
+    }
+
     pub(super) fn add_to(&self, info: &CacheInfo, numbers: &mut CacheNumbers) {
         self.slabs.add_to(numbers);
         self.exchanges.add_to(numbers);

@@ -335,14 +335,18 @@ where
 
     fn shrink<C: Caller>(&self, backend: &Backend<'m, S, L>, info: &CacheInfo) {
         for node in 0..self.nodes {
-            loop {
+            // As many as there were at first, whatever other CPUs put there meanwhile.
+            let mut left = u32::MAX;
+            while left > 0 {
                 let sheaf = {
                     let _inside = backend.inside::<C>();
                     let depot = self.depot(backend, info.id, node);
+                    left = left.min(depot.sheaves());
                     depot.take_full(|_| true).or_else(|| depot.take_empty())
                 };
                 let Some(sheaf) = sheaf else { break };
                 self.give_up::<C>(backend, info, sheaf);
+                left -= 1;
             }
             let mut untouched = {
                 let _inside = backend.inside::<C>();

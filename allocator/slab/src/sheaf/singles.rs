@@ -66,16 +66,19 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
             .find_map(|node| {
                 let depot = self.depot(backend, info.id, node);
                 // What lies in the barn is free too.
-                if let Some(sheaf) = depot.take_full(|_| true) {
-                    let (object, was_away) = (sheaf.pop(), sheaf.was_away());
-                    if sheaf.is_empty() {
-                        depot.put_empty(sheaf);
-                    } else {
-                        depot.put_full(sheaf, was_away);
+                let object = match depot.take_full(|_| true) {
+                    Some(sheaf) => {
+                        let (object, was_away) = (sheaf.pop(), sheaf.was_away());
+                        if sheaf.is_empty() {
+                            depot.put_empty(sheaf);
+                        } else {
+                            depot.put_full(sheaf, was_away);
+                        }
+                        object
                     }
-                    return object.map(|object| backend.pointer(object));
-                }
-                let object = partial::take_one(&depot, &backend.pages, info)?;
+                    None => partial::take_one(&depot, &backend.pages, info),
+                }?;
+                depot.exchanges.misses.add(1);
                 Some(backend.pointer(object))
             })
     }

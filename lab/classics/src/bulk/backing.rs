@@ -2,11 +2,12 @@
 
 use core::ops::Deref;
 
-use brickyard::sync::{Held, Locked, RawLock};
+use brickyard::sync::{Held, Locked};
 
 use super::BulkPolicy;
 use super::capture::Capture;
 use super::meter::{Meter, MeterReading, Timing};
+use crate::lock::{Behind, Contended, LabLock};
 use crate::store::buddy::Buddy;
 use crate::store::grouping::Grouping;
 use crate::store::{Merged, Taken};
@@ -48,27 +49,27 @@ struct Guarded<'m, G> {
 /// as in Linux 2.6, where `lock` and `free_area` were neighbours in `struct zone`. (Where a line
 /// began there depended on the configuration; this is our assumption.) So the CPU that takes the
 /// lock has fetched the first lists with it, unless the lock is alone in its line
-/// ([`OwnLine`](brickyard::sync::OwnLine)).
+/// ([`OwnLine`](crate::OwnLine)).
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct Backing<'m, G, L, P> {
-    guarded: Locked<L, Guarded<'m, G>>,
+pub struct Backing<'m, G, L: LabLock, P> {
+    guarded: Locked<L::Raw, Behind<L::Gap, Guarded<'m, G>>>,
     platform: P,
     tuning: Tuning,
     moves: Moves,
     watermarks: Watermarks,
 }
 
-impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
+impl<'m, G: Grouping, L: LabLock, P: Platform> Backing<'m, G, L, P> {
     /// Makes a store under its lock.
     #[must_use]
     pub fn new(platform: P, store: Buddy<'m, G>, tuning: Tuning) -> Self {
         Self {
-            guarded: Locked::new(Guarded {
+            guarded: Locked::new(Behind::new(Guarded {
                 store,
                 meter: Meter::default(),
                 capture: Capture::default(),
-            }),
+            })),
             platform,
             tuning,
             moves: Moves::new(),
@@ -103,7 +104,7 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
     #[inline]
     #[must_use]
     pub const fn unlocked(&self) -> &Buddy<'m, G> {
-        &self.guarded.unlocked().store
+        &self.guarded.unlocked().data().store
     }
 
     /// Takes the zone lock with interrupts masked.
@@ -140,19 +141,19 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
 
 /// Holds the zone lock, with interrupts masked, until dropped. Dereferences to the store.
 #[must_use = "the zone lock is released as soon as this is dropped"]
-pub(crate) struct StoreGuard<'b, 'm, G: Grouping, L: RawLock, P: Platform> {
+pub(crate) struct StoreGuard<'b, 'm, G: Grouping, L: LabLock, P: Platform> {
     backing: &'b Backing<'m, G, L, P>,
     since: u64,
     // Dropped in this order: the lock is released before interrupts are restored.
-    held: Held<'b, L, Guarded<'m, G>>,
+    held: Held<'b, L::Raw, Behind<L::Gap, Guarded<'m, G>>>,
     masked: Option<MaskGuard<'b, P>>,
 }
 
-impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
+impl<G: Grouping, L: LabLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
     /// Returns true if another CPU waits for the lock.
     #[inline]
     pub(crate) fn is_contended(&self) -> bool {
-        self.held.is_contended()
+        self.held.raw().is_contended()
     }
 
     /// Returns the meter, which the lock guards.
@@ -248,7 +249,7 @@ impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
     }
 }
 
-impl<'m, G: Grouping, L: RawLock, P: Platform> Deref for StoreGuard<'_, 'm, G, L, P> {
+impl<'m, G: Grouping, L: LabLock, P: Platform> Deref for StoreGuard<'_, 'm, G, L, P> {
     type Target = Buddy<'m, G>;
 
     #[inline]
@@ -257,7 +258,7 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Deref for StoreGuard<'_, 'm, G, L
     }
 }
 
-impl<G: Grouping, L: RawLock, P: Platform> Drop for StoreGuard<'_, '_, G, L, P> {
+impl<G: Grouping, L: LabLock, P: Platform> Drop for StoreGuard<'_, '_, G, L, P> {
     fn drop(&mut self) {
         if self.backing.tuning.timing == Timing::On {
             let now = self.backing.platform.ticks();

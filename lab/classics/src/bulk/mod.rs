@@ -14,9 +14,9 @@ pub(crate) use backing::StoreGuard;
 pub use backing::{Backing, Tuning};
 pub use meter::{BulkReading, Histogram, LockReading, MeterReading, Moments, Timing};
 
-use brickyard::sync::RawLock;
 use brickyard::transit::InTransit;
 
+use crate::lock::LabLock;
 use crate::store::grouping::Grouping;
 use brickyard::platform::MaskGuard;
 use brickyard::{Frame, FreeError, MigrateType, Order, Platform, Request};
@@ -60,7 +60,7 @@ impl Batch {
     }
 }
 
-impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
+impl<'m, G: Grouping, L: LabLock, P: Platform> Backing<'m, G, L, P> {
     /// Fills `out` with single frames straight from the store, under the zone lock and by its
     /// policy. Returns how many.
     pub(crate) fn take_singles(&self, request: &Request, out: &mut [Frame]) -> usize {

@@ -1,9 +1,8 @@
 //! No front: every request goes straight to the zone lock. The baseline for what the others save.
 
-use brickyard::sync::RawLock;
-
 use super::{Front, Returned};
 use crate::bulk::Backing;
+use crate::lock::LabLock;
 use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
@@ -13,7 +12,7 @@ use brickyard::{Frame, Order, Platform, Request};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Direct;
 
-impl<G: Grouping, L: RawLock, P: Platform> Front<G, L, P> for Direct {
+impl<G: Grouping, L: LabLock, P: Platform> Front<G, L, P> for Direct {
     fn take(&self, backing: &Backing<'_, G, L, P>, request: &Request) -> Option<Frame> {
         backing.lock().take(request).map(|taken| taken.frame)
     }

@@ -18,11 +18,12 @@
 //!
 //! Lock order: magazine, then zone; never the other way.
 
-use brickyard::sync::{Held, Locked, RawLock};
+use brickyard::sync::{Held, Locked};
 
 use super::lists::{ColdWalk, LISTS, Lists};
 use super::{Front, Returned};
 use crate::bulk::{Backing, Batch};
+use crate::lock::{Behind, Contended, LabLock};
 use crate::store::frames::FrameList;
 use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
@@ -60,12 +61,15 @@ impl MagazineSizes {
 /// One magazine: its lock and its lists, on cache lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Magazine<L>(Locked<L, Lists>);
+pub struct Magazine<L: LabLock>(Locked<L::Raw, Behind<L::Gap, Lists>>);
 
-impl<L: RawLock> Magazine<L> {
+/// A magazine's lists, whose lock is held.
+type HeldLists<'m, L> = Held<'m, <L as LabLock>::Raw, Behind<<L as LabLock>::Gap, Lists>>;
+
+impl<L: LabLock> Magazine<L> {
     /// Makes an empty magazine.
     pub(crate) fn new() -> Self {
-        Self(Locked::new(Lists::default()))
+        Self(Locked::new(Behind::default()))
     }
 
     fn len(&self) -> usize {
@@ -75,12 +79,12 @@ impl<L: RawLock> Magazine<L> {
 
 /// Magazines over caller-supplied memory, 128 bytes each. The original had two.
 #[derive(Debug)]
-pub struct Magazines<'m, L> {
+pub struct Magazines<'m, L: LabLock> {
     magazines: &'m [Magazine<L>],
     sizes: MagazineSizes,
 }
 
-impl<'m, L: RawLock> Magazines<'m, L> {
+impl<'m, L: LabLock> Magazines<'m, L> {
     /// Makes a front of these magazines.
     ///
     /// # Panics
@@ -108,7 +112,7 @@ impl<'m, L: RawLock> Magazines<'m, L> {
 
     /// Locks a magazine that has frames: the first of them that is not locked, or, if all are
     /// locked, the first after a wait. `None` if no magazine has any.
-    fn lock_filled<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> Option<Held<'m, L, Lists>> {
+    fn lock_filled<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> Option<HeldLists<'m, L>> {
         let mut filled = self.round_robin(pinned.cpu).filter(|m| m.len() > 0);
         filled.clone().find_map(|m| m.0.try_lock()).or_else(|| {
             let magazine = filled.next()?;
@@ -117,23 +121,23 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     }
 
     /// Locks any magazine: the first that is not locked, or the preferred one after a wait.
-    fn lock_any<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> Held<'m, L, Lists> {
+    fn lock_any<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> HeldLists<'m, L> {
         let free = self.round_robin(pinned.cpu).find_map(|m| m.0.try_lock());
         free.unwrap_or_else(|| self.lock_preferred(pinned))
     }
 
     /// Locks the preferred magazine, waiting if necessary.
-    fn lock_preferred<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> Held<'m, L, Lists> {
+    fn lock_preferred<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> HeldLists<'m, L> {
         let magazine = &self.magazines[self.preferred(pinned.cpu)];
         magazine.0.lock(|| pinned.relax())
     }
 
     /// Takes the frames of `walk` out of a locked magazine, unlocks it, and only then gives them to
     /// the store.
-    fn drain_and_unlock<G: Grouping, Z: RawLock, P: Platform>(
+    fn drain_and_unlock<G: Grouping, Z: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, Z, P>,
-        magazine: Held<'_, L, Lists>,
+        magazine: HeldLists<'_, L>,
         walk: ColdWalk,
     ) -> usize {
         if magazine.len() == 0 {
@@ -142,16 +146,18 @@ impl<'m, L: RawLock> Magazines<'m, L> {
         let store = backing.unlocked();
         let _transit = backing.moves().begin(0);
         let leaving = FrameList::default();
-        magazine.move_cold(store.table(), walk, &leaving, || magazine.is_contended());
+        magazine.move_cold(store.table(), walk, &leaving, || {
+            magazine.raw().is_contended()
+        });
         drop(magazine);
         backing.give_bulk(|| leaving.pop_front(store.table()))
     }
 
     /// Ends a free: drains one batch if the magazine is at its limit, and unlocks it.
-    fn settle<G: Grouping, Z: RawLock, P: Platform>(
+    fn settle<G: Grouping, Z: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, Z, P>,
-        magazine: Held<'_, L, Lists>,
+        magazine: HeldLists<'_, L>,
         freed_to: usize,
     ) {
         if magazine.len() < self.sizes.limit {
@@ -165,7 +171,7 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     }
 
     /// Fetches frames of the request's type from the store and takes one.
-    fn refill<G: Grouping, Z: RawLock, P: Platform>(
+    fn refill<G: Grouping, Z: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, Z, P>,
         pinned: &PinGuard<'_, P>,
@@ -186,7 +192,7 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     }
 }
 
-impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazines<'_, L> {
+impl<G: Grouping, Z: LabLock, P: Platform, L: LabLock> Front<G, Z, P> for Magazines<'_, L> {
     fn take(&self, backing: &Backing<'_, G, Z, P>, request: &Request) -> Option<Frame> {
         let interrupt = request.context == Context::Interrupt || backing.platform().in_interrupt();
         if interrupt {

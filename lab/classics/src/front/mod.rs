@@ -20,9 +20,8 @@ pub use direct::Direct;
 pub use magazine::{Magazine, MagazineSizes, Magazines};
 pub use per_cpu::{CpuLists, ListSizes, PerCpuLists};
 
-use brickyard::sync::RawLock;
-
 use crate::bulk::Backing;
+use crate::lock::LabLock;
 use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
@@ -40,7 +39,7 @@ pub enum Returned {
 
 /// A front. All calls are for blocks of an order that it [serves](Front::serves), without an
 /// address limit; where none is named, for single frames.
-pub trait Front<G: Grouping, L: RawLock, P: Platform>: Sync {
+pub trait Front<G: Grouping, L: LabLock, P: Platform>: Sync {
     /// Returns true if it serves blocks of this order. All fronts serve single frames.
     #[inline]
     fn serves(&self, order: Order) -> bool {

@@ -9,12 +9,13 @@
 //! ([`Shared`](brickyard::sync::Shared) slots), or has the platform run it on that CPU
 //! ([`Exclusive`](brickyard::sync::Exclusive) slots; only on CPUs whose lists hold frames).
 
-use brickyard::sync::{RawLock, Slot, SlotAccess};
+use brickyard::sync::{Slot, SlotAccess};
 
 use super::lists::{ColdWalk, LISTS, Lists};
 use super::slots::{self, Wait};
 use super::{Front, Returned};
 use crate::bulk::{Backing, Batch};
+use crate::lock::LabLock;
 use crate::store::frames::FrameList;
 use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
@@ -94,7 +95,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
 
     /// Takes one frame inside the slot, after a refill if its list is empty.
     #[inline]
-    fn take_inside<G: Grouping, L: RawLock, P: Platform>(
+    fn take_inside<G: Grouping, L: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, L, P>,
         own: &Lists,
@@ -114,7 +115,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
 
     /// Keeps one freed frame inside the slot, if it is one that may be kept.
     #[inline]
-    fn give_inside<G: Grouping, L: RawLock, P: Platform>(
+    fn give_inside<G: Grouping, L: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, L, P>,
         own: &Lists,
@@ -131,7 +132,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     }
 
     /// Gives cold frames of an entered slot back to the store. Returns how many.
-    fn give_back<G: Grouping, L: RawLock, P: Platform>(
+    fn give_back<G: Grouping, L: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, L, P>,
         own: &Lists,
@@ -147,7 +148,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         backing.give_bulk(|| leaving.pop_front(store.table()))
     }
 
-    fn drain_inside<G: Grouping, L: RawLock, P: Platform>(
+    fn drain_inside<G: Grouping, L: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, L, P>,
         own: &Lists,
@@ -157,7 +158,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     }
 }
 
-impl<G: Grouping, L: RawLock, P: Platform, A: SlotAccess> Front<G, L, P> for PerCpuLists<'_, A> {
+impl<G: Grouping, L: LabLock, P: Platform, A: SlotAccess> Front<G, L, P> for PerCpuLists<'_, A> {
     #[inline]
     fn take(&self, backing: &Backing<'_, G, L, P>, request: &Request) -> Option<Frame> {
         let wanted = request.mobility.into();

@@ -1,13 +1,13 @@
 //! The test of a zone's marks, as a request asks for it: twice, since a zone that is above its high
 //! mark needs no other test.
 
-use brickyard::sync::RawLock;
 use brickyard::watermark::Mark;
 use brickyard::{MigrateType, Order, Platform, Request, ZoneKind};
 
 use super::blocks::Blocks;
 use super::rights::Rights;
 use crate::bulk::Backing;
+use crate::lock::LabLock;
 
 /// Returns the frames that a machine with huge pages keeps free, if that is more than its usual
 /// reserve: eleven page blocks for each of its populated zones up to the normal one, and at most a
@@ -42,7 +42,7 @@ impl From<Mark> for Level {
 
 /// Returns true if the zone has more free than `level` after it has served a block of `order`, and
 /// a free block that serves it. O(types).
-pub(crate) fn is_above<L: RawLock, P: Platform>(
+pub(crate) fn is_above<L: LabLock, P: Platform>(
     backing: &Backing<'_, Blocks<'_>, L, P>,
     order: Order,
     highest: ZoneKind,
@@ -85,7 +85,7 @@ pub(crate) fn is_above<L: RawLock, P: Platform>(
 }
 
 /// Returns how many frames a request may count on that takes a block of `order`.
-fn usable<L: RawLock, P: Platform>(
+fn usable<L: LabLock, P: Platform>(
     backing: &Backing<'_, Blocks<'_>, L, P>,
     order: Order,
     rights: Rights,
@@ -103,7 +103,7 @@ fn usable<L: RawLock, P: Platform>(
 
 /// Returns true if so many single frames could be taken at once for `request`: if more stay free
 /// than the low mark.
-pub(crate) fn admits_many<L: RawLock, P: Platform>(
+pub(crate) fn admits_many<L: LabLock, P: Platform>(
     backing: &Backing<'_, Blocks<'_>, L, P>,
     request: &Request,
     frames: usize,
@@ -118,7 +118,7 @@ pub(crate) fn admits_many<L: RawLock, P: Platform>(
 
 /// Returns true if a movable single frame could be taken and the zone would stay above its high
 /// mark.
-pub(crate) fn is_above_high<L: RawLock, P: Platform>(
+pub(crate) fn is_above_high<L: LabLock, P: Platform>(
     backing: &Backing<'_, Blocks<'_>, L, P>,
 ) -> bool {
     let (single, movable) = (Order::ZERO, ZoneKind::Movable);
@@ -127,7 +127,7 @@ pub(crate) fn is_above_high<L: RawLock, P: Platform>(
 
 /// Returns true if the zone admits the request: see [`is_above`]. First asks for the high mark,
 /// until it was found below; from then on page sets are kept small, until a drain finds it above.
-pub(crate) fn admits<L: RawLock, P: Platform>(
+pub(crate) fn admits<L: LabLock, P: Platform>(
     backing: &Backing<'_, Blocks<'_>, L, P>,
     request: &Request,
     level: Level,

@@ -11,7 +11,7 @@
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
 use brickyard::platform::MaskGuard;
-use brickyard::sync::{AtomicU32, GuardedU32, Ordering, RawLock, Slot, SlotAccess};
+use brickyard::sync::{AtomicU32, GuardedU32, Ordering, Slot, SlotAccess};
 use brickyard::{Frame, MigrateType, Order, Platform, Request};
 
 use super::blocks::{Blocks, Mode};
@@ -20,6 +20,7 @@ use super::rights::Rights;
 use crate::bulk::{Backing, StoreGuard};
 use crate::front::slots::{self, Wait};
 use crate::front::{Front, Returned};
+use crate::lock::LabLock;
 use crate::store::buddy::Buddy;
 use crate::store::frames::{FrameList, FrameTable};
 use crate::store::wrong;
@@ -460,7 +461,7 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
         }
     }
 
-    fn now<L: RawLock, P: Platform>(&self, backing: &Backing<'_, Blocks<'_>, L, P>) -> Now {
+    fn now<L: LabLock, P: Platform>(&self, backing: &Backing<'_, Blocks<'_>, L, P>) -> Now {
         let store = backing.unlocked();
         let condition = store.grouping().condition();
         let low = backing.watermarks().marks().low;
@@ -480,7 +481,7 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
     }
 
     /// Takes a block inside the page set, after a refill if its list is empty.
-    fn take_inside<L: RawLock, P: Platform>(
+    fn take_inside<L: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, Blocks<'_>, L, P>,
         own: &Pageset,
@@ -498,7 +499,7 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
 
     /// Fetches blocks for one list, in one hold of the zone lock. The one that was fetched first is
     /// the first to be taken.
-    fn refill<L: RawLock, P: Platform>(
+    fn refill<L: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, Blocks<'_>, L, P>,
         own: &Pageset,
@@ -531,7 +532,7 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
 
     /// As [`Front::take`], for a caller with these rights. `None` also if the page set is entered
     /// by another CPU.
-    pub(crate) fn take_as<L: RawLock, P: Platform>(
+    pub(crate) fn take_as<L: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, Blocks<'_>, L, P>,
         request: &Request,
@@ -576,7 +577,7 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
     }
 
     /// Keeps a freed block, and gives others back to the store if there are too many.
-    fn give_inside<L: RawLock, P: Platform>(
+    fn give_inside<L: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, Blocks<'_>, L, P>,
         own: &Pageset,
@@ -602,7 +603,7 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
     /// Gives blocks back to the store in one hold of the zone lock, until at least so many frames
     /// have left: all of one list from its cold end, then those of the next. Returns how many
     /// frames left.
-    fn give_back<L: RawLock, P: Platform>(
+    fn give_back<L: LabLock, P: Platform>(
         backing: &Backing<'_, Blocks<'_>, L, P>,
         own: &Pageset,
         from: usize,
@@ -633,7 +634,7 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
     }
 
     /// Lets time pass on this CPU, about a second: the page set shrinks, a batch at a time.
-    pub(crate) fn tick<L: RawLock, P: Platform>(&self, backing: &Backing<'_, Blocks<'_>, L, P>) {
+    pub(crate) fn tick<L: LabLock, P: Platform>(&self, backing: &Backing<'_, Blocks<'_>, L, P>) {
         self.with_own(backing.platform(), |own| {
             let sizes = self.now(backing).sizes;
             let mut leaving = own.decay(&sizes);
@@ -646,7 +647,7 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
 
     /// Puts a block that is in use into this CPU's page set as it is, for a caller that takes over
     /// memory in use. Returns false if it may not be kept.
-    pub(crate) fn stock<L: RawLock, P: Platform>(
+    pub(crate) fn stock<L: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, Blocks<'_>, L, P>,
         frame: Frame,
@@ -667,7 +668,7 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
     }
 }
 
-impl<'m, L: RawLock, P: Platform, A: SlotAccess> Front<Blocks<'m>, L, P> for Pagesets<'_, A> {
+impl<'m, L: LabLock, P: Platform, A: SlotAccess> Front<Blocks<'m>, L, P> for Pagesets<'_, A> {
     #[inline]
     fn serves(&self, order: Order) -> bool {
         self.lists(order)
@@ -757,7 +758,7 @@ impl<'m, L: RawLock, P: Platform, A: SlotAccess> Front<Blocks<'m>, L, P> for Pag
 }
 
 /// Takes a block past the page sets, and counts it.
-pub(crate) fn take_direct<L: RawLock, P: Platform>(
+pub(crate) fn take_direct<L: LabLock, P: Platform>(
     guard: &StoreGuard<'_, '_, Blocks<'_>, L, P>,
     request: &Request,
     rights: Rights,

@@ -14,13 +14,14 @@
 
 use brickyard::node::Nodes;
 use brickyard::pressure::{Migrate, Need, Reclaim, Why};
-use brickyard::sync::{RawLock, SlotAccess};
+use brickyard::sync::SlotAccess;
 use brickyard::{AllocError, AnyZone, Frame, Mobility, Order, Platform, Request, ZoneKind};
 
 use super::compact::Priority;
 use super::marks::Level;
 use super::rights::Rights;
 use super::zone::{Version, Zone};
+use crate::lock::LabLock;
 use crate::manner::{Manner, Retry};
 
 /// The highest order that is tried hard.
@@ -63,7 +64,7 @@ pub(super) fn alloc<V, A, L, P, H>(
 where
     V: Version,
     A: SlotAccess,
-    L: RawLock,
+    L: LabLock,
     P: Platform,
     H: Reclaim + Migrate,
 {
@@ -80,7 +81,7 @@ where
 }
 
 /// One request.
-struct Walk<'a, 'z, 'm, V, A, L, P, H> {
+struct Walk<'a, 'z, 'm, V, A, L: LabLock, P, H> {
     nodes: &'a Nodes<'z, Zone<'m, V, A, L, P>, H>,
     from: usize,
     request: &'a Request,
@@ -92,7 +93,7 @@ impl<'z, 'm, V, A, L, P, H> Walk<'_, 'z, 'm, V, A, L, P, H>
 where
     V: Version,
     A: SlotAccess,
-    L: RawLock,
+    L: LabLock,
     P: Platform,
     H: Reclaim + Migrate,
 {

@@ -14,7 +14,7 @@ use brickyard::check::Violation;
 use brickyard::node::Nodes;
 use brickyard::patience::Patience;
 use brickyard::pressure::{self, Compacted, Migrate, Need, Reclaim};
-use brickyard::sync::{AtomicU32, RawLock, Slot, SlotAccess, place};
+use brickyard::sync::{AtomicU32, Slot, SlotAccess, place};
 use brickyard::watermark::{Mark, Watermarks};
 use brickyard::{
     AllocError, AnyZone, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility, Order,
@@ -30,6 +30,7 @@ use super::walk;
 use crate::bulk::MeterReading;
 use crate::front::{Front, Returned};
 use crate::lab_zone::{LabZone, Planned};
+use crate::lock::LabLock;
 use crate::manner::Manner;
 use crate::plan::{LabPlan, Placed, bytes_of};
 use crate::store::frames::FrameRecord;
@@ -83,14 +84,14 @@ impl Settings {
 pub(super) type Inner<'m, A, L, P> = crate::Zone<'m, Blocks<'m>, Pagesets<'m, A>, L, P>;
 
 /// A zone of Linux, version `V`, with page sets accessed by `A` and lock `L`.
-pub struct Zone<'m, V, A, L, P> {
+pub struct Zone<'m, V, A, L: LabLock, P> {
     inner: Inner<'m, A, L, P>,
     compaction: Memory<'m>,
     defrag_mode: bool,
     version: PhantomData<fn() -> V>,
 }
 
-impl<'m, V: Version, A: SlotAccess, L: RawLock, P: Platform> Zone<'m, V, A, L, P> {
+impl<'m, V: Version, A: SlotAccess, L: LabLock, P: Platform> Zone<'m, V, A, L, P> {
     /// Takes a block with these rights, whatever stays free.
     pub(super) fn take(&self, request: &Request, rights: Rights) -> Option<Frame> {
         let Inner { front, backing, .. } = &self.inner;
@@ -193,7 +194,7 @@ impl<'m, V: Version, A: SlotAccess, L: RawLock, P: Platform> Zone<'m, V, A, L, P
     }
 }
 
-impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> AnyZone for Zone<'_, V, A, L, P> {
+impl<V: Version, A: SlotAccess, L: LabLock, P: Platform> AnyZone for Zone<'_, V, A, L, P> {
     type Platform = P;
 
     fn platform(&self) -> &P {
@@ -383,7 +384,7 @@ impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> AnyZone for Zone<'_, V,
     }
 }
 
-impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> LabZone for Zone<'_, V, A, L, P> {
+impl<V: Version, A: SlotAccess, L: LabLock, P: Platform> LabZone for Zone<'_, V, A, L, P> {
     const DISTINGUISHES_CACHED: bool = true;
 
     fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
@@ -509,7 +510,7 @@ impl<'m, A: SlotAccess> Placed<'m> for Pagesets<'m, A> {
     }
 }
 
-impl<'m, V: Version, A: SlotAccess, L: RawLock, P: Platform> Planned<'m> for Zone<'m, V, A, L, P> {
+impl<'m, V: Version, A: SlotAccess, L: LabLock, P: Platform> Planned<'m> for Zone<'m, V, A, L, P> {
     fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError> {
         let inner = Inner::<'m, A, L, P>::checked_bytes_for(plan)?;
         let words = Memory::words_for(plan.zone.span, plan.zone.page_block_order);
@@ -544,7 +545,7 @@ impl<'m, V: Version, A: SlotAccess, L: RawLock, P: Platform> Planned<'m> for Zon
     }
 }
 
-impl<V: Version, A: SlotAccess, L: RawLock, P: Platform> fmt::Debug for Zone<'_, V, A, L, P> {
+impl<V: Version, A: SlotAccess, L: LabLock, P: Platform> fmt::Debug for Zone<'_, V, A, L, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }

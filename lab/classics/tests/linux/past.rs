@@ -4,7 +4,8 @@ use super::*;
 
 use core::cell::RefCell;
 
-use brickyard::sync::{Shared, TicketLock};
+use brickyard::sync::{RawLock, Shared, TicketLock};
+use brickyard_classics::Contended;
 
 // ---- parts ----
 
@@ -120,6 +121,7 @@ thread_local! {
 }
 
 /// A lock before which something else may happen on the same thread.
+#[derive(Debug)]
 struct Interrupted(TicketLock);
 
 // SAFETY: every call is forwarded to a lock that keeps the contract; what happens before does not
@@ -143,12 +145,14 @@ unsafe impl RawLock for Interrupted {
         unsafe { self.0.unlock() }
     }
 
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
-    }
-
     fn is_locked(&self) -> bool {
         self.0.is_locked()
+    }
+}
+
+impl Contended for Interrupted {
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
     }
 }
 

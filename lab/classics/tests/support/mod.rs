@@ -14,7 +14,7 @@ use brickyard::AnyZone;
 use brickyard::sync::RawLock;
 use brickyard_classics::front::{Front, Magazines, PerCpuLists};
 use brickyard_classics::store::grouping::{Grouping, PageBlocks};
-use brickyard_classics::{LabPlan, Placed, Planned, Zone};
+use brickyard_classics::{Contended, LabLock, LabPlan, Placed, Planned, Zone};
 
 // ---- the lock ----
 
@@ -150,12 +150,14 @@ unsafe impl<const CLASS: usize> RawLock for Strict<CLASS> {
         });
     }
 
-    fn is_contended(&self) -> bool {
-        WATCHES.with(|watches| watches[CLASS].contended.get())
-    }
-
     fn is_locked(&self) -> bool {
         self.taken.load(Ordering::Relaxed)
+    }
+}
+
+impl<const CLASS: usize> Contended for Strict<CLASS> {
+    fn is_contended(&self) -> bool {
+        WATCHES.with(|watches| watches[CLASS].contended.get())
     }
 }
 
@@ -186,7 +188,7 @@ pub(crate) fn empty<G, F, L>(plan: &LabPlan, cpus: &'static Cpus) -> Parts<G, F,
 where
     G: Grouping + Placed<'static>,
     F: Front<G, L, &'static Cpus> + Placed<'static>,
-    L: RawLock,
+    L: LabLock,
 {
     let bytes = Parts::<G, F, L>::checked_bytes_for(plan).expect("a plan within the limits");
     let memory = leaked(bytes);
@@ -198,7 +200,7 @@ pub(crate) fn full<G, F, L>(plan: &LabPlan, cpus: &'static Cpus) -> Parts<G, F, 
 where
     G: Grouping + Placed<'static>,
     F: Front<G, L, &'static Cpus> + Placed<'static>,
-    L: RawLock,
+    L: LabLock,
 {
     let zone = empty(plan, cpus);
     assert_eq!(zone.add(plan.span), Ok(plan.span.len()));

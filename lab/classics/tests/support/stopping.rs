@@ -3,6 +3,7 @@
 use core::cell::Cell;
 
 use brickyard::sync::{RawLock, TicketLock};
+use brickyard_classics::Contended;
 
 thread_local! {
     // Called before the next lock that this thread tries to take.
@@ -15,6 +16,7 @@ pub(crate) fn stop_at_the_next(wait: fn()) {
 }
 
 /// A ticket lock at which a thread can be stopped.
+#[derive(Debug)]
 pub(crate) struct Stopping(TicketLock);
 
 // SAFETY: every call is forwarded to a lock that keeps the contract; waiting before taking it
@@ -38,11 +40,13 @@ unsafe impl RawLock for Stopping {
         unsafe { self.0.unlock() }
     }
 
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
-    }
-
     fn is_locked(&self) -> bool {
         self.0.is_locked()
+    }
+}
+
+impl Contended for Stopping {
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
     }
 }

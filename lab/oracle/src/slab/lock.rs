@@ -35,10 +35,6 @@ unsafe impl RawLock for WatchedLock {
         unsafe { self.0.unlock() };
     }
 
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
-    }
-
     fn is_locked(&self) -> bool {
         self.0.is_locked()
     }

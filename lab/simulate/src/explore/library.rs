@@ -4,8 +4,8 @@ use core::array;
 use core::marker::PhantomData;
 
 use brickyard::node::Node;
-use brickyard::sync::{Exclusive, RawLock, Shared, TestAndSetLock, TicketLock};
-use brickyard_classics::LabZone;
+use brickyard::sync::{Exclusive, Shared, TestAndSetLock, TicketLock};
+use brickyard_classics::{LabLock, LabZone};
 use brickyard_machine::Affinity;
 
 use super::case::{Case, Marks, Mode};
@@ -51,7 +51,7 @@ impl<L> WithLock<L> {
     }
 }
 
-impl<L: RawLock> System for WithLock<L> {
+impl<L: LabLock> System for WithLock<L> {
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
         let slots = Slots::Exclusive;
         let run = CaseRun { case, slots, log };

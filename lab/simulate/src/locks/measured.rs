@@ -1,11 +1,11 @@
 //! The result of a run: its time, the waits for the lock, the bulk operations, the cache traffic.
 
-use brickyard::sync::Found;
 use brickyard_classics::bulk::{BulkReading, Moments};
 use brickyard_machine::{CpuTimes, Profile, Traffic};
 
 use super::run::RunOutput;
 use crate::tasks::Counts;
+use crate::timed::Found;
 
 /// Waiting or holding times of the lock: one for each acquisition, exact, in cycles, ascending.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

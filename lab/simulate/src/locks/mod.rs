@@ -36,12 +36,13 @@ pub mod published;
 mod run;
 
 use brickyard::FrameRange;
-use brickyard::sync::{Exclusive, OwnLine, TestAndSetLock, TicketLock, Timed};
+use brickyard::sync::{Exclusive, TestAndSetLock, TicketLock};
 pub use brickyard_classics::front::ListSizes;
-use brickyard_classics::{Configuration, MachinePlan};
+use brickyard_classics::{Configuration, MachinePlan, OwnLine};
 use brickyard_machine::{Failure, Profile};
 
 use crate::build::Blueprint;
+use crate::timed::Timed;
 
 pub use column::{Column, UnknownColumn};
 pub use load::{Load, Part, TaskPlan, TaskSet};
@@ -157,7 +158,7 @@ impl Plan {
                 blueprint.with::<Exclusive, Timed<TicketLock>, _>(run)
             }
             Column::TicketYieldOwnLine => {
-                blueprint.with::<Exclusive, Timed<OwnLine<TicketLock>>, _>(run)
+                blueprint.with::<Exclusive, OwnLine<Timed<TicketLock>>, _>(run)
             }
         };
         Ok(Measured::new(self.profile, output?))

@@ -3,7 +3,6 @@
 use core::cell::Cell as Counter;
 
 use brickyard::node::Node;
-use brickyard::sync::{LockLog, timed};
 use brickyard_classics::LabZone;
 use brickyard_classics::bulk::MeterReading;
 use brickyard_machine::{Affinity, Ended, Failure, Setup, here};
@@ -14,6 +13,7 @@ use crate::build::{Job, SharedPages};
 use crate::instructions;
 use crate::platform::Simulated;
 use crate::tasks::{Counts, Runner};
+use crate::timed::{LockLog, timed};
 
 /// A run: a cell of a plan, and its tasks.
 #[derive(Debug, Clone, Copy)]

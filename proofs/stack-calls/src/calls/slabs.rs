@@ -13,7 +13,8 @@ use slab::{
 };
 
 pub(crate) type Mapped<'z> = slab::DirectMapped<'z, Embedder, Access>;
-pub(crate) type Pages<'m, 'z> = slab::ZonePages<'m, Mapped<'z>>;
+pub(crate) type Pages<'m, 'z> =
+    slab::ZonePages<'m, brickyard::Zone<'z, slab::DirectMap<Embedder>, Access>>;
 pub(crate) type TheSource<'m> = Pages<'m, 'm>;
 pub(crate) type Machine<'z> = slab::NodesPages<'z, TheZone<'z>, Embedder>;
 pub(crate) type Design<'m> = slab::Sheafed<'m, TheSource<'m>, slab::Pinned<Embedder>>;
@@ -159,7 +160,7 @@ calls! {
             = slab::ZonePages::new(zone);
         shared<'m>(zone: &'m Mapped<'m>) -> Option<TheSource<'m>>
             // SAFETY: the caller gives a zone of slabs only.
-            = unsafe { slab::ZonePages::shared(zone, 12) };
+            = unsafe { slab::ZonePages::shared(&**zone, 12) };
         take(source: &TheSource<'_>, ask: slab::PageAsk) -> Option<NonNull<u8>>
             = slab::PageSource::take(source, ask);
         give(source: &TheSource<'_>, first: NonNull<u8>, order: Order) -> ()

@@ -38,7 +38,7 @@ mod sources;
 mod targets;
 
 use brickyard::pressure::{Compacted, Migrate, Why};
-use brickyard::sync::{RawLock, SlotAccess};
+use brickyard::sync::SlotAccess;
 use brickyard::{AnyZone, Frame, MigrateType, Order, Platform, Request, ZoneKind};
 
 pub(super) use memory::Memory;
@@ -46,6 +46,7 @@ pub(super) use memory::Memory;
 use super::marks::{self, Level};
 use super::rights::Rights;
 use super::zone::Inner;
+use crate::lock::LabLock;
 use run::Run;
 
 /// The highest order that compaction is not selective for.
@@ -111,7 +112,7 @@ enum Ended {
 }
 
 /// Compacts for a request with these rights, unless that is deferred or cannot help.
-pub(super) fn for_request<'m, A: SlotAccess, L: RawLock, P: Platform>(
+pub(super) fn for_request<'m, A: SlotAccess, L: LabLock, P: Platform>(
     inner: &Inner<'m, A, L, P>,
     memory: &Memory<'m>,
     request: &Request,
@@ -151,7 +152,7 @@ pub(super) fn for_request<'m, A: SlotAccess, L: RawLock, P: Platform>(
 
 /// Compacts in the background, until a block of `order` is free that an unmovable request can have.
 /// If that fails, all page sets are drained. Returns what was done.
-pub(super) fn in_background<'m, A: SlotAccess, L: RawLock, P: Platform>(
+pub(super) fn in_background<'m, A: SlotAccess, L: LabLock, P: Platform>(
     inner: &Inner<'m, A, L, P>,
     memory: &Memory<'m>,
     order: Order,
@@ -190,7 +191,7 @@ pub(super) fn in_background<'m, A: SlotAccess, L: RawLock, P: Platform>(
 
 /// Returns the reason why compaction cannot help, if there is one: too little free memory to copy
 /// to, or no fragmentation.
-fn cannot_help<A: SlotAccess, L: RawLock, P: Platform>(
+fn cannot_help<A: SlotAccess, L: LabLock, P: Platform>(
     inner: &Inner<'_, A, L, P>,
     aim: &Aim,
 ) -> Option<Why> {

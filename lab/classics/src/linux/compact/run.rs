@@ -5,7 +5,7 @@ use core::cell::Cell;
 
 use brickyard::patience::{Patience, Reach};
 use brickyard::pressure::{Compacted, Migrate, Migration, Why};
-use brickyard::sync::{RawLock, SlotAccess};
+use brickyard::sync::SlotAccess;
 use brickyard::{AnyZone, Frame, MigrateType, Order, Platform};
 
 use super::catch::Catch;
@@ -16,6 +16,7 @@ use super::{Aim, Ended, Worker};
 use crate::front::Front;
 use crate::linux::blocks::Blocks;
 use crate::linux::zone::Inner;
+use crate::lock::LabLock;
 use crate::store::grouping::Grouping;
 use crate::store::{Claimed, Fallback, Taken};
 
@@ -28,7 +29,7 @@ enum Round {
 }
 
 /// One run of the two scanners.
-pub(super) struct Run<'r, 'm, A, L: RawLock, P: Platform, H> {
+pub(super) struct Run<'r, 'm, A, L: LabLock, P: Platform, H> {
     pub(super) inner: &'r Inner<'m, A, L, P>,
     pub(super) memory: &'r Memory<'m>,
     pub(super) hooks: &'r H,
@@ -44,7 +45,7 @@ pub(super) struct Run<'r, 'm, A, L: RawLock, P: Platform, H> {
     result: Compacted,
 }
 
-impl<'r, 'm, A: SlotAccess, L: RawLock, P: Platform, H: Migrate> Run<'r, 'm, A, L, P, H> {
+impl<'r, 'm, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'r, 'm, A, L, P, H> {
     pub(super) fn new(
         inner: &'r Inner<'m, A, L, P>,
         memory: &'r Memory<'m>,

@@ -6,11 +6,12 @@
 
 use brickyard::block::Use;
 use brickyard::pressure::Migrate;
-use brickyard::sync::{RawLock, SlotAccess};
+use brickyard::sync::SlotAccess;
 use brickyard::{AnyZone, Frame, FrameRange, MigrateType, Order, Platform};
 
 use super::run::Run;
 use super::{COSTLY, ROUND, Worker};
+use crate::lock::LabLock;
 use crate::store::grouping::{End, Grouping};
 
 /// Where a linear search goes on when a search of the free lists has failed.
@@ -90,7 +91,7 @@ impl Sources {
     }
 }
 
-impl<A: SlotAccess, L: RawLock, P: Platform, H: Migrate> Run<'_, '_, A, L, P, H> {
+impl<A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'_, '_, A, L, P, H> {
     /// Gathers the pages of the next round, from the first suitable page block; none if that block
     /// has none, or no block is left below the other scanner.
     pub(super) fn gather(&mut self) {

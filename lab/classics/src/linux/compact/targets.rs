@@ -9,13 +9,14 @@
 
 use brickyard::block::{State, Use};
 use brickyard::pressure::Migrate;
-use brickyard::sync::{RawLock, SlotAccess};
+use brickyard::sync::SlotAccess;
 use brickyard::{AnyZone, Frame, MigrateType, Order, Platform};
 
 use super::run::Run;
 use super::{ROUND, Worker};
 use crate::bulk::{Backing, StoreGuard};
 use crate::linux::blocks::Blocks;
+use crate::lock::LabLock;
 use crate::store::Merged;
 use crate::store::frames::FrameList;
 use crate::store::grouping::{End, Grouping};
@@ -48,13 +49,13 @@ impl Targets {
 /// Free places that the compacting task has taken and not yet used, by order. They are blocks in
 /// use that count as unmovable, so that nobody moves them; their links belong to the task. What is
 /// left when a hook panics is freed.
-pub(super) struct Held<'r, 'm, L: RawLock, P: Platform> {
+pub(super) struct Held<'r, 'm, L: LabLock, P: Platform> {
     backing: &'r Backing<'m, Blocks<'m>, L, P>,
     lists: [FrameList; Order::COUNT],
     frames: usize,
 }
 
-impl<'r, 'm, L: RawLock, P: Platform> Held<'r, 'm, L, P> {
+impl<'r, 'm, L: LabLock, P: Platform> Held<'r, 'm, L, P> {
     /// Holds nothing yet.
     pub(super) fn new(backing: &'r Backing<'m, Blocks<'m>, L, P>) -> Self {
         Self {
@@ -124,13 +125,13 @@ impl<'r, 'm, L: RawLock, P: Platform> Held<'r, 'm, L, P> {
     }
 }
 
-impl<L: RawLock, P: Platform> Drop for Held<'_, '_, L, P> {
+impl<L: LabLock, P: Platform> Drop for Held<'_, '_, L, P> {
     fn drop(&mut self) {
         self.release(&|_| None);
     }
 }
 
-impl<'m, A: SlotAccess, L: RawLock, P: Platform, H: Migrate> Run<'_, 'm, A, L, P, H> {
+impl<'m, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'_, 'm, A, L, P, H> {
     /// Returns a place of this order, after one search if none is held.
     pub(super) fn place_for(&mut self, order: Order) -> Option<Frame> {
         self.held.take(order).or_else(|| {

@@ -6,11 +6,13 @@
 //! thread is enough; it covers all locks of this kind together. Where there is no log, nothing is
 //! recorded.
 
+#![allow(unsafe_code, reason = "a lock around a lock")]
+
 use core::cell::RefCell;
 
+use brickyard::sync::RawLock;
+use brickyard_classics::Contended;
 use brickyard_machine::here;
-
-use crate::RawLock;
 
 /// How a CPU found the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,12 +117,14 @@ unsafe impl<L: RawLock> RawLock for Timed<L> {
     }
 
     #[inline]
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
-    }
-
-    #[inline]
     fn is_locked(&self) -> bool {
         self.0.is_locked()
+    }
+}
+
+impl<L: Contended> Contended for Timed<L> {
+    #[inline]
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
     }
 }
