@@ -96,8 +96,8 @@ impl Isolation {
     ///
     /// # Errors
     /// [`RangeError::Malformed`] for an empty range, and one that lies too low or too high;
-    /// [`RangeError::Isolated`] if it overlaps an isolated range; [`RangeError::TooManyIsolated`] if
-    /// four ranges are isolated already.
+    /// [`RangeError::Isolated`] if it overlaps an isolated range; [`RangeError::TooManyIsolated`]
+    /// if four ranges are isolated already.
     pub fn begin(&self, range: FrameRange) -> Result<(), RangeError> {
         if range.is_empty() || self.packed(range).is_none() {
             return Err(RangeError::Malformed);

@@ -4,9 +4,9 @@
 //!
 //! A request looks everywhere up to 64 times in each zone, and again after each reclaim. Each of
 //! these looks may meet a CPU that stands still, and mostly it is the same one. So the waits are
-//! counted for the request as a whole, over all zones. A CPU that the request has waited for without
-//! success is still tried from then on, but no longer waited for. Outside these looks, a request
-//! waits for nobody.
+//! counted for the request as a whole, over all zones. A CPU that the request has waited for
+//! without success is still tried from then on, but no longer waited for. Outside these looks, a
+//! request waits for nobody.
 
 use core::cell::Cell;
 

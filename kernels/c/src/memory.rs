@@ -170,10 +170,10 @@ pub struct by_contiguous {
 
 /// Takes adjacent frames, from this node if possible. What is movable is moved out of the way, by
 /// the hook `migrate`. Free them by by_free_range, whole or in parts. Returns the first frame; or,
-/// of the first zone that has such a place, BY_BUSY, BY_ISOLATED (also if too much is being moved at
-/// this moment: try again) or BY_EXHAUSTED (it would fall below its watermark); BY_OUTSIDE if none
-/// has; or BY_INVALID, also for BY_ATOMIC and BY_INTERRUPT, since it is for callers that may sleep.
-/// O(zones).
+/// of the first zone that has such a place, BY_BUSY, BY_ISOLATED (also if too much is being moved
+/// at this moment: try again) or BY_EXHAUSTED (it would fall below its watermark); BY_OUTSIDE if
+/// none has; or BY_INVALID, also for BY_ATOMIC and BY_INTERRUPT, since it is for callers that may
+/// sleep. O(zones).
 ///
 /// # Safety
 /// `wanted` points to such a request, or is null.

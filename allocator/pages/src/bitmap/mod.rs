@@ -503,8 +503,8 @@ impl Bitmap<'_> {
         self.totals.free.changes() as usize
     }
 
-    /// Returns the number of free frames, or somewhat less where counting would cost: the number that watermarks
-    /// are compared with.
+    /// Returns the number of free frames, or somewhat less where counting would cost: the number
+    /// that watermarks are compared with.
     #[must_use]
     pub fn free_frames_at_least(&self) -> usize {
         self.totals.free.frames_at_least()

@@ -234,9 +234,9 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         }
     }
 
-    /// Asks the other zones, after the first had nothing above its low watermark, or nothing that it
-    /// could give without mixing a page block: first those of this node for what mixes none; then
-    /// all zones for anything; then takes the slow path.
+    /// Asks the other zones, after the first had nothing above its low watermark, or nothing that
+    /// it could give without mixing a page block: first those of this node for what mixes none;
+    /// then all zones for anything; then takes the slow path.
     #[cold]
     #[inline(never)]
     fn alloc_from_others(

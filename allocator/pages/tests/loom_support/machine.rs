@@ -4,9 +4,12 @@ use core::mem::{MaybeUninit, align_of, size_of};
 
 use brickyard::bitmap::Bitmap;
 use brickyard::block::Census;
+use brickyard::patience::Patience;
 use brickyard::sync::{AtomicU8, AtomicU64, Exclusive, SlotAccess, place};
+use brickyard::watermark::{Mark, Marks};
 use brickyard::{
-    Frame, FrameRange, FreeError, Mobility, Order, Platform, RangeError, Request, Zone, ZonePlan,
+    AnyZone, Frame, FrameRange, FreeError, Mobility, Order, Platform, RangeError, Request, Zone,
+    ZoneKind, ZonePlan,
 };
 
 use super::platform::{CPUS, Exclusively, Lent, Modelled, move_to};
@@ -181,11 +184,18 @@ where
             self.drain();
         }
         move_to(0);
-        // What reads every count there is: a request that nothing can serve.
-        assert!(
-            self.alloc(&Request::new(Order::MAX, Mobility::Movable))
-                .is_err()
-        );
-        let _ = self.fallbacks();
+        // What reads every count there is: a request that must leave more than there is.
+        let marks = |min, low, high| {
+            self.watermarks()
+                .set(Marks { min, low, high }, [0; ZoneKind::COUNT])
+        };
+        marks(usize::MAX, usize::MAX, usize::MAX);
+        let patience = Patience::new();
+        let drained = self.alloc_drained(&request(0), Mark::Min, &patience);
+        assert_eq!(drained, None);
+        let aside = self.alloc_set_aside(&request(0), Mark::Min, &patience);
+        assert_eq!(aside, None);
+        marks(0, 0, 0);
+        let _ = (self.activity(), self.fallbacks());
     }
 }
