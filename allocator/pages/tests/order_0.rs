@@ -796,7 +796,8 @@ fn an_interrupt_waits_for_nobody_who_visits_the_stash_of_its_cpu() {
 
 #[test]
 fn nobody_is_refused_behind_shared_stashes_where_there_are_more_frames_than_users() {
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 4);
+    let mut plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 4);
+    plan.stash = StashSizes::LARGEST;
     let zone = planned::<_, Shared>(&plan, Numbered);
     zone.add(TWELVE).unwrap();
     more_frames_than_users(zone);

@@ -24,7 +24,9 @@ use meanwhile::{CPU, Here, LOOKS, OTHER, PAGE};
 const FEW: u64 = 2 * PATIENCE as u64;
 
 fn zone<A: SlotAccess>(frames: usize, cpus: usize) -> &'static Zone<'static, Here, A> {
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, frames), cpus);
+    let mut plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, frames), cpus);
+    // More than a share of so little.
+    plan.stash = StashSizes::LARGEST;
     let memory = vec![MaybeUninit::uninit(); Zone::<Here, A>::bytes(&plan)].leak();
     let zone = Zone::new(&plan, Here, memory).unwrap();
     zone.add(plan.span).unwrap();
@@ -138,7 +140,7 @@ fn who_stands_still_is_waited_for_once() {
         ZoneKind::Normal,
         Here,
         Bitmap::new(SPAN, Order::DEFAULT_MAX, Order::HUGE, &words, &classes),
-        Stash::new(&slots, StashSizes::DEFAULT),
+        Stash::new(&slots, StashSizes::LARGEST),
     )];
     let zone = &zones[0];
     zone.add(SPAN).unwrap();

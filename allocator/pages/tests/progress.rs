@@ -19,6 +19,7 @@ use brickyard::patience::{LOOKS_MOST, WAITS_MOST};
 use brickyard::pressure::{
     ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
 };
+use brickyard::stash::StashSizes;
 use brickyard::sync::{Exclusive, Shared, Slot, SlotAccess};
 use brickyard::watermark::Marks;
 use brickyard::{
@@ -33,7 +34,9 @@ fn zone<P: Platform + 'static, A: SlotAccess>(
     cpus: usize,
     platform: P,
 ) -> &'static Bricks<P, A> {
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, frames), cpus);
+    let mut plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, frames), cpus);
+    // More than a share of so little.
+    plan.stash = StashSizes::LARGEST;
     let bytes = Bricks::<P, A>::bytes(&plan);
     let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
     let zone = Zone::new(&plan, platform, memory).unwrap();
@@ -459,7 +462,7 @@ thread_local! {
 #[test]
 fn a_slot_that_somebody_stands_still_in_is_done_without() {
     use brickyard::bitmap::Bitmap;
-    use brickyard::stash::{CpuStash, Stash, StashSizes};
+    use brickyard::stash::{CpuStash, Stash};
     use brickyard::sync::{AtomicU8, AtomicU64 as Word};
     const SPAN: FrameRange = FrameRange::new(0, 1024);
     let words = Bitmap::words(SPAN, Order::DEFAULT_MAX, Order::HUGE);
@@ -471,7 +474,7 @@ fn a_slot_that_somebody_stands_still_in_is_done_without() {
         ZoneKind::Normal,
         Numbered,
         Bitmap::new(SPAN, Order::DEFAULT_MAX, Order::HUGE, &words, &classes),
-        Stash::new(&slots, StashSizes::DEFAULT),
+        Stash::new(&slots, StashSizes::LARGEST),
     );
     zone.add(SPAN).unwrap();
     CPU.set(0);

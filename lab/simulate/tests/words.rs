@@ -10,8 +10,8 @@ use brickyard::sync::Exclusive;
 use brickyard::sync::{AtomicU8, AtomicU64};
 use brickyard::watermark::{Mark, Marks};
 use brickyard::{
-    AnyZone, Frame, FrameRange, MigrateType, Mobility, OneCpu, Order, Request, Zone, ZoneKind,
-    ZonePlan,
+    AnyZone, Context, Frame, FrameRange, MigrateType, Mobility, OneCpu, Order, Request, Zone,
+    ZoneKind, ZonePlan,
 };
 use brickyard_machine::{Affinity, Machine, Profile, Setup};
 
@@ -329,7 +329,12 @@ fn words_beside_isolation(gib: usize, isolated: bool) -> [u64; 3] {
     while zone.alloc_above(&single, Mark::First).is_some() {}
     let all = if isolated { range.len() } else { 0 };
     assert_eq!(zone.free_frames(), 0);
-    let words = [single, single.interrupt(), request(1, Mobility::Movable)].map(|refused| {
+    let words = [
+        single,
+        single.in_context(Context::Interrupt),
+        request(1, Mobility::Movable),
+    ]
+    .map(|refused| {
         let (refused, words) = accesses(|| zone.alloc(&refused).is_err());
         assert!(refused);
         words
