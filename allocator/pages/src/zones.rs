@@ -280,7 +280,7 @@ pub trait AnyZone: Sync {
     }
 
     /// Returns the free blocks by order and type, and the page blocks by type, for the texts of
-    /// buddyinfo and pagetypeinfo. O(page blocks).
+    /// buddyinfo and pagetypeinfo. O(span).
     fn snapshot(&self, node: u32) -> ZoneSnapshot {
         let Shape {
             kind,
