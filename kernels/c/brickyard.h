@@ -991,7 +991,7 @@ ptrdiff_t by_zone_counts(const struct by_machine *machine, size_t zone, struct b
 /**
  * Writes one of Linux's texts about the machine to `buffer`, as much as fits, and a zero behind
  * it. Returns the length of all of it without the zero, as snprintf does; BY_BUSY if another CPU
- * writes one at this moment, or BY_INVALID. O(page blocks).
+ * writes one at this moment, or BY_INVALID. O(memory).
  *
  * # Safety
  * `buffer` has `bytes` bytes that can be written; it may be null if `bytes` is 0.

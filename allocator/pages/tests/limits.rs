@@ -100,14 +100,14 @@ fn errors_name_the_limit_and_what_to_do() {
 }
 
 #[test]
-fn a_zone_on_zeros_is_one_as_any() {
+fn a_zone_on_zeros_or_in_a_place_is_one_as_any() {
     let plan = plan(4096);
     let needed = Zone::<OneCpu>::bytes(&plan);
     let on_zeros = |memory| {
         // SAFETY: the memory below is zero.
         Zone::<OneCpu>::on_zeros(&plan, OneCpu, unsafe { Zeros::new(memory) })
     };
-    let used = |zone: Zone<'_, OneCpu>| {
+    let used = |zone: &Zone<'_, OneCpu>| {
         zone.add(FrameRange::new(0, 1024)).unwrap();
         let frames: Vec<Frame> = (0..1024).map(|_| zone.alloc(&MOVABLE).unwrap()).collect();
         assert!(zone.alloc(&MOVABLE).is_err());
@@ -117,13 +117,20 @@ fn a_zone_on_zeros_is_one_as_any() {
         (frames, zone.free_frames())
     };
     let mut memory = vec![MaybeUninit::new(0); needed];
-    let found = used(on_zeros(&mut memory).unwrap());
+    let found = used(&on_zeros(&mut memory).unwrap());
     let mut other = vec![MaybeUninit::new(0xa5); needed];
-    assert_eq!(found, used(Zone::new(&plan, OneCpu, &mut other).unwrap()));
+    assert_eq!(found, used(&Zone::new(&plan, OneCpu, &mut other).unwrap()));
+    let mut place = MaybeUninit::uninit();
+    let mut memory_of_it = vec![MaybeUninit::new(0xa5); needed];
+    let zone = Zone::new_in(&mut place, &plan, OneCpu, &mut memory_of_it).unwrap();
+    assert_eq!(found, used(zone));
     let supplied = needed / 2;
     let mut memory = vec![MaybeUninit::new(0); supplied];
     let too_little = PlanError::TooLittleMemory { supplied, needed };
     assert_eq!(on_zeros(&mut memory).err(), Some(too_little));
+    let mut place = MaybeUninit::<Zone<'_, OneCpu>>::uninit();
+    let refused = Zone::new_in(&mut place, &plan, OneCpu, &mut memory).err();
+    assert_eq!(refused, Some(too_little));
 }
 
 #[test]

@@ -31,6 +31,7 @@ impl<'m, D: SlabDesign<'m>, C> fmt::Debug for General<'_, 'm, D, C> {
 }
 
 impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
+    #[inline(never)]
     fn new(slabs: &'s Slabs<'m, D>) -> Result<Self, CacheError> {
         let sizes = D::SIZES.len();
         let mut none = CacheError::TooMany {

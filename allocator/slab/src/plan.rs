@@ -17,6 +17,8 @@ pub enum Reporter {
 
 impl Reporter {
     /// Calls the function for a finding.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn tell(self, finding: &Finding) {
         match self {
             Self::Plain(function) => function(finding),

@@ -53,6 +53,9 @@ impl<'m> Parts<'m> {
 /// The type of a method that a design runs for a cache.
 type Work<'m, D> = fn(&D, &BackendOf<'m, D>, &CacheInfo);
 
+/// The caches, the tables of pages, their homes, the design's state.
+type Made<'m, D> = (&'m [OnceSlot<CacheInfo>], Pages<'m>, Option<Homes<'m>>, D);
+
 /// All caches over one source of pages. See the [crate].
 pub struct Slabs<'m, D: SlabDesign<'m>> {
     pub(crate) backend: BackendOf<'m, D>,
@@ -166,6 +169,38 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         parts: Parts<'m>,
     ) -> Result<Self, BuildError> {
         let plan = plan.over(&source);
+        let made = Self::tables(&plan, &source, parts)?;
+        let slabs = Self::of(plan, source, local, made);
+        slabs.begin();
+        Ok(slabs)
+    }
+
+    /// Makes slabs in `place`, so that they never lie on the stack. All else is as in
+    /// [`Slabs::new`].
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn new_in<'p>(
+        place: &'p mut MaybeUninit<Self>,
+        plan: SlabPlan,
+        source: D::Source,
+        local: D::Local,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<&'p mut Self, BuildError> {
+        let plan = plan.over(&source);
+        let made = Self::tables(&plan, &source, Parts::of(memory))?;
+        let slabs = place.write(Self::of(plan, source, local, made));
+        slabs.begin();
+        Ok(slabs)
+    }
+
+    /// Checks the plan, and makes what lies in the embedder's memory.
+    #[inline(never)]
+    fn tables(
+        plan: &SlabPlan,
+        source: &D::Source,
+        parts: Parts<'m>,
+    ) -> Result<Made<'m, D>, BuildError> {
         if plan.caches > MAX_CACHES {
             return Err(BuildError::TooManyCaches {
                 planned: plan.caches,
@@ -177,7 +212,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             tables,
             homes,
         } = parts;
-        let row_bytes = Self::row_bytes(&plan);
+        let row_bytes = Self::row_bytes(plan);
         if rows
             .as_ref()
             .is_some_and(|rows| 1 << rows.row_shift() < row_bytes)
@@ -208,15 +243,26 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
         let (caches, rest) = place(memory, plan.numbers(), OnceSlot::new).ok_or(short)?;
         let (pages, rest) = match tables {
-            None => Pages::in_memory(&source, rest).ok_or(short)?,
+            None => Pages::in_memory(source, rest).ok_or(short)?,
             Some(tables) => {
                 let needed = Tables::bytes(pages);
-                let pages = Pages::in_tables(&source, tables);
+                let pages = Pages::in_tables(source, tables);
                 (pages.ok_or(BuildError::Tables { needed })?, rest)
             }
         };
-        let queues = D::new(&plan, rows, rest).ok_or(short)?;
-        let slabs = Self {
+        let queues = D::new(plan, rows, rest).ok_or(short)?;
+        Ok((caches, pages, homes, queues))
+    }
+
+    // Inlined, so that the slabs are made where they stay.
+    #[inline(always)]
+    fn of(
+        plan: SlabPlan,
+        source: D::Source,
+        local: D::Local,
+        (caches, pages, homes, queues): Made<'m, D>,
+    ) -> Self {
+        Self {
             backend: Backend {
                 source,
                 local,
@@ -227,23 +273,33 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             },
             queues,
             plan,
-        };
-        let sheaves = CacheSpec::new("sheaf", SHEAF_BYTES).align(SHEAF_BYTES);
-        // Every slow path uses this cache, whatever it masks.
-        let boot = slabs.make::<Everywhere>(sheaves, BOOT_CACHE..=BOOT_CACHE);
-        debug_assert!(boot.is_ok(), "the first cache: {boot:?}");
-        Ok(slabs)
+        }
     }
 
-    /// Makes a cache under the first free number of `ids`.
+    /// Makes the cache that every slow path uses, whatever it masks.
+    fn begin(&self) {
+        let sheaves = CacheSpec::new("sheaf", SHEAF_BYTES).align(SHEAF_BYTES);
+        let boot = self.make_as::<Everywhere>(sheaves, BOOT_CACHE..=BOOT_CACHE);
+        debug_assert!(boot.is_ok(), "the first cache: {boot:?}");
+    }
+
+    /// Makes a cache under the first free number of `ids`, with the plan's checks for its name.
     pub(crate) fn make<C: Caller>(
         &self,
         mut spec: CacheSpec,
         ids: RangeInclusive<CacheId>,
     ) -> Result<&'m CacheInfo, CacheError> {
-        if ids.start() > &BOOT_CACHE {
-            spec.checks = spec.checks.with(self.plan.rules.checks_of(spec.name));
-        }
+        spec.checks = spec.checks.with(self.plan.rules.checks_of(spec.name));
+        self.make_as::<C>(spec, ids)
+    }
+
+    /// Makes a cache with no other checks than its own.
+    #[inline(never)]
+    fn make_as<C: Caller>(
+        &self,
+        spec: CacheSpec,
+        ids: RangeInclusive<CacheId>,
+    ) -> Result<&'m CacheInfo, CacheError> {
         let layout = ObjectLayout::of(&spec, D::tail_of(&spec));
         let page_bytes = 1 << self.backend.source.page_shift();
         let mut geometry = D::shape(layout.bytes, layout.align, page_bytes)?;

@@ -182,8 +182,7 @@ fn fill(
             .split_at_mut_checked(bytes)
             .ok_or(BY_TOO_LITTLE_MEMORY)?;
         rest = others;
-        let zone = AZone::new(&zone_plan, plan.platform, own).map_err(error::of_plan)?;
-        places[at].write(zone);
+        AZone::new_in(&mut places[at], &zone_plan, plan.platform, own).map_err(error::of_plan)?;
     }
     // SAFETY: there are as many plans as places, so all have been written; they are borrowed for
     // good.

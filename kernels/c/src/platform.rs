@@ -5,6 +5,8 @@
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
+#[cfg(not(feature = "linked"))]
+use core::ptr::null_mut;
 
 use brickyard::{Frame, InterruptState, Platform};
 
@@ -12,7 +14,7 @@ use brickyard::{Frame, InterruptState, Platform};
 pub type by_work = unsafe extern "C" fn(argument: *mut c_void);
 
 /// Calls the closure that `argument` points to.
-unsafe extern "C" fn call(argument: *mut c_void) {
+unsafe extern "C" fn run(argument: *mut c_void) {
     // SAFETY: `argument` comes from `run_on` below, which waits until this has returned, and the
     // embedder calls this at most once.
     unsafe { (*argument.cast::<&mut dyn FnMut()>())() }
@@ -60,8 +62,8 @@ pub struct by_platform {
     pub address: Option<unsafe extern "C" fn(context: *mut c_void, frame: usize) -> *mut c_void>,
 }
 
-// The contract of the header. Invariant `platform-in-c`: the functions may be called
-// with `context` on every CPU, at any time as long as the machine lives.
+// The contract of the header. Invariant `platform-in-c`: the functions, linked or with the table's
+// `context`, may be called on every CPU, at any time as long as the machine lives.
 
 // SAFETY: by `platform-in-c`.
 #[cfg(not(feature = "linked"))]
@@ -69,81 +71,6 @@ unsafe impl Sync for by_platform {}
 // SAFETY: as above.
 #[cfg(not(feature = "linked"))]
 unsafe impl Send for by_platform {}
-
-#[cfg(not(feature = "linked"))]
-impl Platform for by_platform {
-    #[inline]
-    fn cpu(&self) -> usize {
-        // SAFETY: by `platform-in-c`, here and below.
-        self.cpu.map_or(0, |cpu| unsafe { cpu(self.context) })
-    }
-
-    #[inline]
-    fn pin(&self) -> usize {
-        match self.pin {
-            // SAFETY: as above.
-            Some(pin) => unsafe { pin(self.context) },
-            None => self.cpu(),
-        }
-    }
-
-    #[inline]
-    fn unpin(&self) {
-        if let Some(unpin) = self.unpin {
-            // SAFETY: as above.
-            unsafe { unpin(self.context) }
-        }
-    }
-
-    #[inline]
-    fn in_interrupt(&self) -> bool {
-        // SAFETY: as above.
-        self.in_interrupt
-            .is_some_and(|asked| unsafe { asked(self.context) })
-    }
-
-    #[inline]
-    fn mask_interrupts(&self) -> InterruptState {
-        // SAFETY: as above.
-        InterruptState(
-            self.mask_interrupts
-                .map_or(0, |mask| unsafe { mask(self.context) }),
-        )
-    }
-
-    #[inline]
-    fn restore_interrupts(&self, found: InterruptState) {
-        if let Some(restore) = self.restore_interrupts {
-            // SAFETY: as above.
-            unsafe { restore(self.context, found.0) }
-        }
-    }
-
-    #[inline]
-    fn relax(&self) {
-        match self.relax {
-            // SAFETY: as above.
-            Some(relax) => unsafe { relax(self.context) },
-            None => core::hint::spin_loop(),
-        }
-    }
-
-    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        let mut work: &mut dyn FnMut() = work;
-        let Some(run_on) = self.run_on else {
-            return false;
-        };
-        // SAFETY: as above; `work` lives until `run_on` has returned.
-        unsafe { run_on(self.context, cpu, call, (&raw mut work).cast()) }
-    }
-
-    #[inline]
-    fn address(&self, frame: Frame) -> Option<NonNull<u8>> {
-        let address = self.address?;
-        // SAFETY: as above.
-        NonNull::new(unsafe { address(self.context, frame.number()) }.cast())
-    }
-}
 
 /// The platform is the functions `by_cpu`, `by_pin` and the others that the embedder links.
 #[cfg(feature = "linked")]
@@ -157,71 +84,91 @@ pub struct by_platform {
 #[cfg(feature = "linked")]
 unsafe extern "C" {
     /// Returns the CPU that runs the caller, counted from 0.
-    safe fn by_cpu() -> usize;
+    fn by_cpu() -> usize;
     /// Keeps the caller on its CPU, and all other tasks from it, until `by_unpin`; returns the CPU.
-    safe fn by_pin() -> usize;
+    fn by_pin() -> usize;
     /// Ends a `by_pin`.
-    safe fn by_unpin();
+    fn by_unpin();
     /// Returns true if the caller may have interrupted other code on this CPU.
-    safe fn by_in_interrupt() -> bool;
+    fn by_in_interrupt() -> bool;
     /// Masks interrupts on this CPU, and returns the state found.
-    safe fn by_mask_interrupts() -> usize;
+    fn by_mask_interrupts() -> usize;
     /// Restores the state that `by_mask_interrupts` found.
-    safe fn by_restore_interrupts(found: usize);
+    fn by_restore_interrupts(found: usize);
     /// Called while waiting for another CPU.
-    safe fn by_relax();
+    fn by_relax();
     /// Calls `work(argument)` once, as a task on `cpu`, which may be the caller's own, waits for its
     /// end and returns true; or returns false without calling it.
     fn by_run_on(cpu: usize, work: by_work, argument: *mut c_void) -> bool;
     /// Returns the address of a frame, or null if it has none; for slabs only.
-    safe fn by_address(frame: usize) -> *mut c_void;
+    fn by_address(frame: usize) -> *mut c_void;
 }
 
-#[cfg(feature = "linked")]
+/// Calls a function of the platform: the table's, or something else if it is null; or the linked one.
+macro_rules! call {
+    ($self:ident.$member:ident or $linked:ident($($argument:expr),*), else $none:expr) => {{
+        #[cfg(not(feature = "linked"))]
+        match $self.$member {
+            // SAFETY: by `platform-in-c`.
+            Some(function) => unsafe { function($self.context $(, $argument)*) },
+            None => $none,
+        }
+        #[cfg(feature = "linked")]
+        // SAFETY: by `platform-in-c`.
+        unsafe {
+            $linked($($argument),*)
+        }
+    }};
+}
+
 impl Platform for by_platform {
     #[inline]
     fn cpu(&self) -> usize {
-        by_cpu()
+        call!(self.cpu or by_cpu(), else 0)
     }
 
     #[inline]
     fn pin(&self) -> usize {
-        by_pin()
+        call!(self.pin or by_pin(), else self.cpu())
     }
 
     #[inline]
     fn unpin(&self) {
-        by_unpin();
+        call!(self.unpin or by_unpin(), else ());
     }
 
     #[inline]
     fn in_interrupt(&self) -> bool {
-        by_in_interrupt()
+        call!(self.in_interrupt or by_in_interrupt(), else false)
     }
 
     #[inline]
     fn mask_interrupts(&self) -> InterruptState {
-        InterruptState(by_mask_interrupts())
+        InterruptState(call!(self.mask_interrupts or by_mask_interrupts(), else 0))
     }
 
     #[inline]
     fn restore_interrupts(&self, found: InterruptState) {
-        by_restore_interrupts(found.0);
+        call!(self.restore_interrupts or by_restore_interrupts(found.0), else ());
     }
 
     #[inline]
     fn relax(&self) {
-        by_relax();
+        call!(self.relax or by_relax(), else core::hint::spin_loop());
     }
 
+    // A function of its own, since `proofs/stack` asks what is called through which pointer.
+    #[inline(never)]
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
+        // It lives until `run_on` has returned.
         let mut work: &mut dyn FnMut() = work;
-        // SAFETY: `platform-in-c`; `work` lives until `by_run_on` has returned.
-        unsafe { by_run_on(cpu, call, (&raw mut work).cast()) }
+        let work = (&raw mut work).cast();
+        call!(self.run_on or by_run_on(cpu, run, work), else false)
     }
 
     #[inline]
     fn address(&self, frame: Frame) -> Option<NonNull<u8>> {
-        NonNull::new(by_address(frame.number()).cast())
+        let address = call!(self.address or by_address(frame.number()), else null_mut());
+        NonNull::new(address.cast())
     }
 }

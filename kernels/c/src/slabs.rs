@@ -82,6 +82,7 @@ const GENERAL: usize = 40;
 ///
 /// # Safety
 /// `plan` points to a plan, or is null; its machine is one, and keeps what is said there.
+#[inline(never)]
 unsafe fn read(plan: *const by_slab_plan) -> Result<(SlabPlan, MachinePages, by_platform), isize> {
     // SAFETY: the caller's promise, here and below.
     let plan = unsafe { plan.as_ref() }.ok_or(BY_INVALID)?;
@@ -154,57 +155,57 @@ pub unsafe extern "C" fn by_slabs_init(
     slabs: *mut *const by_slabs,
 ) -> isize {
     // SAFETY: the caller's promise.
-    let (plan, pages, platform) = match unsafe { read(plan) } {
-        Ok(read) => read,
+    let built = match unsafe { begin(plan, memory, bytes, slabs) } {
+        Ok(built) => built,
         Err(code) => return code,
     };
-    let needed = match self::bytes(&plan) {
-        Ok(needed) => needed,
-        Err(code) => return code,
-    };
-    if memory.is_null() || slabs.is_null() {
-        return BY_INVALID;
+    // SAFETY: nobody but this function knows the slabs yet; the system is not moved any more, and
+    // `general`, which is written here, is another member. The caller's promise for `slabs`.
+    unsafe {
+        let system: &'static System = &(*built).system;
+        match system.general() {
+            Ok(general) => (*built).general.write(general),
+            Err(error) => return error::of_cache(error),
+        };
+        slabs.write(built);
     }
+    0
+}
+
+/// Builds slabs that lack the caches of general sizes. A function of its own: what it has on the
+/// stack does not lie there while these are made.
+///
+/// # Safety
+/// As [`by_slabs_init`].
+#[inline(never)]
+unsafe fn begin(
+    plan: *const by_slab_plan,
+    memory: *mut c_void,
+    bytes: usize,
+    slabs: *const *const by_slabs,
+) -> Result<*mut by_slabs, isize> {
+    // SAFETY: the caller's promise.
+    let (plan, pages, platform) = unsafe { read(plan) }?;
+    let needed = self::bytes(&plan)?;
+    if memory.is_null() || slabs.is_null() {
+        return Err(BY_INVALID);
+    }
+    let short = BY_TOO_LITTLE_MEMORY;
     if bytes < needed {
-        return BY_TOO_LITTLE_MEMORY;
+        return Err(short);
     }
     // SAFETY: the caller's promise: the memory is the slabs' for ever.
     let memory = unsafe { slice::from_raw_parts_mut(memory.cast::<MaybeUninit<u8>>(), needed) };
-    match build(plan, pages, platform, memory) {
-        Ok(built) => {
-            // SAFETY: the caller's promise.
-            unsafe { slabs.write(built) };
-            0
-        }
-        Err(code) => code,
-    }
-}
-
-fn build(
-    plan: SlabPlan,
-    pages: MachinePages,
-    platform: by_platform,
-    memory: &'static mut [MaybeUninit<u8>],
-) -> Result<&'static by_slabs, isize> {
-    let (place, rest) = brickyard::sync::place(memory, 1, MaybeUninit::<by_slabs>::uninit)
-        .ok_or(BY_TOO_LITTLE_MEMORY)?;
+    let (place, rest) =
+        brickyard::sync::place(memory, 1, MaybeUninit::<by_slabs>::uninit).ok_or(short)?;
     // SAFETY: `platform-in-c`: a pinned caller is alone on its CPU, and an interrupt says that it
     // is one.
     let local = unsafe { Pinned::new(platform) };
-    let system = Slabs::new(plan, pages, local, rest).map_err(error::of_build)?;
-    let slabs = ptr::from_mut(place[0].write(by_slabs {
-        system,
-        general: MaybeUninit::uninit(),
-    }));
-    // SAFETY: nobody but this function knows the slabs yet; the system is not moved any more, and
-    // `general`, which is written here, is another member.
-    unsafe {
-        let system: &'static System = &(*slabs).system;
-        (*slabs)
-            .general
-            .write(system.general().map_err(error::of_cache)?);
-        Ok(&*slabs)
-    }
+    let built = place[0].as_mut_ptr();
+    // SAFETY: a member of the slabs, which may be without content.
+    let system = unsafe { &mut *(&raw mut (*built).system).cast::<MaybeUninit<System>>() };
+    Slabs::new_in(system, plan, pages, local, rest).map_err(error::of_build)?;
+    Ok(built)
 }
 
 impl by_slabs {

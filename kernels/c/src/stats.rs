@@ -2,6 +2,7 @@
 
 use core::ffi::c_char;
 use core::fmt::Display;
+use core::mem::MaybeUninit;
 use core::slice;
 
 use brickyard::AnyZone;
@@ -78,7 +79,7 @@ pub const BY_EXTFRAG_INDEX: u32 = 3;
 
 /// Writes one of Linux's texts about the machine to `buffer`, as much as fits, and a zero behind
 /// it. Returns the length of all of it without the zero, as snprintf does; BY_BUSY if another CPU
-/// writes one at this moment, or BY_INVALID. O(page blocks).
+/// writes one at this moment, or BY_INVALID. O(memory).
 ///
 /// # Safety
 /// `buffer` has `bytes` bytes that can be written; it may be null if `bytes` is 0.
@@ -101,12 +102,7 @@ pub unsafe extern "C" fn by_write_text(
         return BY_BUSY;
     }
     // SAFETY: `one-writer`: `taken` was changed from 0 by this call.
-    let room = unsafe { &mut *machine.snapshots.room.get() };
-    for (place, snapshot) in room.iter_mut().zip(machine.nodes.snapshots()) {
-        place.write(snapshot);
-    }
-    // SAFETY: there are as many snapshots as zones, and as many places.
-    let zones = unsafe { slice::from_raw_parts(room.as_ptr().cast::<ZoneSnapshot>(), room.len()) };
+    let zones = look(machine, unsafe { &mut *machine.snapshots.room.get() });
     // SAFETY: the caller's promise.
     let write = |text: &dyn Display| unsafe { text::write(&text, buffer, bytes) };
     let length = match which {
@@ -118,6 +114,17 @@ pub unsafe extern "C" fn by_write_text(
     // Release: pairs with the acquire above.
     taken.store(0, Ordering::Release);
     length
+}
+
+/// Writes a snapshot of each zone. A function of its own: snapshots lie on the stack first, and not
+/// while a text is written.
+#[inline(never)]
+fn look<'r>(machine: &by_machine, room: &'r mut [MaybeUninit<ZoneSnapshot>]) -> &'r [ZoneSnapshot] {
+    for (place, snapshot) in room.iter_mut().zip(machine.nodes.snapshots()) {
+        place.write(snapshot);
+    }
+    // SAFETY: there are as many snapshots as zones, and as many places.
+    unsafe { slice::from_raw_parts(room.as_ptr().cast(), room.len()) }
 }
 
 /// What the check found.

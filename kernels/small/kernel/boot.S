@@ -56,6 +56,8 @@ kernel_root:
 
 	.bss
 	.balign 4096
-	.globl boot_stack
+	.globl boot_guard, boot_stack
+boot_guard: /* so that a stack that overflows is noticed, and by how much */
+	.skip	BOOT_GUARD_BYTES
 boot_stack:
 	.skip	BOOT_STACK_BYTES

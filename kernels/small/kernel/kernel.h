@@ -60,6 +60,7 @@ __attribute__((noreturn, format(printf, 1, 2))) void panic(const char *text, ...
 void stack_paint(void *stack, size_t bytes);
 size_t stack_used(const void *stack, size_t bytes);
 void stack_check(const void *stack);
+size_t boot_stack_used(void);
 void remember_at_boot(void);
 __attribute__((noreturn)) void end(void);
 

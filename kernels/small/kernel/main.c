@@ -4,16 +4,17 @@
 /* The first hart. `tree` is the physical address of the device tree. */
 void boot(size_t number, size_t tree)
 {
-	extern char boot_stack[], image_end[];
+	extern char boot_guard[], image_end[];
 	char here;
 
 	/* Below this function's own frame. */
-	stack_paint(boot_stack, (size_t)(&here - boot_stack - 256) & ~7ul);
+	stack_paint(boot_guard, (size_t)(&here - boot_guard - 256) & ~7ul);
 	hart_init(number);
 	kernel_lock();
 	while (hart_count < HARTS && sbi_hart_exists(hart_count))
 		hart_count++;
 	page_init(physical(image_end), memory_end(direct(tree)));
+	boot_stack_used();
 	object_init();
 	remember_at_boot();
 	print("kernel: harts: %ld; free pages of %ld bytes: %ld\n", (long)hart_count, (long)PAGE,

@@ -8,12 +8,13 @@
  * which is outside, can do it itself in the other's name.
  *
  * Compiled with -DBY_LINKED -DBY_FREESTANDING, for a library that was built with --features
- * linked. */
+ * linked; or without -DBY_LINKED, and then the platform is a table. */
 #include "brickyard.h"
 
 #include "kernel.h"
 
 const by_machine *machine;
+static const by_platform platform;
 
 /* Ends the kernel if a code is an error. */
 ptrdiff_t must(ptrdiff_t code)
@@ -28,7 +29,8 @@ void page_init(size_t from, size_t end)
 {
 	/* The zone begins where the memory does, which is aligned to the largest block. */
 	const by_zone_plan zone = { .start = MEMORY / PAGE, .end = end / PAGE, .kind = BY_NORMAL };
-	const by_plan plan = { .zones = &zone, .zone_count = 1, .cpus = hart_count };
+	const by_plan plan = { .zones = &zone, .zone_count = 1, .cpus = hart_count,
+			       .platform = platform };
 	size_t bytes = (size_t)must(by_machine_bytes(&plan));
 
 	must(by_machine_init(&plan, direct(from), bytes, &machine));
@@ -71,6 +73,19 @@ size_t page_check(void)
 
 /* ---- the platform ---- */
 
+static bool run_as(size_t cpu, by_work work, void *argument)
+{
+	size_t self = kernel_hart;
+
+	kernel_hart = cpu;
+	work(argument);
+	kernel_hart = self;
+	return true;
+}
+
+#ifdef BY_LINKED
+static const by_platform platform = { 0 };
+
 size_t by_cpu(void) { return kernel_hart; }
 size_t by_pin(void) { return kernel_hart; }
 void by_unpin(void) {}
@@ -80,15 +95,19 @@ void by_restore_interrupts(size_t found) { (void)found; }
 void by_relax(void) {}
 void *by_address(size_t frame) { return direct(frame * PAGE); }
 
-bool by_run_on(size_t cpu, by_work work, void *argument)
-{
-	size_t self = kernel_hart;
+bool by_run_on(size_t cpu, by_work work, void *argument) { return run_as(cpu, work, argument); }
+#else
+static size_t cpu(void *context) { return (void)context, kernel_hart; }
 
-	kernel_hart = cpu;
-	work(argument);
-	kernel_hart = self;
-	return true;
+static void *address(void *context, size_t frame) { return (void)context, direct(frame * PAGE); }
+
+static bool run_on(void *context, size_t cpu, by_work work, void *argument)
+{
+	return (void)context, run_as(cpu, work, argument);
 }
+
+static const by_platform platform = { .cpu = cpu, .run_on = run_on, .address = address };
+#endif
 
 void by_panic(const char *file, size_t length, uint32_t line)
 {

@@ -65,6 +65,19 @@ void stack_check(const void *stack)
 		panic("a kernel stack overflowed");
 }
 
+/* Returns how much of the stack of the boot was used, and ends the kernel if that is more than there
+ * is: there is a guard below it. */
+size_t boot_stack_used(void)
+{
+	extern char boot_guard[];
+	size_t used = stack_used(boot_guard, BOOT_GUARD_BYTES + BOOT_STACK_BYTES);
+
+	if (used > BOOT_STACK_BYTES)
+		panic("the stack at boot overflowed: %ld of %ld bytes", (long)used,
+		      (long)BOOT_STACK_BYTES);
+	return used;
+}
+
 /* ---- the end ---- */
 
 static size_t free_at_boot;
@@ -79,7 +92,6 @@ void remember_at_boot(void)
 /* Ends all when the first process has ended, with its code and what is found here. */
 void end(void)
 {
-	extern char boot_stack[];
 	bool good = finished->code == 0;
 	size_t free, used;
 
@@ -90,7 +102,7 @@ void end(void)
 	print("kernel: %ld processes; stacks used: %ld of %ld bytes of a process, %ld of a hart, "
 	      "%ld at boot\n",
 	      (long)processes_made, (long)most_stack_used, (long)STACK, (long)idle_stack_used(),
-	      (long)stack_used(boot_stack, BOOT_STACK_BYTES));
+	      (long)boot_stack_used());
 	print("kernel: %ld pages free, %ld at boot, %ld in use; by_check: every invariant holds\n",
 	      (long)free, (long)free_at_boot, (long)used);
 	good = good && free == free_at_boot;

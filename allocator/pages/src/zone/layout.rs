@@ -122,6 +122,9 @@ impl ZonePlan {
     }
 }
 
+/// The CPUs' slots; the store's words and classes.
+type Metadata<'m, A> = (&'m [Slot<A, CpuStash>], &'m [AtomicU64], &'m [AtomicU8]);
+
 /// A cache line. The words of a page block share one, so the first word begins at a line's start.
 const LINE: usize = 64;
 
@@ -183,6 +186,32 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         platform: P,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Result<Self, PlanError> {
+        let made = Self::metadata(plan, memory)?;
+        Ok(Self::of_parts(plan, platform, made))
+    }
+
+    /// Builds a zone in `place`, so that its 5 KiB never lie on the stack. All else is as in
+    /// [`new`](Self::new).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[inline(never)]
+    pub fn new_in<'z>(
+        place: &'z mut MaybeUninit<Self>,
+        plan: &ZonePlan,
+        platform: P,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<&'z mut Self, PlanError> {
+        let made = Self::metadata(plan, memory)?;
+        Ok(place.write(Self::of_parts(plan, platform, made)))
+    }
+
+    /// Makes the metadata of a zone in `memory`.
+    #[inline(never)]
+    fn metadata(
+        plan: &ZonePlan,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<Metadata<'m, A>, PlanError> {
         let too_little = Self::too_little(plan, memory.len())?;
         let (slots, rest) = Slot::place(memory, plan.cpus).ok_or(too_little)?;
         let skip = rest.as_ptr().align_offset(LINE);
@@ -191,7 +220,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         let (words, rest) = place(rest, plan.words()?, zero).ok_or(too_little)?;
         let zero = || AtomicU8::new(0);
         let (classes, _) = place(rest, plan.classes(), zero).ok_or(too_little)?;
-        Ok(Self::of_parts(plan, platform, slots, words, classes))
+        Ok((slots, words, classes))
     }
 
     /// As [`new`](Self::new), in memory that is zero. What describes frames stays untouched until
@@ -208,7 +237,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         let (_, rest) = rest.split(skip).ok_or(too_little)?;
         let (words, rest) = rest.place(plan.words()?).ok_or(too_little)?;
         let (classes, _) = rest.place(plan.classes()).ok_or(too_little)?;
-        Ok(Self::of_parts(plan, platform, slots, words, classes))
+        Ok(Self::of_parts(plan, platform, (slots, words, classes)))
     }
 
     fn too_little(plan: &ZonePlan, supplied: usize) -> Result<PlanError, PlanError> {
@@ -218,13 +247,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     // Inlined, so that the zone is made where it stays, and not copied from the stack.
     #[inline(always)]
-    fn of_parts(
-        plan: &ZonePlan,
-        platform: P,
-        slots: &'m [Slot<A, CpuStash>],
-        words: &'m [AtomicU64],
-        classes: &'m [AtomicU8],
-    ) -> Self {
+    fn of_parts(plan: &ZonePlan, platform: P, (slots, words, classes): Metadata<'m, A>) -> Self {
         let (max_order, block_order) = (plan.max_order, plan.page_block_order);
         let store = Bitmap::new(plan.span, max_order, block_order, words, classes)
             .with_set_aside(plan.set_aside);

@@ -27,6 +27,9 @@ calls! {
     Zone {
         new<'m>(plan: &ZonePlan, memory: &'m mut [MaybeUninit<u8>])
             -> Result<TheZone<'m>, PlanError> = TheZone::new(plan, Embedder, memory);
+        new_in<'z, 'm>(place: &'z mut MaybeUninit<TheZone<'m>>, plan: &ZonePlan,
+            memory: &'m mut [MaybeUninit<u8>]) -> Result<&'z mut TheZone<'m>, PlanError>
+            = TheZone::new_in(place, plan, Embedder, memory);
         on_zeros<'m>(plan: &ZonePlan, memory: Zeros<'m>) -> Result<TheZone<'m>, PlanError>
             = TheZone::on_zeros(plan, Embedder, memory);
         of<'m>(parts: (bitmap::Bitmap<'m>, TheStash<'m>)) -> TheZone<'m>

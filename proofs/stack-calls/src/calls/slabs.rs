@@ -47,6 +47,10 @@ calls! {
         in_parts<'m>(plan: &SlabPlan, source: TheSource<'m>, parts: slab::Parts<'m>)
             -> Result<TheSlabs<'m>, BuildError>
             = TheSlabs::in_parts(*plan, source, pinned(), parts);
+        new_in<'p, 'm>(place: &'p mut MaybeUninit<TheSlabs<'m>>, plan: &SlabPlan,
+            source: TheSource<'m>, memory: &'m mut [MaybeUninit<u8>])
+            -> Result<&'p mut TheSlabs<'m>, BuildError>
+            = TheSlabs::new_in(place, *plan, source, pinned(), memory);
         over_zone<'m>(plan: &SlabPlan, zone: &'m mut Mapped<'m>,
             memory: &'m mut [MaybeUninit<u8>]) -> Result<TheSlabs<'m>, BuildError>
             = TheSlabs::over_zone(*plan, zone, pinned(), memory);
