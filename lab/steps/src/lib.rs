@@ -12,7 +12,7 @@
 //! | `model` | who holds which frame, and how many were free |
 //! | `world` | a small machine, the states that it starts in, and what must hold at rest |
 //! | `calls`, `slabs` | the calls, and objects |
-//! | `tries` | the situations, one after the other, and the table |
+//! | `tries` | the situations, one after the other, and their tallies |
 
 mod calls;
 mod machine;
@@ -21,4 +21,4 @@ mod slabs;
 mod tries;
 mod world;
 
-pub use tries::{Plan, Tally, table, try_all};
+pub use tries::{Plan, Tally, try_all};

@@ -1,7 +1,6 @@
 //! All situations, one after the other, and what became of them.
 
 use core::cell::RefCell;
-use core::fmt::Write;
 use core::panic::AssertUnwindSafe;
 use std::collections::BTreeMap;
 use std::panic;
@@ -42,14 +41,11 @@ thread_local! {
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Tries everything that `plan` says. Returns a tally for each two calls, by their names.
+/// Tries everything that `plan` says, and tells `done` of each two calls by their names.
 ///
 /// # Panics
 /// If a name in the plan is no call's.
-pub fn try_all(
-    plan: &Plan,
-    mut done: impl FnMut(&str, &str, &Tally),
-) -> Vec<(String, String, Tally)> {
+pub fn try_all(plan: &Plan, mut done: impl FnMut(&str, &str, &Tally)) {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(|info| {
         // Nobody is stopped any more while stacks are unwound.
@@ -73,7 +69,6 @@ pub fn try_all(
     let wanted = |call: &calls::Call<Exclusive>| {
         plan.only.is_empty() || plan.only.iter().any(|name| name == call.name)
     };
-    let mut tallies = Vec::new();
     let mut number = 0;
     let mut is_next = || {
         number += 1;
@@ -119,11 +114,9 @@ pub fn try_all(
                 situation(&mut tally, plan, Start::Crowd, Mode::Cpus, "shared", both);
             }
             done(a.name, b.name, &tally);
-            tallies.push((a.name.to_owned(), b.name.to_owned(), tally));
         }
     }
     panic::set_hook(usual);
-    tallies
 }
 
 fn all<A: SlotAccess>() -> Vec<calls::Call<A>> {
@@ -219,27 +212,4 @@ fn situation<A: SlotAccess>(
     }
     tally.stops += stops;
     tally.pairs += pairs;
-}
-
-/// Returns the table of tallies, as text or as CSV.
-#[must_use]
-pub fn table(tallies: &[(String, String, Tally)], csv: bool) -> String {
-    let mut text = String::new();
-    if csv {
-        text.push_str("first,second,stops,pairs,failed\n");
-    }
-    for (a, b, tally) in tallies {
-        let Tally {
-            stops,
-            pairs,
-            failed,
-            ..
-        } = tally;
-        let line = match csv {
-            true => writeln!(text, "{a},{b},{stops},{pairs},{failed}"),
-            false => writeln!(text, "{a:24} {b:24} {stops:9} {pairs:9} {failed:7}"),
-        };
-        line.expect("a string takes any text");
-    }
-    text
 }

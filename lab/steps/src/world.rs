@@ -71,7 +71,7 @@ pub(crate) enum Start {
     TwoZones,
     /// Half, and the watermarks forbid to take any of it.
     AtMark,
-    /// Everything, and a page block is set aside for atomic requests.
+    /// Only what is set aside for atomic requests, of one page block.
     Aside,
     /// 64 CPUs hold a block of 16 frames each.
     Crowd,
@@ -190,12 +190,16 @@ impl<A: SlotAccess> World<'_, A> {
             }
             Start::Aside => {
                 let request = Request::new(Order::new(3), Mobility::Unmovable).atomic();
-                let frame = self
-                    .zone()
-                    .alloc_above(&request, Mark::Min)
-                    .expect("plenty");
-                self.model
-                    .got_by(OTHERS, FrameRange::of_block(frame, request.order));
+                let frame = self.zone().alloc_above(&request, Mark::Min);
+                let mut taken = vec![FrameRange::of_block(frame.expect("plenty"), request.order)];
+                self.drain();
+                for order in [9, 5, 3, 0].map(Order::new) {
+                    let request = Request::new(order, Mobility::Movable);
+                    let blocks = core::iter::from_fn(|| self.zone().alloc_uncached(&request));
+                    taken.extend(blocks.map(|frame| FrameRange::of_block(frame, order)));
+                }
+                self.model.got_all(OTHERS, &taken);
+                assert!(self.zone().free_frames() > 300, "nothing is set aside");
             }
             Start::AtMark => {
                 self.drain();
