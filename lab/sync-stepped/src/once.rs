@@ -1,0 +1,1 @@
+../../../allocator/sync/src/once.rs
