@@ -162,8 +162,9 @@ pub trait AnyZone: Sync {
     /// The error that a free of the first frame not in use would return. Nothing has changed then.
     fn free_range(&self, range: FrameRange) -> Result<(), FreeError>;
 
-    /// Returns the frames of every reachable cache to the store. Returns the number of frames.
-    fn drain(&self) -> usize;
+    /// Returns the frames of every reachable cache to the store, as far as the `patience` with other
+    /// CPUs goes. Returns the number of frames.
+    fn drain_with(&self, patience: &Patience) -> usize;
 
     /// Isolates `range`: from the return on the store hands nothing out from it, and what is freed
     /// there stays there. Frames that lie in caches are still handed out: [drain](AnyZone::drain)
@@ -290,6 +291,12 @@ pub trait AnyZone: Sync {
     #[inline]
     fn max_order(&self) -> Order {
         self.shape().max_order
+    }
+
+    /// Returns the frames of every reachable cache to the store, with the patience of one request.
+    /// Returns the number of frames.
+    fn drain(&self) -> usize {
+        self.drain_with(&Patience::new())
     }
 
     /// Returns true if `frame` is memory of this zone. Looks at the zone's records without a lock.

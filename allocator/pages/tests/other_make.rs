@@ -113,7 +113,7 @@ impl AnyZone for Odd {
         Ok(())
     }
 
-    fn drain(&self) -> usize {
+    fn drain_with(&self, _patience: &Patience) -> usize {
         usize::MAX
     }
 

@@ -355,10 +355,9 @@ impl<G: Grouping, F: Front<G, L, P>, L: LabLock, P: Platform> AnyZone for Zone<'
         self.lock().give_range(range)
     }
 
-    fn drain(&self) -> usize {
+    fn drain_with(&self, patience: &Patience) -> usize {
         let reach = Reach::of(Context::MaySleep, self.platform());
-        let drained = self.front.drain(&self.backing, reach, &Patience::new());
-        drained.frames
+        self.front.drain(&self.backing, reach, patience).frames
     }
 
     fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {

@@ -149,12 +149,13 @@ fn before_access() {
         let Some(left) = party.left.get() else {
             return false;
         };
-        // What it runs on another CPU keeps that one's parties from running.
-        let away = party.cpu.get() != party.home.get();
         let masked = party.masked.get() > 0;
+        let held = masked || party.pinned.get() > 0;
+        // Where it is held on another CPU, it keeps that one's parties from running.
+        let away = party.cpu.get() != party.home.get() && held;
         let goes_on = match machine.mode.get() {
             Mode::Cpus | Mode::Stands => away,
-            Mode::Tasks => away || masked || party.pinned.get() > 0,
+            Mode::Tasks => away || held,
             Mode::Interrupt => away || masked,
         };
         if goes_on {

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 
 use brickyard::node::{Node, Nodes, SlowPath};
 use brickyard::patience::WAITS_MOST;
-use brickyard::sync::{PATIENCE, SlotAccess};
+use brickyard::sync::SlotAccess;
 use brickyard::watermark::{Mark, Marks};
 use brickyard::{
     AllocError, AnyZone, Frame, FrameRange, Mobility, Order, Request, Zone, ZoneKind, ZonePlan,
@@ -294,8 +294,8 @@ impl<A: SlotAccess> World<'_, A> {
         let before = waits();
         (call.make)(self);
         self.model.end();
-        // Each of the two zones may be asked, each time with the caller's own stash.
-        let most = call.requests as u64 * u64::from(2 * WAITS_MOST + 8 * PATIENCE);
+        // And one after each pass over a range.
+        let most = call.requests as u64 * u64::from(WAITS_MOST) + 64;
         assert!(
             waits() - before < most,
             "{} waits in one call",

@@ -19,7 +19,7 @@ pub use backend::{
 pub use core::sync::atomic::Ordering;
 #[cfg(feature = "lock_api")]
 pub use lock::LockApi;
-pub use lock::{Held, Locked, OwnLine, RawLock, TestAndSetLock, TicketLock};
+pub use lock::{Held, Locked, RawLock, TestAndSetLock, TicketLock};
 pub use once::{Lease, OnceSlot};
 pub use place::{Blank, Zeroable, Zeros, place, place_zeroed};
 pub use scratch::Scratch;

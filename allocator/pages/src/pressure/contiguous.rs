@@ -7,6 +7,7 @@
 
 use super::{Migrate, Migration, settle};
 use crate::block::Use;
+use crate::patience::Patience;
 use crate::watermark::Mark;
 use crate::zones::{AnyZone, take_range_at};
 use crate::{
@@ -106,7 +107,9 @@ enum Tolerates {
 ///
 /// Costs one look at each block of the candidates. A candidate without an obstacle also costs as
 /// many calls of `hooks` as it has movable blocks, at most five times. No page that stays is in two
-/// candidates for which `hooks` are called. Only a candidate that is to be cleared is isolated.
+/// candidates for which `hooks` are called. Only a candidate that is to be cleared is isolated. All
+/// of it waits for other CPUs no longer than one request does
+/// ([`WAITS_MOST`](crate::patience::WAITS_MOST)), apart from one wait after each pass.
 ///
 /// # Errors
 /// [`RangeError::Malformed`] for a request that cannot be met anywhere; [`RangeError::OutsideSpan`]
@@ -126,12 +129,13 @@ pub fn alloc_contiguous<Z: AnyZone>(
     if request.place_in(within, within.start).is_none() {
         return Err(RangeError::OutsideSpan { span: zone.span() });
     }
-    zone.drain();
+    let patience = &Patience::new();
+    zone.drain_with(patience);
     let highest = request.highest.unwrap_or(zone.kind());
     stays_above_min(zone, request.frames, request.mobility, highest)?;
-    let free = first_fit(zone, request, Tolerates::Free, hooks);
+    let free = first_fit(zone, request, Tolerates::Free, hooks, patience);
     match free {
-        Err(_) if hooks.moves() => first_fit(zone, request, Tolerates::Movable, hooks),
+        Err(_) if hooks.moves() => first_fit(zone, request, Tolerates::Movable, hooks, patience),
         _ => free,
     }
 }
@@ -158,6 +162,7 @@ fn first_fit<Z: AnyZone>(
     request: &ContiguousRequest,
     tolerates: Tolerates,
     hooks: &impl Migrate,
+    patience: &Patience,
 ) -> Result<FrameRange, RangeError> {
     let within = request.within.intersection(zone.span());
     let mut first_error = None;
@@ -169,7 +174,7 @@ fn first_fit<Z: AnyZone>(
                 let page = Request::page(request.mobility);
                 take_range_at(zone, place, &page).map_err(|why| Stayed::of(place, why))
             }
-            None => clear_and_take(zone, place, request.mobility, hooks),
+            None => clear_and_take(zone, place, request.mobility, hooks, patience),
         };
         match outcome {
             Ok(()) => return Ok(place),
@@ -198,7 +203,7 @@ pub fn offline<Z: AnyZone>(
     hooks: &impl Migrate,
 ) -> Result<usize, RangeError> {
     let _isolated = Isolated::new(zone, range)?;
-    clear(zone, range, hooks).map_err(|stayed| stayed.why)?;
+    clear(zone, range, hooks, &Patience::new()).map_err(|stayed| stayed.why)?;
     zone.remove(range)
 }
 
@@ -288,18 +293,24 @@ fn clear_and_take<Z: AnyZone>(
     place: FrameRange,
     mobility: Mobility,
     hooks: &impl Migrate,
+    patience: &Patience,
 ) -> Result<(), Stayed> {
     let stayed = |why| Stayed::of(place, why);
     let _isolated = Isolated::new(zone, place).map_err(stayed)?;
-    clear(zone, place, hooks)?;
+    clear(zone, place, hooks, patience)?;
     zone.take_isolated(place, mobility).map_err(stayed)
 }
 
 /// Moves everything out of an isolated range.
-fn clear<Z: AnyZone>(zone: &Z, range: FrameRange, hooks: &impl Migrate) -> Result<(), Stayed> {
+fn clear<Z: AnyZone>(
+    zone: &Z,
+    range: FrameRange,
+    hooks: &impl Migrate,
+    patience: &Patience,
+) -> Result<(), Stayed> {
     let mut outcome = Ok(());
     for _ in 0..PASSES {
-        zone.drain();
+        zone.drain_with(patience);
         match clear_once(zone, range, hooks) {
             Cleared::All => return Ok(()),
             Cleared::Never(stayed) => return Err(stayed),

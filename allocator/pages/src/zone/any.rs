@@ -8,13 +8,13 @@ use super::{Zone, is_first};
 use crate::block::{Census, FreeTable, State};
 use crate::check::Violation;
 use crate::error::BulkFreeError;
-use crate::patience::Patience;
+use crate::patience::{Patience, Reach};
 use crate::pressure::{Compacted, Migrate, compact, compact_for};
 use crate::watermark::{Mark, Watermarks};
 use crate::zones::{AnyZone, Shape};
 use crate::{
-    AllocError, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, Platform, RangeError,
-    Request, ZoneKind,
+    AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, Platform,
+    RangeError, Request, ZoneKind,
 };
 
 impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
@@ -153,8 +153,9 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         Zone::free_range(self, range)
     }
 
-    fn drain(&self) -> usize {
-        Zone::drain(self)
+    fn drain_with(&self, patience: &Patience) -> usize {
+        let reach = Reach::of(Context::MaySleep, self.platform());
+        self.stash.drain(&self.backing, reach, patience).frames
     }
 
     fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {

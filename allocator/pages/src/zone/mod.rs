@@ -574,9 +574,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Returns the frames of every reachable cache to the store. Returns the number of frames. For
     /// callers that may sleep; in an interrupt it reaches nothing.
     pub fn drain(&self) -> usize {
-        let reach = Reach::of(Context::MaySleep, self.platform());
-        let drained = self.stash.drain(&self.backing, reach, &Patience::new());
-        drained.frames
+        AnyZone::drain(self)
     }
 
     // ---- numbers ----

@@ -305,8 +305,8 @@ impl<V: Version, A: SlotAccess, L: LabLock, P: Platform> AnyZone for Zone<'_, V,
         self.inner.free_range(range)
     }
 
-    fn drain(&self) -> usize {
-        self.inner.drain()
+    fn drain_with(&self, patience: &Patience) -> usize {
+        self.inner.drain_with(patience)
     }
 
     fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
