@@ -59,7 +59,8 @@ impl Bitmap<'_> {
         let masks = &mut chosen.masks[..self.block_words()];
         let (claimed, fallback) = self.claim(old, wanted);
         let claimed = claimed.with_joined(true);
-        let Some(new) = self.promise(block, old, claimed, masks, wanted.kind) else {
+        let frames = chosen.blocks << order;
+        let Some(new) = self.promise(block, old, claimed, masks, frames, wanted.kind) else {
             return Attempt::Lost;
         };
         self.end_class(block);

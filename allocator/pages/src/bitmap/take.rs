@@ -208,21 +208,22 @@ impl Bitmap<'_> {
 
     // ---- promises ----
 
-    /// Promises the caller the frames of `masks`, which it has seen free in an open block: replaces
-    /// the state `old` by one without them, in which the block is as in `claimed`. Returns the new
-    /// state, or `None` if another CPU was faster. From then on, that many frames of the block are
-    /// the caller's to take, and nobody can take the block as a whole.
+    /// Promises the caller the `frames` frames of `masks`, which it has seen free in an open block:
+    /// replaces the state `old` by one without them, in which the block is as in `claimed`. Returns
+    /// the new state, or `None` if another CPU was faster. From then on, that many frames of the
+    /// block are the caller's to take, and nobody can take the block as a whole.
+    #[inline]
     pub(super) fn promise(
         &self,
         block: usize,
         old: BlockState,
         claimed: BlockState,
         masks: &[u64],
+        frames: usize,
         kind: MigrateType,
     ) -> Option<BlockState> {
         let first = self.first_word(block);
-        let promised: u32 = masks.iter().map(|mask| mask.count_ones()).sum();
-        let count = old.count() - promised as usize;
+        let count = old.count() - frames;
         let run = self.run_without(block, old.run(), count, |word| {
             self.free_bits(word) & !masks[word - first]
         });
@@ -276,11 +277,16 @@ impl Bitmap<'_> {
         taken
     }
 
-    /// Takes all frames of `masks` or none, after a promise that changed `old`. Also takes none if
-    /// other CPUs changed one of the words meanwhile [`TRIES`] times.
-    fn take_all_promised(&self, block: usize, old: BlockState, masks: &[u64]) -> bool {
+    /// Takes all `frames` frames of `masks` or none, after a promise that changed `old`. Also takes
+    /// none if other CPUs changed one of the words meanwhile [`TRIES`] times.
+    fn take_all_promised(
+        &self,
+        block: usize,
+        old: BlockState,
+        masks: &[u64],
+        frames: usize,
+    ) -> bool {
         let first = self.first_word(block);
-        let frames = masks.iter().map(|mask| mask.count_ones() as usize).sum();
         for (i, &mask) in masks.iter().enumerate() {
             if mask != 0 && !self.clear_bits(first + i, mask) {
                 let taken = masks[..i].iter().enumerate();
@@ -358,8 +364,9 @@ impl Bitmap<'_> {
         let masks = self.write_run(&mut masks, offset, order);
         let (claimed, fallback) = self.claim(old, wanted);
         let claimed = claimed.with_joined(claimed.is_joined() || order > 0);
-        let promised = self.promise(block, old, claimed, masks, wanted.kind);
-        if promised.is_none() || !self.take_all_promised(block, old, masks) {
+        let frames = 1 << order;
+        let promised = self.promise(block, old, claimed, masks, frames, wanted.kind);
+        if promised.is_none() || !self.take_all_promised(block, old, masks, frames) {
             return Attempt::Lost;
         }
         self.mark_in_use(block, offset, order, wanted.kind);
@@ -391,6 +398,9 @@ impl Bitmap<'_> {
                 break;
             }
             let bits = self.visible(first + i, old, wanted);
+            if bits == 0 {
+                continue;
+            }
             let there = bits.count_ones();
             *mask = if there <= left {
                 bits
@@ -406,7 +416,8 @@ impl Bitmap<'_> {
         if loan != Loan::None && claimed.kind() == wanted.kind {
             claimed = claimed.with_lent(true);
         }
-        let Some(new) = self.promise(block, old, claimed, masks, wanted.kind) else {
+        let frames = (most - left) as usize;
+        let Some(new) = self.promise(block, old, claimed, masks, frames, wanted.kind) else {
             return Attempt::Lost;
         };
         let taken = self.take_promised(block, (old, new), masks, 0);
@@ -521,8 +532,9 @@ impl Bitmap<'_> {
             if !words.all(|(i, &mask)| self.free_bits(first + i) & mask == mask) {
                 return false;
             }
-            if self.promise(block, old, old, masks, movable).is_some() {
-                return self.take_all_promised(block, old, masks);
+            let promised = self.promise(block, old, old, masks, frames, movable);
+            if promised.is_some() {
+                return self.take_all_promised(block, old, masks, frames);
             }
         }
         false

@@ -24,6 +24,9 @@ const DRIFT_MOST: usize = 2048;
 /// Zones with fewer frames have nothing to gain from parts: the shared counter counts everything.
 const SMALL_ZONE: usize = 2048;
 
+/// How often a change is tried in a part, which other CPUs change too.
+const TRIES: usize = 4;
+
 /// The most times that the parts are added up, to get a sum of one moment.
 const READINGS: usize = 4;
 
@@ -116,12 +119,15 @@ impl Total {
 
     fn count(&self, block: usize, frames: i64, order: Ordering) {
         let part = self.part(block);
-        // Relaxed: nothing happens to a word that is not as it was seen.
-        let counted = !self.is_shared(frames.unsigned_abs() as usize)
-            && self.count_in(part, part.0.load(Ordering::Relaxed), frames, order);
-        if !counted {
-            self.shared.change(frames, order);
+        if !self.is_shared(frames.unsigned_abs() as usize) {
+            for _ in 0..TRIES {
+                // Relaxed: nothing happens to a word that is not as it was seen.
+                if self.count_in(part, part.0.load(Ordering::Relaxed), frames, order) {
+                    return;
+                }
+            }
         }
+        self.shared.change(frames, order);
     }
 
     /// Counts in a part that was `seen` so. Returns false, and has done nothing, if it has changed
