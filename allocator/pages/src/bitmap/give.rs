@@ -125,8 +125,10 @@ impl Bitmap<'_> {
             self.cut_out(head, joined, offset, order.get());
         }
         let block = self.block_at(offset);
+        let (first, words, bits) = Self::bits_of(offset, order.get());
         let mut masks = [0; MOST_WORDS];
-        self.write_run(&mut masks, offset, order.get());
+        let in_block = first - self.first_word(block);
+        masks[in_block..in_block + words].fill(bits);
         let frames = order.frames();
         match self
             .give_masks(block, &masks, frames, Borrower::Nobody)

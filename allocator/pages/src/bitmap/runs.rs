@@ -60,7 +60,8 @@ impl Bitmap<'_> {
         let (claimed, fallback) = self.claim(old, wanted);
         let claimed = claimed.with_joined(true);
         let frames = chosen.blocks << order;
-        let Some(new) = self.promise(block, old, claimed, masks, frames, wanted.kind) else {
+        let mask = |i: usize| masks[i];
+        let Some(new) = self.promise(block, old, claimed, mask, frames, wanted.kind) else {
             return Attempt::Lost;
         };
         self.end_class(block);

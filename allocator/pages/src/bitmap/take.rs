@@ -208,28 +208,28 @@ impl Bitmap<'_> {
 
     // ---- promises ----
 
-    /// Promises the caller the `frames` frames of `masks`, which it has seen free in an open block:
-    /// replaces the state `old` by one without them, in which the block is as in `claimed`. Returns
-    /// the new state, or `None` if another CPU was faster. From then on, that many frames of the
-    /// block are the caller's to take, and nobody can take the block as a whole.
+    /// Promises the caller `frames` frames that it has seen free in an open block, as `mask` says of
+    /// each of its words: replaces the state `old` by one without them, in which the block is as in
+    /// `claimed`. Returns the new state, or `None` if another CPU was faster. From then on, that
+    /// many frames of the block are the caller's to take, and nobody can take it as a whole.
     #[inline]
     pub(super) fn promise(
         &self,
         block: usize,
         old: BlockState,
         claimed: BlockState,
-        masks: &[u64],
+        mask: impl Fn(usize) -> u64,
         frames: usize,
         kind: MigrateType,
     ) -> Option<BlockState> {
         let first = self.first_word(block);
         let count = old.count() - frames;
         let run = self.run_without(block, old.run(), count, |word| {
-            self.free_bits(word) & !masks[word - first]
+            self.free_bits(word) & !mask(word - first)
         });
         let mut new = claimed.with_free(count, run);
         if kind != MigrateType::Movable {
-            for (i, _) in masks.iter().enumerate().filter(|&(_, &mask)| mask != 0) {
+            for i in (0..self.block_words()).filter(|&i| mask(i) != 0) {
                 new = new.with_mixed(self.eighths(first + i));
             }
         }
@@ -277,22 +277,21 @@ impl Bitmap<'_> {
         taken
     }
 
-    /// Takes all `frames` frames of `masks` or none, after a promise that changed `old`. Also takes
-    /// none if other CPUs changed one of the words meanwhile [`TRIES`] times.
+    /// Takes all the frames that were promised by a change of `old`, or none. Also takes none if
+    /// other CPUs changed one of the words meanwhile [`TRIES`] times.
     fn take_all_promised(
         &self,
         block: usize,
         old: BlockState,
-        masks: &[u64],
+        mask: impl Fn(usize) -> u64,
         frames: usize,
     ) -> bool {
         let first = self.first_word(block);
-        for (i, &mask) in masks.iter().enumerate() {
-            if mask != 0 && !self.clear_bits(first + i, mask) {
-                let taken = masks[..i].iter().enumerate();
-                let freed = taken
-                    .map(|(j, &mask)| self.put_bits_back(first + j, mask))
-                    .sum();
+        let words = |end| (0..end).filter(|&i| mask(i) != 0);
+        for i in words(self.block_words()) {
+            if !self.clear_bits(first + i, mask(i)) {
+                let put_back = |j| self.put_bits_back(first + j, mask(j));
+                let freed = words(i).map(put_back).sum();
                 self.return_promise(block, old, frames, freed, Kept::Yes);
                 return false;
             }
@@ -360,13 +359,17 @@ impl Bitmap<'_> {
         let Some(offset) = self.find_run(block, order, visible) else {
             return Attempt::Nothing;
         };
-        let mut masks = [0; MOST_WORDS];
-        let masks = self.write_run(&mut masks, offset, order);
+        let (first, words, bits) = Self::bits_of(offset, order);
+        let first = first - self.first_word(block);
+        let mask = |i: usize| match (first..first + words).contains(&i) {
+            true => bits,
+            false => 0,
+        };
         let (claimed, fallback) = self.claim(old, wanted);
         let claimed = claimed.with_joined(claimed.is_joined() || order > 0);
         let frames = 1 << order;
-        let promised = self.promise(block, old, claimed, masks, frames, wanted.kind);
-        if promised.is_none() || !self.take_all_promised(block, old, masks, frames) {
+        let promised = self.promise(block, old, claimed, mask, frames, wanted.kind);
+        if promised.is_none() || !self.take_all_promised(block, old, mask, frames) {
             return Attempt::Lost;
         }
         self.mark_in_use(block, offset, order, wanted.kind);
@@ -417,7 +420,8 @@ impl Bitmap<'_> {
             claimed = claimed.with_lent(true);
         }
         let frames = (most - left) as usize;
-        let Some(new) = self.promise(block, old, claimed, masks, frames, wanted.kind) else {
+        let mask = |i: usize| masks[i];
+        let Some(new) = self.promise(block, old, claimed, mask, frames, wanted.kind) else {
             return Attempt::Lost;
         };
         let taken = self.take_promised(block, (old, new), masks, 0);
@@ -458,19 +462,6 @@ impl Bitmap<'_> {
         }
         let word = word::best_fit(whole, order.saturating_sub(WORD_ORDER))?;
         Some((first + word as usize) * WORD_FRAMES)
-    }
-
-    /// Writes the run of `order` at `offset` as masks of its block's words. Returns these masks.
-    pub(super) fn write_run<'r>(
-        &self,
-        masks: &'r mut Masks,
-        offset: usize,
-        order: u8,
-    ) -> &'r [u64] {
-        let (first, words, bits) = Self::bits_of(offset, order);
-        let in_block = first & (self.block_words() - 1);
-        masks[in_block..in_block + words].fill(bits);
-        &masks[..self.block_words()]
     }
 
     /// Returns the words of the run of `order` at `offset`: the first, how many, and the run's bits
@@ -532,9 +523,10 @@ impl Bitmap<'_> {
             if !words.all(|(i, &mask)| self.free_bits(first + i) & mask == mask) {
                 return false;
             }
-            let promised = self.promise(block, old, old, masks, frames, movable);
+            let mask = |i: usize| masks[i];
+            let promised = self.promise(block, old, old, mask, frames, movable);
             if promised.is_some() {
-                return self.take_all_promised(block, old, masks, frames);
+                return self.take_all_promised(block, old, mask, frames);
             }
         }
         false

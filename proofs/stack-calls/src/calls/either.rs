@@ -122,6 +122,8 @@ calls! {
             = isolation.contains(frame);
         overlaps(isolation: &brickyard::isolation::Isolation, range: FrameRange) -> bool
             = isolation.overlaps(range);
+        has(isolation: &brickyard::isolation::Isolation, range: FrameRange) -> bool
+            = isolation.has(range);
         cuts(isolation: &brickyard::isolation::Isolation, range: FrameRange) -> bool
             = isolation.cuts(range);
         begin(isolation: &brickyard::isolation::Isolation, range: FrameRange)
@@ -144,7 +146,7 @@ calls! {
             = patience.run_on(cpu, &Embedder, &mut || ());
         wait_for_moves(patience: &patience::Patience, least: u32) -> ()
             = patience.wait_for_moves(least, &Embedder, || false);
-        looks(patience: &patience::Patience, order: Order, reach: Reach) -> Option<u32>
+        again(patience: &patience::Patience, order: Order, reach: Reach) -> Option<u32>
             = Looks::new(order, reach, patience).again(Look::Unsettled);
         drained(drained: &[Drained]) -> Drained = drained.iter().copied().sum();
     }
