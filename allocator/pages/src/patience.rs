@@ -211,7 +211,8 @@ pub enum Look {
     Nothing,
     /// Nothing was found, but frames came and went meanwhile, or another CPU has some in hand.
     Unsettled,
-    /// As [`Look::Unsettled`], and what is free is below a mark.
+    /// Nothing was found, but frames came and went meanwhile, or another CPU has some in hand; and
+    /// what is free is below a mark.
     UnsettledBelowAMark,
 }
 

@@ -206,7 +206,7 @@ pub enum Mark {
     /// The low mark, for the first zone of a request's list. What lies in this CPU's cache was
     /// fetched for such requests, and is available without another check.
     First,
-    /// As [`Mark::First`] for what lies in the cache; else as [`Mark::Apart`].
+    /// What lies in the cache is available ([`Mark::First`]); all else is so at [`Mark::Apart`].
     FirstApart,
     /// The low mark, and only memory whose use mixes nothing: of the request's own mobility, or
     /// page blocks that are free as a whole. So another zone is asked before a page block is mixed.

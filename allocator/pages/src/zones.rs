@@ -94,9 +94,9 @@ pub trait AnyZone: Sync {
         None
     }
 
-    /// As [`AnyZone::alloc_above`], after a look everywhere. Caches are drained, and frames in
-    /// transit are waited for as long as there is `patience`. One `patience` serves all zones and
-    /// tries of a request.
+    /// Takes a block while the zone stays above `mark`, after a look everywhere. Caches are
+    /// drained, and frames in transit are waited for as long as there is `patience`. One serves all
+    /// zones and tries of a request.
     fn alloc_drained(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame>;
 
     /// Takes a block from what the zone has set aside for others: the last resort before a request
@@ -144,7 +144,7 @@ pub trait AnyZone: Sync {
         false
     }
 
-    /// As [`AnyZone::free`], without using the caches.
+    /// Takes back the 2^order frames at `frame` without using the caches.
     ///
     /// # Errors
     /// As [`AnyZone::free`].
@@ -162,8 +162,8 @@ pub trait AnyZone: Sync {
     /// The error that a free of the first frame not in use would return. Nothing has changed then.
     fn free_range(&self, range: FrameRange) -> Result<(), FreeError>;
 
-    /// Returns the frames of every reachable cache to the store, as far as the `patience` with other
-    /// CPUs goes. Returns the number of frames.
+    /// Returns the frames of every reachable cache to the store, as far as the `patience` with
+    /// other CPUs goes. Returns the number of frames.
     fn drain_with(&self, patience: &Patience) -> usize;
 
     /// Isolates `range`: from the return on the store hands nothing out from it, and what is freed
@@ -245,8 +245,8 @@ pub trait AnyZone: Sync {
     /// Returns true if the request may have a free block of its order or more.
     fn can_serve(&self, request: &Request) -> bool;
 
-    /// As [`AnyZone::can_serve`], where a look at totals tells: false may be wrong while a block is
-    /// being put together, and true too. For callers that ask often.
+    /// Returns true if the request may have a free block, as far as a look at totals tells: false
+    /// may be wrong while a block is being put together, and true too. For callers that ask often.
     fn may_serve(&self, request: &Request) -> bool {
         self.can_serve(request)
     }

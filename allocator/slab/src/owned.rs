@@ -23,7 +23,7 @@ pub struct OwnedSlabs {
 /// Slabs that have become empty. To be given back when no lock is held any more.
 #[derive(Debug, Default)]
 pub struct Gone {
-    /// As page number + 1, linked by `next`.
+    /// The first page's number + 1; the others are linked by `next`.
     first: u32,
 }
 

@@ -228,7 +228,7 @@ impl PageCaches<'_> {
         self.page_at(address.addr().get())
     }
 
-    /// As [`PageCaches::page_of`], of an address as a number.
+    /// Returns the page of an address that is given as a number ([`PageCaches::page_of`]).
     #[inline]
     pub(crate) fn page_at(&self, address: usize) -> Option<usize> {
         // An address below the start wraps to a page far above.

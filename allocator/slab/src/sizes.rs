@@ -78,7 +78,8 @@ pub const fn class_of(layout: Layout) -> Option<usize> {
     class_in(&SIZES, &CLASSES, layout)
 }
 
-/// As [`class_of`], by these sizes, and the classes of requests in them.
+/// Returns the class of a request ([`class_of`]) by these sizes, and the classes of requests in
+/// them.
 #[inline]
 const fn class_in(sizes: &[u32], classes: &[u8], layout: Layout) -> Option<usize> {
     let most = sizes[sizes.len() - 1] as usize;

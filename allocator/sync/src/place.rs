@@ -31,7 +31,7 @@ pub fn place<T>(
     unsafe { place_by(memory, count, |place: *mut T| place.write(make())) }
 }
 
-/// As [`place()`], with values that `write` makes where they are to be.
+/// Places a slice ([`place()`]) of values that `write` makes where they are to be.
 ///
 /// # Safety
 /// `write` makes a value at the place that it is given, which is aligned for it and holds none.

@@ -183,14 +183,14 @@ impl<A: SlotAccess, T> Slot<A, T> {
         self.enter_within(PATIENCE, relax)
     }
 
-    /// As [`Slot::enter`], but waits at most `waits` times.
+    /// Enters the caller's own slot ([`Slot::enter`]), and waits at most `waits` times.
     pub fn enter_within(&self, waits: u32, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
         let enter = || self.access.try_enter();
         let inside = enter() || wait(enter, waits, relax);
         inside.then(|| self.inside())
     }
 
-    /// As [`Slot::enter`], but without waiting.
+    /// Enters the caller's own slot ([`Slot::enter`]) at once or not at all.
     #[inline(always)]
     pub fn try_enter(&self) -> Option<Inside<'_, A, T>> {
         self.access.try_enter().then(|| self.inside())
@@ -202,7 +202,7 @@ impl<A: SlotAccess, T> Slot<A, T> {
         self.visit_within(PATIENCE, relax)
     }
 
-    /// As [`Slot::visit`], but waits at most `waits` times.
+    /// Enters another CPU's slot ([`Slot::visit`]), and waits at most `waits` times.
     pub fn visit_within(&self, waits: u32, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
         let visit = || self.access.try_visit();
         let inside = A::LENDS && (visit() || wait(visit, waits, relax));

@@ -7,6 +7,7 @@ use core::ptr::NonNull;
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
+use brickyard::stash::StashSizes;
 use brickyard::sync::{Exclusive, Shared, SlotAccess};
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
@@ -151,7 +152,10 @@ fn no_page_has_two_owners_without_slots() {
 fn what_an_ended_thread_left_is_had_by_others() {
     let _alone = alone();
     let arena = arena(256);
-    let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 64);
+    let plan = ZonePlan {
+        stash: StashSizes::LARGEST,
+        ..ZonePlan::new(ZoneKind::Normal, arena.frames(), 64)
+    };
     let mut metadata = Mapped::new(Bricks::<Exclusive>::bytes(&plan)).unwrap();
     let zone = Bricks::<Exclusive>::new(&plan, &arena, metadata.as_uninit()).unwrap();
     zone.add(arena.frames()).unwrap();

@@ -3,12 +3,16 @@
 //! There are four ways. Each replaces the whole word by compare-and-swap, and counts a loan that
 //! begins. They differ in what follows:
 //!
-//! | way | tries | sets and loans follow | who may call it, in which mode of the block |
+//! | way | tries | what follows | who calls it |
 //! |---|---|---|---|
-//! | `replace` | one | no, the caller sees to it | who takes all of a block (free or open, to huge or changing), or frees whole blocks that share a word of a set (huge to free) |
-//! | `change_once` | one | yes | who promises itself frames (open), or ends isolation (any) |
-//! | `change` | until it is done | yes | who must not leave it undone: frees and promises taken back (open), whole blocks freed (huge to free), the end of opening (changing to open), marks (any) |
-//! | `change_quietly` | until it is done | loans only | who has made the block changing, and takes it (changing to huge) |
+//! | `replace` | one | nothing | who takes all of a block, or frees several blocks together |
+//! | `change_once` | one | sets and loans | who promises itself frames, or ends isolation |
+//! | `change` | to the end | sets and loans | frees, promises taken back, the end of opening, marks |
+//! | `change_quietly` | to the end | loans | who takes a block that it has made changing |
+//!
+//! By mode: a promise, its end and a free of single frames change an open block; a free as a whole
+//! changes a huge one; who takes all changes a free or an open one, to huge or to changing; only who
+//! made a block changing changes its mode again. Marks (isolated, aside, solid, kind) change in any.
 //!
 //! Only `change` and `change_quietly` retry, each time after another CPU's change of this block.
 
@@ -46,7 +50,8 @@ impl Bitmap<'_> {
         changed.is_ok()
     }
 
-    /// As [`Bitmap::replace`], and moves the block to the sets that it now belongs to.
+    /// Replaces the state `old` by `new`, if `old` is still the state, and moves the block to the
+    /// sets that it now belongs to.
     pub(super) fn change_once(&self, block: usize, old: BlockState, new: BlockState) -> bool {
         let changed = self.replace(block, old, new);
         if changed {
@@ -193,8 +198,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// As [`Bitmap::largest_run`], if it was `known` until the bits in the words of `masks` were
-    /// set.
+    /// Returns the order of the largest run of an open block, if it was `known` until the bits in
+    /// the words of `masks` were set.
     pub(super) fn run_with(&self, block: usize, known: u8, masks: &Masks) -> u8 {
         let first = self.first_word(block);
         let mut run = known;
@@ -214,8 +219,8 @@ impl Bitmap<'_> {
         run
     }
 
-    /// As [`Bitmap::largest_run`], if it was `known` until bits were taken. `free_bits` gives what
-    /// is left. Returns 0 if nothing is left.
+    /// Returns the order of the largest run of an open block, if it was `known` until bits were
+    /// taken. `free_bits` gives what is left. Returns 0 if nothing is left.
     pub(super) fn run_without(
         &self,
         block: usize,

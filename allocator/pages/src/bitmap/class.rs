@@ -56,8 +56,9 @@ impl Bitmap<'_> {
         self.classes[block].store(UNKNOWN, Ordering::Relaxed);
     }
 
-    /// As [`Bitmap::end_class`], for whoever has frames of the page block already, and before
-    /// anything that the caller reads next: a drain after isolation looks which stashes are empty.
+    /// Says that nothing is known of what is in use in a page block: also to whoever has frames of
+    /// it already, and before anything that the caller reads next. A drain after isolation looks
+    /// which stashes are empty.
     pub(super) fn end_class_for_all(&self, block: usize) {
         // AcqRel: an exchange, so that it comes before the loads that follow it.
         self.classes[block].swap(UNKNOWN, Ordering::AcqRel);

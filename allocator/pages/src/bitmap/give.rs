@@ -98,7 +98,7 @@ impl Bitmap<'_> {
         Err(FreeError::DoubleFree)
     }
 
-    /// As [`Bitmap::give_block`], in an open block.
+    /// Takes back any aligned part of a block in use, in an open page block.
     fn give_narrow(&self, offset: usize, order: Order) -> Result<(), FreeError> {
         let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
         if !self.is_memory(offset) {
@@ -228,7 +228,8 @@ impl Bitmap<'_> {
         (run, mobility)
     }
 
-    /// As [`Bitmap::mobility_of_plain_single`], for any block in which nothing is isolated.
+    /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, in any
+    /// page block in which nothing is isolated.
     pub(crate) fn mobility_of_single(&self, offset: usize) -> Option<usize> {
         if let Some(mobility) = self.mobility_of_plain_single(offset) {
             return Some(mobility);
@@ -242,8 +243,8 @@ impl Bitmap<'_> {
         single.then(|| self.mobility_of(offset).index())
     }
 
-    /// As [`Bitmap::mobility_of_plain_single`], by the state of the page block and the word of the
-    /// frame.
+    /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, as the
+    /// state of the page block and the word of the frame say.
     fn mobility_by_state(&self, offset: usize) -> Option<usize> {
         // Relaxed, three times: the caller claims to own the frame. If it does, the parts of the
         // state that are read here do not change, nor do the bits of the frame.
@@ -287,8 +288,8 @@ impl Bitmap<'_> {
         self.is_block_in_use(offset, Order::ZERO)
     }
 
-    /// As [`Bitmap::is_block_in_use`], for a block that would be lost if the answer were wrongly
-    /// no: looks again if the page block has changed meanwhile.
+    /// Returns true if the frame is the first of a block of exactly `order` in use, which would be
+    /// lost if the answer were wrongly no: looks again if the page block has changed meanwhile.
     pub(super) fn is_surely_block_in_use(&self, offset: usize, order: Order) -> bool {
         let block = self.block_at(offset);
         if (1..WORD_ORDER).contains(&order.get()) && self.mobility_of_small(offset, order).is_some()

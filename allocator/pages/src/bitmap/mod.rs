@@ -287,7 +287,8 @@ impl<'m> Bitmap<'m> {
         }
     }
 
-    /// As [`Bitmap::words`], for a span that is known only at run time.
+    /// Returns the number of words that [`Bitmap::new`] needs for a span that is known only at run
+    /// time.
     ///
     /// # Errors
     /// [`PlanError::TooManyFrames`] above [`FRAMES_MOST`], counted from the start of the first page
@@ -638,7 +639,7 @@ impl Bitmap<'_> {
         self.give_range_in_steps(range, &|| ())
     }
 
-    /// As [`Bitmap::give_range`], with a value of `pin` for each block.
+    /// Takes back a range ([`Bitmap::give_range`]), and holds a value of `pin` for each block.
     pub(crate) fn give_range_in_steps<G>(
         &self,
         range: FrameRange,

@@ -277,7 +277,7 @@ impl Bitmap<'_> {
         self.isolate_in_steps(range, &|| ())
     }
 
-    /// As [`Bitmap::isolate`], with a value of `step` for each page block.
+    /// Isolates `range` ([`Bitmap::isolate`]), and holds a value of `step` for each page block.
     pub(crate) fn isolate_in_steps<G>(
         &self,
         range: FrameRange,
@@ -312,7 +312,8 @@ impl Bitmap<'_> {
         self.unisolate_in_steps(range, &|| ());
     }
 
-    /// As [`Bitmap::unisolate`], with a value of `step` for each page block.
+    /// Ends the isolation of `range` ([`Bitmap::unisolate`]), and holds a value of `step` for each
+    /// page block.
     pub(crate) fn unisolate_in_steps<G>(&self, range: FrameRange, step: &impl Fn() -> G) {
         {
             let _step = step();
@@ -398,7 +399,8 @@ impl Bitmap<'_> {
         self.take_isolated_in_steps(range, kind, &|| ())
     }
 
-    /// As [`Bitmap::take_isolated`], with a value of `pin` for each block.
+    /// Takes an isolated range ([`Bitmap::take_isolated`]), and holds a value of `pin` for each
+    /// block.
     pub(crate) fn take_isolated_in_steps<G>(
         &self,
         range: FrameRange,

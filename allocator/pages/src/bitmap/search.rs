@@ -162,7 +162,7 @@ impl Bitmap<'_> {
         }
     }
 
-    /// As [`Bitmap::try_set`], if the set is not empty.
+    /// Tries the blocks of a set that is not empty.
     #[inline(never)]
     fn search_set<T>(
         &self,

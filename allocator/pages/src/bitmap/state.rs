@@ -181,7 +181,8 @@ impl BlockState {
         self.0 & (MODE | SOLID | ISOLATED) == SOLID
     }
 
-    /// As [`BlockState::is_all_memory`], and every block in use in it is a single frame.
+    /// Returns true if the block is open, all of it is memory, nothing is isolated, and every block
+    /// in use in it is a single frame.
     #[inline]
     pub(super) const fn is_plain(self) -> bool {
         self.is_all_memory() && !self.is_joined()

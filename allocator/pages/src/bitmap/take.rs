@@ -59,8 +59,8 @@ impl Bitmap<'_> {
         taken
     }
 
-    /// As [`Bitmap::take_singles`], from one block, if more of its mobility is left: the block that
-    /// a CPU took from last.
+    /// Takes up to `most` single frames from one block, the one that a CPU took from last, if it is
+    /// still of this mobility. Hands them to `each`, and returns their number.
     pub(crate) fn take_singles_from(
         &self,
         block: usize,
@@ -208,9 +208,9 @@ impl Bitmap<'_> {
 
     // ---- promises ----
 
-    /// Promises the caller `frames` frames that it has seen free in an open block, as `mask` says of
-    /// each of its words: replaces the state `old` by one without them, in which the block is as in
-    /// `claimed`. Returns the new state, or `None` if another CPU was faster. From then on, that
+    /// Promises the caller `frames` frames that it has seen free in an open block, as `mask` says
+    /// of each of its words: replaces the state `old` by one without them, in which the block is as
+    /// in `claimed`. Returns the new state, or `None` if another CPU was faster. From then on, that
     /// many frames of the block are the caller's to take, and nobody can take it as a whole.
     #[inline]
     pub(super) fn promise(
@@ -237,8 +237,8 @@ impl Bitmap<'_> {
     }
 
     /// Takes the runs of `order` that `masks` are made of, each of them or not, after a promise
-    /// that changed `old` into `new`. Leaves in `masks` what was taken, and takes the promise of the
-    /// rest back. Returns the number of frames taken.
+    /// that changed `old` into `new`. Leaves in `masks` what was taken, and takes the promise of
+    /// the rest back. Returns the number of frames taken.
     pub(super) fn take_promised(
         &self,
         block: usize,
@@ -439,9 +439,9 @@ impl Bitmap<'_> {
         Attempt::Got(taken)
     }
 
-    /// Finds a run of `order` in a block. `free_bits` gives the free frames of a word. Prefers the first word that is partly free and has
-    /// such a run, and there the smallest run that is large enough. Among wholly free words, it
-    /// prefers the one whose neighbours are worth least.
+    /// Finds a run of `order` in a block. `free_bits` gives the free frames of a word. Prefers the
+    /// first word that is partly free and has such a run, and there the smallest run that is large
+    /// enough. Among wholly free words, it prefers the one whose neighbours are worth least.
     pub(super) fn find_run(
         &self,
         block: usize,

@@ -139,8 +139,8 @@ impl Bitmap<'_> {
         Some(old)
     }
 
-    /// As [`Bitmap::take_whole`], but the caller must update the sets. Returns the old and the new
-    /// state.
+    /// Takes a block that is free as a whole, and leaves its sets to the caller. Returns the old
+    /// and the new state.
     fn claim_whole(
         &self,
         block: usize,

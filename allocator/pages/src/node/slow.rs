@@ -106,9 +106,10 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
         !zones.any(|zone| zone.max_order() >= request.order)
     }
 
-    /// As [`Nodes::try_to_min`], with every reachable cache drained. A single frame may have come
-    /// to a zone after that had been searched, from one that was still to be searched. So all are
-    /// tried again, at most [`PASSES`] times, until nothing has come anywhere during a pass.
+    /// Tries all zones down to the min mark, with every reachable cache drained. A single frame may
+    /// have come to a zone after that had been searched, from one that was still to be searched. So
+    /// all are tried again, at most [`PASSES`] times, until nothing has come anywhere during a
+    /// pass.
     #[inline(never)]
     fn try_drained(&self, from: usize, request: &Request, patience: &Patience) -> Option<Frame> {
         let zones = self.zonelist(from, request);
@@ -131,7 +132,7 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
         None
     }
 
-    /// As [`Nodes::try_to_min`], from what zones have set aside for others.
+    /// Tries all zones down to the min mark, with what they have set aside for others.
     #[inline(never)]
     fn try_set_aside(&self, from: usize, request: &Request, patience: &Patience) -> Option<Frame> {
         self.zonelist(from, request)

@@ -39,8 +39,8 @@
 //!
 //! const SPAN: FrameRange = FrameRange::new(0, u32::MAX as usize);
 //! const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, SPAN, 1);
-//! // error[E0080]: a zone spans at most 2^32 - 2 frames: give the rest to one more zone of the node
-//! const BYTES: usize = Zone::<OneCpu>::bytes(&PLAN);
+//! // error[E0080]: a zone spans at most 2^32 - 2 frames: give the rest to one more zone of the
+//! node const BYTES: usize = Zone::<OneCpu>::bytes(&PLAN);
 //! println!("{BYTES}");
 //! ```
 //!
@@ -144,7 +144,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         }
     }
 
-    /// As [`bytes`](Self::bytes), for a plan that is known only at run time.
+    /// Returns the number of bytes of metadata for a plan that is known only at run time.
     ///
     /// # Errors
     /// [`PlanError::TooManyFrames`], [`PlanError::TooManyBlocks`], and [`PlanError::TooManyBytes`]
@@ -223,8 +223,9 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         Ok((slots, words, classes))
     }
 
-    /// As [`new`](Self::new), in memory that is zero. What describes frames stays untouched until
-    /// the zone gets those frames, so it needs no memory before where untouched pages have none.
+    /// Returns a zone by a plan, with no memory yet, whose metadata lies in memory that is zero.
+    /// What describes frames stays untouched until the zone gets those frames, so it needs no
+    /// memory before where untouched pages have none.
     ///
     /// # Errors
     /// As [`new`](Self::new).

@@ -51,7 +51,7 @@ impl Checks {
     }
 }
 
-/// As letters, `-` for none: what [`RuleText`](super::RuleText) reads.
+/// Printed as letters, `-` for none: what [`RuleText`](super::RuleText) reads.
 impl fmt::Display for Checks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;

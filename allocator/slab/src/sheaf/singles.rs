@@ -149,7 +149,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
         self.is_out(backend, info, object)
     }
 
-    /// As [`Sheafed::check_out`], for holders of the lock of the object's node.
+    /// Checks that an object is in use ([`Sheafed::check_out`]), for holders of the lock of its
+    /// node.
     pub(super) fn is_out(
         &self,
         backend: &Backend<'m, S, L>,

@@ -156,7 +156,7 @@ impl Sheaf {
         self.lines(capacity).for_each(prefetch);
     }
 
-    /// As [`Sheaf::fetch`], for entries that will be written, the first ones first.
+    /// Fetches the lines of entries that will be written, the first ones first.
     pub(super) fn fetch_to_write(&self, capacity: usize) {
         self.lines(capacity).rev().for_each(prefetch_to_write);
     }

@@ -87,7 +87,7 @@ pub fn prefetch(address: usize) {
     let _ = address;
 }
 
-/// As [`prefetch`], for writes: other CPUs lose their copies of the line.
+/// Fetches a line that will be written: other CPUs lose their copies of it.
 #[inline(always)]
 pub fn prefetch_to_write(address: usize) {
     // SAFETY: `prefetch-is-a-hint`. CPUs too old to know the instruction execute it as `nop`.
