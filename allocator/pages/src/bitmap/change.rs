@@ -7,7 +7,7 @@
 //! |---|---|---|---|
 //! | `replace` | one | nothing | who takes all of a block, or frees several blocks together |
 //! | `change_once` | one | sets and loans | who promises itself frames, or ends isolation |
-//! | `change` | to the end | sets and loans | frees, promises taken back, the end of opening, marks |
+//! | `change` | to the end | sets and loans | frees, ends of promises and of opening, marks |
 //! | `change_quietly` | to the end | loans | who takes a block that it has made changing |
 //!
 //! By mode: a promise, its end and a free of single frames change an open block; a free as a whole
