@@ -11,8 +11,9 @@
 //! | `change_quietly` | to the end | loans | who takes a block that it has made changing |
 //!
 //! By mode: a promise, its end and a free of single frames change an open block; a free as a whole
-//! changes a huge one; who takes all changes a free or an open one, to huge or to changing; only who
-//! made a block changing changes its mode again. Marks (isolated, aside, solid, kind) change in any.
+//! changes a huge one; who takes all of a block changes a free or an open one, to huge or to
+//! changing; only who made a block changing changes its mode again. Marks (isolated, aside, solid,
+//! kind) change in any mode.
 //!
 //! Only `change` and `change_quietly` retry, each time after another CPU's change of this block.
 
