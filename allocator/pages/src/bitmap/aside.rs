@@ -388,7 +388,7 @@ impl Bitmap<'_> {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
+pub(in crate::bitmap) mod tests {
     use std::boxed::Box;
     use std::vec::Vec;
 
@@ -415,7 +415,8 @@ mod tests {
         assert_eq!(all.most(511, 512), 0);
     }
 
-    fn store(blocks: usize) -> Bitmap<'static> {
+    /// A store of page blocks of 64 frames, all free, which lives as long as the test process.
+    pub(in crate::bitmap) fn store(blocks: usize) -> Bitmap<'static> {
         let span = FrameRange::new(0, blocks * 64);
         let (max, block) = (Order::new(7), Order::new(6));
         let words = (0..Bitmap::words(span, max, block)).map(|_| AtomicU64::new(0));

@@ -430,3 +430,39 @@ impl Bitmap<'_> {
         Ok(())
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::Kept;
+    use super::super::aside::tests::store;
+    use super::*;
+    use crate::{Mobility, Order, Request};
+
+    /// Frames are promised, and given back after isolation has begun or ended meanwhile: they are
+    /// counted as their block is then.
+    #[test]
+    fn a_promise_is_counted_as_its_block_is_when_it_ends() {
+        let all = FrameRange::new(0, 64);
+        for (before, after) in [(false, false), (false, true), (true, false), (true, true)] {
+            let store = store(1);
+            // So the block is open.
+            let page = store.take(&Request::page(Mobility::Movable)).unwrap();
+            store.give(page, Order::ZERO).unwrap();
+            if before {
+                store.isolate(all).unwrap();
+            }
+            let promised = store.state(0);
+            let mask = |word: usize| if word == 0 { 0b1111 } else { 0 };
+            let four = store.promise(0, promised, promised, mask, 4, MigrateType::Movable);
+            assert!(four.is_some());
+            match (before, after) {
+                (false, true) => store.isolate(all).unwrap(),
+                (true, false) => store.unisolate(all),
+                _ => {}
+            }
+            store.take_back(0, promised, 4, Kept::Yes);
+            store.check().unwrap();
+            assert_eq!(store.free_frames(), if after { 0 } else { 64 });
+        }
+    }
+}
