@@ -12,7 +12,7 @@
 use crate::loom_support;
 
 use brickyard::pressure::{ContiguousRequest, NoHooks, alloc_contiguous, offline};
-use brickyard::{AnyZone, Frame, FrameRange, Mobility, Order, Zone};
+use brickyard::{Frame, FrameRange, Mobility, Order, Zone};
 use loom_support::*;
 
 const TWO: Setting = Setting {
@@ -365,30 +365,4 @@ fn what_moves_while_it_is_isolated_is_counted_once() {
             world.machine.unisolate(range);
         });
     }
-}
-
-/// A range cannot leave, since a frame of it is taken at that moment: what had been taken of it is
-/// counted again as its block says.
-#[test]
-fn a_range_that_stays_is_counted_as_before() {
-    explore::<Bricks>("an isolated range that stays", 2, TWO, |world| {
-        let range = FrameRange::new(0, 128);
-        world.machine.isolate(FrameRange::new(0, 64)).unwrap();
-        let leave = move || {
-            if world.machine.reserve(range).is_ok() {
-                world.own_range(range);
-                world.disown_range(range);
-                world.machine.unreserve(range).unwrap();
-            }
-        };
-        let ((), taken) = both(leave, || world.take(0));
-        let census = world.check();
-        assert_eq!(census.isolated, 64);
-        assert_eq!(census.free, 64 - usize::from(taken.is_some()));
-        assert_eq!(world.machine.free_frames(), census.free);
-        if let Some(frame) = taken {
-            world.give(frame, 0);
-        }
-        world.machine.unisolate(FrameRange::new(0, 64));
-    });
 }
