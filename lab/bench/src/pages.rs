@@ -132,10 +132,9 @@ impl PageMemory {
         masking: Masking,
         work: W,
     ) -> anyhow::Result<W::Output> {
-        // Other threads of the process may have low numbers.
-        const CPUS: usize = 64;
         let arena = &self.0;
-        let plan = MachinePlan::new(arena.frames(), CPUS);
+        // A CPU for each number up to this thread's, and no more: they have equal shares.
+        let plan = MachinePlan::new(arena.frames(), arena.cpu() + 1);
         let bytes = configuration.checked_bytes::<Exclusive, TicketLock, ArenaPlatform<'_>>(&plan);
         let mut metadata = metadata(bytes.context(CANNOT_BUILD)?)?;
         configuration

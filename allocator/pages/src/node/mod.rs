@@ -7,10 +7,14 @@
 
 pub mod movable;
 mod slow;
+mod zonelist;
 
 pub use slow::{Compaction, Lumpy, SlowPath};
+pub use zonelist::Zonelist;
 
 use core::fmt;
+
+use zonelist::{is_for, may_serve};
 
 use crate::block::Census;
 use crate::check::Violation;
@@ -20,9 +24,7 @@ use crate::stats::ZoneSnapshot;
 use crate::watermark::{self, Mark};
 use crate::zone::{block_holding, cut_to};
 use crate::zones::AnyZone;
-use crate::{
-    AllocError, Frame, FrameRange, FreeError, Mobility, Order, RangeError, Request, ZoneKind,
-};
+use crate::{AllocError, Frame, FrameRange, FreeError, Order, RangeError, Request, ZoneKind};
 
 /// A node: the zones of memory that is equally far from some CPUs, lowest kind first.
 ///
@@ -157,37 +159,15 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// Returns the zones that may serve `request`, best first. First come those of node `from`,
     /// from the highest kind allowed to the lowest. Then come those of the nodes after it, wrapping
     /// around to the one before it. Of several zones of one kind, the last is the best.
-    pub fn zonelist(
-        &self,
-        from: usize,
-        request: &Request,
-    ) -> impl Iterator<Item = &'z Z> + Clone + use<'z, Z, H> {
-        let (before, own) = self.nodes.split_at(from.min(self.nodes.len()));
-        let request = *request;
-        own.iter()
-            .chain(before)
-            .flat_map(|node| node.zones.iter().rev())
-            .filter(move |zone| Self::may_serve(zone, &request))
-    }
-
-    #[inline]
-    fn may_serve(zone: &Z, request: &Request) -> bool {
-        Self::is_for(zone, request) && request.limit.is_none_or(|limit| zone.span().start < limit)
-    }
-
-    /// Returns true if the zone's kind may serve `request`.
-    #[inline]
-    fn is_for(zone: &Z, request: &Request) -> bool {
-        let kind = zone.kind();
-        let movable = kind != ZoneKind::Movable || request.mobility == Mobility::Movable;
-        kind <= request.highest && movable
+    pub fn zonelist(&self, from: usize, request: &Request) -> Zonelist<'z, Z> {
+        Zonelist::new(self.nodes, from, request)
     }
 
     /// Returns the first zone of the zonelist, if it is the last zone of node `from`.
     #[inline]
     fn first(&self, from: usize, request: &Request) -> Option<&'z Z> {
         let last = self.nodes.get(from)?.last?;
-        Self::may_serve(last, request).then_some(last)
+        may_serve(last, request).then_some(last)
     }
 
     /// Takes a block for `request`, from node `from` if possible.
@@ -214,7 +194,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         let last = self.nodes.get(from)?.last?;
         // A request with a limit gets nothing this way: a cache does not know how low its frames
         // lie.
-        match Self::is_for(last, request) {
+        match is_for(last, request) {
             true => last.alloc_at_hand(request),
             false => None,
         }
@@ -341,13 +321,14 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// Returns the zone that owns the frame, of several whose spans contain it.
     #[inline(never)]
     fn zone_among(&self, frame: Frame) -> Option<&'z Z> {
-        let mut around = self.zones().filter(|zone| zone.span().contains(frame));
-        let first = around.next()?;
-        let mut others = around.peekable();
-        if others.peek().is_none() || first.has(frame) {
-            return Some(first);
+        let mut first = None;
+        for zone in self.zones().filter(|zone| zone.span().contains(frame)) {
+            if zone.has(frame) {
+                return Some(zone);
+            }
+            first = first.or(Some(zone));
         }
-        others.find(|zone| zone.has(frame)).or(Some(first))
+        first
     }
 
     /// Takes back a block or any aligned part of one, see [`AnyZone::free`]. The cost is that of

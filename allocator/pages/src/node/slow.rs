@@ -112,18 +112,15 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
     /// pass.
     #[inline(never)]
     fn try_drained(&self, from: usize, request: &Request, patience: &Patience) -> Option<Frame> {
-        let zones = self.zonelist(from, request);
+        let zones = || self.zonelist(from, request);
         let activity = || {
-            zones
-                .clone()
-                .map(AnyZone::activity)
-                .fold(0, usize::wrapping_add)
+            let each = zones().map(AnyZone::activity);
+            each.fold(0, usize::wrapping_add)
         };
-        let is_sought = request.order == Order::ZERO && zones.clone().nth(1).is_some();
+        let is_sought = request.order == Order::ZERO && zones().nth(1).is_some();
         for _ in 0..PASSES {
             let before = activity();
-            let mut zones = zones.clone();
-            let found = zones.find_map(|zone| zone.alloc_drained(request, Mark::Min, patience));
+            let found = zones().find_map(|zone| zone.alloc_drained(request, Mark::Min, patience));
             // A zone that was looked at as often as it may be is not looked at again.
             if found.is_some() || !is_sought || patience.gave_up() || activity() == before {
                 return found;
@@ -207,8 +204,8 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
     /// free memory.
     #[inline(never)]
     fn why_not(&self, from: usize, request: &Request) -> AllocError {
-        let zones = self.zonelist(from, request);
-        let Some(max) = zones.clone().map(AnyZone::max_order).max() else {
+        let zones = || self.zonelist(from, request);
+        let Some(max) = zones().map(AnyZone::max_order).max() else {
             return match request.limit {
                 Some(limit) => AllocError::LimitUnsatisfiable { limit },
                 None => AllocError::Exhausted { free: 0, cached: 0 },
@@ -218,18 +215,18 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
         if order > max {
             return AllocError::OrderTooLarge { order, max };
         }
-        let cut = |limit: Frame| zones.clone().any(|zone| zone.span().end > limit);
+        let cut = |limit: Frame| zones().any(|zone| zone.span().end > limit);
         if let Some(limit) = request.limit
             && cut(limit)
         {
             return AllocError::LimitUnsatisfiable { limit };
         }
-        let fullest = zones.clone().max_by_key(|zone| zone.free_frames());
+        let fullest = zones().max_by_key(|zone| zone.free_frames());
         match fullest.map(|zone| zone.why_not(request)) {
             Some(why @ AllocError::Fragmented { .. }) => why,
             _ => AllocError::Exhausted {
-                free: zones.clone().map(AnyZone::free_frames).sum(),
-                cached: zones.map(AnyZone::cached_frames).sum(),
+                free: zones().map(AnyZone::free_frames).sum(),
+                cached: zones().map(AnyZone::cached_frames).sum(),
             },
         }
     }
