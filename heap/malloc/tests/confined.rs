@@ -61,6 +61,7 @@ fn under_a_limit_of_addresses_objects_get_half_of_it() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn whatever_the_limit_the_heap_takes_what_fits() {
     // With rows of threads, which take 16 MiB, just not beside the span that was first reserved.
     for limit in ["70", "74", "76", "80", "84", "140"] {

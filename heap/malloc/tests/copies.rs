@@ -37,6 +37,7 @@ fn hardened_library() -> PathBuf {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn copies_stay_within_memory_in_use() {
     let options = ["-fno-builtin", "-U_FORTIFY_SOURCE", "-Wno-nonnull"];
     let Some(program) = compiled_by("CC", "copies.c", "copies", &options, &[]) else {

@@ -64,16 +64,19 @@ fn preloaded_with_a_row_a_cpu() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn preloaded_with_a_row_a_thread() {
     passes(&[("BRICKYARD_ROWS", "thread")]);
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn preloaded_with_few_addresses() {
     passes_quickly(&[("BRICKYARD_SPAN", "1")]);
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn preloaded_with_a_profile_and_with_guarded_memory() {
     let profile = Path::new(env!("CARGO_TARGET_TMPDIR")).join("family.heap");
     let profile = ("BRICKYARD_PROFILE", profile.to_str().unwrap());
@@ -154,11 +157,13 @@ fn checks_name_the_cache_and_what_was_done() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn programs_run_with_every_check() {
     passes_quickly(&[("BRICKYARD_DEBUG", "FZPU")]);
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn the_hardened_heap_does_all_that_the_plain_one_does() {
     passes_quickly(&[("BRICKYARD_HARDEN", "1")]);
     let Some(output) = preloaded(&["hardened"], &[("BRICKYARD_HARDEN", "1")]) else {

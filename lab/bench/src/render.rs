@@ -231,6 +231,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "slow: .ci/jobs/slow runs it"]
     fn the_picture_is_the_same_for_every_allocator() {
         let mut memory = PageMemory::new(PAGES).unwrap();
         let mut pictures = Vec::new();

@@ -739,6 +739,7 @@ fn more_memory_than_a_zone_has_is_refused_with_the_limit() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn instructions_of_a_page_are_counted() {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("skipped: valgrind is not installed");

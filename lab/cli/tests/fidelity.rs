@@ -39,6 +39,7 @@ fn printed(more: &[&str]) -> String {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn ends_are_compared_with_the_hosts() {
     let found = printed(&[DD]);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fidelity/dd.txt");
@@ -50,6 +51,7 @@ fn ends_are_compared_with_the_hosts() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn programs_read_what_the_table_says() {
     let json: Value = serde_json::from_str(&printed(&[DD, "--format", "json"])).unwrap();
     let table = printed(&[DD]);
@@ -115,6 +117,7 @@ fn a_page_has_every_figure_and_fetches_nothing() {
 /// not what depends on when in a second page sets shrink, nor that of a design whose caches no
 /// trace of a Linux host tells of.
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn what_the_trace_cannot_tell_is_measured() {
     let text = printed(&[DD, "--untold", "--format", "csv"]);
     let of = |label: &str, config: &str| -> f64 {
@@ -135,6 +138,7 @@ fn what_the_trace_cannot_tell_is_measured() {
 
 /// Where the results cannot be written, they are printed, and the page is written all the same.
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn a_page_is_written_where_the_results_cannot_be() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");

@@ -33,6 +33,7 @@ fn loads(arguments: &[&str]) -> Output {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn programs_has_a_row_for_each_load_and_metric() {
     let out = programs(&[
         "--library",

@@ -185,6 +185,7 @@ fn a_missing_folder_is_reported() {
 
 /// One test for all recordings, so that they do not run in parallel and see each other's settings.
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn recordings_are_whole_and_leave_nothing_behind() {
     if cannot_record() {
         return;

@@ -90,6 +90,7 @@ fn the_recorded_host_is_replayed_through_every_configuration() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn a_smaller_machine_has_to_reclaim() {
     let small = [
         "replay",
@@ -119,6 +120,7 @@ fn a_smaller_machine_has_to_reclaim() {
 /// Every design fails an equal number of single pages if only those are asked for: what a design
 /// with more order-2 blocks in use lacks at order 0 is what those hold.
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn without_larger_blocks_order_0_fails_as_often_as_with_lists() {
     let failed = |options: &[&str]| {
         let sides = [
@@ -253,6 +255,7 @@ fn csv_and_json_have_the_same_figures_as_the_table() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn csv_and_json_say_what_the_table_says_around_its_figures() {
     let run = ["replay", WALK, "--memory", "64M", "--config", "brickyard"];
     let form = |form| printed(&[&run[..], &["--format", form]].concat());

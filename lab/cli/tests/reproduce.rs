@@ -276,6 +276,7 @@ fn modified(here: &Path, cell: &str) -> std::time::SystemTime {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn an_interrupted_run_keeps_what_is_done_and_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
@@ -513,6 +514,7 @@ fn the_report_covers_all_of_the_folder(here: &Path) {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn a_failure_before_ctrl_c_is_reported_at_once_and_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let traces = folder.path().join("traces");
@@ -548,6 +550,7 @@ fn a_failure_before_ctrl_c_is_reported_at_once_and_in_the_end() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn a_folder_has_one_run_at_a_time_and_a_host_one_timed_cell() {
     let place_of_all = tempfile::tempdir().unwrap();
     let here = place_of_all.path();

@@ -125,6 +125,7 @@ fn a_simulated_lock_has_its_times_and_waits_and_bulks() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn a_round_of_locks_has_all_columns_for_one_thread_and_two() {
     let rows = rows("locks.host.bursts.1", Method::Timed);
     let expected = lower("host", &[("time", "us/burst")]);
@@ -144,6 +145,7 @@ fn a_round_of_locks_has_all_columns_for_one_thread_and_two() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn a_round_of_batches_has_all_configurations() {
     let rows = rows("pagealloc.host.batches.1", Method::Timed);
     let unit = "ns/page";
@@ -203,6 +205,7 @@ fn a_storm_has_percentiles_and_throughput() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn page_faults_are_counted_by_cpu_time_and_by_time() {
     let expected = |machine| {
         ["faults/cpu", "faults/sec"].map(|metric| (machine, metric, "faults/s", Better::Higher))
@@ -246,6 +249,7 @@ fn a_build_has_its_times() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn a_round_of_slabs_has_each_heap_alone_and_with_eight_tasks() {
     let rows = rows("slab.host.heaps.1", Method::Timed);
     let mut socket = vec![("pair", "ns"), ("cpu", "ns"), ("zeroing", "ns")];

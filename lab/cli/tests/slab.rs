@@ -23,6 +23,7 @@ fn slab(more: &[&str]) -> Output {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn slab_has_a_row_for_each_workload_and_heap() {
     let out = slab(&[
         "--config",
@@ -209,6 +210,7 @@ fn wrong_usage_ends_with_2_and_names_the_fix() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn instructions_of_a_hit_are_counted() {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("skipped: valgrind is not installed");

@@ -52,6 +52,7 @@ fn top(folder: &Path, file: &str, index: &str) -> Option<Top> {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn pprof_shows_the_same_functions_and_totals() {
     let flags = ["-g", "-O1", "-Dinsert=brickyard_insert"];
     let Some(program) = Program::built(&flags) else {

@@ -103,11 +103,13 @@ fn sheaves_that_are_interrupted_agree_with_the_model() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn sheaves_that_are_interrupted_on_two_nodes_agree_with_the_model() {
     agrees_with_the_model(SlabKind::Sheafed, 2, Events::Happen);
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn sheaves_of_pages_with_homes_agree_with_the_model() {
     for nodes in [1, 2] {
         let case = |checks| SlabCase::new(SlabKind::Sheafed, checks, nodes).with_homes();
@@ -125,6 +127,7 @@ fn sheaves_of_a_heap_agree_with_the_model() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn sheaves_of_a_heap_whose_pages_have_homes_agree_with_the_model() {
     let case = |checks| SlabCase::new(SlabKind::SheafedOfHeap, checks, 1).with_homes();
     case_agrees(case, Events::None);
@@ -142,11 +145,13 @@ fn slqb_2008_on_two_nodes_agrees_with_the_model() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn slqb_2008_interrupted_agrees_with_the_model() {
     agrees_with_the_model(SlabKind::Slqb2008, 1, Events::Happen);
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn slqb_2008_interrupted_on_two_nodes_agrees_with_the_model() {
     agrees_with_the_model(SlabKind::Slqb2008, 2, Events::Happen);
 }
@@ -162,11 +167,13 @@ fn slab_2008_on_two_nodes_agrees_with_the_model() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn slab_2008_interrupted_agrees_with_the_model() {
     agrees_with_the_model(SlabKind::Slab2008, 1, Events::Happen);
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn slab_2008_interrupted_on_two_nodes_agrees_with_the_model() {
     agrees_with_the_model(SlabKind::Slab2008, 2, Events::Happen);
 }
@@ -182,16 +189,19 @@ fn slub_2008_on_two_nodes_agrees_with_the_model() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn slub_2008_interrupted_agrees_with_the_model() {
     agrees_with_the_model(SlabKind::Slub2008, 1, Events::Happen);
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn slub_2008_interrupted_on_two_nodes_agrees_with_the_model() {
     agrees_with_the_model(SlabKind::Slub2008, 2, Events::Happen);
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn the_same_bytes_do_the_same() {
     let bytes: Vec<u8> = (0..3000_u32)
         .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)

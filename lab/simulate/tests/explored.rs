@@ -57,6 +57,7 @@ fn survived(system: &impl System, seeds: u64, case: &(dyn Fn(u64) -> Case + Sync
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn every_event_happens_and_memory_runs_out_in_a_fifth_of_all_seeds() {
     let counted = Counted::default();
     let covered = survived(&counted, SEEDS, &few_cpus);
@@ -92,6 +93,7 @@ fn requests_end_while_cpus_are_stopped() {
 
 /// Half of the seeds use the default configuration.
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn requests_end_while_others_allocate_and_free_without_end() {
     let covered = survived(&Library, 80, &|seed| {
         let case = few_cpus(seed);

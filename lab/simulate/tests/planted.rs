@@ -173,6 +173,7 @@ fn a_double_unlock_is_found_within_20_seeds() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn the_allocator_survives_200_seeds() {
     survives(explored(&Library, 200, &Case::of), 200);
     survives(explored(&Library, 60, &with_locks), 60);
@@ -256,6 +257,7 @@ impl System for Bulk {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn the_lock_leak_of_2007_is_found_within_20_seeds() {
     let spins = |fault: &Fault| {
         matches!(

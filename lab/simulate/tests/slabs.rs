@@ -103,6 +103,7 @@ fn remote_frees_move_the_objects_at_least() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn memory_grows_with_cpus_and_with_nodes() {
     let bytes = |design, cpus, nodes| memory::run(&setting(design, cpus, 1), nodes).unwrap();
     for design in Design::ALL {

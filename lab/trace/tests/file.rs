@@ -112,6 +112,7 @@ fn several_row_groups_and_calls_are_one_trace() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn the_most_compressible_trace_is_not_refused() {
     let trace = Trace {
         names: vec!["a".to_owned()],
@@ -254,6 +255,7 @@ fn a_truncated_file_is_refused() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn a_flipped_byte_never_panics() {
     let bytes = bytes_of(&small());
     for place in 0..bytes.len() {

@@ -699,6 +699,7 @@ fn every_workload_has_its_trace_and_its_jobs() {
 }
 
 #[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
 fn the_committed_traces_have_no_events_of_other_programs() {
     for workload in all() {
         let trace = committed(&workload);

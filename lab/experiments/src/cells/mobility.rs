@@ -213,6 +213,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "slow: .ci/jobs/slow runs it"]
     fn a_replay_gives_the_results_of_the_library_called_directly() {
         let config = Configuration::List2007;
         let rows = run("gekko-lp4", "plain", config.name());

@@ -118,6 +118,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "slow: .ci/jobs/slow runs it"]
     fn huge_pages_are_those_of_the_documented_protocol() {
         let rows = rows_of(found(
             &cells(),

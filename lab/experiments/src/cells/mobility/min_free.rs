@@ -87,6 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[ignore = "slow: .ci/jobs/slow runs it"]
     fn three_settings_at_all_moments_and_two_films() {
         let done = done_of(found(&cells(), "mobility.min-free"));
         let free: Vec<f64> = done

@@ -56,6 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[ignore = "slow: .ci/jobs/slow runs it"]
     fn a_round_has_the_times_of_some_configurations() {
         let rows = rows_of(found(&cells(), "two-kinds.host.render.1"));
         assert_eq!(rows.len(), 3 * SOME.len());
