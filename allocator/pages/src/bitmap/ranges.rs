@@ -253,19 +253,23 @@ impl Bitmap<'_> {
             let _step = step();
             self.begin_to_leave(range)?;
         }
-        let mut left = self.take_all_free(range, pin).map(|()| 0);
-        if let Ok(left) = &mut left {
-            for block in self.blocks_of(range) {
-                let _step = step();
-                let (managed, gone) = self.leave_block(block, range, leaves);
-                // Relaxed: as in `make_memory`.
-                self.totals.managed.fetch_sub(managed, Ordering::Relaxed);
-                *left += gone;
+        if let Err(why) = self.take_all_free(range, pin) {
+            let _step = step();
+            self.leaving.end(range);
+            return Err(why);
+        }
+        let (mut left, blocks) = (0, self.blocks_of(range));
+        for block in blocks.clone() {
+            let _step = step();
+            let (managed, gone) = self.leave_block(block, range, leaves);
+            // Relaxed: as in `make_memory`.
+            self.totals.managed.fetch_sub(managed, Ordering::Relaxed);
+            left += gone;
+            if block + 1 == blocks.end {
+                self.leaving.end(range);
             }
         }
-        let _step = step();
-        self.leaving.end(range);
-        left
+        Ok(left)
     }
 
     /// Declares that a range is leaving.
