@@ -189,8 +189,9 @@ pub trait AnyZone: Sync {
     /// Returns the number of new frames.
     ///
     /// # Errors
-    /// [`RangeError::OutsideSpan`]; [`RangeError::Busy`] with the first new frame that another caller
-    /// is removing or reserving at this moment. What lies before its page block has been added then.
+    /// [`RangeError::OutsideSpan`]; [`RangeError::Busy`] with the first new frame that another
+    /// caller is removing or reserving at this moment. What lies before its page block has been
+    /// added then.
     fn add(&self, range: FrameRange) -> Result<usize, RangeError>;
 
     /// Keeps all free frames of `range` from being handed out. Reservations may overlap. Frames

@@ -70,8 +70,8 @@ impl Bitmap<'_> {
     /// number.
     ///
     /// # Errors
-    /// [`RangeError::OutsideSpan`]; [`RangeError::Busy`] with the first frame that another caller is
-    /// removing or reserving at this moment. The page blocks before its own are done then.
+    /// [`RangeError::OutsideSpan`]; [`RangeError::Busy`] with the first frame that another caller
+    /// is removing or reserving at this moment. The page blocks before its own are done then.
     pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.make_memory(range, Was::Absent, &|| ())
     }
