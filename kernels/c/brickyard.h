@@ -838,25 +838,28 @@ size_t by_min_free_kbytes(const struct by_machine *machine, size_t page_bytes);
 /**
  * Adds the frames from `start` up to, but not including, `end` to a zone. What it has already
  * stays as it is. Returns the number of new frames; or BY_OUTSIDE, BY_INVALID, or BY_BUSY if
- * another zone has one of the frames, and then nothing has changed. Where the spans of zones
- * overlap, only one CPU may be adding at a time.
+ * another zone has one of the frames, and then nothing has changed; or BY_BUSY if another CPU is
+ * removing or reserving one at this moment, and then those before may have been added. Where the
+ * spans of zones overlap, only one CPU may be adding at a time.
  */
 ptrdiff_t by_add(const struct by_machine *machine, size_t zone, size_t start, size_t end);
 
 /**
- * Keeps the free frames of a range from being handed out. Returns how many; or BY_BUSY,
+ * Keeps the free frames of a range from being handed out. Returns how many; or BY_BUSY (also if
+ * another CPU is removing or reserving some at this moment), BY_ISOLATED (four CPUs are at that),
  * BY_OUTSIDE, BY_INVALID, and then nothing has changed.
  */
 ptrdiff_t by_reserve(const struct by_machine *machine, size_t zone, size_t start, size_t end);
 
 /**
- * Frees the reserved frames of a range. Returns how many; or BY_OUTSIDE, BY_INVALID.
+ * Frees the reserved frames of a range. Returns how many; or BY_OUTSIDE, BY_INVALID, or BY_BUSY if
+ * another CPU is removing or reserving one at this moment.
  */
 ptrdiff_t by_unreserve(const struct by_machine *machine, size_t zone, size_t start, size_t end);
 
 /**
  * Removes a range that nobody uses from a zone. Returns how many frames it had; or BY_BUSY,
- * BY_OUTSIDE, BY_INVALID, and then nothing has changed.
+ * BY_ISOLATED, BY_OUTSIDE, BY_INVALID, as by_reserve, and then nothing has changed.
  */
 ptrdiff_t by_remove(const struct by_machine *machine, size_t zone, size_t start, size_t end);
 

@@ -251,7 +251,7 @@ pub enum RangeError {
         /// The span of the records.
         span: FrameRange,
     },
-    /// A frame of the range is in use.
+    /// A frame of the range is in use, or another caller is removing or reserving it.
     Busy {
         /// The first such frame.
         frame: Frame,
@@ -263,7 +263,8 @@ pub enum RangeError {
     },
     /// The range overlaps one that is already isolated.
     Isolated,
-    /// As many ranges are isolated as can be at a time. Another try is worthwhile.
+    /// As many ranges are isolated as can be at a time, or as many are being removed or reserved.
+    /// Another try is worthwhile.
     TooManyIsolated,
     /// The zone would fall below its min watermark.
     TooLittleFree {

@@ -168,7 +168,8 @@ pub trait AnyZone: Sync {
 
     /// Isolates `range`: from the return on the store hands nothing out from it, and what is freed
     /// there stays there. Frames that lie in caches are still handed out: [drain](AnyZone::drain)
-    /// them afterwards. At most four ranges are isolated at a time.
+    /// them afterwards. At most four ranges are isolated at a time. It is isolated until anybody
+    /// ends that by [`AnyZone::unisolate`].
     ///
     /// # Errors
     /// [`RangeError::Isolated`] where it overlaps an isolated range;
@@ -188,7 +189,9 @@ pub trait AnyZone: Sync {
     /// Returns the number of new frames.
     ///
     /// # Errors
-    /// [`RangeError::OutsideSpan`].
+    /// [`RangeError::OutsideSpan`]; [`RangeError::Busy`] with the first new frame that another
+    /// caller is removing or reserving at this moment. What lies before its page block has been
+    /// added then.
     fn add(&self, range: FrameRange) -> Result<usize, RangeError>;
 
     /// Keeps all free frames of `range` from being handed out. Reservations may overlap. Frames
@@ -196,20 +199,22 @@ pub trait AnyZone: Sync {
     /// reserved.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] with the first frame in use. Nothing has changed then.
+    /// [`RangeError::Busy`] with the first frame in use, or that another caller is removing or
+    /// reserving at this moment; [`RangeError::TooManyIsolated`] while four others are at that.
+    /// Nothing has changed then.
     fn reserve(&self, range: FrameRange) -> Result<usize, RangeError>;
 
     /// Frees the reserved frames of `range`. Returns the number of frames freed.
     ///
     /// # Errors
-    /// [`RangeError::OutsideSpan`].
+    /// As [`AnyZone::add`].
     fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError>;
 
     /// Removes all of `range` from the zone; no caller may be using it. Returns the number of
     /// frames removed.
     ///
     /// # Errors
-    /// [`RangeError::Busy`]. Nothing has changed then.
+    /// As [`AnyZone::reserve`].
     fn remove(&self, range: FrameRange) -> Result<usize, RangeError>;
 
     /// Returns the block that contains `frame`, as the store sees it now: its first frame and its

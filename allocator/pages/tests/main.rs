@@ -10,6 +10,7 @@ mod loans;
 mod meanwhile;
 mod order_0;
 mod other_make;
+mod overlapping;
 mod patience;
 mod progress;
 mod promises;

@@ -37,8 +37,9 @@ fn elsewhere(machine: &by_machine, own: &AZone, range: FrameRange) -> Option<Fra
 
 /// Adds the frames from `start` up to, but not including, `end` to a zone. What it has already
 /// stays as it is. Returns the number of new frames; or BY_OUTSIDE, BY_INVALID, or BY_BUSY if
-/// another zone has one of the frames, and then nothing has changed. Where the spans of zones
-/// overlap, only one CPU may be adding at a time.
+/// another zone has one of the frames, and then nothing has changed; or BY_BUSY if another CPU is
+/// removing or reserving one at this moment, and then those before may have been added. Where the
+/// spans of zones overlap, only one CPU may be adding at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_add(machine: &by_machine, zone: usize, start: usize, end: usize) -> isize {
     with(machine, zone, (start, end), |zone, range| {
@@ -49,7 +50,8 @@ pub extern "C" fn by_add(machine: &by_machine, zone: usize, start: usize, end: u
     })
 }
 
-/// Keeps the free frames of a range from being handed out. Returns how many; or BY_BUSY,
+/// Keeps the free frames of a range from being handed out. Returns how many; or BY_BUSY (also if
+/// another CPU is removing or reserving some at this moment), BY_ISOLATED (four CPUs are at that),
 /// BY_OUTSIDE, BY_INVALID, and then nothing has changed.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_reserve(machine: &by_machine, zone: usize, start: usize, end: usize) -> isize {
@@ -58,7 +60,8 @@ pub extern "C" fn by_reserve(machine: &by_machine, zone: usize, start: usize, en
     })
 }
 
-/// Frees the reserved frames of a range. Returns how many; or BY_OUTSIDE, BY_INVALID.
+/// Frees the reserved frames of a range. Returns how many; or BY_OUTSIDE, BY_INVALID, or BY_BUSY if
+/// another CPU is removing or reserving one at this moment.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_unreserve(
     machine: &by_machine,
@@ -72,7 +75,7 @@ pub extern "C" fn by_unreserve(
 }
 
 /// Removes a range that nobody uses from a zone. Returns how many frames it had; or BY_BUSY,
-/// BY_OUTSIDE, BY_INVALID, and then nothing has changed.
+/// BY_ISOLATED, BY_OUTSIDE, BY_INVALID, as by_reserve, and then nothing has changed.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_remove(machine: &by_machine, zone: usize, start: usize, end: usize) -> isize {
     with(machine, zone, (start, end), |zone, range| {

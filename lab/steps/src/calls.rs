@@ -1,16 +1,17 @@
 //! The public calls, each as one row of a table: how many frames it may have in hand, whether an
 //! interrupt may make it, and what it does.
 
+use brickyard::block::Use;
 use brickyard::pressure::{ContiguousRequest, alloc_contiguous, offline};
 use brickyard::sync::SlotAccess;
 use brickyard::watermark::Mark;
 use brickyard::{AnyZone, Context, Frame, FrameRange, Mobility, Order, RangeError, Request};
 
-use crate::machine::in_interrupt;
+use crate::machine::{at_once, in_interrupt};
 use crate::model::{ABSENT, FREE, RESERVED};
 use crate::world::{
-    ADDED, ISOLATES, OFFLINE, REMOVED, RESERVES, RESERVES_WIDE, SPAN, WAS_ISOLATED, WAS_RESERVED,
-    Way, World,
+    ADDED, ISOLATES, OFFLINE, REMOVED, RESERVES, RESERVES_WIDE, SPAN, TheZone, WAS_ISOLATED,
+    WAS_RESERVED, Way, World,
 };
 
 /// One public call, as a party makes it.
@@ -128,6 +129,42 @@ fn contiguous<A: SlotAccess>(world: &World<'_, A>, frames: usize) {
     }
 }
 
+/// Frames of a range, all in one page block, become memory, unless another caller is taking them
+/// out of it.
+fn appears<A: SlotAccess>(
+    world: &World<'_, A>,
+    range: FrameRange,
+    from: u8,
+    make: impl FnOnce(&TheZone<'_, A>) -> Result<usize, RangeError>,
+) {
+    world.model.appears(range, from);
+    match make(world.zone()) {
+        // It may have left meanwhile, and come back by this call.
+        Ok(_) if is_memory(world, range) => world.model.appears(range, from),
+        Ok(_) => {}
+        Err(RangeError::Busy { .. }) => world.model.disappears(range, from),
+        Err(why) => panic!("{range:?}: {why}"),
+    }
+}
+
+/// Returns true if the first frame of a range is memory.
+fn is_memory<A: SlotAccess>(world: &World<'_, A>, range: FrameRange) -> bool {
+    let first = at_once(|| world.zone().block_of(range.start));
+    first.is_some_and(|(_, state)| state.usage != Use::Reserved)
+}
+
+/// A range left the zone that other calls bring back, or did not.
+fn left_for_now<A: SlotAccess>(
+    world: &World<'_, A>,
+    range: FrameRange,
+    result: Result<usize, RangeError>,
+    to: u8,
+) {
+    if result.is_err() || !is_memory(world, range) {
+        left(world, range, result, to);
+    }
+}
+
 /// A range left the zone, or did not.
 fn left<A: SlotAccess>(
     world: &World<'_, A>,
@@ -226,11 +263,17 @@ pub(crate) fn all<A: SlotAccess>() -> Vec<Call<A>> {
             w.zone().drain();
         }),
         call("add", 512, false, |w| {
-            w.model.appears(ADDED, ABSENT);
-            assert!(w.zone().add(ADDED).is_ok());
+            appears(w, ADDED, ABSENT, |zone| zone.add(ADDED))
         }),
         call("remove", 512, false, |w| {
             left(w, REMOVED, w.zone().remove(REMOVED), ABSENT)
+        }),
+        call("remove what is added", 512, false, |w| {
+            left_for_now(w, ADDED, w.zone().remove(ADDED), ABSENT);
+        }),
+        call("reserve what was reserved", 256, false, |w| {
+            let range = WAS_RESERVED;
+            left_for_now(w, range, w.zone().reserve(range), RESERVED);
         }),
         call("reserve", 384, false, |w| {
             left(w, RESERVES, w.zone().reserve(RESERVES), RESERVED)
@@ -239,8 +282,9 @@ pub(crate) fn all<A: SlotAccess>() -> Vec<Call<A>> {
             left(w, RESERVES_WIDE, w.zone().reserve(RESERVES_WIDE), RESERVED);
         }),
         call("unreserve", 128, false, |w| {
-            w.model.appears(WAS_RESERVED, RESERVED);
-            assert!(w.zone().unreserve(WAS_RESERVED).is_ok());
+            appears(w, WAS_RESERVED, RESERVED, |zone| {
+                zone.unreserve(WAS_RESERVED)
+            });
         }),
         call("isolate", 896, false, |w| {
             match w.zone().isolate(ISOLATES) {

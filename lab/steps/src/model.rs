@@ -89,6 +89,11 @@ impl Model {
         self.recount();
     }
 
+    /// What has [appeared](Self::appears) did not become memory.
+    pub(crate) fn disappears(&self, range: FrameRange, to: u8) {
+        self.turn(range, &[FREE], to);
+    }
+
     fn turn_quietly(&self, range: FrameRange, from: &[u8], to: u8) -> usize {
         let mut turned = 0;
         let mut free = self.free.get();

@@ -239,7 +239,7 @@ impl Bitmap<'_> {
     /// Takes a block for an atomic request above order 0 from those set aside. `None` for any other
     /// request.
     pub(crate) fn take_aside(&self, request: &Request) -> Option<Frame> {
-        if !is_entitled(request, self.block_order) {
+        if !is_entitled(request, self.block_order) || request.order > self.max_order {
             return None;
         }
         let wanted = Wanted {

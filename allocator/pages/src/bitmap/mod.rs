@@ -163,8 +163,10 @@ pub struct Bitmap<'m> {
     // The cache lines of states in which a block is on loan.
     lent: Trees<'m>,
     isolation: Isolation,
-    // Beside it, since both are seldom written.
+    // Beside it, since all three are seldom written.
     reserve: Reserve,
+    // The ranges that are being removed or reserved, kept as isolated ones are.
+    leaving: Isolation,
     totals: Totals,
 }
 
@@ -377,6 +379,7 @@ impl<'m> Bitmap<'m> {
             lent: Trees::new(blocks.div_ceil(NEIGHBOURS), 1, lent),
             isolation: Isolation::new(base),
             reserve: Reserve::new(),
+            leaving: Isolation::new(base),
             totals: Totals {
                 free: Total::new(span.len()),
                 managed: AtomicUsize::new(0),

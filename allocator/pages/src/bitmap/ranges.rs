@@ -10,6 +10,7 @@ use brickyard_sync::Ordering;
 
 use super::search::Wanted;
 use super::state::BlockState;
+use super::word::WORD_FRAMES;
 use super::{Bitmap, Borrower, MOST_WORDS, Masks, frames_in};
 use crate::block::Use;
 use crate::isolation::ISOLATED_MOST;
@@ -69,7 +70,8 @@ impl Bitmap<'_> {
     /// number.
     ///
     /// # Errors
-    /// [`RangeError::OutsideSpan`].
+    /// [`RangeError::OutsideSpan`]; [`RangeError::Busy`] with the first frame that another caller
+    /// is removing or reserving at this moment. The page blocks before its own are done then.
     pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.make_memory(range, Was::Absent, &|| ())
     }
@@ -77,7 +79,7 @@ impl Bitmap<'_> {
     /// Frees all reserved frames of `range`. Returns their number.
     ///
     /// # Errors
-    /// [`RangeError::OutsideSpan`].
+    /// As [`Bitmap::add`].
     pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.make_memory(range, Was::Reserved, &|| ())
     }
@@ -101,6 +103,7 @@ impl Bitmap<'_> {
             self.leave_not_memory(block, &mut masks, was);
             let frames = frames_in(&masks);
             if frames > 0 {
+                self.none_is_leaving(block, &masks)?;
                 // Relaxed: a hint for all but administration.
                 self.totals.managed.fetch_add(frames, Ordering::Relaxed);
                 self.make_free(block, &masks, frames);
@@ -108,6 +111,23 @@ impl Bitmap<'_> {
             }
         }
         Ok(made)
+    }
+
+    /// Checks that no frame of `masks` lies in a range that is leaving.
+    fn none_is_leaving(&self, block: usize, masks: &Masks) -> Result<(), RangeError> {
+        if !self.leaving.any() {
+            return Ok(());
+        }
+        let first = self.first_word(block);
+        let mut words = (first..first + self.block_words()).zip(masks);
+        let leaving = words.find_map(|(word, mask)| {
+            let bits = mask & self.bits_in(&self.leaving, word);
+            (bits != 0).then(|| self.frame_at(word * WORD_FRAMES + bits.trailing_zeros() as usize))
+        });
+        match leaving {
+            Some(frame) => Err(RangeError::Busy { frame }),
+            None => Ok(()),
+        }
     }
 
     fn make_free(&self, block: usize, masks: &Masks, frames: usize) {
@@ -150,8 +170,9 @@ impl Bitmap<'_> {
     /// Removes all frames of `range`, including reserved ones. Returns their number.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] with the first frame that is neither free nor reserved. Nothing has
-    /// changed then.
+    /// [`RangeError::Busy`] with the first frame that is neither free nor reserved, or that another
+    /// caller is removing or reserving at this moment; [`RangeError::TooManyIsolated`] while four
+    /// others are at that. Nothing has changed then.
     pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.leave(range, Leaves::Absent, &|| (), &|| ())
     }
@@ -160,7 +181,7 @@ impl Bitmap<'_> {
     /// Frames that are no memory yet are not: add them first.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] with the first frame in use. Nothing has changed then.
+    /// As [`Bitmap::remove`].
     pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.leave(range, Leaves::Reserved, &|| (), &|| ())
     }
@@ -212,7 +233,11 @@ impl Bitmap<'_> {
     }
 
     /// Takes all frames of the range out of the memory of the store. They are first taken, with a
-    /// value of `pin` for each page block.
+    /// value of `pin` for each page block. Meanwhile nobody makes other frames of the range memory:
+    /// these would be mistaken for those taken.
+    ///
+    /// # Errors
+    /// Those of [`Bitmap::remove`].
     pub(crate) fn leave<G, H>(
         &self,
         range: FrameRange,
@@ -220,16 +245,42 @@ impl Bitmap<'_> {
         pin: &impl Fn() -> H,
         step: &impl Fn() -> G,
     ) -> Result<usize, RangeError> {
-        self.take_all_free(range, pin)?;
-        let mut left = 0;
-        for block in self.blocks_of(range) {
+        self.within_span(range)?;
+        if range.is_empty() {
+            return Ok(0);
+        }
+        {
+            let _step = step();
+            self.begin_to_leave(range)?;
+        }
+        if let Err(why) = self.take_all_free(range, pin) {
+            let _step = step();
+            self.leaving.end(range);
+            return Err(why);
+        }
+        let (mut left, blocks) = (0, self.blocks_of(range));
+        for block in blocks.clone() {
             let _step = step();
             let (managed, gone) = self.leave_block(block, range, leaves);
             // Relaxed: as in `make_memory`.
             self.totals.managed.fetch_sub(managed, Ordering::Relaxed);
             left += gone;
+            if block + 1 == blocks.end {
+                self.leaving.end(range);
+            }
         }
         Ok(left)
+    }
+
+    /// Declares that a range is leaving.
+    fn begin_to_leave(&self, range: FrameRange) -> Result<(), RangeError> {
+        self.leaving.begin(range).map_err(|why| {
+            let others = self.leaving.ranges().map(|other| other.intersection(range));
+            let first = others
+                .filter(|other| !other.is_empty())
+                .map(|other| other.start);
+            first.min().map_or(why, |frame| RangeError::Busy { frame })
+        })
     }
 
     /// Writes into a block's words that the frames of `range` have left it. Returns how many of
@@ -290,6 +341,10 @@ impl Bitmap<'_> {
         }
         for block in self.blocks_of(range) {
             let _step = step();
+            if !self.isolation.has(range) {
+                // Another caller has ended it meanwhile.
+                break;
+            }
             self.mark_block(block);
         }
         Ok(())

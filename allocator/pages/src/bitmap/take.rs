@@ -10,6 +10,7 @@ use super::state::{BlockState, Mode};
 use super::wide::Isolated;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
 use super::{Attempt, Bitmap, Claimed, Kept, Loan, MOST_WORDS, Masks, TRIES};
+use crate::isolation::Isolation;
 use crate::{Frame, FrameRange, MigrateType, Request};
 
 impl Bitmap<'_> {
@@ -112,7 +113,12 @@ impl Bitmap<'_> {
 
     /// Returns the isolated frames of a word.
     pub(super) fn isolated_bits(&self, word: usize) -> u64 {
-        let ranges = self.isolation.ranges();
+        self.bits_in(&self.isolation, word)
+    }
+
+    /// Returns the frames of a word that lie in one of these ranges.
+    pub(super) fn bits_in(&self, ranges: &Isolation, word: usize) -> u64 {
+        let ranges = ranges.ranges();
         ranges.fold(0, |bits, range| {
             bits | self.mask_of(word, range.intersection(self.span))
         })

@@ -109,7 +109,9 @@ enum Tolerates {
 /// many calls of `hooks` as it has movable blocks, at most five times. No page that stays is in two
 /// candidates for which `hooks` are called. Only a candidate that is to be cleared is isolated. All
 /// of it waits for other CPUs no longer than one request does
-/// ([`WAITS_MOST`](crate::patience::WAITS_MOST)), apart from one wait after each pass.
+/// ([`WAITS_MOST`](crate::patience::WAITS_MOST)), apart from one wait after each pass, and from the
+/// lock of changes of ranges, which isolation takes for each page block: a CPU that stands still in
+/// such a step, with its interrupts masked, is waited for.
 ///
 /// # Errors
 /// [`RangeError::Malformed`] for a request that cannot be met anywhere; [`RangeError::OutsideSpan`]

@@ -62,7 +62,8 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
         patience: &Patience,
     ) -> Option<Frame> {
         let store = self.store();
-        if !store.ever_had_aside() {
+        // Nothing is given up in vain.
+        if !store.ever_had_aside() || !self.could_serve(request) {
             return None;
         }
         let mut slot = 0;

@@ -528,7 +528,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// block at a time.
     ///
     /// # Errors
-    /// [`RangeError::OutsideSpan`].
+    /// As [`AnyZone::add`].
     pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.store()
             .make_memory(range, Was::Absent, &|| self.step())
@@ -538,7 +538,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// frames removed. O(frames); interrupts are masked for the work on one page block at a time.
     ///
     /// # Errors
-    /// [`RangeError::Busy`]. Nothing has changed then.
+    /// As [`AnyZone::remove`].
     pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.leave(range, Leaves::Absent)
     }
@@ -548,7 +548,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// reserved. O(frames); interrupts are masked for the work on one page block at a time.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] with the first frame in use. Nothing has changed then.
+    /// As [`AnyZone::reserve`].
     pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.leave(range, Leaves::Reserved)
     }
@@ -556,7 +556,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Frees the reserved frames of `range`. Returns the number of frames freed. O(frames).
     ///
     /// # Errors
-    /// [`RangeError::OutsideSpan`].
+    /// As [`AnyZone::add`].
     pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.store()
             .make_memory(range, Was::Reserved, &|| self.step())

@@ -767,3 +767,29 @@ fn what_lifts_the_zone_above_its_mark_is_given_up_too() {
         aside(&zone)
     );
 }
+
+/// Page blocks of 64 frames, blocks of 8 at most: no order in between takes from what is set aside,
+/// or has it given up.
+#[test]
+fn an_order_above_the_highest_gets_nothing_that_is_set_aside() {
+    let plan = ZonePlan {
+        max_order: Order::new(3),
+        ..of_all(8, small(8 * FEW))
+    };
+    let zone: Plain = full(&plan, Cpus::new());
+    at_min(&zone, &atomic(2)).unwrap();
+    assert_eq!(aside(&zone), 1);
+    for order in 4..8 {
+        let too_large = Err(AllocError::OrderTooLarge {
+            order: Order::new(order),
+            max: plan.max_order,
+        });
+        for request in [atomic(order), request(order, Mobility::Movable)] {
+            assert_eq!(at_min(&zone, &request), None);
+            assert_eq!(zone.alloc(&request), too_large);
+            assert_eq!(at_last(&zone, &request), None);
+        }
+    }
+    assert_eq!(aside(&zone), 1, "given up in vain");
+    sound(&zone);
+}

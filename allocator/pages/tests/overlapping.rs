@@ -1,0 +1,147 @@
+//! Ranges that overlap, changed by two CPUs at the same time: whichever comes first, no frame is
+//! memory for one of them and gone for the other.
+
+use core::mem::MaybeUninit;
+
+use brickyard::block::Use;
+use brickyard::stash::StashSizes;
+use brickyard::sync::Exclusive;
+use brickyard::{
+    AnyZone, Frame, FrameRange, Mobility, Order, RangeError, Request, Zone, ZoneKind, ZonePlan,
+};
+
+use crate::meanwhile::{CPU, Here, OTHER};
+
+type Bricks = Zone<'static, Here, Exclusive>;
+
+const ALL: FrameRange = FrameRange::new(0, 256);
+/// What is no memory at first.
+const HOLE: FrameRange = FrameRange::new(70, 80);
+/// What is removed or reserved.
+const AROUND: FrameRange = FrameRange::new(3, 190);
+
+/// Four page blocks of 64 frames.
+fn zone() -> &'static Bricks {
+    let plan = ZonePlan {
+        max_order: Order::new(7),
+        page_block_order: Order::new(6),
+        stash: StashSizes::LARGEST,
+        ..ZonePlan::new(ZoneKind::Normal, ALL, 2)
+    };
+    let memory = vec![MaybeUninit::uninit(); Bricks::bytes(&plan)].leak();
+    let zone = Zone::new(&plan, Here, memory).unwrap();
+    zone.add(ALL).unwrap();
+    Box::leak(Box::new(zone))
+}
+
+/// Calls `work` with every moment at which another CPU may do something in it, and checks the zone
+/// that `work` returns.
+fn at_each_moment(work: impl Fn(usize) -> &'static Bricks) {
+    CPU.set(0);
+    for moment in 0.. {
+        let zone = work(moment);
+        assert_eq!(zone.check().map(|_| ()), Ok(()), "moment {moment}");
+        if OTHER.take().is_some() {
+            assert!(moment > 3, "another CPU may come between the steps");
+            return;
+        }
+    }
+}
+
+/// From now on, another CPU does this at a moment.
+fn other(moment: usize, work: impl FnOnce() + 'static) {
+    OTHER.set(Some((
+        moment,
+        Box::new(move || {
+            CPU.set(1);
+            work();
+        }),
+    )));
+}
+
+#[test]
+fn a_range_that_another_caller_releases_while_it_is_isolated_is_free() {
+    at_each_moment(|moment| {
+        let zone = zone();
+        other(moment, || zone.unisolate(AROUND));
+        assert_eq!(zone.isolate(AROUND), Ok(()));
+        zone.unisolate(AROUND);
+        assert_eq!(zone.free_frames(), ALL.len(), "moment {moment}");
+        zone
+    });
+}
+
+/// One CPU takes `AROUND` out of the memory while another brings a part of it back, and uses that.
+fn brought_back(
+    goes: fn(&Bricks, FrameRange) -> Result<usize, RangeError>,
+    comes: fn(&Bricks, FrameRange) -> Result<usize, RangeError>,
+) {
+    // Whether something is in the way of the first CPU by then.
+    for in_the_way in [false, true] {
+        at_each_moment(|moment| {
+            let zone = zone();
+            assert_eq!(goes(zone, HOLE), Ok(HOLE.len()));
+            let page = Request::page(Mobility::Movable);
+            other(moment, move || {
+                match comes(zone, HOLE) {
+                    Ok(frames) => assert_eq!(frames, HOLE.len()),
+                    Err(why) => assert_eq!(why, RangeError::Busy { frame: HOLE.start }),
+                }
+                let _ = zone.alloc_range_at(HOLE, &page);
+                if in_the_way {
+                    let _ = zone.alloc_at(Frame::new(150), &page);
+                }
+            });
+            let gone = goes(zone, AROUND);
+            let in_use = |frame| {
+                let found = zone.block_of(frame);
+                found.is_some_and(|(_, state)| state.usage == Use::Allocated)
+            };
+            let used = HOLE.frames().filter(|&frame| in_use(frame)).count();
+            assert!(used == 0 || used == HOLE.len(), "moment {moment}: {used}");
+            if gone.is_ok() {
+                let there = AROUND.frames().filter(|&frame| zone.has(frame));
+                let memory = there.filter(|&frame| in_use(frame) || is_free(zone, frame));
+                assert_eq!(memory.count(), used, "moment {moment}: {gone:?}");
+            }
+            zone
+        });
+    }
+}
+
+fn is_free(zone: &Bricks, frame: Frame) -> bool {
+    let found = zone.block_of(frame);
+    found.is_some_and(|(_, state)| state.usage == Use::Free)
+}
+
+#[test]
+fn what_is_added_while_a_range_around_it_is_removed_stays_or_is_refused() {
+    brought_back(Zone::remove, Zone::add);
+}
+
+#[test]
+fn what_is_unreserved_while_a_range_around_it_is_reserved_stays_or_is_refused() {
+    brought_back(Zone::reserve, Zone::unreserve);
+}
+
+/// Another CPU takes the same frames out of the memory: one of the two is refused, and can do it
+/// later.
+#[test]
+fn a_range_is_removed_once() {
+    at_each_moment(|moment| {
+        let zone = zone();
+        other(moment, || {
+            let gone = zone.remove(HOLE);
+            let refused = Err(RangeError::Busy { frame: HOLE.start });
+            assert!(
+                gone == Ok(HOLE.len()) || gone == Ok(0) || gone == refused,
+                "{gone:?}"
+            );
+        });
+        let gone = zone.remove(AROUND).unwrap();
+        assert!(gone == AROUND.len() || gone == AROUND.len() - HOLE.len());
+        assert_eq!(zone.remove(HOLE), Ok(0));
+        assert_eq!(zone.free_frames(), ALL.len() - AROUND.len());
+        zone
+    });
+}
