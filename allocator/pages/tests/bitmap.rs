@@ -20,7 +20,7 @@ mod zones;
 use core::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use brickyard::bitmap::Bitmap;
+use brickyard::bitmap::{AT_ONCE, Bitmap};
 use brickyard::block::Use;
 use brickyard::node::{Node, Nodes, SlowPath};
 use brickyard::pressure::compact::compact_all;

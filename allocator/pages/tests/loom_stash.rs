@@ -5,9 +5,6 @@
 //! What is proved beside what `loom_bitmap` says: `cached-once`, and `order-0-succeeds` where
 //! frames lie in stashes or are on their way; and that a request looks a bounded number of times,
 //! whoever goes on or stands still meanwhile.
-//!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_stash -- --nocapture`
-//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 
 use crate::loom_support;
@@ -323,14 +320,6 @@ fn batches_go_by_the_stash_or_past_it() {
 
 // ---- what lies in a stash beside frames that are being reserved ----
 
-fn set_aside(world: &World<Stashed>, range: FrameRange) {
-    if world.machine.reserve(range).is_ok() {
-        world.own_range(range);
-        world.disown_range(range);
-        world.machine.unreserve(range).unwrap();
-    }
-}
-
 /// A single frame, or a pair, in a stash is drained while the frame after it is reserved: it is a
 /// block in use of its order all the while, and comes back.
 #[test]
@@ -343,7 +332,10 @@ fn what_lies_beside_a_reserved_frame_comes_back() {
         |world| {
             world.give_at(5, 0);
             assert_eq!(world.machine.cached_frames(), 1);
-            both(|| world.machine.drain(), || set_aside(world, one(6)));
+            both(
+                || world.machine.drain(),
+                || reserve_for_a_while(world, one(6)),
+            );
             assert_eq!(world.machine.refused_late(), 0, "a good free was refused");
         },
     );
@@ -351,7 +343,10 @@ fn what_lies_beside_a_reserved_frame_comes_back() {
     explore::<Stashed>("a pair drained, its neighbour reserved", 1, PAIR, |world| {
         assert!(world.use_one(1));
         assert_eq!(world.machine.cached_frames(), 2);
-        both(|| world.machine.drain(), || set_aside(world, one(6)));
+        both(
+            || world.machine.drain(),
+            || reserve_for_a_while(world, one(6)),
+        );
         assert_eq!(world.machine.refused_late(), 0, "a good free was refused");
     });
 }

@@ -63,10 +63,6 @@ impl Bitmap<'_> {
         Ok(census)
     }
 
-    fn start_of(&self, block: usize) -> Frame {
-        self.frame_at(block << self.block_order)
-    }
-
     fn check_open(&self, block: usize, state: BlockState) -> Result<(), Violation> {
         let at = |found| Violation::at("one-owner", found, self.start_of(block));
         let first = self.first_word(block);

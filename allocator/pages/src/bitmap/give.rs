@@ -538,7 +538,7 @@ impl Bitmap<'_> {
         if !state.is_open() || state.is_isolated() {
             return 0;
         }
-        let start = self.frame_at(block << self.block_order).number();
+        let start = self.start_of(block).number();
         let mut masks = [0; MOST_WORDS];
         let mut run = 0;
         while let Some(frame) = frames.get(run) {

@@ -45,7 +45,7 @@ impl Bitmap<'_> {
                 return None;
             };
             if self.take_blocks(block, blocks, wanted.kind, Isolated::Not) {
-                return Some(self.frame_at(block << self.block_order));
+                return Some(self.start_of(block));
             }
         }
         None
@@ -73,7 +73,7 @@ impl Bitmap<'_> {
             })
         })?;
         self.totals.free.remove(block, self.block_frames());
-        Some(self.frame_at(block << self.block_order))
+        Some(self.start_of(block))
     }
 
     /// Finds an aligned group of blocks that are free as a whole and lie below the limit, or one
@@ -164,27 +164,16 @@ impl Bitmap<'_> {
             // The block is open. First, no other CPU may touch its words any more.
             if self.replace(block, old, old.with_mode(Mode::Changing).with_free(0, 0)) {
                 self.write_as_one(block);
-                return self.change_quietly(block, huge).map(|new| (old, new));
+                loop {
+                    let changing = self.state(block);
+                    if self.replace(block, changing, huge(changing)) {
+                        self.loan_changed(block, changing, huge(changing));
+                        return Some((old, huge(changing)));
+                    }
+                }
             }
         }
         None
-    }
-
-    /// Changes the state by `next`, and retries until no other CPU changes it meanwhile. The caller
-    /// must update the sets.
-    fn change_quietly(
-        &self,
-        block: usize,
-        next: impl Fn(BlockState) -> BlockState,
-    ) -> Option<BlockState> {
-        loop {
-            let old = self.state(block);
-            let new = next(old);
-            if self.replace(block, old, new) {
-                self.loan_changed(block, old, new);
-                return Some(new);
-            }
-        }
     }
 
     /// Takes up to `most` page blocks that lie near each other, and hands the position of each to

@@ -14,7 +14,7 @@ use crate::watermark::{Mark, Watermarks};
 use crate::zones::{AnyZone, Shape};
 use crate::{
     AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, Platform,
-    RangeError, Request, ZoneKind,
+    RangeError, Request,
 };
 
 impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
@@ -33,21 +33,6 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
             max_order: self.store().max_order(),
             page_block_order: self.store().page_block_order(),
         }
-    }
-
-    #[inline]
-    fn kind(&self) -> ZoneKind {
-        self.kind
-    }
-
-    #[inline]
-    fn span(&self) -> FrameRange {
-        self.store().span()
-    }
-
-    #[inline]
-    fn max_order(&self) -> Order {
-        self.store().max_order()
     }
 
     fn watermarks(&self) -> &Watermarks {
@@ -159,16 +144,16 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     }
 
     fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
-        self.store().isolate_in_steps(range, &|| self.step())
+        self.store().isolate(range, &|| self.step())
     }
 
     fn unisolate(&self, range: FrameRange) {
-        self.store().unisolate_in_steps(range, &|| self.step());
+        self.store().unisolate(range, &|| self.step());
     }
 
     fn take_isolated(&self, range: FrameRange, mobility: Mobility) -> Result<(), RangeError> {
         self.store()
-            .take_isolated_in_steps(range, mobility.into(), &|| self.pin())
+            .take_isolated(range, mobility.into(), &|| self.pin())
     }
 
     fn add(&self, range: FrameRange) -> Result<usize, RangeError> {

@@ -299,7 +299,7 @@ fn nothing_is_handed_out_from_isolated_parts_and_all_else_is() {
     for mobility in Mobility::ALL {
         for order in 0..=10 {
             let store = four_blocks();
-            assert_eq!(store.isolate(isolated), Ok(()));
+            assert_eq!(store.isolate(isolated, &AT_ONCE), Ok(()));
             assert_eq!(store.free_frames(), 4 * BLOCK - 600);
             let held = drain_store(&store, &request(order, mobility));
             let size = Order::new(order).frames();
@@ -318,7 +318,7 @@ fn nothing_is_handed_out_from_isolated_parts_and_all_else_is() {
                 (census.isolated, census.allocated),
                 (600, held.len() * size)
             );
-            store.unisolate(isolated);
+            store.unisolate(isolated, &AT_ONCE);
             assert_eq!(store.check().unwrap().isolated, 0);
             let rest = drain_store(&store, &MOVABLE);
             assert_eq!(rest.len(), 4 * BLOCK - held.len() * size);
@@ -329,7 +329,7 @@ fn nothing_is_handed_out_from_isolated_parts_and_all_else_is() {
 #[test]
 fn many_frames_at_once_leave_isolated_parts_alone_too() {
     let store = four_blocks();
-    assert_eq!(store.isolate(range(10, 2000)), Ok(()));
+    assert_eq!(store.isolate(range(10, 2000), &AT_ONCE), Ok(()));
     let mut out = [Frame::new(0); 100];
     assert_eq!(store.take_frames(&UNMOVABLE, &mut out), 58);
     let inside = |at: &&Frame| range(10, 2000).contains(**at);
@@ -342,7 +342,7 @@ fn what_is_freed_in_an_isolated_range_stays_there() {
     let store = four_blocks();
     let wide = request(10, Mobility::Movable);
     assert_eq!(store.take_at(frame(0), &wide), Ok(()));
-    assert_eq!(store.isolate(range(100, 1000)), Ok(()));
+    assert_eq!(store.isolate(range(100, 1000), &AT_ONCE), Ok(()));
     // A single frame, a page block, and the rest in parts.
     assert!(store.give(frame(200), Order::ZERO).is_ok());
     assert_eq!(store.free_frames(), 1024);
@@ -357,7 +357,7 @@ fn what_is_freed_in_an_isolated_range_stays_there() {
     }
     assert_eq!(drain_store(&store, &UNMOVABLE).len(), 100);
     assert_eq!(store.check().unwrap().isolated, 900);
-    store.unisolate(range(100, 1000));
+    store.unisolate(range(100, 1000), &AT_ONCE);
     assert_eq!(drain_store(&store, &UNMOVABLE).len(), 900);
     store.check().unwrap();
 }
@@ -367,7 +367,7 @@ fn memory_that_is_added_to_an_isolated_range_is_isolated() {
     // A part of a page block, then whole ones; added, and given up by a reservation.
     for part in [range(100, 200), range(0, 512), range(300, 2000)] {
         let store = bitmap(range(0, 4 * BLOCK), 10, 9);
-        assert_eq!(store.isolate(range(0, 4 * BLOCK)), Ok(()));
+        assert_eq!(store.isolate(range(0, 4 * BLOCK), &AT_ONCE), Ok(()));
         assert_eq!(store.add(part), Ok(part.len()));
         assert_eq!(store.free_frames(), 0, "{part:?}");
         assert_eq!(store.check().map(|census| census.isolated), Ok(part.len()));
@@ -375,7 +375,7 @@ fn memory_that_is_added_to_an_isolated_range_is_isolated() {
         assert_eq!(store.unreserve(part), Ok(part.len()));
         assert_eq!(store.free_frames(), 0, "{part:?}");
         assert_eq!(store.take(&MOVABLE), None);
-        store.unisolate(range(0, 4 * BLOCK));
+        store.unisolate(range(0, 4 * BLOCK), &AT_ONCE);
         assert_eq!(store.free_frames(), part.len());
         store.check().unwrap();
     }
@@ -385,24 +385,25 @@ fn memory_that_is_added_to_an_isolated_range_is_isolated() {
 fn four_ranges_are_isolated_at_a_time_and_none_overlaps_another() {
     let store = four_blocks();
     let isolated = Err(RangeError::Isolated);
-    assert_eq!(store.isolate(range(5, 5)), Err(RangeError::Malformed));
+    let isolate = |part| store.isolate(part, &AT_ONCE);
+    assert_eq!(isolate(range(5, 5)), Err(RangeError::Malformed));
     for n in 0..4 {
         let part = range(n * 100, n * 100 + 50);
-        assert_eq!(store.isolate(part), Ok(()));
-        assert_eq!(store.isolate(range(n * 100 + 49, n * 100 + 60)), isolated);
+        assert_eq!(isolate(part), Ok(()));
+        assert_eq!(isolate(range(n * 100 + 49, n * 100 + 60)), isolated);
         assert!(store.is_isolated(part.start));
         assert!(!store.is_isolated(part.end));
     }
-    let fifth = store.isolate(range(1000, 1001));
+    let fifth = isolate(range(1000, 1001));
     assert_eq!(fifth, Err(RangeError::TooManyIsolated));
     assert_eq!(store.take_at(frame(149), &MOVABLE), isolated);
     assert_eq!(store.take_at(frame(150), &MOVABLE), Ok(()));
     // Only exactly what was isolated ends.
-    store.unisolate(range(100, 149));
+    store.unisolate(range(100, 149), &AT_ONCE);
     assert!(store.is_isolated(frame(149)));
-    store.unisolate(range(100, 150));
+    store.unisolate(range(100, 150), &AT_ONCE);
     assert!(!store.is_isolated(frame(149)));
-    assert_eq!(store.isolate(range(1000, 1001)), Ok(()));
+    assert_eq!(isolate(range(1000, 1001)), Ok(()));
     store.check().unwrap();
 }
 
@@ -411,16 +412,16 @@ fn an_isolated_range_is_taken_whole_or_not_at_all() {
     let store = four_blocks();
     let part = range(300, 1900);
     assert_eq!(store.take_at(frame(1700), &MOVABLE), Ok(()));
-    assert_eq!(store.isolate(part), Ok(()));
+    assert_eq!(store.isolate(part, &AT_ONCE), Ok(()));
     let before = (store.check(), store.free_table());
     let busy = Err(RangeError::Busy { frame: frame(1700) });
-    assert_eq!(store.take_isolated(part, Unmovable), busy);
+    assert_eq!(store.take_isolated(part, Unmovable, &AT_ONCE), busy);
     assert_eq!((store.check(), store.free_table()), before);
     assert!(store.give(frame(1700), Order::ZERO).is_ok());
-    assert_eq!(store.take_isolated(part, Unmovable), Ok(()));
+    assert_eq!(store.take_isolated(part, Unmovable, &AT_ONCE), Ok(()));
     let census = store.check().unwrap();
     assert_eq!((census.allocated, census.isolated), (1600, 0));
-    store.unisolate(part);
+    store.unisolate(part, &AT_ONCE);
     assert_eq!(store.check_in_use(part), Ok(()));
     assert_eq!(
         store.check_in_use(range(299, 1900)),
@@ -434,7 +435,7 @@ fn the_only_free_frame_is_found_beside_an_isolated_part_of_its_block() {
     for mobility in Mobility::ALL {
         let store = four_blocks();
         drain_store(&store, &UNMOVABLE);
-        assert_eq!(store.isolate(range(600, 700)), Ok(()));
+        assert_eq!(store.isolate(range(600, 700), &AT_ONCE), Ok(()));
         for at in [590, 650, 655] {
             assert!(store.give(frame(at), Order::ZERO).is_ok());
         }
