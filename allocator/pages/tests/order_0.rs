@@ -3,37 +3,25 @@
 //! geometry that a plan can have.
 #![cfg(not(loom))]
 
-use core::cell::Cell;
-use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use core::cell::{Cell, RefCell};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use core::time::Duration;
 use std::thread;
 use std::time::Instant;
 
 use brickyard::pressure::{Migrate, Migration, offline};
-use brickyard::stash::StashSizes;
 use brickyard::sync::{Exclusive, PATIENCE, Shared, SlotAccess};
-use brickyard::{
-    Context, Frame, FrameRange, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
-};
+use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, Zone, ZoneKind, ZonePlan};
 
-use crate::threads;
+use crate::{support, threads};
 
+use support::{Cpus, Dice, empty, give, kept, lasting, linux, take_all};
 use threads::{
     CPU, INSIDE_UNTIL, InInterrupt, Numbered, PAGE, TWELVE, Visited, WAITED,
     more_frames_than_users, waits_of_an_interrupt,
 };
 
 type Bricks<P, A> = Zone<'static, P, A>;
-
-fn planned<P: Platform + 'static, A: SlotAccess>(
-    plan: &ZonePlan,
-    platform: P,
-) -> &'static Bricks<P, A> {
-    let bytes = Bricks::<P, A>::bytes(plan);
-    let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
-    Box::leak(Box::new(Zone::new(plan, platform, memory).unwrap()))
-}
 
 // ---- order 0 is refused though something is free all the while ----
 
@@ -84,15 +72,11 @@ fn refusals_beside_a_mover<A: SlotAccess>(
 #[test]
 fn a_page_below_a_limit_is_not_refused_while_one_is_free_all_the_time() {
     const BLOCKS: usize = 256;
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, BLOCKS * 512), 0);
-    let zone = planned::<_, Shared>(&plan, Numbered);
-    zone.add(plan.span).unwrap();
+    let zone = lasting::<_, Shared>(BLOCKS * 512, 0, Numbered);
     let below = PAGE.below(Frame::new((BLOCKS - 1) * 512));
     while zone.alloc(&below).is_ok() {}
     let two = [Frame::new(100), Frame::new((BLOCKS - 2) * 512 + 5)];
-    for frame in two {
-        zone.free(frame, Order::ZERO).unwrap();
-    }
+    give(zone, &two);
     let (served, refused) = refusals_beside_a_mover(zone, &below, two);
     assert_eq!(refused, 0, "after {served} that were served");
 }
@@ -113,31 +97,23 @@ impl<W: Fn()> Migrate for Meanwhile<W> {
 #[test]
 fn a_page_is_not_refused_while_another_range_is_isolated_and_one_is_free_all_the_time() {
     const BLOCKS: usize = 256;
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, BLOCKS * 512), 0);
-    let zone = planned::<_, Shared>(&plan, Numbered);
-    zone.add(plan.span).unwrap();
+    let zone = lasting::<_, Shared>(BLOCKS * 512, 0, Numbered);
     while zone.alloc(&PAGE).is_ok() {}
     let range = FrameRange::new(128 * 512, 129 * 512);
-    for frame in range.frames().skip(1) {
-        zone.free(frame, Order::ZERO).unwrap();
-    }
+    give(zone, &range.frames().skip(1).collect::<Vec<_>>());
     let two = [Frame::new(100), Frame::new((BLOCKS - 2) * 512 + 5)];
     // One more, for the copy.
-    for frame in [two[0], two[1], Frame::new(7)] {
-        zone.free(frame, Order::ZERO).unwrap();
-    }
+    give(zone, &[two[0], two[1], Frame::new(7)]);
     let found = Cell::new((0, 0));
     let hook = Meanwhile(
         || {
             // The copy's place is whichever of the three was taken: the rest of them is two.
-            let mut left: Vec<Frame> = core::iter::from_fn(|| zone.alloc(&PAGE).ok()).collect();
+            let mut left = take_all(zone, Mobility::Movable);
             left.sort_unstable();
+            give(zone, &left);
             let [low, high] = left[..] else {
                 panic!("{left:?}")
             };
-            for frame in left {
-                zone.free(frame, Order::ZERO).unwrap();
-            }
             found.set(refusals_beside_a_mover(zone, &PAGE, [low, high]));
         },
         AtomicUsize::new(0),
@@ -151,14 +127,10 @@ fn a_page_is_not_refused_while_another_range_is_isolated_and_one_is_free_all_the
 #[test]
 fn a_page_is_not_refused_while_one_is_free_all_the_time() {
     for blocks in [2, 256] {
-        let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, blocks * 512), 0);
-        let zone = planned::<_, Shared>(&plan, Numbered);
-        zone.add(plan.span).unwrap();
+        let zone = lasting::<_, Shared>(blocks * 512, 0, Numbered);
         while zone.alloc(&PAGE).is_ok() {}
         let two = [Frame::new(100), Frame::new((blocks - 1) * 512 + 5)];
-        for frame in two {
-            zone.free(frame, Order::ZERO).unwrap();
-        }
+        give(zone, &two);
         let (served, refused) = refusals_beside_a_mover(zone, &PAGE, two);
         assert_eq!(
             refused, 0,
@@ -168,50 +140,6 @@ fn a_page_is_not_refused_while_one_is_free_all_the_time() {
 }
 
 // ---- every geometry, against a map ----
-
-/// Some CPUs on one thread.
-#[derive(Debug, Default)]
-struct Switched {
-    cpu: AtomicUsize,
-    interrupt: AtomicBool,
-    relaxed: AtomicU64,
-}
-
-impl Platform for &Switched {
-    fn cpu(&self) -> usize {
-        self.cpu.load(SeqCst)
-    }
-
-    fn in_interrupt(&self) -> bool {
-        self.interrupt.load(SeqCst)
-    }
-
-    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        let here = self.cpu.swap(cpu, SeqCst);
-        work();
-        self.cpu.store(here, SeqCst);
-        true
-    }
-
-    fn relax(&self) {
-        self.relaxed.fetch_add(1, SeqCst);
-    }
-}
-
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
-    }
-
-    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Is {
@@ -272,8 +200,8 @@ fn geometry(dice: &mut Dice) -> Geometry {
 }
 
 struct Map<A: SlotAccess> {
-    zone: &'static Bricks<&'static Switched, A>,
-    platform: &'static Switched,
+    zone: &'static support::Bricks<A>,
+    platform: &'static Cpus,
     plan: ZonePlan,
     cpus: usize,
     is: Vec<Is>,
@@ -286,10 +214,9 @@ struct Map<A: SlotAccess> {
 impl<A: SlotAccess> Map<A> {
     fn new(dice: &mut Dice) -> Self {
         let Geometry { plan, cpus } = geometry(dice);
-        let platform: &'static Switched = Box::leak(Box::default());
-        let zone = planned(&plan, platform);
+        let platform = Cpus::new();
         Self {
-            zone,
+            zone: kept(empty(&plan, platform)),
             platform,
             plan,
             cpus,
@@ -397,11 +324,9 @@ impl<A: SlotAccess> Map<A> {
             true => request.in_context(Context::Interrupt),
             false => request,
         };
-        self.platform
-            .interrupt
-            .store(interrupt && dice.below(2) == 0, SeqCst);
+        self.platform.set_interrupt(interrupt && dice.below(2) == 0);
         let answer = self.zone.alloc(&asked);
-        self.platform.interrupt.store(false, SeqCst);
+        self.platform.set_interrupt(false);
         match answer {
             Ok(frame) => self.took(frame, &asked),
             Err(why) => {
@@ -463,9 +388,9 @@ impl<A: SlotAccess> Map<A> {
             assert_eq!(*self.at(frame), Is::Used);
             *self.at(frame) = Is::Free;
         }
-        self.platform.interrupt.store(dice.below(8) == 0, SeqCst);
+        self.platform.set_interrupt(dice.below(8) == 0);
         let given = self.zone.free(frame, Order::new(order));
-        self.platform.interrupt.store(false, SeqCst);
+        self.platform.set_interrupt(false);
         assert_eq!(given, Ok(()), "{frame} {order} in {:?}", self.plan);
     }
 
@@ -587,7 +512,7 @@ impl<A: SlotAccess> Map<A> {
     }
 
     fn step(&mut self, dice: &mut Dice, depth: usize) {
-        self.platform.cpu.store(dice.below(self.cpus), SeqCst);
+        self.platform.switch_to(dice.below(self.cpus));
         match dice.below(64) {
             0..28 => self.ask(dice),
             28..44 => self.give(dice),
@@ -638,7 +563,7 @@ impl<A: SlotAccess> Map<A> {
         let zone = self.zone;
         self.zone.drain();
         self.isolated.push(range);
-        let hook = OthersGoOn(core::cell::RefCell::new((self, dice, depth, 0)));
+        let hook = OthersGoOn(RefCell::new((self, dice, depth, 0)));
         let answer = offline(zone, range, &hook);
         let (map, ..) = hook.0.into_inner();
         map.isolated.pop();
@@ -652,9 +577,7 @@ impl<A: SlotAccess> Map<A> {
     }
 }
 
-struct OthersGoOn<'a, A: SlotAccess>(
-    core::cell::RefCell<(&'a mut Map<A>, &'a mut Dice, usize, usize)>,
-);
+struct OthersGoOn<'a, A: SlotAccess>(RefCell<(&'a mut Map<A>, &'a mut Dice, usize, usize)>);
 
 impl<A: SlotAccess> Migrate for OthersGoOn<'_, A> {
     fn migrate(&self, _: Frame, order: Order, to: Frame) -> Migration {
@@ -681,7 +604,7 @@ impl<A: SlotAccess> Migrate for OthersGoOn<'_, A> {
 fn random_runs<A: SlotAccess>(seeds: core::ops::Range<u64>) {
     let (mut served, mut refused) = (0, [0; 3]);
     for seed in seeds {
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut dice = Dice::new(seed);
         let mut map = Map::<A>::new(&mut dice);
         let span = map.plan.span;
         if dice.below(4) > 0 {
@@ -738,32 +661,14 @@ unsafe impl SlotAccess for Slow {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Patient;
-
-impl Platform for Patient {
-    fn cpu(&self) -> usize {
-        CPU.get()
-    }
-
-    fn relax(&self) {
-        WAITED.set(WAITED.get() + 1);
-    }
-}
-
 /// All that is free lies in the stash of a CPU that is inside it a little longer than one look
 /// waits: preempted, say. A request looks up to [`LOOKS_MOST`] times, so the second look finds it.
 fn beside_an_owner_inside(inside_until: u32) -> (bool, u32) {
-    let mut plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 2);
-    plan.stash = StashSizes::LARGEST;
-    let zone = planned::<_, Slow>(&plan, Patient);
-    zone.add(plan.span).unwrap();
+    let zone = lasting::<_, Slow>(512, 2, Numbered);
     CPU.set(0);
-    let held: Vec<Frame> = core::iter::from_fn(|| zone.alloc(&PAGE).ok()).collect();
-    assert_eq!(held.len(), plan.span.len());
-    for &frame in &held[..20] {
-        zone.free(frame, Order::ZERO).unwrap();
-    }
+    let held = take_all(zone, Mobility::Movable);
+    assert_eq!(held.len(), 512);
+    give(zone, &held[..20]);
     assert_eq!((zone.free_frames(), zone.cached_frames()), (0, 20));
     CPU.set(1);
     WAITED.set(0);
@@ -786,19 +691,20 @@ fn an_owner_that_is_inside_its_slot_for_a_while_is_looked_for_again() {
 
 #[test]
 fn an_interrupt_waits_for_nobody_who_visits_the_stash_of_its_cpu() {
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 1);
-    let zone = planned::<_, Visited>(&plan, InInterrupt);
+    let zone: Bricks<_, Visited> = empty(&linux(512), InInterrupt);
     zone.add(TWELVE).unwrap();
-    assert_eq!(waits_of_an_interrupt(zone), 0);
+    assert_eq!(waits_of_an_interrupt(&zone), 0);
 }
 
 // ---- threads that the system stops where it likes ----
 
 #[test]
 fn nobody_is_refused_behind_shared_stashes_where_there_are_more_frames_than_users() {
-    let mut plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 4);
-    plan.stash = StashSizes::LARGEST;
-    let zone = planned::<_, Shared>(&plan, Numbered);
+    let plan = ZonePlan {
+        cpus: 4,
+        ..linux(512)
+    };
+    let zone: Bricks<_, Shared> = empty(&plan, Numbered);
     zone.add(TWELVE).unwrap();
-    more_frames_than_users(zone);
+    more_frames_than_users(&zone);
 }

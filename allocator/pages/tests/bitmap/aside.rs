@@ -37,7 +37,7 @@ fn keep(zone: &Plain, frames: usize) {
         low: frames,
         high: frames,
     };
-    zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
+    set_marks(zone, marks);
 }
 
 fn at_min(zone: &Plain, request: &Request) -> Option<Frame> {
@@ -479,7 +479,7 @@ fn refused_runs(set_aside: SetAside) -> (usize, usize) {
         low: 320,
         high: 384,
     };
-    zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
+    set_marks(&zone, marks);
     let mut dice = Dice::new(7);
     let mut pages: Vec<Frame> = Vec::new();
     let (mut asked, mut refused) = (0, 0);

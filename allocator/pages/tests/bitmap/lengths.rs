@@ -241,8 +241,7 @@ fn nodes_take_counts_from_any_zone_and_say_the_longest() {
         ..small(0)
     };
     let zones: [Plain; 2] = [support::full(&dma, cpus), support::full(&normal, cpus)];
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     let first = nodes.alloc_range(0, &UNMOVABLE, 100).unwrap();
     assert!(normal.span.covers(first) && first.len() == 100);
     let second = nodes.alloc_range(0, &UNMOVABLE, 100).unwrap();

@@ -275,14 +275,8 @@ fn the_census_counts_every_frame_once() {
 #[test]
 fn a_node_keeps_a_zone_of_this_store_above_its_marks() {
     let zones = [blocks(4)];
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
-    let marks = brickyard::watermark::Marks {
-        min: 100,
-        low: 200,
-        high: 300,
-    };
-    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
+    let nodes = one_node(&zones);
+    set_marks(&zones[0], all_at(100));
     // Down to the min mark for those that may wait, below it for those that may not.
     let mut ordinary = 0;
     while nodes.alloc(0, &MOVABLE).is_ok() {
@@ -410,15 +404,12 @@ fn with_movable_room(lower_has_room: bool) -> [Plain; 2] {
     };
     let low: Plain = full(&plan(ZoneKind::Dma32, 0), Cpus::new());
     let high: Plain = full(&plan(ZoneKind::Normal, 2048), Cpus::new());
-    let movable = Request::page(Mobility::Movable);
-    let held: Vec<Frame> = core::iter::from_fn(|| high.alloc(&movable).ok()).collect();
+    let mut held = take_all(&high, Mobility::Movable);
     assert_eq!(held.len(), 2048);
-    for frame in held.iter().filter(|frame| frame.number() % 512 < 100) {
-        high.free(*frame, Order::ZERO).unwrap();
-    }
-    high.drain();
+    held.retain(|frame| frame.number() % 512 < 100);
+    give(&high, &held);
     if !lower_has_room {
-        while low.alloc(&movable).is_ok() {}
+        take_all(&low, Mobility::Movable);
     }
     [low, high]
 }
@@ -426,29 +417,17 @@ fn with_movable_room(lower_has_room: bool) -> [Plain; 2] {
 #[test]
 fn another_zone_is_asked_before_a_page_block_is_mixed() {
     for order in [0, 3] {
-        let zones = with_movable_room(true);
-        let node = [Node::new(0, &zones)];
-        let nodes = Nodes::new(&node);
-        let request = Request::new(Order::new(order), Mobility::Unmovable);
-        let frame = nodes.alloc(0, &request).unwrap();
-        assert!(frame.number() < 2048, "{frame:?} of order {order}");
-        // Movable frames stay where they are.
-        let movable = nodes.alloc(0, &Request::page(Mobility::Movable)).unwrap();
-        assert!(movable.number() >= 2048, "{movable:?}");
-        assert_eq!(zones[1].fallbacks(), (0, 0));
-    }
-}
-
-#[test]
-fn a_page_block_is_mixed_before_a_request_fails() {
-    for order in [0, 3] {
-        let zones = with_movable_room(false);
-        let node = [Node::new(0, &zones)];
-        let nodes = Nodes::new(&node);
-        let request = Request::new(Order::new(order), Mobility::Unmovable);
-        let frame = nodes.alloc(0, &request).unwrap();
-        assert!(frame.number() >= 2048, "{frame:?} of order {order}");
-        let (mixing, claims) = zones[1].fallbacks();
-        assert_eq!(mixing + claims, 1);
+        for lower_has_room in [true, false] {
+            let zones = with_movable_room(lower_has_room);
+            let nodes = one_node(&zones);
+            let at = nodes.alloc(0, &request(order, Mobility::Unmovable));
+            let at = at.unwrap_or_else(|why| panic!("order {order}: {why:?}"));
+            assert_eq!(zones[0].span().contains(at), lower_has_room, "{at} {order}");
+            let (mixing, claims) = zones[1].fallbacks();
+            assert_eq!(mixing + claims, u64::from(!lower_has_room));
+            // Movable frames stay where they are.
+            let movable = nodes.alloc(0, &MOVABLE).unwrap();
+            assert!(zones[1].span().contains(movable), "{movable}");
+        }
     }
 }

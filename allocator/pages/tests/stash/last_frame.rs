@@ -234,18 +234,12 @@ fn frames_in_stashes_are_in_nobodys_way() {
 fn cached_frames_are_served_below_the_mark_and_frames_of_the_store_are_not() {
     let cpus = Cpus::new();
     let zones = [zone_on::<Exclusive>(4096, cpus)];
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     let first = nodes.alloc(0, &MOVABLE).unwrap();
     let cached = zones[0].cached_frames();
     assert!(cached > 0);
     // More than there is.
-    let marks = Marks {
-        min: 5000,
-        low: 6000,
-        high: 7000,
-    };
-    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
+    set_marks(&zones[0], all_at(5000));
     let free_before = zones[0].free_frames();
     for left in (0..cached).rev() {
         assert!(nodes.alloc(0, &MOVABLE).is_ok());
@@ -267,9 +261,8 @@ fn cached_frames_are_served_below_the_mark_and_frames_of_the_store_are_not() {
 /// how many came, and the least that was free in the store.
 fn take_down_to<A: SlotAccess + 'static>(marks: Marks, request: &Request) -> (usize, usize) {
     let zones = [zone_on::<A>(8 * 512, Cpus::new())];
-    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    set_marks(&zones[0], marks);
+    let nodes = one_node(&zones);
     let (mut taken, mut least) = (0, usize::MAX);
     while nodes.alloc(0, request).is_ok() {
         taken += 1;
@@ -308,11 +301,8 @@ fn a_block_of_any_order_is_served_down_to_the_mark() {
         };
         let zones: [Bricks<Exclusive>; 1] = [full(&plan, Cpus::new())];
         let mark = frames - (1 << order);
-        let (min, low, high) = (mark, mark, mark);
-        let marks = Marks { min, low, high };
-        zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
-        let node = [Node::new(0, &zones)];
-        let nodes = Nodes::new(&node);
+        set_marks(&zones[0], all_at(mark));
+        let nodes = one_node(&zones);
         let block = request(order, Mobility::Movable);
         assert!(nodes.alloc(0, &block).is_ok(), "order {order}");
         assert!(nodes.alloc(0, &MOVABLE).is_err(), "order {order}");
@@ -325,10 +315,8 @@ fn a_batch_stops_at_the_mark_however_small_that_is() {
     for batch in [7, 100, 300, 5000] {
         let zones = [zone_on::<Exclusive>(4096, Cpus::new())];
         let (min, low, high) = (30, 40, 50);
-        let marks = Marks { min, low, high };
-        zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
-        let node = [Node::new(0, &zones)];
-        let nodes = Nodes::new(&node);
+        set_marks(&zones[0], Marks { min, low, high });
+        let nodes = one_node(&zones);
         let mut out = vec![Frame::new(0); batch];
         let mut taken = 0;
         while let Ok(more) = nodes.alloc_bulk(0, &MOVABLE, &mut out) {
@@ -354,8 +342,7 @@ fn the_refills_of_a_batch_stop_at_the_mark_together() {
         let zone: Own = sized(4096, stash);
         let low = zone.free_frames() - above;
         let (min, high) = (low / 2, low);
-        zone.watermarks()
-            .set(Marks { min, low, high }, [0; ZoneKind::COUNT]);
+        set_marks(&zone, Marks { min, low, high });
         assert_eq!(zone.alloc_batch(&MOVABLE, &mut [Frame::new(0); 100]), 100);
         assert!(zone.free_frames() >= low, "{above} frames above the mark");
     }
@@ -365,23 +352,12 @@ fn the_refills_of_a_batch_stop_at_the_mark_together() {
 #[test]
 fn a_batch_that_passes_the_mark_comes_at_once() {
     let zone = zone_on::<Exclusive>(1 << 18, Cpus::new());
-    let (min, low, high) = (178_000, 178_000, 178_000);
-    let marks = Marks { min, low, high };
-    zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
+    set_marks(&zone, all_at(178_000));
     let mut out = vec![Frame::new(0); 60_000];
     assert_eq!(zone.alloc_batch(&MOVABLE, &mut out), 60_000);
     // Of the rest, no whole batch passes the mark.
     assert_eq!(zone.alloc_batch(&MOVABLE, &mut out), 0);
     assert_eq!(zone.free_frames(), (1 << 18) - 60_000);
-}
-
-/// Nothing can be moved.
-struct Stuck;
-
-impl Migrate for Stuck {
-    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
-        Migration::Never
-    }
 }
 
 /// Random work on four CPUs, with administration in between. After each step every invariant holds
@@ -400,6 +376,7 @@ fn random_work<A: SlotAccess + 'static>(seed: u64) {
     let mut held: Vec<(Frame, u8)> = Vec::new();
     let mut reserved = Vec::new();
     let mut cleared = 0;
+    let stuck = Hooks::new(None, Some(Migration::Never));
     for step in 0..1200 {
         // Half full, and as full as can be, by turns.
         let filling = step / 200 % 2 == 1 || owned.count() < span.len() / 2;
@@ -434,7 +411,7 @@ fn random_work<A: SlotAccess + 'static>(seed: u64) {
                 let frames = 1 + dice.one_of(&[5, 100, 600]);
                 let start = span.start.number() + dice.below(span.len() - frames);
                 let wanted = ContiguousRequest::new(frames, range(start, start + frames));
-                if let Ok(got) = alloc_contiguous(&zone, &wanted, &Stuck) {
+                if let Ok(got) = alloc_contiguous(&zone, &wanted, &stuck) {
                     cleared += 1;
                     for (at, order) in got.blocks(Order::ZERO) {
                         owned.take(at, order.get());

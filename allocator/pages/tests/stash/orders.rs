@@ -350,7 +350,7 @@ fn page_blocks_are_fetched_down_to_the_watermark_exactly() {
                 low,
                 high: low,
             };
-            zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
+            set_marks(&zone, marks);
             let first = zone
                 .alloc_above(&request(9, Mobility::Movable), Mark::Low)
                 .unwrap();

@@ -22,6 +22,8 @@ thread_local! {
     pub(crate) static CPU: Cell<usize> = const { Cell::new(0) };
     /// How often somebody who wanted into a slot has waited.
     pub(crate) static WAITED: Cell<u32> = const { Cell::new(0) };
+    /// How often at most.
+    pub(crate) static WAITED_MOST: Cell<u32> = const { Cell::new(u32::MAX) };
     /// Up to how many waits somebody is inside a slot.
     pub(crate) static INSIDE_UNTIL: Cell<u32> = const { Cell::new(0) };
 }
@@ -38,6 +40,7 @@ impl Platform for Numbered {
     /// As threads wait: a while by spinning, then by letting others run.
     fn relax(&self) {
         WAITED.set(WAITED.get() + 1);
+        assert!(WAITED.get() <= WAITED_MOST.get(), "it waits without end");
         match WAITED.get() % 64 {
             0 => thread::yield_now(),
             _ => brickyard::sync::spin_hint(),
