@@ -18,7 +18,7 @@ use crate::{support, threads};
 
 use support::{
     Cpus, Hooks, all_at, count_free, empty, exhausted, full, give, hooked_node, one_node,
-    set_marks, take_all,
+    set_marks, take_all, too_large,
 };
 use threads::{CPU, INSIDE_UNTIL, Numbered, Visited, WAITED};
 
@@ -75,10 +75,7 @@ fn a_request_that_no_free_memory_could_serve_disturbs_nobody() {
         zone.free(page, Order::ZERO).unwrap();
     }
     let cached = zone.cached_frames();
-    let too_large = AllocError::OrderTooLarge {
-        order: Order::new(11),
-        max: Order::new(10),
-    };
+    let too_large = too_large(11, 10);
     assert_eq!(zone.alloc(&order(11)), Err(too_large));
     // No frame of the zone lies below the limit; no block that begins in it ends below the limit.
     for request in [

@@ -28,9 +28,9 @@ use brickyard::{
 };
 
 use support::{
-    Bricks, Cpus, Dice, Hooks, MOVABLE, Owned, RECLAIMABLE, UNMOVABLE, all_at, count_free, empty,
-    exhausted, frame, free, full, give, linux, one_node, request, seen, set_marks, sound, take,
-    take_all, usage,
+    Bricks, Cpus, Dice, Hooks, MOVABLE, Owned, RECLAIMABLE, UNMOVABLE, all_at, assert_in_use,
+    count_free, empty, exhausted, frame, free, full, give, give_all, give_held, linux, one_node,
+    request, seen, set_marks, sound, take, take_all, take_bulk, usage,
 };
 
 /// Slots that only their owner reaches.

@@ -192,7 +192,7 @@ impl Bitmap<'_> {
 
     /// Passes every block and every run of the range to `judge`. Returns the first frame that it
     /// rejects, and its verdict.
-    fn all<E>(
+    pub(super) fn all<E>(
         &self,
         range: FrameRange,
         judge: impl Fn(Option<Use>) -> Result<(), E>,

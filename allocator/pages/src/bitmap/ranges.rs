@@ -171,17 +171,11 @@ impl Bitmap<'_> {
 
     /// Checks that no frame of the range is in use; fails with the first that is.
     fn busy_in(&self, range: FrameRange) -> Result<(), RangeError> {
-        let mut at = range.start;
-        while at < range.end {
-            let found = self.block_of(at);
-            if found.is_some_and(|(_, state)| state.usage == Use::Allocated) {
-                return Err(RangeError::Busy { frame: at });
-            }
-            at = found.map_or(at.plus(1), |(first, state)| {
-                first.plus(state.order.frames())
-            });
-        }
-        Ok(())
+        self.all(range, |usage| match usage {
+            Some(Use::Allocated) => Err(()),
+            _ => Ok(()),
+        })
+        .map_err(|(frame, ())| RangeError::Busy { frame })
     }
 
     /// Takes all free frames of the range. The other frames must not be memory; otherwise nothing

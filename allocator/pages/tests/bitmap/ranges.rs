@@ -16,18 +16,11 @@ fn a_given_block_is_taken_from_free_open_and_grouped_blocks() {
                 let places = (4 * BLOCK) >> order;
                 let at = frame((dice.below(places)) << order);
                 let wanted = request(order, mobility);
-                let taken = zone.alloc_at(at, &wanted);
-                match taken {
-                    Ok(()) => {
-                        let (first, found) = zone.block_of(at).unwrap();
-                        let found = (first, found.usage, found.order);
-                        assert_eq!(found, (at, Use::Allocated, Order::new(order)));
-                        sound(&zone);
-                        let busy = Err(RangeError::Busy { frame: at });
-                        assert_eq!(zone.alloc_at(at, &wanted), busy);
-                    }
-                    Err(why) => panic!("{at} of order {order}: {why}"),
-                }
+                assert_eq!(zone.alloc_at(at, &wanted), Ok(()), "{at} of order {order}");
+                assert_in_use(&zone, at, order);
+                sound(&zone);
+                let busy = Err(RangeError::Busy { frame: at });
+                assert_eq!(zone.alloc_at(at, &wanted), busy);
                 free(&zone, at, order);
                 // Something in use where the next one will not be asked for.
                 let other = if at.number() < BLOCK {
@@ -35,7 +28,7 @@ fn a_given_block_is_taken_from_free_open_and_grouped_blocks() {
                 } else {
                     0
                 };
-                if order < 9 && zone.block_of(frame(other)).unwrap().1.usage == Use::Free {
+                if order < 9 {
                     assert_eq!(zone.alloc_at(frame(other), &MOVABLE), Ok(()));
                     free(&zone, frame(other), 0);
                 }
@@ -91,17 +84,6 @@ fn a_given_block_that_makes_no_sense_is_malformed_outside_or_absent() {
 }
 
 #[test]
-fn a_given_frame_is_taken_without_the_zones_lock() {
-    // Lock-free for every operation that is not administration, and this is none: a compacting task
-    // takes its places so. Whoever administers has interrupts masked.
-    let cpus = Cpus::new();
-    let zone: Plain = full(&linux(2048), cpus);
-    let masks = cpus.masks();
-    assert_eq!(zone.alloc_at(frame(5), &MOVABLE), Ok(()));
-    assert_eq!(cpus.masks(), masks);
-}
-
-#[test]
 fn requests_frees_and_looks_take_no_lock_and_mask_nothing() {
     let cpus = Cpus::new();
     let zone: Plain = full(&linux(4096), cpus);
@@ -113,14 +95,14 @@ fn requests_frees_and_looks_take_no_lock_and_mask_nothing() {
         let low = zone.alloc(&request(order, Mobility::Unmovable).below(frame(3000)));
         free(&zone, low.unwrap(), order);
     }
-    let mut many = [Frame::new(0); 700];
-    assert_eq!(zone.alloc_bulk(&UNMOVABLE, &mut many), Ok(700));
+    let many = take_bulk(&zone, &UNMOVABLE, 700);
     assert_eq!(zone.free_bulk(&many), Ok(()));
     let block = zone.alloc(&request(9, Mobility::Movable)).unwrap();
-    assert_eq!(
-        zone.free_range(FrameRange::of_block(block, Order::new(9))),
-        Ok(())
-    );
+    let block = FrameRange::of_block(block, Order::HUGE);
+    assert_eq!(zone.free_range(block), Ok(()));
+    // A compacting task takes its places so.
+    assert_eq!(zone.alloc_at(frame(5), &MOVABLE), Ok(()));
+    free(&zone, frame(5), 0);
     let all = take_all(&zone, Mobility::Movable);
     assert!(zone.alloc(&MOVABLE).is_err());
     assert!(zone.free(frame(9999), Order::ZERO).is_err());
@@ -269,15 +251,6 @@ fn memory_that_is_added_to_a_block_in_use_is_of_its_kind() {
     assert_eq!(free_of(&zone, Unmovable), 511);
     sound(&zone);
 }
-
-#[test]
-fn memory_is_movable_at_first() {
-    let zone = blocks(4);
-    assert_eq!(free_of(&zone, Movable), 2048);
-    assert_eq!(blocks_of(&zone, Movable), 4);
-}
-
-// ---- stores by themselves ----
 
 // ---- isolation ----
 

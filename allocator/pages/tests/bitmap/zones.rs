@@ -91,9 +91,7 @@ fn random_work(plan: &ZonePlan, steps: usize, seed: u64) {
         assert_eq!(census.allocated, owned.count());
         assert_eq!(zone.free_frames(), plan.span.len() - owned.count());
     }
-    for (at, order) in held {
-        free(&zone, at, order);
-    }
+    give_held(&zone, &held);
     let whole: Plain = full(plan, Cpus::new());
     assert_eq!(sound(&zone).free, plan.span.len());
     assert_eq!(zone.free_counts(), whole.free_counts());
@@ -151,10 +149,7 @@ fn page_blocks_may_be_larger_than_the_highest_order() {
         let zone: Plain = full(&plan, Cpus::new());
         let told = &zone.free_counts().by_order[max_order as usize + 1..];
         assert!(told.iter().all(|&blocks| blocks == 0), "order {max_order}");
-        let too_large = AllocError::OrderTooLarge {
-            order: Order::new(block_order),
-            max: Order::new(max_order),
-        };
+        let too_large = too_large(block_order, max_order);
         let refused = zone.alloc(&request(block_order, Mobility::Movable));
         assert_eq!(refused, Err(too_large));
     }
@@ -199,10 +194,8 @@ fn free_blocks_are_counted_as_a_buddy_store_would_have_merged_them() {
     // Of 1236 frames 212 are in blocks below order 9, 212 - 128 below order 7.
     assert_eq!(counts.unusable_index(Order::HUGE), 212 * 1000 / 1236);
     assert_eq!(counts.unusable_index(Order::new(7)), 84 * 1000 / 1236);
-    assert_eq!(
-        UnusableText(counts.unusable_index(Order::HUGE)).to_string(),
-        "0.171 "
-    );
+    let text = UnusableText(counts.unusable_index(Order::HUGE)).to_string();
+    assert_eq!(text, "0.171 ");
     assert_eq!(counts.suitable(Order::HUGE), 2);
 }
 
@@ -237,16 +230,8 @@ fn a_failure_tells_full_from_fragmented() {
         free(&zone, frame(at), 0);
     }
     let refused = |order| zone.alloc(&request(order, Mobility::Movable));
-    let fragmented = |order| {
-        let (order, free) = (Order::new(order), 300);
-        Err(AllocError::Fragmented {
-            order,
-            free,
-            index: None,
-        })
-    };
-    assert_eq!(refused(1), fragmented(1));
-    assert_eq!(refused(8), fragmented(8));
+    assert_eq!(refused(1), Err(fragmented(1, 300)));
+    assert_eq!(refused(8), Err(fragmented(8, 300)));
     // 512 frames cannot be had of 300 in any arrangement.
     assert_eq!(refused(9), Err(exhausted(300, 0)));
     // All in single frames: 1000 - (1000 + 300000 / 256) / 300 = 993.
@@ -270,24 +255,6 @@ fn the_census_counts_every_frame_once() {
     assert_eq!(distinct.len(), 70);
 }
 
-// ---- nodes ----
-
-#[test]
-fn a_node_keeps_a_zone_of_this_store_above_its_marks() {
-    let zones = [blocks(4)];
-    let nodes = one_node(&zones);
-    set_marks(&zones[0], all_at(100));
-    // Down to the min mark for those that may wait, below it for those that may not.
-    let mut ordinary = 0;
-    while nodes.alloc(0, &MOVABLE).is_ok() {
-        ordinary += 1;
-    }
-    assert_eq!((ordinary, zones[0].free_frames()), (2048 - 100, 100));
-    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(100, 0)));
-    assert!(nodes.alloc(0, &MOVABLE.atomic()).is_ok());
-    assert!(nodes.check().is_ok());
-}
-
 #[test]
 fn frames_outside_the_span_are_refused_however_far_away() {
     // The first block starts below the span, and neither is at 0.
@@ -306,15 +273,10 @@ fn frames_outside_the_span_are_refused_however_far_away() {
     for at in far.map(frame) {
         for order in [0, 1, 3, 9, 10, 18] {
             let order = Order::new(order);
-            assert_eq!(
-                zone.free(at, order),
-                Err(FreeError::NotOwned),
-                "{at} {order}"
-            );
-            assert!(
-                zone.alloc_at(at, &Request::new(order, Mobility::Movable))
-                    .is_err()
-            );
+            let refused = zone.free(at, order);
+            assert_eq!(refused, Err(FreeError::NotOwned), "{at} {order}");
+            let taken = zone.alloc_at(at, &Request::new(order, Mobility::Movable));
+            assert!(taken.is_err(), "{at} {order}");
         }
         let error = FreeError::NotOwned;
         let refused = BulkFreeError { freed: 0, error };

@@ -19,8 +19,7 @@ fn an_interrupt_touches_no_stash_takes_no_lock_and_waits_for_nothing() {
                 assert_eq!(zone.free_frames(), free_before - size);
                 assert_eq!(zone.cached_frames(), cached);
                 free(&zone, at, order);
-                let mut some = [Frame::new(0); 10];
-                assert_eq!(zone.alloc_bulk(&MOVABLE, &mut some), Ok(10));
+                let some = take_bulk(&zone, &MOVABLE, 10);
                 assert_eq!(zone.cached_frames(), cached);
                 assert_eq!(zone.free_bulk(&some), Ok(()));
                 assert_eq!(zone.drain(), 0);

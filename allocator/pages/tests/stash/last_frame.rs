@@ -455,9 +455,7 @@ fn random_work<A: SlotAccess + 'static>(seed: u64) {
     for part in reserved {
         assert!(zone.unreserve(part).is_ok());
     }
-    for (at, order) in held {
-        free(&zone, at, order);
-    }
+    give_held(&zone, &held);
     zone.drain();
     let whole: Bricks<A> = full(&plan, cpus);
     assert_eq!(zone.free_counts(), whole.free_counts());

@@ -205,8 +205,7 @@ fn where_a_share_is_nothing_the_store_serves_all() {
     let (some, rest) = all.split_at(200);
     assert_eq!(zone.free_bulk(some), Ok(()));
     assert_eq!((zone.cached_frames(), zone.free_frames()), (0, 200));
-    let mut again = [Frame::new(0); 200];
-    assert_eq!(zone.alloc_bulk(&UNMOVABLE, &mut again), Ok(200));
+    let again = take_bulk(&zone, &UNMOVABLE, 200);
     assert_eq!(zone.free_frames(), 0);
     let mut twice = again.to_vec();
     twice[150] = twice[149];
@@ -375,9 +374,7 @@ fn works_in_a_small_share<A: SlotAccess + 'static>(seed: u64) {
     assert_eq!(census.allocated, owned.count());
     assert_eq!(census.cached, zone.cached_frames());
     assert_eq!((zone.refused_late(), platform.waits()), (0, 0));
-    for (at, order) in held {
-        free(&zone, at, order);
-    }
+    give_held(&zone, &held);
     platform.switch_to(0);
     assert_eq!(take_all(&zone, Mobility::Movable).len(), frames);
 }

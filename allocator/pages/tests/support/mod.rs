@@ -439,9 +439,28 @@ pub(crate) fn take<Z: AnyZone>(zone: &Z, frames: usize, mobility: Mobility) -> V
 
 /// Frees single frames one by one.
 pub(crate) fn give<Z: AnyZone>(zone: &Z, frames: &[Frame]) {
-    for &at in frames {
-        free(zone, at, 0);
-    }
+    give_all(zone, frames, 0);
+}
+
+/// Frees blocks of one order, one by one.
+pub(crate) fn give_all<Z: AnyZone>(zone: &Z, blocks: &[Frame], order: u8) {
+    blocks.iter().for_each(|&at| free(zone, at, order));
+}
+
+/// Frees blocks of the orders that are said of each.
+pub(crate) fn give_held<Z: AnyZone>(zone: &Z, held: &[(Frame, u8)]) {
+    held.iter().for_each(|&(at, order)| free(zone, at, order));
+}
+
+/// So many single frames in one request.
+pub(crate) fn take_bulk<A: SlotAccess>(
+    zone: &Bricks<A>,
+    page: &Request,
+    frames: usize,
+) -> Vec<Frame> {
+    let mut taken = vec![Frame::new(0); frames];
+    assert_eq!(zone.alloc_bulk(page, &mut taken), Ok(frames));
+    taken
 }
 
 /// Single frames until there are no more.
@@ -459,6 +478,13 @@ pub(crate) fn free<Z: AnyZone>(zone: &Z, at: Frame, order: u8) {
 /// What the block is that `at` lies in.
 pub(crate) fn state<Z: AnyZone>(zone: &Z, at: Frame) -> State {
     zone.block_of(at).expect("memory of the zone").1
+}
+
+/// All of a block is in use as one.
+pub(crate) fn assert_in_use<Z: AnyZone>(zone: &Z, at: Frame, order: u8) {
+    let (first, state) = zone.block_of(at).expect("memory of the zone");
+    let found = (first, state.usage, state.order);
+    assert_eq!(found, (at, Use::Allocated, Order::new(order)));
 }
 
 /// What `at` is used for.
@@ -512,4 +538,16 @@ pub(crate) fn sound<Z: AnyZone>(zone: &Z) -> Census {
 /// Memory was lacking: so much was free, and so much in caches.
 pub(crate) const fn exhausted(free: usize, cached: usize) -> AllocError {
     AllocError::Exhausted { free, cached }
+}
+
+/// So much was free, and in no block of this order.
+pub(crate) const fn fragmented(order: u8, free: usize) -> AllocError {
+    let (order, index) = (Order::new(order), None);
+    AllocError::Fragmented { order, free, index }
+}
+
+/// No zone has blocks of this order.
+pub(crate) const fn too_large(order: u8, max: u8) -> AllocError {
+    let (order, max) = (Order::new(order), Order::new(max));
+    AllocError::OrderTooLarge { order, max }
 }
