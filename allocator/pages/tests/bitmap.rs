@@ -37,9 +37,8 @@ use brickyard::{
 use MigrateType::{Movable, Reclaimable, Unmovable};
 use support::{
     Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, Seen, UNMOVABLE, all_at, assert_in_use,
-    blocks_of, exhausted, fragmented, frame, free, free_of, give, give_all, give_held, hooked_node,
-    linux, one_node, request, seen, set_marks, small, sound, state, take, take_all, take_bulk,
-    too_large,
+    blocks_of, exhausted, fragmented, frame, free, free_of, give, give_all, hooked_node, linux,
+    one_node, request, seen, set_marks, small, sound, state, take, take_all, take_bulk, too_large,
 };
 
 type Plain = Bricks<Exclusive>;

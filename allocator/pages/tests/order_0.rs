@@ -9,13 +9,15 @@ use core::time::Duration;
 use std::thread;
 use std::time::Instant;
 
-use brickyard::pressure::{Migrate, Migration, offline};
+use brickyard::pressure::{ContiguousRequest, Migrate, Migration, alloc_contiguous, offline};
 use brickyard::sync::{Exclusive, PATIENCE, Shared, SlotAccess};
-use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, Zone, ZoneKind, ZonePlan};
+use brickyard::{
+    AnyZone, Context, Frame, FrameRange, Mobility, Order, Request, Zone, ZoneKind, ZonePlan,
+};
 
 use crate::{support, threads};
 
-use support::{Cpus, Dice, empty, give, kept, lasting, linux, take_all};
+use support::{Cpus, Dice, Hooks, empty, give, kept, lasting, linux, take_all};
 use threads::{
     CPU, INSIDE_UNTIL, InInterrupt, Numbered, PAGE, TWELVE, Visited, WAITED,
     more_frames_than_users, waits_of_an_interrupt,
@@ -155,10 +157,11 @@ struct Geometry {
 }
 
 fn geometry(dice: &mut Dice) -> Geometry {
-    let block_order = dice.one_of(&[6, 6, 7, 9, 9, 11]);
+    let block_order = dice.one_of(&[6, 6, 7, 8, 9, 9, 10, 11]);
     let block = 1 << block_order;
-    // Up to two page blocks below or above the order of a page block.
+    // Up to two page blocks below or above the order of a page block; or no large orders at all.
     let max_order = dice.one_of(&[
+        0,
         3,
         5,
         block_order - 1,
@@ -241,6 +244,11 @@ impl<A: SlotAccess> Map<A> {
         }
     }
 
+    fn count(&self, range: FrameRange, wanted: Is) -> usize {
+        let frames = range.frames().filter(|&frame| self.is(frame) == wanted);
+        frames.count()
+    }
+
     fn may_have(&self, frame: Frame, limit: Option<Frame>) -> bool {
         self.is(frame) == Is::Free
             && limit.is_none_or(|limit| frame < limit)
@@ -265,6 +273,16 @@ impl<A: SlotAccess> Map<A> {
             }
         }
         None
+    }
+
+    /// It was refused, or would be.
+    fn has_none(&self, request: &Request, why: impl core::fmt::Debug) {
+        let (plan, isolated) = (self.plan, &self.isolated);
+        let there = self.has(request);
+        assert_eq!(
+            there, None,
+            "{request:?}: {why:?} in {plan:?}, isolated {isolated:?}"
+        );
     }
 
     fn took(&mut self, frame: Frame, request: &Request) {
@@ -334,12 +352,9 @@ impl<A: SlotAccess> Map<A> {
                 let everywhere = !interrupt && (A::LENDS || asked.context == Context::MaySleep);
                 self.refused[usize::from(request.order > Order::ZERO)] += 1;
                 self.refused[2] += usize::from(!everywhere);
-                let there = self.has(&asked).filter(|_| everywhere);
-                assert_eq!(
-                    there, None,
-                    "{asked:?}: {why:?} in {:?}, isolated {:?}",
-                    self.plan, self.isolated
-                );
+                if everywhere {
+                    self.has_none(&asked, why);
+                }
             }
         }
     }
@@ -353,18 +368,23 @@ impl<A: SlotAccess> Map<A> {
                 for &frame in &out[..taken] {
                     self.took(frame, &request);
                 }
-                assert!(
-                    taken == count || self.has(&request).is_none(),
-                    "{request:?} {:?}",
-                    self.plan
-                );
+                if taken < count {
+                    self.has_none(&request, taken);
+                }
             }
-            Err(why) => assert_eq!(
-                self.has(&request),
-                None,
-                "{request:?} {why:?} {:?}",
-                self.plan
-            ),
+            Err(why) => self.has_none(&request, why),
+        }
+    }
+
+    fn ask_for_adjacent(&mut self, dice: &mut Dice) {
+        let within = self.some_range(dice);
+        let mut wanted = ContiguousRequest::new(1 + dice.below(within.len()), within);
+        wanted.mobility = dice.one_of(&Mobility::ALL);
+        let stuck = Hooks::new(None, Some(Migration::Never));
+        if let Ok(range) = alloc_contiguous(self.zone, &wanted, &stuck) {
+            for (frame, order) in range.blocks(self.plan.max_order) {
+                self.took(frame, &Request::new(order, wanted.mobility));
+            }
         }
     }
 
@@ -415,18 +435,8 @@ impl<A: SlotAccess> Map<A> {
     fn administer(&mut self, dice: &mut Dice) {
         let range = self.some_range(dice);
         let (zone, plan) = (self.zone, self.plan);
-        let is = |wanted: Is, map: &Self| {
-            range
-                .frames()
-                .filter(|&frame| map.is(frame) == wanted)
-                .count()
-        };
-        let (free, used, reserved) = (
-            is(Is::Free, self),
-            is(Is::Used, self),
-            is(Is::Reserved, self),
-        );
-        let absent = range.len() - free - used - reserved;
+        let [free, used, reserved, absent] =
+            [Is::Free, Is::Used, Is::Reserved, Is::Absent].map(|is| self.count(range, is));
         let mut set = |from: &[Is], to: Is| {
             for frame in range.frames() {
                 if from.contains(&self.is(frame)) {
@@ -476,11 +486,11 @@ impl<A: SlotAccess> Map<A> {
         let good = frame.is_aligned(request.order)
             && range.frames().all(|frame| self.may_have(frame, None));
         let answer = self.zone.alloc_at(frame, &request);
+        let plan = self.plan;
         assert_eq!(
             answer.is_ok(),
             good,
-            "{frame} {order} {answer:?} in {:?}",
-            self.plan
+            "{frame} {order} {answer:?} in {plan:?}"
         );
         if good {
             self.took(frame, &request);
@@ -492,21 +502,13 @@ impl<A: SlotAccess> Map<A> {
             .zone
             .check()
             .unwrap_or_else(|why| panic!("{why:?} in {:?}", self.plan));
-        let count = |wanted: Is| self.is.iter().filter(|&&is| is == wanted).count();
-        let inside = |range: &FrameRange| {
-            range
-                .frames()
-                .filter(|&frame| self.is(frame) == Is::Free)
-                .count()
-        };
+        let count = |is| self.count(self.plan.span, is);
+        let inside = |&range: &FrameRange| self.count(range, Is::Free);
         let isolated: usize = self.isolated.iter().map(inside).sum();
         assert_eq!(census.allocated, count(Is::Used), "{census:?}");
         assert_eq!(census.reserved, count(Is::Reserved), "{census:?}");
-        assert_eq!(
-            census.free + census.cached + census.isolated,
-            count(Is::Free),
-            "{census:?}"
-        );
+        let free = census.free + census.cached + census.isolated;
+        assert_eq!(free, count(Is::Free), "{census:?}");
         assert!(census.isolated <= isolated, "{census:?}");
         assert_eq!(self.zone.refused_late(), 0);
     }
@@ -530,19 +532,14 @@ impl<A: SlotAccess> Map<A> {
             }
             58 if depth < 3 => self.isolate(dice, depth),
             59 => self.check(),
+            60 => self.ask_for_adjacent(dice),
             _ => {
                 // Until nothing is left.
                 let request = self.request(dice).single();
                 while let Ok(frame) = self.zone.alloc(&request) {
                     self.took(frame, &request);
                 }
-                assert_eq!(
-                    self.has(&request),
-                    None,
-                    "{request:?} in {:?} isolated {:?}",
-                    self.plan,
-                    self.isolated
-                );
+                self.has_none(&request, "until nothing is left");
             }
         }
     }
@@ -550,14 +547,8 @@ impl<A: SlotAccess> Map<A> {
     /// Others go on while a range is isolated.
     fn isolate(&mut self, dice: &mut Dice, depth: usize) {
         let range = self.some_range(dice);
-        if self
-            .isolated
-            .iter()
-            .any(|other| !other.intersection(range).is_empty())
-        {
-            return;
-        }
-        if !range.frames().any(|frame| self.is(frame) == Is::Used) {
+        let overlaps = |other: &FrameRange| !other.intersection(range).is_empty();
+        if self.isolated.iter().any(overlaps) || self.count(range, Is::Used) == 0 {
             return;
         }
         let zone = self.zone;
@@ -613,6 +604,9 @@ fn random_runs<A: SlotAccess>(seeds: core::ops::Range<u64>) {
         }
         for _ in 0..300 {
             map.step(&mut dice, 0);
+            if seed % 8 == 0 {
+                map.check();
+            }
         }
         map.check();
         for (frame, order) in core::mem::take(&mut map.held) {
@@ -624,6 +618,22 @@ fn random_runs<A: SlotAccess>(seeds: core::ops::Range<u64>) {
             .filter(|is| **is == Is::Used)
             .for_each(|is| *is = Is::Free);
         map.check();
+        // It has merged as if nothing had ever been taken.
+        let mut at = span.start;
+        let fresh: support::Bricks<A> = empty(&map.plan, map.platform);
+        for run in map.is.chunk_by(|one, next| one == next) {
+            let range = FrameRange::at(at, run.len());
+            if run[0] == Is::Free {
+                fresh.add(range).unwrap();
+            }
+            at = range.end;
+        }
+        assert_eq!(
+            map.zone.free_counts(),
+            fresh.free_counts(),
+            "{:?}",
+            map.plan
+        );
         served += map.served;
         (0..3).for_each(|i| refused[i] += map.refused[i]);
     }

@@ -52,89 +52,6 @@ fn too_little_memory_is_refused_and_just_enough_is_enough() {
 
 // ---- page blocks of every order ----
 
-/// Random requests and frees, whole and in parts, each followed by a test of every invariant. No
-/// frame has two owners.
-fn random_work(plan: &ZonePlan, steps: usize, seed: u64) {
-    let zone: Plain = full(plan, Cpus::new());
-    let mut dice = Dice::new(seed);
-    let mut owned = Owned::none_of(plan.span);
-    let mut held: Vec<(Frame, u8)> = Vec::new();
-    let max = plan.max_order.get();
-    for _ in 0..steps {
-        let fill = owned.count() * 4 < plan.span.len() * 3;
-        if held.is_empty() || dice.below(10) < if fill { 6 } else { 3 } {
-            let highest = dice_order(&mut dice, max);
-            let order = dice.below(highest + 1) as u8;
-            let wanted = request(order, dice.one_of(&Mobility::ALL));
-            if let Ok(at) = zone.alloc(&wanted) {
-                owned.take(at, order);
-                held.push((at, order));
-            } else {
-                assert_eq!(zone.free_counts().suitable(Order::new(order)), 0);
-            }
-        } else {
-            let (at, order) = held.swap_remove(dice.below(held.len()));
-            let part = order - dice.below(order as usize + 1).min(2) as u8;
-            let places = 1 << (order - part);
-            let given = dice.below(places);
-            for place in 0..places {
-                let at = at.plus(place << part);
-                if place == given {
-                    owned.give(at, part);
-                    free(&zone, at, part);
-                } else {
-                    held.push((at, part));
-                }
-            }
-        }
-        let census = sound(&zone);
-        assert_eq!(census.allocated, owned.count());
-        assert_eq!(zone.free_frames(), plan.span.len() - owned.count());
-    }
-    give_held(&zone, &held);
-    let whole: Plain = full(plan, Cpus::new());
-    assert_eq!(sound(&zone).free, plan.span.len());
-    assert_eq!(zone.free_counts(), whole.free_counts());
-}
-
-/// Small orders more often than large ones.
-fn dice_order(dice: &mut Dice, max: u8) -> usize {
-    let max = max as usize;
-    dice.one_of(&[0, 0, 3.min(max), 6.min(max), max])
-}
-
-#[test]
-fn page_blocks_of_every_order_from_6_to_11_work() {
-    for block_order in 6..=11 {
-        let plan = ZonePlan {
-            max_order: Order::new(block_order + 2),
-            page_block_order: Order::new(block_order),
-            ..linux(8 << block_order)
-        };
-        let zone: Plain = full(&plan, Cpus::new());
-        assert_eq!(zone.snapshot(0).page_block_order, Order::new(block_order));
-        random_work(&plan, 400, u64::from(block_order));
-        // Cut at both ends.
-        let cut = ZonePlan {
-            span: range(37, (5 << block_order) + 11),
-            ..plan
-        };
-        random_work(&cut, 300, u64::from(block_order));
-    }
-}
-
-#[test]
-fn page_blocks_of_every_order_work_where_the_highest_order_is_theirs() {
-    for block_order in 6..=11 {
-        let plan = ZonePlan {
-            max_order: Order::new(block_order),
-            page_block_order: Order::new(block_order),
-            ..linux(4 << block_order)
-        };
-        random_work(&plan, 300, u64::from(block_order));
-    }
-}
-
 #[test]
 fn page_blocks_may_be_larger_than_the_highest_order() {
     // Page blocks of order 11, as of 32 MiB in frames of 16 KiB, with Linux's highest order of 10;
@@ -145,7 +62,6 @@ fn page_blocks_may_be_larger_than_the_highest_order() {
             page_block_order: Order::new(block_order),
             ..linux(4 << block_order)
         };
-        random_work(&plan, 200, u64::from(block_order));
         let zone: Plain = full(&plan, Cpus::new());
         let told = &zone.free_counts().by_order[max_order as usize + 1..];
         assert!(told.iter().all(|&blocks| blocks == 0), "order {max_order}");
@@ -327,32 +243,6 @@ fn a_bitmap_block_that_is_wholly_free_or_outside_is_left_alone() {
     }
     assert_eq!(seen(&zone), before);
     sound(&zone);
-}
-
-#[test]
-fn dedicating_bitmap_blocks_at_any_moment_breaks_nothing() {
-    for seed in 0..10 {
-        let mut dice = Dice::new(seed);
-        let zone = blocks(6);
-        let mut held: Vec<(Frame, u8)> = Vec::new();
-        for _ in 0..400 {
-            let mobility = dice.one_of(&Mobility::ALL);
-            match dice.below(5) {
-                0..2 => {
-                    let order = dice.below(10) as u8;
-                    let taken = zone.alloc(&request(order, mobility));
-                    held.extend(taken.ok().map(|at| (at, order)));
-                }
-                2..4 if !held.is_empty() => {
-                    let (at, order) = held.swap_remove(dice.below(held.len()));
-                    free(&zone, at, order);
-                }
-                _ => zone.dedicate(frame(dice.below(6 * BLOCK)), mobility),
-            }
-            let used = held.iter().map(|&(_, order)| 1 << order).sum::<usize>();
-            assert_eq!(sound(&zone).allocated, used, "seed {seed}");
-        }
-    }
 }
 
 // ---- apart before mixed ----
