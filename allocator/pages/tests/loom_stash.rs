@@ -14,6 +14,12 @@ use brickyard::{Frame, FrameRange};
 use loom::thread;
 use loom_support::*;
 
+/// The frames that there are lie in the stash of this CPU.
+fn both_in_one<M: Machine>(world: &World<M>) {
+    let frames = [world.take(0).unwrap(), world.take(0).unwrap()];
+    frames.into_iter().for_each(|frame| world.give(frame, 0));
+}
+
 /// Takes a frame, of which there is one at any time, and gives it back.
 fn use_a_frame<M: Machine>(world: &World<M>) {
     assert!(world.use_one(0), "order-0-succeeds");
@@ -49,10 +55,7 @@ fn a_frame_free_anywhere_is_found() {
         both(|| use_a_frame(world), || use_a_frame(world));
     });
     explore::<Stashed>("stashes, both frames in one", 2, TWO, |world| {
-        let frames = [world.take(0).unwrap(), world.take(0).unwrap()];
-        for frame in frames {
-            world.give(frame, 0);
-        }
+        both_in_one(world);
         assert_eq!(world.machine.cached_frames(), 2);
         both(|| use_a_frame(world), || use_a_frame(world));
     });
@@ -242,10 +245,7 @@ fn the_last_frame_is_found_by_running_on_its_cpu() {
         assert!(ours.is_some() != theirs.is_some(), "order-0-succeeds");
     });
     explore::<Alone>("exclusive slots, both frames in one", 2, TWO, |world| {
-        let frames = [world.take(0).unwrap(), world.take(0).unwrap()];
-        for frame in frames {
-            world.give(frame, 0);
-        }
+        both_in_one(world);
         both(|| use_a_frame(world), || use_a_frame(world));
     });
     const TWO_LOOKS: Setting = Setting {
@@ -324,31 +324,21 @@ fn batches_go_by_the_stash_or_past_it() {
 /// block in use of its order all the while, and comes back.
 #[test]
 fn what_lies_beside_a_reserved_frame_comes_back() {
-    const SINGLE: Setting = Setting::word(&[one(6), one(40)]);
-    explore::<Stashed>(
-        "a single drained, its neighbour reserved",
-        1,
-        SINGLE,
-        |world| {
-            world.give_at(5, 0);
-            assert_eq!(world.machine.cached_frames(), 1);
-            both(
-                || world.machine.drain(),
-                || reserve_for_a_while(world, one(6)),
-            );
+    let drained = |name, setting, cached, fill: fn(&World<Stashed>)| {
+        explore::<Stashed>(name, 1, setting, move |world| {
+            fill(world);
+            assert_eq!(world.machine.cached_frames(), cached);
+            let reserve = || reserve_for_a_while(world, one(6));
+            both(|| world.machine.drain(), reserve);
             assert_eq!(world.machine.refused_late(), 0, "a good free was refused");
-        },
-    );
+        });
+    };
+    const SINGLE: Setting = Setting::word(&[one(6), one(40)]);
+    let name = "a single drained, its neighbour reserved";
+    drained(name, SINGLE, 1, |world| world.give_at(5, 0));
     const PAIR: Setting = Setting::word(&[FrameRange::new(4, 7), one(40)]);
-    explore::<Stashed>("a pair drained, its neighbour reserved", 1, PAIR, |world| {
-        assert!(world.use_one(1));
-        assert_eq!(world.machine.cached_frames(), 2);
-        both(
-            || world.machine.drain(),
-            || reserve_for_a_while(world, one(6)),
-        );
-        assert_eq!(world.machine.refused_late(), 0, "a good free was refused");
-    });
+    let name = "a pair drained, its neighbour reserved";
+    drained(name, PAIR, 2, |world| assert!(world.use_one(1)));
 }
 
 /// Several pairs are fetched at once while single frames of the same word are taken and freed.
