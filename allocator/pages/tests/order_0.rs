@@ -3,8 +3,8 @@
 //! geometry that a plan can have.
 #![cfg(not(loom))]
 
-use core::cell::{Cell, RefCell};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use core::cell::RefCell;
+use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use core::time::Duration;
 use std::thread;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::{support, threads};
 
 use support::{Cpus, Dice, Hooks, empty, give, kept, lasting, linux, take_all};
 use threads::{
-    CPU, INSIDE_UNTIL, InInterrupt, Numbered, PAGE, TWELVE, Visited, WAITED,
+    CPU, Comes, INSIDE_UNTIL, IS_SHUT, InInterrupt, Numbered, PAGE, TWELVE, Visited, WAITED,
     more_frames_than_users, waits_of_an_interrupt,
 };
 
@@ -81,64 +81,6 @@ fn a_page_below_a_limit_is_not_refused_while_one_is_free_all_the_time() {
     give(zone, &two);
     let (served, refused) = refusals_beside_a_mover(zone, &below, two);
     assert_eq!(refused, 0, "after {served} that were served");
-}
-
-/// Runs something while a range is isolated.
-struct Meanwhile<W>(W, AtomicUsize);
-
-impl<W: Fn()> Migrate for Meanwhile<W> {
-    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
-        if self.1.fetch_add(1, SeqCst) == 0 {
-            (self.0)();
-        }
-        Migration::Never
-    }
-}
-
-/// The same while some other range is isolated, without any limit.
-#[test]
-fn a_page_is_not_refused_while_another_range_is_isolated_and_one_is_free_all_the_time() {
-    const BLOCKS: usize = 256;
-    let zone = lasting::<_, Shared>(BLOCKS * 512, 0, Numbered);
-    while zone.alloc(&PAGE).is_ok() {}
-    let range = FrameRange::new(128 * 512, 129 * 512);
-    give(zone, &range.frames().skip(1).collect::<Vec<_>>());
-    let two = [Frame::new(100), Frame::new((BLOCKS - 2) * 512 + 5)];
-    // One more, for the copy.
-    give(zone, &[two[0], two[1], Frame::new(7)]);
-    let found = Cell::new((0, 0));
-    let hook = Meanwhile(
-        || {
-            // The copy's place is whichever of the three was taken: the rest of them is two.
-            let mut left = take_all(zone, Mobility::Movable);
-            left.sort_unstable();
-            give(zone, &left);
-            let [low, high] = left[..] else {
-                panic!("{left:?}")
-            };
-            found.set(refusals_beside_a_mover(zone, &PAGE, [low, high]));
-        },
-        AtomicUsize::new(0),
-    );
-    offline(zone, range, &hook).unwrap_err();
-    let (served, refused) = found.get();
-    assert_eq!(refused, 0, "after {served} that were served");
-}
-
-/// The same with neither: what the total is for.
-#[test]
-fn a_page_is_not_refused_while_one_is_free_all_the_time() {
-    for blocks in [2, 256] {
-        let zone = lasting::<_, Shared>(blocks * 512, 0, Numbered);
-        while zone.alloc(&PAGE).is_ok() {}
-        let two = [Frame::new(100), Frame::new((blocks - 1) * 512 + 5)];
-        give(zone, &two);
-        let (served, refused) = refusals_beside_a_mover(zone, &PAGE, two);
-        assert_eq!(
-            refused, 0,
-            "{blocks} blocks, after {served} that were served"
-        );
-    }
 }
 
 // ---- every geometry, against a map ----
@@ -648,33 +590,10 @@ fn in_every_geometry_a_request_is_refused_only_if_nothing_is_there() {
 
 // ---- somebody is inside a slot for longer than it is waited for, and goes on ----
 
-/// A slot in which its owner is until others have waited for a while.
-#[derive(Debug)]
-struct Slow(Shared);
-
-// SAFETY: each call is passed on to slots that keep the contract; more is refused than they refuse.
-unsafe impl SlotAccess for Slow {
-    const EMPTY: Self = Self(Shared::EMPTY);
-    const LENDS: bool = true;
-
-    fn try_enter(&self) -> bool {
-        self.0.try_enter()
-    }
-
-    fn try_visit(&self) -> bool {
-        WAITED.get() >= INSIDE_UNTIL.get() && self.0.try_visit()
-    }
-
-    unsafe fn leave(&self) {
-        // SAFETY: the caller is inside, and the slot inside is the same one.
-        unsafe { self.0.leave() }
-    }
-}
-
 /// All that is free lies in the stash of a CPU that is inside it a little longer than one look
 /// waits: preempted, say. A request looks up to [`LOOKS_MOST`] times, so the second look finds it.
 fn beside_an_owner_inside(inside_until: u32) -> (bool, u32) {
-    let zone = lasting::<_, Slow>(512, 2, Numbered);
+    let zone = lasting::<_, Visited>(512, 2, Numbered);
     CPU.set(0);
     let held = take_all(zone, Mobility::Movable);
     assert_eq!(held.len(), 512);
@@ -683,6 +602,7 @@ fn beside_an_owner_inside(inside_until: u32) -> (bool, u32) {
     CPU.set(1);
     WAITED.set(0);
     INSIDE_UNTIL.set(inside_until);
+    IS_SHUT.set(|who, _| who == Comes::Visitor && WAITED.get() < INSIDE_UNTIL.get());
     let answer = zone.alloc(&PAGE);
     let waited = WAITED.get();
     INSIDE_UNTIL.set(0);

@@ -146,38 +146,6 @@ fn a_block_is_freed_in_parts_of_any_size_in_any_order_and_merges() {
 }
 
 #[test]
-fn a_block_is_freed_in_parts_of_different_sizes() {
-    for seed in 0..60 {
-        let mut dice = Dice::new(seed);
-        let order = dice.one_of(&[5, 6, 7, 8, 9, 10]);
-        let mut whole = vec![(0, order)];
-        let mut parts = Vec::new();
-        while let Some((at, size)) = whole.pop() {
-            if size > 0 && dice.below(6) < 5 && parts.len() + whole.len() < 200 {
-                whole.extend([(at, size - 1), (at + (1 << (size - 1)), size - 1)]);
-            } else {
-                parts.push((at, size));
-            }
-        }
-        let zone: Plain = full(&linux(1 << order.max(9)), Cpus::new());
-        zone.alloc_at(frame(0), &request(order, Mobility::Movable))
-            .unwrap();
-        let rest = range(1 << order, 1 << order.max(9));
-        if !rest.is_empty() {
-            assert_eq!(zone.reserve(rest), Ok(rest.len()));
-        }
-        let mut freed = 0;
-        for place in dice.shuffled(parts.len()) {
-            let (at, size) = parts[place];
-            free(&zone, frame(at), size);
-            freed += 1 << size;
-            assert_eq!(sound(&zone).free, freed, "seed {seed}");
-        }
-        is_one_again(&zone, order);
-    }
-}
-
-#[test]
 fn a_gigabyte_is_freed_in_parts() {
     let zone: Plain = full(&gigabytes(), Cpus::new());
     let mut dice = Dice::new(18);

@@ -5,40 +5,6 @@ use super::*;
 // ---- a given frame ----
 
 #[test]
-fn a_given_block_is_taken_from_free_open_and_grouped_blocks() {
-    let mut dice = Dice::new(3);
-    for order in 0..=10 {
-        for mobility in Mobility::ALL {
-            let zone = blocks(4);
-            // In a block that is free as a whole; then, with a frame beside it in use, in an open
-            // one.
-            for _ in 0..2 {
-                let places = (4 * BLOCK) >> order;
-                let at = frame((dice.below(places)) << order);
-                let wanted = request(order, mobility);
-                assert_eq!(zone.alloc_at(at, &wanted), Ok(()), "{at} of order {order}");
-                assert_in_use(&zone, at, order);
-                sound(&zone);
-                let busy = Err(RangeError::Busy { frame: at });
-                assert_eq!(zone.alloc_at(at, &wanted), busy);
-                free(&zone, at, order);
-                // Something in use where the next one will not be asked for.
-                let other = if at.number() < BLOCK {
-                    4 * BLOCK - 1
-                } else {
-                    0
-                };
-                if order < 9 {
-                    assert_eq!(zone.alloc_at(frame(other), &MOVABLE), Ok(()));
-                    free(&zone, frame(other), 0);
-                }
-            }
-            assert_eq!(by_order(&zone)[10], 2);
-        }
-    }
-}
-
-#[test]
 fn a_given_block_that_is_not_all_free_names_the_first_frame_in_use_and_changes_nothing() {
     let zone = blocks(4);
     assert_eq!(zone.alloc_at(frame(1700), &MOVABLE), Ok(()));

@@ -160,36 +160,6 @@ fn a_cpu_out_of_reach_keeps_what_it_has() {
     assert_eq!(zone.alloc(&MOVABLE), Ok(last));
 }
 
-#[test]
-fn every_frame_of_a_zone_is_had_by_one_cpu_however_the_others_filled_their_stashes() {
-    fn holds<A: SlotAccess + 'static>() {
-        let cpus = Cpus::new();
-        let zone: Bricks<A> = zone_on(8 * 512, cpus);
-        let mut dice = Dice::new(5);
-        for _ in 0..3 {
-            let mut held = Vec::new();
-            for _ in 0..300 {
-                cpus.switch_to(dice.below(4));
-                let order = dice.one_of(&[0, 0, 1, 2, 3]);
-                let wanted = request(order, dice.one_of(&Mobility::ALL));
-                held.push((zone.alloc(&wanted).unwrap(), order));
-            }
-            for (at, order) in held {
-                cpus.switch_to(dice.below(4));
-                free(&zone, at, order);
-            }
-            assert!(zone.cached_frames() > 0);
-            cpus.switch_to(0);
-            let all = take_all(&zone, dice.one_of(&Mobility::ALL));
-            assert_eq!(all.len(), 8 * 512);
-            sound(&zone);
-            give(&zone, &all);
-        }
-    }
-    holds::<Exclusive>();
-    holds::<Shared>();
-}
-
 // ---- administration ----
 
 #[test]
