@@ -4,8 +4,8 @@ use brickyard_sync::Ordering;
 
 use super::Bitmap;
 use super::index::{End, GRADES, Index, Set};
-use super::lend::NEIGHBOURS;
 use super::state::{BlockState, Mode};
+use super::totals::NEIGHBOURS;
 use super::trees::FANOUT;
 use super::word::{WORD_FRAMES, WORD_ORDER};
 use crate::block::{Census, State, Use};

@@ -119,11 +119,10 @@ use aside::Reserve;
 pub use aside::SetAside;
 pub(crate) use give::Sorter;
 use index::Index;
-use lend::NEIGHBOURS;
 pub(crate) use lend::{Borrower, Borrows, Loan};
 pub use ranges::AT_ONCE;
 pub(crate) use ranges::{Leaves, Was};
-use totals::Total;
+use totals::{NEIGHBOURS, Total};
 use trees::Trees;
 use word::{WORD_FRAMES, WORD_ORDER};
 

@@ -11,11 +11,9 @@ use brickyard_sync::Ordering;
 use super::index::{End, Index};
 use super::search::Wanted;
 use super::state::{BlockState, Mode};
+use super::trees::FANOUT;
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
 use crate::{Frame, FreeError, MigrateType, Order, Request};
-
-/// The number of page blocks whose bits share a word of the index.
-const LEAF: usize = 64;
 
 /// Whether a block that is isolated or set aside may be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +184,7 @@ impl Bitmap<'_> {
         mut each: impl FnMut(usize),
     ) -> usize {
         let end = Self::end_for(Wanted::of(kind));
-        let last = (self.states.len() + self.phase - 1) / LEAF;
+        let last = (self.states.len() + self.phase - 1) / FANOUT;
         let from = if end == End::Low { 0 } else { last };
         let Some(leaf) = self.index.next_leaf(Index::WHOLE, from, end) else {
             return 0;
@@ -199,7 +197,7 @@ impl Bitmap<'_> {
                 End::High => there.ilog2(),
             };
             there &= !(1 << bit);
-            let block = leaf * LEAF + bit as usize - self.phase;
+            let block = leaf * FANOUT + bit as usize - self.phase;
             if self
                 .claim_whole(block, kind, false, Isolated::Not)
                 .is_some()
@@ -218,7 +216,7 @@ impl Bitmap<'_> {
                 }
             });
         }
-        let near = (leaf * LEAF).saturating_sub(self.phase);
+        let near = (leaf * FANOUT).saturating_sub(self.phase);
         self.totals.free.remove(near, taken << self.block_order);
         taken
     }
@@ -252,11 +250,11 @@ impl Bitmap<'_> {
             }
             isolated += usize::from(state.is_isolated()) << self.block_order;
             let position = block + self.phase;
-            if position / LEAF != leaf {
+            if position / FANOUT != leaf {
                 self.put_bits_into_whole(leaf, back);
-                (leaf, back) = (position / LEAF, 0);
+                (leaf, back) = (position / FANOUT, 0);
             }
-            back |= 1 << (position % LEAF);
+            back |= 1 << (position % FANOUT);
         }
         self.put_bits_into_whole(leaf, back);
         if let Some(near) = near
@@ -286,7 +284,7 @@ impl Bitmap<'_> {
         while rest != 0 {
             let bit = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            each(leaf * LEAF + bit - self.phase);
+            each(leaf * FANOUT + bit - self.phase);
         }
     }
 

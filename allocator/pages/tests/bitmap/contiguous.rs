@@ -31,9 +31,7 @@ impl Owner {
     /// Its pages are all in use, each as one block.
     fn has_what_it_has(&self, zone: &Plain) {
         for (&at, &order) in &*self.pages.borrow() {
-            let (first, state) = zone.block_of(at).expect("memory");
-            let found = (first, state.usage, state.order);
-            assert_eq!(found, (at, Use::Allocated, order));
+            assert_in_use(zone, at, order.get());
         }
         sound(zone);
     }
@@ -96,13 +94,8 @@ fn a_contiguous_range_is_cleared_by_moving_and_freed_in_parts() {
         let inside = |at: &&Frame| got.contains(**at);
         assert_eq!(owner.pages.borrow().keys().find(inside), None);
         let middle = got.start.plus(frames / 3);
-        let (one, two) = (
-            FrameRange { end: middle, ..got },
-            FrameRange {
-                start: middle,
-                ..got
-            },
-        );
+        let [start, middle, end] = [got.start, middle, got.end].map(Frame::number);
+        let (one, two) = (range(start, middle), range(middle, end));
         assert_eq!(zone.free_range(two), Ok(()));
         assert_eq!(zone.free_range(two), Err(FreeError::DoubleFree));
         assert_eq!(zone.free_range(one), Ok(()));

@@ -169,13 +169,10 @@ fn works_with_interrupts_in_the_middle<A: SlotAccess + 'static>(seed: u64) {
             10 => {
                 let mut some = vec![Frame::new(0); dice.one_of(&[5, 40, 200])];
                 let taken = zone.alloc_bulk(&UNMOVABLE, &mut some).unwrap_or(0);
-                for &at in &some[..taken] {
-                    owned.borrow_mut().take(at, 0);
-                }
-                for &at in &some[..taken] {
-                    owned.borrow_mut().give(at, 0);
-                }
-                assert_eq!(zone.free_bulk(&some[..taken]), Ok(()));
+                some.truncate(taken);
+                some.iter().for_each(|&at| owned.borrow_mut().take(at, 0));
+                some.iter().for_each(|&at| owned.borrow_mut().give(at, 0));
+                assert_eq!(zone.free_bulk(&some), Ok(()));
             }
             11 if dice.below(10) == 0 => drop(zone.drain()),
             _ if !held.is_empty() => {
