@@ -350,7 +350,7 @@ fn a_task_only_cache_refuses_an_interrupt_that_nothing_masks() {
     STRUCK.set(Some(lasting::leaked(cache)));
     STRIKE.set(Some(try_all));
     let cache = STRUCK.get().unwrap();
-    let objects = take(&cache, 3000);
+    let objects = take(cache, 3000);
     give(cache, &objects);
     slabs.trim();
     cache.shrink();
@@ -446,7 +446,7 @@ fn a_shrink_ends_while_others_fill_the_barn() {
     let slabs = build::<Over<Apart, Told>>(SlabPlan::new(4, 2), source, pinned(Apart));
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 4096)).unwrap();
     let cache = lasting::leaked(cache);
-    let objects = take(&cache, 64);
+    let objects = take(cache, 64);
     give(cache, &objects);
     REFILL.set(Some(cache));
     slabs.shrink();
