@@ -272,6 +272,7 @@ fn what_is_isolated_is_its_owners_whatever_others_look_for() {
             let range = FrameRange::new(0, 64);
             // It is open.
             world.use_one(0);
+            world.isolate_for_a_while(range);
             world.isolate(range);
             let taken = move || world.take_isolated(range);
             let (isolated, other) = both(taken, move || world.take(order));
