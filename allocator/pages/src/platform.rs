@@ -97,62 +97,71 @@ pub trait Platform: Sync {
     }
 }
 
-impl<P: Platform> Platform for &P {
-    #[inline]
-    fn cpu(&self) -> usize {
-        (**self).cpu()
-    }
+/// Implements the platform for what wraps one: passes each call on to it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! pass_on_platform {
+    ($of:ident => $to:expr, impl<$($life:lifetime,)? $inner:ident> for $wrapper:ty) => {
+        impl<$($life,)? $inner: $crate::Platform> $crate::Platform for $wrapper {
+            #[inline]
+            fn cpu(&$of) -> usize {
+                $to.cpu()
+            }
 
-    #[inline]
-    fn pin(&self) -> usize {
-        (**self).pin()
-    }
+            #[inline]
+            fn pin(&$of) -> usize {
+                $to.pin()
+            }
 
-    #[inline]
-    fn unpin(&self) {
-        (**self).unpin();
-    }
+            #[inline]
+            fn unpin(&$of) {
+                $to.unpin();
+            }
 
-    #[inline]
-    fn in_interrupt(&self) -> bool {
-        (**self).in_interrupt()
-    }
+            #[inline]
+            fn in_interrupt(&$of) -> bool {
+                $to.in_interrupt()
+            }
 
-    #[inline]
-    fn mask_interrupts(&self) -> InterruptState {
-        (**self).mask_interrupts()
-    }
+            #[inline]
+            fn mask_interrupts(&$of) -> $crate::InterruptState {
+                $to.mask_interrupts()
+            }
 
-    #[inline]
-    fn restore_interrupts(&self, found: InterruptState) {
-        (**self).restore_interrupts(found);
-    }
+            #[inline]
+            fn restore_interrupts(&$of, found: $crate::InterruptState) {
+                $to.restore_interrupts(found);
+            }
 
-    #[inline]
-    fn relax(&self) {
-        (**self).relax();
-    }
+            #[inline]
+            fn relax(&$of) {
+                $to.relax();
+            }
 
-    #[inline]
-    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        (**self).run_on(cpu, work)
-    }
+            #[inline]
+            fn run_on(&$of, cpu: usize, work: &mut dyn FnMut()) -> bool {
+                $to.run_on(cpu, work)
+            }
 
-    #[inline]
-    fn ticks(&self) -> u64 {
-        (**self).ticks()
-    }
+            #[inline]
+            fn ticks(&$of) -> u64 {
+                $to.ticks()
+            }
 
-    #[inline]
-    fn task(&self) -> u64 {
-        (**self).task()
-    }
+            #[inline]
+            fn task(&$of) -> u64 {
+                $to.task()
+            }
 
-    #[inline]
-    fn address(&self, frame: Frame) -> Option<NonNull<u8>> {
-        (**self).address(frame)
-    }
+            #[inline]
+            fn address(&$of, frame: $crate::Frame) -> Option<core::ptr::NonNull<u8>> {
+                $to.address(frame)
+            }
+        }
+    };
 }
+
+pass_on_platform!(self => (**self), impl<P> for &P);
 
 /// One CPU, no interrupts, no clock: for boot code, tests, or a single-threaded program.
 #[derive(Debug, Clone, Copy, Default)]

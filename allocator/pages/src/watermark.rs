@@ -49,7 +49,7 @@ pub const fn frames_of_kbytes(kbytes: usize, frame_bytes: usize) -> usize {
     }
 }
 
-const fn saturated(number: u128) -> usize {
+pub(crate) const fn saturated(number: u128) -> usize {
     if number < usize::MAX as u128 {
         number as usize
     } else {

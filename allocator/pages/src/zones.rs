@@ -319,12 +319,7 @@ pub trait AnyZone: Sync {
 
     /// Returns the number of available free blocks by order: of all types but the isolated one.
     fn free_counts(&self) -> FreeCounts {
-        let isolated = MigrateType::Isolate.index();
-        FreeCounts {
-            by_order: self
-                .free_table()
-                .map(|blocks| blocks.iter().sum::<usize>() - blocks[isolated]),
-        }
+        FreeCounts::to_be_had(&self.free_table())
     }
 
     /// Returns the free blocks by order and type, and the page blocks by type, for the texts of

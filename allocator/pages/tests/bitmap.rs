@@ -20,15 +20,15 @@ mod zones;
 use core::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use brickyard::bitmap::Bitmap;
+use brickyard::bitmap::{AT_ONCE, Bitmap};
 use brickyard::block::Use;
-use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::node::SlowPath;
 use brickyard::pressure::compact::compact_all;
 use brickyard::pressure::{
     ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
 };
 use brickyard::stats::{BuddyInfo, UnusableText};
-use brickyard::sync::{AtomicU8, AtomicU64, Exclusive};
+use brickyard::sync::Exclusive;
 use brickyard::{
     AllocError, AnyZone, BulkFreeError, Context, Frame, FrameRange, FreeError, MigrateType,
     Mobility, OneCpu, Order, RangeError, Request, Zone, ZoneKind, ZonePlan,
@@ -36,8 +36,9 @@ use brickyard::{
 
 use MigrateType::{Movable, Reclaimable, Unmovable};
 use support::{
-    Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, Seen, UNMOVABLE, blocks_of, exhausted, frame,
-    free, free_of, give, linux, request, seen, small, sound, state, take, take_all,
+    Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, Seen, UNMOVABLE, all_at, assert_in_use,
+    blocks_of, exhausted, fragmented, frame, free, free_of, give, give_all, hooked_node, linux,
+    one_node, request, seen, set_marks, small, sound, state, take, take_all, take_bulk, too_large,
 };
 
 type Plain = Bricks<Exclusive>;
@@ -122,18 +123,7 @@ fn gigabytes() -> ZonePlan {
     }
 }
 
-fn leaked_words(words: usize) -> &'static [AtomicU64] {
-    (0..words)
-        .map(|_| AtomicU64::new(0))
-        .collect::<Vec<_>>()
-        .leak()
-}
-
 /// A store by itself.
 fn bitmap(span: FrameRange, max_order: u8, block_order: u8) -> Bitmap<'static> {
-    let (max, block) = (Order::new(max_order), Order::new(block_order));
-    let words = leaked_words(Bitmap::words(span, max, block));
-    let classes = (0..Bitmap::classes(span, block)).map(|_| AtomicU8::new(0));
-    let classes = classes.collect::<Vec<_>>().leak();
-    Bitmap::new(span, max, block, words, classes)
+    support::bitmap(span, Order::new(max_order), Order::new(block_order))
 }

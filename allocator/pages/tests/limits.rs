@@ -24,11 +24,14 @@ use brickyard::stats::{BuddyInfo, PageTypeInfo, ZoneSnapshot};
 use brickyard::sync::{Exclusive, Zeros};
 use brickyard::watermark::{self, Marks};
 use brickyard::{
-    AnyZone, FRAMES_MOST, Frame, FrameRange, OneCpu, Order, PlanError, RangeError, Request, Zone,
-    ZoneKind, ZonePlan,
+    AnyZone, FRAMES_MOST, Frame, FrameRange, OneCpu, Order, PlanError, RangeError, Zone, ZoneKind,
+    ZonePlan,
 };
 
-use support::{Bricks, Cpus, MOVABLE, UNMOVABLE, empty, exhausted, frame, full, request, small};
+use support::{
+    Bricks, Cpus, MOVABLE, UNMOVABLE, empty, exhausted, frame, full, give, one_node, request,
+    small, take_all,
+};
 
 use ZoneKind::{Dma, Movable, Normal};
 
@@ -109,11 +112,9 @@ fn a_zone_on_zeros_or_in_a_place_is_one_as_any() {
     };
     let used = |zone: &Zone<'_, OneCpu>| {
         zone.add(FrameRange::new(0, 1024)).unwrap();
-        let frames: Vec<Frame> = (0..1024).map(|_| zone.alloc(&MOVABLE).unwrap()).collect();
-        assert!(zone.alloc(&MOVABLE).is_err());
-        for &frame in &frames {
-            zone.free(frame, Order::ZERO).unwrap();
-        }
+        let frames = take_all(zone, MOVABLE.mobility);
+        assert_eq!(frames.len(), 1024);
+        give(zone, &frames);
         (frames, zone.free_frames())
     };
     let mut memory = vec![MaybeUninit::new(0); needed];
@@ -186,8 +187,7 @@ fn row<const N: usize>(zones: [(ZoneKind, usize); N]) -> [Plain; N] {
 #[test]
 fn requests_go_from_the_last_zone_of_a_kind_to_the_first_and_on_to_lower_kinds() {
     let zones = row([(Dma, 64), (Normal, 128), (Normal, 192), (Movable, 64)]);
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     let mut order = Vec::new();
     while let Ok(got) = nodes.alloc(0, &UNMOVABLE) {
         let start = nodes.zone_of(got).map(|zone| zone.span().start.number());
@@ -209,12 +209,8 @@ fn the_fronts_of_all_zones_of_a_kind_serve() {
         full(&ZonePlan { cpus: 2, ..plan }, Cpus::new())
     };
     let zones = [stashed(0), stashed(1024), stashed(2048)];
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
-    let mut got = Vec::new();
-    while let Ok(page) = nodes.alloc(0, &MOVABLE) {
-        got.push(page);
-    }
+    let nodes = one_node(&zones);
+    let got: Vec<Frame> = core::iter::from_fn(|| nodes.alloc(0, &MOVABLE).ok()).collect();
     assert_eq!(got.len(), 3 * 1024);
     // The last zone first. What lies in the stash of a zone whose store is empty comes last.
     let place = |page: &Frame| page.number() / 1024;
@@ -254,8 +250,7 @@ fn marks_and_reserves_of_a_kind_are_those_of_one_zone_of_all_its_memory() {
             let several = row([(Dma, 1024), (kind, a), (kind, b), (kind, c), (Movable, 512)]);
             for kbytes in [0, 1024, 2047] {
                 for zones in [&whole[..], &several] {
-                    let node = [Node::new(0, zones)];
-                    Nodes::new(&node).set_min_free_kbytes(kbytes, 4096);
+                    one_node(zones).set_min_free_kbytes(kbytes, 4096);
                 }
                 // Where the kind is Movable, the last zone is one of them too.
                 let of_kind = |zones: &[Plain]| match kind {
@@ -286,8 +281,7 @@ fn marks_and_reserves_of_a_kind_are_those_of_one_zone_of_all_its_memory() {
 fn each_zone_of_a_kind_has_the_share_of_its_memory() {
     // 2048 kB are 512 frames for 6144 of low memory: 85 for the 1024, 170 and 256 for the others.
     let zones = row([(Dma, 1024), (Normal, 2048), (Normal, 3072), (Movable, 3200)]);
-    let node = [Node::new(0, &zones)];
-    Nodes::new(&node).set_min_free_kbytes(2048, 4096);
+    one_node(&zones).set_min_free_kbytes(2048, 4096);
     assert_eq!(
         zones.each_ref().map(|zone| zone.watermarks().marks().min),
         [85, 170, 256, 32]
@@ -302,8 +296,7 @@ fn each_zone_of_a_kind_has_the_share_of_its_memory() {
 #[test]
 fn movable_requests_leave_the_reserve_of_all_zones_of_a_kind_together() {
     let zones = row([(Normal, 2048), (Normal, 3072), (Movable, 2560)]);
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     nodes.set_min_free_kbytes(0, 4096);
     while nodes.alloc(0, &MOVABLE).is_ok() {}
     // 2560 / 32 = 80 in all, as 5120 frames in one zone would leave.
@@ -318,8 +311,7 @@ fn an_empty_zone_of_a_kind_changes_nothing_for_the_other() {
     let zones = row([(Normal, 1024), (Normal, 1024)]);
     let taken = zones[1].remove(zones[1].span());
     assert_eq!(taken, Ok(1024));
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     nodes.set_min_free_kbytes(1024, 4096);
     let alone = watermark::zone_marks(Normal, 1024, 1024, 256, watermark::SCALE_FACTOR);
     assert_eq!(zones[0].watermarks().marks(), alone);
@@ -331,12 +323,8 @@ fn an_empty_zone_of_a_kind_changes_nothing_for_the_other() {
 #[test]
 fn each_frame_is_freed_to_its_own_zone_of_the_kind() {
     let zones = row([(Normal, 256), (Normal, 256)]);
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
-    let mut all = Vec::new();
-    while let Ok(got) = nodes.alloc(0, &MOVABLE) {
-        all.push(got);
-    }
+    let nodes = one_node(&zones);
+    let mut all: Vec<Frame> = core::iter::from_fn(|| nodes.alloc(0, &MOVABLE).ok()).collect();
     assert_eq!(all.len(), 512);
     // Both zones in turn, so that runs are one frame long.
     all.sort_unstable();
@@ -358,8 +346,7 @@ fn each_frame_is_freed_to_its_own_zone_of_the_kind() {
 #[test]
 fn many_frames_at_once_come_from_one_zone_of_the_kind_and_then_from_the_other() {
     let zones = row([(Normal, 256), (Normal, 256)]);
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     let mut out = [Frame::default(); 200];
     assert_eq!(nodes.alloc_bulk(0, &MOVABLE, &mut out), Ok(200));
     assert!(out.iter().all(|&got| zones[1].span().contains(got)));
@@ -378,8 +365,7 @@ const fn contiguous(frames: usize) -> ContiguousRequest {
 #[test]
 fn a_contiguous_range_lies_in_one_zone_of_the_kind() {
     let zones = row([(Normal, 256), (Normal, 256)]);
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     let first = nodes.alloc_contiguous(0, &contiguous(200));
     let second = nodes.alloc_contiguous(0, &contiguous(200));
     let inside = |range: Result<FrameRange, RangeError>, zone: usize| {
@@ -400,28 +386,20 @@ fn a_contiguous_range_lies_in_one_zone_of_the_kind() {
 #[test]
 fn a_limit_is_kept_in_every_zone_of_the_kind() {
     let zones = row([(Normal, 256), (Normal, 256)]);
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
-    let below = |limit: usize| Request {
-        limit: Some(frame(limit)),
-        ..MOVABLE
-    };
+    let nodes = one_node(&zones);
+    let below = MOVABLE.below(frame(300));
     for _ in 0..300 {
-        assert!(
-            nodes
-                .alloc(0, &below(300))
-                .is_ok_and(|got| got < frame(300))
-        );
+        let got = nodes.alloc(0, &below);
+        assert!(got.is_ok_and(|got| got < frame(300)), "{got:?}");
     }
-    assert!(nodes.alloc(0, &below(300)).is_err());
+    assert!(nodes.alloc(0, &below).is_err());
     assert!(nodes.alloc(0, &MOVABLE).is_ok());
 }
 
 #[test]
 fn the_texts_have_a_line_for_each_zone_of_a_kind() {
     let zones = row([(Normal, 128), (Normal, 256)]);
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     let snapshots: Vec<ZoneSnapshot> = nodes.snapshots().collect();
     assert_eq!(
         BuddyInfo(&snapshots).to_string(),
@@ -437,21 +415,18 @@ fn the_texts_have_a_line_for_each_zone_of_a_kind() {
 fn zones_of_a_kind_whose_spans_overlap_or_fall_are_told() {
     for spans in [[(256, 512), (0, 256)], [(0, 257), (256, 512)]] {
         let zones: [Plain; 2] = spans.map(|span| empty(&plan_of(Normal, span), Cpus::new()));
-        let node = [Node::new(0, &zones)];
-        let found = Nodes::new(&node).check().expect_err("wrong spans");
+        let found = one_node(&zones).check().expect_err("wrong spans");
         assert!(found.to_string().contains("spans-in-order"), "{found}");
     }
     // Zones of several kinds lie as they will: a higher one may be below.
     let zones = [plain(Dma, 64, 128), plain(Normal, 0, 64)];
-    let node = [Node::new(0, &zones)];
-    assert!(Nodes::new(&node).check().is_ok());
+    assert!(one_node(&zones).check().is_ok());
 }
 
 #[test]
 fn a_lower_kind_behind_two_of_a_kind_is_told() {
     let zones = row([(Normal, 64), (Normal, 64), (Dma, 64)]);
-    let node = [Node::new(0, &zones)];
-    let found = Nodes::new(&node).check().expect_err("a lower kind last");
+    let found = one_node(&zones).check().expect_err("a lower kind last");
     assert!(found.to_string().contains("kinds-in-order"), "{found}");
 }
 
@@ -484,10 +459,8 @@ fn a_free_reaches_the_zone_that_owns_the_frame_where_spans_interleave() {
         held.sort_by_key(|frame| frame.number() * (2 * round + 1) * 1031 % 4093);
         for at in held {
             assert_eq!(nodes.free(at, Order::ZERO), Ok(()));
-            assert!(
-                nodes.free(at, Order::ZERO).is_err(),
-                "{at:?} was freed last"
-            );
+            let again = nodes.free(at, Order::ZERO);
+            assert!(again.is_err(), "{at:?} was freed last");
         }
         for (zone, parts) in zones.iter().zip(OWNED) {
             let owned: usize = parts.iter().map(|(start, end)| end - start).sum();

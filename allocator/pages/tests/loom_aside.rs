@@ -4,9 +4,6 @@
 //! What is proved beside what `loom_bitmap` says: whatever meets, a block that is aside is named by
 //! a slot afterwards, so it can be given up, and the slots are counted; a single frame that is free
 //! all the while is found, though its block is set aside or given up at that moment.
-//!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_aside -- --nocapture`
-//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 
 use crate::loom_support;
@@ -160,17 +157,13 @@ fn a_block_is_isolated_while_it_is_set_aside() {
         both(|| atomic(world), move || isolated(world));
         settle(world, 1);
     });
-    explore::<Bricks>(
-        "aside: isolated, given up",
-        1,
-        setting(1, ONE),
-        move |world| {
-            isolated(world);
-            atomic(world).unwrap();
-            both(|| world.take(0), move || isolated(world));
-            settle(world, 1);
-        },
-    );
+    let name = "aside: isolated, given up";
+    explore::<Bricks>(name, 1, setting(1, ONE), move |world| {
+        isolated(world);
+        atomic(world).unwrap();
+        both(|| world.take(0), move || isolated(world));
+        settle(world, 1);
+    });
 }
 
 /// A frame is freed into the block, the last that is free anywhere, while the block is set aside by

@@ -16,17 +16,33 @@
 //! Stashes, loans, ranges and nodes have files of their own beside this one. The last section
 //! plants bugs in those who use the store, and expects to hear of them. Those planted in the store
 //! itself need a copy of it.
-//!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_bitmap --
-//! --nocapture` prints how many schedules each model had. How to try more of them is said in
-//! `loom_support`.
 #![cfg(loom)]
 
 use crate::loom_support;
 
+use brickyard::block::State;
 use brickyard::{AnyZone, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, Request};
 use loom::thread;
 use loom_support::*;
+
+/// What one of two threads asks for.
+type Ask<M> = fn(&World<M>) -> Option<Frame>;
+
+/// Two ask at the same time: so many of them are served.
+fn served<M: Machine>(
+    count: usize,
+    name: &str,
+    bound: impl Into<Option<usize>>,
+    setting: Setting,
+    ours: Ask<M>,
+    theirs: Ask<M>,
+) {
+    explore::<M>(name, bound, setting, move |world| {
+        let (ours, theirs) = both(move || ours(world), move || theirs(world));
+        let served = [ours, theirs].into_iter().flatten().count();
+        assert_eq!(served, count, "{ours:?} {theirs:?}");
+    });
+}
 
 // ---- words ----
 
@@ -35,15 +51,23 @@ use loom_support::*;
 #[test]
 fn a_single_frame_goes_to_one() {
     const TWO: Setting = Setting::word(&[one(5), one(9)]);
-    explore::<Bare>("two singles for two", 5, TWO, |world| {
-        let (ours, theirs) = both(|| world.take(0), || world.take(0));
-        assert!(ours.is_some() && theirs.is_some());
-    });
+    served::<Bare>(
+        2,
+        "two singles for two",
+        5,
+        TWO,
+        |world| world.take(0),
+        |world| world.take(0),
+    );
     const ONE: Setting = Setting::word(&[one(5)]);
-    explore::<Bare>("one single for two", 5, ONE, |world| {
-        let (ours, theirs) = both(|| world.take(0), || world.take(0));
-        assert!(ours.is_some() != theirs.is_some());
-    });
+    served::<Bare>(
+        1,
+        "one single for two",
+        5,
+        ONE,
+        |world| world.take(0),
+        |world| world.take(0),
+    );
 }
 
 /// A run of four and a single frame next to it: both are served. Only the run: it goes whole, or
@@ -51,23 +75,39 @@ fn a_single_frame_goes_to_one() {
 #[test]
 fn a_run_is_taken_whole_or_not_at_all() {
     const BESIDE: Setting = Setting::word(&[FrameRange::new(4, 8), one(9)]);
-    explore::<Bare>("a run, a single beside it", 5, BESIDE, |world| {
-        let (run, single) = both(|| world.take(2), || world.take(0));
-        assert!(run.is_some() && single.is_some());
-    });
-    explore::<Bare>("a run, a single out of it", 3, BESIDE, |world| {
-        let (run, single) = both(|| world.take(2), || world.take_at(5, 0));
-        assert!(run.is_some() != single.is_some());
-    });
+    served::<Bare>(
+        2,
+        "a run, a single beside it",
+        5,
+        BESIDE,
+        |world| world.take(2),
+        |world| world.take(0),
+    );
+    served::<Bare>(
+        1,
+        "a run, a single out of it",
+        3,
+        BESIDE,
+        |world| world.take(2),
+        |world| world.take_at(5, 0),
+    );
     const RUN: Setting = Setting::word(&[FrameRange::new(4, 8)]);
-    explore::<Bare>("a run or a single of it", 5, RUN, |world| {
-        let (run, single) = both(|| world.take(2), || world.take(0));
-        assert!(run.is_some() != single.is_some());
-    });
-    explore::<Bare>("a run for two", 5, RUN, |world| {
-        let (ours, theirs) = both(|| world.take(2), || world.take(2));
-        assert!(ours.is_some() != theirs.is_some());
-    });
+    served::<Bare>(
+        1,
+        "a run or a single of it",
+        5,
+        RUN,
+        |world| world.take(2),
+        |world| world.take(0),
+    );
+    served::<Bare>(
+        1,
+        "a run for two",
+        5,
+        RUN,
+        |world| world.take(2),
+        |world| world.take(2),
+    );
 }
 
 /// Several bits at once against one of them: a part of a promise is kept, the rest goes back.
@@ -121,36 +161,52 @@ fn a_block_is_claimed_when_its_last_frame_is_back() {
 #[test]
 fn a_block_goes_whole_or_in_pieces() {
     const WHOLE: Setting = Setting::blocks(1, Free::All);
-    explore::<Bricks>("a whole block or a frame of it", 3, WHOLE, |world| {
-        let (block, single) = both(|| world.take(6), || world.take(0));
-        assert!(block.is_some() != single.is_some());
-    });
+    served::<Bricks>(
+        1,
+        "a whole block or a frame of it",
+        3,
+        WHOLE,
+        |world| world.take(6),
+        |world| world.take(0),
+    );
     // All free, but open.
     const OPEN: Setting = Setting::word(&[FrameRange::new(0, 64)]);
-    explore::<Bricks>("an open block or a frame of it", 3, OPEN, |world| {
-        let (block, single) = both(|| world.take(6), || world.take(0));
-        assert!(block.is_some() != single.is_some());
-    });
+    served::<Bricks>(
+        1,
+        "an open block or a frame of it",
+        3,
+        OPEN,
+        |world| world.take(6),
+        |world| world.take(0),
+    );
 }
 
 /// Two take a block that is free as a whole, whole: one gets it, and the other is told so at once.
 #[test]
 fn a_whole_block_goes_to_one() {
     const WHOLE: Setting = Setting::blocks(1, Free::All);
-    explore::<Bare>("a whole block for two", None, WHOLE, |world| {
-        let (ours, theirs) = both(|| world.take(6), || world.take(6));
-        assert!(ours.is_some() != theirs.is_some());
-    });
+    served::<Bare>(
+        1,
+        "a whole block for two",
+        None,
+        WHOLE,
+        |world| world.take(6),
+        |world| world.take(6),
+    );
 }
 
 /// Two open the same block: both get what they want of it.
 #[test]
 fn a_block_is_opened_once() {
     const WHOLE: Setting = Setting::blocks(1, Free::All);
-    explore::<Bricks>("a block opened by two", 2, WHOLE, |world| {
-        let (ours, theirs) = both(|| world.take(0), || world.take(0));
-        assert!(ours.is_some() && theirs.is_some());
-    });
+    served::<Bricks>(
+        2,
+        "a block opened by two",
+        2,
+        WHOLE,
+        |world| world.take(0),
+        |world| world.take(0),
+    );
 }
 
 // ---- several words ----
@@ -164,14 +220,22 @@ fn words_that_were_taken_in_vain_come_back() {
         FrameRange::new(0, 128),
         FrameRange::new(192, 256),
     ]));
-    explore::<Bare>("two words, a frame of the second", 2, WORDS, |world| {
-        let (words, single) = both(|| world.take(7), || world.take_at(70, 0));
-        assert!(words.is_some() != single.is_some());
-    });
-    explore::<Bare>("two words, the second of them", 2, WORDS, |world| {
-        let (words, word) = both(|| world.take(7), || world.take_at(64, 6));
-        assert!(words.is_some() != word.is_some());
-    });
+    served::<Bare>(
+        1,
+        "two words, a frame of the second",
+        2,
+        WORDS,
+        |world| world.take(7),
+        |world| world.take_at(70, 0),
+    );
+    served::<Bare>(
+        1,
+        "two words, the second of them",
+        2,
+        WORDS,
+        |world| world.take(7),
+        |world| world.take_at(64, 6),
+    );
 }
 
 /// As above, and who took the frame asks for any other: there is one at any time.
@@ -197,18 +261,18 @@ fn blocks_that_were_taken_in_vain_come_back() {
     explore::<Bare>("two blocks, one of them", 3, PAIR, |world| {
         let (pair, block) = both(|| world.take(7), || world.take(6));
         assert!(pair.is_some() != block.is_some());
-        match (pair, block) {
-            (Some(pair), _) => world.give(pair, 7),
-            (_, Some(block)) => world.give(block, 6),
-            _ => {}
-        }
-        let pair = world.take(7).expect("both are back");
-        world.give(pair, 7);
+        pair.into_iter().for_each(|pair| world.give(pair, 7));
+        block.into_iter().for_each(|block| world.give(block, 6));
+        assert!(world.use_one(7), "both are back");
     });
-    explore::<Bare>("two blocks, the lower one", 3, PAIR, |world| {
-        let (pair, block) = both(|| world.take(7), || world.take_at(0, 6));
-        assert!(pair.is_some() != block.is_some());
-    });
+    served::<Bare>(
+        1,
+        "two blocks, the lower one",
+        3,
+        PAIR,
+        |world| world.take(7),
+        |world| world.take_at(0, 6),
+    );
 }
 
 /// As above, with a frame of one of them, through the zone: the frame is to be had unless both
@@ -216,10 +280,14 @@ fn blocks_that_were_taken_in_vain_come_back() {
 #[test]
 fn a_group_goes_whole_or_in_pieces() {
     const PAIR: Setting = Setting::blocks(2, Free::All);
-    explore::<Bricks>("two blocks, a frame of one", 2, PAIR, |world| {
-        let (pair, single) = both(|| world.take(7), || world.take(0));
-        assert!(pair.is_some() != single.is_some());
-    });
+    served::<Bricks>(
+        1,
+        "two blocks, a frame of one",
+        2,
+        PAIR,
+        |world| world.take(7),
+        |world| world.take(0),
+    );
 }
 
 // ---- the summary ----
@@ -257,11 +325,7 @@ fn sets_follow_what_comes_and_goes() {
 fn sets_follow_what_goes_and_comes_back() {
     const ONE: Setting = Setting::word(&[one(5)]);
     explore::<Bricks>("in, out, in", 2, ONE, |world| {
-        let take_and_give = || {
-            let frame = world.take(0);
-            frame.map(|frame| world.give(frame, 0)).is_some()
-        };
-        let (ours, theirs) = both(take_and_give, take_and_give);
+        let (ours, theirs) = both(|| world.use_one(0), || world.use_one(0));
         assert!(ours || theirs);
     });
 }
@@ -315,8 +379,7 @@ fn a_pair_is_known_while_its_blocks_come_and_go() {
             || world.take_at(0, 6).map(|half| world.give(half, 6)),
             || world.take_at(64, 6).map(|half| world.give(half, 6)),
         );
-        let pair = world.take(7).expect("both are back");
-        world.give(pair, 7);
+        assert!(world.use_one(7), "both are back");
     });
 }
 
@@ -328,6 +391,14 @@ struct Parts {
     whole: u8,
     ours: (usize, u8),
     theirs: (usize, u8),
+}
+
+const fn parts(whole: u8, ours: (usize, u8), theirs: (usize, u8)) -> Parts {
+    Parts {
+        whole,
+        ours,
+        theirs,
+    }
 }
 
 /// A block in use, two parts of which are freed at the same time: both frees are accepted, and
@@ -355,11 +426,7 @@ fn in_two_parts(name: &str, bound: usize, setting: Setting, parts: Parts) {
 #[test]
 fn a_small_block_is_freed_in_two_parts() {
     const FOUR: Setting = Setting::word(&[FrameRange::new(4, 8)]);
-    let parts = |ours, theirs| Parts {
-        whole: 2,
-        ours,
-        theirs,
-    };
+    let parts = |ours, theirs| parts(2, ours, theirs);
     in_two_parts("halves of four frames", 2, FOUR, parts((0, 1), (2, 1)));
     in_two_parts("a half and the last frame", 2, FOUR, parts((0, 1), (3, 0)));
     in_two_parts("the first frame and a half", 2, FOUR, parts((0, 0), (2, 1)));
@@ -369,11 +436,7 @@ fn a_small_block_is_freed_in_two_parts() {
 #[test]
 fn a_page_block_is_freed_in_two_parts() {
     const WHOLE: Setting = Setting::blocks(1, Free::All);
-    let parts = |ours, theirs| Parts {
-        whole: 6,
-        ours,
-        theirs,
-    };
+    let parts = |ours, theirs| parts(6, ours, theirs);
     in_two_parts("halves of a page block", 1, WHOLE, parts((0, 5), (32, 5)));
     in_two_parts("a half and a frame", 0, WHOLE, parts((0, 5), (63, 0)));
 }
@@ -382,11 +445,6 @@ fn a_page_block_is_freed_in_two_parts() {
 #[test]
 fn words_are_freed_in_two_parts() {
     const WHOLE: Setting = Setting::four_words(Free::All);
-    let parts = |whole, ours, theirs| Parts {
-        whole,
-        ours,
-        theirs,
-    };
     in_two_parts("halves of two words", 2, WHOLE, parts(7, (0, 6), (64, 6)));
     in_two_parts("a half and a word", 1, WHOLE, parts(8, (0, 7), (192, 6)));
 }
@@ -400,11 +458,6 @@ fn a_group_is_freed_in_two_parts() {
         max_order: 8,
         memory: 4,
         ..PAIR
-    };
-    let parts = |whole, ours, theirs| Parts {
-        whole,
-        ours,
-        theirs,
     };
     in_two_parts("halves of two blocks", 5, PAIR, parts(7, (0, 6), (64, 6)));
     in_two_parts("halves of four blocks", 3, FOUR, parts(8, (0, 7), (128, 7)));
@@ -472,8 +525,20 @@ fn a_run_that_is_none_is_found_out() {
     });
 }
 
-/// A word is freed, and before it is counted it is taken in the place of another one, of which then
-/// nobody tells.
+/// A block of this order is freed, and before it is counted it is taken in the place of another one,
+/// of which then nobody tells.
+fn what_is_free_is_known(name: &str, bound: usize, setting: Setting, order: u8) {
+    explore::<Bare>(name, bound, setting, move |world| {
+        let mine = world.take(order).unwrap();
+        let ((), theirs) = both(move || world.give(mine, order), move || world.take(order));
+        assert!(theirs.is_some(), "one is free at any time");
+        assert!(
+            world.use_one(order),
+            "one is in use, the other is free, and its block does not know"
+        );
+    });
+}
+
 #[test]
 fn a_run_that_is_free_is_known() {
     const WORDS: Setting = Setting {
@@ -481,41 +546,13 @@ fn a_run_that_is_free_is_known() {
         max_order: 7,
         ..Setting::blocks(1, Free::All)
     };
-    explore::<Bare>(
-        "a word freed, a word taken, a word left",
-        2,
-        WORDS,
-        |world| {
-            let mine = world.take(6).unwrap();
-            let ((), theirs) = both(move || world.give(mine, 6), || world.take(6));
-            assert!(theirs.is_some(), "a word is free at any time");
-            // One word is in use, the other is free.
-            assert!(
-                world.use_one(6),
-                "a word is free, and its block does not know"
-            );
-        },
-    );
+    what_is_free_is_known("a word freed, a word taken, a word left", 2, WORDS, 6);
 }
 
-/// The same with pairs of frames.
 #[test]
 fn a_pair_that_is_free_is_known() {
     const RUNS: Setting = Setting::word(&[FrameRange::new(4, 8)]);
-    explore::<Bare>(
-        "a pair freed, a pair taken, a pair left",
-        3,
-        RUNS,
-        |world| {
-            let mine = world.take(1).unwrap();
-            let ((), theirs) = both(move || world.give(mine, 1), || world.take(1));
-            assert!(theirs.is_some(), "a pair is free at any time");
-            assert!(
-                world.use_one(1),
-                "a pair is free, and its block does not know"
-            );
-        },
-    );
+    what_is_free_is_known("a pair freed, a pair taken, a pair left", 3, RUNS, 1);
 }
 
 // ---- runs ----
@@ -575,43 +612,42 @@ fn a_run_is_found_through_a_zone() {
 
 // ---- mobilities ----
 
+const UNMOVABLE: Request = Request::page(Mobility::Unmovable);
+
+/// The block of a frame that cannot be moved is not for those that can.
+fn kept_apart(state: Option<(Frame, State)>) {
+    let (at, state) = state.expect("a block");
+    assert_ne!(state.kind, MigrateType::Movable, "{at} cannot be moved");
+}
+
 /// Requests of two mobilities for one block that is movable: who cannot be moved makes it its own,
 /// and what it gets is known as such.
 #[test]
 fn a_block_is_claimed_by_one() {
-    let unmovable = Request::page(Mobility::Unmovable);
-    let kept_apart = |world: &World<Bare>, frame: Frame| {
-        let (_, state) = world.machine.block_of(frame).unwrap();
-        assert_ne!(state.kind, MigrateType::Movable, "{frame} cannot be moved");
-    };
     const FEW: Setting = Setting::word(&[one(5), FrameRange::new(20, 24)]);
     const MANY: Setting = Setting::word(&[FrameRange::new(0, 40)]);
     for (name, setting) in [("few frames", FEW), ("half a block", MANY)] {
         let name = format!("two mobilities, {name}");
-        explore::<Bare>(&name, 3, setting, move |world| {
-            let (fixed, movable) = both(move || world.take_for(&unmovable), || world.take(0));
+        explore::<Bare>(&name, 3, setting, |world| {
+            let (fixed, movable) = both(|| world.take_for(&UNMOVABLE), || world.take(0));
             assert!(fixed.is_some() && movable.is_some());
-            kept_apart(world, fixed.unwrap());
+            kept_apart(world.machine.block_of(fixed.unwrap()));
         });
     }
     explore::<Bare>(
         "two mobilities, one that cannot move goes",
         3,
         FEW,
-        move |world| {
-            let fixed = world.take_for(&unmovable).unwrap();
-            let (other, ()) = both(
-                move || world.take_for(&unmovable),
-                move || world.give(fixed, 0),
-            );
-            kept_apart(world, other.unwrap());
+        |world| {
+            let fixed = world.take_for(&UNMOVABLE).unwrap();
+            let (other, ()) = both(|| world.take_for(&UNMOVABLE), move || world.give(fixed, 0));
+            kept_apart(world.machine.block_of(other.unwrap()));
         },
     );
     const WHOLE: Setting = Setting::blocks(1, Free::All);
-    explore::<Bricks>("two mobilities, a whole block", 2, WHOLE, move |world| {
-        let (fixed, movable) = both(move || world.take_for(&unmovable), || world.take(0));
-        assert!(fixed.is_some() && movable.is_some());
-    });
+    let (fixed, movable): (Ask<Bricks>, Ask<Bricks>) =
+        (|world| world.take_for(&UNMOVABLE), |world| world.take(0));
+    served(2, "two mobilities, a whole block", 2, WHOLE, fixed, movable);
 }
 
 /// Requests of the two others for one block that is movable, through the zone: the store alone may
@@ -619,23 +655,16 @@ fn a_block_is_claimed_by_one() {
 #[test]
 fn a_block_is_claimed_by_one_of_two_others() {
     const FEW: Setting = Setting::word(&[one(5), FrameRange::new(20, 24)]);
-    let [unmovable, reclaimable] = [Mobility::Unmovable, Mobility::Reclaimable].map(Request::page);
-    explore::<Bricks>(
-        "two mobilities, neither of the block's",
-        2,
-        FEW,
-        move |world| {
-            let (fixed, other) = both(
-                move || world.take_for(&unmovable),
-                move || world.take_for(&reclaimable),
-            );
-            for frame in [fixed, other] {
-                let frame = frame.expect("order-0-succeeds");
-                let (_, state) = world.machine.block_of(frame).unwrap();
-                assert_ne!(state.kind, MigrateType::Movable, "{frame} cannot be moved");
-            }
-        },
-    );
+    const RECLAIMABLE: Request = Request::page(Mobility::Reclaimable);
+    explore::<Bricks>("two mobilities, neither of the block's", 2, FEW, |world| {
+        let (fixed, other) = both(
+            || world.take_for(&UNMOVABLE),
+            || world.take_for(&RECLAIMABLE),
+        );
+        for frame in [fixed, other] {
+            kept_apart(world.machine.block_of(frame.expect("order-0-succeeds")));
+        }
+    });
 }
 
 /// A block that is all but free, and frames of which come back, while one that cannot be moved is
@@ -643,17 +672,10 @@ fn a_block_is_claimed_by_one_of_two_others() {
 #[test]
 fn a_mixed_block_stays_mixed() {
     const LAST: Setting = Setting::word(&[FrameRange::new(0, 63)]);
-    let unmovable = Request::page(Mobility::Unmovable);
-    explore::<Bare>(
-        "mixed, as the last frame comes back",
-        3,
-        LAST,
-        move |world| {
-            let (fixed, ()) = both(move || world.take_for(&unmovable), || world.give_at(63, 0));
-            let (_, state) = world.machine.block_of(fixed.unwrap()).unwrap();
-            assert_ne!(state.kind, MigrateType::Movable, "it cannot be moved");
-        },
-    );
+    explore::<Bare>("mixed, as the last frame comes back", 3, LAST, |world| {
+        let (fixed, ()) = both(|| world.take_for(&UNMOVABLE), || world.give_at(63, 0));
+        kept_apart(world.machine.block_of(fixed.unwrap()));
+    });
 }
 
 // ---- what cannot be served in full ----
@@ -691,27 +713,19 @@ fn bits_two_levels_above_stay_as_long_as_one_below() {
         max_order: 6,
         memory: 0,
         checks: Checks::None,
-        free: Free::All,
         ..Setting::blocks(1, Free::All)
     };
-    const BESIDE: Setting = Setting {
-        far: &[one(5), one(64 + 5)],
-        ..DEEP
-    };
-    const APART: Setting = Setting {
-        far: &[one(5), one(64 * 64 + 5)],
-        ..DEEP
-    };
-    const FAR: Setting = Setting {
-        far: &[one(5), one(64 * 64 * 64 + 5)],
-        ..DEEP
-    };
-    let settings = [
-        ("in one word", BESIDE, 64 + 5),
-        ("in one word of the second level", APART, 64 * 64 + 5),
-        ("under the root", FAR, 64 * 64 * 64 + 5),
+    const MEMORY: [(&str, &[FrameRange]); 3] = [
+        ("in one word", &[one(5), one(64 + 5)]),
+        (
+            "in one word of the second level",
+            &[one(5), one(64 * 64 + 5)],
+        ),
+        ("under the root", &[one(5), one(64 * 64 * 64 + 5)]),
     ];
-    for (name, setting, other) in settings {
+    for (name, far) in MEMORY {
+        let setting = Setting { far, ..DEEP };
+        let other = far[1].start.number();
         let name = format!("three levels, {name}");
         explore::<Bare>(&name, 3, setting, move |world| {
             for frame in [other, 5] {

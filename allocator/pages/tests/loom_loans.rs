@@ -3,9 +3,6 @@
 //!
 //! What is proved beside what `loom_bitmap` says: a block that is lent is counted as lent, comes
 //! back to its sets when its loan ends, and is found by whoever finds nothing else.
-//!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_loans -- --nocapture`
-//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 
 use crate::loom_support;

@@ -4,9 +4,6 @@
 //! What is proved beside what `loom_bitmap` says: a total is never said to be nothing while
 //! something is free, whichever parts it is counted in; a request that may not have what is there
 //! is refused after a bounded number of looks, though others go on all the while.
-//!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_nodes -- --nocapture`
-//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 
 use crate::loom_support;
@@ -16,7 +13,7 @@ use core::mem::MaybeUninit;
 use brickyard::node::{Node, Nodes};
 use brickyard::watermark::Marks;
 use brickyard::{
-    AnyZone, Context, Frame, FrameRange, Mobility, Order, Request, Zone, ZoneKind, ZonePlan,
+    AnyZone, Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind, ZonePlan,
 };
 use loom::thread;
 use loom_support::*;
@@ -45,32 +42,30 @@ fn a_frame_that_goes_from_part_to_part_is_found() {
         far: &[one(X), one(Y)],
         ..PARTS
     };
-    explore::<Bare>("a total in parts, said to be nothing", 2, BOTH, |world| {
-        world.take_at(X, 0).unwrap();
-        touch(world);
-        let (nothing, ()) = both(
-            || world.machine.may_refuse(&request(0)),
-            || {
+    let (once, to_and_fro) = (
+        "a total in parts, said to be nothing",
+        "a total in parts, to and fro",
+    );
+    for (name, comes_back) in [(once, false), (to_and_fro, true)] {
+        explore::<Bare>(name, 2, BOTH, move |world| {
+            world.take_at(X, 0).unwrap();
+            touch(world);
+            never_nothing(world, move || {
                 world.give_at(X, 0);
                 world.take_at(Y, 0).expect("it is free");
-            },
-        );
-        assert!(!nothing, "one is free at any time");
-    });
-    explore::<Bare>("a total in parts, to and fro", 2, BOTH, |world| {
-        world.take_at(X, 0).unwrap();
-        touch(world);
-        let (nothing, ()) = both(
-            || world.machine.may_refuse(&request(0)),
-            || {
-                world.give_at(X, 0);
-                world.take_at(Y, 0).expect("it is free");
-                world.give_at(Y, 0);
-                world.take_at(X, 0).expect("it is free");
-            },
-        );
-        assert!(!nothing, "one is free at any time");
-    });
+                if comes_back {
+                    world.give_at(Y, 0);
+                    world.take_at(X, 0).expect("it is free");
+                }
+            });
+        });
+    }
+}
+
+/// One frame is free at any time, whatever is done meanwhile.
+fn never_nothing(world: &'static World<Bare>, done: impl FnOnce() + Send + 'static) {
+    let (nothing, ()) = both(|| world.machine.may_refuse(&request(0)), done);
+    assert!(!nothing, "one is free at any time");
 }
 
 /// The same through a zone, which looks until the total says that nothing is free.
@@ -111,33 +106,25 @@ fn a_part_is_settled_while_a_frame_is_free() {
     };
     explore::<Bare>("a part settled upwards", 2, FEW, |world| {
         // Eight frames at a time go to the part.
-        let blocks = [0, 8, 16].map(|first| {
+        let blocks = [0, 8, 16];
+        for first in blocks {
             world.take_at(first, 3).unwrap();
-            first
-        });
-        world.give_at(blocks[0], 3);
-        world.give_at(blocks[1], 3);
+        }
+        blocks[..2]
+            .iter()
+            .for_each(|&first| world.give_at(first, 3));
         touch(world);
-        let (nothing, ()) = both(
-            || world.machine.may_refuse(&request(0)),
-            move || world.give_at(blocks[2], 3),
-        );
-        assert!(!nothing, "one is free at any time");
+        never_nothing(world, move || world.give_at(blocks[2], 3));
     });
     explore::<Bare>("a part settled downwards", 2, FEW, |world| {
         touch(world);
-        let (nothing, ()) = both(
-            || world.machine.may_refuse(&request(0)),
-            || {
-                for first in [0, 8, 16] {
-                    world.take_at(first, 3).unwrap();
-                }
-            },
-        );
-        assert!(!nothing, "one is free at any time");
-        [0, 8, 16]
-            .into_iter()
-            .for_each(|first| world.give_at(first, 3));
+        let firsts = [0, 8, 16];
+        never_nothing(world, move || {
+            for first in firsts {
+                world.take_at(first, 3).unwrap();
+            }
+        });
+        firsts.iter().for_each(|&first| world.give_at(first, 3));
     });
 }
 
@@ -168,46 +155,31 @@ const LIMITED: Request = Request::page(Mobility::Movable).below(Frame::new(128))
 /// One frame below the limit is free at any time, in one block or in another; above it lie others.
 #[test]
 fn a_frame_below_a_limit_is_found() {
-    explore::<Bare>(
-        "a limit, said to have nothing below",
-        2,
-        THREE,
-        move |world| {
-            world.take_at(5, 0).unwrap();
-            let (nothing, ()) = both(
-                move || world.machine.may_refuse(&LIMITED),
-                || {
-                    world.give_at(5, 0);
-                    world.take_at(70, 0).expect("it is free");
-                },
-            );
-            assert!(!nothing, "one is free at any time");
-        },
-    );
+    explore::<Bare>("a limit, said to have nothing below", 2, THREE, |world| {
+        world.take_at(5, 0).unwrap();
+        let moved = || {
+            world.give_at(5, 0);
+            world.take_at(70, 0).expect("it is free");
+        };
+        let (nothing, ()) = both(|| world.machine.may_refuse(&LIMITED), moved);
+        assert!(!nothing, "one is free at any time");
+    });
 }
 
 /// The same through a zone.
 #[test]
 fn a_frame_below_a_limit_is_taken() {
-    explore::<Bricks>(
-        "a limit, a frame that goes from block to block",
-        2,
-        THREE,
-        move |world| {
-            world.take_at(5, 0).unwrap();
-            let (taken, ()) = both(
-                move || world.take_for(&LIMITED),
-                || {
-                    world.give_at(5, 0);
-                    world.take_at(70, 0);
-                },
-            );
-            assert!(
-                taken.is_some_and(|frame| frame.number() < 128),
-                "order-0-succeeds"
-            );
-        },
-    );
+    let name = "a limit, a frame that goes from block to block";
+    explore::<Bricks>(name, 2, THREE, |world| {
+        world.take_at(5, 0).unwrap();
+        let moved = || {
+            world.give_at(5, 0);
+            world.take_at(70, 0)
+        };
+        let (taken, _) = both(|| world.take_for(&LIMITED), moved);
+        let low = taken.is_some_and(|frame| frame.number() < 128);
+        assert!(low, "order-0-succeeds");
+    });
 }
 
 /// A block that is free as a whole is opened by one, and another wants a frame of it below a limit;
@@ -234,18 +206,17 @@ fn what_lies_below_a_limit_is_shared() {
 
 // ---- nodes ----
 
-/// Nodes with zones of these plans behind stashes, all their memory free, leaked.
-fn nodes(plans: &[ZonePlan]) -> &'static Nodes<'static, Stashed> {
-    let zones: Vec<Stashed> = plans
-        .iter()
-        .map(|plan| {
-            let memory = vec![MaybeUninit::uninit(); <Stashed as Machine>::bytes(plan)];
-            let zone = <Stashed as Machine>::build(plan, Box::leak(memory.into()));
-            Zone::add(&zone, plan.span).unwrap();
-            zone
-        })
-        .collect();
-    let zones: &'static [Stashed] = Box::leak(zones.into());
+/// A node with zones of these plans of which these ranges are memory, all of it free, leaked.
+fn nodes_with<Z: Machine + AnyZone>(
+    plans: &[(ZonePlan, &[FrameRange])],
+) -> &'static Nodes<'static, Z> {
+    let zones = plans.iter().map(|(plan, memory)| {
+        let place = vec![MaybeUninit::uninit(); Z::bytes(plan)];
+        let zone = Z::build(plan, Box::leak(place.into()));
+        memory.iter().for_each(|&range| Machine::add(&zone, range));
+        zone
+    });
+    let zones: &'static [Z] = Box::leak(zones.collect());
     zones.iter().for_each(Machine::touch);
     let node: &'static [Node<'static, _>; 1] = Box::leak(Box::new([Node::new(0, zones)]));
     let nodes: &'static Nodes<'static, _> = Box::leak(Box::new(Nodes::new(&node[..])));
@@ -253,17 +224,22 @@ fn nodes(plans: &[ZonePlan]) -> &'static Nodes<'static, Stashed> {
     nodes
 }
 
+/// Zones of one page block behind stashes: these kinds of memory, from the lowest frames on.
+fn nodes(kinds: &[ZoneKind]) -> &'static Nodes<'static, Stashed> {
+    let spans: Vec<_> = (0..kinds.len())
+        .map(|at| [FrameRange::new(64 * at, 64 * at + 64)])
+        .collect();
+    let plans = kinds.iter().zip(&spans).map(|(&kind, span)| {
+        let mut plan = Setting::word(&[]).plan();
+        (plan.kind, plan.span) = (kind, span[0]);
+        (plan, &span[..])
+    });
+    nodes_with(&plans.collect::<Vec<_>>())
+}
+
 /// Reads the marks of all zones, by a request that nothing can serve.
 fn touch_marks(nodes: &Nodes<'_, impl AnyZone>) {
     assert!(nodes.alloc(0, &request(Order::MAX.get())).is_err());
-}
-
-/// A zone of one page block.
-fn plan(kind: ZoneKind, start: usize) -> ZonePlan {
-    let mut plan = Setting::word(&[]).plan();
-    plan.kind = kind;
-    plan.span = FrameRange::new(start, start + 64);
-    plan
 }
 
 /// Takes all of a zone but this many frames.
@@ -274,12 +250,11 @@ fn leave(zone: &Stashed, left: usize) -> Vec<Frame> {
     taken
 }
 
-fn marks(min: usize) -> Marks {
-    Marks {
-        min,
-        low: min,
-        high: min,
-    }
+/// Keeps so many frames free.
+fn keep(zone: &Stashed, min: usize) {
+    let (low, high) = (min, min);
+    let marks = Marks { min, low, high };
+    zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
 }
 
 /// A request below the min mark is refused after a bounded number of looks, though another CPU
@@ -290,10 +265,10 @@ fn a_request_below_the_mark_ends() {
     for context in [Context::MaySleep, Context::Atomic] {
         let name = format!("below the mark, a user of a stash, {context:?}");
         explore_in(&name, 0, Looks::AtMost(4 * LOOKS_MOST), move || {
-            let nodes = nodes(&[plan(ZoneKind::Normal, 0)]);
+            let nodes = nodes(&[ZoneKind::Normal]);
             let zone = nodes.zones().next().unwrap();
             let taken = leave(zone, 2);
-            zone.watermarks().set(marks(40), [0; ZoneKind::COUNT]);
+            keep(zone, 40);
             let own = taken[0];
             let user = move || {
                 let mut own = own;
@@ -318,10 +293,10 @@ fn marks_hold_to_within_who_asks_at_once() {
         2,
         Looks::Cut(1),
         || {
-            let nodes = nodes(&[plan(ZoneKind::Normal, 0)]);
+            let nodes = nodes(&[ZoneKind::Normal]);
             let zone = nodes.zones().next().unwrap();
             leave(zone, 4);
-            zone.watermarks().set(marks(3), [0; ZoneKind::COUNT]);
+            keep(zone, 3);
             let wanted = || nodes.alloc(0, &request(0)).is_ok();
             let (ours, theirs) = both(wanted, wanted);
             assert!(ours || theirs, "four are more than three");
@@ -335,7 +310,7 @@ fn marks_hold_to_within_who_asks_at_once() {
 #[test]
 fn requests_fall_back_from_zone_to_zone() {
     explore_in("two zones, two frames", 2, Looks::Cut(1), || {
-        let nodes = nodes(&[plan(ZoneKind::Dma, 0), plan(ZoneKind::Normal, 64)]);
+        let nodes = nodes(&[ZoneKind::Dma, ZoneKind::Normal]);
         nodes.zones().for_each(|zone| {
             leave(zone, 1);
         });
@@ -346,7 +321,7 @@ fn requests_fall_back_from_zone_to_zone() {
         nodes.check().unwrap();
     });
     explore_in("two zones, one limit", 2, Looks::Cut(1), || {
-        let nodes = nodes(&[plan(ZoneKind::Dma, 0), plan(ZoneKind::Normal, 64)]);
+        let nodes = nodes(&[ZoneKind::Dma, ZoneKind::Normal]);
         for (zone, left) in nodes.zones().zip([2, 0]) {
             leave(zone, left);
         }
@@ -364,7 +339,7 @@ fn requests_fall_back_from_zone_to_zone() {
 #[test]
 fn a_frame_that_goes_from_zone_to_zone_is_found() {
     explore_in("two zones, one frame at any time", 2, Looks::Cut(1), || {
-        let nodes = nodes(&[plan(ZoneKind::Dma, 0), plan(ZoneKind::Normal, 64)]);
+        let nodes = nodes(&[ZoneKind::Dma, ZoneKind::Normal]);
         let mut zones = nodes.zones();
         let [low, high] = [zones.next().unwrap(), zones.next().unwrap()];
         leave(low, 1);
@@ -384,23 +359,13 @@ fn a_frame_that_goes_from_zone_to_zone_is_found() {
 #[test]
 fn a_node_sums_parts_of_one_moment() {
     explore_in("a node, a total in parts", 2, Looks::Cut(1), || {
-        type Zoned = Bricks;
-        let span = FrameRange::new(0, PARTED);
-        let mut plan = ZonePlan::new(ZoneKind::Normal, span, 0);
-        plan.max_order = Order::new(6);
-        plan.page_block_order = Order::new(6);
-        let memory = vec![MaybeUninit::uninit(); <Zoned as Machine>::bytes(&plan)];
-        let zone = <Zoned as Machine>::build(&plan, Box::leak(memory.into()));
-        let zones: &'static [Zoned; 1] = Box::leak(Box::new([zone]));
-        let zone = &zones[0];
+        let mut plan = PARTS.plan();
+        plan.cpus = 0;
+        let nodes = nodes_with::<Bricks>(&[(plan, &[one(X), one(Y)])]);
+        let zone = nodes.zones().next().unwrap();
         let (x, y) = (Frame::new(X), Frame::new(Y));
-        for frame in [x, y] {
-            Zone::add(zone, FrameRange::at(frame, 1)).unwrap();
-        }
-        assert!(zone.alloc_at(x, &request(0)).is_ok());
+        zone.alloc_at(x, &request(0)).unwrap();
         Machine::touch(zone);
-        let node: &'static [Node<'static, _>; 1] = Box::leak(Box::new([Node::new(0, &zones[..])]));
-        let nodes: &'static Nodes<'static, _> = Box::leak(Box::new(Nodes::new(&node[..])));
         touch_marks(nodes);
         let (ours, _) = both(
             || nodes.alloc(0, &request(0)),

@@ -3,10 +3,6 @@
 //!
 //! What is proved beside what `loom_bitmap` says: a range that leaves has no owner; what is neither
 //! isolated nor in use is found all the while, and afterwards all of it.
-//!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_ranges --
-//! --nocapture` prints how many schedules each model had. How to try more of them is said in
-//! `loom_support`.
 #![cfg(loom)]
 
 use crate::loom_support;
@@ -46,15 +42,6 @@ fn away(world: &World<Bricks>, range: FrameRange) {
     }
 }
 
-/// A range is reserved for a while.
-fn set_aside(world: &World<Bricks>, range: FrameRange) {
-    if world.machine.reserve(range).is_ok() {
-        world.own_range(range);
-        world.disown_range(range);
-        world.machine.unreserve(range).unwrap();
-    }
-}
-
 // ---- ranges that come and go ----
 
 #[test]
@@ -77,7 +64,7 @@ fn a_range_is_reserved_for_a_while() {
             let name = format!("{name} reserved for a while, order {order}");
             explore::<Bricks>(&name, 1, TWO, move |world| {
                 both(
-                    move || set_aside(world, range),
+                    move || reserve_for_a_while(world, range),
                     move || world.use_one(order),
                 );
             });
@@ -88,27 +75,19 @@ fn a_range_is_reserved_for_a_while() {
 /// Frames of the range are in use, and come back while it is to leave.
 #[test]
 fn a_range_goes_whose_frames_come_back() {
-    explore::<Bricks>("a range goes, its last frame comes back", 2, TWO, |world| {
-        world.take_at(98, 0).unwrap();
-        both(
-            || away(world, FrameRange::new(96, 100)),
-            || world.give_at(98, 0),
-        );
-    });
-    explore::<Bricks>("a block goes, its last frame comes back", 2, TWO, |world| {
-        world.take_at(98, 0).unwrap();
-        both(
-            || away(world, FrameRange::new(64, 128)),
-            || world.give_at(98, 0),
-        );
-    });
-    explore::<Bricks>("two blocks go, one comes back", 2, TWO, |world| {
-        world.take_at(64, 6).unwrap();
-        both(
-            || away(world, FrameRange::new(0, 128)),
-            || world.give_at(64, 6),
-        );
-    });
+    let goes = |name, range, first, order| {
+        explore::<Bricks>(name, 2, TWO, move |world| {
+            world.take_at(first, order).unwrap();
+            both(
+                move || away(world, range),
+                move || world.give_at(first, order),
+            );
+        });
+    };
+    let [few, block, all] = [96..100, 64..128, 0..128].map(|it| FrameRange::new(it.start, it.end));
+    goes("a range goes, its last frame comes back", few, 98, 0);
+    goes("a block goes, its last frame comes back", block, 98, 0);
+    goes("two blocks go, one comes back", all, 64, 6);
 }
 
 /// Behind stashes, which are drained where frames of the range are in the way.
@@ -119,10 +98,7 @@ fn a_range_goes_that_stashes_have_frames_of() {
         let range = one(20);
         let away = move || {
             let gone = world.machine.remove(range).is_ok();
-            if gone {
-                world.own_range(range);
-            }
-            gone
+            gone.then(|| world.own_range(range)).is_some()
         };
         let (gone, taken) = both(away, || world.take(0));
         assert!(taken.is_some(), "order-0-succeeds");
@@ -175,12 +151,8 @@ fn what_lies_beside_an_isolated_range_is_found() {
         let name = format!("beside an isolated range, order {order}");
         explore::<Bare>(&name, 2, HALF, move |world| {
             let range = FrameRange::new(32, 64);
-            world.machine.isolate(range).unwrap();
-            world.machine.unisolate(range);
-            let isolate = move || {
-                world.machine.isolate(range).unwrap();
-                world.machine.unisolate(range);
-            };
+            world.isolate_for_a_while(range);
+            let isolate = move || world.isolate_for_a_while(range);
             let ((), taken) = both(isolate, move || world.take(order));
             let taken = taken.or_else(|| world.take(order));
             assert!(taken.is_some(), "eight frames are free and never isolated");
@@ -195,17 +167,12 @@ fn what_is_isolated_is_not_handed_out() {
     for order in [0, 6, 7] {
         let name = format!("isolated and taken, order {order}");
         explore::<Bare>(&name, 2, TWO, move |world| {
-            // Touches all words of isolation.
-            world.machine.isolate(range).unwrap();
-            world.machine.unisolate(range);
+            world.isolate_for_a_while(range);
             let taken = move || {
-                world.machine.isolate(range).unwrap();
-                let all = world.machine.take_isolated(range, Mobility::Movable.into());
-                if all.is_ok() {
-                    world.own_range(range);
-                }
-                world.machine.unisolate(range);
-                all.is_ok()
+                world.isolate(range);
+                let all = world.take_isolated(range);
+                world.unisolate(range);
+                all
             };
             let (isolated, other) = both(taken, move || world.take(order));
             assert!(isolated || other.is_some(), "one of them had it");
@@ -222,12 +189,9 @@ fn nothing_between_two_isolated_ranges_is_isolated() {
     };
     explore::<Bare>("between two isolated ranges", 2, ONE, |world| {
         let one_after_the_other = || {
-            for range in [FrameRange::new(0, 8), FrameRange::new(16, 24)] {
-                world.machine.isolate(range).unwrap();
-                world.machine.unisolate(range);
-            }
+            world.isolate_for_a_while(FrameRange::new(0, 8));
+            world.isolate_for_a_while(FrameRange::new(16, 24));
         };
-        // Touches all words of isolation.
         one_after_the_other();
         let between = || world.machine.is_isolated(Frame::new(12));
         let ((), between) = both(one_after_the_other, between);
@@ -282,10 +246,7 @@ fn a_refill_ends_where_its_block_is_isolated() {
         assert_eq!(world.take(0), Some(Frame::new(64)));
         let away = move || {
             let gone = offline(&world.machine, rest, &NoHooks).is_ok();
-            if gone {
-                world.own_range(rest);
-            }
-            gone
+            gone.then(|| world.own_range(rest)).is_some()
         };
         let (taken, gone) = both(|| world.take(0), away);
         assert!(taken.is_some(), "order-0-succeeds");
@@ -311,20 +272,15 @@ fn what_is_isolated_is_its_owners_whatever_others_look_for() {
             let range = FrameRange::new(0, 64);
             // It is open.
             world.use_one(0);
-            world.machine.isolate(range).unwrap();
-            let taken = move || {
-                let all = world.machine.take_isolated(range, Mobility::Movable.into());
-                if all.is_ok() {
-                    world.own_range(range);
-                }
-                all.is_ok()
-            };
+            world.isolate_for_a_while(range);
+            world.isolate(range);
+            let taken = move || world.take_isolated(range);
             let (isolated, other) = both(taken, move || world.take(order));
             assert_eq!(other, None);
             assert!(isolated, "nobody else may have any of it");
             world.disown_range(range);
             world.machine.give(Frame::new(0), Order::new(6)).unwrap();
-            world.machine.unisolate(range);
+            world.unisolate(range);
         });
     }
 }
@@ -339,16 +295,14 @@ fn what_moves_while_it_is_isolated_is_counted_once() {
         let name = format!("isolation {what} while order {order} comes back and is taken");
         explore::<Bare>(&name, 2, TWO, move |world| {
             let range = FrameRange::new(0, 128);
-            // Touches all words of isolation.
-            world.machine.isolate(range).unwrap();
-            world.machine.unisolate(range);
+            world.isolate_for_a_while(range);
             let mine = world.take(order).unwrap();
             if ends {
-                world.machine.isolate(range).unwrap();
+                world.isolate(range);
             }
             let isolation = move || match ends {
-                false => world.machine.isolate(range).unwrap(),
-                true => world.machine.unisolate(range),
+                false => world.isolate(range),
+                true => world.unisolate(range),
             };
             let ((), other) = both(isolation, move || {
                 world.give(mine, order);
@@ -362,7 +316,7 @@ fn what_moves_while_it_is_isolated_is_counted_once() {
                 world.give(frame, order);
             }
             assert_eq!(world.machine.free_frames(), if ends { 128 } else { 0 });
-            world.machine.unisolate(range);
+            world.unisolate(range);
         });
     }
 }

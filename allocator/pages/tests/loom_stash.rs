@@ -5,9 +5,6 @@
 //! What is proved beside what `loom_bitmap` says: `cached-once`, and `order-0-succeeds` where
 //! frames lie in stashes or are on their way; and that a request looks a bounded number of times,
 //! whoever goes on or stands still meanwhile.
-//!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_stash -- --nocapture`
-//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 
 use crate::loom_support;
@@ -22,6 +19,44 @@ fn use_a_frame<M: Machine>(world: &World<M>) {
     assert!(world.use_one(0), "order-0-succeeds");
 }
 
+/// One frame and two that want it: it lies in the stash of one of them.
+fn the_last_one<M: Machine>(name: &str) {
+    const ONE: Setting = Setting::word(&[one(5)]);
+    explore::<M>(name, 2, ONE, |world| {
+        use_a_frame(world);
+        let (ours, theirs) = both(|| world.take(0), || world.take(0));
+        assert!(ours.is_some() != theirs.is_some(), "order-0-succeeds");
+    });
+}
+
+/// Two frames for two users. In one stash lie both of them.
+const TWO: Setting = Setting::word(&[one(5), one(20)]);
+
+fn both_frames_in_one<M: Machine>(name: &str) {
+    explore::<M>(name, 2, TWO, |world| {
+        let frames = [world.take(0).unwrap(), world.take(0).unwrap()];
+        frames.into_iter().for_each(|frame| world.give(frame, 0));
+        both(|| use_a_frame(world), || use_a_frame(world));
+    });
+}
+
+/// Two tasks of one CPU, each of which may be preempted wherever it is not pinned.
+fn two_tasks<M: Machine>(name: &str) {
+    explore::<M>(name, 3, TWO, |world| {
+        both_on([0, 0], || use_a_frame(world), || use_a_frame(world));
+    });
+}
+
+/// What a task frees while another one of the same CPU is about to fetch lies there still
+/// afterwards.
+fn two_tasks_and_blocks<M: Machine>(name: &str) {
+    explore::<M>(name, 2, TWO_BLOCKS, |world| {
+        let block = world.take(6).unwrap();
+        world.machine.drain();
+        both_on([0, 0], || world.take(6), move || world.give(block, 6));
+    });
+}
+
 // ---- single frames ----
 
 /// The only frame lies in a CPU's stash, or is given to it while another CPU looks for one: found,
@@ -29,12 +64,7 @@ fn use_a_frame<M: Machine>(world: &World<M>) {
 #[test]
 fn the_last_frame_is_found_in_a_stash() {
     const ONE: Setting = Setting::word(&[one(5)]);
-    explore::<Stashed>("the last frame, in a stash", 2, ONE, |world| {
-        use_a_frame(world);
-        assert_eq!(world.machine.cached_frames(), 1);
-        let (ours, theirs) = both(|| world.take(0), || world.take(0));
-        assert!(ours.is_some() != theirs.is_some(), "order-0-succeeds");
-    });
+    the_last_one::<Stashed>("the last frame, in a stash");
     explore::<Stashed>("the last frame, given meanwhile", 5, ONE, |world| {
         let frame = world.take(0).unwrap();
         let ((), found) = both(move || world.give(frame, 0), || world.take(0));
@@ -47,25 +77,16 @@ fn the_last_frame_is_found_in_a_stash() {
 /// Two frames, two CPUs with at most one each: nobody is refused, wherever the frames lie.
 #[test]
 fn a_frame_free_anywhere_is_found() {
-    const TWO: Setting = Setting::word(&[one(5), one(20)]);
     explore::<Stashed>("stashes, two users", 2, TWO, |world| {
         both(|| use_a_frame(world), || use_a_frame(world));
     });
-    explore::<Stashed>("stashes, both frames in one", 2, TWO, |world| {
-        let frames = [world.take(0).unwrap(), world.take(0).unwrap()];
-        for frame in frames {
-            world.give(frame, 0);
-        }
-        assert_eq!(world.machine.cached_frames(), 2);
-        both(|| use_a_frame(world), || use_a_frame(world));
-    });
+    both_frames_in_one::<Stashed>("stashes, both frames in one");
 }
 
 /// A stash that is filled and flushed, against one that looks for its only frame in it: a frame is
 /// free all the while, now in the store, now in the stash.
 #[test]
 fn a_frame_is_found_on_its_way() {
-    const TWO: Setting = Setting::word(&[one(5), one(20)]);
     const THREE: Setting = Setting::word(&[one(5), one(9), one(20)]);
     explore::<Stashed>("the last frame, flushed meanwhile", 2, THREE, |world| {
         let ours = [0; 3].map(|order| world.take(order).unwrap());
@@ -107,13 +128,9 @@ fn a_frame_freed_behind_ones_back_is_found() {
     });
 }
 
-/// Two tasks of one CPU, each of which may be preempted wherever it is not pinned.
 #[test]
 fn two_tasks_share_a_stash() {
-    const TWO: Setting = Setting::word(&[one(5), one(20)]);
-    explore::<Stashed>("a stash, two tasks of its CPU", 3, TWO, |world| {
-        both_on([0, 0], || use_a_frame(world), || use_a_frame(world));
-    });
+    two_tasks::<Stashed>("a stash, two tasks of its CPU");
 }
 
 // ---- page blocks ----
@@ -167,31 +184,23 @@ fn page_blocks_are_flushed() {
         huge: 2,
         ..Setting::blocks(4, Free::All)
     };
-    let full = |world: &World<Stashed>| {
-        let blocks = [6; 4].map(|order| world.take(order).unwrap());
-        world.give(blocks[0], 6);
-        world.give(blocks[1], 6);
-        blocks[2]
+    let flushed = |name, other: fn(&World<Stashed>)| {
+        explore::<Stashed>(name, 2, FOUR, move |world| {
+            let blocks = [6; 4].map(|order| world.take(order).unwrap());
+            world.give(blocks[0], 6);
+            world.give(blocks[1], 6);
+            both(move || world.give(blocks[2], 6), move || other(world));
+        });
     };
-    explore::<Stashed>("page blocks, flushed, a frame", 2, FOUR, move |world| {
-        let third = full(world);
-        both(move || world.give(third, 6), || use_a_frame(world));
-    });
-    explore::<Stashed>("page blocks, flushed, a block", 2, FOUR, move |world| {
-        let third = full(world);
-        both(move || world.give(third, 6), || world.use_one(6));
+    flushed("page blocks, flushed, a frame", use_a_frame);
+    flushed("page blocks, flushed, a block", |world| {
+        world.use_one(6);
     });
 }
 
-/// What a task frees while another one of the same CPU is about to fetch lies there still
-/// afterwards.
 #[test]
 fn page_blocks_freed_by_another_task_stay() {
-    explore::<Stashed>("page blocks, two tasks", 2, TWO_BLOCKS, |world| {
-        let block = world.take(6).unwrap();
-        world.machine.drain();
-        both_on([0, 0], || world.take(6), move || world.give(block, 6));
-    });
+    two_tasks_and_blocks::<Stashed>("page blocks, two tasks");
     explore::<Stashed>(
         "page blocks, a task that migrates",
         2,
@@ -216,7 +225,6 @@ fn page_blocks_freed_by_another_task_stay() {
 /// middle of it.
 #[test]
 fn interrupts_leave_stashes_alone() {
-    const TWO: Setting = Setting::word(&[one(5), one(20)]);
     explore::<Stashed>("a user, an interrupt that takes", 2, TWO, |world| {
         both_on(
             [0, 0],
@@ -237,20 +245,8 @@ fn interrupts_leave_stashes_alone() {
 /// itself run there.
 #[test]
 fn the_last_frame_is_found_by_running_on_its_cpu() {
-    const ONE: Setting = Setting::word(&[one(5)]);
-    const TWO: Setting = Setting::word(&[one(5), one(20)]);
-    explore::<Alone>("exclusive slots, one frame", 2, ONE, |world| {
-        use_a_frame(world);
-        let (ours, theirs) = both(|| world.take(0), || world.take(0));
-        assert!(ours.is_some() != theirs.is_some(), "order-0-succeeds");
-    });
-    explore::<Alone>("exclusive slots, both frames in one", 2, TWO, |world| {
-        let frames = [world.take(0).unwrap(), world.take(0).unwrap()];
-        for frame in frames {
-            world.give(frame, 0);
-        }
-        both(|| use_a_frame(world), || use_a_frame(world));
-    });
+    the_last_one::<Alone>("exclusive slots, one frame");
+    both_frames_in_one::<Alone>("exclusive slots, both frames in one");
     const TWO_LOOKS: Setting = Setting {
         looks: Looks::AtMost(2 * LOOKS_MOST as usize),
         ..TWO
@@ -274,15 +270,8 @@ fn the_last_frame_is_found_by_running_on_its_cpu() {
 /// Two tasks of one CPU, page blocks and single frames.
 #[test]
 fn two_tasks_share_an_exclusive_slot() {
-    const TWO: Setting = Setting::word(&[one(5), one(20)]);
-    explore::<Alone>("an exclusive slot, two tasks", 3, TWO, |world| {
-        both_on([0, 0], || use_a_frame(world), || use_a_frame(world));
-    });
-    explore::<Alone>("an exclusive slot, page blocks", 2, TWO_BLOCKS, |world| {
-        let block = world.take(6).unwrap();
-        world.machine.drain();
-        both_on([0, 0], || world.take(6), move || world.give(block, 6));
-    });
+    two_tasks::<Alone>("an exclusive slot, two tasks");
+    two_tasks_and_blocks::<Alone>("an exclusive slot, page blocks");
 }
 
 // ---- how long a request looks ----
@@ -323,37 +312,25 @@ fn batches_go_by_the_stash_or_past_it() {
 
 // ---- what lies in a stash beside frames that are being reserved ----
 
-fn set_aside(world: &World<Stashed>, range: FrameRange) {
-    if world.machine.reserve(range).is_ok() {
-        world.own_range(range);
-        world.disown_range(range);
-        world.machine.unreserve(range).unwrap();
-    }
-}
-
 /// A single frame, or a pair, in a stash is drained while the frame after it is reserved: it is a
 /// block in use of its order all the while, and comes back.
 #[test]
 fn what_lies_beside_a_reserved_frame_comes_back() {
-    const SINGLE: Setting = Setting::word(&[one(6), one(40)]);
-    explore::<Stashed>(
-        "a single drained, its neighbour reserved",
-        1,
-        SINGLE,
-        |world| {
-            world.give_at(5, 0);
-            assert_eq!(world.machine.cached_frames(), 1);
-            both(|| world.machine.drain(), || set_aside(world, one(6)));
+    let drained = |name, setting, cached, fill: fn(&World<Stashed>)| {
+        explore::<Stashed>(name, 1, setting, move |world| {
+            fill(world);
+            assert_eq!(world.machine.cached_frames(), cached);
+            let reserve = || reserve_for_a_while(world, one(6));
+            both(|| world.machine.drain(), reserve);
             assert_eq!(world.machine.refused_late(), 0, "a good free was refused");
-        },
-    );
+        });
+    };
+    const SINGLE: Setting = Setting::word(&[one(6), one(40)]);
+    let name = "a single drained, its neighbour reserved";
+    drained(name, SINGLE, 1, |world| world.give_at(5, 0));
     const PAIR: Setting = Setting::word(&[FrameRange::new(4, 7), one(40)]);
-    explore::<Stashed>("a pair drained, its neighbour reserved", 1, PAIR, |world| {
-        assert!(world.use_one(1));
-        assert_eq!(world.machine.cached_frames(), 2);
-        both(|| world.machine.drain(), || set_aside(world, one(6)));
-        assert_eq!(world.machine.refused_late(), 0, "a good free was refused");
-    });
+    let name = "a pair drained, its neighbour reserved";
+    drained(name, PAIR, 2, |world| assert!(world.use_one(1)));
 }
 
 /// Several pairs are fetched at once while single frames of the same word are taken and freed.

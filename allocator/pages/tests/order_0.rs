@@ -3,52 +3,44 @@
 //! geometry that a plan can have.
 #![cfg(not(loom))]
 
-use core::cell::Cell;
-use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use core::cell::RefCell;
+use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use core::time::Duration;
 use std::thread;
 use std::time::Instant;
 
-use brickyard::pressure::{Migrate, Migration, offline};
-use brickyard::stash::StashSizes;
+use brickyard::pressure::{ContiguousRequest, Migrate, Migration, alloc_contiguous, offline};
 use brickyard::sync::{Exclusive, PATIENCE, Shared, SlotAccess};
 use brickyard::{
-    Context, Frame, FrameRange, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
+    AnyZone, Context, Frame, FrameRange, Mobility, Order, Request, Zone, ZoneKind, ZonePlan,
 };
 
-use crate::threads;
+use crate::{support, threads};
 
+use support::{Cpus, Dice, Hooks, empty, give, kept, lasting, linux, take_all};
 use threads::{
-    CPU, INSIDE_UNTIL, InInterrupt, Numbered, PAGE, TWELVE, Visited, WAITED,
+    CPU, Comes, INSIDE_UNTIL, IS_SHUT, InInterrupt, Numbered, PAGE, TWELVE, Visited, WAITED,
     more_frames_than_users, waits_of_an_interrupt,
 };
 
 type Bricks<P, A> = Zone<'static, P, A>;
 
-fn planned<P: Platform + 'static, A: SlotAccess>(
-    plan: &ZonePlan,
-    platform: P,
-) -> &'static Bricks<P, A> {
-    let bytes = Bricks::<P, A>::bytes(plan);
-    let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
-    Box::leak(Box::new(Zone::new(plan, platform, memory).unwrap()))
-}
-
 // ---- order 0 is refused though something is free all the while ----
 
-/// Two frames are free for requests like `asked`, far apart. One thread holds at most one of them
-/// at a time: it frees the one and only then takes the other. Says how often somebody who holds
-/// none was refused.
-fn refusals_beside_a_mover<A: SlotAccess>(
-    zone: &Bricks<Numbered, A>,
-    asked: &Request,
-    [low, high]: [Frame; 2],
-) -> (u64, u64) {
+/// Two frames are free below a limit, far apart. One thread holds at most one of them at a time: it
+/// frees the one and only then takes the other. So nobody who holds none is refused. All CPUs are
+/// without a slot, so frees go to the store one by one. No larger block is given up anywhere.
+#[test]
+fn a_page_below_a_limit_is_not_refused_while_one_is_free_all_the_time() {
+    const BLOCKS: usize = 256;
+    let zone = lasting::<_, Shared>(BLOCKS * 512, 0, Numbered);
+    let below = PAGE.below(Frame::new((BLOCKS - 1) * 512));
+    while zone.alloc(&below).is_ok() {}
+    let [low, high] = [100, (BLOCKS - 2) * 512 + 5].map(Frame::new);
+    zone.free(high, Order::ZERO).unwrap();
     let stop = AtomicBool::new(false);
     let start = Instant::now();
-    zone.alloc_at(low, &PAGE).unwrap();
-    let counts = thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(|| {
             let (mut mine, mut other) = (low, high);
             while !stop.load(SeqCst) {
@@ -59,159 +51,25 @@ fn refusals_beside_a_mover<A: SlotAccess>(
                 }
                 core::mem::swap(&mut mine, &mut other);
             }
-            zone.free(mine, Order::ZERO).unwrap();
         });
-        let (mut served, mut refused) = (0, 0);
-        while start.elapsed() < Duration::from_secs(3) && refused == 0 {
-            match zone.alloc(asked) {
+        let (mut served, mut refused) = (0, false);
+        while start.elapsed() < Duration::from_secs(3) && !refused {
+            match zone.alloc(&below) {
                 Ok(frame) => {
                     served += 1;
                     assert!(frame == low || frame == high, "{frame}");
                     zone.free(frame, Order::ZERO).unwrap();
                 }
-                Err(_) => refused += 1,
+                Err(_) => refused = true,
             }
         }
         stop.store(true, SeqCst);
-        (served, refused)
+        assert!(!refused, "after {served} that were served");
     });
     zone.check().unwrap();
-    counts
-}
-
-/// All CPUs are without a slot, so frees go to the store one by one. No larger block is given up
-/// anywhere.
-#[test]
-fn a_page_below_a_limit_is_not_refused_while_one_is_free_all_the_time() {
-    const BLOCKS: usize = 256;
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, BLOCKS * 512), 0);
-    let zone = planned::<_, Shared>(&plan, Numbered);
-    zone.add(plan.span).unwrap();
-    let below = PAGE.below(Frame::new((BLOCKS - 1) * 512));
-    while zone.alloc(&below).is_ok() {}
-    let two = [Frame::new(100), Frame::new((BLOCKS - 2) * 512 + 5)];
-    for frame in two {
-        zone.free(frame, Order::ZERO).unwrap();
-    }
-    let (served, refused) = refusals_beside_a_mover(zone, &below, two);
-    assert_eq!(refused, 0, "after {served} that were served");
-}
-
-/// Runs something while a range is isolated.
-struct Meanwhile<W>(W, AtomicUsize);
-
-impl<W: Fn()> Migrate for Meanwhile<W> {
-    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
-        if self.1.fetch_add(1, SeqCst) == 0 {
-            (self.0)();
-        }
-        Migration::Never
-    }
-}
-
-/// The same while some other range is isolated, without any limit.
-#[test]
-fn a_page_is_not_refused_while_another_range_is_isolated_and_one_is_free_all_the_time() {
-    const BLOCKS: usize = 256;
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, BLOCKS * 512), 0);
-    let zone = planned::<_, Shared>(&plan, Numbered);
-    zone.add(plan.span).unwrap();
-    while zone.alloc(&PAGE).is_ok() {}
-    let range = FrameRange::new(128 * 512, 129 * 512);
-    for frame in range.frames().skip(1) {
-        zone.free(frame, Order::ZERO).unwrap();
-    }
-    let two = [Frame::new(100), Frame::new((BLOCKS - 2) * 512 + 5)];
-    // One more, for the copy.
-    for frame in [two[0], two[1], Frame::new(7)] {
-        zone.free(frame, Order::ZERO).unwrap();
-    }
-    let found = Cell::new((0, 0));
-    let hook = Meanwhile(
-        || {
-            // The copy's place is whichever of the three was taken: the rest of them is two.
-            let mut left: Vec<Frame> = core::iter::from_fn(|| zone.alloc(&PAGE).ok()).collect();
-            left.sort_unstable();
-            let [low, high] = left[..] else {
-                panic!("{left:?}")
-            };
-            for frame in left {
-                zone.free(frame, Order::ZERO).unwrap();
-            }
-            found.set(refusals_beside_a_mover(zone, &PAGE, [low, high]));
-        },
-        AtomicUsize::new(0),
-    );
-    offline(zone, range, &hook).unwrap_err();
-    let (served, refused) = found.get();
-    assert_eq!(refused, 0, "after {served} that were served");
-}
-
-/// The same with neither: what the total is for.
-#[test]
-fn a_page_is_not_refused_while_one_is_free_all_the_time() {
-    for blocks in [2, 256] {
-        let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, blocks * 512), 0);
-        let zone = planned::<_, Shared>(&plan, Numbered);
-        zone.add(plan.span).unwrap();
-        while zone.alloc(&PAGE).is_ok() {}
-        let two = [Frame::new(100), Frame::new((blocks - 1) * 512 + 5)];
-        for frame in two {
-            zone.free(frame, Order::ZERO).unwrap();
-        }
-        let (served, refused) = refusals_beside_a_mover(zone, &PAGE, two);
-        assert_eq!(
-            refused, 0,
-            "{blocks} blocks, after {served} that were served"
-        );
-    }
 }
 
 // ---- every geometry, against a map ----
-
-/// Some CPUs on one thread.
-#[derive(Debug, Default)]
-struct Switched {
-    cpu: AtomicUsize,
-    interrupt: AtomicBool,
-    relaxed: AtomicU64,
-}
-
-impl Platform for &Switched {
-    fn cpu(&self) -> usize {
-        self.cpu.load(SeqCst)
-    }
-
-    fn in_interrupt(&self) -> bool {
-        self.interrupt.load(SeqCst)
-    }
-
-    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        let here = self.cpu.swap(cpu, SeqCst);
-        work();
-        self.cpu.store(here, SeqCst);
-        true
-    }
-
-    fn relax(&self) {
-        self.relaxed.fetch_add(1, SeqCst);
-    }
-}
-
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
-    }
-
-    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Is {
@@ -227,10 +85,11 @@ struct Geometry {
 }
 
 fn geometry(dice: &mut Dice) -> Geometry {
-    let block_order = dice.one_of(&[6, 6, 7, 9, 9, 11]);
+    let block_order = dice.one_of(&[6, 6, 7, 8, 9, 9, 10, 11]);
     let block = 1 << block_order;
-    // Up to two page blocks below or above the order of a page block.
+    // Up to two page blocks below or above the order of a page block; or no large orders at all.
     let max_order = dice.one_of(&[
+        0,
         3,
         5,
         block_order - 1,
@@ -272,8 +131,8 @@ fn geometry(dice: &mut Dice) -> Geometry {
 }
 
 struct Map<A: SlotAccess> {
-    zone: &'static Bricks<&'static Switched, A>,
-    platform: &'static Switched,
+    zone: &'static support::Bricks<A>,
+    platform: &'static Cpus,
     plan: ZonePlan,
     cpus: usize,
     is: Vec<Is>,
@@ -286,10 +145,9 @@ struct Map<A: SlotAccess> {
 impl<A: SlotAccess> Map<A> {
     fn new(dice: &mut Dice) -> Self {
         let Geometry { plan, cpus } = geometry(dice);
-        let platform: &'static Switched = Box::leak(Box::default());
-        let zone = planned(&plan, platform);
+        let platform = Cpus::new();
         Self {
-            zone,
+            zone: kept(empty(&plan, platform)),
             platform,
             plan,
             cpus,
@@ -312,6 +170,11 @@ impl<A: SlotAccess> Map<A> {
         } else {
             Is::Absent
         }
+    }
+
+    fn count(&self, range: FrameRange, wanted: Is) -> usize {
+        let frames = range.frames().filter(|&frame| self.is(frame) == wanted);
+        frames.count()
     }
 
     fn may_have(&self, frame: Frame, limit: Option<Frame>) -> bool {
@@ -338,6 +201,16 @@ impl<A: SlotAccess> Map<A> {
             }
         }
         None
+    }
+
+    /// It was refused, or would be.
+    fn has_none(&self, request: &Request, why: impl core::fmt::Debug) {
+        let (plan, isolated) = (self.plan, &self.isolated);
+        let there = self.has(request);
+        assert_eq!(
+            there, None,
+            "{request:?}: {why:?} in {plan:?}, isolated {isolated:?}"
+        );
     }
 
     fn took(&mut self, frame: Frame, request: &Request) {
@@ -397,11 +270,9 @@ impl<A: SlotAccess> Map<A> {
             true => request.in_context(Context::Interrupt),
             false => request,
         };
-        self.platform
-            .interrupt
-            .store(interrupt && dice.below(2) == 0, SeqCst);
+        self.platform.set_interrupt(interrupt && dice.below(2) == 0);
         let answer = self.zone.alloc(&asked);
-        self.platform.interrupt.store(false, SeqCst);
+        self.platform.set_interrupt(false);
         match answer {
             Ok(frame) => self.took(frame, &asked),
             Err(why) => {
@@ -409,12 +280,9 @@ impl<A: SlotAccess> Map<A> {
                 let everywhere = !interrupt && (A::LENDS || asked.context == Context::MaySleep);
                 self.refused[usize::from(request.order > Order::ZERO)] += 1;
                 self.refused[2] += usize::from(!everywhere);
-                let there = self.has(&asked).filter(|_| everywhere);
-                assert_eq!(
-                    there, None,
-                    "{asked:?}: {why:?} in {:?}, isolated {:?}",
-                    self.plan, self.isolated
-                );
+                if everywhere {
+                    self.has_none(&asked, why);
+                }
             }
         }
     }
@@ -428,18 +296,23 @@ impl<A: SlotAccess> Map<A> {
                 for &frame in &out[..taken] {
                     self.took(frame, &request);
                 }
-                assert!(
-                    taken == count || self.has(&request).is_none(),
-                    "{request:?} {:?}",
-                    self.plan
-                );
+                if taken < count {
+                    self.has_none(&request, taken);
+                }
             }
-            Err(why) => assert_eq!(
-                self.has(&request),
-                None,
-                "{request:?} {why:?} {:?}",
-                self.plan
-            ),
+            Err(why) => self.has_none(&request, why),
+        }
+    }
+
+    fn ask_for_adjacent(&mut self, dice: &mut Dice) {
+        let within = self.some_range(dice);
+        let mut wanted = ContiguousRequest::new(1 + dice.below(within.len()), within);
+        wanted.mobility = dice.one_of(&Mobility::ALL);
+        let stuck = Hooks::new(None, Some(Migration::Never));
+        if let Ok(range) = alloc_contiguous(self.zone, &wanted, &stuck) {
+            for (frame, order) in range.blocks(self.plan.max_order) {
+                self.took(frame, &Request::new(order, wanted.mobility));
+            }
         }
     }
 
@@ -463,9 +336,9 @@ impl<A: SlotAccess> Map<A> {
             assert_eq!(*self.at(frame), Is::Used);
             *self.at(frame) = Is::Free;
         }
-        self.platform.interrupt.store(dice.below(8) == 0, SeqCst);
+        self.platform.set_interrupt(dice.below(8) == 0);
         let given = self.zone.free(frame, Order::new(order));
-        self.platform.interrupt.store(false, SeqCst);
+        self.platform.set_interrupt(false);
         assert_eq!(given, Ok(()), "{frame} {order} in {:?}", self.plan);
     }
 
@@ -490,18 +363,8 @@ impl<A: SlotAccess> Map<A> {
     fn administer(&mut self, dice: &mut Dice) {
         let range = self.some_range(dice);
         let (zone, plan) = (self.zone, self.plan);
-        let is = |wanted: Is, map: &Self| {
-            range
-                .frames()
-                .filter(|&frame| map.is(frame) == wanted)
-                .count()
-        };
-        let (free, used, reserved) = (
-            is(Is::Free, self),
-            is(Is::Used, self),
-            is(Is::Reserved, self),
-        );
-        let absent = range.len() - free - used - reserved;
+        let [free, used, reserved, absent] =
+            [Is::Free, Is::Used, Is::Reserved, Is::Absent].map(|is| self.count(range, is));
         let mut set = |from: &[Is], to: Is| {
             for frame in range.frames() {
                 if from.contains(&self.is(frame)) {
@@ -551,11 +414,11 @@ impl<A: SlotAccess> Map<A> {
         let good = frame.is_aligned(request.order)
             && range.frames().all(|frame| self.may_have(frame, None));
         let answer = self.zone.alloc_at(frame, &request);
+        let plan = self.plan;
         assert_eq!(
             answer.is_ok(),
             good,
-            "{frame} {order} {answer:?} in {:?}",
-            self.plan
+            "{frame} {order} {answer:?} in {plan:?}"
         );
         if good {
             self.took(frame, &request);
@@ -567,27 +430,19 @@ impl<A: SlotAccess> Map<A> {
             .zone
             .check()
             .unwrap_or_else(|why| panic!("{why:?} in {:?}", self.plan));
-        let count = |wanted: Is| self.is.iter().filter(|&&is| is == wanted).count();
-        let inside = |range: &FrameRange| {
-            range
-                .frames()
-                .filter(|&frame| self.is(frame) == Is::Free)
-                .count()
-        };
+        let count = |is| self.count(self.plan.span, is);
+        let inside = |&range: &FrameRange| self.count(range, Is::Free);
         let isolated: usize = self.isolated.iter().map(inside).sum();
         assert_eq!(census.allocated, count(Is::Used), "{census:?}");
         assert_eq!(census.reserved, count(Is::Reserved), "{census:?}");
-        assert_eq!(
-            census.free + census.cached + census.isolated,
-            count(Is::Free),
-            "{census:?}"
-        );
+        let free = census.free + census.cached + census.isolated;
+        assert_eq!(free, count(Is::Free), "{census:?}");
         assert!(census.isolated <= isolated, "{census:?}");
         assert_eq!(self.zone.refused_late(), 0);
     }
 
     fn step(&mut self, dice: &mut Dice, depth: usize) {
-        self.platform.cpu.store(dice.below(self.cpus), SeqCst);
+        self.platform.switch_to(dice.below(self.cpus));
         match dice.below(64) {
             0..28 => self.ask(dice),
             28..44 => self.give(dice),
@@ -605,19 +460,14 @@ impl<A: SlotAccess> Map<A> {
             }
             58 if depth < 3 => self.isolate(dice, depth),
             59 => self.check(),
+            60 => self.ask_for_adjacent(dice),
             _ => {
                 // Until nothing is left.
                 let request = self.request(dice).single();
                 while let Ok(frame) = self.zone.alloc(&request) {
                     self.took(frame, &request);
                 }
-                assert_eq!(
-                    self.has(&request),
-                    None,
-                    "{request:?} in {:?} isolated {:?}",
-                    self.plan,
-                    self.isolated
-                );
+                self.has_none(&request, "until nothing is left");
             }
         }
     }
@@ -625,20 +475,14 @@ impl<A: SlotAccess> Map<A> {
     /// Others go on while a range is isolated.
     fn isolate(&mut self, dice: &mut Dice, depth: usize) {
         let range = self.some_range(dice);
-        if self
-            .isolated
-            .iter()
-            .any(|other| !other.intersection(range).is_empty())
-        {
-            return;
-        }
-        if !range.frames().any(|frame| self.is(frame) == Is::Used) {
+        let overlaps = |other: &FrameRange| !other.intersection(range).is_empty();
+        if self.isolated.iter().any(overlaps) || self.count(range, Is::Used) == 0 {
             return;
         }
         let zone = self.zone;
         self.zone.drain();
         self.isolated.push(range);
-        let hook = OthersGoOn(core::cell::RefCell::new((self, dice, depth, 0)));
+        let hook = OthersGoOn(RefCell::new((self, dice, depth, 0)));
         let answer = offline(zone, range, &hook);
         let (map, ..) = hook.0.into_inner();
         map.isolated.pop();
@@ -652,9 +496,7 @@ impl<A: SlotAccess> Map<A> {
     }
 }
 
-struct OthersGoOn<'a, A: SlotAccess>(
-    core::cell::RefCell<(&'a mut Map<A>, &'a mut Dice, usize, usize)>,
-);
+struct OthersGoOn<'a, A: SlotAccess>(RefCell<(&'a mut Map<A>, &'a mut Dice, usize, usize)>);
 
 impl<A: SlotAccess> Migrate for OthersGoOn<'_, A> {
     fn migrate(&self, _: Frame, order: Order, to: Frame) -> Migration {
@@ -681,7 +523,7 @@ impl<A: SlotAccess> Migrate for OthersGoOn<'_, A> {
 fn random_runs<A: SlotAccess>(seeds: core::ops::Range<u64>) {
     let (mut served, mut refused) = (0, [0; 3]);
     for seed in seeds {
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut dice = Dice::new(seed);
         let mut map = Map::<A>::new(&mut dice);
         let span = map.plan.span;
         if dice.below(4) > 0 {
@@ -690,6 +532,9 @@ fn random_runs<A: SlotAccess>(seeds: core::ops::Range<u64>) {
         }
         for _ in 0..300 {
             map.step(&mut dice, 0);
+            if seed % 8 == 0 {
+                map.check();
+            }
         }
         map.check();
         for (frame, order) in core::mem::take(&mut map.held) {
@@ -701,6 +546,22 @@ fn random_runs<A: SlotAccess>(seeds: core::ops::Range<u64>) {
             .filter(|is| **is == Is::Used)
             .for_each(|is| *is = Is::Free);
         map.check();
+        // It has merged as if nothing had ever been taken.
+        let mut at = span.start;
+        let fresh: support::Bricks<A> = empty(&map.plan, map.platform);
+        for run in map.is.chunk_by(|one, next| one == next) {
+            let range = FrameRange::at(at, run.len());
+            if run[0] == Is::Free {
+                fresh.add(range).unwrap();
+            }
+            at = range.end;
+        }
+        assert_eq!(
+            map.zone.free_counts(),
+            fresh.free_counts(),
+            "{:?}",
+            map.plan
+        );
         served += map.served;
         (0..3).for_each(|i| refused[i] += map.refused[i]);
     }
@@ -715,59 +576,19 @@ fn in_every_geometry_a_request_is_refused_only_if_nothing_is_there() {
 
 // ---- somebody is inside a slot for longer than it is waited for, and goes on ----
 
-/// A slot in which its owner is until others have waited for a while.
-#[derive(Debug)]
-struct Slow(Shared);
-
-// SAFETY: each call is passed on to slots that keep the contract; more is refused than they refuse.
-unsafe impl SlotAccess for Slow {
-    const EMPTY: Self = Self(Shared::EMPTY);
-    const LENDS: bool = true;
-
-    fn try_enter(&self) -> bool {
-        self.0.try_enter()
-    }
-
-    fn try_visit(&self) -> bool {
-        WAITED.get() >= INSIDE_UNTIL.get() && self.0.try_visit()
-    }
-
-    unsafe fn leave(&self) {
-        // SAFETY: the caller is inside, and the slot inside is the same one.
-        unsafe { self.0.leave() }
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Patient;
-
-impl Platform for Patient {
-    fn cpu(&self) -> usize {
-        CPU.get()
-    }
-
-    fn relax(&self) {
-        WAITED.set(WAITED.get() + 1);
-    }
-}
-
 /// All that is free lies in the stash of a CPU that is inside it a little longer than one look
 /// waits: preempted, say. A request looks up to [`LOOKS_MOST`] times, so the second look finds it.
 fn beside_an_owner_inside(inside_until: u32) -> (bool, u32) {
-    let mut plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 2);
-    plan.stash = StashSizes::LARGEST;
-    let zone = planned::<_, Slow>(&plan, Patient);
-    zone.add(plan.span).unwrap();
+    let zone = lasting::<_, Visited>(512, 2, Numbered);
     CPU.set(0);
-    let held: Vec<Frame> = core::iter::from_fn(|| zone.alloc(&PAGE).ok()).collect();
-    assert_eq!(held.len(), plan.span.len());
-    for &frame in &held[..20] {
-        zone.free(frame, Order::ZERO).unwrap();
-    }
+    let held = take_all(zone, Mobility::Movable);
+    assert_eq!(held.len(), 512);
+    give(zone, &held[..20]);
     assert_eq!((zone.free_frames(), zone.cached_frames()), (0, 20));
     CPU.set(1);
     WAITED.set(0);
     INSIDE_UNTIL.set(inside_until);
+    IS_SHUT.set(|who, _| who == Comes::Visitor && WAITED.get() < INSIDE_UNTIL.get());
     let answer = zone.alloc(&PAGE);
     let waited = WAITED.get();
     INSIDE_UNTIL.set(0);
@@ -786,19 +607,20 @@ fn an_owner_that_is_inside_its_slot_for_a_while_is_looked_for_again() {
 
 #[test]
 fn an_interrupt_waits_for_nobody_who_visits_the_stash_of_its_cpu() {
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 1);
-    let zone = planned::<_, Visited>(&plan, InInterrupt);
+    let zone: Bricks<_, Visited> = empty(&linux(512), InInterrupt);
     zone.add(TWELVE).unwrap();
-    assert_eq!(waits_of_an_interrupt(zone), 0);
+    assert_eq!(waits_of_an_interrupt(&zone), 0);
 }
 
 // ---- threads that the system stops where it likes ----
 
 #[test]
 fn nobody_is_refused_behind_shared_stashes_where_there_are_more_frames_than_users() {
-    let mut plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 4);
-    plan.stash = StashSizes::LARGEST;
-    let zone = planned::<_, Shared>(&plan, Numbered);
+    let plan = ZonePlan {
+        cpus: 4,
+        ..linux(512)
+    };
+    let zone: Bricks<_, Shared> = empty(&plan, Numbered);
     zone.add(TWELVE).unwrap();
-    more_frames_than_users(zone);
+    more_frames_than_users(&zone);
 }

@@ -9,14 +9,14 @@ use brickyard::check::Violation;
 use brickyard::node::{Node, Nodes};
 use brickyard::patience::Patience;
 use brickyard::pressure::compact::{self, compact_all};
-use brickyard::pressure::{
-    ContiguousRequest, Migrate, Migration, alloc_contiguous, compact_for, offline,
-};
+use brickyard::pressure::{ContiguousRequest, Migration, alloc_contiguous, compact_for, offline};
 use brickyard::watermark::{Mark, Watermarks};
 use brickyard::{
     AllocError, AnyZone, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility,
     OneCpu, Order, RangeError, Request, Shape, ZoneKind,
 };
+
+use crate::support::Hooks;
 
 const SPAN: FrameRange = FrameRange::new(0, 256);
 
@@ -174,15 +174,6 @@ impl AnyZone for Odd {
     }
 }
 
-/// Never moves anything, and says so each time in the same words.
-struct Hooks(Migration);
-
-impl Migrate for Hooks {
-    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
-        self.0
-    }
-}
-
 const ANSWERS: [Migration; 5] = [
     Migration::Moved,
     Migration::Never,
@@ -211,7 +202,7 @@ const fn block(usage: Use, order: u8) -> State {
 fn each(work: impl Fn(&Odd, &Hooks)) {
     for says in SAYS {
         for answer in ANSWERS {
-            work(&Odd::new(says), &Hooks(answer));
+            work(&Odd::new(says), &Hooks::new(None, Some(answer)));
         }
     }
 }

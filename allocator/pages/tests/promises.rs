@@ -2,21 +2,25 @@
 //! what a refusal costs others, what passes the watermarks, and how long one waits in all.
 
 use core::cell::{Cell, RefCell};
-use core::mem::MaybeUninit;
 
-use brickyard::block::Use;
-use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::node::SlowPath;
 use brickyard::patience::WAITS_MOST;
-use brickyard::pressure::{
-    ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
-};
+use brickyard::pressure::{ContiguousRequest, Migration, NoHooks, alloc_contiguous, offline};
 use brickyard::stats::PageTypeInfo;
 use brickyard::sync::{Exclusive, Shared, SlotAccess};
-use brickyard::watermark::{self, Marks};
+use brickyard::watermark;
 use brickyard::{
     AllocError, AnyZone, Frame, FrameRange, MigrateType, Mobility, OneCpu, Order, Platform,
     RangeError, Request, Zone, ZoneKind, ZonePlan,
 };
+
+use crate::{support, threads};
+
+use support::{
+    Cpus, Hooks, all_at, count_free, empty, exhausted, full, give, hooked_node, one_node,
+    set_marks, take_all, too_large,
+};
+use threads::{CPU, INSIDE_UNTIL, Numbered, Visited, WAITED};
 
 const PAGE: Request = Request::page(Mobility::Movable);
 
@@ -30,24 +34,11 @@ fn zone_of<P: Platform, A: SlotAccess>(
     cpus: usize,
     platform: P,
 ) -> Zone<'static, P, A> {
-    let plan = ZonePlan::new(kind, span, cpus);
-    let memory = vec![MaybeUninit::uninit(); Zone::<P, A>::bytes(&plan)].leak();
-    let zone = Zone::new(&plan, platform, memory).unwrap();
-    zone.add(span).unwrap();
-    zone
+    full(&ZonePlan::new(kind, span, cpus), platform)
 }
 
 fn of_one_cpu(frames: usize) -> Zone<'static, OneCpu> {
     zone_of(ZoneKind::Normal, FrameRange::new(0, frames), 1, OneCpu)
-}
-
-/// The same mark for all.
-const fn at(mark: usize) -> Marks {
-    Marks {
-        min: mark,
-        low: mark,
-        high: mark,
-    }
 }
 
 // ---- the reason of a refusal ----
@@ -55,22 +46,16 @@ const fn at(mark: usize) -> Marks {
 #[test]
 fn a_request_that_a_mark_stops_is_not_told_of_fragments() {
     let zones = [of_one_cpu(4096)];
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
-    zones[0].watermarks().set(at(4096), [0; ZoneKind::COUNT]);
-    let exhausted = Err(AllocError::Exhausted {
-        free: 4096,
-        cached: 0,
-    });
+    let nodes = one_node(&zones);
+    set_marks(&zones[0], all_at(4096));
     for request in [PAGE, order(3), order(9), order(10)] {
-        assert_eq!(nodes.alloc(0, &request), exhausted);
+        assert_eq!(nodes.alloc(0, &request), Err(exhausted(4096, 0)));
     }
     // Enough is free, and nothing is in the way but pieces.
-    zones[0].watermarks().set(at(0), [0; ZoneKind::COUNT]);
-    let all: Vec<Frame> = core::iter::from_fn(|| nodes.alloc(0, &PAGE).ok()).collect();
-    for &frame in all.iter().filter(|frame| frame.number() % 2 == 1) {
-        nodes.free(frame, Order::ZERO).unwrap();
-    }
+    set_marks(&zones[0], all_at(0));
+    let all = take_all(&zones[0], Mobility::Movable);
+    let odd: Vec<Frame> = all.into_iter().filter(|at| at.number() % 2 == 1).collect();
+    give(&zones[0], &odd);
     for request in [order(3), order(9), order(10)] {
         let why = nodes.alloc(0, &request);
         assert!(matches!(why, Err(AllocError::Fragmented { .. })), "{why:?}");
@@ -79,48 +64,18 @@ fn a_request_that_a_mark_stops_is_not_told_of_fragments() {
 
 // ---- what a hopeless request costs others ----
 
-thread_local! {
-    static CPU: Cell<usize> = const { Cell::new(0) };
-    static ASKED: Cell<usize> = const { Cell::new(0) };
-    static WAITS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// One thread as several CPUs; counts who is interrupted, and waits.
-#[derive(Debug, Clone, Copy)]
-struct Several;
-
-impl Platform for Several {
-    fn cpu(&self) -> usize {
-        CPU.get()
-    }
-
-    fn relax(&self) {
-        WAITS.set(WAITS.get() + 1);
-    }
-
-    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        ASKED.set(ASKED.get() + 1);
-        let here = CPU.replace(cpu);
-        work();
-        CPU.set(here);
-        true
-    }
-}
-
 #[test]
 fn a_request_that_no_free_memory_could_serve_disturbs_nobody() {
     let span = FrameRange::new(512, 16 * 512);
-    let zone = zone_of::<_, Exclusive>(ZoneKind::Normal, span, 8, Several);
+    let cpus = Cpus::new();
+    let zone = zone_of::<_, Exclusive>(ZoneKind::Normal, span, 8, cpus);
     for cpu in 0..8 {
-        CPU.set(cpu);
+        cpus.switch_to(cpu);
         let page = zone.alloc(&PAGE).unwrap();
         zone.free(page, Order::ZERO).unwrap();
     }
     let cached = zone.cached_frames();
-    let too_large = AllocError::OrderTooLarge {
-        order: Order::new(11),
-        max: Order::new(10),
-    };
+    let too_large = too_large(11, 10);
     assert_eq!(zone.alloc(&order(11)), Err(too_large));
     // No frame of the zone lies below the limit; no block that begins in it ends below the limit.
     for request in [
@@ -134,11 +89,11 @@ fn a_request_that_no_free_memory_could_serve_disturbs_nobody() {
             Err(AllocError::LimitUnsatisfiable { limit })
         );
     }
-    assert_eq!((zone.cached_frames(), ASKED.get()), (cached, 0));
+    assert_eq!((zone.cached_frames(), cpus.interruptions()), (cached, 0));
     // One that could be served asks the others.
     assert_eq!(zone.alloc(&order(3).below(Frame::new(520))), Ok(span.start));
     while zone.alloc(&order(10)).is_ok() {}
-    assert!(ASKED.get() > 0);
+    assert!(cpus.interruptions() > 0);
 }
 
 // ---- what texts count ----
@@ -152,8 +107,7 @@ fn page_blocks_without_memory_are_of_no_type() {
         "all of it is memory"
     );
     let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 64 * 512), 1);
-    let memory = vec![MaybeUninit::uninit(); Zone::<OneCpu>::bytes(&plan)].leak();
-    let zone = Zone::<OneCpu>::new(&plan, OneCpu, memory).unwrap();
+    let zone: Zone<'_, OneCpu> = empty(&plan, OneCpu);
     // Three page blocks and one frame of a fourth are memory; one of them goes, one is reserved.
     zone.add(FrameRange::new(0, 3 * 512)).unwrap();
     zone.add(FrameRange::new(40 * 512 + 77, 40 * 512 + 78))
@@ -173,65 +127,23 @@ fn page_blocks_without_memory_are_of_no_type() {
 fn a_frame_of_no_bytes_sets_no_marks() {
     assert_eq!(watermark::frames_of_kbytes(1024, 0), 0);
     let zones = [of_one_cpu(4096)];
-    let node = [Node::new(0, &zones)];
-    zones[0].watermarks().set(at(7), [0; ZoneKind::COUNT]);
-    Nodes::new(&node).set_min_free_kbytes(1024, 0);
-    assert_eq!(zones[0].watermarks().marks(), at(7));
+    set_marks(&zones[0], all_at(7));
+    one_node(&zones).set_min_free_kbytes(1024, 0);
+    assert_eq!(zones[0].watermarks().marks(), all_at(7));
 }
 
 // ---- how long one waits in all ----
 
-thread_local! {
-    static STANDS_STILL: Cell<bool> = const { Cell::new(false) };
-}
-
-/// A slot in which somebody stands still, while told so.
-#[derive(Debug)]
-struct Slow;
-
-// SAFETY: one thread; nobody is let in while told so.
-unsafe impl SlotAccess for Slow {
-    const EMPTY: Self = Self;
-    const LENDS: bool = true;
-
-    fn try_enter(&self) -> bool {
-        !STANDS_STILL.get()
-    }
-
-    fn try_visit(&self) -> bool {
-        !STANDS_STILL.get()
-    }
-
-    unsafe fn leave(&self) {}
-}
-
-/// Says each time that it has freed something.
-struct Hopeful;
-
-impl Reclaim for Hopeful {
-    fn reclaim(&self, _: &Need) -> usize {
-        1
-    }
-}
-
-impl Migrate for Hopeful {
-    fn moves(&self) -> bool {
-        false
-    }
-
-    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
-        Migration::Unknown
-    }
-}
-
 #[test]
 fn one_budget_of_waits_is_for_all_zones_and_all_slots_of_a_request() {
+    // Hooks each time that it has freed something.
+    let hopeful = Hooks::new(Some(1), None);
     for count in [1, 3] {
         let kinds = [ZoneKind::Dma, ZoneKind::Dma32, ZoneKind::Normal];
         let zones: Vec<_> = (0..count)
             .map(|i| {
                 let span = FrameRange::new(i * 4096, i * 4096 + 4096);
-                let zone = zone_of::<_, Slow>(kinds[i], span, 2, Several);
+                let zone = zone_of::<_, Visited>(kinds[i], span, 2, Numbered);
                 // Something lies in the stashes of both CPUs.
                 for cpu in [1, 0] {
                     CPU.set(cpu);
@@ -243,24 +155,23 @@ fn one_budget_of_waits_is_for_all_zones_and_all_slots_of_a_request() {
                 zone
             })
             .collect();
-        let node = [Node::new(0, &zones[..])];
-        let nodes = Nodes::with_hooks(&node, Hopeful, SlowPath::MODERN);
-        STANDS_STILL.set(true);
+        let nodes = hooked_node(&zones[..], hopeful, SlowPath::MODERN);
+        INSIDE_UNTIL.set(u32::MAX);
         for request in [PAGE, PAGE.atomic(), order(0), order(3), order(9)] {
-            WAITS.set(0);
+            WAITED.set(0);
             assert!(nodes.alloc(0, &request).is_err());
-            let waits = WAITS.get();
-            assert!(waits <= u64::from(WAITS_MOST), "{count} zones: {waits}");
+            let waits = WAITED.get();
+            assert!(waits <= WAITS_MOST, "{count} zones: {waits}");
             // A CPU that stands still has been waited for.
             assert!(waits >= 8192, "{count} zones: {waits}");
         }
         // Neither does a free wait for who is in the way: it goes to the store.
-        WAITS.set(0);
+        WAITED.set(0);
         let frame = zones[0].span().start;
         let in_use = |at: &Frame| zones[0].free(*at, Order::ZERO).is_ok();
         assert!(zones[0].span().frames().any(|at| in_use(&at)), "{frame}");
-        assert_eq!(WAITS.get(), 0);
-        STANDS_STILL.set(false);
+        assert_eq!(WAITED.get(), 0);
+        INSIDE_UNTIL.set(0);
     }
 }
 
@@ -285,23 +196,9 @@ fn looks_end_whatever_they_see() {
 
 // ---- what passes the watermarks ----
 
-/// Moves every page to where it is told.
-struct Moves;
-
-impl Reclaim for Moves {
-    fn reclaims(&self) -> bool {
-        false
-    }
-
-    fn reclaim(&self, _: &Need) -> usize {
-        0
-    }
-}
-
-impl Migrate for Moves {
-    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
-        Migration::Moved
-    }
+/// Every page is moved to where it is told, and none freed.
+fn moves() -> Hooks {
+    Hooks::new(None, Some(Migration::Moved))
 }
 
 /// A zone with so many frames free, all at its end, of which so many are above its marks. All that
@@ -318,8 +215,7 @@ fn above_by(free: usize, above: usize) -> [Zone<'static, OneCpu>; 1] {
     for &frame in &held {
         zone.take_at(frame, &PAGE).unwrap();
     }
-    zone.watermarks()
-        .set(at(free - above), [0; ZoneKind::COUNT]);
+    set_marks(&zone, all_at(free - above));
     assert_eq!(zone.free_frames(), free);
     [zone]
 }
@@ -331,8 +227,7 @@ fn what_passes_the_marks_is_on_a_list() {
     let anywhere = FrameRange::new(0, 8192);
     for above in [0, 5, 100] {
         let zones = above_by(2048, above);
-        let node = [Node::new(0, &zones)];
-        let nodes = Nodes::with_hooks(&node, Moves, SlowPath::MODERN);
+        let nodes = hooked_node(&zones, moves(), SlowPath::MODERN);
         let mark = 2048 - above;
         let zone = &zones[0];
         // All that requests to nodes take, in any order, ends at the mark.
@@ -376,7 +271,7 @@ fn what_passes_the_marks_is_on_a_list() {
         let floor = mark - mark / 2 - (mark - mark / 2) / 4;
         assert_eq!(zone.free_frames() + zone.cached_frames(), floor);
         // The places that pages are moved to are asked for like any other.
-        let cleared = offline(zone, FrameRange::new(0, 512), &Moves);
+        let cleared = offline(zone, FrameRange::new(0, 512), &moves());
         assert!(
             matches!(cleared, Err(RangeError::Busy { .. })),
             "{cleared:?}"
@@ -393,11 +288,8 @@ fn what_passes_the_marks_is_on_a_list() {
         assert_eq!(zone.alloc_bulk(&PAGE, &mut many), Ok(300));
         assert!(zone.free_frames() < mark);
         zone.drain();
-        let free = (0..8192).map(Frame::new).filter(|&at| {
-            zone.block_of(at)
-                .is_some_and(|(_, state)| state.usage == Use::Free)
-        });
-        let free: Vec<Frame> = free.collect();
+        let is_free = |at: &Frame| zone.block_of(*at).is_some() && count_free(zone, &[*at]) == 1;
+        let free: Vec<Frame> = (0..8192).map(Frame::new).filter(is_free).collect();
         zone.alloc_at(free[0], &PAGE).unwrap();
         zone.alloc_range_at(FrameRange::at(free[100], 1), &PAGE)
             .unwrap();
@@ -409,7 +301,7 @@ fn what_passes_the_marks_is_on_a_list() {
         assert_eq!(zone.reserve(FrameRange::at(last, 1)), Ok(1));
         assert_eq!(zone.remove(FrameRange::at(last, 1)), Ok(1));
         let before = Frame::new(last.number() - 1);
-        assert_eq!(offline(zone, FrameRange::at(before, 1), &Moves), Ok(1));
+        assert_eq!(offline(zone, FrameRange::at(before, 1), &moves()), Ok(1));
         assert!(zone.free_frames() < mark);
         zone.check().unwrap();
     }
@@ -421,18 +313,14 @@ fn adjacent_frames_leave_the_reserve_of_a_lower_zone() {
     let low = zone_of(ZoneKind::Dma32, FrameRange::new(0, 4096), 1, OneCpu);
     let high = zone_of(ZoneKind::Normal, FrameRange::new(4096, 8192), 1, OneCpu);
     let zones: [Zone<'static, OneCpu>; 2] = [low, high];
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     let mut reserve = [0; ZoneKind::COUNT];
     reserve[ZoneKind::Normal.index()] = 4000;
-    zones[0].watermarks().set(at(0), reserve);
+    zones[0].watermarks().set(all_at(0), reserve);
     let within = zones[0].span();
     let mut wanted = ContiguousRequest::new(97, within);
-    let free = 4096;
-    assert_eq!(
-        nodes.alloc_contiguous(0, &wanted),
-        Err(RangeError::TooLittleFree { free })
-    );
+    let too_little = Err(RangeError::TooLittleFree { free: 4096 });
+    assert_eq!(nodes.alloc_contiguous(0, &wanted), too_little);
     // A caller that names the kind of zone, or the zone, may.
     wanted.highest = Some(ZoneKind::Dma32);
     assert_eq!(nodes.alloc_contiguous(0, &wanted).unwrap().len(), 97);
@@ -441,11 +329,8 @@ fn adjacent_frames_leave_the_reserve_of_a_lower_zone() {
     assert_eq!(got.unwrap().len(), 97);
     // The error is that of the first zone that has such a place.
     let wanted = ContiguousRequest::new(4096, FrameRange::new(0, 8192));
-    zones[1].watermarks().set(at(1), [0; ZoneKind::COUNT]);
-    assert_eq!(
-        nodes.alloc_contiguous(0, &wanted),
-        Err(RangeError::TooLittleFree { free: 4096 })
-    );
+    set_marks(&zones[1], all_at(1));
+    assert_eq!(nodes.alloc_contiguous(0, &wanted), too_little);
     let wanted = ContiguousRequest::new(4097, FrameRange::new(0, 8192));
     let outside = nodes.alloc_contiguous(0, &wanted);
     assert!(matches!(outside, Err(RangeError::OutsideSpan { .. })));
@@ -470,10 +355,10 @@ fn adjacent_frames_that_are_free_are_had_while_others_clear_ranges() {
     let in_the_way = Frame::new(50);
     zone.alloc_at(in_the_way, &PAGE).unwrap();
     let wanted = ContiguousRequest::new(100, FrameRange::new(8, 110));
-    let busy = alloc_contiguous(&zone, &wanted, &Moves);
+    let busy = alloc_contiguous(&zone, &wanted, &moves());
     assert_eq!(busy, Err(RangeError::TooManyIsolated));
     zone.unisolate(cleared[2]);
-    let got = alloc_contiguous(&zone, &wanted, &Moves);
+    let got = alloc_contiguous(&zone, &wanted, &moves());
     assert_eq!(got, Ok(FrameRange::new(8, 108)));
     let over_theirs = ContiguousRequest::new(100, FrameRange::new(0, 107));
     let isolated = alloc_contiguous(&zone, &over_theirs, &NoHooks);
@@ -532,10 +417,7 @@ fn a_frame_that_goes_from_zone_to_zone_is_found() {
         let span = FrameRange::new(number * 512, number * 512 + 512);
         zone_of::<_, Shared>(kind, span, 2, In(number))
     };
-    let zones: &'static Two = Box::leak(Box::new([
-        half(0, ZoneKind::Dma32),
-        half(1, ZoneKind::Normal),
-    ]));
+    let zones: &Two = support::kept([half(0, ZoneKind::Dma32), half(1, ZoneKind::Normal)]);
     ZONES.set(Some(zones));
     for (number, zone) in zones.iter().enumerate() {
         let all = core::iter::from_fn(|| zone.alloc_uncached(&PAGE));
@@ -544,8 +426,7 @@ fn a_frame_that_goes_from_zone_to_zone_is_found() {
     // One frame of the second zone, which is asked first, is free.
     let frame = HELD.with_borrow_mut(|held| held[1].pop()).unwrap();
     zones[1].free_uncached(frame, Order::ZERO).unwrap();
-    let node = [Node::new(0, &zones[..])];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones[..]);
     let mut refused = Vec::new();
     for moves in 0..=16 {
         FREE_IN.set(usize::from(zones[1].free_frames() > 0));

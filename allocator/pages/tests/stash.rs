@@ -17,8 +17,8 @@ use crate::support;
 use core::cell::RefCell;
 
 use brickyard::block::Use;
-use brickyard::node::{Node, Nodes};
-use brickyard::pressure::{ContiguousRequest, Migrate, Migration, NoHooks, alloc_contiguous};
+use brickyard::node::Nodes;
+use brickyard::pressure::{ContiguousRequest, NoHooks, alloc_contiguous};
 use brickyard::stash::StashSizes;
 use brickyard::sync::{Exclusive, Shared, SlotAccess};
 use brickyard::watermark::{Mark, Marks};
@@ -28,8 +28,9 @@ use brickyard::{
 };
 
 use support::{
-    Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, UNMOVABLE, count_free, empty, exhausted,
-    frame, free, full, give, linux, request, seen, sound, take, take_all, usage,
+    Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, UNMOVABLE, all_at, assert_in_use, count_free,
+    empty, exhausted, frame, free, full, give, give_all, give_held, linux, one_node, request, seen,
+    set_marks, sound, take, take_all, take_bulk, usage,
 };
 
 /// Slots that only their owner reaches.

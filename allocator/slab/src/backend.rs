@@ -243,8 +243,7 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
     /// `head`.
     #[must_use]
     pub fn place_of(&self, info: &CacheInfo, head: usize, index: usize) -> NonNull<u8> {
-        let first = self.pages.address_of(head) + self.pages.record(head).colour.get() as usize;
-        self.pointer(first + index * info.geometry.stride as usize)
+        self.pointer(self.pages.first_of(head) + index * info.geometry.stride as usize)
     }
 
     /// Finds which object of which slab of the cache begins at `address`. Returns the slab's first
@@ -264,7 +263,7 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
             _ => {}
         }
         let head = self.pages.head_of(page);
-        let first = self.pages.address_of(head) + self.pages.record(head).colour.get() as usize;
+        let first = self.pages.first_of(head);
         // An address below the first object wraps, and is on no grid.
         let offset = address.addr().get().wrapping_sub(first);
         let index = info.geometry.index_of(offset).ok_or(FreeFault::OffGrid)?;

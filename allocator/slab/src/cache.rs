@@ -390,7 +390,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
         match self.queues.hit::<C>(&self.backend, handle) {
             Some(object) => Ok(object),
-            None => self.alloc_missed::<C>(cache, Location::caller()),
+            None => self.alloc_by_handle::<C>(cache, Location::caller()),
         }
     }
 
@@ -414,7 +414,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             if self.queues.put::<C>(&self.backend, handle, object) {
                 return Ok(());
             }
-            self.free_missed::<C>(cache, object, Location::caller())
+            self.free_by_handle::<C>(cache, object, Location::caller())
         }
     }
 
@@ -443,7 +443,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// Allocates by the slow path, for holders of the cache's handle (`one-handle`).
     #[cold]
     #[inline(never)]
-    pub(crate) fn alloc_missed<C: Caller>(
+    pub(crate) fn alloc_by_handle<C: Caller>(
         &self,
         cache: CacheId,
         caller: &'static Location<'static>,
@@ -508,7 +508,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// As [`Slabs::free_slow`].
     #[cold]
     #[inline(never)]
-    pub(crate) unsafe fn free_missed<C: Caller>(
+    pub(crate) unsafe fn free_by_handle<C: Caller>(
         &self,
         cache: CacheId,
         object: NonNull<u8>,

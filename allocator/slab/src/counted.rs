@@ -9,7 +9,6 @@ use brickyard_sync::{AtomicU64, Ordering, place};
 use crate::caller::Caller;
 use crate::local::{Hits, Local, Pushed};
 use crate::rows::Rows;
-use crate::wrapped::pass_on_platform;
 
 /// The columns that are counted: a cache's number is the column of its `main`.
 const COLUMNS: usize = 256;
@@ -65,7 +64,7 @@ impl<L> Deref for Counted<'_, L> {
     }
 }
 
-pass_on_platform!(self.local: impl<'m, L> for Counted<'m, L>);
+brickyard::pass_on_platform!(self => self.local, impl<'m, L> for Counted<'m, L>);
 
 // SAFETY: each call is passed on to one that keeps the contract. Counts are words of their own.
 unsafe impl<L: Local> Local for Counted<'_, L> {

@@ -174,7 +174,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         if !self.slabs.backend.admits::<C>() {
             return Err(SlabError::TaskOnly);
         }
-        self.slabs.alloc_missed::<C>(cache, caller)
+        self.slabs.alloc_by_handle::<C>(cache, caller)
     }
 
     /// Takes an object back to one of these caches, by number, by the slow path, as
@@ -199,7 +199,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
             return Err(FreeFault::TaskOnly);
         }
         // SAFETY: passed on.
-        unsafe { self.slabs.free_missed::<C>(cache, object, caller) }
+        unsafe { self.slabs.free_by_handle::<C>(cache, object, caller) }
     }
 
     /// Returns the usable bytes of memory that was given for some layout; 0 if it was not.
@@ -232,7 +232,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         }
         let info = backend.info(cache)?;
         let head = pages.head_of(page);
-        let first = pages.address_of(head) + pages.record(head).colour.get() as usize;
+        let first = pages.first_of(head);
         // An address below the first object, in its slab, wraps, and is in none.
         let index = info
             .geometry

@@ -14,7 +14,7 @@
 //! | `error`, [`debug`] | errors, as values; checks on request, and what they report |
 //! | `source`, `zone`, `nodes` | where pages come from; a zone, and all zones of a machine, as such a source |
 //! | `plan`, `caller` | what a system is built with; the kinds of callers |
-//! | `rows`, `wrapped`, `local`, `counted` | a CPU's own words; how it reaches them; the same with hits counted |
+//! | `rows`, `local`, `counted` | a CPU's own words; how it reaches them; the same with hits counted |
 //! | `cache_info`, `pages`, `homes` | a cache's shape and rules; what is known of each page; the CPU it is at home on |
 //! | `numbers`, `counts`, `owned` | statistics; counters; the slabs of a list |
 //! | `backend`, [`design`] | what a design builds on; what it implements, and what it is made of |
@@ -83,7 +83,6 @@ mod slabs;
 mod source;
 mod typed;
 mod watch;
-mod wrapped;
 mod zone;
 
 pub use cache::{Leak, RawCache, Remains};

@@ -15,7 +15,6 @@ use brickyard_sync::Ordering;
 use crate::caller::{Caller, Inside};
 use crate::layout::{SHEAF_BYTES, WORD_BYTES};
 use crate::rows::{Rows, word_at};
-use crate::wrapped::pass_on_platform;
 
 /// The outcome of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +139,7 @@ impl<P> Deref for Pinned<P> {
     }
 }
 
-pass_on_platform!(self.0: impl<P> for Pinned<P>);
+brickyard::pass_on_platform!(self => self.0, impl<P> for Pinned<P>);
 
 /// Pins the caller, masks what is to be masked, and undoes both, even if `work` panics.
 #[inline(always)]

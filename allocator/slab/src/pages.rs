@@ -172,6 +172,12 @@ impl<'m> Pages<'m> {
         &self.records[page]
     }
 
+    /// Returns the address of the first place of the slab that begins at a page.
+    #[inline]
+    pub(crate) fn first_of(&self, head: usize) -> usize {
+        self.address_of(head) + self.record(head).colour.get() as usize
+    }
+
     /// Makes so many pages from `head` on a slab of `cache`.
     pub fn begin(&self, head: usize, pages: usize, cache: CacheId) {
         for back in 0..pages {

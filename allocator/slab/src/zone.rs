@@ -18,7 +18,6 @@ use brickyard_sync::{Exclusive, SlotAccess};
 
 use crate::error::BuildError;
 use crate::source::{PageAsk, PageSource};
-use crate::wrapped::pass_on_platform;
 
 /// A platform whose frames are memory that it owns. It cannot be copied, so each memory has one,
 /// and one zone owns that.
@@ -61,7 +60,7 @@ impl<P> Deref for DirectMap<P> {
     }
 }
 
-pass_on_platform!(self.platform: impl<P> for DirectMap<P>);
+brickyard::pass_on_platform!(self => self.platform, impl<P> for DirectMap<P>);
 
 /// A zone over memory of its own, with metadata of its own: the kind that slabs can
 /// [have to themselves](ZonePages::new).

@@ -7,6 +7,8 @@
 mod adversary;
 #[path = "support/lasting.rs"]
 mod lasting;
+#[path = "support/machine.rs"]
+mod machine;
 #[path = "support/nodes.rs"]
 mod nodes;
 #[path = "support/pages.rs"]

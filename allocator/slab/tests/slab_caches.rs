@@ -9,15 +9,15 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use brickyard::sync::{RawLock, TicketLock};
-use brickyard::{InterruptState, OneCpu, Order, Platform};
+use brickyard::{InterruptState, OneCpu, Platform};
 use brickyard_slab::{
-    CacheError, CacheNumbers, CacheSpec, Checks, Everywhere, FreeFault, PageAsk, PageSource,
-    Pinned, RawCache, Remains, Sheafed, SlabDesign, SlabError, SlabPlan, Slabs, TaskOnly,
+    CacheError, CacheNumbers, CacheSpec, Checks, Everywhere, FreeFault, Pinned, RawCache, Remains,
+    Sheafed, SlabError, SlabPlan, Slabs, TaskOnly,
 };
 
 use crate::lasting;
 use crate::pages;
-use lasting::{build, general_among, pinned};
+use lasting::{Call, Told, build, general_among, give, pinned, take};
 use pages::TestPages;
 
 const PAGES: usize = 512;
@@ -83,13 +83,6 @@ fn sheafed<P: Platform + 'static>(plan: SlabPlan, platform: P) -> &'static Slabs
     build(plan, pages(), pinned(platform))
 }
 
-fn give<'m, D: SlabDesign<'m>>(cache: &RawCache<'_, 'm, D, TaskOnly>, objects: &[NonNull<u8>]) {
-    for &object in objects {
-        // SAFETY: not used any more.
-        unsafe { cache.free(object) }.unwrap();
-    }
-}
-
 #[test]
 fn a_number_is_not_given_on_while_a_cpu_has_an_empty_sheaf_of_it() {
     let slabs = sheafed(SlabPlan::new(8, 2), Apart);
@@ -117,63 +110,36 @@ fn a_number_is_not_given_on_while_a_cpu_has_an_empty_sheaf_of_it() {
     cache.destroy().unwrap();
 }
 
+static ARMED: AtomicBool = AtomicBool::new(false);
+static INSIDE: AtomicBool = AtomicBool::new(false);
+static OPEN: AtomicBool = AtomicBool::new(false);
+
 /// Stops in the first `give` after it was armed, until it is let go.
-#[derive(Debug)]
-struct Gate {
-    pages: &'static TestPages,
-    armed: AtomicBool,
-    inside: AtomicBool,
-    open: AtomicBool,
-}
-
-// SAFETY: as the pages inside.
-unsafe impl PageSource for &'static Gate {
-    fn start(&self) -> NonNull<u8> {
-        self.pages.start()
-    }
-
-    fn pages(&self) -> usize {
-        PageSource::pages(&self.pages)
-    }
-
-    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
-        self.pages.take(ask)
-    }
-
-    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
-        if self.armed.swap(false, Ordering::SeqCst) {
-            self.inside.store(true, Ordering::SeqCst);
-            while !self.open.load(Ordering::SeqCst) {
-                std::thread::yield_now();
-            }
+fn gate(call: Call) {
+    if matches!(call, Call::Give(..)) && ARMED.swap(false, Ordering::SeqCst) {
+        INSIDE.store(true, Ordering::SeqCst);
+        while !OPEN.load(Ordering::SeqCst) {
+            std::thread::yield_now();
         }
-        // SAFETY: passed on.
-        unsafe { self.pages.give(first, order) };
     }
 }
 
 #[test]
 fn a_cache_is_not_destroyed_while_it_is_drained() {
-    let gate: &Gate = Box::leak(Box::new(Gate {
-        pages: pages(),
-        armed: AtomicBool::new(false),
-        inside: AtomicBool::new(false),
-        open: AtomicBool::new(false),
-    }));
-    let slabs = build::<Over<Apart, &Gate>>(SlabPlan::new(1, 2), gate, pinned(Apart));
+    let slabs = build::<Over<Apart, Told>>(SlabPlan::new(1, 2), Told(pages(), gate), pinned(Apart));
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
-    let objects: Vec<_> = (0..128).map(|_| cache.alloc().unwrap()).collect();
+    let objects = take(&cache, 128);
     give(&cache, &objects);
-    gate.armed.store(true, Ordering::SeqCst);
+    ARMED.store(true, Ordering::SeqCst);
     std::thread::scope(|scope| {
         let drain = scope.spawn(|| slabs.drain());
-        while !gate.inside.load(Ordering::SeqCst) {
+        while !INSIDE.load(Ordering::SeqCst) {
             std::thread::yield_now();
         }
         let (cache, leak) = on(1, || cache.destroy()).unwrap_err();
         let next = slabs.cache::<TaskOnly>(CacheSpec::new("b", 32768));
         assert!(next.is_err(), "the number is in use");
-        gate.open.store(true, Ordering::SeqCst);
+        OPEN.store(true, Ordering::SeqCst);
         drain.join().unwrap();
         assert_eq!((leak.objects, leak.remains), (0, Remains::Users));
         cache.destroy().unwrap();
@@ -191,10 +157,8 @@ fn numbers_are_of_one_cache_while_caches_come_and_go() {
             while !done.load(Ordering::Relaxed) {
                 for numbers in slabs.numbers() {
                     let pair = (numbers.name, numbers.size);
-                    assert!(
-                        [("sheaf", 1024), ("a", 64), ("bbbbbbbbbbbbbbbb", 4096)].contains(&pair),
-                        "{pair:?}"
-                    );
+                    let known = [("sheaf", 1024), ("a", 64), ("bbbbbbbbbbbbbbbb", 4096)];
+                    assert!(known.contains(&pair), "{pair:?}");
                 }
                 looked.fetch_add(1, Ordering::Relaxed);
             }
@@ -264,33 +228,6 @@ impl Platform for Pins {
     }
 }
 
-/// A lock that wants its holders pinned.
-struct PinnedLock(TicketLock);
-
-// SAFETY: as the lock inside.
-unsafe impl RawLock for PinnedLock {
-    const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
-
-    fn lock(&self, relax: impl FnMut()) {
-        assert!(PINS.get() > 0, "its holder can be preempted");
-        self.0.lock(relax);
-    }
-
-    fn try_lock(&self) -> bool {
-        self.0.try_lock()
-    }
-
-    unsafe fn unlock(&self) {
-        assert!(PINS.get() > 0, "its holder could be preempted");
-        // SAFETY: passed on.
-        unsafe { self.0.unlock() };
-    }
-
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
-}
-
 /// A text. While a cache's name is copied into it, the cache's owner tries to end it, so often.
 struct Ending(
     Option<RawCache<'static, 'static, Over<OneCpu>, TaskOnly>>,
@@ -323,7 +260,8 @@ fn a_cache_is_not_destroyed_while_its_name_is_written() {
 }
 
 thread_local! {
-    /// What strikes when a lock has just been taken: an interrupt that nothing masks.
+    /// What strikes when a lock has just been taken, and before it is given up: an interrupt that
+    /// nothing masks.
     static STRIKE: Cell<Option<fn()>> = const { Cell::new(None) };
     static STRUCK: Cell<Option<&'static StruckCache>> = const { Cell::new(None) };
     static REFUSED: Cell<usize> = const { Cell::new(0) };
@@ -355,7 +293,7 @@ impl Platform for Unmasked {
     }
 }
 
-/// A lock whose holder is interrupted each time, whatever it masks.
+/// A lock whose holder is interrupted twice each time, whatever it masks.
 struct Struck(TicketLock);
 
 // SAFETY: as the lock inside.
@@ -374,6 +312,9 @@ unsafe impl RawLock for Struck {
     }
 
     unsafe fn unlock(&self) {
+        if let Some(strike) = STRIKE.get() {
+            in_interrupt(strike);
+        }
         // SAFETY: passed on.
         unsafe { self.0.unlock() };
     }
@@ -409,7 +350,7 @@ fn a_task_only_cache_refuses_an_interrupt_that_nothing_masks() {
     STRUCK.set(Some(lasting::leaked(cache)));
     STRIKE.set(Some(try_all));
     let cache = STRUCK.get().unwrap();
-    let objects: Vec<_> = (0..3000).map(|_| cache.alloc().unwrap()).collect();
+    let objects = take(cache, 3000);
     give(cache, &objects);
     slabs.trim();
     cache.shrink();
@@ -479,54 +420,33 @@ fn a_number_is_not_used_before_its_queues_are_made() {
     cache.destroy().unwrap();
 }
 
-type RefilledCache = RawCache<'static, 'static, Over<Apart, Refilled>, TaskOnly>;
+type RefilledCache = RawCache<'static, 'static, Over<Apart, Told>, TaskOnly>;
 
 thread_local! {
     static REFILL: Cell<Option<&'static RefilledCache>> = const { Cell::new(None) };
     static REFILLS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Pages. Whenever one is given back, another CPU leaves sheaves in the barn.
-#[derive(Debug, Clone, Copy)]
-struct Refilled(&'static TestPages);
-
-// SAFETY: as the pages inside.
-unsafe impl PageSource for Refilled {
-    fn start(&self) -> NonNull<u8> {
-        self.0.start()
-    }
-
-    fn pages(&self) -> usize {
-        PageSource::pages(&self.0)
-    }
-
-    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
-        self.0.take(ask)
-    }
-
-    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
-        // SAFETY: passed on.
-        unsafe { self.0.give(first, order) };
-        // Not in the middle of this.
-        if let Some(cache) = REFILL.take() {
-            REFILLS.set(REFILLS.get() + 1);
-            assert!(REFILLS.get() < 10_000, "it does not end");
-            on(1, || {
-                let objects: Vec<_> = (0..64).map(|_| cache.alloc().unwrap()).collect();
-                give(cache, &objects);
-            });
-            REFILL.set(Some(cache));
-        }
+/// Whenever a page is given back, another CPU leaves sheaves in the barn.
+fn refill(call: Call) {
+    // Not in the middle of this.
+    if let Call::Given = call
+        && let Some(cache) = REFILL.take()
+    {
+        REFILLS.set(REFILLS.get() + 1);
+        assert!(REFILLS.get() < 10_000, "it does not end");
+        on(1, || give(cache, &take(cache, 64)));
+        REFILL.set(Some(cache));
     }
 }
 
 #[test]
 fn a_shrink_ends_while_others_fill_the_barn() {
-    let slabs =
-        build::<Over<Apart, Refilled>>(SlabPlan::new(4, 2), Refilled(pages()), pinned(Apart));
+    let source = Told(pages(), refill);
+    let slabs = build::<Over<Apart, Told>>(SlabPlan::new(4, 2), source, pinned(Apart));
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 4096)).unwrap();
     let cache = lasting::leaked(cache);
-    let objects: Vec<_> = (0..64).map(|_| cache.alloc().unwrap()).collect();
+    let objects = take(cache, 64);
     give(cache, &objects);
     REFILL.set(Some(cache));
     slabs.shrink();
@@ -540,40 +460,19 @@ fn a_shrink_ends_while_others_fill_the_barn() {
     assert!(cache.numbers().queued <= 64, "what lies with CPUs");
 }
 
-/// Pages that are taken and given by who may sleep.
-#[derive(Debug, Clone, Copy)]
-struct Sleeping(&'static TestPages);
-
-// SAFETY: as the pages inside.
-unsafe impl PageSource for Sleeping {
-    fn start(&self) -> NonNull<u8> {
-        self.0.start()
-    }
-
-    fn pages(&self) -> usize {
-        PageSource::pages(&self.0)
-    }
-
-    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
-        assert_eq!(PINS.get(), 0);
-        self.0.take(ask)
-    }
-
-    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
-        assert_eq!(PINS.get(), 0);
-        // SAFETY: passed on.
-        unsafe { self.0.give(first, order) };
-    }
-}
-
 #[test]
 fn locks_are_held_pinned_and_pages_taken_unpinned() {
-    type Design = Over<Pins, Sleeping, PinnedLock>;
+    type Design = Over<Pins, Told, Struck>;
+    STRIKE.set(Some(|| {
+        assert!(PINS.get() > 0, "a lock's holder can be preempted")
+    }));
+    // Pages are taken and given by who may sleep.
+    let source = Told(pages(), |_| assert_eq!(PINS.get(), 0));
     let constructor = |_: NonNull<u8>| assert_eq!(PINS.get(), 0);
-    let slabs = build::<Design>(SlabPlan::new(4, 1), Sleeping(pages()), pinned(Pins));
+    let slabs = build::<Design>(SlabPlan::new(4, 1), source, pinned(Pins));
     let spec = CacheSpec::new("a", 64).constructor(constructor);
     let cache = slabs.cache::<TaskOnly>(spec).unwrap();
-    let objects: Vec<_> = (0..3000).map(|_| cache.alloc().unwrap()).collect();
+    let objects = take(&cache, 3000);
     give(&cache, &objects);
     slabs.trim();
     assert!(slabs.numbers().count() == 2);
@@ -633,10 +532,8 @@ fn who_comes_by_number_comes_as_the_cache_s_own_callers() {
         assert_eq!(interrupt, Err(FreeFault::TaskOnly));
         slabs.free_slow::<TaskOnly>(id, object, here).unwrap();
     }
-    assert_eq!(
-        slabs.alloc_slow::<TaskOnly>(200, here),
-        Err(SlabError::Exhausted)
-    );
+    let none = slabs.alloc_slow::<TaskOnly>(200, here);
+    assert_eq!(none, Err(SlabError::Exhausted));
 }
 
 #[test]
@@ -659,7 +556,7 @@ fn what_was_freed_last_is_known_after_a_trim() {
 fn a_double_free_leaves_full_sheaves_where_they_are() {
     let slabs = sheafed(SlabPlan::new(4, 1), OneCpu);
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
-    let objects: Vec<_> = (0..2 * 125 + 3).map(|_| cache.alloc().unwrap()).collect();
+    let objects = take(&cache, 2 * 125 + 3);
     let [object, kept, last] = [objects[0], objects[1], objects[2]];
     give(&cache, &[object]);
     slabs.drain();
@@ -688,7 +585,7 @@ fn the_barn_has_room_for_a_mebibyte() {
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
     let sheaves = (1 << 20) / (125 * 64) + 2;
     let more = (sheaves + 4) * 125;
-    let objects: Vec<_> = (0..more).map(|_| cache.alloc().unwrap()).collect();
+    let objects = take(&cache, more);
     let mut most = 0;
     for &object in &objects {
         give(&cache, &[object]);
@@ -704,23 +601,14 @@ fn a_cache_begins_with_no_events_of_the_last_one() {
     let counted = || {
         let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
         let begun = cache.numbers();
-        let objects: Vec<_> = (0..5 * 125).map(|_| cache.alloc().unwrap()).collect();
+        let objects = take(&cache, 5 * 125);
         give(&cache, &objects);
-        let again: Vec<_> = (0..5 * 125).map(|_| cache.alloc().unwrap()).collect();
+        let again = take(&cache, 5 * 125);
         let numbers = cache.numbers();
         assert!(numbers.misses > 0 && numbers.free_misses > 0 && numbers.claims > 0);
         give(&cache, &again);
         cache.destroy().unwrap();
-        let events = |numbers: &CacheNumbers| {
-            let CacheNumbers {
-                misses,
-                free_misses,
-                claims,
-                stored,
-                ..
-            } = *numbers;
-            [misses, free_misses, claims, stored]
-        };
+        let events = |of: &CacheNumbers| [of.misses, of.free_misses, of.claims, of.stored];
         (events(&begun), events(&numbers))
     };
     let (_, first) = counted();
@@ -735,10 +623,8 @@ fn general_sizes_are_served_by_number_without_a_lease() {
     let general = slabs.general::<TaskOnly>().unwrap();
     let other = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
     let (here, id) = (Location::caller(), general.first());
-    assert_eq!(
-        general.alloc_slow(other.id(), here),
-        Err(SlabError::Exhausted)
-    );
+    let none = general.alloc_slow(other.id(), here);
+    assert_eq!(none, Err(SlabError::Exhausted));
     let interrupt = in_interrupt(|| general.alloc_slow(id, here));
     assert_eq!(interrupt, Err(SlabError::TaskOnly));
     let object = general.alloc_slow(id, here).unwrap();

@@ -12,6 +12,7 @@ use brickyard_slab::{
     CacheSpec, Checks, Counted, DebugRule, FreeFault, Pinned, RuleText, Sheafed, SlabPlan, Slabs,
 };
 
+use crate::lasting::{give, take};
 use crate::pages;
 use crate::planted;
 use crate::slabs;
@@ -71,7 +72,7 @@ fn rules_decide_by_name() {
 fn the_last_one_freed_is_always_compared_with() {
     with(plan(), |slabs| {
         let cache = make(slabs, CacheSpec::new("plain", 64));
-        let objects: Vec<_> = (0..400).map(|_| cache.alloc().unwrap()).collect();
+        let objects = take(&cache, 400);
         for &object in &objects {
             free(&cache, object).unwrap();
             assert_eq!(free(&cache, object), Err(FreeFault::DoubleFree));
@@ -82,13 +83,11 @@ fn the_last_one_freed_is_always_compared_with() {
             );
             assert!(told.contains(&refused), "{told}");
         }
-        let mut again: Vec<_> = (0..400).map(|_| cache.alloc().unwrap()).collect();
+        let mut again = take(&cache, 400);
         again.sort_unstable();
         assert!(again.windows(2).all(|pair| pair[0] != pair[1]));
         assert_eq!(cache.numbers().in_use(), 400);
-        for &object in &again {
-            free(&cache, object).unwrap();
-        }
+        give(&cache, &again);
         assert_eq!(cache.numbers().in_use(), 0);
         cache.destroy().unwrap();
     });
@@ -98,7 +97,7 @@ fn the_last_one_freed_is_always_compared_with() {
 fn what_was_freed_twice_is_told_when_it_reaches_its_slab() {
     with(plan(), |slabs| {
         let cache = make(slabs, CacheSpec::new("late", 64));
-        let objects: Vec<_> = (0..3).map(|_| cache.alloc().unwrap()).collect();
+        let objects = take(&cache, 3);
         for index in [0, 1, 0] {
             free(&cache, objects[index]).unwrap();
         }
@@ -231,10 +230,8 @@ fn of_two_frees_at_once_one_is_done() {
 fn numbers_add_up() {
     with(plan(), |slabs| {
         let cache = make(slabs, CacheSpec::new("inode", 600));
-        let objects: Vec<_> = (0..1000).map(|_| cache.alloc().unwrap()).collect();
-        for &object in &objects[..700] {
-            free(&cache, object).unwrap();
-        }
+        let objects = take(&cache, 1000);
+        give(&cache, &objects[..700]);
         let numbers = cache.numbers();
         assert_eq!(numbers.in_use(), 300);
         assert_eq!(numbers.out, 300 + numbers.queued);
@@ -249,9 +246,7 @@ fn numbers_add_up() {
         cache.shrink();
         let shrunk = cache.numbers();
         assert_eq!((shrunk.in_use(), shrunk.queued, shrunk.out), (300, 0, 300));
-        for &object in &objects[700..] {
-            free(&cache, object).unwrap();
-        }
+        give(&cache, &objects[700..]);
         cache.destroy().unwrap();
     });
 }
@@ -265,7 +260,7 @@ fn remote_frees_are_counted() {
     let cache = make(&slabs, CacheSpec::new("away", 64));
     // CPU 0 is at node 0, CPU 1 at node 1.
     CPU.set(0);
-    let objects: Vec<_> = (0..300).map(|_| cache.alloc().unwrap()).collect();
+    let objects = take(&cache, 300);
     let own = cache.alloc().unwrap();
     free(&cache, own).unwrap();
     CPU.set(1);
@@ -296,10 +291,8 @@ fn hits_are_counted_where_that_was_chosen() {
     let mut bench = Bench::new::<Counting<'_>>(plan(), &source);
     let slabs = bench.slabs::<Counting<'_>>(&source, counted);
     let cache = make(&slabs, CacheSpec::new("counted", 64));
-    let objects: Vec<_> = (0..1000).map(|_| cache.alloc().unwrap()).collect();
-    for &object in &objects {
-        free(&cache, object).unwrap();
-    }
+    let objects = take(&cache, 1000);
+    give(&cache, &objects);
     let numbers = cache.numbers();
     assert_eq!(numbers.hits.unwrap() + numbers.misses, 1000);
     assert!(numbers.hits.unwrap() > 900);

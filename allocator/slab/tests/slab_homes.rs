@@ -10,6 +10,7 @@ use brickyard_slab::{
     BuildError, CacheSpec, Homes, Parts, Pinned, RawCache, Sheafed, SlabPlan, Slabs, TaskOnly,
 };
 
+use crate::lasting::{give, give_shuffled, take, take_all};
 use crate::nodes::On;
 use crate::pages::TestPages;
 use crate::slabs::pinned;
@@ -55,17 +56,6 @@ fn objects_of<'s>(slabs: &'s Slabs<'static, Design>, size: usize) -> Objects<'s>
     slabs.cache(CacheSpec::new("a", size)).unwrap()
 }
 
-fn take(cache: &Objects<'_>, count: usize) -> Vec<NonNull<u8>> {
-    (0..count).map(|_| cache.alloc().unwrap()).collect()
-}
-
-fn give(cache: &Objects<'_>, objects: Vec<NonNull<u8>>) {
-    for object in objects {
-        // SAFETY: the objects are the cache's, and not used any more.
-        unsafe { cache.free(object) }.unwrap();
-    }
-}
-
 fn page(object: NonNull<u8>) -> usize {
     object.addr().get() >> 12
 }
@@ -84,18 +74,17 @@ fn a_cpu_is_not_given_what_it_freed_of_another_ones_page() {
         let mut scratch = Vec::new();
         for (cpu, object) in handed.into_iter().enumerate() {
             platform.go(cpu);
-            give(&cache, vec![object]);
+            give(&cache, &[object]);
             for _ in 0..3 * PER_PAGE {
                 let object = cache.alloc().unwrap();
                 assert_eq!(page(object) == mine, cpu == 0, "on {cpu}");
-                // SAFETY: it is the cache's, and not used any more.
-                unsafe { cache.free(object) }.unwrap();
+                give(&cache, &[object]);
             }
             scratch.push(cache.alloc().unwrap());
         }
         assert_eq!(pages(&scratch).len(), CPUS);
         assert_eq!(cache.numbers().in_use(), CPUS as u64);
-        give(&cache, scratch);
+        give(&cache, &scratch);
         cache.destroy().unwrap();
     });
 }
@@ -111,7 +100,7 @@ fn pages_follow_a_thread_that_is_moved() {
         for _ in 0..200 * PER_PAGE {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(99);
             let place = (state >> 33) as usize % live.len();
-            give(&cache, vec![live[place]]);
+            give(&cache, &[live[place]]);
             live[place] = cache.alloc().unwrap();
         }
         // An eighth of all, one for each CPU, and what lies in sheaves.
@@ -119,12 +108,12 @@ fn pages_follow_a_thread_that_is_moved() {
         assert!(slabs <= 40 * 8 / 7 + 2 * CPUS as u64 + 2, "{slabs}");
         let away = cache.numbers().remote_frees;
         for object in &mut live {
-            give(&cache, vec![*object]);
+            give(&cache, &[*object]);
             *object = cache.alloc().unwrap();
         }
         let later = cache.numbers().remote_frees - away;
         assert!(later <= 4 * PER_PAGE as u64, "{later} of {}", live.len());
-        give(&cache, live);
+        give(&cache, &live);
         cache.destroy().unwrap();
     });
 }
@@ -140,7 +129,7 @@ fn what_one_cpu_frees_serves_the_one_that_allocates() {
             let some = take(&cache, PER_PAGE);
             seen.extend(pages(&some));
             platform.go(1);
-            give(&cache, some);
+            give(&cache, &some);
         }
         assert!(seen.len() <= 8, "{} pages", seen.len());
         assert!(source.taken() <= 12, "{}", source.taken());
@@ -160,14 +149,14 @@ fn what_nobody_wants_is_not_kept_from_its_cpu() {
         let cache = objects_of(slabs, SIZE);
         let all = take(&cache, 100 * PER_PAGE);
         platform.go(1);
-        give(&cache, all);
+        give(&cache, &all);
         let mut again = take(&cache, 10 * PER_PAGE);
         assert!(cache.numbers().slabs <= 102, "there is enough");
         again.extend(take(&cache, 90 * PER_PAGE));
         // An eighth of all, and one for each CPU.
         let slabs = cache.numbers().slabs;
         assert!(slabs <= 100 * 8 / 7 + CPUS as u64 + 1, "{slabs}");
-        give(&cache, again);
+        give(&cache, &again);
         platform.go(0);
         cache.destroy().unwrap();
     });
@@ -181,21 +170,17 @@ fn the_last_objects_serve_whoever_asks() {
         let large = objects_of(slabs, 4096);
         platform.go(1);
         let mut small = take(&cache, PER_PAGE / 2);
-        let filling: Vec<_> = core::iter::from_fn(|| large.alloc().ok()).collect();
+        let filling = take_all(&large);
         assert!(source.taken() >= PAGES - 1);
         platform.go(0);
-        while let Ok(object) = cache.alloc() {
-            small.push(object);
-        }
+        small.extend(take_all(&cache));
         // All but what lies in the other CPU's sheaves.
         assert!(small.len() >= PER_PAGE / 2, "{}", small.len());
         platform.go(1);
-        while let Ok(object) = cache.alloc() {
-            small.push(object);
-        }
+        small.extend(take_all(&cache));
         assert_eq!(small.len() % PER_PAGE, 0, "none is lost");
-        give(&cache, small);
-        give(&large, filling);
+        give(&cache, &small);
+        give(&large, &filling);
         cache.destroy().unwrap();
         large.destroy().unwrap();
     });
@@ -208,9 +193,9 @@ fn homes_do_not_matter_to_large_objects() {
         let cache = objects_of(slabs, Homes::STRIDE_BELOW as usize);
         let object = take(&cache, 1);
         platform.go(1);
-        give(&cache, object.clone());
+        give(&cache, &object);
         assert_eq!(take(&cache, 1), object);
-        give(&cache, object);
+        give(&cache, &object);
         cache.destroy().unwrap();
     });
 }
@@ -247,7 +232,7 @@ fn pages_of_a_cpu_that_takes_no_part_any_more_move() {
                 .zip((1..=cpus).cycle())
             {
                 platform.go(cpu);
-                give(&cache, vec![object]);
+                give(&cache, &[object]);
             }
             let mut shared = 0;
             let mut before = 0;
@@ -263,7 +248,7 @@ fn pages_of_a_cpu_that_takes_no_part_any_more_move() {
                 shared += usize::from(pages(&objects).len() < cpus);
                 for (object, cpu) in objects.into_iter().zip(1..) {
                     platform.go(cpu);
-                    give(&cache, vec![object]);
+                    give(&cache, &[object]);
                 }
             }
             let away = cache.numbers().remote_frees - before;
@@ -283,12 +268,7 @@ fn what_is_freed_away_in_any_order_does_not_keep_its_slabs() {
         let cache = objects_of(slabs, SIZE);
         let mut all = take(&cache, 1800 * PER_PAGE);
         platform.go(1);
-        let mut state = 1_u64;
-        while !all.is_empty() {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(99);
-            let place = (state >> 33) as usize % all.len();
-            give(&cache, vec![all.swap_remove(place)]);
-        }
+        give_shuffled(&cache, &mut all, 0, &mut 1);
         let after = cache.numbers();
         assert_eq!(after.in_use(), 0);
         assert!(after.slabs * 4096 <= 3 << 20, "{after:?}");
@@ -305,15 +285,15 @@ fn a_machine_of_many_cpus_keeps_no_more_apart() {
         let mut all = take(&cache, 500 * PER_PAGE);
         let kept: Vec<_> = all.iter().copied().step_by(PER_PAGE).collect();
         all.retain(|object| !kept.contains(object));
-        give(&cache, all);
+        give(&cache, &all);
         slabs.drain();
         slabs.shrink();
         platform.go(1);
         let more = take(&cache, 480 * (PER_PAGE - 1));
         let count = cache.numbers().slabs;
         assert!(count <= 500 * 8 / 7 + 16, "{count}");
-        give(&cache, more);
-        give(&cache, kept);
+        give(&cache, &more);
+        give(&cache, &kept);
         cache.destroy().unwrap();
     });
 }
@@ -332,7 +312,7 @@ fn a_sheaf_behind_another_serves_where_it_is_at_home() {
         let mine = pages(&left[1]);
         platform.go(2);
         for objects in left.into_iter().rev() {
-            give(&cache, objects);
+            give(&cache, &objects);
         }
         platform.go(1);
         let flushed = cache.numbers().flushed;
@@ -343,9 +323,9 @@ fn a_sheaf_behind_another_serves_where_it_is_at_home() {
         platform.go(0);
         let theirs = take(&cache, PER_PAGE * 3 / 2);
         assert_eq!(cache.numbers().flushed, flushed, "so does the other");
-        give(&cache, theirs);
+        give(&cache, &theirs);
         platform.go(1);
-        give(&cache, held);
+        give(&cache, &held);
         cache.destroy().unwrap();
     });
 }

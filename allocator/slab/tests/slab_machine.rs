@@ -6,42 +6,18 @@ use core::ptr::NonNull;
 
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::NoHooks;
-use brickyard::{
-    AnyZone, Frame, FrameRange, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
-};
+use brickyard::{AnyZone, FrameRange, Mobility, OneCpu, Order, Request, Zone, ZoneKind, ZonePlan};
 use brickyard_slab::{
     BuildError, CacheSpec, NodesPages, PageAsk, PageSource, Pinned, Sheafed, SlabPlan, Slabs,
     TaskOnly,
 };
 
+use crate::machine::{self, Machine};
+
 /// The frames of a zone.
 const EACH: usize = 64;
 const FIRST: usize = 128;
 const BLOCK: Order = Order::new(5);
-
-#[repr(align(0x20000))]
-struct Memory(
-    #[allow(dead_code, reason = "reached by address")] [MaybeUninit<u8>; (4 * EACH) << 12],
-);
-
-/// One CPU, whose frames from `FIRST` on are memory.
-#[derive(Clone, Copy)]
-struct Machine(NonNull<u8>);
-
-// SAFETY: the pointer is an address.
-unsafe impl Sync for Machine {}
-
-impl Platform for Machine {
-    fn cpu(&self) -> usize {
-        0
-    }
-
-    fn address(&self, frame: Frame) -> Option<NonNull<u8>> {
-        let page = frame.number().checked_sub(FIRST)?;
-        // SAFETY: a page of the memory.
-        (page < 4 * EACH).then(|| unsafe { self.0.add(page << 12) })
-    }
-}
 
 type AZone = Zone<'static, Machine>;
 type System = Nodes<'static, AZone, NoHooks>;
@@ -53,8 +29,7 @@ fn zone_of(machine: Machine, span: FrameRange, kind: ZoneKind) -> AZone {
         page_block_order: BLOCK,
         ..ZonePlan::new(kind, span, 1)
     };
-    let metadata = vec![MaybeUninit::uninit(); AZone::bytes(&plan)].leak();
-    AZone::new(&plan, machine, metadata).unwrap()
+    machine::zone(&plan, machine)
 }
 
 /// Zone `place` of the machine's memory, all of it free.
@@ -68,16 +43,16 @@ fn zone(machine: Machine, place: usize, kind: ZoneKind) -> AZone {
 
 /// Node 0 with DMA32 and Normal memory, node 1 with Normal and Movable memory.
 fn machine() -> &'static System {
-    let machine = Machine(NonNull::from(Box::leak(Box::<Memory>::new_uninit())).cast());
-    let near = vec![
-        zone(machine, 0, ZoneKind::Dma32),
-        zone(machine, 1, ZoneKind::Normal),
+    let machine = Machine::new(FIRST, 4 * EACH);
+    let kinds = [
+        ZoneKind::Dma32,
+        ZoneKind::Normal,
+        ZoneKind::Normal,
+        ZoneKind::Movable,
     ];
-    let far = vec![
-        zone(machine, 2, ZoneKind::Normal),
-        zone(machine, 3, ZoneKind::Movable),
-    ];
-    let nodes = vec![Node::new(0, near.leak()), Node::new(7, far.leak())];
+    let zones = (0..4).map(|place| zone(machine, place, kinds[place]));
+    let (near, far) = zones.collect::<Vec<_>>().leak().split_at(2);
+    let nodes = vec![Node::new(0, near), Node::new(7, far)];
     Box::leak(Box::new(Nodes::new(nodes.leak())))
 }
 
@@ -89,6 +64,16 @@ fn source(nodes: &'static System) -> NodesPages<'static, AZone, NoHooks> {
 fn free(nodes: &System) -> usize {
     nodes.drain();
     nodes.zones().map(AnyZone::free_frames).sum()
+}
+
+/// What was taken with this order goes back, and all is free again.
+fn all_back(nodes: &System, pages: &impl PageSource, taken: &[NonNull<u8>], order: Order) {
+    for &page in taken {
+        // SAFETY: it was taken with this order, and is not used.
+        unsafe { pages.give(page, order) };
+    }
+    assert_eq!(free(nodes), 4 * EACH);
+    nodes.check().unwrap();
 }
 
 #[test]
@@ -122,19 +107,14 @@ fn pages_come_from_mapped_zones_of_the_node_that_was_asked() {
     assert_eq!(taken.len(), 3 * EACH / 2);
     let whole = |page: &NonNull<u8>| page.addr().get().is_multiple_of(2 << 12);
     assert!(taken.iter().all(whole));
-    for page in taken {
-        // SAFETY: it was taken with this order, and is not used.
-        unsafe { pages.give(page, ask.order) };
-    }
-    assert_eq!(free(nodes), 4 * EACH);
-    nodes.check().unwrap();
+    all_back(nodes, &pages, &taken, ask.order);
 }
 
 /// Both nodes span all memory, and have every other lump of it.
 #[test]
 fn pages_of_nodes_that_interleave_are_of_the_node_that_has_them() {
     const LUMP: usize = EACH / 2;
-    let machine = Machine(NonNull::from(Box::leak(Box::<Memory>::new_uninit())).cast());
+    let machine = Machine::new(FIRST, 4 * EACH);
     let all = FrameRange::new(FIRST, FIRST + 4 * EACH);
     let nodes: Vec<_> = (0..2)
         .map(|id| {
@@ -165,12 +145,7 @@ fn pages_of_nodes_that_interleave_are_of_the_node_that_has_them() {
         }
     }
     assert_eq!(taken.len(), EACH);
-    for page in taken {
-        // SAFETY: it was taken with this order, and is not used.
-        unsafe { pages.give(page, ask.order) };
-    }
-    assert_eq!(free(nodes), 4 * EACH);
-    nodes.check().unwrap();
+    all_back(nodes, &pages, &taken, ask.order);
 }
 
 #[test]
@@ -180,14 +155,13 @@ fn slabs_over_a_machine_give_everything_back() {
         let pages = source(nodes);
         let pages = if told { pages.near(|_| 1) } else { pages };
         // SAFETY: one thread uses these slabs.
-        let local = unsafe { Pinned::new(Machine(NonNull::dangling())) };
-        type Design = Sheafed<'static, NodesPages<'static, AZone, NoHooks>, Pinned<Machine>>;
+        let local = unsafe { Pinned::new(OneCpu) };
+        type Design = Sheafed<'static, NodesPages<'static, AZone, NoHooks>, Pinned<OneCpu>>;
         let plan = SlabPlan::new(4, 1).over(&pages);
         let memory = vec![MaybeUninit::uninit(); Slabs::<Design>::bytes(&plan)].leak();
         let slabs = Slabs::<Design>::new(plan, pages, local, memory).unwrap();
-        let cache = slabs
-            .cache::<TaskOnly>(CacheSpec::new("object", 1000))
-            .unwrap();
+        let spec = CacheSpec::new("object", 1000);
+        let cache = slabs.cache::<TaskOnly>(spec).unwrap();
         let mut objects = Vec::new();
         while let Ok(object) = cache.alloc() {
             // SAFETY: the object is this test's.
@@ -214,7 +188,7 @@ fn slabs_over_a_machine_give_everything_back() {
 
 #[test]
 fn memory_that_is_not_mapped_or_not_aligned_is_refused() {
-    let machine = Machine(NonNull::from(Box::leak(Box::<Memory>::new_uninit())).cast());
+    let machine = Machine::new(FIRST, 4 * EACH);
     let refused = |zones: Vec<AZone>| {
         let nodes = Nodes::new(vec![Node::new(0, zones.leak())].leak());
         let nodes = Box::leak(Box::new(nodes));
@@ -224,16 +198,9 @@ fn memory_that_is_not_mapped_or_not_aligned_is_refused() {
     assert_eq!(refused(Vec::new()), BuildError::Unmapped);
     let movable = vec![zone(machine, 0, ZoneKind::Movable)];
     assert_eq!(refused(movable), BuildError::Unmapped);
-    // SAFETY: an address, which is only compared.
-    let odd = Machine(unsafe { machine.0.add(1 << 12) });
-    assert_eq!(
-        refused(vec![zone(odd, 0, ZoneKind::Normal)]),
-        BuildError::Unmapped
-    );
-    let outside = {
-        let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, EACH), 1);
-        let metadata = vec![MaybeUninit::uninit(); AZone::bytes(&plan)].leak();
-        AZone::new(&plan, machine, metadata).unwrap()
-    };
+    let odd = vec![zone(machine.moved_by(1 << 12), 0, ZoneKind::Normal)];
+    assert_eq!(refused(odd), BuildError::Unmapped);
+    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, EACH), 1);
+    let outside = machine::zone(&plan, machine);
     assert_eq!(refused(vec![outside]), BuildError::Unmapped);
 }

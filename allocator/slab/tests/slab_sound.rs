@@ -27,7 +27,7 @@ use adversary::{
     a_slab_goes_while_what_is_in_use_is_listed, pages as some_pages, panics,
     what_cannot_be_is_refused,
 };
-use lasting::{build, memory, pinned};
+use lasting::{build, give, memory, pinned};
 use pages::TestPages;
 
 thread_local! {
@@ -89,8 +89,7 @@ fn a_cache_whose_destruction_panics_stays_open() {
     for at in 1..100 {
         let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
         let object = cache.alloc().unwrap();
-        // SAFETY: not used any more.
-        unsafe { cache.free(object) }.unwrap();
+        give(&cache, &[object]);
         PIN_PANICS_AT.set(at);
         let done = catch_unwind(AssertUnwindSafe(|| cache.destroy().is_ok()));
         PIN_PANICS_AT.set(0);
@@ -102,11 +101,8 @@ fn a_cache_whose_destruction_panics_stays_open() {
             Ok(false) => panic!("nothing is in use"),
             Err(_) => there += 1,
         }
-        assert_eq!(
-            slabs.numbers().count(),
-            there,
-            "closed for good, at pin {at}"
-        );
+        let count = slabs.numbers().count();
+        assert_eq!(count, there, "closed for good, at pin {at}");
     }
     panic!("it never came to its end");
 }
@@ -145,8 +141,7 @@ fn rows_of_one_s_own_are_used_and_no_words_behind_the_last() {
     for cpu in 0..3 {
         ON_CPU.set(cpu);
         let object = cache.alloc().unwrap();
-        // SAFETY: not used any more.
-        unsafe { cache.free(object) }.unwrap();
+        give(&cache, &[object]);
     }
     let rows = slabs.queues().rows();
     assert_eq!((rows.start().addr(), rows.rows()), (first, 2));

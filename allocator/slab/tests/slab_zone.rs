@@ -2,41 +2,16 @@
 //! use.
 
 use core::mem::MaybeUninit;
-use core::ptr::NonNull;
 
-use brickyard::{
-    Frame, FrameRange, Mobility, OneCpu, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
-};
+use brickyard::{FrameRange, Mobility, OneCpu, Order, Request, Zone, ZoneKind, ZonePlan};
 use brickyard_slab::{
     BuildError, DirectMap, DirectMapped, PageAsk, PageSource, Pinned, Sheafed, SlabPlan, Slabs,
     TaskOnly, ZonePages,
 };
 
+use crate::machine::{self, Machine};
+
 const PAGES: usize = 64;
-
-#[repr(align(0x40000))]
-struct Memory(#[allow(dead_code, reason = "reached by address")] [MaybeUninit<u8>; PAGES << 12]);
-
-/// One CPU, whose frames from `first` on are memory of its own.
-struct Machine {
-    first: usize,
-    memory: NonNull<u8>,
-}
-
-// SAFETY: the pointer is an address.
-unsafe impl Sync for Machine {}
-
-impl Platform for Machine {
-    fn cpu(&self) -> usize {
-        0
-    }
-
-    fn address(&self, frame: Frame) -> Option<NonNull<u8>> {
-        let page = frame.number().checked_sub(self.first)?;
-        // SAFETY: a page of the memory.
-        (page < PAGES).then(|| unsafe { self.memory.add(page << 12) })
-    }
-}
 
 /// A zone over `span` on a machine whose memory begins at frame `first`, `add` of it free.
 fn zone(first: usize, span: FrameRange, add: FrameRange) -> DirectMapped<'static, Machine> {
@@ -45,15 +20,9 @@ fn zone(first: usize, span: FrameRange, add: FrameRange) -> DirectMapped<'static
         page_block_order: Order::new(6),
         ..ZonePlan::new(ZoneKind::Normal, span, 1)
     };
-    let bytes = DirectMapped::<Machine>::bytes(&plan);
-    let memory = Box::leak(Box::<Memory>::new_uninit());
-    let machine = Machine {
-        first,
-        memory: NonNull::from(memory).cast(),
-    };
     // SAFETY: the memory is leaked and nobody else's, and the one thread of a test uses it.
-    let map = unsafe { DirectMap::new(machine, 12) };
-    let metadata = vec![MaybeUninit::uninit(); bytes].leak();
+    let map = unsafe { DirectMap::new(Machine::new(first, PAGES), 12) };
+    let metadata = vec![MaybeUninit::uninit(); DirectMapped::<Machine>::bytes(&plan)].leak();
     let zone = DirectMapped::new(&plan, map, metadata).unwrap();
     assert_eq!(zone.add(add), Ok(add.len()));
     zone
@@ -69,17 +38,13 @@ fn a_zone_of_which_something_is_in_use_is_refused() {
     let mut zone = zone(64, SPAN, SPAN);
     let page = Request::page(Mobility::Movable);
     let [one, two] = [(); 2].map(|()| zone.alloc(&page).unwrap());
-    assert_eq!(
-        ZonePages::new(&mut zone).unwrap_err(),
-        BuildError::ZoneInUse
-    );
+    let refused = ZonePages::new(&mut zone).unwrap_err();
+    assert_eq!(refused, BuildError::ZoneInUse);
     // Freed twice, one frame does not pass for two.
     zone.free(one, Order::ZERO).unwrap();
     let _ = zone.free(one, Order::ZERO);
-    assert_eq!(
-        ZonePages::new(&mut zone).unwrap_err(),
-        BuildError::ZoneInUse
-    );
+    let refused = ZonePages::new(&mut zone).unwrap_err();
+    assert_eq!(refused, BuildError::ZoneInUse);
     zone.free(two, Order::ZERO).unwrap();
     let pages = ZonePages::new(&mut zone).unwrap();
     assert_eq!(pages.pages(), PAGES);
@@ -146,8 +111,7 @@ fn a_zone_of_the_same_numbers_takes_nothing_from_slabs() {
     let text = texts.alloc("a text").unwrap();
 
     let plan = ZonePlan::new(ZoneKind::Normal, SPAN, 1);
-    let metadata = vec![MaybeUninit::uninit(); Zone::<OneCpu>::bytes(&plan)].leak();
-    let other = Zone::<OneCpu>::new(&plan, OneCpu, metadata).unwrap();
+    let other: Zone<'_, OneCpu> = machine::zone(&plan, OneCpu);
     assert_eq!(other.add(SPAN), Ok(PAGES));
     let page = Request::page(Mobility::Unmovable);
     for _ in 0..PAGES {
@@ -163,10 +127,7 @@ fn a_zone_of_the_same_numbers_takes_nothing_from_slabs() {
         all.push(number);
     }
     assert!(all.len() > (PAGES - 8) * 256, "{}", all.len());
-    assert!(
-        all.iter()
-            .enumerate()
-            .all(|(i, number)| **number == [i, 0x4141])
-    );
+    let numbered = |(i, number): (usize, [usize; 2])| number == [i, 0x4141];
+    assert!(all.iter().map(|number| **number).enumerate().all(numbered));
     assert_eq!(*text, "a text");
 }

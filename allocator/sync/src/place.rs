@@ -34,7 +34,8 @@ pub fn place<T>(
 /// Places a slice ([`place()`]) of values that `write` makes where they are to be.
 ///
 /// # Safety
-/// `write` makes a value at the place that it is given, which is aligned for it and holds none.
+/// `write` makes a value at the place that it is given, which is aligned for it and holds none; or
+/// the memory holds the values already.
 pub(crate) unsafe fn place_by<T>(
     memory: &mut [MaybeUninit<u8>],
     count: usize,
@@ -126,16 +127,8 @@ pub unsafe fn place_zeroed<T: Zeroable>(
     if cfg!(loom) {
         return place(memory, count, || T::ZERO);
     }
-    let skip = memory.as_ptr().align_offset(align_of::<T>());
-    let bytes = size_of::<T>().checked_mul(count)?;
-    if skip.checked_add(bytes)? > memory.len() {
-        return None;
-    }
-    let (ours, rest) = memory.split_at_mut(skip + bytes);
-    let first = ours.get_mut(skip..)?.as_mut_ptr().cast::<T>();
-    // SAFETY: `place-in-bounds`: `first` is aligned, and all values lie in `ours`. They are valid,
-    // since their bytes are zero. The memory is borrowed mutably as long as the slice lives.
-    Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
+    // SAFETY: zeros are valid values, and are there already.
+    unsafe { place_by(memory, count, |_| ()) }
 }
 
 /// Memory that is zero, in which tables are made without touching it: see [`place_zeroed`].

@@ -36,9 +36,13 @@ fn go_second() {
     }
 }
 
-/// Starts a thread.
-fn start<T: 'static>(work: impl FnOnce() -> T + 'static) -> thread::JoinHandle<T> {
-    let other = thread::spawn(work);
+/// Starts a thread with a share of what all threads have.
+fn start_with<V: 'static, T: 'static>(
+    shared: &Arc<V>,
+    work: impl FnOnce(&V) -> T + 'static,
+) -> thread::JoinHandle<T> {
+    let shared = Arc::clone(shared);
+    let other = thread::spawn(move || work(&shared));
     go_second();
     other
 }
@@ -89,10 +93,14 @@ fn waiting() -> impl FnMut() {
 }
 
 /// How often something was seen in one model, over all its schedules.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Seen(AtomicUsize);
 
 impl Seen {
+    fn new() -> &'static Self {
+        Box::leak(Box::new(Self(AtomicUsize::new(0))))
+    }
+
     fn note(&self) {
         // Relaxed: a word outside the model, of one system thread.
         self.0.fetch_add(1, Ordering::Relaxed);
@@ -124,12 +132,7 @@ fn excludes<L: RawLock + 'static>(threads: u64, rounds: u64) {
             add_one(counter);
         }
     };
-    let others: Vec<_> = (1..threads)
-        .map(|_| {
-            let counter = Arc::clone(&counter);
-            start(move || work(&counter))
-        })
-        .collect();
+    let others: Vec<_> = (1..threads).map(|_| start_with(&counter, work)).collect();
     work(&counter);
     for other in others {
         other.join().unwrap();
@@ -161,14 +164,10 @@ fn test_and_set_lock_excludes() {
 /// One thread only tries, the other waits; both outcomes of the try occur, and a success excludes
 /// like any other.
 fn tries<L: RawLock + 'static>(name: &str) {
-    let (got, refused) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
-    let (noted_got, noted_refused) = (Arc::clone(&got), Arc::clone(&refused));
+    let (got, refused) = (Seen::new(), Seen::new());
     explore(name, None, move || {
         let counter = counter::<L>();
-        let other = {
-            let counter = Arc::clone(&counter);
-            start(move || add_one(&counter))
-        };
+        let other = start_with(&counter, add_one);
         let mut expected = 1;
         for _ in 0..2 {
             match counter.try_lock() {
@@ -176,9 +175,9 @@ fn tries<L: RawLock + 'static>(name: &str) {
                     assert!(counter.is_locked());
                     held.set(held.get() + 1);
                     expected += 1;
-                    noted_got.note();
+                    got.note();
                 }
-                None => noted_refused.note(),
+                None => refused.note(),
             }
         }
         other.join().unwrap();
@@ -199,25 +198,21 @@ fn a_try_excludes_or_is_refused() {
 
 /// The holder may see the waiter or miss it; alone, it never sees one.
 fn waiter_is_seen_or_missed<L: RawLock + 'static>(name: &str, is_contended: fn(&L) -> bool) {
-    let (seen, missed) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
-    let (noted_seen, noted_missed) = (Arc::clone(&seen), Arc::clone(&missed));
+    let (seen, missed) = (Seen::new(), Seen::new());
     explore(name, None, move || {
         let counter = counter::<L>();
         let held = counter.lock(waiting());
         assert!(!is_contended(held.raw()), "nobody waits yet");
-        let other = {
-            let counter = Arc::clone(&counter);
-            start(move || add_one(&counter))
-        };
+        let other = start_with(&counter, add_one);
         // The second look, after an explicit switch: loom by itself does not interrupt a thread
         // before a load that another thread's exchange could precede, if that thread has loaded the
         // word before.
         let at_once = is_contended(held.raw());
         thread::yield_now();
         if at_once || is_contended(held.raw()) {
-            noted_seen.note();
+            seen.note();
         } else {
-            noted_missed.note();
+            missed.note();
         }
         held.set(held.get() + 1);
         drop(held);
@@ -239,21 +234,17 @@ fn a_waiter_is_seen_or_missed() {
 /// back after the waiter.
 #[test]
 fn a_ticket_lock_given_up_goes_to_the_waiter_that_was_seen() {
-    let yielded = Arc::new(Seen::default());
-    let noted = Arc::clone(&yielded);
+    let yielded = Seen::new();
     explore("ticket, yield to a waiter", None, move || {
         let counter = counter::<TicketLock>();
         let held = counter.lock(waiting());
-        let other = {
-            let counter = Arc::clone(&counter);
-            start(move || add_one(&counter))
-        };
+        let other = start_with(&counter, add_one);
         let waits = held.raw().is_contended();
         drop(held);
         let held = counter.lock(waiting());
         if waits {
             assert_eq!(held.get(), 1, "the waiter that was seen went first");
-            noted.note();
+            yielded.note();
         }
         drop(held);
         other.join().unwrap();
@@ -268,13 +259,10 @@ fn a_shared_slot_lets_its_owner_or_a_visitor_in() {
     explore("shared slot, owner 2 x, visitor 1 x", None, || {
         let slot = Arc::new(Slot::<Shared, _>::new(GuardedU64::new(0)));
         drop(slot.enter(|| unreachable!("nobody is inside")).unwrap());
-        let visitor = {
-            let slot = Arc::clone(&slot);
-            start(move || {
-                let inside = slot.visit(waiting()).expect("a shared slot lends");
-                inside.set(inside.get() + 1);
-            })
-        };
+        let visitor = start_with(&slot, |slot| {
+            let inside = slot.visit(waiting()).expect("a shared slot lends");
+            inside.set(inside.get() + 1);
+        });
         for _ in 0..2 {
             let inside = slot.enter(waiting()).expect("nobody stands still");
             inside.set(inside.get() + 1);
@@ -288,10 +276,7 @@ fn a_shared_slot_lets_its_owner_or_a_visitor_in() {
 fn an_exclusive_slot_lets_no_visitor_in() {
     explore("exclusive slot, owner and visitor", None, || {
         let slot = Arc::new(Slot::<Exclusive, _>::new(GuardedU64::new(0)));
-        let visitor = {
-            let slot = Arc::clone(&slot);
-            start(move || assert!(slot.visit(waiting()).is_none()))
-        };
+        let visitor = start_with(&slot, |slot| assert!(slot.visit(waiting()).is_none()));
         let inside = slot.enter(waiting()).unwrap();
         inside.set(inside.get() + 1);
         drop(inside);
@@ -314,28 +299,21 @@ fn place() -> Arc<(OnceSlot<u64>, GuardedU64)> {
 /// gets in, and who sees the published value sees the write.
 #[test]
 fn one_value_gets_into_a_place_and_brings_what_was_written_before() {
-    let (seen, empty) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
-    let (saw, missed) = (Arc::clone(&seen), Arc::clone(&empty));
+    let (seen, empty) = (Seen::new(), Seen::new());
     explore("once slot, two set, one looks", None, move || {
         let place = place();
-        let first = {
-            let place = Arc::clone(&place);
-            start(move || {
-                place.1.set(7);
-                place.0.set(1).is_ok()
-            })
-        };
-        let second = {
-            let place = Arc::clone(&place);
-            start(move || place.0.set(2) == Ok(&2))
-        };
+        let first = start_with(&place, |place| {
+            place.1.set(7);
+            place.0.set(1).is_ok()
+        });
+        let second = start_with(&place, |place| place.0.set(2) == Ok(&2));
         match place.0.get() {
             Some(1) => {
-                saw.note();
+                seen.note();
                 assert_eq!(place.1.get(), 7);
             }
             Some(2) => {}
-            None => missed.note(),
+            None => empty.note(),
             Some(other) => panic!("nobody put {other} in"),
         }
         let (first, second) = (first.join().unwrap(), second.join().unwrap());
@@ -349,23 +327,19 @@ fn one_value_gets_into_a_place_and_brings_what_was_written_before() {
 /// that work done.
 #[test]
 fn a_place_that_was_emptied_is_taken_after_all_that_was_done_with_it() {
-    let taken = Arc::new(Seen::default());
-    let noted = Arc::clone(&taken);
+    let taken = Seen::new();
     explore("once slot, cleared and set", None, move || {
         let place = place();
         assert_eq!(place.0.set(1), Ok(&1));
-        let next = {
-            let (place, noted) = (Arc::clone(&place), Arc::clone(&noted));
-            start(move || {
-                if place.0.set(2).is_err() {
-                    return;
-                }
-                noted.note();
-                assert_eq!(place.1.get(), 7);
-                place.1.set(8);
-                assert_eq!(place.0.get(), Some(&2));
-            })
-        };
+        let next = start_with(&place, |place| {
+            if place.0.set(2).is_err() {
+                return;
+            }
+            taken.note();
+            assert_eq!(place.1.get(), 7);
+            place.1.set(8);
+            assert_eq!(place.0.get(), Some(&2));
+        });
         place.1.set(7);
         // SAFETY: the reference that `set` returned is gone.
         unsafe { place.0.clear() };
@@ -377,41 +351,15 @@ fn a_place_that_was_emptied_is_taken_after_all_that_was_done_with_it() {
 
 // ---- what must be found ----
 
-/// The orderings of a lock's two operations.
-trait Orderings: Sync {
-    const TAKE: Ordering;
-    const GIVE: Ordering;
-}
-
-struct Right;
-struct RelaxedTake;
-struct RelaxedGive;
-
-impl Orderings for Right {
-    const TAKE: Ordering = Ordering::Acquire;
-    const GIVE: Ordering = Ordering::Release;
-}
-
-impl Orderings for RelaxedTake {
-    const TAKE: Ordering = Ordering::Relaxed;
-    const GIVE: Ordering = Ordering::Release;
-}
-
-impl Orderings for RelaxedGive {
-    const TAKE: Ordering = Ordering::Acquire;
-    const GIVE: Ordering = Ordering::Relaxed;
-}
-
-/// The plainest lock there is, right or wrong by its orderings.
-struct Plain<O>(AtomicU32, O);
-
+/// The plainest lock there is, right or wrong by how it is taken and given up.
 macro_rules! plain {
-    ($orderings:ident) => {
-        // SAFETY: an exchange lets one in at a time. That the wrong ones do not publish is what the
-        // models below are to find, on words for which a race is a report and not undefined
-        // behaviour.
-        unsafe impl RawLock for Plain<$orderings> {
-            const UNLOCKED: Self = Self(AtomicU32::new(0), $orderings);
+    ($name:ident, $take:expr, $give:ident) => {
+        struct $name(AtomicU32);
+
+        // SAFETY: none for the wrong ones. They guard only words for which a race is a report and
+        // not undefined behaviour: the models below are to find them.
+        unsafe impl RawLock for $name {
+            const UNLOCKED: Self = Self(AtomicU32::new(0));
 
             fn lock(&self, mut relax: impl FnMut()) {
                 while !self.try_lock() {
@@ -420,14 +368,12 @@ macro_rules! plain {
             }
 
             fn try_lock(&self) -> bool {
-                let take = $orderings::TAKE;
-                self.0
-                    .compare_exchange(0, 1, take, Ordering::Relaxed)
-                    .is_ok()
+                let take: fn(&AtomicU32) -> bool = $take;
+                take(&self.0)
             }
 
             unsafe fn unlock(&self) {
-                self.0.store(0, $orderings::GIVE);
+                self.0.store(0, Ordering::$give);
             }
 
             fn is_locked(&self) -> bool {
@@ -437,51 +383,43 @@ macro_rules! plain {
     };
 }
 
-plain!(Right);
-plain!(RelaxedTake);
-plain!(RelaxedGive);
-
-/// A lock that looks first and takes then, in two steps.
-struct LooksThenTakes(AtomicU32);
-
-// SAFETY: none: two may look at the same time. It guards only words for which a race is a report
-// and not undefined behaviour.
-unsafe impl RawLock for LooksThenTakes {
-    const UNLOCKED: Self = Self(AtomicU32::new(0));
-
-    fn lock(&self, mut relax: impl FnMut()) {
-        while !self.try_lock() {
-            relax();
-        }
-    }
-
-    fn try_lock(&self) -> bool {
-        let free = self.0.load(Ordering::Acquire) == 0;
-        if free {
-            self.0.store(1, Ordering::Relaxed);
-        }
-        free
-    }
-
-    unsafe fn unlock(&self) {
-        self.0.store(0, Ordering::Release);
-    }
-
-    fn is_locked(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
-    }
+fn exchanged(word: &AtomicU32, take: Ordering) -> bool {
+    let taken = word.compare_exchange(0, 1, take, Ordering::Relaxed);
+    taken.is_ok()
 }
+
+/// Looks first and takes then, in two steps: two may look at the same time.
+fn looked_and_taken(word: &AtomicU32) -> bool {
+    let free = word.load(Ordering::Acquire) == 0;
+    if free {
+        word.store(1, Ordering::Relaxed);
+    }
+    free
+}
+
+plain!(Right, |word| exchanged(word, Ordering::Acquire), Release);
+plain!(
+    RelaxedTake,
+    |word| exchanged(word, Ordering::Relaxed),
+    Release
+);
+plain!(
+    RelaxedGive,
+    |word| exchanged(word, Ordering::Acquire),
+    Relaxed
+);
+plain!(LooksThenTakes, looked_and_taken, Release);
 
 #[test]
 fn the_plain_lock_is_right_with_the_right_orderings() {
-    explore("plain, 2 x 2", None, || excludes::<Plain<Right>>(2, 2));
+    explore("plain, 2 x 2", None, || excludes::<Right>(2, 2));
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_relaxed_take_is_found() {
     explore("plain, relaxed take", None, || {
-        excludes::<Plain<RelaxedTake>>(2, 1);
+        excludes::<RelaxedTake>(2, 1);
     });
 }
 
@@ -489,7 +427,7 @@ fn a_relaxed_take_is_found() {
 #[should_panic(expected = "Causality violation")]
 fn a_relaxed_give_is_found() {
     explore("plain, relaxed give", None, || {
-        excludes::<Plain<RelaxedGive>>(2, 1);
+        excludes::<RelaxedGive>(2, 1);
     });
 }
 
@@ -507,10 +445,7 @@ fn a_lock_that_lets_two_in_is_found() {
 fn two_owners_of_an_exclusive_slot_are_found() {
     explore("exclusive slot, two owners", None, || {
         let slot = Arc::new(Slot::<Exclusive, _>::new(GuardedU64::new(0)));
-        let other = {
-            let slot = Arc::clone(&slot);
-            start(move || slot.enter(waiting()).unwrap().set(1))
-        };
+        let other = start_with(&slot, |slot| slot.enter(waiting()).unwrap().set(1));
         slot.enter(waiting()).unwrap().set(2);
         other.join().unwrap();
     });
@@ -522,10 +457,7 @@ fn two_owners_of_an_exclusive_slot_are_found() {
 fn a_forgotten_word_is_found() {
     explore("untouched word", None, || {
         let word = Arc::new(AtomicU32::new(0));
-        let other = {
-            let word = Arc::clone(&word);
-            start(move || word.fetch_add(1, Ordering::Relaxed))
-        };
+        let other = start_with(&word, |word| word.fetch_add(1, Ordering::Relaxed));
         word.fetch_add(1, Ordering::Relaxed);
         other.join().unwrap();
     });

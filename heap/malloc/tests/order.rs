@@ -27,7 +27,7 @@ const FIRST: [&str; 6] = [
 const START: [&str; 7] = [
     "14brickyard_heap5build10first_heap",
     "14brickyard_heap4huge9choice_in",
-    "12alloc_missed",
+    "15alloc_by_handle",
     "11make_memory",
     "15map_small_pages",
     "14brickyard_slab5sizes",

@@ -5,7 +5,7 @@
 
 use crate::support;
 
-use brickyard::bitmap::Bitmap;
+use brickyard::bitmap::{AT_ONCE, Bitmap};
 use brickyard::block::{FreeTable, State, Use};
 use brickyard::sync::{AtomicU8, AtomicU64};
 use brickyard::{Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request};
@@ -89,9 +89,10 @@ impl Step {
     }
 }
 
-/// Runs a step on a store, and returns its result: both stores have methods of these names.
+/// Runs a step on a store, and returns its result: both stores have methods of these names; those of
+/// isolation may be told what to hold in each step.
 macro_rules! answer {
-    ($step:expr, $store:expr) => {{
+    ($step:expr, $store:expr $(, $held:expr)?) => {{
         let range = |error: RangeError| format!("{error:?}");
         let free = |error: FreeError| format!("{error:?}");
         match $step {
@@ -102,13 +103,13 @@ macro_rules! answer {
             Step::TakeAt(at, wanted) => $store.take_at(at, &wanted).map(|()| 0).map_err(range),
             Step::Give(at, order) => $store.give(at, order).map(|_| 0).map_err(free),
             Step::AllInUse(part) => $store.check_in_use(part).map(|()| 0).map_err(free),
-            Step::Isolate(part) => $store.isolate(part).map(|()| 0).map_err(range),
+            Step::Isolate(part) => $store.isolate(part $(, $held)?).map(|()| 0).map_err(range),
             Step::Unisolate(part) => {
-                $store.unisolate(part);
+                $store.unisolate(part $(, $held)?);
                 Ok(0)
             }
             Step::TakeIsolated(part) => {
-                let taken = $store.take_isolated(part, Unmovable);
+                let taken = $store.take_isolated(part, Unmovable $(, $held)?);
                 taken.map(|()| 0).map_err(range)
             }
         }
@@ -126,7 +127,7 @@ fn answers_as_the_buddy_store_does(span: FrameRange, max_order: u8, block_order:
         for _ in 0..150 {
             let step = Step::random(span, old.max_order(), &isolated, &mut dice);
             done.push(step);
-            let (answer, expected) = (answer!(step, new), answer!(step, old));
+            let (answer, expected) = (answer!(step, new, &AT_ONCE), answer!(step, old));
             assert_eq!(answer, expected, "seed {seed}: {done:?}");
             match step {
                 Step::Isolate(part) if answer.is_ok() => isolated.push(part),

@@ -112,7 +112,7 @@ fn where_a_span_lies_is_no_limit() {
             span,
             ..small(0).zone
         });
-        let zone = any_zone::full::<Exclusive>(&plan, Cpus::new());
+        let zone = any_zone::full::<_, Exclusive>(&plan, Cpus::new());
         assert_eq!(take_all(&zone, MOVABLE.mobility).len(), 4096);
         assert_eq!(AnyZone::free_range(&zone, span), Ok(()));
         assert_eq!(zone.check().map(|census| census.free), Ok(4096));

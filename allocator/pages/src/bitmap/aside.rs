@@ -36,7 +36,7 @@
 
 use brickyard_sync::{AtomicU32, AtomicUsize, Ordering};
 
-use super::search::Wanted;
+use super::search::{Aside, Wanted};
 use super::{Attempt, Bitmap, TRIES};
 use crate::{Context, Frame, Request};
 
@@ -87,16 +87,6 @@ impl SetAside {
         let share = share.div_ceil(block_frames);
         if share < most { share } else { most }
     }
-}
-
-/// Whether frames of blocks that are set aside may be taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aside {
-    /// They may not: for requests.
-    Not,
-    /// They may: for atomic requests from the reserve, and for administration, which wants certain
-    /// frames.
-    Too,
 }
 
 /// Which blocks are set aside.

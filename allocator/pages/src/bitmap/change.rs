@@ -1,6 +1,6 @@
 //! How the state of a page block changes, and how the sets follow it.
 //!
-//! There are four ways. Each replaces the whole word by compare-and-swap, and counts a loan that
+//! There are three ways. Each replaces the whole word by compare-and-swap, and counts a loan that
 //! begins. They differ in what follows:
 //!
 //! | way | tries | what follows | who calls it |
@@ -8,14 +8,14 @@
 //! | `replace` | one | nothing | who takes all of a block, or frees several blocks together |
 //! | `change_once` | one | sets and loans | who promises itself frames, or ends isolation |
 //! | `change` | to the end | sets and loans | frees, ends of promises and of opening, marks |
-//! | `change_quietly` | to the end | loans | who takes a block that it has made changing |
 //!
 //! By mode: a promise, its end and a free of single frames change an open block; a free as a whole
 //! changes a huge one; who takes all of a block changes a free or an open one, to huge or to
 //! changing; only who made a block changing changes its mode again. Marks (isolated, aside, solid,
 //! kind) change in any mode.
 //!
-//! Only `change` and `change_quietly` retry, each time after another CPU's change of this block.
+//! Only `change` retries, and who takes a block that it has made changing, each time after another
+//! CPU's change of this block.
 
 use brickyard_sync::Ordering;
 

@@ -4,8 +4,8 @@ use brickyard_sync::Ordering;
 
 use super::Bitmap;
 use super::index::{End, GRADES, Index, Set};
-use super::lend::NEIGHBOURS;
 use super::state::{BlockState, Mode};
+use super::totals::NEIGHBOURS;
 use super::trees::FANOUT;
 use super::word::{WORD_FRAMES, WORD_ORDER};
 use crate::block::{Census, State, Use};
@@ -61,10 +61,6 @@ impl Bitmap<'_> {
         let memory = census.free + census.isolated + census.allocated;
         Violation::unless_equal("counted", "managed frames", memory, managed)?;
         Ok(census)
-    }
-
-    fn start_of(&self, block: usize) -> Frame {
-        self.frame_at(block << self.block_order)
     }
 
     fn check_open(&self, block: usize, state: BlockState) -> Result<(), Violation> {

@@ -239,7 +239,8 @@ impl Bitmap<'_> {
         }
         let frame = Frame::new(self.base.wrapping_add(offset));
         let inside = self.span.contains(frame);
-        let single = inside && self.is_single_in_use(offset) && !self.is_isolated_near(offset);
+        let single =
+            inside && self.is_block_in_use(offset, Order::ZERO) && !self.is_isolated_near(offset);
         single.then(|| self.mobility_of(offset).index())
     }
 
@@ -281,11 +282,6 @@ impl Bitmap<'_> {
         let aligned = bit & (order.frames() - 1) == 0;
         let found = state.is_all_memory() && state.is_joined() && free == 0 && whole && aligned;
         found.then(|| state.mobility_in(self.eighth(offset)))
-    }
-
-    /// Returns true if the frame is a block of order 0 in use.
-    fn is_single_in_use(&self, offset: usize) -> bool {
-        self.is_block_in_use(offset, Order::ZERO)
     }
 
     /// Returns true if the frame is the first of a block of exactly `order` in use, which would be
@@ -538,7 +534,7 @@ impl Bitmap<'_> {
         if !state.is_open() || state.is_isolated() {
             return 0;
         }
-        let start = self.frame_at(block << self.block_order).number();
+        let start = self.start_of(block).number();
         let mut masks = [0; MOST_WORDS];
         let mut run = 0;
         while let Some(frame) = frames.get(run) {

@@ -21,20 +21,16 @@ use brickyard_sync::Ordering;
 use super::index::{End, Index, Set};
 use super::search::Wanted;
 use super::state::BlockState;
+use super::totals::NEIGHBOURS;
+use super::trees::FANOUT;
 use super::{Attempt, Bitmap, Luck};
 use crate::MigrateType;
-
-/// The number of page blocks whose states share a cache line.
-pub(super) const NEIGHBOURS: usize = 8;
 
 /// The set of lines with loans, which is the only one.
 const LENT: Set = Set(0);
 
 /// The most words of a set that are searched for neighbours that are all free.
 const LEAVES_MOST: usize = 16;
-
-/// The number of positions that share a word of a set.
-const LEAF: usize = 64;
 
 /// Whether a block that frames are taken from goes on loan to the taker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,13 +226,13 @@ impl Bitmap<'_> {
 
     /// Returns the highest block that is free as a whole together with all its neighbours.
     fn fresh_neighbours(&self) -> Option<usize> {
-        let last = (self.states.len() + self.phase - 1) / LEAF;
+        let last = (self.states.len() + self.phase - 1) / FANOUT;
         let lowest = last.saturating_sub(LEAVES_MOST - 1);
         (lowest..=last).rev().find_map(|place| {
             let leaf = self.index.leaf(Index::WHOLE, place);
             let bytes = leaf.to_le_bytes();
             let byte = bytes.iter().rposition(|&byte| byte == u8::MAX)?;
-            let position = place * LEAF + byte * NEIGHBOURS + NEIGHBOURS - 1;
+            let position = place * FANOUT + byte * NEIGHBOURS + NEIGHBOURS - 1;
             position.checked_sub(self.phase)
         })
     }

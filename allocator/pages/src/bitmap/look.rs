@@ -80,11 +80,11 @@ impl Bitmap<'_> {
         let offset = self.offset(frame);
         let block = self.block_at(offset);
         let state = self.state(block);
-        let first = self.frame_at(block << self.block_order);
+        let first = self.start_of(block);
         match state.mode() {
             Mode::Huge => {
                 let (head, group) = self.group_of(block);
-                let head = self.frame_at(head << self.block_order);
+                let head = self.start_of(head);
                 let order = self.order_of_group(group);
                 Some((head, State::new(Use::Allocated, order, state.kind())))
             }
@@ -192,7 +192,7 @@ impl Bitmap<'_> {
 
     /// Passes every block and every run of the range to `judge`. Returns the first frame that it
     /// rejects, and its verdict.
-    fn all<E>(
+    pub(super) fn all<E>(
         &self,
         range: FrameRange,
         judge: impl Fn(Option<Use>) -> Result<(), E>,
@@ -262,8 +262,7 @@ impl Bitmap<'_> {
 
     /// Counts the free runs of one block.
     fn count_in(&self, block: usize, kind: MigrateType, table: &mut FreeTable) {
-        let start = self.frame_at(block << self.block_order);
-        let range = FrameRange::at(start, self.block_frames()).intersection(self.span);
+        let range = self.frames_of(block).intersection(self.span);
         let mut at = range.start;
         while at < range.end {
             let Some((first, found)) = self.block_of(at) else {

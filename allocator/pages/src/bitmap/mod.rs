@@ -119,10 +119,10 @@ use aside::Reserve;
 pub use aside::SetAside;
 pub(crate) use give::Sorter;
 use index::Index;
-use lend::NEIGHBOURS;
 pub(crate) use lend::{Borrower, Borrows, Loan};
+pub use ranges::AT_ONCE;
 pub(crate) use ranges::{Leaves, Was};
-use totals::Total;
+use totals::{NEIGHBOURS, Total};
 use trees::Trees;
 use word::{WORD_FRAMES, WORD_ORDER};
 
@@ -410,6 +410,16 @@ impl<'m> Bitmap<'m> {
         offset >> self.block_order
     }
 
+    /// Returns a block's first frame.
+    const fn start_of(&self, block: usize) -> Frame {
+        self.frame_at(block << self.block_order)
+    }
+
+    /// Returns the frames of a block.
+    const fn frames_of(&self, block: usize) -> FrameRange {
+        FrameRange::at(self.start_of(block), self.block_frames())
+    }
+
     /// Returns the number of frames in a block.
     const fn block_frames(&self) -> usize {
         1 << self.block_order
@@ -634,20 +644,11 @@ impl Bitmap<'_> {
         self.give_block(self.offset(frame), order)
     }
 
-    /// Takes back a range of blocks in use.
+    /// Takes back a range of blocks in use. Holds a value of `pin` for each block.
     ///
     /// # Errors
     /// The error that a free of the first frame not in use would return. Nothing has changed then.
-    pub fn give_range(&self, range: FrameRange) -> Result<(), FreeError> {
-        self.give_range_in_steps(range, &|| ())
-    }
-
-    /// Takes back a range ([`Bitmap::give_range`]), and holds a value of `pin` for each block.
-    pub(crate) fn give_range_in_steps<G>(
-        &self,
-        range: FrameRange,
-        pin: &impl Fn() -> G,
-    ) -> Result<(), FreeError> {
+    pub fn give_range<G>(&self, range: FrameRange, pin: &impl Fn() -> G) -> Result<(), FreeError> {
         if !self.span.covers(range) {
             return Err(FreeError::NotOwned);
         }

@@ -16,6 +16,10 @@ use crate::block::Use;
 use crate::isolation::ISOLATED_MOST;
 use crate::{FrameRange, MigrateType, RangeError};
 
+/// What a caller hands to a call of [`Bitmap`] that holds a value for each of its steps, if nothing
+/// need be held.
+pub const AT_ONCE: fn() = || ();
+
 /// What frames were that become memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Was {
@@ -73,7 +77,7 @@ impl Bitmap<'_> {
     /// [`RangeError::OutsideSpan`]; [`RangeError::Busy`] with the first frame that another caller
     /// is removing or reserving at this moment. The page blocks before its own are done then.
     pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.make_memory(range, Was::Absent, &|| ())
+        self.make_memory(range, Was::Absent, &AT_ONCE)
     }
 
     /// Frees all reserved frames of `range`. Returns their number.
@@ -81,7 +85,7 @@ impl Bitmap<'_> {
     /// # Errors
     /// As [`Bitmap::add`].
     pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.make_memory(range, Was::Reserved, &|| ())
+        self.make_memory(range, Was::Reserved, &AT_ONCE)
     }
 
     /// Frees all frames of the range that are not memory, but this.
@@ -174,7 +178,7 @@ impl Bitmap<'_> {
     /// caller is removing or reserving at this moment; [`RangeError::TooManyIsolated`] while four
     /// others are at that. Nothing has changed then.
     pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.leave(range, Leaves::Absent, &|| (), &|| ())
+        self.leave(range, Leaves::Absent, &AT_ONCE, &AT_ONCE)
     }
 
     /// Keeps all free frames of `range` from being handed out. Returns how many became reserved.
@@ -183,22 +187,16 @@ impl Bitmap<'_> {
     /// # Errors
     /// As [`Bitmap::remove`].
     pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.leave(range, Leaves::Reserved, &|| (), &|| ())
+        self.leave(range, Leaves::Reserved, &AT_ONCE, &AT_ONCE)
     }
 
     /// Checks that no frame of the range is in use; fails with the first that is.
     fn busy_in(&self, range: FrameRange) -> Result<(), RangeError> {
-        let mut at = range.start;
-        while at < range.end {
-            let found = self.block_of(at);
-            if found.is_some_and(|(_, state)| state.usage == Use::Allocated) {
-                return Err(RangeError::Busy { frame: at });
-            }
-            at = found.map_or(at.plus(1), |(first, state)| {
-                first.plus(state.order.frames())
-            });
-        }
-        Ok(())
+        self.all(range, |usage| match usage {
+            Some(Use::Allocated) => Err(()),
+            _ => Ok(()),
+        })
+        .map_err(|(frame, ())| RangeError::Busy { frame })
     }
 
     /// Takes all free frames of the range. The other frames must not be memory; otherwise nothing
@@ -222,8 +220,7 @@ impl Bitmap<'_> {
                 self.leave_memory(taken, &mut masks);
                 self.give_masks(taken, &masks, frames_in(&masks), Borrower::Nobody);
             }
-            let clipped = FrameRange::at(self.frame_at(block << self.block_order), 1);
-            let frame = clipped.start.max(range.start);
+            let frame = self.frames_of(block).start.max(range.start);
             return Err(self
                 .busy_in(range)
                 .err()
@@ -320,20 +317,11 @@ impl Bitmap<'_> {
     }
 
     /// Isolates `range`: from the return on the store hands nothing out from it, and what is freed
-    /// there stays there.
+    /// there stays there. Holds a value of `step` for each page block.
     ///
     /// # Errors
     /// As [`Isolation::begin`](crate::isolation::Isolation::begin).
-    pub fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
-        self.isolate_in_steps(range, &|| ())
-    }
-
-    /// Isolates `range` ([`Bitmap::isolate`]), and holds a value of `step` for each page block.
-    pub(crate) fn isolate_in_steps<G>(
-        &self,
-        range: FrameRange,
-        step: &impl Fn() -> G,
-    ) -> Result<(), RangeError> {
+    pub fn isolate<G>(&self, range: FrameRange, step: &impl Fn() -> G) -> Result<(), RangeError> {
         self.within_span(range)?;
         {
             let _step = step();
@@ -362,14 +350,9 @@ impl Bitmap<'_> {
         self.end_class_for_all(block);
     }
 
-    /// Ends the isolation of exactly `range`. Does nothing if it is not isolated.
-    pub fn unisolate(&self, range: FrameRange) {
-        self.unisolate_in_steps(range, &|| ());
-    }
-
-    /// Ends the isolation of `range` ([`Bitmap::unisolate`]), and holds a value of `step` for each
-    /// page block.
-    pub(crate) fn unisolate_in_steps<G>(&self, range: FrameRange, step: &impl Fn() -> G) {
+    /// Ends the isolation of exactly `range`. Does nothing if it is not isolated. Holds a value of
+    /// `step` for each page block.
+    pub fn unisolate<G>(&self, range: FrameRange, step: &impl Fn() -> G) {
         {
             let _step = step();
             if !self.isolation.has(range) {
@@ -390,10 +373,7 @@ impl Bitmap<'_> {
 
     /// Unmarks a page block, unless an isolated range other than `ended` overlaps it.
     fn unmark_block(&self, block: usize, ended: FrameRange) {
-        let frames = FrameRange::at(
-            self.frame_at(block << self.block_order),
-            self.block_frames(),
-        );
+        let frames = self.frames_of(block);
         let mut ranges = self.isolation.ranges();
         if ranges.any(|range| range != ended && !range.intersection(frames).is_empty()) {
             return;
@@ -446,17 +426,12 @@ impl Bitmap<'_> {
         self.partly_isolated().flat_map(free).sum()
     }
 
-    /// Takes all of `range`, which must be isolated and wholly free, as blocks in use.
+    /// Takes all of `range`, which must be isolated and wholly free, as blocks in use. Holds a value
+    /// of `pin` for each.
     ///
     /// # Errors
     /// [`RangeError::Busy`] with the first frame that is not free. Nothing has changed then.
-    pub fn take_isolated(&self, range: FrameRange, kind: MigrateType) -> Result<(), RangeError> {
-        self.take_isolated_in_steps(range, kind, &|| ())
-    }
-
-    /// Takes an isolated range ([`Bitmap::take_isolated`]), and holds a value of `pin` for each
-    /// block.
-    pub(crate) fn take_isolated_in_steps<G>(
+    pub fn take_isolated<G>(
         &self,
         range: FrameRange,
         kind: MigrateType,
@@ -504,15 +479,15 @@ mod tests {
             let page = store.take(&Request::page(Mobility::Movable)).unwrap();
             store.give(page, Order::ZERO).unwrap();
             if before {
-                store.isolate(all).unwrap();
+                store.isolate(all, &AT_ONCE).unwrap();
             }
             let promised = store.state(0);
             let mask = |word: usize| if word == 0 { 0b1111 } else { 0 };
             let four = store.promise(0, promised, promised, mask, 4, MigrateType::Movable);
             assert!(four.is_some());
             match (before, after) {
-                (false, true) => store.isolate(all).unwrap(),
-                (true, false) => store.unisolate(all),
+                (false, true) => store.isolate(all, &AT_ONCE).unwrap(),
+                (true, false) => store.unisolate(all, &AT_ONCE),
                 _ => {}
             }
             store.take_back(0, promised, 4, Kept::Yes);

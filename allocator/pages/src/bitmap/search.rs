@@ -1,11 +1,20 @@
 //! Which block serves a request: the sets are tried in order, best first, and then the blocks
 //! themselves. Also what can be said of a request without taking anything.
 
-use super::aside::Aside;
 use super::index::{End, GRADES, Index, Set};
 use super::state::{BlockState, Mode};
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
 use crate::{Frame, MigrateType, Mobility, Order, Request};
+
+/// Whether frames of blocks that are set aside may be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aside {
+    /// They may not: for requests.
+    Not,
+    /// They may: for atomic requests from the reserve, and for administration, which wants certain
+    /// frames.
+    Too,
+}
 
 /// What is wanted of a block.
 #[derive(Debug, Clone, Copy)]

@@ -53,7 +53,33 @@ const LENT: u64 = 1 << 34;
 const ASIDE: u64 = 1 << 35;
 const VERSION: u64 = 1 << 36;
 
+macro_rules! flags {
+    ($($(#[$doc:meta])* $flag:ident $is:ident $with:ident;)*) => {$(
+        $(#[$doc])*
+        #[inline]
+        pub(super) const fn $is(self) -> bool {
+            self.0 & $flag != 0
+        }
+
+        #[inline]
+        #[must_use]
+        pub(super) const fn $with(self, is: bool) -> Self {
+            Self(self.0 & !$flag | if is { $flag } else { 0 })
+        }
+    )*};
+}
+
 impl BlockState {
+    flags! {
+        TAIL is_tail with_tail;
+        JOINED is_joined with_joined;
+        SOLID is_solid with_solid;
+        ISOLATED is_isolated with_isolated;
+        LENT is_lent with_lent;
+        /// Returns true if the block is kept for atomic requests.
+        ASIDE is_aside with_aside;
+    }
+
     #[inline]
     pub(super) const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -123,37 +149,6 @@ impl BlockState {
     #[inline]
     pub(super) const fn is_open(self) -> bool {
         self.0 & MODE == 0
-    }
-
-    #[inline]
-    pub(super) const fn is_tail(self) -> bool {
-        self.0 & TAIL != 0
-    }
-
-    #[inline]
-    pub(super) const fn is_joined(self) -> bool {
-        self.0 & JOINED != 0
-    }
-
-    #[inline]
-    pub(super) const fn is_solid(self) -> bool {
-        self.0 & SOLID != 0
-    }
-
-    #[inline]
-    pub(super) const fn is_isolated(self) -> bool {
-        self.0 & ISOLATED != 0
-    }
-
-    #[inline]
-    pub(super) const fn is_lent(self) -> bool {
-        self.0 & LENT != 0
-    }
-
-    /// Returns true if the block is kept for atomic requests.
-    #[inline]
-    pub(super) const fn is_aside(self) -> bool {
-        self.0 & ASIDE != 0
     }
 
     /// Returns true if the block may go on loan: it is open, and kept for nobody.
@@ -230,39 +225,6 @@ impl BlockState {
     #[must_use]
     pub(super) const fn with_mode(self, mode: Mode) -> Self {
         Self(self.0 & !MODE | (mode as u64) << MODE_SHIFT)
-    }
-
-    #[must_use]
-    pub(super) const fn with_tail(self, tail: bool) -> Self {
-        Self(self.0 & !TAIL | if tail { TAIL } else { 0 })
-    }
-
-    #[inline]
-    #[must_use]
-    pub(super) const fn with_joined(self, joined: bool) -> Self {
-        Self(self.0 & !JOINED | if joined { JOINED } else { 0 })
-    }
-
-    #[must_use]
-    pub(super) const fn with_solid(self, solid: bool) -> Self {
-        Self(self.0 & !SOLID | if solid { SOLID } else { 0 })
-    }
-
-    #[must_use]
-    pub(super) const fn with_isolated(self, isolated: bool) -> Self {
-        Self(self.0 & !ISOLATED | if isolated { ISOLATED } else { 0 })
-    }
-
-    #[inline]
-    #[must_use]
-    pub(super) const fn with_lent(self, lent: bool) -> Self {
-        Self(self.0 & !LENT | if lent { LENT } else { 0 })
-    }
-
-    #[inline]
-    #[must_use]
-    pub(super) const fn with_aside(self, aside: bool) -> Self {
-        Self(self.0 & !ASIDE | if aside { ASIDE } else { 0 })
     }
 
     /// Marks these eighths as mixed, in addition to others.

@@ -3,9 +3,8 @@
 
 use brickyard_sync::Ordering;
 
-use super::aside::Aside;
 use super::index::Index;
-use super::search::Wanted;
+use super::search::{Aside, Wanted};
 use super::state::{BlockState, Mode};
 use super::wide::Isolated;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};

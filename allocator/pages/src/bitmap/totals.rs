@@ -13,10 +13,11 @@
 
 use brickyard_sync::{AtomicU64, Ordering};
 
-/// The number of parts, and the number of page blocks in a row that belong to one part: those whose
-/// states share a cache line.
+/// The number of page blocks whose states share a cache line.
+pub(super) const NEIGHBOURS: usize = 8;
+
+/// The number of parts. Neighbours belong to one part.
 const PARTS: usize = 16;
-const NEIGHBOURS: usize = 8;
 
 /// The most that a part drifts.
 const DRIFT_MOST: usize = 2048;

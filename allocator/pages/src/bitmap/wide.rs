@@ -11,11 +11,9 @@ use brickyard_sync::Ordering;
 use super::index::{End, Index};
 use super::search::Wanted;
 use super::state::{BlockState, Mode};
+use super::trees::FANOUT;
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
 use crate::{Frame, FreeError, MigrateType, Order, Request};
-
-/// The number of page blocks whose bits share a word of the index.
-const LEAF: usize = 64;
 
 /// Whether a block that is isolated or set aside may be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +43,7 @@ impl Bitmap<'_> {
                 return None;
             };
             if self.take_blocks(block, blocks, wanted.kind, Isolated::Not) {
-                return Some(self.frame_at(block << self.block_order));
+                return Some(self.start_of(block));
             }
         }
         None
@@ -73,7 +71,7 @@ impl Bitmap<'_> {
             })
         })?;
         self.totals.free.remove(block, self.block_frames());
-        Some(self.frame_at(block << self.block_order))
+        Some(self.start_of(block))
     }
 
     /// Finds an aligned group of blocks that are free as a whole and lie below the limit, or one
@@ -164,27 +162,16 @@ impl Bitmap<'_> {
             // The block is open. First, no other CPU may touch its words any more.
             if self.replace(block, old, old.with_mode(Mode::Changing).with_free(0, 0)) {
                 self.write_as_one(block);
-                return self.change_quietly(block, huge).map(|new| (old, new));
+                loop {
+                    let changing = self.state(block);
+                    if self.replace(block, changing, huge(changing)) {
+                        self.loan_changed(block, changing, huge(changing));
+                        return Some((old, huge(changing)));
+                    }
+                }
             }
         }
         None
-    }
-
-    /// Changes the state by `next`, and retries until no other CPU changes it meanwhile. The caller
-    /// must update the sets.
-    fn change_quietly(
-        &self,
-        block: usize,
-        next: impl Fn(BlockState) -> BlockState,
-    ) -> Option<BlockState> {
-        loop {
-            let old = self.state(block);
-            let new = next(old);
-            if self.replace(block, old, new) {
-                self.loan_changed(block, old, new);
-                return Some(new);
-            }
-        }
     }
 
     /// Takes up to `most` page blocks that lie near each other, and hands the position of each to
@@ -197,7 +184,7 @@ impl Bitmap<'_> {
         mut each: impl FnMut(usize),
     ) -> usize {
         let end = Self::end_for(Wanted::of(kind));
-        let last = (self.states.len() + self.phase - 1) / LEAF;
+        let last = (self.states.len() + self.phase - 1) / FANOUT;
         let from = if end == End::Low { 0 } else { last };
         let Some(leaf) = self.index.next_leaf(Index::WHOLE, from, end) else {
             return 0;
@@ -210,7 +197,7 @@ impl Bitmap<'_> {
                 End::High => there.ilog2(),
             };
             there &= !(1 << bit);
-            let block = leaf * LEAF + bit as usize - self.phase;
+            let block = leaf * FANOUT + bit as usize - self.phase;
             if self
                 .claim_whole(block, kind, false, Isolated::Not)
                 .is_some()
@@ -229,7 +216,7 @@ impl Bitmap<'_> {
                 }
             });
         }
-        let near = (leaf * LEAF).saturating_sub(self.phase);
+        let near = (leaf * FANOUT).saturating_sub(self.phase);
         self.totals.free.remove(near, taken << self.block_order);
         taken
     }
@@ -263,11 +250,11 @@ impl Bitmap<'_> {
             }
             isolated += usize::from(state.is_isolated()) << self.block_order;
             let position = block + self.phase;
-            if position / LEAF != leaf {
+            if position / FANOUT != leaf {
                 self.put_bits_into_whole(leaf, back);
-                (leaf, back) = (position / LEAF, 0);
+                (leaf, back) = (position / FANOUT, 0);
             }
-            back |= 1 << (position % LEAF);
+            back |= 1 << (position % FANOUT);
         }
         self.put_bits_into_whole(leaf, back);
         if let Some(near) = near
@@ -297,7 +284,7 @@ impl Bitmap<'_> {
         while rest != 0 {
             let bit = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            each(leaf * LEAF + bit - self.phase);
+            each(leaf * FANOUT + bit - self.phase);
         }
     }
 

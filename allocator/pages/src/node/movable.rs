@@ -279,127 +279,99 @@ mod tests {
         assert_eq!(of(Sizing::KernelCorePercent(50), usize::MAX), Some(half));
     }
 
-    #[test]
-    fn equal_nodes_get_equal_shares() {
-        let nodes: &[&[FrameRange]] = &[&[range(0, 1024)], &[range(1024, 2048)]];
-        // 256 frames each.
-        let found = starts_of(nodes, 0, Sizing::KernelCore(512), 4);
-        assert_eq!(found, [Some(256), Some(1280)]);
-        let found = starts_of(nodes, 0, Sizing::KernelCorePercent(25), 4);
-        assert_eq!(found, [Some(256), Some(1280)]);
-        // 2048 - 1536 = 512.
-        let found = starts_of(nodes, 0, Sizing::MovableCore(1521), 4);
-        assert_eq!(found, [Some(256), Some(1280)]);
-    }
+    /// Nodes, the lowest frame of a zone, how much the kernel asks for, the highest order; where the
+    /// zones start.
+    type Case<'a> = (
+        &'a [&'a [FrameRange]],
+        usize,
+        Sizing,
+        u8,
+        &'a [Option<usize>],
+    );
 
     #[test]
-    fn what_a_small_node_lacks_the_others_give() {
-        // Shares of 200: node 0 gives its 100, node 1 its 200. Second pass: the missing 100 come
-        // from node 1.
-        let nodes: &[&[FrameRange]] = &[&[range(0, 100)], &[range(1000, 2000)]];
-        let found = starts_of(nodes, 0, Sizing::KernelCore(400), 0);
-        assert_eq!(found, [None, Some(1300)]);
-    }
-
-    #[test]
-    fn three_passes() {
-        // 900 frames. Shares of 300: 50, 200, 300 are given, 350 are missing. Shares of 350 / 2 =
-        // 175: node 2 gives 175. One share of 175: node 2 again.
-        let nodes: &[&[FrameRange]] = &[&[range(0, 50)], &[range(100, 300)], &[range(1000, 2000)]];
-        let found = starts_of(nodes, 0, Sizing::KernelCore(900), 0);
-        assert_eq!(found, [None, None, Some(1650)]);
-    }
-
-    #[test]
-    fn low_memory_is_the_kernels_already() {
-        // Shares of 300: node 0 has 512 frames below `lowest`, which leaves 88 missing. That is
-        // less than a share: 44 each. Node 1 gives 44. Second pass, one share of 44: node 0 gives
-        // 44, and nothing is missing any more.
-        let nodes: &[&[FrameRange]] = &[&[range(0, 1024)], &[range(1024, 2048)]];
-        let found = starts_of(nodes, 512, Sizing::KernelCore(600), 0);
-        assert_eq!(found, [Some(556), Some(1068)]);
-        // Enough low memory: all above is movable.
-        let found = starts_of(nodes, 512, Sizing::KernelCore(500), 0);
-        assert_eq!(found, [Some(512), Some(1024)]);
-        // All memory is low: `lowest` is above it.
-        let found = starts_of(nodes, 4096, Sizing::KernelCore(500), 0);
-        assert_eq!(found, [None, None]);
-    }
-
-    #[test]
-    fn low_ranges_are_counted_once_and_all() {
-        // Node 0: 100 low frames, a hole, 100 low frames, a hole, 300 high ones. Node 1: 100.
-        // Shares of 250: node 0 gives 200 low and 50 high ones, node 1 its 100. Second pass, 150
-        // from node 0: its low frames are behind it.
-        let nodes: &[&[FrameRange]] = &[
+    fn shares_are_filled_in_passes() {
+        use Sizing::{KernelCore, KernelCorePercent, MovableCore};
+        const END: usize = usize::MAX;
+        let equal: &[&[_]] = &[&[range(0, 1024)], &[range(1024, 2048)]];
+        let small: &[&[_]] = &[&[range(0, 100)], &[range(1000, 2000)]];
+        let three: &[&[_]] = &[&[range(0, 50)], &[range(100, 300)], &[range(1000, 2000)]];
+        let parts: &[&[_]] = &[
             &[range(0, 100), range(200, 300), range(400, 700)],
             &[range(700, 800)],
         ];
-        let found = starts_of(nodes, 350, Sizing::KernelCore(500), 0);
-        assert_eq!(found, [Some(600), None]);
-        // A share of 50 is full after 50 frames, yet all 200 low ones are the kernel's: the start
-        // is behind them.
-        let found = starts_of(nodes, 350, Sizing::KernelCore(100), 0);
-        assert_eq!(found, [Some(400), Some(700)]);
-    }
-
-    #[test]
-    fn a_range_across_lowest_is_low_up_to_it() {
-        // Node 0 has 350 low frames, more than its share of 200; the missing 50 are shared by two:
-        // node 1 gives 25. Second pass: node 0 gives the other 25.
-        let nodes: &[&[FrameRange]] = &[&[range(0, 1000)], &[range(1000, 2000)]];
-        let found = starts_of(nodes, 350, Sizing::KernelCore(400), 0);
-        assert_eq!(found, [Some(375), Some(1025)]);
-    }
-
-    #[test]
-    fn holes_are_not_memory() {
-        // 100 frames below the hole and 50 above it.
-        let nodes: &[&[FrameRange]] = &[&[range(0, 100), range(200, 300)]];
-        let found = starts_of(nodes, 0, Sizing::KernelCore(150), 0);
-        assert_eq!(found, [Some(250)]);
-        // The first range is just enough: the start lies in the hole.
-        let found = starts_of(nodes, 0, Sizing::KernelCore(100), 0);
-        assert_eq!(found, [Some(100)]);
-        // And is rounded up there, to 128.
-        let found = starts_of(nodes, 0, Sizing::KernelCore(100), 7);
-        assert_eq!(found, [Some(128)]);
-    }
-
-    #[test]
-    fn empty_nodes_take_no_share() {
-        let nodes: &[&[FrameRange]] = &[
+        let adjacent: &[&[_]] = &[&[range(0, 1000)], &[range(1000, 2000)]];
+        let hole: &[&[_]] = &[&[range(0, 100), range(200, 300)]];
+        let gaps: &[&[_]] = &[
             &[],
             &[range(0, 1000)],
             &[range(1000, 1000)],
             &[range(1000, 2000)],
         ];
-        let found = starts_of(nodes, 0, Sizing::KernelCore(200), 0);
-        assert_eq!(found, [None, Some(100), None, Some(1100)]);
-        assert_eq!(starts_of(&[], 0, Sizing::KernelCore(200), 0), []);
-        assert_eq!(starts_of(&[&[]], 0, Sizing::KernelCore(200), 0), [None]);
-    }
-
-    #[test]
-    fn less_than_a_frame_a_node_is_given_up() {
-        // Shares of 2 / 3 = 0; 2 are missing, fewer than there were nodes.
-        let nodes: &[&[FrameRange]] = &[&[range(16, 32)], &[range(32, 48)], &[range(48, 64)]];
-        let found = starts_of(nodes, 0, Sizing::KernelCore(2), 0);
-        assert_eq!(found, [Some(16), Some(32), Some(48)]);
-    }
-
-    #[test]
-    fn the_highest_numbers_do_not_overflow() {
-        let end = usize::MAX;
-        let nodes: &[&[FrameRange]] = &[&[range(end - 100, end)], &[range(0, 100)]];
-        // 50 each. The start of node 0 cannot be rounded up to 2^18: there is no such number.
-        let found = starts_of(nodes, 0, Sizing::KernelCore(100), 18);
-        assert_eq!(found, [None, None]);
-        let found = starts_of(nodes, 0, Sizing::KernelCore(100), 0);
-        assert_eq!(found, [Some(end - 50), Some(50)]);
-        let nodes: &[&[FrameRange]] = &[&[range(0, end)]];
-        let found = starts_of(nodes, 0, Sizing::KernelCore(end - 1), 0);
-        assert_eq!(found, [Some(end - 1)]);
+        let tiny: &[&[_]] = &[&[range(16, 32)], &[range(32, 48)], &[range(48, 64)]];
+        let far: &[&[_]] = &[&[range(END - 100, END)], &[range(0, 100)]];
+        let cases: &[Case<'_>] = &[
+            // Equal nodes give 256 frames each; 2048 - 1536 = 512.
+            (equal, 0, KernelCore(512), 4, &[Some(256), Some(1280)]),
+            (equal, 0, KernelCorePercent(25), 4, &[Some(256), Some(1280)]),
+            (equal, 0, MovableCore(1521), 4, &[Some(256), Some(1280)]),
+            // Shares of 200: node 0 gives its 100, node 1 its 200. Second pass: the missing 100
+            // come from node 1.
+            (small, 0, KernelCore(400), 0, &[None, Some(1300)]),
+            // Shares of 300: 50, 200, 300 are given, 350 are missing. Shares of 350 / 2 = 175: node
+            // 2 gives 175. One share of 175: node 2 again.
+            (three, 0, KernelCore(900), 0, &[None, None, Some(1650)]),
+            // Low memory is the kernel's already. Shares of 300: node 0 has 512 frames below the
+            // lowest, which leaves 88 missing. That is less than a share: 44 each. Node 1 gives 44.
+            // Second pass, one share of 44: node 0 gives 44, and nothing is missing any more.
+            (equal, 512, KernelCore(600), 0, &[Some(556), Some(1068)]),
+            // Enough low memory: all above is movable.
+            (equal, 512, KernelCore(500), 0, &[Some(512), Some(1024)]),
+            // All memory is low.
+            (equal, 4096, KernelCore(500), 0, &[None, None]),
+            // Low ranges are counted once and all. Node 0: 100 low frames, a hole, 100 low frames,
+            // a hole, 300 high ones. Node 1: 100. Shares of 250: node 0 gives 200 low and 50 high
+            // ones, node 1 its 100. Second pass, 150 from node 0: its low frames are behind it.
+            (parts, 350, KernelCore(500), 0, &[Some(600), None]),
+            // A share of 50 is full after 50 frames, yet all 200 low ones are the kernel's: the
+            // start is behind them.
+            (parts, 350, KernelCore(100), 0, &[Some(400), Some(700)]),
+            // A range is low up to the lowest. Node 0 has 350 low frames, more than its share of
+            // 200; the missing 50 are shared by two: node 1 gives 25. Second pass: node 0 gives the
+            // other 25.
+            (adjacent, 350, KernelCore(400), 0, &[Some(375), Some(1025)]),
+            // 100 frames below the hole and 50 above it.
+            (hole, 0, KernelCore(150), 0, &[Some(250)]),
+            // The first range is just enough: the start lies in the hole, and is rounded up there.
+            (hole, 0, KernelCore(100), 0, &[Some(100)]),
+            (hole, 0, KernelCore(100), 7, &[Some(128)]),
+            // Empty nodes take no share.
+            (
+                gaps,
+                0,
+                KernelCore(200),
+                0,
+                &[None, Some(100), None, Some(1100)],
+            ),
+            (&[], 0, KernelCore(200), 0, &[]),
+            (&[&[]], 0, KernelCore(200), 0, &[None]),
+            // Shares of 2 / 3 = 0; 2 are missing, fewer than there were nodes, and are given up.
+            (tiny, 0, KernelCore(2), 0, &[Some(16), Some(32), Some(48)]),
+            // 50 each. The start of node 0 cannot be rounded up to 2^18: there is no such number.
+            (far, 0, KernelCore(100), 18, &[None, None]),
+            (far, 0, KernelCore(100), 0, &[Some(END - 50), Some(50)]),
+            (
+                &[&[range(0, END)]],
+                0,
+                KernelCore(END - 1),
+                0,
+                &[Some(END - 1)],
+            ),
+        ];
+        for &(nodes, lowest, sizing, max_order, expected) in cases {
+            let found = starts_of(nodes, lowest, sizing, max_order);
+            assert_eq!(found, expected, "{sizing:?} of {nodes:?} from {lowest}");
+        }
     }
 
     #[test]

@@ -11,7 +11,9 @@
 
 use core::fmt;
 
-use crate::Order;
+use crate::block::FreeTable;
+use crate::watermark::saturated;
+use crate::{MigrateType, Order};
 
 /// The number of free blocks of each order.
 ///
@@ -32,6 +34,14 @@ pub struct FreeCounts {
 }
 
 impl FreeCounts {
+    /// Counts the blocks of all types but [`MigrateType::Isolate`].
+    pub(crate) fn to_be_had(free: &FreeTable) -> Self {
+        let isolated = MigrateType::Isolate.index();
+        Self {
+            by_order: free.map(|by_type| by_type.iter().sum::<usize>() - by_type[isolated]),
+        }
+    }
+
     /// Returns the number of free frames. Saturates.
     #[must_use]
     pub fn free_frames(&self) -> usize {
@@ -106,10 +116,6 @@ impl FreeCounts {
     fn all_blocks(&self) -> u128 {
         self.by_order.iter().map(|&blocks| blocks as u128).sum()
     }
-}
-
-fn saturated(number: u128) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// A value of [`FreeCounts::unusable_index`] as Linux prints it in `unusable_index`: `%d.%03d `,

@@ -53,11 +53,7 @@ impl ZoneSnapshot {
     /// Returns the free blocks of each order, of all types but [`MigrateType::Isolate`].
     #[must_use]
     pub fn counts_to_be_had(&self) -> FreeCounts {
-        let mut counts = self.counts();
-        for (count, by_type) in counts.by_order.iter_mut().zip(&self.free) {
-            *count -= by_type[MigrateType::Isolate.index()];
-        }
-        counts
+        FreeCounts::to_be_had(&self.free)
     }
 }
 

@@ -14,11 +14,35 @@ use crate::watermark::{Mark, Watermarks};
 use crate::zones::{AnyZone, Shape};
 use crate::{
     AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, Platform,
-    RangeError, Request, ZoneKind,
+    RangeError, Request,
 };
+
+/// What a zone can by itself, without the trait.
+macro_rules! by_itself {
+    ($(fn $name:ident($($given:ident: $of:ty),*) -> $result:ty;)*) => {$(
+        #[inline]
+        fn $name(&self, $($given: $of),*) -> $result {
+            Zone::$name(self, $($given),*)
+        }
+    )*};
+}
 
 impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     type Platform = P;
+
+    by_itself! {
+        fn alloc(request: &Request) -> Result<Frame, AllocError>;
+        fn free(frame: Frame, order: Order) -> Result<(), FreeError>;
+        fn free_bulk(frames: &[Frame]) -> Result<(), BulkFreeError>;
+        fn free_range(range: FrameRange) -> Result<(), FreeError>;
+        fn add(range: FrameRange) -> Result<usize, RangeError>;
+        fn reserve(range: FrameRange) -> Result<usize, RangeError>;
+        fn unreserve(range: FrameRange) -> Result<usize, RangeError>;
+        fn remove(range: FrameRange) -> Result<usize, RangeError>;
+        fn free_frames() -> usize;
+        fn cached_frames() -> usize;
+        fn check() -> Result<Census, Violation>;
+    }
 
     #[inline]
     fn platform(&self) -> &P {
@@ -35,32 +59,12 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         }
     }
 
-    #[inline]
-    fn kind(&self) -> ZoneKind {
-        self.kind
-    }
-
-    #[inline]
-    fn span(&self) -> FrameRange {
-        self.store().span()
-    }
-
-    #[inline]
-    fn max_order(&self) -> Order {
-        self.store().max_order()
-    }
-
     fn watermarks(&self) -> &Watermarks {
         &self.watermarks
     }
 
     fn compaction(&self) -> &compact::Memory {
         &self.compaction
-    }
-
-    #[inline]
-    fn alloc(&self, request: &Request) -> Result<Frame, AllocError> {
-        Zone::alloc(self, request)
     }
 
     #[inline]
@@ -131,11 +135,6 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     }
 
     #[inline]
-    fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        Zone::free(self, frame, order)
-    }
-
-    #[inline]
     fn free_at_hand(&self, frame: Frame) -> bool {
         // A stash keeps only frames of page blocks that are memory of this zone as a whole.
         self.stash.push(&self.backing, frame)
@@ -145,46 +144,22 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         self.pinned(|store| store.give(frame, order))
     }
 
-    fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
-        Zone::free_bulk(self, frames)
-    }
-
-    fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
-        Zone::free_range(self, range)
-    }
-
     fn drain_with(&self, patience: &Patience) -> usize {
         let reach = Reach::of(Context::MaySleep, self.platform());
         self.stash.drain(&self.backing, reach, patience).frames
     }
 
     fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
-        self.store().isolate_in_steps(range, &|| self.step())
+        self.store().isolate(range, &|| self.step())
     }
 
     fn unisolate(&self, range: FrameRange) {
-        self.store().unisolate_in_steps(range, &|| self.step());
+        self.store().unisolate(range, &|| self.step());
     }
 
     fn take_isolated(&self, range: FrameRange, mobility: Mobility) -> Result<(), RangeError> {
         self.store()
-            .take_isolated_in_steps(range, mobility.into(), &|| self.pin())
-    }
-
-    fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
-        Zone::add(self, range)
-    }
-
-    fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        Zone::reserve(self, range)
-    }
-
-    fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        Zone::unreserve(self, range)
-    }
-
-    fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
-        Zone::remove(self, range)
+            .take_isolated(range, mobility.into(), &|| self.pin())
     }
 
     fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {
@@ -198,14 +173,6 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     fn knows_to_move(&self, _state: State) -> Option<bool> {
         // The bitmap knows mobilities only roughly, by location.
         None
-    }
-
-    fn free_frames(&self) -> usize {
-        Zone::free_frames(self)
-    }
-
-    fn cached_frames(&self) -> usize {
-        Zone::cached_frames(self)
     }
 
     fn managed_frames(&self) -> usize {
@@ -250,9 +217,5 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
 
     fn quick_index(&self, _order: Order) -> Option<i32> {
         None
-    }
-
-    fn check(&self) -> Result<Census, Violation> {
-        Zone::check(self)
     }
 }

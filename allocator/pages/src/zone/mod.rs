@@ -490,7 +490,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// # Errors
     /// The error that a free of the first frame not in use would return. Nothing has changed then.
     pub fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
-        self.store().give_range_in_steps(range, &|| self.pin())
+        self.store().give_range(range, &|| self.pin())
     }
 
     // ---- administration ----

@@ -31,9 +31,7 @@ impl Owner {
     /// Its pages are all in use, each as one block.
     fn has_what_it_has(&self, zone: &Plain) {
         for (&at, &order) in &*self.pages.borrow() {
-            let (first, state) = zone.block_of(at).expect("memory");
-            let found = (first, state.usage, state.order);
-            assert_eq!(found, (at, Use::Allocated, order));
+            assert_in_use(zone, at, order.get());
         }
         sound(zone);
     }
@@ -96,13 +94,8 @@ fn a_contiguous_range_is_cleared_by_moving_and_freed_in_parts() {
         let inside = |at: &&Frame| got.contains(**at);
         assert_eq!(owner.pages.borrow().keys().find(inside), None);
         let middle = got.start.plus(frames / 3);
-        let (one, two) = (
-            FrameRange { end: middle, ..got },
-            FrameRange {
-                start: middle,
-                ..got
-            },
-        );
+        let [start, middle, end] = [got.start, middle, got.end].map(Frame::number);
+        let (one, two) = (range(start, middle), range(middle, end));
         assert_eq!(zone.free_range(two), Ok(()));
         assert_eq!(zone.free_range(two), Err(FreeError::DoubleFree));
         assert_eq!(zone.free_range(one), Ok(()));
@@ -172,8 +165,7 @@ fn compaction_and_the_slow_path_bring_huge_blocks_together() {
     // And on the way of a request.
     let (zone, owner) = scattered(8, 6);
     let zones = [zone];
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::with_hooks(&node, owner, SlowPath::MODERN);
+    let nodes = hooked_node(&zones, owner, SlowPath::MODERN);
     let huge = nodes.alloc(0, &request(9, Mobility::Movable)).unwrap();
     assert!(huge.is_aligned(Order::HUGE));
     nodes.hooks().has_what_it_has(&zones[0]);
@@ -211,8 +203,7 @@ fn what_compaction_has_gathered_goes_to_the_request_that_it_was_gathered_for() {
             zone: &zones[0],
             got: Cell::new(0),
         };
-        let node = [Node::new(0, &zones)];
-        let nodes = Nodes::with_hooks(&node, rival, SlowPath::MODERN);
+        let nodes = hooked_node(&zones, rival, SlowPath::MODERN);
         let huge = nodes.alloc(0, &request(9, Mobility::Movable));
         assert!(huge.is_ok(), "seed {seed}: {huge:?}");
         assert_eq!(nodes.hooks().got.get(), 0, "seed {seed}");
@@ -232,17 +223,11 @@ fn a_range_from_the_middle_of_one_block_to_the_middle_of_another_is_freed() {
         (1536, 9),
     ] {
         let at = frame(at).align_down(Order::new(order));
-        assert_eq!(
-            zone.alloc_at(at, &request(order, Mobility::Movable))
-                .is_ok(),
-            order != 8
-        );
+        let taken = zone.alloc_at(at, &request(order, Mobility::Movable));
+        assert_eq!(taken.is_ok(), order != 8);
     }
-    let rest = alloc_contiguous(
-        &zone,
-        &ContiguousRequest::new(508, range(1028, 1536)),
-        &NoHooks,
-    );
+    let rest = ContiguousRequest::new(508, range(1028, 1536));
+    let rest = alloc_contiguous(&zone, &rest, &NoHooks);
     assert_eq!(rest, Ok(range(1028, 1536)));
     assert_eq!(zone.free_frames(), 0);
     assert_eq!(zone.free_range(range(300, 1700)), Ok(()));
@@ -331,16 +316,8 @@ fn compaction_leaves_a_whole_place_alone_where_a_hook_says_that_one_page_stays()
     assert_eq!((done.moved, done.stuck), (moved.len(), 0));
     // The place beside it is free.
     let beside = frame(BLOCK);
-    assert_eq!(
-        zone.block_of(beside).map(|(_, state)| state.usage),
-        Some(Use::Free)
-    );
-    assert!(
-        moved
-            .iter()
-            .filter(|(from, _)| range(BLOCK, 2 * BLOCK).contains(*from))
-            .count()
-            >= 32
-    );
+    assert_eq!(state(&zone, beside).usage, Use::Free);
+    let from_beside = |(from, _): &&(Frame, Frame)| range(BLOCK, 2 * BLOCK).contains(*from);
+    assert!(moved.iter().filter(from_beside).count() >= 32);
     sound(&zone);
 }

@@ -101,10 +101,7 @@ fn no_frames_and_more_than_the_largest_block_are_refused_by_name() {
     assert!(text.contains("1025") && text.contains("1024") && text.contains("`max_order`"));
     let text = counted(&zone, 0, 0).unwrap_err().to_string();
     assert_eq!(text, "a range of no frames: ask for 1 to 1024");
-    let too_large = AllocError::OrderTooLarge {
-        order: Order::new(11),
-        max: Order::new(10),
-    };
+    let too_large = too_large(11, 10);
     assert_eq!(counted(&zone, 11, 1), Err(too_large));
     assert_eq!(seen(&zone), before);
 }
@@ -118,11 +115,7 @@ fn frames_side_by_side_that_are_no_block_are_found_by_contiguous_requests_only()
     assert_eq!(counted(&zone, 0, 5), Err(exhausted(5, 0)));
     let other = range(2 * BLOCK + 14, 2 * BLOCK + 19);
     assert_eq!(zone.free_range(other), Ok(()));
-    let why = AllocError::Fragmented {
-        order: Order::new(3),
-        free: 10,
-        index: None,
-    };
+    let why = fragmented(3, 10);
     assert_eq!(counted(&zone, 0, 5), Err(why));
     let wanted = ContiguousRequest::new(5, zone.span());
     assert_eq!(alloc_contiguous(&zone, &wanted, &NoHooks), Ok(place));
@@ -241,8 +234,7 @@ fn nodes_take_counts_from_any_zone_and_say_the_longest() {
         ..small(0)
     };
     let zones: [Plain; 2] = [support::full(&dma, cpus), support::full(&normal, cpus)];
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     let first = nodes.alloc_range(0, &UNMOVABLE, 100).unwrap();
     assert!(normal.span.covers(first) && first.len() == 100);
     let second = nodes.alloc_range(0, &UNMOVABLE, 100).unwrap();

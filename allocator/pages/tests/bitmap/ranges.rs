@@ -5,47 +5,6 @@ use super::*;
 // ---- a given frame ----
 
 #[test]
-fn a_given_block_is_taken_from_free_open_and_grouped_blocks() {
-    let mut dice = Dice::new(3);
-    for order in 0..=10 {
-        for mobility in Mobility::ALL {
-            let zone = blocks(4);
-            // In a block that is free as a whole; then, with a frame beside it in use, in an open
-            // one.
-            for _ in 0..2 {
-                let places = (4 * BLOCK) >> order;
-                let at = frame((dice.below(places)) << order);
-                let wanted = request(order, mobility);
-                let taken = zone.alloc_at(at, &wanted);
-                match taken {
-                    Ok(()) => {
-                        let (first, found) = zone.block_of(at).unwrap();
-                        let found = (first, found.usage, found.order);
-                        assert_eq!(found, (at, Use::Allocated, Order::new(order)));
-                        sound(&zone);
-                        let busy = Err(RangeError::Busy { frame: at });
-                        assert_eq!(zone.alloc_at(at, &wanted), busy);
-                    }
-                    Err(why) => panic!("{at} of order {order}: {why}"),
-                }
-                free(&zone, at, order);
-                // Something in use where the next one will not be asked for.
-                let other = if at.number() < BLOCK {
-                    4 * BLOCK - 1
-                } else {
-                    0
-                };
-                if order < 9 && zone.block_of(frame(other)).unwrap().1.usage == Use::Free {
-                    assert_eq!(zone.alloc_at(frame(other), &MOVABLE), Ok(()));
-                    free(&zone, frame(other), 0);
-                }
-            }
-            assert_eq!(by_order(&zone)[10], 2);
-        }
-    }
-}
-
-#[test]
 fn a_given_block_that_is_not_all_free_names_the_first_frame_in_use_and_changes_nothing() {
     let zone = blocks(4);
     assert_eq!(zone.alloc_at(frame(1700), &MOVABLE), Ok(()));
@@ -91,17 +50,6 @@ fn a_given_block_that_makes_no_sense_is_malformed_outside_or_absent() {
 }
 
 #[test]
-fn a_given_frame_is_taken_without_the_zones_lock() {
-    // Lock-free for every operation that is not administration, and this is none: a compacting task
-    // takes its places so. Whoever administers has interrupts masked.
-    let cpus = Cpus::new();
-    let zone: Plain = full(&linux(2048), cpus);
-    let masks = cpus.masks();
-    assert_eq!(zone.alloc_at(frame(5), &MOVABLE), Ok(()));
-    assert_eq!(cpus.masks(), masks);
-}
-
-#[test]
 fn requests_frees_and_looks_take_no_lock_and_mask_nothing() {
     let cpus = Cpus::new();
     let zone: Plain = full(&linux(4096), cpus);
@@ -113,14 +61,14 @@ fn requests_frees_and_looks_take_no_lock_and_mask_nothing() {
         let low = zone.alloc(&request(order, Mobility::Unmovable).below(frame(3000)));
         free(&zone, low.unwrap(), order);
     }
-    let mut many = [Frame::new(0); 700];
-    assert_eq!(zone.alloc_bulk(&UNMOVABLE, &mut many), Ok(700));
+    let many = take_bulk(&zone, &UNMOVABLE, 700);
     assert_eq!(zone.free_bulk(&many), Ok(()));
     let block = zone.alloc(&request(9, Mobility::Movable)).unwrap();
-    assert_eq!(
-        zone.free_range(FrameRange::of_block(block, Order::new(9))),
-        Ok(())
-    );
+    let block = FrameRange::of_block(block, Order::HUGE);
+    assert_eq!(zone.free_range(block), Ok(()));
+    // A compacting task takes its places so.
+    assert_eq!(zone.alloc_at(frame(5), &MOVABLE), Ok(()));
+    free(&zone, frame(5), 0);
     let all = take_all(&zone, Mobility::Movable);
     assert!(zone.alloc(&MOVABLE).is_err());
     assert!(zone.free(frame(9999), Order::ZERO).is_err());
@@ -270,15 +218,6 @@ fn memory_that_is_added_to_a_block_in_use_is_of_its_kind() {
     sound(&zone);
 }
 
-#[test]
-fn memory_is_movable_at_first() {
-    let zone = blocks(4);
-    assert_eq!(free_of(&zone, Movable), 2048);
-    assert_eq!(blocks_of(&zone, Movable), 4);
-}
-
-// ---- stores by themselves ----
-
 // ---- isolation ----
 
 /// A store of 4 page blocks of order 9, all free.
@@ -299,7 +238,7 @@ fn nothing_is_handed_out_from_isolated_parts_and_all_else_is() {
     for mobility in Mobility::ALL {
         for order in 0..=10 {
             let store = four_blocks();
-            assert_eq!(store.isolate(isolated), Ok(()));
+            assert_eq!(store.isolate(isolated, &AT_ONCE), Ok(()));
             assert_eq!(store.free_frames(), 4 * BLOCK - 600);
             let held = drain_store(&store, &request(order, mobility));
             let size = Order::new(order).frames();
@@ -318,7 +257,7 @@ fn nothing_is_handed_out_from_isolated_parts_and_all_else_is() {
                 (census.isolated, census.allocated),
                 (600, held.len() * size)
             );
-            store.unisolate(isolated);
+            store.unisolate(isolated, &AT_ONCE);
             assert_eq!(store.check().unwrap().isolated, 0);
             let rest = drain_store(&store, &MOVABLE);
             assert_eq!(rest.len(), 4 * BLOCK - held.len() * size);
@@ -329,7 +268,7 @@ fn nothing_is_handed_out_from_isolated_parts_and_all_else_is() {
 #[test]
 fn many_frames_at_once_leave_isolated_parts_alone_too() {
     let store = four_blocks();
-    assert_eq!(store.isolate(range(10, 2000)), Ok(()));
+    assert_eq!(store.isolate(range(10, 2000), &AT_ONCE), Ok(()));
     let mut out = [Frame::new(0); 100];
     assert_eq!(store.take_frames(&UNMOVABLE, &mut out), 58);
     let inside = |at: &&Frame| range(10, 2000).contains(**at);
@@ -342,7 +281,7 @@ fn what_is_freed_in_an_isolated_range_stays_there() {
     let store = four_blocks();
     let wide = request(10, Mobility::Movable);
     assert_eq!(store.take_at(frame(0), &wide), Ok(()));
-    assert_eq!(store.isolate(range(100, 1000)), Ok(()));
+    assert_eq!(store.isolate(range(100, 1000), &AT_ONCE), Ok(()));
     // A single frame, a page block, and the rest in parts.
     assert!(store.give(frame(200), Order::ZERO).is_ok());
     assert_eq!(store.free_frames(), 1024);
@@ -357,7 +296,7 @@ fn what_is_freed_in_an_isolated_range_stays_there() {
     }
     assert_eq!(drain_store(&store, &UNMOVABLE).len(), 100);
     assert_eq!(store.check().unwrap().isolated, 900);
-    store.unisolate(range(100, 1000));
+    store.unisolate(range(100, 1000), &AT_ONCE);
     assert_eq!(drain_store(&store, &UNMOVABLE).len(), 900);
     store.check().unwrap();
 }
@@ -367,7 +306,7 @@ fn memory_that_is_added_to_an_isolated_range_is_isolated() {
     // A part of a page block, then whole ones; added, and given up by a reservation.
     for part in [range(100, 200), range(0, 512), range(300, 2000)] {
         let store = bitmap(range(0, 4 * BLOCK), 10, 9);
-        assert_eq!(store.isolate(range(0, 4 * BLOCK)), Ok(()));
+        assert_eq!(store.isolate(range(0, 4 * BLOCK), &AT_ONCE), Ok(()));
         assert_eq!(store.add(part), Ok(part.len()));
         assert_eq!(store.free_frames(), 0, "{part:?}");
         assert_eq!(store.check().map(|census| census.isolated), Ok(part.len()));
@@ -375,7 +314,7 @@ fn memory_that_is_added_to_an_isolated_range_is_isolated() {
         assert_eq!(store.unreserve(part), Ok(part.len()));
         assert_eq!(store.free_frames(), 0, "{part:?}");
         assert_eq!(store.take(&MOVABLE), None);
-        store.unisolate(range(0, 4 * BLOCK));
+        store.unisolate(range(0, 4 * BLOCK), &AT_ONCE);
         assert_eq!(store.free_frames(), part.len());
         store.check().unwrap();
     }
@@ -385,24 +324,25 @@ fn memory_that_is_added_to_an_isolated_range_is_isolated() {
 fn four_ranges_are_isolated_at_a_time_and_none_overlaps_another() {
     let store = four_blocks();
     let isolated = Err(RangeError::Isolated);
-    assert_eq!(store.isolate(range(5, 5)), Err(RangeError::Malformed));
+    let isolate = |part| store.isolate(part, &AT_ONCE);
+    assert_eq!(isolate(range(5, 5)), Err(RangeError::Malformed));
     for n in 0..4 {
         let part = range(n * 100, n * 100 + 50);
-        assert_eq!(store.isolate(part), Ok(()));
-        assert_eq!(store.isolate(range(n * 100 + 49, n * 100 + 60)), isolated);
+        assert_eq!(isolate(part), Ok(()));
+        assert_eq!(isolate(range(n * 100 + 49, n * 100 + 60)), isolated);
         assert!(store.is_isolated(part.start));
         assert!(!store.is_isolated(part.end));
     }
-    let fifth = store.isolate(range(1000, 1001));
+    let fifth = isolate(range(1000, 1001));
     assert_eq!(fifth, Err(RangeError::TooManyIsolated));
     assert_eq!(store.take_at(frame(149), &MOVABLE), isolated);
     assert_eq!(store.take_at(frame(150), &MOVABLE), Ok(()));
     // Only exactly what was isolated ends.
-    store.unisolate(range(100, 149));
+    store.unisolate(range(100, 149), &AT_ONCE);
     assert!(store.is_isolated(frame(149)));
-    store.unisolate(range(100, 150));
+    store.unisolate(range(100, 150), &AT_ONCE);
     assert!(!store.is_isolated(frame(149)));
-    assert_eq!(store.isolate(range(1000, 1001)), Ok(()));
+    assert_eq!(isolate(range(1000, 1001)), Ok(()));
     store.check().unwrap();
 }
 
@@ -411,16 +351,16 @@ fn an_isolated_range_is_taken_whole_or_not_at_all() {
     let store = four_blocks();
     let part = range(300, 1900);
     assert_eq!(store.take_at(frame(1700), &MOVABLE), Ok(()));
-    assert_eq!(store.isolate(part), Ok(()));
+    assert_eq!(store.isolate(part, &AT_ONCE), Ok(()));
     let before = (store.check(), store.free_table());
     let busy = Err(RangeError::Busy { frame: frame(1700) });
-    assert_eq!(store.take_isolated(part, Unmovable), busy);
+    assert_eq!(store.take_isolated(part, Unmovable, &AT_ONCE), busy);
     assert_eq!((store.check(), store.free_table()), before);
     assert!(store.give(frame(1700), Order::ZERO).is_ok());
-    assert_eq!(store.take_isolated(part, Unmovable), Ok(()));
+    assert_eq!(store.take_isolated(part, Unmovable, &AT_ONCE), Ok(()));
     let census = store.check().unwrap();
     assert_eq!((census.allocated, census.isolated), (1600, 0));
-    store.unisolate(part);
+    store.unisolate(part, &AT_ONCE);
     assert_eq!(store.check_in_use(part), Ok(()));
     assert_eq!(
         store.check_in_use(range(299, 1900)),
@@ -434,7 +374,7 @@ fn the_only_free_frame_is_found_beside_an_isolated_part_of_its_block() {
     for mobility in Mobility::ALL {
         let store = four_blocks();
         drain_store(&store, &UNMOVABLE);
-        assert_eq!(store.isolate(range(600, 700)), Ok(()));
+        assert_eq!(store.isolate(range(600, 700), &AT_ONCE), Ok(()));
         for at in [590, 650, 655] {
             assert!(store.give(frame(at), Order::ZERO).is_ok());
         }

@@ -161,12 +161,9 @@ fn a_list_of_frames_is_freed_up_to_the_first_bad_one() {
             assert_eq!(sound(zone).free, free_before + freed);
             assert_eq!(zone.free_bulk(&list[freed + 1..]), Ok(()));
             // Each twice.
-            let error = FreeError::DoubleFree;
-            let freed = 0;
-            assert_eq!(
-                zone.free_bulk(&list[..1]),
-                Err(BulkFreeError { freed, error })
-            );
+            let (freed, error) = (0, FreeError::DoubleFree);
+            let again = zone.free_bulk(&list[..1]);
+            assert_eq!(again, Err(BulkFreeError { freed, error }));
             sound(zone);
         }
     }
@@ -213,17 +210,8 @@ fn a_list_among_blocks_of_several_frames_is_freed_as_one_by_one() {
         .collect();
     // Between which of them: nothing, parts of blocks, what is free, in the hole, or listed
     // already.
-    for odd in [
-        None,
-        Some(72),
-        Some(75),
-        Some(79),
-        Some(126),
-        Some(127),
-        Some(410),
-        Some(448),
-        Some(3),
-    ] {
+    let odd = [72, 75, 79, 126, 127, 410, 448, 3].map(Some);
+    for odd in odd.into_iter().chain([None]) {
         for place in [0, 1, 64, 100, singles.len()] {
             let mut list = singles.clone();
             if let Some(odd) = odd {
@@ -236,11 +224,8 @@ fn a_list_among_blocks_of_several_frames_is_freed_as_one_by_one() {
                     Err(error) => Some(BulkFreeError { freed, error }),
                 }
             });
-            assert_eq!(
-                bulk.free_bulk(&list),
-                refused.map_or(Ok(()), Err),
-                "{odd:?} at {place}"
-            );
+            let answer = bulk.free_bulk(&list);
+            assert_eq!(answer.err(), refused, "{odd:?} at {place}");
             assert_eq!(seen(&bulk), seen(&single), "{odd:?} at {place}");
             assert_eq!(sound(&bulk), sound(&single));
             let bad = odd.is_some_and(|odd| [410, 448, 3].contains(&odd));

@@ -77,24 +77,18 @@ fn the_fullest_block_serves_and_one_that_is_free_as_a_whole_is_opened_last() {
 #[test]
 fn of_equally_full_blocks_the_one_nearest_to_the_end_of_its_mobility_serves() {
     let free = [(1, 100), (2, 100), (3, 100)];
-    let zone = in_use_but(5, Mobility::Movable, &free);
-    assert_eq!(
-        runs_of(&take(&zone, 300, Mobility::Movable)),
-        [(3, 100), (2, 100), (1, 100)]
-    );
-    let zone = in_use_but(5, Mobility::Unmovable, &free);
-    assert_eq!(
-        runs_of(&take(&zone, 300, Mobility::Unmovable)),
-        [(1, 100), (2, 100), (3, 100)]
-    );
+    let falling = [(3, 100), (2, 100), (1, 100)];
+    for (mobility, runs) in [(Mobility::Movable, falling), (Mobility::Unmovable, free)] {
+        let zone = in_use_but(5, mobility, &free);
+        assert_eq!(runs_of(&take(&zone, 300, mobility)), runs);
+    }
 }
 
 #[test]
 fn many_frames_at_once_come_from_the_same_blocks_as_one_by_one() {
     let free = [(1, 300), (2, 10), (3, 100), (4, BLOCK)];
     let zone = in_use_but(6, Mobility::Unmovable, &free);
-    let mut held = [Frame::new(0); 922];
-    assert_eq!(zone.alloc_bulk(&UNMOVABLE, &mut held), Ok(922));
+    let held = take_bulk(&zone, &UNMOVABLE, 922);
     assert_eq!(runs_of(&held), [(2, 10), (3, 100), (1, 300), (4, BLOCK)]);
     sound(&zone);
     assert_eq!(zone.free_bulk(&held), Ok(()));
@@ -111,14 +105,7 @@ fn a_run_comes_from_the_block_whose_largest_run_is_the_least_that_serves() {
         }
         let held = take_all_of(&zone, 3, mobility);
         assert_eq!(runs_of(&held), [(2, 1), (3, 4), (1, 32)], "{mobility:?}");
-        assert_eq!(
-            zone.alloc(&request(3, mobility)),
-            Err(AllocError::Fragmented {
-                order: Order::new(3),
-                free: 100,
-                index: None
-            })
-        );
+        assert_eq!(zone.alloc(&request(3, mobility)), Err(fragmented(3, 100)));
         sound(&zone);
     }
 }
@@ -197,17 +184,10 @@ fn the_only_run_is_found_among_single_frames_all_over_memory() {
             free(&zone, frame(block * BLOCK + 3), 0);
         }
         let wanted = request(order, Mobility::Unmovable);
-        let free_now = 66;
         let why = zone.alloc(&wanted).unwrap_err();
-        let fragmented = AllocError::Fragmented {
-            order: Order::new(order),
-            free: free_now,
-            index: None,
-        };
-        let expected = if Order::new(order).frames() > free_now {
-            exhausted(free_now, 0)
-        } else {
-            fragmented
+        let expected = match order {
+            7.. => exhausted(66, 0),
+            _ => fragmented(order, 66),
         };
         assert_eq!(why, expected);
         let run = frame(33 * BLOCK + 256);
@@ -264,7 +244,7 @@ fn a_movable_request_claims_a_block_from_half_free_on() {
         assert_eq!(
             free_of(&zone, kind),
             frames - 1,
-            "{frames}: its free frames are of its kind"
+            "free frames are of its kind"
         );
         assert_eq!(blocks_of(&zone, Movable), usize::from(claimed));
         let counted = (u64::from(!claimed), u64::from(claimed));

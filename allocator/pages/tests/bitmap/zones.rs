@@ -52,91 +52,6 @@ fn too_little_memory_is_refused_and_just_enough_is_enough() {
 
 // ---- page blocks of every order ----
 
-/// Random requests and frees, whole and in parts, each followed by a test of every invariant. No
-/// frame has two owners.
-fn random_work(plan: &ZonePlan, steps: usize, seed: u64) {
-    let zone: Plain = full(plan, Cpus::new());
-    let mut dice = Dice::new(seed);
-    let mut owned = Owned::none_of(plan.span);
-    let mut held: Vec<(Frame, u8)> = Vec::new();
-    let max = plan.max_order.get();
-    for _ in 0..steps {
-        let fill = owned.count() * 4 < plan.span.len() * 3;
-        if held.is_empty() || dice.below(10) < if fill { 6 } else { 3 } {
-            let highest = dice_order(&mut dice, max);
-            let order = dice.below(highest + 1) as u8;
-            let wanted = request(order, dice.one_of(&Mobility::ALL));
-            if let Ok(at) = zone.alloc(&wanted) {
-                owned.take(at, order);
-                held.push((at, order));
-            } else {
-                assert_eq!(zone.free_counts().suitable(Order::new(order)), 0);
-            }
-        } else {
-            let (at, order) = held.swap_remove(dice.below(held.len()));
-            let part = order - dice.below(order as usize + 1).min(2) as u8;
-            let places = 1 << (order - part);
-            let given = dice.below(places);
-            for place in 0..places {
-                let at = at.plus(place << part);
-                if place == given {
-                    owned.give(at, part);
-                    free(&zone, at, part);
-                } else {
-                    held.push((at, part));
-                }
-            }
-        }
-        let census = sound(&zone);
-        assert_eq!(census.allocated, owned.count());
-        assert_eq!(zone.free_frames(), plan.span.len() - owned.count());
-    }
-    for (at, order) in held {
-        free(&zone, at, order);
-    }
-    let whole: Plain = full(plan, Cpus::new());
-    assert_eq!(sound(&zone).free, plan.span.len());
-    assert_eq!(zone.free_counts(), whole.free_counts());
-}
-
-/// Small orders more often than large ones.
-fn dice_order(dice: &mut Dice, max: u8) -> usize {
-    let max = max as usize;
-    dice.one_of(&[0, 0, 3.min(max), 6.min(max), max])
-}
-
-#[test]
-fn page_blocks_of_every_order_from_6_to_11_work() {
-    for block_order in 6..=11 {
-        let plan = ZonePlan {
-            max_order: Order::new(block_order + 2),
-            page_block_order: Order::new(block_order),
-            ..linux(8 << block_order)
-        };
-        let zone: Plain = full(&plan, Cpus::new());
-        assert_eq!(zone.snapshot(0).page_block_order, Order::new(block_order));
-        random_work(&plan, 400, u64::from(block_order));
-        // Cut at both ends.
-        let cut = ZonePlan {
-            span: range(37, (5 << block_order) + 11),
-            ..plan
-        };
-        random_work(&cut, 300, u64::from(block_order));
-    }
-}
-
-#[test]
-fn page_blocks_of_every_order_work_where_the_highest_order_is_theirs() {
-    for block_order in 6..=11 {
-        let plan = ZonePlan {
-            max_order: Order::new(block_order),
-            page_block_order: Order::new(block_order),
-            ..linux(4 << block_order)
-        };
-        random_work(&plan, 300, u64::from(block_order));
-    }
-}
-
 #[test]
 fn page_blocks_may_be_larger_than_the_highest_order() {
     // Page blocks of order 11, as of 32 MiB in frames of 16 KiB, with Linux's highest order of 10;
@@ -147,14 +62,10 @@ fn page_blocks_may_be_larger_than_the_highest_order() {
             page_block_order: Order::new(block_order),
             ..linux(4 << block_order)
         };
-        random_work(&plan, 200, u64::from(block_order));
         let zone: Plain = full(&plan, Cpus::new());
         let told = &zone.free_counts().by_order[max_order as usize + 1..];
         assert!(told.iter().all(|&blocks| blocks == 0), "order {max_order}");
-        let too_large = AllocError::OrderTooLarge {
-            order: Order::new(block_order),
-            max: Order::new(max_order),
-        };
+        let too_large = too_large(block_order, max_order);
         let refused = zone.alloc(&request(block_order, Mobility::Movable));
         assert_eq!(refused, Err(too_large));
     }
@@ -199,10 +110,8 @@ fn free_blocks_are_counted_as_a_buddy_store_would_have_merged_them() {
     // Of 1236 frames 212 are in blocks below order 9, 212 - 128 below order 7.
     assert_eq!(counts.unusable_index(Order::HUGE), 212 * 1000 / 1236);
     assert_eq!(counts.unusable_index(Order::new(7)), 84 * 1000 / 1236);
-    assert_eq!(
-        UnusableText(counts.unusable_index(Order::HUGE)).to_string(),
-        "0.171 "
-    );
+    let text = UnusableText(counts.unusable_index(Order::HUGE)).to_string();
+    assert_eq!(text, "0.171 ");
     assert_eq!(counts.suitable(Order::HUGE), 2);
 }
 
@@ -237,16 +146,8 @@ fn a_failure_tells_full_from_fragmented() {
         free(&zone, frame(at), 0);
     }
     let refused = |order| zone.alloc(&request(order, Mobility::Movable));
-    let fragmented = |order| {
-        let (order, free) = (Order::new(order), 300);
-        Err(AllocError::Fragmented {
-            order,
-            free,
-            index: None,
-        })
-    };
-    assert_eq!(refused(1), fragmented(1));
-    assert_eq!(refused(8), fragmented(8));
+    assert_eq!(refused(1), Err(fragmented(1, 300)));
+    assert_eq!(refused(8), Err(fragmented(8, 300)));
     // 512 frames cannot be had of 300 in any arrangement.
     assert_eq!(refused(9), Err(exhausted(300, 0)));
     // All in single frames: 1000 - (1000 + 300000 / 256) / 300 = 993.
@@ -270,30 +171,6 @@ fn the_census_counts_every_frame_once() {
     assert_eq!(distinct.len(), 70);
 }
 
-// ---- nodes ----
-
-#[test]
-fn a_node_keeps_a_zone_of_this_store_above_its_marks() {
-    let zones = [blocks(4)];
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
-    let marks = brickyard::watermark::Marks {
-        min: 100,
-        low: 200,
-        high: 300,
-    };
-    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
-    // Down to the min mark for those that may wait, below it for those that may not.
-    let mut ordinary = 0;
-    while nodes.alloc(0, &MOVABLE).is_ok() {
-        ordinary += 1;
-    }
-    assert_eq!((ordinary, zones[0].free_frames()), (2048 - 100, 100));
-    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(100, 0)));
-    assert!(nodes.alloc(0, &MOVABLE.atomic()).is_ok());
-    assert!(nodes.check().is_ok());
-}
-
 #[test]
 fn frames_outside_the_span_are_refused_however_far_away() {
     // The first block starts below the span, and neither is at 0.
@@ -312,15 +189,10 @@ fn frames_outside_the_span_are_refused_however_far_away() {
     for at in far.map(frame) {
         for order in [0, 1, 3, 9, 10, 18] {
             let order = Order::new(order);
-            assert_eq!(
-                zone.free(at, order),
-                Err(FreeError::NotOwned),
-                "{at} {order}"
-            );
-            assert!(
-                zone.alloc_at(at, &Request::new(order, Mobility::Movable))
-                    .is_err()
-            );
+            let refused = zone.free(at, order);
+            assert_eq!(refused, Err(FreeError::NotOwned), "{at} {order}");
+            let taken = zone.alloc_at(at, &Request::new(order, Mobility::Movable));
+            assert!(taken.is_err(), "{at} {order}");
         }
         let error = FreeError::NotOwned;
         let refused = BulkFreeError { freed: 0, error };
@@ -373,32 +245,6 @@ fn a_bitmap_block_that_is_wholly_free_or_outside_is_left_alone() {
     sound(&zone);
 }
 
-#[test]
-fn dedicating_bitmap_blocks_at_any_moment_breaks_nothing() {
-    for seed in 0..10 {
-        let mut dice = Dice::new(seed);
-        let zone = blocks(6);
-        let mut held: Vec<(Frame, u8)> = Vec::new();
-        for _ in 0..400 {
-            let mobility = dice.one_of(&Mobility::ALL);
-            match dice.below(5) {
-                0..2 => {
-                    let order = dice.below(10) as u8;
-                    let taken = zone.alloc(&request(order, mobility));
-                    held.extend(taken.ok().map(|at| (at, order)));
-                }
-                2..4 if !held.is_empty() => {
-                    let (at, order) = held.swap_remove(dice.below(held.len()));
-                    free(&zone, at, order);
-                }
-                _ => zone.dedicate(frame(dice.below(6 * BLOCK)), mobility),
-            }
-            let used = held.iter().map(|&(_, order)| 1 << order).sum::<usize>();
-            assert_eq!(sound(&zone).allocated, used, "seed {seed}");
-        }
-    }
-}
-
 // ---- apart before mixed ----
 
 /// Two zones of four page blocks each. The upper one has room among movable frames only.
@@ -410,15 +256,12 @@ fn with_movable_room(lower_has_room: bool) -> [Plain; 2] {
     };
     let low: Plain = full(&plan(ZoneKind::Dma32, 0), Cpus::new());
     let high: Plain = full(&plan(ZoneKind::Normal, 2048), Cpus::new());
-    let movable = Request::page(Mobility::Movable);
-    let held: Vec<Frame> = core::iter::from_fn(|| high.alloc(&movable).ok()).collect();
+    let mut held = take_all(&high, Mobility::Movable);
     assert_eq!(held.len(), 2048);
-    for frame in held.iter().filter(|frame| frame.number() % 512 < 100) {
-        high.free(*frame, Order::ZERO).unwrap();
-    }
-    high.drain();
+    held.retain(|frame| frame.number() % 512 < 100);
+    give(&high, &held);
     if !lower_has_room {
-        while low.alloc(&movable).is_ok() {}
+        take_all(&low, Mobility::Movable);
     }
     [low, high]
 }
@@ -426,29 +269,17 @@ fn with_movable_room(lower_has_room: bool) -> [Plain; 2] {
 #[test]
 fn another_zone_is_asked_before_a_page_block_is_mixed() {
     for order in [0, 3] {
-        let zones = with_movable_room(true);
-        let node = [Node::new(0, &zones)];
-        let nodes = Nodes::new(&node);
-        let request = Request::new(Order::new(order), Mobility::Unmovable);
-        let frame = nodes.alloc(0, &request).unwrap();
-        assert!(frame.number() < 2048, "{frame:?} of order {order}");
-        // Movable frames stay where they are.
-        let movable = nodes.alloc(0, &Request::page(Mobility::Movable)).unwrap();
-        assert!(movable.number() >= 2048, "{movable:?}");
-        assert_eq!(zones[1].fallbacks(), (0, 0));
-    }
-}
-
-#[test]
-fn a_page_block_is_mixed_before_a_request_fails() {
-    for order in [0, 3] {
-        let zones = with_movable_room(false);
-        let node = [Node::new(0, &zones)];
-        let nodes = Nodes::new(&node);
-        let request = Request::new(Order::new(order), Mobility::Unmovable);
-        let frame = nodes.alloc(0, &request).unwrap();
-        assert!(frame.number() >= 2048, "{frame:?} of order {order}");
-        let (mixing, claims) = zones[1].fallbacks();
-        assert_eq!(mixing + claims, 1);
+        for lower_has_room in [true, false] {
+            let zones = with_movable_room(lower_has_room);
+            let nodes = one_node(&zones);
+            let at = nodes.alloc(0, &request(order, Mobility::Unmovable));
+            let at = at.unwrap_or_else(|why| panic!("order {order}: {why:?}"));
+            assert_eq!(zones[0].span().contains(at), lower_has_room, "{at} {order}");
+            let (mixing, claims) = zones[1].fallbacks();
+            assert_eq!(mixing + claims, u64::from(!lower_has_room));
+            // Movable frames stay where they are.
+            let movable = nodes.alloc(0, &MOVABLE).unwrap();
+            assert!(zones[1].span().contains(movable), "{movable}");
+        }
     }
 }

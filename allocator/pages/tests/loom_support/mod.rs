@@ -6,6 +6,8 @@
 //! tried. So each model of two threads runs twice, once with either of them first ([`both`]), and a
 //! model that has one schedule alone fails.
 //!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_nodes -- --nocapture`
+//! runs the models of one file, and prints how many schedules each had.
 //! `BRICKYARD_LOOM_MORE=1` adds one to each preemption bound and runs what is left out else
 //! (hours); -1, as `.ci/run` has it, takes one off those above one (minutes).
 //! `LOOM_MAX_PREEMPTIONS` takes the place of all bounds.

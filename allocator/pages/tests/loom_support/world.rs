@@ -4,13 +4,15 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
 
-use brickyard::bitmap::SetAside;
+use brickyard::bitmap::{AT_ONCE, SetAside};
 use brickyard::block::Census;
 use brickyard::stash::StashSizes;
-use brickyard::sync::GuardedU32;
-use brickyard::{Frame, FrameRange, FreeError, Order, Request, ZoneKind, ZonePlan};
+use brickyard::sync::{GuardedU32, SlotAccess};
+use brickyard::{
+    Frame, FrameRange, FreeError, MigrateType, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
+};
 
-use super::machine::{Machine, request};
+use super::machine::{Bare, Machine, request};
 use super::platform::{Looks, look_anew};
 
 /// What is free at first.
@@ -278,5 +280,42 @@ impl<M: Machine> World<M> {
             assert!(self.take(0).is_some(), "one more of {left} that are free");
         }
         assert_eq!(self.take(0), None);
+    }
+}
+
+impl World<Bare> {
+    pub(crate) fn isolate(&self, range: FrameRange) {
+        self.machine.isolate(range, &AT_ONCE).unwrap();
+    }
+
+    pub(crate) fn unisolate(&self, range: FrameRange) {
+        self.machine.unisolate(range, &AT_ONCE);
+    }
+
+    /// Isolates a range and ends it. Before threads start, this touches all words of isolation.
+    pub(crate) fn isolate_for_a_while(&self, range: FrameRange) {
+        self.isolate(range);
+        self.unisolate(range);
+    }
+
+    /// Takes all of an isolated range. Was it free?
+    pub(crate) fn take_isolated(&self, range: FrameRange) -> bool {
+        let kind = MigrateType::Movable;
+        let taken = self.machine.take_isolated(range, kind, &AT_ONCE);
+        taken.is_ok().then(|| self.own_range(range)).is_some()
+    }
+}
+
+/// Takes a range out of what is handed out, for a while.
+pub(crate) fn reserve_for_a_while<P: Platform, A: SlotAccess>(
+    world: &World<Zone<'static, P, A>>,
+    range: FrameRange,
+) where
+    Zone<'static, P, A>: Machine,
+{
+    if world.machine.reserve(range).is_ok() {
+        world.own_range(range);
+        world.disown_range(range);
+        world.machine.unreserve(range).unwrap();
     }
 }

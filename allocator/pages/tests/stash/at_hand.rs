@@ -92,14 +92,7 @@ fn what_is_cached_below_a_mark_is_for_the_first_zone_only() {
         free(&zone, at, order);
     }
     let all = zone.span().len();
-    zone.watermarks().set(
-        Marks {
-            min: all,
-            low: all,
-            high: all,
-        },
-        [0; ZoneKind::COUNT],
-    );
+    set_marks(&zone, all_at(all));
     for order in [0, 9] {
         let wanted = request(order, Mobility::Movable);
         for mark in [Mark::Low, Mark::Min] {
@@ -132,8 +125,7 @@ fn what_is_at_hand_of_a_kind_that_a_request_may_not_use_is_left_alone() {
             cpus,
         )
     });
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     let movable = nodes.alloc(0, &MOVABLE).unwrap();
     assert!(zones[1].span().contains(movable));
     for mobility in Mobility::ALL {
@@ -176,8 +168,7 @@ fn a_hit_visits_the_slot_once_and_a_miss_twice() {
     type Counted = Bricks<interrupts::Interrupted>;
     let cpus = Cpus::new();
     let zones = [zone_on::<interrupts::Interrupted>(64 * 512, cpus)];
-    let node = [Node::new(0, &zones)];
-    let nodes: Nodes<'_, Counted> = Nodes::new(&node);
+    let nodes: Nodes<'_, Counted> = one_node(&zones);
     let zone = &zones[0];
     for order in [0, 1, 5, 9] {
         let wanted = request(order, Mobility::Movable);

@@ -53,8 +53,7 @@ fn a_cpu_without_a_slot_goes_to_the_store() {
         free(&zone, block, order);
         assert_eq!((zone.free_frames(), zone.cached_frames()), (4096, 0));
     }
-    let mut some = [Frame::new(0); 20];
-    assert_eq!(zone.alloc_bulk(&MOVABLE, &mut some), Ok(20));
+    let some = take_bulk(&zone, &MOVABLE, 20);
     assert_eq!(zone.free_bulk(&some), Ok(()));
     assert_eq!((zone.free_frames(), zone.cached_frames()), (4096, 0));
 }
@@ -231,9 +230,7 @@ fn a_stash_of_size_zero_keeps_nothing() {
         let held: Vec<_> = (0..3)
             .map(|_| zone.alloc(&request(order, Mobility::Movable)).unwrap())
             .collect();
-        for at in held {
-            free(&zone, at, order);
-        }
+        give_all(&zone, &held, order);
         assert_eq!(zone.cached_frames(), 0, "order {order}");
         sound(&zone);
     }

@@ -19,8 +19,7 @@ fn an_interrupt_touches_no_stash_takes_no_lock_and_waits_for_nothing() {
                 assert_eq!(zone.free_frames(), free_before - size);
                 assert_eq!(zone.cached_frames(), cached);
                 free(&zone, at, order);
-                let mut some = [Frame::new(0); 10];
-                assert_eq!(zone.alloc_bulk(&MOVABLE, &mut some), Ok(10));
+                let some = take_bulk(&zone, &MOVABLE, 10);
                 assert_eq!(zone.cached_frames(), cached);
                 assert_eq!(zone.free_bulk(&some), Ok(()));
                 assert_eq!(zone.drain(), 0);
@@ -170,13 +169,10 @@ fn works_with_interrupts_in_the_middle<A: SlotAccess + 'static>(seed: u64) {
             10 => {
                 let mut some = vec![Frame::new(0); dice.one_of(&[5, 40, 200])];
                 let taken = zone.alloc_bulk(&UNMOVABLE, &mut some).unwrap_or(0);
-                for &at in &some[..taken] {
-                    owned.borrow_mut().take(at, 0);
-                }
-                for &at in &some[..taken] {
-                    owned.borrow_mut().give(at, 0);
-                }
-                assert_eq!(zone.free_bulk(&some[..taken]), Ok(()));
+                some.truncate(taken);
+                some.iter().for_each(|&at| owned.borrow_mut().take(at, 0));
+                some.iter().for_each(|&at| owned.borrow_mut().give(at, 0));
+                assert_eq!(zone.free_bulk(&some), Ok(()));
             }
             11 if dice.below(10) == 0 => drop(zone.drain()),
             _ if !held.is_empty() => {

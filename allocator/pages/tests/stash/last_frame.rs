@@ -160,36 +160,6 @@ fn a_cpu_out_of_reach_keeps_what_it_has() {
     assert_eq!(zone.alloc(&MOVABLE), Ok(last));
 }
 
-#[test]
-fn every_frame_of_a_zone_is_had_by_one_cpu_however_the_others_filled_their_stashes() {
-    fn holds<A: SlotAccess + 'static>() {
-        let cpus = Cpus::new();
-        let zone: Bricks<A> = zone_on(8 * 512, cpus);
-        let mut dice = Dice::new(5);
-        for _ in 0..3 {
-            let mut held = Vec::new();
-            for _ in 0..300 {
-                cpus.switch_to(dice.below(4));
-                let order = dice.one_of(&[0, 0, 1, 2, 3]);
-                let wanted = request(order, dice.one_of(&Mobility::ALL));
-                held.push((zone.alloc(&wanted).unwrap(), order));
-            }
-            for (at, order) in held {
-                cpus.switch_to(dice.below(4));
-                free(&zone, at, order);
-            }
-            assert!(zone.cached_frames() > 0);
-            cpus.switch_to(0);
-            let all = take_all(&zone, dice.one_of(&Mobility::ALL));
-            assert_eq!(all.len(), 8 * 512);
-            sound(&zone);
-            give(&zone, &all);
-        }
-    }
-    holds::<Exclusive>();
-    holds::<Shared>();
-}
-
 // ---- administration ----
 
 #[test]
@@ -234,18 +204,12 @@ fn frames_in_stashes_are_in_nobodys_way() {
 fn cached_frames_are_served_below_the_mark_and_frames_of_the_store_are_not() {
     let cpus = Cpus::new();
     let zones = [zone_on::<Exclusive>(4096, cpus)];
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    let nodes = one_node(&zones);
     let first = nodes.alloc(0, &MOVABLE).unwrap();
     let cached = zones[0].cached_frames();
     assert!(cached > 0);
     // More than there is.
-    let marks = Marks {
-        min: 5000,
-        low: 6000,
-        high: 7000,
-    };
-    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
+    set_marks(&zones[0], all_at(5000));
     let free_before = zones[0].free_frames();
     for left in (0..cached).rev() {
         assert!(nodes.alloc(0, &MOVABLE).is_ok());
@@ -267,9 +231,8 @@ fn cached_frames_are_served_below_the_mark_and_frames_of_the_store_are_not() {
 /// how many came, and the least that was free in the store.
 fn take_down_to<A: SlotAccess + 'static>(marks: Marks, request: &Request) -> (usize, usize) {
     let zones = [zone_on::<A>(8 * 512, Cpus::new())];
-    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
+    set_marks(&zones[0], marks);
+    let nodes = one_node(&zones);
     let (mut taken, mut least) = (0, usize::MAX);
     while nodes.alloc(0, request).is_ok() {
         taken += 1;
@@ -308,11 +271,8 @@ fn a_block_of_any_order_is_served_down_to_the_mark() {
         };
         let zones: [Bricks<Exclusive>; 1] = [full(&plan, Cpus::new())];
         let mark = frames - (1 << order);
-        let (min, low, high) = (mark, mark, mark);
-        let marks = Marks { min, low, high };
-        zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
-        let node = [Node::new(0, &zones)];
-        let nodes = Nodes::new(&node);
+        set_marks(&zones[0], all_at(mark));
+        let nodes = one_node(&zones);
         let block = request(order, Mobility::Movable);
         assert!(nodes.alloc(0, &block).is_ok(), "order {order}");
         assert!(nodes.alloc(0, &MOVABLE).is_err(), "order {order}");
@@ -325,10 +285,8 @@ fn a_batch_stops_at_the_mark_however_small_that_is() {
     for batch in [7, 100, 300, 5000] {
         let zones = [zone_on::<Exclusive>(4096, Cpus::new())];
         let (min, low, high) = (30, 40, 50);
-        let marks = Marks { min, low, high };
-        zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
-        let node = [Node::new(0, &zones)];
-        let nodes = Nodes::new(&node);
+        set_marks(&zones[0], Marks { min, low, high });
+        let nodes = one_node(&zones);
         let mut out = vec![Frame::new(0); batch];
         let mut taken = 0;
         while let Ok(more) = nodes.alloc_bulk(0, &MOVABLE, &mut out) {
@@ -354,8 +312,7 @@ fn the_refills_of_a_batch_stop_at_the_mark_together() {
         let zone: Own = sized(4096, stash);
         let low = zone.free_frames() - above;
         let (min, high) = (low / 2, low);
-        zone.watermarks()
-            .set(Marks { min, low, high }, [0; ZoneKind::COUNT]);
+        set_marks(&zone, Marks { min, low, high });
         assert_eq!(zone.alloc_batch(&MOVABLE, &mut [Frame::new(0); 100]), 100);
         assert!(zone.free_frames() >= low, "{above} frames above the mark");
     }
@@ -365,131 +322,10 @@ fn the_refills_of_a_batch_stop_at_the_mark_together() {
 #[test]
 fn a_batch_that_passes_the_mark_comes_at_once() {
     let zone = zone_on::<Exclusive>(1 << 18, Cpus::new());
-    let (min, low, high) = (178_000, 178_000, 178_000);
-    let marks = Marks { min, low, high };
-    zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
+    set_marks(&zone, all_at(178_000));
     let mut out = vec![Frame::new(0); 60_000];
     assert_eq!(zone.alloc_batch(&MOVABLE, &mut out), 60_000);
     // Of the rest, no whole batch passes the mark.
     assert_eq!(zone.alloc_batch(&MOVABLE, &mut out), 0);
     assert_eq!(zone.free_frames(), (1 << 18) - 60_000);
-}
-
-/// Nothing can be moved.
-struct Stuck;
-
-impl Migrate for Stuck {
-    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
-        Migration::Never
-    }
-}
-
-/// Random work on four CPUs, with administration in between. After each step every invariant holds
-/// and no frame has two owners.
-fn random_work<A: SlotAccess + 'static>(seed: u64) {
-    let cpus = Cpus::new();
-    let span = range(300, 300 + 12 * 512);
-    let plan = ZonePlan {
-        span,
-        cpus: 4,
-        ..linux(0)
-    };
-    let zone: Bricks<A> = full(&plan, cpus);
-    let mut dice = Dice::new(seed);
-    let mut owned = Owned::none_of(span);
-    let mut held: Vec<(Frame, u8)> = Vec::new();
-    let mut reserved = Vec::new();
-    let mut cleared = 0;
-    for step in 0..1200 {
-        // Half full, and as full as can be, by turns.
-        let filling = step / 200 % 2 == 1 || owned.count() < span.len() / 2;
-        cpus.switch_to(dice.below(4));
-        cpus.set_interrupt(dice.below(10) == 0);
-        let order = dice.one_of(&[0, 0, 0, 1, 2, 3, 5, 9, 9, 10]);
-        let wanted = request(order, dice.one_of(&Mobility::ALL));
-        match dice.below(24) {
-            0..9 if filling => {
-                if let Ok(at) = zone.alloc(&wanted) {
-                    owned.take(at, order);
-                    held.push((at, order));
-                }
-            }
-            9 if filling => {
-                let mut some = vec![Frame::new(0); dice.one_of(&[5, 63, 64, 700])];
-                let taken = zone.alloc_bulk(&wanted, &mut some).unwrap_or(0);
-                for &at in &some[..taken] {
-                    owned.take(at, 0);
-                }
-                if dice.below(2) == 0 {
-                    for &at in &some[..taken] {
-                        owned.give(at, 0);
-                    }
-                    assert_eq!(zone.free_bulk(&some[..taken]), Ok(()));
-                } else {
-                    held.extend(some[..taken].iter().map(|&at| (at, 0)));
-                }
-            }
-            10 => {
-                cpus.set_interrupt(false);
-                let frames = 1 + dice.one_of(&[5, 100, 600]);
-                let start = span.start.number() + dice.below(span.len() - frames);
-                let wanted = ContiguousRequest::new(frames, range(start, start + frames));
-                if let Ok(got) = alloc_contiguous(&zone, &wanted, &Stuck) {
-                    cleared += 1;
-                    for (at, order) in got.blocks(Order::ZERO) {
-                        owned.take(at, order.get());
-                    }
-                    for at in got.frames() {
-                        owned.give(at, 0);
-                    }
-                    assert_eq!(zone.free_range(got), Ok(()));
-                }
-            }
-            11 => {
-                cpus.set_interrupt(false);
-                let start = span.start.number() + dice.below(span.len() - 600);
-                let part = range(start, start + 1 + dice.below(600));
-                if zone.reserve(part).is_ok() {
-                    reserved.push(part);
-                }
-            }
-            12 => {
-                for part in reserved.drain(..) {
-                    assert!(zone.unreserve(part).is_ok());
-                }
-            }
-            13 => drop(zone.drain()),
-            _ if !held.is_empty() => {
-                let (at, order) = held.swap_remove(dice.below(held.len()));
-                let part = if dice.below(4) == 0 { order / 2 } else { order };
-                for place in 0..1 << (order - part) {
-                    let at = at.plus(place << part);
-                    owned.give(at, part);
-                    free(&zone, at, part);
-                }
-            }
-            _ => {}
-        }
-        cpus.set_interrupt(false);
-        assert_eq!(sound(&zone).allocated, owned.count());
-        assert!(zone.cached_frames() <= 4 * 3 * (MOST + 16 * 14 + 8 * 512));
-    }
-    assert!(cleared > 0, "no contiguous range was had");
-    for part in reserved {
-        assert!(zone.unreserve(part).is_ok());
-    }
-    for (at, order) in held {
-        free(&zone, at, order);
-    }
-    zone.drain();
-    let whole: Bricks<A> = full(&plan, cpus);
-    assert_eq!(zone.free_counts(), whole.free_counts());
-}
-
-#[test]
-fn random_work_on_several_cpus_breaks_nothing() {
-    for seed in 0..6 {
-        random_work::<Exclusive>(seed);
-        random_work::<Shared>(seed);
-    }
 }

@@ -114,9 +114,7 @@ fn a_small_block_that_was_freed_twice_is_counted_late() {
         zone.free(held[2], Order::ZERO).unwrap();
         zone.drain();
         assert!(zone.refused_late() > 1 << order);
-        for &at in &held[3..] {
-            free(&zone, at, order);
-        }
+        give_all(&zone, &held[3..], order);
         zone.drain();
         assert!(zone.free_frames() <= 8192);
     }
@@ -174,9 +172,7 @@ fn the_last_page_blocks_of_a_zone_are_all_to_be_had() {
         let held: Vec<_> = core::iter::from_fn(|| zone.alloc(&huge).ok()).collect();
         assert_eq!(held.len(), blocks);
         assert_eq!(zone.alloc(&huge), Err(exhausted(0, 0)));
-        for at in held {
-            free(&zone, at, 9);
-        }
+        give_all(&zone, &held, 9);
         // What lies in the stash serves other orders and mobilities too: it is drained before a
         // refusal.
         assert_eq!(take_all(&zone, Mobility::Unmovable).len(), blocks * 512);
@@ -205,28 +201,12 @@ fn a_part_of_a_larger_block_goes_to_the_store() {
     }
 }
 
-#[test]
-fn an_order_above_the_highest_is_refused_even_where_it_is_that_of_page_blocks() {
-    let plan = ZonePlan {
-        page_block_order: Order::new(11),
-        ..linux(8 << 11)
-    };
-    let zone: Own = full(&plan, Cpus::new());
-    let too_large = AllocError::OrderTooLarge {
-        order: Order::new(11),
-        max: Order::new(10),
-    };
-    let refused = zone.alloc(&request(11, Mobility::Movable));
-    assert_eq!(refused, Err(too_large));
-}
-
 // ---- many at once ----
 
 #[test]
 fn a_batch_that_the_stash_holds_goes_through_it() {
     let zone: Own = zone(64 * 512);
-    let mut frames = [Frame::new(0); 16];
-    assert_eq!(zone.alloc_bulk(&MOVABLE, &mut frames), Ok(16));
+    let frames = take_bulk(&zone, &MOVABLE, 16);
     assert_eq!(zone.cached_frames(), 16);
     assert_eq!(zone.free_bulk(&frames), Ok(()));
     assert_eq!(zone.cached_frames(), 32);
@@ -258,8 +238,7 @@ fn a_batch_larger_than_the_stash_goes_straight_to_the_store() {
 fn a_batch_takes_and_gives_whole_words() {
     // From memory that is free as a whole: each word is handed out as it is.
     let zone: Own = zone(64 * 512);
-    let mut frames = vec![Frame::new(0); 2048];
-    assert_eq!(zone.alloc_bulk(&MOVABLE, &mut frames), Ok(2048));
+    let frames = take_bulk(&zone, &MOVABLE, 2048);
     for word in frames.chunks(64) {
         assert!(word[0].is_aligned(Order::new(6)));
         assert!(word.windows(2).all(|pair| pair[0].plus(1) == pair[1]));
@@ -291,8 +270,7 @@ fn a_batch_is_freed_up_to_the_first_bad_frame() {
             (frame(9000), FreeError::NotOwned),
             (zone.span().start, FreeError::DoubleFree),
         ] {
-            let mut list = vec![Frame::new(0); len];
-            assert_eq!(zone.alloc_bulk(&MOVABLE, &mut list), Ok(len));
+            let mut list = take_bulk(&zone, &MOVABLE, len);
             let before = zone.free_frames() + zone.cached_frames();
             list.insert(len / 2, bad);
             let freed = len / 2;
@@ -345,20 +323,11 @@ fn page_blocks_are_fetched_down_to_the_watermark_exactly() {
         for blocks in 1..frames / 512 {
             let zone: Own = sized(frames, StashSizes::LARGEST);
             let low = frames - blocks * 512;
-            let marks = Marks {
-                min: low,
-                low,
-                high: low,
-            };
-            zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
-            let first = zone
-                .alloc_above(&request(9, Mobility::Movable), Mark::Low)
-                .unwrap();
-            assert_eq!(
-                zone.cached_frames(),
-                (blocks.min(8) - 1) * 512,
-                "{blocks} of {frames}"
-            );
+            set_marks(&zone, all_at(low));
+            let huge = request(9, Mobility::Movable);
+            let first = zone.alloc_above(&huge, Mark::Low).unwrap();
+            let more = (blocks.min(8) - 1) * 512;
+            assert_eq!(zone.cached_frames(), more, "{blocks} of {frames}");
             free(&zone, first, 9);
         }
     }

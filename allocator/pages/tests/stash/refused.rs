@@ -149,8 +149,7 @@ fn a_second_free_on_another_cpu_is_refused_and_counted_at_the_store() {
 #[test]
 fn a_second_free_is_refused_late_when_a_full_array_gives_back_too() {
     let zone: Own = zone(64 * 512);
-    let mut held = vec![Frame::new(0); 2 * MOST];
-    assert_eq!(zone.alloc_bulk(&MOVABLE, &mut held), Ok(held.len()));
+    let held = take_bulk(&zone, &MOVABLE, 2 * MOST);
     assert_eq!(zone.cached_frames(), 0);
     let mut dice = Dice::new(9);
     for place in dice.shuffled(held.len()) {
@@ -189,9 +188,7 @@ fn a_cached_frame_is_one_in_use_to_the_store() {
     for order in [0, 1, 2, 3, 9] {
         let at = zone.alloc(&request(order, Mobility::Movable)).unwrap();
         keeps(&zone, at, order);
-        let (first, state) = zone.block_of(at).unwrap();
-        let found = (first, state.usage, state.order);
-        assert_eq!(found, (at, Use::Allocated, Order::new(order)));
+        assert_in_use(&zone, at, order);
         assert!(sound(&zone).cached >= 1 << order);
     }
     assert_eq!(refused_by_a_drain(&zone), 0);
@@ -219,17 +216,12 @@ fn frames_outside_the_span_are_refused_however_far_away() {
     let end = zone.span().end.number();
     for at in [end, end + 1, 1 << 40, usize::MAX - 1, usize::MAX].map(Frame::new) {
         for order in [0, 1, 3, 9].map(Order::new) {
-            assert_eq!(
-                zone.free(at, order),
-                Err(FreeError::NotOwned),
-                "{at} {order}"
-            );
+            let refused = zone.free(at, order);
+            assert_eq!(refused, Err(FreeError::NotOwned), "{at} {order}");
         }
-        let error = FreeError::NotOwned;
-        assert_eq!(
-            zone.free_bulk(&[at; 20]),
-            Err(BulkFreeError { freed: 0, error })
-        );
+        let (freed, error) = (0, FreeError::NotOwned);
+        let refused = zone.free_bulk(&[at; 20]);
+        assert_eq!(refused, Err(BulkFreeError { freed, error }));
     }
     assert_eq!(zone.check().err(), None);
 }

@@ -9,11 +9,15 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use brickyard::bitmap::Bitmap;
 use brickyard::block::{Census, State, Use};
 use brickyard::check::Violation;
-use brickyard::stash::StashSizes;
+use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::pressure::{Migrate, Migration, Need, Reclaim};
+use brickyard::stash::{CpuStash, Stash, StashSizes};
 use brickyard::stats::ZoneSnapshot;
-use brickyard::sync::SlotAccess;
+use brickyard::sync::{AtomicU8, AtomicU64 as Word, Slot, SlotAccess};
+use brickyard::watermark::Marks;
 use brickyard::{
     AllocError, AnyZone, Frame, FrameRange, InterruptState, MigrateType, Mobility, Order, Platform,
     Request, Zone, ZoneKind, ZonePlan,
@@ -193,17 +197,143 @@ pub(crate) fn leaked(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
     vec![MaybeUninit::uninit(); bytes].leak()
 }
 
+/// What lives as long as the test process.
+pub(crate) fn kept<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
 /// A zone by `plan` without memory.
-pub(crate) fn empty<A: SlotAccess>(plan: &ZonePlan, cpus: &'static Cpus) -> Bricks<A> {
-    let memory = leaked(Bricks::<A>::bytes(plan));
-    Zone::new(plan, cpus, memory).expect("as much memory as it asks for")
+pub(crate) fn empty<P: Platform, A: SlotAccess>(
+    plan: &ZonePlan,
+    platform: P,
+) -> Zone<'static, P, A> {
+    let memory = leaked(Zone::<P, A>::bytes(plan));
+    Zone::new(plan, platform, memory).expect("as much memory as it asks for")
 }
 
 /// The same with all of its span free.
-pub(crate) fn full<A: SlotAccess>(plan: &ZonePlan, cpus: &'static Cpus) -> Bricks<A> {
-    let zone = empty(plan, cpus);
+pub(crate) fn full<P: Platform, A: SlotAccess>(
+    plan: &ZonePlan,
+    platform: P,
+) -> Zone<'static, P, A> {
+    let zone = empty(plan, platform);
     assert_eq!(zone.add(plan.span), Ok(plan.span.len()));
     zone
+}
+
+/// So many frames by the plan `linux` for so many CPUs, all free; it lives as long as the test
+/// process.
+pub(crate) fn lasting<P: Platform, A: SlotAccess>(
+    frames: usize,
+    cpus: usize,
+    platform: P,
+) -> &'static Zone<'static, P, A> {
+    let plan = ZonePlan {
+        cpus,
+        ..linux(frames)
+    };
+    kept(full(&plan, platform))
+}
+
+/// A store by itself.
+pub(crate) fn bitmap(span: FrameRange, max: Order, block: Order) -> Bitmap<'static> {
+    let words = (0..Bitmap::words(span, max, block)).map(|_| Word::new(0));
+    let classes = (0..Bitmap::classes(span, block)).map(|_| AtomicU8::new(0));
+    let (words, classes): (Vec<_>, Vec<_>) = (words.collect(), classes.collect());
+    Bitmap::new(span, max, block, words.leak(), classes.leak())
+}
+
+/// The slots of a zone's stash.
+pub(crate) type Slots<A> = &'static [Slot<A, CpuStash>];
+
+/// A zone of so many frames, all free, with two slots that the test may go into itself.
+pub(crate) fn with_slots<P: Platform, A: SlotAccess>(
+    frames: usize,
+    platform: P,
+) -> (Zone<'static, P, A>, Slots<A>) {
+    let span = FrameRange::new(0, frames);
+    let slots: Vec<_> = (0..2).map(|_| Slot::new(CpuStash::new())).collect();
+    let slots: Slots<A> = slots.leak();
+    let store = bitmap(span, Order::DEFAULT_MAX, Order::HUGE);
+    let stash = Stash::new(slots, StashSizes::LARGEST);
+    let zone = Zone::of(ZoneKind::Normal, platform, store, stash);
+    assert_eq!(zone.add(span), Ok(frames));
+    (zone, slots)
+}
+
+/// These zones as the only node.
+pub(crate) fn one_node<Z: AnyZone>(zones: &[Z]) -> Nodes<'_, Z> {
+    Nodes::new(Box::leak(Box::new([Node::new(0, zones)])))
+}
+
+/// The same with hooks.
+pub(crate) fn hooked_node<Z: AnyZone, H: Reclaim + Migrate>(
+    zones: &[Z],
+    hooks: H,
+    slow_path: SlowPath,
+) -> Nodes<'_, Z, H> {
+    Nodes::with_hooks(Box::leak(Box::new([Node::new(0, zones)])), hooks, slow_path)
+}
+
+/// The same mark for all.
+pub(crate) const fn all_at(mark: usize) -> Marks {
+    let (min, low, high) = (mark, mark, mark);
+    Marks { min, low, high }
+}
+
+/// From now on a zone has these marks, and nothing is held back from any kind of request.
+pub(crate) fn set_marks<Z: AnyZone>(zone: &Z, marks: Marks) {
+    zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
+}
+
+// ---- hooks ----
+
+/// Hooks that give the same answer each time, and count how often they are asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hooks {
+    /// What is freed at each call, if that is ever tried.
+    frees: Option<usize>,
+    /// What becomes of a block that is to be moved, if that is ever tried.
+    moves: Option<Migration>,
+    asked: &'static AtomicUsize,
+}
+
+impl Hooks {
+    pub(crate) fn new(frees: Option<usize>, moves: Option<Migration>) -> Self {
+        let asked = kept(AtomicUsize::new(0));
+        Self {
+            frees,
+            moves,
+            asked,
+        }
+    }
+
+    /// How often they were asked to free or to move something.
+    pub(crate) fn asked(&self) -> usize {
+        self.asked.load(ONE_THREAD)
+    }
+}
+
+impl Reclaim for Hooks {
+    fn reclaims(&self) -> bool {
+        self.frees.is_some()
+    }
+
+    fn reclaim(&self, _: &Need) -> usize {
+        self.asked.fetch_add(1, ONE_THREAD);
+        self.frees.unwrap_or(0)
+    }
+}
+
+impl Migrate for Hooks {
+    fn moves(&self) -> bool {
+        self.moves.is_some()
+    }
+
+    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
+        self.asked.fetch_add(1, ONE_THREAD);
+        self.moves.unwrap_or(Migration::Unknown)
+    }
 }
 
 // ---- chance ----
@@ -309,9 +439,28 @@ pub(crate) fn take<Z: AnyZone>(zone: &Z, frames: usize, mobility: Mobility) -> V
 
 /// Frees single frames one by one.
 pub(crate) fn give<Z: AnyZone>(zone: &Z, frames: &[Frame]) {
-    for &at in frames {
-        free(zone, at, 0);
-    }
+    give_all(zone, frames, 0);
+}
+
+/// Frees blocks of one order, one by one.
+pub(crate) fn give_all<Z: AnyZone>(zone: &Z, blocks: &[Frame], order: u8) {
+    blocks.iter().for_each(|&at| free(zone, at, order));
+}
+
+/// Frees blocks of the orders that are said of each.
+pub(crate) fn give_held<Z: AnyZone>(zone: &Z, held: &[(Frame, u8)]) {
+    held.iter().for_each(|&(at, order)| free(zone, at, order));
+}
+
+/// So many single frames in one request.
+pub(crate) fn take_bulk<A: SlotAccess>(
+    zone: &Bricks<A>,
+    page: &Request,
+    frames: usize,
+) -> Vec<Frame> {
+    let mut taken = vec![Frame::new(0); frames];
+    assert_eq!(zone.alloc_bulk(page, &mut taken), Ok(frames));
+    taken
 }
 
 /// Single frames until there are no more.
@@ -329,6 +478,13 @@ pub(crate) fn free<Z: AnyZone>(zone: &Z, at: Frame, order: u8) {
 /// What the block is that `at` lies in.
 pub(crate) fn state<Z: AnyZone>(zone: &Z, at: Frame) -> State {
     zone.block_of(at).expect("memory of the zone").1
+}
+
+/// All of a block is in use as one.
+pub(crate) fn assert_in_use<Z: AnyZone>(zone: &Z, at: Frame, order: u8) {
+    let (first, state) = zone.block_of(at).expect("memory of the zone");
+    let found = (first, state.usage, state.order);
+    assert_eq!(found, (at, Use::Allocated, Order::new(order)));
 }
 
 /// What `at` is used for.
@@ -382,4 +538,16 @@ pub(crate) fn sound<Z: AnyZone>(zone: &Z) -> Census {
 /// Memory was lacking: so much was free, and so much in caches.
 pub(crate) const fn exhausted(free: usize, cached: usize) -> AllocError {
     AllocError::Exhausted { free, cached }
+}
+
+/// So much was free, and in no block of this order.
+pub(crate) const fn fragmented(order: u8, free: usize) -> AllocError {
+    let (order, index) = (Order::new(order), None);
+    AllocError::Fragmented { order, free, index }
+}
+
+/// No zone has blocks of this order.
+pub(crate) const fn too_large(order: u8, max: u8) -> AllocError {
+    let (order, max) = (Order::new(order), Order::new(max));
+    AllocError::OrderTooLarge { order, max }
 }

@@ -22,8 +22,12 @@ thread_local! {
     pub(crate) static CPU: Cell<usize> = const { Cell::new(0) };
     /// How often somebody who wanted into a slot has waited.
     pub(crate) static WAITED: Cell<u32> = const { Cell::new(0) };
+    /// How often at most.
+    pub(crate) static WAITED_MOST: Cell<u32> = const { Cell::new(u32::MAX) };
     /// Up to how many waits somebody is inside a slot.
     pub(crate) static INSIDE_UNTIL: Cell<u32> = const { Cell::new(0) };
+    /// Whether the slot at an address is shut for its owner, or for a visitor.
+    pub(crate) static IS_SHUT: Cell<fn(Comes, usize) -> bool> = const { Cell::new(visited) };
 }
 
 /// Threads as CPUs, by a number that each has set.
@@ -38,6 +42,7 @@ impl Platform for Numbered {
     /// As threads wait: a while by spinning, then by letting others run.
     fn relax(&self) {
         WAITED.set(WAITED.get() + 1);
+        assert!(WAITED.get() <= WAITED_MOST.get(), "it waits without end");
         match WAITED.get() % 64 {
             0 => thread::yield_now(),
             _ => brickyard::sync::spin_hint(),
@@ -45,7 +50,19 @@ impl Platform for Numbered {
     }
 }
 
-/// A slot that a visitor is inside of, for its owner too.
+/// Who comes to a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comes {
+    Owner,
+    Visitor,
+}
+
+/// A visitor is inside of each slot, for its owner too.
+fn visited(_: Comes, _: usize) -> bool {
+    WAITED.get() < INSIDE_UNTIL.get()
+}
+
+/// A slot that is shut when the test says so.
 #[derive(Debug)]
 pub(crate) struct Visited(Shared);
 
@@ -55,11 +72,11 @@ unsafe impl SlotAccess for Visited {
     const LENDS: bool = true;
 
     fn try_enter(&self) -> bool {
-        WAITED.get() >= INSIDE_UNTIL.get() && self.0.try_enter()
+        !IS_SHUT.get()(Comes::Owner, core::ptr::from_ref(self).addr()) && self.0.try_enter()
     }
 
     fn try_visit(&self) -> bool {
-        self.try_enter()
+        !IS_SHUT.get()(Comes::Visitor, core::ptr::from_ref(self).addr()) && self.0.try_visit()
     }
 
     unsafe fn leave(&self) {

@@ -26,9 +26,15 @@ use crate::source::PageSource;
 
 pub(crate) use layout::ObjectLayout;
 
-/// Returns where the first object's place begins in the slab that begins at page `head`, in bytes.
-fn colour_of<S: PageSource, L: Local>(backend: &Backend<'_, S, L>, head: usize) -> usize {
-    backend.pages.record(head).colour.get() as usize
+/// Reports what was noticed of an object, and when.
+fn tell<S: PageSource, L: Local>(
+    backend: &Backend<'_, S, L>,
+    spot: &Spot<'_>,
+    fault: Fault,
+    (moment, caller): (Moment, &'static Location<'static>),
+) {
+    let noticed = Track::now(&backend.local, caller);
+    backend.report.tell(&spot.finding(fault, moment, noticed));
 }
 
 /// Returns all places of a slab.
@@ -71,17 +77,10 @@ pub(crate) fn old_slab<S: PageSource, L: Local>(
     if !painted {
         return;
     }
-    for place in places(
-        backend,
-        info,
-        backend.pages.address_of(head) + colour_of(backend, head),
-    ) {
+    for place in places(backend, info, backend.pages.first_of(head)) {
         let spot = Spot { info, place };
         if let Some(fault) = spot.damage_while_free() {
-            let noticed = Track::now(&backend.local, Location::caller());
-            backend
-                .report
-                .tell(&spot.finding(fault, Moment::Return, noticed));
+            tell(backend, &spot, fault, (Moment::Return, Location::caller()));
         }
     }
 }
@@ -97,11 +96,7 @@ pub(crate) fn on_alloc<S: PageSource, L: Local>(
 ) -> Result<(), ()> {
     let spot = Spot { info, place };
     if let Some(fault) = spot.damage_while_free() {
-        backend.report.tell(&spot.finding(
-            fault,
-            Moment::Alloc,
-            Track::now(&backend.local, caller),
-        ));
+        tell(backend, &spot, fault, (Moment::Alloc, caller));
         return Err(());
     }
     spot.paint_zones(paint::ZONE_USED);
@@ -138,9 +133,7 @@ pub(crate) fn on_free<'m, D: SlabDesign<'m>>(
         if spot.zones(paint::ZONE_FREE).is_none() {
             return Err(refused(FreeFault::DoubleFree));
         }
-        backend
-            .report
-            .tell(&spot.finding(fault, Moment::Free, Track::now(&backend.local, caller)));
+        tell(backend, &spot, fault, (Moment::Free, caller));
         return Err(FreeFault::Damaged);
     }
     spot.paint_zones(paint::ZONE_FREE);
@@ -268,10 +261,8 @@ pub fn overwritten<S: PageSource, L: Local>(
         info,
         place: backend.pointer(place),
     };
-    let noticed = Track::now(&backend.local, Location::caller());
-    backend
-        .report
-        .tell(&spot.finding(Fault::Overwritten { title, lost }, Moment::Queue, noticed));
+    let fault = Fault::Overwritten { title, lost };
+    tell(backend, &spot, fault, (Moment::Queue, Location::caller()));
 }
 
 /// Returns the place of the cache that an address lies in, if it lies in one.
@@ -281,7 +272,7 @@ fn spot_around<'k, S: PageSource, L: Local>(
     address: NonNull<u8>,
 ) -> Option<Spot<'k>> {
     let head = backend.pages.head_of(backend.pages.page_of(address)?);
-    let first = backend.pages.address_of(head) + colour_of(backend, head);
+    let first = backend.pages.first_of(head);
     let stride = info.geometry.stride as usize;
     let index = address.addr().get().checked_sub(first)? / stride;
     let place = (index < info.geometry.objects as usize)

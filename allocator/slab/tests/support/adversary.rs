@@ -15,7 +15,7 @@ use brickyard_slab::{
     Pinned, RawCache, SlabDesign, SlabPlan, Slabs, Tables, TaskOnly,
 };
 
-use crate::lasting::{build, leaked, memory, pinned};
+use crate::lasting::{Call, Told, build, give, leaked, memory, pinned, take};
 use crate::pages::TestPages;
 
 pub(crate) const PAGES: usize = 64;
@@ -69,28 +69,12 @@ impl Platform for Hooked {
 }
 
 /// Pages whose bytes are somebody else's as soon as they are given back.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reused(pub(crate) &'static TestPages);
+pub(crate) type Reused = Told;
 
-// SAFETY: as the pages inside.
-unsafe impl PageSource for Reused {
-    fn start(&self) -> NonNull<u8> {
-        self.0.start()
-    }
-
-    fn pages(&self) -> usize {
-        PageSource::pages(&self.0)
-    }
-
-    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
-        self.0.take(ask)
-    }
-
-    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+fn reused(call: Call) {
+    if let Call::Give(first, order) = call {
         // SAFETY: nobody else's before they are given back.
         unsafe { first.write_bytes(0x41, order.frames() << 12) };
-        // SAFETY: passed on.
-        unsafe { self.0.give(first, order) };
     }
 }
 
@@ -129,7 +113,7 @@ where
         report: brickyard_slab::Reporter::Plain(report),
         ..SlabPlan::new(4, 1)
     };
-    let slabs = build::<D>(plan, Reused(source), pinned(Hooked));
+    let slabs = build::<D>(plan, Told(source, reused), pinned(Hooked));
     let spec = CacheSpec::new("watched", 64).checks(Checks::TRACK);
     (leaked(slabs.cache(spec).unwrap()), source)
 }
@@ -191,7 +175,7 @@ pub(crate) fn a_constructor_that_panics_loses_nothing<D>(
         panics(|| cache.alloc());
     }
     panic.store(false, Ordering::Relaxed);
-    let objects: Vec<_> = (0..200).map(|_| cache.alloc().unwrap()).collect();
+    let objects = take(&cache, 200);
     panic.store(true, Ordering::Relaxed);
     panics(|| {
         loop {
@@ -200,10 +184,7 @@ pub(crate) fn a_constructor_that_panics_loses_nothing<D>(
     });
     // What was taken on the way there is in use for good; the rest is all there.
     let taken = cache.numbers();
-    for object in objects {
-        // SAFETY: not used any more.
-        unsafe { cache.free(object) }.unwrap();
-    }
+    give(&cache, &objects);
     let lost = taken.in_use() - 200;
     cache.shrink();
     let slabs_left = cache.numbers().slabs;

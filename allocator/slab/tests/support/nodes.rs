@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use brickyard::Platform;
 use brickyard_slab::{CacheSpec, PageSource, SlabDesign, Slabs, TaskOnly};
 
+use crate::lasting::{give, take};
 use crate::pages::TestPages;
 
 /// A CPU that the test chooses.
@@ -43,17 +44,14 @@ pub(crate) fn takes_what_it_needs<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>, s
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", SIZE)).unwrap();
     // Half of the other node's pages, less what queues and sheaves may hold.
     let objects = PER_PAGE * PAGES * 3 / 4;
-    let held: Vec<NonNull<u8>> = (0..objects).map(|_| cache.alloc().unwrap()).collect();
+    let held = take(&cache, objects);
     let needed = objects.div_ceil(PER_PAGE);
     let taken = source.taken();
     assert!(
         taken <= needed + needed / 8 + 16,
         "{taken} pages, {needed} are needed"
     );
-    for object in held {
-        // SAFETY: the objects are the cache's, and not used any more.
-        unsafe { cache.free(object) }.unwrap();
-    }
+    give(&cache, &held);
     cache.destroy().unwrap();
     slabs.shrink();
     assert_eq!(source.taken(), 0);
@@ -67,23 +65,12 @@ pub(crate) fn asks_its_own_node<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>, sou
     let large = slabs
         .cache::<TaskOnly>(CacheSpec::new("large", 4096))
         .unwrap();
-    let filling: Vec<_> = (0..PAGES / 2).map(|_| large.alloc().unwrap()).collect();
+    let filling = take(&large, PAGES / 2);
     let away = cache.alloc().unwrap();
-    for object in filling {
-        // SAFETY: the objects are the cache's, and not used any more.
-        unsafe { large.free(object) }.unwrap();
-    }
+    give(&large, &filling);
     large.destroy().unwrap();
     let near = cache.alloc_on(0).unwrap();
-    assert_eq!(
-        node_of(near),
-        0,
-        "the other one was of node {}",
-        node_of(away)
-    );
-    for object in [near, away] {
-        // SAFETY: as above.
-        unsafe { cache.free(object) }.unwrap();
-    }
+    assert_eq!(node_of(near), 0, "the other one is of {}", node_of(away));
+    give(&cache, &[near, away]);
     cache.destroy().unwrap();
 }

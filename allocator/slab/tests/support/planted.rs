@@ -14,6 +14,8 @@ use brickyard_slab::{
     TaskOnly,
 };
 
+use crate::lasting::{give, take};
+
 /// CPU 3, task 77, and a clock that goes on by 1 whenever it is asked.
 #[derive(Debug, Default)]
 pub(crate) struct Watched(AtomicU64);
@@ -270,7 +272,7 @@ pub(crate) fn double_frees_are_found_by_every_check<'m, D: SlabDesign<'m>>(slabs
             assert!(told.contains(&format!("last freed by: {freed}, CPU 3, task 77")));
         }
         // It is in there once.
-        let again: Vec<_> = (0..2).map(|_| cache.alloc().unwrap()).collect();
+        let again = take(&cache, 2);
         assert_ne!(again[0], again[1]);
         for object in [objects[0], again[0], again[1]] {
             free(&cache, object).unwrap();
@@ -406,9 +408,7 @@ pub(crate) fn foreign_frees_are_found<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D
         let told = text(&the_finding());
         assert!(told.starts_with("slab: freed what lies in no slab: cache `pages`, object OBJECT"));
 
-        for object in objects {
-            free(&cache, object).unwrap();
-        }
+        give(&cache, &objects);
         free(&other, theirs).unwrap();
         assert!(found().is_empty());
         cache.destroy().unwrap();
@@ -424,13 +424,11 @@ pub(crate) fn what_a_constructor_made_lasts<'m, D: SlabDesign<'m>>(slabs: &Slabs
         let spec = CacheSpec::new("made", 48).constructor(construct);
         let cache = make(slabs, spec.checks(checks));
         for _ in 0..3 {
-            let objects: Vec<_> = (0..300).map(|_| cache.alloc().unwrap()).collect();
+            let objects = take(&cache, 300);
             for &object in &objects {
                 assert!((0..48).all(|byte| read(object, byte) == 0x77), "{checks}");
             }
-            for object in objects {
-                free(&cache, object).unwrap();
-            }
+            give(&cache, &objects);
         }
         if checks.has(Checks::RED_ZONES) {
             let object = cache.alloc().unwrap();
@@ -446,12 +444,10 @@ pub(crate) fn what_a_constructor_made_lasts<'m, D: SlabDesign<'m>>(slabs: &Slabs
 
 pub(crate) fn leaks_are_named<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>) {
     let cache = make(slabs, CacheSpec::new("leaky", 200).checks(Checks::TRACK));
-    let objects: Vec<_> = (0..50).map(|_| cache.alloc().unwrap()).collect();
+    let objects = take(&cache, 50);
     let lost = cache.alloc().unwrap();
     let allocated = above(1);
-    for object in objects {
-        free(&cache, object).unwrap();
-    }
+    give(&cache, &objects);
     let (cache, leak) = cache.destroy().unwrap_err();
     assert_eq!(
         leak.to_string(),
@@ -487,12 +483,10 @@ pub(crate) fn checked_objects_are_whole_and_aligned<'m, D: SlabDesign<'m>>(slabs
             (600, 8),
             (3000, 512),
         ] {
-            let cache = make(
-                slabs,
-                CacheSpec::new("whole", size).align(align).checks(checks),
-            );
+            let spec = CacheSpec::new("whole", size).align(align);
+            let cache = make(slabs, spec.checks(checks));
             for _ in 0..2 {
-                let objects: Vec<_> = (0..100).map(|_| cache.alloc().unwrap()).collect();
+                let objects = take(&cache, 100);
                 for (i, object) in objects.iter().enumerate() {
                     assert!(object.addr().get().is_multiple_of(align), "{size} {checks}");
                     fill(*object, i as u8, size);
@@ -500,9 +494,7 @@ pub(crate) fn checked_objects_are_whole_and_aligned<'m, D: SlabDesign<'m>>(slabs
                 for (i, object) in objects.iter().enumerate() {
                     assert!((0..size).all(|byte| read(*object, byte) == i as u8));
                 }
-                for object in objects {
-                    free(&cache, object).unwrap();
-                }
+                give(&cache, &objects);
             }
             let numbers = cache.numbers();
             assert_eq!((numbers.in_use(), numbers.queued, numbers.slabs), (0, 0, 0));

@@ -61,55 +61,36 @@ guarded!(
     GuardedU64, AtomicU64, u64
 );
 
-/// Fetches the cache line of an address in advance, for reads. A hint, which does nothing on CPUs
-/// that it was not written for, and under Miri. Any address may be given.
-#[inline(always)]
-pub fn prefetch(address: usize) {
-    // SAFETY: `prefetch-is-a-hint`: on both CPUs the instruction changes no register and no memory,
-    // and faults on no address.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    unsafe {
-        asm!(
-            "prefetcht0 byte ptr [{}]",
-            in(reg) address,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    // SAFETY: `prefetch-is-a-hint`.
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    unsafe {
-        asm!(
-            "prfm pldl1keep, [{}]",
-            in(reg) address,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    let _ = address;
+macro_rules! prefetch {
+    ($(#[$doc:meta])* $name:ident: $x86_64:literal, $aarch64:literal) => {
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $name(address: usize) {
+            // SAFETY: `prefetch-is-a-hint`: on both CPUs the instruction changes no register and no
+            // memory, and faults on no address. CPUs too old to know it execute it as `nop`.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            unsafe {
+                asm!($x86_64, in(reg) address, options(nostack, preserves_flags, readonly));
+            }
+            // SAFETY: `prefetch-is-a-hint`.
+            #[cfg(all(target_arch = "aarch64", not(miri)))]
+            unsafe {
+                asm!($aarch64, in(reg) address, options(nostack, preserves_flags, readonly));
+            }
+            let _ = address;
+        }
+    };
 }
 
-/// Fetches a line that will be written: other CPUs lose their copies of it.
-#[inline(always)]
-pub fn prefetch_to_write(address: usize) {
-    // SAFETY: `prefetch-is-a-hint`. CPUs too old to know the instruction execute it as `nop`.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    unsafe {
-        asm!(
-            "prefetchw byte ptr [{}]",
-            in(reg) address,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    // SAFETY: `prefetch-is-a-hint`.
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    unsafe {
-        asm!(
-            "prfm pstl1keep, [{}]",
-            in(reg) address,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    let _ = address;
-}
+prefetch!(
+    /// Fetches the cache line of an address in advance, for reads. A hint, which does nothing on
+    /// CPUs that it was not written for, and under Miri. Any address may be given.
+    prefetch: "prefetcht0 byte ptr [{}]", "prfm pldl1keep, [{}]"
+);
+prefetch!(
+    /// Fetches a line that will be written: other CPUs lose their copies of it.
+    prefetch_to_write: "prefetchw byte ptr [{}]", "prfm pstl1keep, [{}]"
+);
 
 /// Tells the CPU that the caller waits for another CPU.
 #[inline(always)]

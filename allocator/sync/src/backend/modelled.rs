@@ -37,12 +37,13 @@ macro_rules! exchange {
     )+};
 }
 
-macro_rules! atomic {
-    ($name:ident, $value:ty) => {
-        /// An atomic word; loom explores its every access.
+/// A word that makes its twin of loom at the first access.
+macro_rules! word {
+    ($(#[$doc:meta])* $name:ident, $value:ty, $twin:ty) => {
+        $(#[$doc])*
         pub struct $name {
             first: $value,
-            word: OnceCell<loom::sync::atomic::$name>,
+            twin: OnceCell<$twin>,
         }
 
         // SAFETY: by `one-thread-at-a-time`.
@@ -56,15 +57,37 @@ macro_rules! atomic {
             pub const fn new(value: $value) -> Self {
                 Self {
                     first: value,
-                    word: OnceCell::new(),
+                    twin: OnceCell::new(),
                 }
             }
 
-            fn word(&self) -> &loom::sync::atomic::$name {
-                self.word
-                    .get_or_init(|| loom::sync::atomic::$name::new(self.first))
+            fn word(&self) -> &$twin {
+                self.twin.get_or_init(|| <$twin>::new(self.first))
             }
+        }
 
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new(0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    };
+}
+
+macro_rules! atomic {
+    ($name:ident, $value:ty) => {
+        word!(
+            /// An atomic word; loom explores its every access.
+            $name, $value, loom::sync::atomic::$name
+        );
+
+        impl $name {
             /// See `core::sync::atomic`.
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
@@ -103,18 +126,6 @@ macro_rules! atomic {
                 self.word().compare_exchange(current, new, success, failure)
             }
         }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self::new(0)
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(stringify!($name))
-            }
-        }
     };
 }
 
@@ -125,31 +136,12 @@ atomic!(AtomicUsize, usize);
 
 macro_rules! guarded {
     ($name:ident, $value:ty) => {
-        /// A guarded word; loom reports an access that nothing ordered.
-        pub struct $name {
-            first: $value,
-            cell: OnceCell<loom::cell::Cell<$value>>,
-        }
-
-        // SAFETY: by `one-thread-at-a-time`.
-        unsafe impl Sync for $name {}
-        // SAFETY: as above.
-        unsafe impl Send for $name {}
+        word!(
+            /// A guarded word; loom reports an access that nothing ordered.
+            $name, $value, loom::cell::Cell<$value>
+        );
 
         impl $name {
-            /// Returns a word that holds `value`.
-            #[must_use]
-            pub const fn new(value: $value) -> Self {
-                Self {
-                    first: value,
-                    cell: OnceCell::new(),
-                }
-            }
-
-            fn cell(&self) -> &loom::cell::Cell<$value> {
-                self.cell.get_or_init(|| loom::cell::Cell::new(self.first))
-            }
-
             /// Returns the value. The caller holds what guards the word.
             #[must_use]
             #[track_caller]
@@ -157,7 +149,7 @@ macro_rules! guarded {
                 if unwinding() {
                     return self.first;
                 }
-                self.cell().get()
+                self.word().get()
             }
 
             /// Stores `value`. The caller holds what guards the word.
@@ -166,25 +158,13 @@ macro_rules! guarded {
                 if unwinding() {
                     return;
                 }
-                self.cell().set(value);
+                self.word().set(value);
             }
 
             /// Adds to the value, wrapping around. The caller holds what guards the word.
             #[track_caller]
             pub fn add(&self, more: $value) {
                 self.set(self.get().wrapping_add(more));
-            }
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self::new(0)
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(stringify!($name))
             }
         }
     };

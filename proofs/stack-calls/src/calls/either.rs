@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use brickyard::bitmap::{self, SetAside};
+use brickyard::bitmap::{self, AT_ONCE, SetAside};
 use brickyard::block::{Census, FreeTable, State};
 use brickyard::check::Violation as Broken;
 use brickyard::node::movable;
@@ -68,7 +68,7 @@ calls! {
         give_frames(store: &Store<'_>, frames: &[Frame]) -> (usize, Option<FreeError>)
             = store.give_frames(frames);
         give_range(store: &Store<'_>, range: FrameRange) -> Result<(), FreeError>
-            = store.give_range(range);
+            = store.give_range(range, &AT_ONCE);
         add(store: &Store<'_>, range: FrameRange) -> Result<usize, RangeError> = store.add(range);
         unreserve(store: &Store<'_>, range: FrameRange) -> Result<usize, RangeError>
             = store.unreserve(range);
@@ -77,10 +77,11 @@ calls! {
         reserve(store: &Store<'_>, range: FrameRange) -> Result<usize, RangeError>
             = store.reserve(range);
         isolate(store: &Store<'_>, range: FrameRange) -> Result<(), RangeError>
-            = store.isolate(range);
-        unisolate(store: &Store<'_>, range: FrameRange) -> () = store.unisolate(range);
+            = store.isolate(range, &AT_ONCE);
+        unisolate(store: &Store<'_>, range: FrameRange) -> ()
+            = store.unisolate(range, &AT_ONCE);
         take_isolated(store: &Store<'_>, range: FrameRange, kind: MigrateType)
-            -> Result<(), RangeError> = store.take_isolated(range, kind);
+            -> Result<(), RangeError> = store.take_isolated(range, kind, &AT_ONCE);
         may_refuse(store: &Store<'_>, request: &Request) -> bool = store.may_refuse(request);
         can_serve(store: &Store<'_>, request: &Request) -> bool = store.can_serve(request);
         check(store: &Store<'_>) -> Result<Census, Broken> = store.check();
