@@ -118,6 +118,7 @@ impl Bitmap<'_> {
     }
 
     /// Checks that no frame of `masks` lies in a range that is leaving.
+    #[inline(never)]
     fn none_is_leaving(&self, block: usize, masks: &Masks) -> Result<(), RangeError> {
         if !self.leaving.any() {
             return Ok(());

@@ -214,9 +214,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         }
     }
 
-    /// Asks the other zones, after the first had nothing above its low watermark, or nothing that
-    /// it could give without mixing a page block: first those of this node for what mixes none;
-    /// then all zones for anything; then takes the slow path.
+    /// Asks the other zones, after the first had nothing, then takes the slow path.
     #[cold]
     #[inline(never)]
     fn alloc_from_others(
@@ -225,6 +223,17 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         request: &Request,
         first: Option<&Z>,
     ) -> Result<Frame, AllocError> {
+        match self.try_others(from, request, first) {
+            Some(frame) => Ok(frame),
+            None => self.alloc_by_slow_path(from, request),
+        }
+    }
+
+    /// Tries the other zones, after the first had nothing above its low watermark, or nothing that
+    /// it could give without mixing a page block: first those of this node for what mixes none,
+    /// then all zones for anything. Its frame is not below that of the slow path.
+    #[inline(never)]
+    fn try_others(&self, from: usize, request: &Request, first: Option<&Z>) -> Option<Frame> {
         let is_first = |zone: &Z| first.is_some_and(|first| core::ptr::eq(first, zone));
         let own = self.own_zones(from);
         let several = own.len() > 1;
@@ -241,11 +250,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
                 .filter(|zone| several || !is_first(zone))
                 .find_map(|zone| zone.alloc_above(request, Mark::Low))
         };
-        let quickly = several.then(apart).flatten().or_else(mixed);
-        match quickly {
-            Some(frame) => Ok(frame),
-            None => self.alloc_by_slow_path(from, request),
-        }
+        several.then(apart).flatten().or_else(mixed)
     }
 
     /// Returns the zones of node `from`.
@@ -265,10 +270,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         out: &mut [Frame],
     ) -> Result<usize, AllocError> {
         let single = request.single();
-        let mut at_once = self
-            .zonelist(from, &single)
-            .map(|zone| zone.alloc_batch(&single, out));
-        let mut taken = at_once.find(|&taken| taken > 0).unwrap_or(0);
+        let mut taken = self.alloc_batch(from, &single, out);
         while let Some(slot) = out.get_mut(taken) {
             match self.alloc(from, &single) {
                 Ok(frame) => *slot = frame,
@@ -278,6 +280,14 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
             taken += 1;
         }
         Ok(taken)
+    }
+
+    /// Fills `out` with what the first zone that has some gives at once. Returns how many.
+    #[inline(never)]
+    fn alloc_batch(&self, from: usize, single: &Request, out: &mut [Frame]) -> usize {
+        let zones = self.zonelist(from, single);
+        let mut batches = zones.map(|zone| zone.alloc_batch(single, out));
+        batches.find(|&taken| taken > 0).unwrap_or(0)
     }
 
     /// Takes `frames` adjacent frames, see [`Zone::alloc_range`](crate::Zone::alloc_range): the

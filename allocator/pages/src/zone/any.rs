@@ -14,7 +14,7 @@ use crate::watermark::{Mark, Watermarks};
 use crate::zones::{AnyZone, Shape};
 use crate::{
     AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, Platform,
-    RangeError, Request,
+    RangeError, Request, ZoneKind,
 };
 
 /// What a zone can by itself, without the trait.
@@ -57,6 +57,17 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
             max_order: self.store().max_order(),
             page_block_order: self.store().page_block_order(),
         }
+    }
+
+    // Hits ask for these, and the compiler does not leave the rest of the shape out.
+    #[inline]
+    fn kind(&self) -> ZoneKind {
+        self.kind
+    }
+
+    #[inline]
+    fn span(&self) -> FrameRange {
+        self.store().span()
     }
 
     fn watermarks(&self) -> &Watermarks {
