@@ -60,6 +60,12 @@ fn passes_as(words: &[&str], settings: &[(&str, &str)]) {
 
 #[test]
 fn preloaded_with_a_row_a_cpu() {
+    passes_quickly(&[]);
+}
+
+#[test]
+#[ignore = "slow: .ci/jobs/slow runs it"]
+fn preloaded_with_the_checks_that_wait() {
     passes(&[]);
 }
 

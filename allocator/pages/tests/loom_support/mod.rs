@@ -9,7 +9,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_nodes -- --nocapture`
 //! runs the models of one file, and prints how many schedules each had.
 //! `BRICKYARD_LOOM_MORE=1` adds one to each preemption bound and runs what is left out else
-//! (hours); -1, as `.ci/run` has it, takes one off those above one (minutes).
+//! (hours); a negative number takes that off, down to one (-9, as the gate has it: a minute).
 //! `LOOM_MAX_PREEMPTIONS` takes the place of all bounds.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
