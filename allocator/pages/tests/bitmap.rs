@@ -38,7 +38,8 @@ use MigrateType::{Movable, Reclaimable, Unmovable};
 use support::{
     Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, Seen, UNMOVABLE, all_at, assert_in_use,
     blocks_of, exhausted, fragmented, frame, free, free_of, give, give_all, hooked_node, linux,
-    one_node, request, seen, set_marks, small, sound, state, take, take_all, take_bulk, too_large,
+    linux_at, one_node, request, seen, set_marks, small, sound, state, take, take_all, take_bulk,
+    too_large,
 };
 
 type Plain = Bricks<Exclusive>;

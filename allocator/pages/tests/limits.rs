@@ -67,13 +67,9 @@ fn the_most_page_blocks_have_a_store_and_one_more_has_none() {
     assert_eq!(words(over), Err(refused));
     // A block of the highest order may begin before the span, and its blocks count.
     let most_frames = FrameRange::at(Frame::new(64 * 3), most << 6);
-    assert_eq!(
-        Bitmap::checked_words(most_frames, Order::new(8), least),
-        Err(PlanError::TooManyBlocks {
-            blocks: most + 3,
-            most
-        })
-    );
+    let words = Bitmap::checked_words(most_frames, Order::new(8), least);
+    let blocks = most + 3;
+    assert_eq!(words, Err(PlanError::TooManyBlocks { blocks, most }));
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -160,14 +156,9 @@ type Plain = Bricks<Exclusive>;
 
 /// A zone without stashes.
 fn plan_of(kind: ZoneKind, (start, end): (usize, usize)) -> ZonePlan {
-    let span = FrameRange::new(start, end);
-    let plan = small(0);
-    ZonePlan {
-        kind,
-        span,
-        cpus: 0,
-        ..plan
-    }
+    let mut plan = small(0);
+    (plan.kind, plan.span, plan.cpus) = (kind, FrameRange::new(start, end), 0);
+    plan
 }
 
 fn plain(kind: ZoneKind, start: usize, end: usize) -> Plain {
@@ -230,14 +221,12 @@ fn the_fronts_of_all_zones_of_a_kind_serve() {
 }
 
 fn sum_of(zones: &[Plain], of: impl Fn(&Plain) -> Marks) -> Marks {
-    zones
-        .iter()
-        .map(of)
-        .fold(Marks::default(), |sum, marks| Marks {
-            min: sum.min + marks.min,
-            low: sum.low + marks.low,
-            high: sum.high + marks.high,
-        })
+    let marks = zones.iter().map(of);
+    marks.fold(Marks::default(), |sum, marks| Marks {
+        min: sum.min + marks.min,
+        low: sum.low + marks.low,
+        high: sum.high + marks.high,
+    })
 }
 
 #[test]
@@ -259,12 +248,8 @@ fn marks_and_reserves_of_a_kind_are_those_of_one_zone_of_all_its_memory() {
                 };
                 assert_eq!(of_kind(&several), of_kind(&whole), "{parts:?} {kbytes}");
                 for highest in ZoneKind::ALL {
-                    let held = |zones: &[Plain]| -> usize {
-                        zones
-                            .iter()
-                            .map(|zone| zone.watermarks().reserve_against(highest))
-                            .sum()
-                    };
+                    let reserve = |zone: &Plain| zone.watermarks().reserve_against(highest);
+                    let held = |zones: &[Plain]| zones.iter().map(reserve).sum::<usize>();
                     assert_eq!(held(&several[1..4]), held(&whole[1..2]), "{highest:?}");
                     assert_eq!(held(&several[..1]), held(&whole[..1]), "{highest:?}");
                 }
@@ -282,10 +267,8 @@ fn each_zone_of_a_kind_has_the_share_of_its_memory() {
     // 2048 kB are 512 frames for 6144 of low memory: 85 for the 1024, 170 and 256 for the others.
     let zones = row([(Dma, 1024), (Normal, 2048), (Normal, 3072), (Movable, 3200)]);
     one_node(&zones).set_min_free_kbytes(2048, 4096);
-    assert_eq!(
-        zones.each_ref().map(|zone| zone.watermarks().marks().min),
-        [85, 170, 256, 32]
-    );
+    let min = zones.each_ref().map(|zone| zone.watermarks().marks().min);
+    assert_eq!(min, [85, 170, 256, 32]);
     // 5120 / 256 for DMA; 3200 / 32 for Normal, 40 of it for the smaller.
     let against = |zone: usize| zones[zone].watermarks().reserve_against(Movable);
     assert_eq!([0, 1, 2, 3].map(against), [8320 / 256, 40, 60, 0]);
@@ -371,10 +354,8 @@ fn a_contiguous_range_lies_in_one_zone_of_the_kind() {
     let inside = |range: Result<FrameRange, RangeError>, zone: usize| {
         range.is_ok_and(|range| range.len() == 200 && zones[zone].span().covers(range))
     };
-    assert!(
-        inside(first, 1) && inside(second, 0),
-        "{first:?} {second:?}"
-    );
+    let inside = inside(first, 1) && inside(second, 0);
+    assert!(inside, "{first:?} {second:?}");
     // 56 frames are left in each, so that 100 can be had nowhere; nor 300 of an empty node.
     assert!(nodes.alloc_contiguous(0, &contiguous(100)).is_err());
     assert_eq!(nodes.free_range(first.expect("a range")), Ok(()));

@@ -21,11 +21,8 @@ const BLOCK: usize = 512;
 /// So many page blocks, all free, for this many CPUs.
 fn zone(blocks: usize, cpus: usize) -> (Stashed, &'static Cpus) {
     let platform = Cpus::new();
-    let plan = ZonePlan {
-        cpus,
-        ..linux(blocks * BLOCK)
-    };
-    (full(&plan, platform), platform)
+    let plan = linux(blocks * BLOCK);
+    (full(&ZonePlan { cpus, ..plan }, platform), platform)
 }
 
 fn blocks_of(frames: &[Frame]) -> BTreeSet<usize> {
@@ -43,10 +40,8 @@ fn cpus_fetch_from_blocks_whose_states_share_no_line() {
     }
     for (cpu, own) in lines.iter().enumerate() {
         assert_eq!(own.len(), 1, "CPU {cpu}: {own:?}");
-        assert!(
-            lines[..cpu].iter().all(|other| other.is_disjoint(own)),
-            "{lines:?}"
-        );
+        let apart = lines[..cpu].iter().all(|other| other.is_disjoint(own));
+        assert!(apart, "{lines:?}");
     }
     sound(&zone);
 }
@@ -59,10 +54,8 @@ fn what_cannot_be_moved_stays_at_the_low_end() {
         cpus.switch_to(cpu);
         taken.extend(take(&zone, 8, Mobility::Unmovable));
     }
-    assert!(
-        blocks_of(&taken).iter().all(|&block| block < 4),
-        "{taken:?}"
-    );
+    let low = blocks_of(&taken).iter().all(|&block| block < 4);
+    assert!(low, "{taken:?}");
 }
 
 #[test]
@@ -147,11 +140,6 @@ fn frames_freed_at_random_come_back_whole() {
         sound(&zone);
     }
     zone.drain();
-    let whole: usize = zone.free_counts().by_order[9..]
-        .iter()
-        .zip([1, 2])
-        .map(|(blocks, size)| blocks * size)
-        .sum();
-    assert_eq!(whole, 40);
+    assert_eq!(zone.free_counts().suitable(Order::HUGE), 40);
     sound(&zone);
 }

@@ -13,14 +13,15 @@ use brickyard::{AnyZone, Frame, FrameRange, MigrateType, Mobility, Order, Reques
 use loom_support::*;
 
 /// Two page blocks of one word, with eight free frames each.
-const EIGHT: &[FrameRange] = &[FrameRange::new(0, 8), FrameRange::new(64, 72)];
+const EIGHT: &[FrameRange] = &[range(0, 8), range(64, 72)];
+/// Four free frames in one of them.
+const FOUR: &[FrameRange] = &[range(0, 4)];
 
 const fn setting(aside: usize, free: &'static [FrameRange]) -> Setting {
     Setting {
-        max_order: 6,
         aside,
         looks: Looks::Cut(2),
-        ..Setting::blocks(2, Free::Only(free))
+        ..Setting::apart(2, Free::Only(free))
     }
 }
 
@@ -68,13 +69,9 @@ fn a_block_is_set_aside_by_two() {
 #[test]
 fn a_slot_is_wanted_for_two_blocks() {
     const SHARED: Setting = Setting {
-        max_order: 6,
-        aside: 2,
-        looks: Looks::Cut(2),
-        ..Setting::blocks(
-            3,
-            Free::Only(&[FrameRange::new(0, 2), FrameRange::new(128, 130)]),
-        )
+        blocks: 3,
+        memory: 3,
+        ..setting(2, &[range(0, 2), range(128, 130)])
     };
     explore::<Bricks>("aside: two blocks, one slot", 2, SHARED, |world| {
         touch(world);
@@ -89,8 +86,7 @@ fn a_slot_is_wanted_for_two_blocks() {
 /// not, there is a frame for who wants one.
 #[test]
 fn a_frame_is_found_while_its_block_is_set_aside() {
-    const ONE: &[FrameRange] = &[FrameRange::new(0, 4)];
-    explore::<Bricks>("aside: a frame, a pair", 2, setting(1, ONE), |world| {
+    explore::<Bricks>("aside: a frame, a pair", 2, setting(1, FOUR), |world| {
         touch(world);
         // Above order 0 nothing is promised while others are at work.
         let (frame, _) = both(|| world.take(0), || atomic(world));
@@ -102,8 +98,7 @@ fn a_frame_is_found_while_its_block_is_set_aside() {
 /// A block is set aside already, and two others have nothing else.
 #[test]
 fn a_block_is_given_up_by_two() {
-    const ONE: &[FrameRange] = &[FrameRange::new(0, 4)];
-    explore::<Bricks>("aside: two frames left", 2, setting(1, ONE), |world| {
+    explore::<Bricks>("aside: two frames left", 2, setting(1, FOUR), |world| {
         atomic(world).unwrap();
         assert_eq!(aside(world), 1);
         let (one, other) = both(|| world.take(0), || world.take(0));
@@ -115,7 +110,7 @@ fn a_block_is_given_up_by_two() {
 /// It is given up by one, while another takes a pair and sets the block aside again.
 #[test]
 fn a_block_is_given_up_and_set_aside_again() {
-    const ONE: &[FrameRange] = &[FrameRange::new(0, 8)];
+    const ONE: &[FrameRange] = &[range(0, 8)];
     for most in [1, 2] {
         let name = format!("aside: given up, set aside again, {most} may be");
         explore::<Bricks>(&name, 2, setting(most, ONE), move |world| {
@@ -130,7 +125,7 @@ fn a_block_is_given_up_and_set_aside_again() {
 /// A block comes free as a whole, and is taken as one, while it is set aside.
 #[test]
 fn all_of_a_block_is_taken_while_it_is_set_aside() {
-    const BUT_TWO: &[FrameRange] = &[FrameRange::new(0, 62)];
+    const BUT_TWO: &[FrameRange] = &[range(0, 62)];
     explore::<Bricks>("aside: all of it", 1, setting(1, BUT_TWO), |world| {
         touch(world);
         let whole = || {
@@ -150,15 +145,14 @@ fn a_block_is_isolated_while_it_is_set_aside() {
         world.machine.isolate(FrameRange::new(0, 64)).unwrap();
         world.machine.unisolate(FrameRange::new(0, 64));
     };
-    const ONE: &[FrameRange] = &[FrameRange::new(0, 4)];
-    explore::<Bricks>("aside: isolated", 2, setting(1, ONE), move |world| {
+    explore::<Bricks>("aside: isolated", 2, setting(1, FOUR), move |world| {
         touch(world);
         isolated(world);
         both(|| atomic(world), move || isolated(world));
         settle(world, 1);
     });
     let name = "aside: isolated, given up";
-    explore::<Bricks>(name, 1, setting(1, ONE), move |world| {
+    explore::<Bricks>(name, 1, setting(1, FOUR), move |world| {
         isolated(world);
         atomic(world).unwrap();
         both(|| world.take(0), move || isolated(world));
@@ -170,8 +164,8 @@ fn a_block_is_isolated_while_it_is_set_aside() {
 /// who took the others.
 #[test]
 fn a_frame_that_comes_back_to_a_block_aside_is_found() {
-    const ONE: &[FrameRange] = &[FrameRange::new(0, 3)];
-    explore::<Bricks>("aside: a frame comes back", 2, setting(1, ONE), |world| {
+    const THREE: &[FrameRange] = &[range(0, 3)];
+    explore::<Bricks>("aside: a frame comes back", 2, setting(1, THREE), |world| {
         world.take_at(2, 0).unwrap();
         let back = || {
             world.give_at(2, 0);

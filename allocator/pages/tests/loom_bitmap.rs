@@ -26,7 +26,18 @@ use loom::thread;
 use loom_support::*;
 
 /// What one of two threads asks for.
-type Ask<M> = fn(&World<M>) -> Option<Frame>;
+#[derive(Debug, Clone, Copy)]
+enum Ask {
+    For(Request),
+    /// The block of this order at this frame.
+    At(usize, u8),
+}
+use Ask::{At, For};
+
+/// A block of this order, wherever it lies.
+const fn any(order: u8) -> Ask {
+    For(request(order))
+}
 
 /// Two ask at the same time: so many of them are served.
 fn served<M: Machine>(
@@ -34,11 +45,15 @@ fn served<M: Machine>(
     name: &str,
     bound: impl Into<Option<usize>>,
     setting: Setting,
-    ours: Ask<M>,
-    theirs: Ask<M>,
+    ours: Ask,
+    theirs: Ask,
 ) {
     explore::<M>(name, bound, setting, move |world| {
-        let (ours, theirs) = both(move || ours(world), move || theirs(world));
+        let take = move |ask| match ask {
+            For(request) => world.take_for(&request),
+            At(frame, order) => world.take_at(frame, order),
+        };
+        let (ours, theirs) = both(move || take(ours), move || take(theirs));
         let served = [ours, theirs].into_iter().flatten().count();
         assert_eq!(served, count, "{ours:?} {theirs:?}");
     });
@@ -51,63 +66,21 @@ fn served<M: Machine>(
 #[test]
 fn a_single_frame_goes_to_one() {
     const TWO: Setting = Setting::word(&[one(5), one(9)]);
-    served::<Bare>(
-        2,
-        "two singles for two",
-        5,
-        TWO,
-        |world| world.take(0),
-        |world| world.take(0),
-    );
+    served::<Bare>(2, "two singles for two", 5, TWO, any(0), any(0));
     const ONE: Setting = Setting::word(&[one(5)]);
-    served::<Bare>(
-        1,
-        "one single for two",
-        5,
-        ONE,
-        |world| world.take(0),
-        |world| world.take(0),
-    );
+    served::<Bare>(1, "one single for two", 5, ONE, any(0), any(0));
 }
 
 /// A run of four and a single frame next to it: both are served. Only the run: it goes whole, or
 /// loses one frame to the other.
 #[test]
 fn a_run_is_taken_whole_or_not_at_all() {
-    const BESIDE: Setting = Setting::word(&[FrameRange::new(4, 8), one(9)]);
-    served::<Bare>(
-        2,
-        "a run, a single beside it",
-        5,
-        BESIDE,
-        |world| world.take(2),
-        |world| world.take(0),
-    );
-    served::<Bare>(
-        1,
-        "a run, a single out of it",
-        3,
-        BESIDE,
-        |world| world.take(2),
-        |world| world.take_at(5, 0),
-    );
-    const RUN: Setting = Setting::word(&[FrameRange::new(4, 8)]);
-    served::<Bare>(
-        1,
-        "a run or a single of it",
-        5,
-        RUN,
-        |world| world.take(2),
-        |world| world.take(0),
-    );
-    served::<Bare>(
-        1,
-        "a run for two",
-        5,
-        RUN,
-        |world| world.take(2),
-        |world| world.take(2),
-    );
+    const BESIDE: Setting = Setting::word(&[range(4, 8), one(9)]);
+    served::<Bare>(2, "a run, a single beside it", 5, BESIDE, any(2), any(0));
+    served::<Bare>(1, "a run, a single out of it", 3, BESIDE, any(2), At(5, 0));
+    const RUN: Setting = Setting::word(&[range(4, 8)]);
+    served::<Bare>(1, "a run or a single of it", 5, RUN, any(2), any(0));
+    served::<Bare>(1, "a run for two", 5, RUN, any(2), any(2));
 }
 
 /// Several bits at once against one of them: a part of a promise is kept, the rest goes back.
@@ -142,7 +115,7 @@ fn a_page_is_seen_as_it_was_given() {
 /// taken with all its frames or not at all.
 #[test]
 fn a_block_is_claimed_when_its_last_frame_is_back() {
-    const LAST: Setting = Setting::word(&[FrameRange::new(0, 63)]);
+    const LAST: Setting = Setting::word(&[range(0, 63)]);
     explore::<Bare>("a block and its last frame", 5, LAST, |world| {
         let wanted = || world.take(6).or_else(|| world.take(6));
         let (block, ()) = both(wanted, || world.give_at(63, 0));
@@ -161,52 +134,24 @@ fn a_block_is_claimed_when_its_last_frame_is_back() {
 #[test]
 fn a_block_goes_whole_or_in_pieces() {
     const WHOLE: Setting = Setting::blocks(1, Free::All);
-    served::<Bricks>(
-        1,
-        "a whole block or a frame of it",
-        3,
-        WHOLE,
-        |world| world.take(6),
-        |world| world.take(0),
-    );
+    served::<Bricks>(1, "a whole block or a frame", 3, WHOLE, any(6), any(0));
     // All free, but open.
-    const OPEN: Setting = Setting::word(&[FrameRange::new(0, 64)]);
-    served::<Bricks>(
-        1,
-        "an open block or a frame of it",
-        3,
-        OPEN,
-        |world| world.take(6),
-        |world| world.take(0),
-    );
+    const OPEN: Setting = Setting::word(&[range(0, 64)]);
+    served::<Bricks>(1, "an open block or a frame of it", 3, OPEN, any(6), any(0));
 }
 
 /// Two take a block that is free as a whole, whole: one gets it, and the other is told so at once.
 #[test]
 fn a_whole_block_goes_to_one() {
     const WHOLE: Setting = Setting::blocks(1, Free::All);
-    served::<Bare>(
-        1,
-        "a whole block for two",
-        None,
-        WHOLE,
-        |world| world.take(6),
-        |world| world.take(6),
-    );
+    served::<Bare>(1, "a whole block for two", None, WHOLE, any(6), any(6));
 }
 
 /// Two open the same block: both get what they want of it.
 #[test]
 fn a_block_is_opened_once() {
     const WHOLE: Setting = Setting::blocks(1, Free::All);
-    served::<Bricks>(
-        2,
-        "a block opened by two",
-        2,
-        WHOLE,
-        |world| world.take(0),
-        |world| world.take(0),
-    );
+    served::<Bricks>(2, "a block opened by two", 2, WHOLE, any(0), any(0));
 }
 
 // ---- several words ----
@@ -216,32 +161,15 @@ fn a_block_is_opened_once() {
 #[test]
 fn words_that_were_taken_in_vain_come_back() {
     // With as much beside them, so that both are promised what they want.
-    const WORDS: Setting = Setting::four_words(Free::Only(&[
-        FrameRange::new(0, 128),
-        FrameRange::new(192, 256),
-    ]));
-    served::<Bare>(
-        1,
-        "two words, a frame of the second",
-        2,
-        WORDS,
-        |world| world.take(7),
-        |world| world.take_at(70, 0),
-    );
-    served::<Bare>(
-        1,
-        "two words, the second of them",
-        2,
-        WORDS,
-        |world| world.take(7),
-        |world| world.take_at(64, 6),
-    );
+    const WORDS: Setting = Setting::four_words(Free::Only(&[range(0, 128), range(192, 256)]));
+    served::<Bare>(1, "two words, one frame", 2, WORDS, any(7), At(70, 0));
+    served::<Bare>(1, "two words, the second", 2, WORDS, any(7), At(64, 6));
 }
 
 /// As above, and who took the frame asks for any other: there is one at any time.
 #[test]
 fn a_single_frame_is_found_behind_an_undo() {
-    const WORDS: Setting = Setting::four_words(Free::Only(&[FrameRange::new(0, 128), one(192)]));
+    const WORDS: Setting = Setting::four_words(Free::Only(&[range(0, 128), one(192)]));
     explore::<Bricks>("two words, a frame of them, another", 1, WORDS, |world| {
         let singles = || [world.take_at(70, 0), world.take(0)];
         let (words, singles) = both(|| world.take(7), singles);
@@ -265,14 +193,7 @@ fn blocks_that_were_taken_in_vain_come_back() {
         block.into_iter().for_each(|block| world.give(block, 6));
         assert!(world.use_one(7), "both are back");
     });
-    served::<Bare>(
-        1,
-        "two blocks, the lower one",
-        3,
-        PAIR,
-        |world| world.take(7),
-        |world| world.take_at(0, 6),
-    );
+    served::<Bare>(1, "two blocks, the lower one", 3, PAIR, any(7), At(0, 6));
 }
 
 /// As above, with a frame of one of them, through the zone: the frame is to be had unless both
@@ -280,14 +201,7 @@ fn blocks_that_were_taken_in_vain_come_back() {
 #[test]
 fn a_group_goes_whole_or_in_pieces() {
     const PAIR: Setting = Setting::blocks(2, Free::All);
-    served::<Bricks>(
-        1,
-        "two blocks, a frame of one",
-        2,
-        PAIR,
-        |world| world.take(7),
-        |world| world.take(0),
-    );
+    served::<Bricks>(1, "two blocks, a frame of one", 2, PAIR, any(7), any(0));
 }
 
 // ---- the summary ----
@@ -309,13 +223,11 @@ fn sets_follow_what_comes_and_goes() {
     // With the third frame it is in another grade, with its buddy in another set of runs.
     const TWO: Setting = Setting::word(&[one(4), one(20)]);
     explore::<Bare>("from set to set", 3, TWO, |world| {
-        both(
-            || world.take_at(4, 0),
-            || {
-                world.give_at(5, 0);
-                world.give_at(21, 0);
-            },
-        );
+        let give = || {
+            world.give_at(5, 0);
+            world.give_at(21, 0);
+        };
+        both(|| world.take_at(4, 0), give);
     });
 }
 
@@ -336,9 +248,7 @@ fn sets_follow_what_goes_and_comes_back() {
 fn a_bit_above_stays_as_long_as_one_below() {
     const TWO: Setting = Setting {
         blocks: 65,
-        max_order: 6,
-        memory: 2,
-        ..Setting::blocks(2, Free::Only(&[one(5)]))
+        ..Setting::apart(2, Free::Only(&[one(5)]))
     };
     explore::<Bare>("two levels, one out and one in", 5, TWO, |world| {
         let (taken, ()) = both(|| world.take(0), || world.give_at(70, 0));
@@ -355,9 +265,7 @@ fn a_bit_above_stays_as_long_as_one_below() {
 fn a_bit_above_goes_with_the_last_one_below() {
     const NONE: Setting = Setting {
         blocks: 65,
-        max_order: 6,
-        memory: 1,
-        ..Setting::blocks(1, Free::Only(&[]))
+        ..Setting::word(&[])
     };
     explore::<Bare>("two levels, one in and out again", 2, NONE, |world| {
         both(|| world.give_at(9, 0), || world.take(0));
@@ -375,46 +283,23 @@ fn a_pair_is_known_while_its_blocks_come_and_go() {
         both(|| world.give_at(0, 6), || world.take_at(64, 6));
     });
     explore::<Bare>("both halves go and come back", 2, PAIR, |world| {
-        both(
-            || world.take_at(0, 6).map(|half| world.give(half, 6)),
-            || world.take_at(64, 6).map(|half| world.give(half, 6)),
-        );
+        let used = |half| world.take_at(half, 6).map(|at| world.give(at, 6));
+        both(move || used(0), move || used(64));
         assert!(world.use_one(7), "both are back");
     });
 }
 
 // ---- partial frees ----
 
-/// What two parts of one block are, and who frees which.
-#[derive(Debug, Clone, Copy)]
-struct Parts {
-    whole: u8,
-    ours: (usize, u8),
-    theirs: (usize, u8),
-}
-
-const fn parts(whole: u8, ours: (usize, u8), theirs: (usize, u8)) -> Parts {
-    Parts {
-        whole,
-        ours,
-        theirs,
-    }
-}
-
-/// A block in use, two parts of which are freed at the same time: both frees are accepted, and
-/// where the parts are all of it, it can be taken again.
-fn in_two_parts(name: &str, bound: usize, setting: Setting, parts: Parts) {
+/// A block of an order in use, two parts of which, each of its order from a frame of it on, are
+/// freed at the same time: both frees are accepted, and where the parts are all of it, it can be
+/// taken again.
+fn in_two_parts(name: &str, bound: usize, setting: Setting, whole: u8, parts: [(usize, u8); 2]) {
     explore::<Bare>(name, bound, setting, move |world| {
-        let Parts {
-            whole,
-            ours,
-            theirs,
-        } = parts;
         let block = world.take(whole).unwrap().number();
-        both(
-            move || world.give_at(block + ours.0, ours.1),
-            move || world.give_at(block + theirs.0, theirs.1),
-        );
+        let [ours, theirs] = parts;
+        let give = move |(first, order)| world.give_at(block + first, order);
+        both(move || give(ours), move || give(theirs));
         if ours.1 == theirs.1 {
             let again = world.take(whole).expect("all of it is free");
             world.give(again, whole);
@@ -425,28 +310,26 @@ fn in_two_parts(name: &str, bound: usize, setting: Setting, parts: Parts) {
 /// Inside a word: a block of four frames.
 #[test]
 fn a_small_block_is_freed_in_two_parts() {
-    const FOUR: Setting = Setting::word(&[FrameRange::new(4, 8)]);
-    let parts = |ours, theirs| parts(2, ours, theirs);
-    in_two_parts("halves of four frames", 2, FOUR, parts((0, 1), (2, 1)));
-    in_two_parts("a half and the last frame", 2, FOUR, parts((0, 1), (3, 0)));
-    in_two_parts("the first frame and a half", 2, FOUR, parts((0, 0), (2, 1)));
+    const FOUR: Setting = Setting::word(&[range(4, 8)]);
+    in_two_parts("halves of four frames", 2, FOUR, 2, [(0, 1), (2, 1)]);
+    in_two_parts("a half and the last frame", 2, FOUR, 2, [(0, 1), (3, 0)]);
+    in_two_parts("the first frame and a half", 2, FOUR, 2, [(0, 0), (2, 1)]);
 }
 
 /// A page block, which has to be opened first.
 #[test]
 fn a_page_block_is_freed_in_two_parts() {
     const WHOLE: Setting = Setting::blocks(1, Free::All);
-    let parts = |ours, theirs| parts(6, ours, theirs);
-    in_two_parts("halves of a page block", 1, WHOLE, parts((0, 5), (32, 5)));
-    in_two_parts("a half and a frame", 0, WHOLE, parts((0, 5), (63, 0)));
+    in_two_parts("halves of a page block", 1, WHOLE, 6, [(0, 5), (32, 5)]);
+    in_two_parts("a half and a frame", 0, WHOLE, 6, [(0, 5), (63, 0)]);
 }
 
 /// Blocks of several words, in parts of a word and more.
 #[test]
 fn words_are_freed_in_two_parts() {
     const WHOLE: Setting = Setting::four_words(Free::All);
-    in_two_parts("halves of two words", 2, WHOLE, parts(7, (0, 6), (64, 6)));
-    in_two_parts("a half and a word", 1, WHOLE, parts(8, (0, 7), (192, 6)));
+    in_two_parts("halves of two words", 2, WHOLE, 7, [(0, 6), (64, 6)]);
+    in_two_parts("a half and a word", 1, WHOLE, 8, [(0, 7), (192, 6)]);
 }
 
 /// Groups of page blocks, in parts of a block and more, and less.
@@ -454,25 +337,13 @@ fn words_are_freed_in_two_parts() {
 fn a_group_is_freed_in_two_parts() {
     const PAIR: Setting = Setting::blocks(2, Free::All);
     const FOUR: Setting = Setting {
-        blocks: 4,
         max_order: 8,
-        memory: 4,
-        ..PAIR
+        ..Setting::blocks(4, Free::All)
     };
-    in_two_parts("halves of two blocks", 5, PAIR, parts(7, (0, 6), (64, 6)));
-    in_two_parts("halves of four blocks", 3, FOUR, parts(8, (0, 7), (128, 7)));
-    in_two_parts(
-        "two blocks and the last",
-        3,
-        FOUR,
-        parts(8, (0, 7), (192, 6)),
-    );
-    in_two_parts(
-        "a block and half a block",
-        2,
-        PAIR,
-        parts(7, (0, 6), (96, 5)),
-    );
+    in_two_parts("halves of two blocks", 5, PAIR, 7, [(0, 6), (64, 6)]);
+    in_two_parts("halves of four blocks", 3, FOUR, 8, [(0, 7), (128, 7)]);
+    in_two_parts("two blocks and the last", 3, FOUR, 8, [(0, 7), (192, 6)]);
+    in_two_parts("a block and half a block", 2, PAIR, 7, [(0, 6), (96, 5)]);
 }
 
 // ---- double frees ----
@@ -532,8 +403,9 @@ fn what_is_free_is_known(name: &str, bound: usize, setting: Setting, order: u8) 
         let mine = world.take(order).unwrap();
         let ((), theirs) = both(move || world.give(mine, order), move || world.take(order));
         assert!(theirs.is_some(), "one is free at any time");
+        let found = world.use_one(order);
         assert!(
-            world.use_one(order),
+            found,
             "one is in use, the other is free, and its block does not know"
         );
     });
@@ -551,7 +423,7 @@ fn a_run_that_is_free_is_known() {
 
 #[test]
 fn a_pair_that_is_free_is_known() {
-    const RUNS: Setting = Setting::word(&[FrameRange::new(4, 8)]);
+    const RUNS: Setting = Setting::word(&[range(4, 8)]);
     what_is_free_is_known("a pair freed, a pair taken, a pair left", 3, RUNS, 1);
 }
 
@@ -561,32 +433,28 @@ fn a_pair_that_is_free_is_known() {
 /// goes from set to set meanwhile.
 #[test]
 fn a_run_is_found_while_its_block_goes_from_set_to_set() {
-    const EIGHT: Setting = Setting::word(&[FrameRange::new(8, 16)]);
+    const EIGHT: Setting = Setting::word(&[range(8, 16)]);
     explore::<Bare>("a pair, a run that shrinks", 2, EIGHT, |world| {
         let (pair, single) = both(|| world.take(1), || world.take(0));
         assert!(single.is_some());
         // A search that a block passes by on its way from set to set may miss it. It is not
         // promised above order 0 that somebody finds what others move about; but that it is there
         // afterwards.
-        assert!(
-            pair.or_else(|| world.take(1)).is_some(),
-            "pairs are free at any time"
-        );
+        let pair = pair.or_else(|| world.take(1));
+        assert!(pair.is_some(), "pairs are free at any time");
     });
 }
 
 /// The same where the run grows.
 #[test]
 fn a_run_is_found_while_it_grows() {
-    const PAIR: Setting = Setting::word(&[FrameRange::new(8, 10)]);
+    const PAIR: Setting = Setting::word(&[range(8, 10)]);
     explore::<Bare>("a pair, a run that grows", 2, PAIR, |world| {
-        let (pair, ()) = both(
-            || world.take(1),
-            || {
-                world.give_at(10, 0);
-                world.give_at(11, 0);
-            },
-        );
+        let grow = || {
+            world.give_at(10, 0);
+            world.give_at(11, 0);
+        };
+        let (pair, ()) = both(|| world.take(1), grow);
         assert!(pair.is_some(), "a pair is free at any time");
     });
 }
@@ -594,7 +462,7 @@ fn a_run_is_found_while_it_grows() {
 /// The same through a zone, which looks twice above order 0.
 #[test]
 fn a_run_is_found_through_a_zone() {
-    const MANY: Setting = Setting::word(&[FrameRange::new(0, 32)]);
+    const MANY: Setting = Setting::word(&[range(0, 32)]);
     explore::<Bricks>("a pair, a run that shrinks twice", 2, MANY, |world| {
         let shrink = || {
             world.take_at(0, 0);
@@ -603,10 +471,8 @@ fn a_run_is_found_through_a_zone() {
         };
         let (pair, _) = both(|| world.take(1), shrink);
         // As above.
-        assert!(
-            pair.or_else(|| world.take(1)).is_some(),
-            "pairs are free at any time"
-        );
+        let pair = pair.or_else(|| world.take(1));
+        assert!(pair.is_some(), "pairs are free at any time");
     });
 }
 
@@ -624,8 +490,8 @@ fn kept_apart(state: Option<(Frame, State)>) {
 /// and what it gets is known as such.
 #[test]
 fn a_block_is_claimed_by_one() {
-    const FEW: Setting = Setting::word(&[one(5), FrameRange::new(20, 24)]);
-    const MANY: Setting = Setting::word(&[FrameRange::new(0, 40)]);
+    const FEW: Setting = Setting::word(&[one(5), range(20, 24)]);
+    const MANY: Setting = Setting::word(&[range(0, 40)]);
     for (name, setting) in [("few frames", FEW), ("half a block", MANY)] {
         let name = format!("two mobilities, {name}");
         explore::<Bare>(&name, 3, setting, |world| {
@@ -634,33 +500,25 @@ fn a_block_is_claimed_by_one() {
             kept_apart(world.machine.block_of(fixed.unwrap()));
         });
     }
-    explore::<Bare>(
-        "two mobilities, one that cannot move goes",
-        3,
-        FEW,
-        |world| {
-            let fixed = world.take_for(&UNMOVABLE).unwrap();
-            let (other, ()) = both(|| world.take_for(&UNMOVABLE), move || world.give(fixed, 0));
-            kept_apart(world.machine.block_of(other.unwrap()));
-        },
-    );
+    explore::<Bare>("two mobilities, an unmovable one goes", 3, FEW, |world| {
+        let fixed = world.take_for(&UNMOVABLE).unwrap();
+        let (other, ()) = both(|| world.take_for(&UNMOVABLE), move || world.give(fixed, 0));
+        kept_apart(world.machine.block_of(other.unwrap()));
+    });
     const WHOLE: Setting = Setting::blocks(1, Free::All);
-    let (fixed, movable): (Ask<Bricks>, Ask<Bricks>) =
-        (|world| world.take_for(&UNMOVABLE), |world| world.take(0));
-    served(2, "two mobilities, a whole block", 2, WHOLE, fixed, movable);
+    let name = "two mobilities, a whole block";
+    served::<Bricks>(2, name, 2, WHOLE, For(UNMOVABLE), any(0));
 }
 
 /// Requests of the two others for one block that is movable, through the zone: the store alone may
 /// miss it while it changes hands.
 #[test]
 fn a_block_is_claimed_by_one_of_two_others() {
-    const FEW: Setting = Setting::word(&[one(5), FrameRange::new(20, 24)]);
+    const FEW: Setting = Setting::word(&[one(5), range(20, 24)]);
     const RECLAIMABLE: Request = Request::page(Mobility::Reclaimable);
     explore::<Bricks>("two mobilities, neither of the block's", 2, FEW, |world| {
-        let (fixed, other) = both(
-            || world.take_for(&UNMOVABLE),
-            || world.take_for(&RECLAIMABLE),
-        );
+        let reclaimable = || world.take_for(&RECLAIMABLE);
+        let (fixed, other) = both(|| world.take_for(&UNMOVABLE), reclaimable);
         for frame in [fixed, other] {
             kept_apart(world.machine.block_of(frame.expect("order-0-succeeds")));
         }
@@ -671,7 +529,7 @@ fn a_block_is_claimed_by_one_of_two_others() {
 /// taken there.
 #[test]
 fn a_mixed_block_stays_mixed() {
-    const LAST: Setting = Setting::word(&[FrameRange::new(0, 63)]);
+    const LAST: Setting = Setting::word(&[range(0, 63)]);
     explore::<Bare>("mixed, as the last frame comes back", 3, LAST, |world| {
         let (fixed, ()) = both(|| world.take_for(&UNMOVABLE), || world.give_at(63, 0));
         kept_apart(world.machine.block_of(fixed.unwrap()));
@@ -683,10 +541,7 @@ fn a_mixed_block_stays_mixed() {
 /// Two want several each, and there are fewer: all are handed out, and counted.
 #[test]
 fn two_that_want_more_than_there_is_share_it() {
-    const FOUR: Setting = Setting {
-        max_order: 6,
-        ..Setting::blocks(2, Free::Only(&[one(5), one(9), one(70), one(75)]))
-    };
+    const FOUR: Setting = Setting::apart(2, Free::Only(&[one(5), one(9), one(70), one(75)]));
     explore::<Bricks>("four frames, two that want three", 1, FOUR, |world| {
         let (ours, theirs) = both(|| world.take_many(3), || world.take_many(3));
         assert_eq!(ours.len() + theirs.len(), 4, "order-0-succeeds");
@@ -710,17 +565,11 @@ fn two_that_want_more_than_there_is_share_it() {
 fn bits_two_levels_above_stay_as_long_as_one_below() {
     const DEEP: Setting = Setting {
         blocks: 64 * 64 + 1,
-        max_order: 6,
-        memory: 0,
-        checks: Checks::None,
-        ..Setting::blocks(1, Free::All)
+        ..Setting::SPARSE
     };
     const MEMORY: [(&str, &[FrameRange]); 3] = [
         ("in one word", &[one(5), one(64 + 5)]),
-        (
-            "in one word of the second level",
-            &[one(5), one(64 * 64 + 5)],
-        ),
+        ("in a word of the second level", &[one(5), one(64 * 64 + 5)]),
         ("under the root", &[one(5), one(64 * 64 * 64 + 5)]),
     ];
     for (name, far) in MEMORY {
@@ -735,10 +584,8 @@ fn bits_two_levels_above_stay_as_long_as_one_below() {
             let ((), taken) = both(move || world.give_at(other, 0), || world.take_at(5, 0));
             assert!(taken.is_some());
             // The last resort would look at all blocks; this does not.
-            assert!(
-                world.machine.can_serve(&request(0)),
-                "a bit above is missing"
-            );
+            let found = world.machine.can_serve(&request(0));
+            assert!(found, "a bit above is missing");
         });
     }
 }
@@ -752,15 +599,13 @@ fn bits_two_levels_above_stay_as_long_as_one_below() {
 fn a_frame_used_after_its_free_is_found() {
     const NONE: Setting = Setting::word(&[]);
     explore::<Bare>("a frame kept after its free", 2, NONE, |world| {
-        both(
-            || {
-                // The mistake: it is given first and disowned later.
-                world.free(Frame::new(9)).unwrap();
-                thread::yield_now();
-                world.disown(Frame::new(9));
-            },
-            || world.take(0),
-        );
+        let give = || {
+            // The mistake: it is given first and disowned later.
+            world.free(Frame::new(9)).unwrap();
+            thread::yield_now();
+            world.disown(Frame::new(9));
+        };
+        both(give, || world.take(0));
     });
 }
 
@@ -770,14 +615,12 @@ fn a_frame_used_after_its_free_is_found() {
 fn a_page_written_after_its_free_is_found() {
     const NONE: Setting = Setting::word(&[]);
     explore::<Bare>("a page written after its free", 2, NONE, |world| {
-        both(
-            || {
-                world.give_at(9, 0);
-                // The mistake.
-                world.write_to(Frame::new(9));
-            },
-            || world.take(0),
-        );
+        let give = || {
+            world.give_at(9, 0);
+            // The mistake.
+            world.write_to(Frame::new(9));
+        };
+        both(give, || world.take(0));
     });
 }
 
@@ -792,15 +635,13 @@ fn a_page_block_of_a_group_that_comes_back_is_no_group() {
     };
     explore::<Bare>("a group comes back", 2, GROUP, |world| {
         let group = world.take(7).unwrap();
-        both(
-            move || world.give(group, 7),
-            || {
-                if let Some(at) = world.take(6) {
-                    let all = world.machine.give(at, Order::new(7));
-                    assert!(all.is_err(), "more was freed than was taken");
-                    world.give(at, 6);
-                }
-            },
-        );
+        let first = || {
+            if let Some(at) = world.take(6) {
+                let all = world.machine.give(at, Order::new(7));
+                assert!(all.is_err(), "more was freed than was taken");
+                world.give(at, 6);
+            }
+        };
+        both(move || world.give(group, 7), first);
     });
 }

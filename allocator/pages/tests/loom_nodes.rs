@@ -27,10 +27,7 @@ const PARTED: usize = 2048;
 /// fourth.
 const PARTS: Setting = Setting {
     blocks: PARTED / 64,
-    max_order: 6,
-    memory: 0,
-    checks: Checks::None,
-    ..Setting::blocks(1, Free::All)
+    ..Setting::SPARSE
 };
 const X: usize = 5;
 const Y: usize = 3 * 512 + 5;
@@ -42,12 +39,9 @@ fn a_frame_that_goes_from_part_to_part_is_found() {
         far: &[one(X), one(Y)],
         ..PARTS
     };
-    let (once, to_and_fro) = (
-        "a total in parts, said to be nothing",
-        "a total in parts, to and fro",
-    );
-    for (name, comes_back) in [(once, false), (to_and_fro, true)] {
-        explore::<Bare>(name, 2, BOTH, move |world| {
+    for (what, comes_back) in [("said to be nothing", false), ("to and fro", true)] {
+        let name = format!("a total in parts, {what}");
+        explore::<Bare>(&name, 2, BOTH, move |world| {
             world.take_at(X, 0).unwrap();
             touch(world);
             never_nothing(world, move || {
@@ -79,14 +73,12 @@ fn a_frame_that_goes_from_part_to_part_is_taken() {
     explore::<Bricks>("a zone with parts", 2, BOTH, |world| {
         world.take_at(X, 0).unwrap();
         touch_zone(world);
-        let (taken, ()) = both(
-            || world.take(0),
-            || {
-                world.give_at(X, 0);
-                // The other may have it already.
-                world.take_at(Y, 0);
-            },
-        );
+        let moved = || {
+            world.give_at(X, 0);
+            // The other may have it already.
+            world.take_at(Y, 0);
+        };
+        let (taken, ()) = both(|| world.take(0), moved);
         let left = world.take(0);
         assert!(taken.is_some() || left.is_none(), "order-0-succeeds");
         if let Some(frame) = left {
@@ -101,7 +93,7 @@ fn a_frame_that_goes_from_part_to_part_is_taken() {
 fn a_part_is_settled_while_a_frame_is_free() {
     // 17 frames are one more than a part of this zone may be off by.
     const FEW: Setting = Setting {
-        far: &[FrameRange::new(0, 24), one(Y)],
+        far: &[range(0, 24), one(Y)],
         ..PARTS
     };
     explore::<Bare>("a part settled upwards", 2, FEW, |world| {
@@ -110,9 +102,8 @@ fn a_part_is_settled_while_a_frame_is_free() {
         for first in blocks {
             world.take_at(first, 3).unwrap();
         }
-        blocks[..2]
-            .iter()
-            .for_each(|&first| world.give_at(first, 3));
+        let back = |first: &usize| world.give_at(*first, 3);
+        blocks[..2].iter().for_each(back);
         touch(world);
         never_nothing(world, move || world.give_at(blocks[2], 3));
     });
@@ -146,10 +137,7 @@ fn touch_zone(world: &World<Bricks>) {
 // ---- limits ----
 
 /// Two frames below the limit, in a block each, and one above it.
-const THREE: Setting = Setting {
-    max_order: 6,
-    ..Setting::blocks(3, Free::Only(&[one(5), one(70), one(140)]))
-};
+const THREE: Setting = Setting::apart(3, Free::Only(&[one(5), one(70), one(140)]));
 const LIMITED: Request = Request::page(Mobility::Movable).below(Frame::new(128));
 
 /// One frame below the limit is free at any time, in one block or in another; above it lie others.
@@ -186,20 +174,14 @@ fn a_frame_below_a_limit_is_taken() {
 /// runs and blocks below a limit too.
 #[test]
 fn what_lies_below_a_limit_is_shared() {
-    const TWO: Setting = Setting {
-        max_order: 7,
-        ..Setting::blocks(2, Free::All)
-    };
+    const TWO: Setting = Setting::blocks(2, Free::All);
     for order in [0, 3, 6] {
         let limited = request(order).below(Frame::new(64));
         let name = format!("below a limit and anywhere, order {order}");
         explore::<Bricks>(&name, 1, TWO, move |world| {
             let (low, any) = both(move || world.take_for(&limited), move || world.take(order));
-            assert!(
-                low.is_some_and(|low| low.number() < 64),
-                "one block for each"
-            );
-            assert!(any.is_some(), "one block for each");
+            let low = low.is_some_and(|low| low.number() < 64);
+            assert!(low && any.is_some(), "one block for each");
         });
     }
 }
@@ -226,9 +208,8 @@ fn nodes_with<Z: Machine + AnyZone>(
 
 /// Zones of one page block behind stashes: these kinds of memory, from the lowest frames on.
 fn nodes(kinds: &[ZoneKind]) -> &'static Nodes<'static, Stashed> {
-    let spans: Vec<_> = (0..kinds.len())
-        .map(|at| [FrameRange::new(64 * at, 64 * at + 64)])
-        .collect();
+    let spans = (0..kinds.len()).map(|at| [range(64 * at, 64 * at + 64)]);
+    let spans: Vec<_> = spans.collect();
     let plans = kinds.iter().zip(&spans).map(|(&kind, span)| {
         let mut plan = Setting::word(&[]).plan();
         (plan.kind, plan.span) = (kind, span[0]);
@@ -288,21 +269,17 @@ fn a_request_below_the_mark_ends() {
 /// Down to the mark each of two requests is served, beyond it neither.
 #[test]
 fn marks_hold_to_within_who_asks_at_once() {
-    explore_in(
-        "a mark, two that want the last above it",
-        2,
-        Looks::Cut(1),
-        || {
-            let nodes = nodes(&[ZoneKind::Normal]);
-            let zone = nodes.zones().next().unwrap();
-            leave(zone, 4);
-            keep(zone, 3);
-            let wanted = || nodes.alloc(0, &request(0)).is_ok();
-            let (ours, theirs) = both(wanted, wanted);
-            assert!(ours || theirs, "four are more than three");
-            nodes.check().unwrap();
-        },
-    );
+    let name = "a mark, two that want the last above it";
+    explore_in(name, 2, Looks::Cut(1), || {
+        let nodes = nodes(&[ZoneKind::Normal]);
+        let zone = nodes.zones().next().unwrap();
+        leave(zone, 4);
+        keep(zone, 3);
+        let wanted = || nodes.alloc(0, &request(0)).is_ok();
+        let (ours, theirs) = both(wanted, wanted);
+        assert!(ours || theirs, "four are more than three");
+        nodes.check().unwrap();
+    });
 }
 
 /// Two zones with a frame each, two that want one: both are served, from the best zone and from the
@@ -326,10 +303,8 @@ fn requests_fall_back_from_zone_to_zone() {
             leave(zone, left);
         }
         let low = request(0).below(Frame::new(64));
-        let (ours, theirs) = both(
-            move || nodes.alloc(0, &low).ok(),
-            || nodes.alloc(0, &request(0)).ok(),
-        );
+        let limited = move || nodes.alloc(0, &low).ok();
+        let (ours, theirs) = both(limited, || nodes.alloc(0, &request(0)).ok());
         assert!(ours.is_some() && theirs.is_some(), "order-0-succeeds");
     });
 }
@@ -367,14 +342,12 @@ fn a_node_sums_parts_of_one_moment() {
         zone.alloc_at(x, &request(0)).unwrap();
         Machine::touch(zone);
         touch_marks(nodes);
-        let (ours, _) = both(
-            || nodes.alloc(0, &request(0)),
-            move || {
-                // It has x. First it frees x, then it takes y: at least one is free at any time.
-                assert_eq!(zone.free(x, Order::ZERO), Ok(()));
-                zone.alloc_at(y, &request(0)).is_ok()
-            },
-        );
+        let moved = move || {
+            // It has x. First it frees x, then it takes y: at least one is free at any time.
+            assert_eq!(zone.free(x, Order::ZERO), Ok(()));
+            zone.alloc_at(y, &request(0)).is_ok()
+        };
+        let (ours, _) = both(|| nodes.alloc(0, &request(0)), moved);
         assert!(ours.is_ok(), "order-0-succeeds: {ours:?}");
     });
 }

@@ -11,10 +11,7 @@ const PAGE: Request = Request::page(Mobility::Movable);
 
 /// So many page blocks of one word each, all free.
 const fn free(blocks: usize) -> Setting {
-    Setting {
-        max_order: 6,
-        ..Setting::blocks(blocks, Free::All)
-    }
+    Setting::apart(blocks, Free::All)
 }
 
 /// What a look everywhere asks of the store: a frame, else whether something is on its way.

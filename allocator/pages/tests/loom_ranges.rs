@@ -63,10 +63,8 @@ fn a_range_is_reserved_for_a_while() {
         for &order in &orders[..1] {
             let name = format!("{name} reserved for a while, order {order}");
             explore::<Bricks>(&name, 1, TWO, move |world| {
-                both(
-                    move || reserve_for_a_while(world, range),
-                    move || world.use_one(order),
-                );
+                let reserve = move || reserve_for_a_while(world, range);
+                both(reserve, move || world.use_one(order));
             });
         }
     }
@@ -78,13 +76,11 @@ fn a_range_goes_whose_frames_come_back() {
     let goes = |name, range, first, order| {
         explore::<Bricks>(name, 2, TWO, move |world| {
             world.take_at(first, order).unwrap();
-            both(
-                move || away(world, range),
-                move || world.give_at(first, order),
-            );
+            let back = move || world.give_at(first, order);
+            both(move || away(world, range), back);
         });
     };
-    let [few, block, all] = [96..100, 64..128, 0..128].map(|it| FrameRange::new(it.start, it.end));
+    let (few, block, all) = (range(96, 100), range(64, 128), range(0, 128));
     goes("a range goes, its last frame comes back", few, 98, 0);
     goes("a block goes, its last frame comes back", block, 98, 0);
     goes("two blocks go, one comes back", all, 64, 6);
@@ -117,9 +113,7 @@ fn a_range_goes_that_stashes_have_frames_of() {
 fn a_frame_far_from_what_is_isolated_is_found() {
     const ONE: Setting = Setting {
         blocks: 2,
-        max_order: 6,
-        memory: 1,
-        ..Setting::blocks(1, Free::Only(&[one(5)]))
+        ..Setting::word(&[one(5)])
     };
     let far = FrameRange::new(64, 128);
     let for_a_while = move |world: &World<Bricks>| {
@@ -140,13 +134,7 @@ fn a_frame_far_from_what_is_isolated_is_found() {
 /// afterwards at the latest. (It is the zone that looks again.)
 #[test]
 fn what_lies_beside_an_isolated_range_is_found() {
-    const HALF: Setting = Setting {
-        max_order: 6,
-        ..Setting::blocks(
-            1,
-            Free::Only(&[FrameRange::new(0, 8), FrameRange::new(32, 40)]),
-        )
-    };
+    const HALF: Setting = Setting::word(&[range(0, 8), range(32, 40)]);
     for order in [0, 1] {
         let name = format!("beside an isolated range, order {order}");
         explore::<Bare>(&name, 2, HALF, move |world| {
@@ -183,10 +171,7 @@ fn what_is_isolated_is_not_handed_out() {
 /// Two ranges are isolated one after the other: what lies between them is isolated at no time.
 #[test]
 fn nothing_between_two_isolated_ranges_is_isolated() {
-    const ONE: Setting = Setting {
-        max_order: 6,
-        ..Setting::blocks(1, Free::All)
-    };
+    const ONE: Setting = Setting::blocks(1, Free::All);
     explore::<Bare>("between two isolated ranges", 2, ONE, |world| {
         let one_after_the_other = || {
             world.isolate_for_a_while(FrameRange::new(0, 8));
@@ -211,12 +196,8 @@ fn adjacent_frames_go_to_one() {
             world.machine.free_range(range).unwrap();
         }
     };
-    for order in if more() > 0 {
-        [0, 3, 6].as_slice()
-    } else {
-        &[6]
-    } {
-        let order = *order;
+    let orders = if more() > 0 { &[0, 3, 6][..] } else { &[6] };
+    for &order in orders {
         let name = format!("adjacent frames, order {order}");
         explore::<Bricks>(&name, 1, TWO, move |world| {
             contiguous(world);
@@ -230,13 +211,7 @@ fn adjacent_frames_go_to_one() {
 /// at this one for ever.
 #[test]
 fn a_refill_ends_where_its_block_is_isolated() {
-    const FEW: Setting = Setting {
-        max_order: 6,
-        ..Setting::blocks(
-            2,
-            Free::Only(&[FrameRange::new(0, 4), FrameRange::new(64, 68)]),
-        )
-    };
+    const FEW: Setting = Setting::apart(2, Free::Only(&[range(0, 4), range(64, 68)]));
     explore::<Stashed>("a refill from a block that is isolated", 1, FEW, |world| {
         let rest = FrameRange::new(65, 68);
         // Touches all words of isolation.
@@ -262,7 +237,6 @@ fn a_refill_ends_where_its_block_is_isolated() {
 #[test]
 fn what_is_isolated_is_its_owners_whatever_others_look_for() {
     const ONE: Setting = Setting {
-        max_order: 6,
         looks: Looks::Cut(0),
         ..Setting::blocks(1, Free::All)
     };

@@ -9,8 +9,8 @@
 
 use crate::loom_support;
 
+use brickyard::Frame;
 use brickyard::patience::LOOKS_MOST;
-use brickyard::{Frame, FrameRange};
 use loom::thread;
 use loom_support::*;
 
@@ -19,9 +19,11 @@ fn use_a_frame<M: Machine>(world: &World<M>) {
     assert!(world.use_one(0), "order-0-succeeds");
 }
 
+/// One frame.
+const ONE: Setting = Setting::word(&[one(5)]);
+
 /// One frame and two that want it: it lies in the stash of one of them.
 fn the_last_one<M: Machine>(name: &str) {
-    const ONE: Setting = Setting::word(&[one(5)]);
     explore::<M>(name, 2, ONE, |world| {
         use_a_frame(world);
         let (ours, theirs) = both(|| world.take(0), || world.take(0));
@@ -63,7 +65,6 @@ fn two_tasks_and_blocks<M: Machine>(name: &str) {
 /// or in use when the other looked.
 #[test]
 fn the_last_frame_is_found_in_a_stash() {
-    const ONE: Setting = Setting::word(&[one(5)]);
     the_last_one::<Stashed>("the last frame, in a stash");
     explore::<Stashed>("the last frame, given meanwhile", 5, ONE, |world| {
         let frame = world.take(0).unwrap();
@@ -137,9 +138,8 @@ fn two_tasks_share_a_stash() {
 
 /// Two page blocks, of which a stash fetches one at a time and keeps two.
 const TWO_BLOCKS: Setting = Setting {
-    max_order: 6,
     huge: 2,
-    ..Setting::blocks(2, Free::All)
+    ..Setting::apart(2, Free::All)
 };
 
 /// Page blocks that go by the stash of each CPU: who wants one gets one, and who wants a frame, as
@@ -152,18 +152,14 @@ fn page_blocks_are_found_anywhere() {
     explore::<Stashed>("page blocks, a user and a frame", 2, TWO_BLOCKS, |world| {
         both(|| world.use_one(6), || use_a_frame(world));
     });
-    explore::<Stashed>(
-        "page blocks, a cached one and a frame",
-        2,
-        TWO_BLOCKS,
-        |world| {
-            // One is in use for good, the other lies in the stash.
-            let _ = world.take(6).unwrap();
-            assert!(world.use_one(6));
-            let (block, frame) = both(|| world.take(6), || world.take(0));
-            assert!(block.is_some() != frame.is_some(), "order-0-succeeds");
-        },
-    );
+    let name = "page blocks, a cached one and a frame";
+    explore::<Stashed>(name, 2, TWO_BLOCKS, |world| {
+        // One is in use for good, the other lies in the stash.
+        let _ = world.take(6).unwrap();
+        assert!(world.use_one(6));
+        let (block, frame) = both(|| world.take(6), || world.take(0));
+        assert!(block.is_some() != frame.is_some(), "order-0-succeeds");
+    });
 }
 
 /// A drain that meets the owner of what is drained.
@@ -180,9 +176,8 @@ fn page_blocks_are_drained() {
 #[test]
 fn page_blocks_are_flushed() {
     const FOUR: Setting = Setting {
-        max_order: 6,
         huge: 2,
-        ..Setting::blocks(4, Free::All)
+        ..Setting::apart(4, Free::All)
     };
     let flushed = |name, other: fn(&World<Stashed>)| {
         explore::<Stashed>(name, 2, FOUR, move |world| {
@@ -201,22 +196,16 @@ fn page_blocks_are_flushed() {
 #[test]
 fn page_blocks_freed_by_another_task_stay() {
     two_tasks_and_blocks::<Stashed>("page blocks, two tasks");
-    explore::<Stashed>(
-        "page blocks, a task that migrates",
-        2,
-        TWO_BLOCKS,
-        |world| {
-            let block = world.take(6).unwrap();
-            world.machine.drain();
-            both(
-                || world.use_one(6),
-                move || {
-                    move_to(0);
-                    world.give(block, 6);
-                },
-            );
-        },
-    );
+    let name = "page blocks, a task that migrates";
+    explore::<Stashed>(name, 2, TWO_BLOCKS, |world| {
+        let block = world.take(6).unwrap();
+        world.machine.drain();
+        let migrant = move || {
+            move_to(0);
+            world.give(block, 6);
+        };
+        both(|| world.use_one(6), migrant);
+    });
 }
 
 // ---- interrupts ----
@@ -226,11 +215,8 @@ fn page_blocks_freed_by_another_task_stay() {
 #[test]
 fn interrupts_leave_stashes_alone() {
     explore::<Stashed>("a user, an interrupt that takes", 2, TWO, |world| {
-        both_on(
-            [0, 0],
-            || use_a_frame(world),
-            || in_interrupt(|| world.use_one(0)),
-        );
+        let take = || in_interrupt(|| world.use_one(0));
+        both_on([0, 0], || use_a_frame(world), take);
     });
     explore::<Stashed>("a user, an interrupt that gives", 2, TWO, |world| {
         let frame = world.take(0).unwrap();
@@ -251,20 +237,16 @@ fn the_last_frame_is_found_by_running_on_its_cpu() {
         looks: Looks::AtMost(2 * LOOKS_MOST as usize),
         ..TWO
     };
-    explore::<Alone>(
-        "exclusive slots, two that want both",
-        0,
-        TWO_LOOKS,
-        |world| {
-            // Each asks the other for the frame that it has not.
-            let both_frames = || {
-                let frames = [world.take(0), world.take(0)];
-                let taken = frames.into_iter().flatten();
-                taken.for_each(|frame| world.give(frame, 0));
-            };
-            both(both_frames, both_frames);
-        },
-    );
+    let name = "exclusive slots, two that want both";
+    explore::<Alone>(name, 0, TWO_LOOKS, |world| {
+        // Each asks the other for the frame that it has not.
+        let both_frames = || {
+            let frames = [world.take(0), world.take(0)];
+            let taken = frames.into_iter().flatten();
+            taken.for_each(|frame| world.give(frame, 0));
+        };
+        both(both_frames, both_frames);
+    });
 }
 
 /// Two tasks of one CPU, page blocks and single frames.
@@ -303,7 +285,7 @@ fn a_request_below_a_limit_ends() {
 /// Two want two of four, both at once: each gets them.
 #[test]
 fn batches_go_by_the_stash_or_past_it() {
-    const FOUR: Setting = Setting::word(&[FrameRange::new(4, 8)]);
+    const FOUR: Setting = Setting::word(&[range(4, 8)]);
     explore::<Stashed>("batches, two for each", 1, FOUR, |world| {
         let (ours, theirs) = both(|| world.take_many(2), || world.take_many(2));
         assert_eq!([ours.len(), theirs.len()], [2; 2], "order-0-succeeds");
@@ -328,7 +310,7 @@ fn what_lies_beside_a_reserved_frame_comes_back() {
     const SINGLE: Setting = Setting::word(&[one(6), one(40)]);
     let name = "a single drained, its neighbour reserved";
     drained(name, SINGLE, 1, |world| world.give_at(5, 0));
-    const PAIR: Setting = Setting::word(&[FrameRange::new(4, 7), one(40)]);
+    const PAIR: Setting = Setting::word(&[range(4, 7), one(40)]);
     let name = "a pair drained, its neighbour reserved";
     drained(name, PAIR, 2, |world| assert!(world.use_one(1)));
 }
@@ -336,7 +318,7 @@ fn what_lies_beside_a_reserved_frame_comes_back() {
 /// Several pairs are fetched at once while single frames of the same word are taken and freed.
 #[test]
 fn small_blocks_are_fetched_beside_single_frames() {
-    const PAIRS: Setting = Setting::word(&[FrameRange::new(4, 8)]);
+    const PAIRS: Setting = Setting::word(&[range(4, 8)]);
     explore::<Stashed>("pairs and a single", 1, PAIRS, |world| {
         let (_, single) = both(|| world.use_one(1), || world.use_one(0));
         assert!(single, "order-0-succeeds");

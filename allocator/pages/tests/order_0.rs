@@ -79,12 +79,8 @@ enum Is {
     Used,
 }
 
-struct Geometry {
-    plan: ZonePlan,
-    cpus: usize,
-}
-
-fn geometry(dice: &mut Dice) -> Geometry {
+/// A plan, and how many CPUs there are.
+fn geometry(dice: &mut Dice) -> (ZonePlan, usize) {
     let block_order = dice.one_of(&[6, 6, 7, 8, 9, 9, 10, 11]);
     let block = 1 << block_order;
     // Up to two page blocks below or above the order of a page block; or no large orders at all.
@@ -113,21 +109,16 @@ fn geometry(dice: &mut Dice) -> Geometry {
         1 => blocks * block - dice.below(block),
         _ => 1 + dice.below(blocks * block),
     };
-    let mut plan = ZonePlan::new(
-        ZoneKind::Normal,
-        FrameRange::new(start, start + len),
-        dice.below(4),
-    );
+    let span = FrameRange::new(start, start + len);
+    let mut plan = ZonePlan::new(ZoneKind::Normal, span, dice.below(4));
     plan.max_order = Order::new(max_order as u8);
     plan.page_block_order = Order::new(block_order as u8);
     plan.stash.singles = dice.one_of(&[0, 1, 2, 5, 64, 1024]);
     plan.stash.small = dice.one_of(&[0, 1, 16]);
     plan.stash.huge = dice.one_of(&[0, 1, 2, 3, 8]);
     plan.stash.percent = dice.one_of(&[1, 2, 10, 100]);
-    Geometry {
-        plan,
-        cpus: plan.cpus + dice.below(2) + usize::from(plan.cpus == 0),
-    }
+    let cpus = plan.cpus + dice.below(2) + usize::from(plan.cpus == 0);
+    (plan, cpus)
 }
 
 struct Map<A: SlotAccess> {
@@ -144,7 +135,7 @@ struct Map<A: SlotAccess> {
 
 impl<A: SlotAccess> Map<A> {
     fn new(dice: &mut Dice) -> Self {
-        let Geometry { plan, cpus } = geometry(dice);
+        let (plan, cpus) = geometry(dice);
         let platform = Cpus::new();
         Self {
             zone: kept(empty(&plan, platform)),
@@ -541,10 +532,8 @@ fn random_runs<A: SlotAccess>(seeds: core::ops::Range<u64>) {
             map.zone.free(frame, Order::new(order)).unwrap();
         }
         map.zone.drain();
-        map.is
-            .iter_mut()
-            .filter(|is| **is == Is::Used)
-            .for_each(|is| *is = Is::Free);
+        let used = map.is.iter_mut().filter(|is| **is == Is::Used);
+        used.for_each(|is| *is = Is::Free);
         map.check();
         // It has merged as if nothing had ever been taken.
         let mut at = span.start;
@@ -556,12 +545,8 @@ fn random_runs<A: SlotAccess>(seeds: core::ops::Range<u64>) {
             }
             at = range.end;
         }
-        assert_eq!(
-            map.zone.free_counts(),
-            fresh.free_counts(),
-            "{:?}",
-            map.plan
-        );
+        let (found, expected) = (map.zone.free_counts(), fresh.free_counts());
+        assert_eq!(found, expected, "{:?}", map.plan);
         served += map.served;
         (0..3).for_each(|i| refused[i] += map.refused[i]);
     }
@@ -616,11 +601,8 @@ fn an_interrupt_waits_for_nobody_who_visits_the_stash_of_its_cpu() {
 
 #[test]
 fn nobody_is_refused_behind_shared_stashes_where_there_are_more_frames_than_users() {
-    let plan = ZonePlan {
-        cpus: 4,
-        ..linux(512)
-    };
-    let zone: Bricks<_, Shared> = empty(&plan, Numbered);
+    let plan = linux(512);
+    let zone: Bricks<_, Shared> = empty(&ZonePlan { cpus: 4, ..plan }, Numbered);
     zone.add(TWELVE).unwrap();
     more_frames_than_users(&zone);
 }

@@ -1,16 +1,12 @@
 //! Ranges that overlap, changed by two CPUs at the same time: whichever comes first, no frame is
 //! memory for one of them and gone for the other.
 
-use core::mem::MaybeUninit;
-
 use brickyard::block::Use;
-use brickyard::stash::StashSizes;
 use brickyard::sync::Exclusive;
-use brickyard::{
-    AnyZone, Frame, FrameRange, Mobility, Order, RangeError, Request, Zone, ZoneKind, ZonePlan,
-};
+use brickyard::{AnyZone, FrameRange, RangeError, Zone};
 
-use crate::meanwhile::{CPU, Here, OTHER};
+use crate::meanwhile::{CPU, Here, OTHER, PAGE};
+use crate::support::{frame, full, kept, small};
 
 type Bricks = Zone<'static, Here, Exclusive>;
 
@@ -22,16 +18,7 @@ const AROUND: FrameRange = FrameRange::new(3, 190);
 
 /// Four page blocks of 64 frames.
 fn zone() -> &'static Bricks {
-    let plan = ZonePlan {
-        max_order: Order::new(7),
-        page_block_order: Order::new(6),
-        stash: StashSizes::LARGEST,
-        ..ZonePlan::new(ZoneKind::Normal, ALL, 2)
-    };
-    let memory = vec![MaybeUninit::uninit(); Bricks::bytes(&plan)].leak();
-    let zone = Zone::new(&plan, Here, memory).unwrap();
-    zone.add(ALL).unwrap();
-    Box::leak(Box::new(zone))
+    kept(full(&small(ALL.len()), Here))
 }
 
 /// Calls `work` with every moment at which another CPU may do something in it, and checks the zone
@@ -50,13 +37,11 @@ fn at_each_moment(work: impl Fn(usize) -> &'static Bricks) {
 
 /// From now on, another CPU does this at a moment.
 fn other(moment: usize, work: impl FnOnce() + 'static) {
-    OTHER.set(Some((
-        moment,
-        Box::new(move || {
-            CPU.set(1);
-            work();
-        }),
-    )));
+    let work = move || {
+        CPU.set(1);
+        work();
+    };
+    OTHER.set(Some((moment, Box::new(work))));
 }
 
 #[test]
@@ -81,37 +66,32 @@ fn brought_back(
         at_each_moment(|moment| {
             let zone = zone();
             assert_eq!(goes(zone, HOLE), Ok(HOLE.len()));
-            let page = Request::page(Mobility::Movable);
             other(moment, move || {
                 match comes(zone, HOLE) {
                     Ok(frames) => assert_eq!(frames, HOLE.len()),
                     Err(why) => assert_eq!(why, RangeError::Busy { frame: HOLE.start }),
                 }
-                let _ = zone.alloc_range_at(HOLE, &page);
+                let _ = zone.alloc_range_at(HOLE, &PAGE);
                 if in_the_way {
-                    let _ = zone.alloc_at(Frame::new(150), &page);
+                    let _ = zone.alloc_at(frame(150), &PAGE);
                 }
             });
             let gone = goes(zone, AROUND);
-            let in_use = |frame| {
+            let is = |frame, usage| {
                 let found = zone.block_of(frame);
-                found.is_some_and(|(_, state)| state.usage == Use::Allocated)
+                found.is_some_and(|(_, state)| state.usage == usage)
             };
+            let in_use = |frame| is(frame, Use::Allocated);
             let used = HOLE.frames().filter(|&frame| in_use(frame)).count();
             assert!(used == 0 || used == HOLE.len(), "moment {moment}: {used}");
             if gone.is_ok() {
                 let there = AROUND.frames().filter(|&frame| zone.has(frame));
-                let memory = there.filter(|&frame| in_use(frame) || is_free(zone, frame));
+                let memory = there.filter(|&frame| in_use(frame) || is(frame, Use::Free));
                 assert_eq!(memory.count(), used, "moment {moment}: {gone:?}");
             }
             zone
         });
     }
-}
-
-fn is_free(zone: &Bricks, frame: Frame) -> bool {
-    let found = zone.block_of(frame);
-    found.is_some_and(|(_, state)| state.usage == Use::Free)
 }
 
 #[test]
@@ -133,10 +113,7 @@ fn a_range_is_removed_once() {
         other(moment, || {
             let gone = zone.remove(HOLE);
             let refused = Err(RangeError::Busy { frame: HOLE.start });
-            assert!(
-                gone == Ok(HOLE.len()) || gone == Ok(0) || gone == refused,
-                "{gone:?}"
-            );
+            assert!([Ok(HOLE.len()), Ok(0), refused].contains(&gone), "{gone:?}");
         });
         let gone = zone.remove(AROUND).unwrap();
         assert!(gone == AROUND.len() || gone == AROUND.len() - HOLE.len());

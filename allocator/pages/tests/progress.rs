@@ -28,7 +28,7 @@ use brickyard::{
 use crate::{meanwhile, support, threads};
 
 use meanwhile::{ALWAYS, Here, LOOKS, OTHER};
-use support::{Cpus, Hooks, give, hooked_node, lasting, set_marks, take, with_slots};
+use support::{Cpus, Hooks, give, hooked_node, lasting, set_marks, take, use_one, with_slots};
 use threads::{CPU, IS_SHUT, Numbered, Visited, WAITED, WAITED_MOST};
 
 type Bricks<P, A> = Zone<'static, P, A>;
@@ -100,8 +100,7 @@ fn page_blocks_freed_at(moment: usize, moves: bool) {
         }),
     )));
     while OTHER.with_borrow(Option::is_some) {
-        let mine = zone.alloc(&HUGE).unwrap();
-        zone.free(mine, Order::HUGE).unwrap();
+        use_one(zone, &HUGE);
     }
     drain_on(zone, 2);
     assert_eq!(zone.check().unwrap().free, BLOCKS * 512);
@@ -154,8 +153,7 @@ fn a_lent_block_that_leaves_and_returns_is_lent_no_more() {
 fn who_may_not_sleep_interrupts_no_other_cpu() {
     let platform = Cpus::new();
     let zone = lasting::<_, Exclusive>(1024, 2, platform);
-    let cached = zone.alloc(&PAGE).unwrap();
-    zone.free(cached, Order::ZERO).unwrap();
+    let cached = use_one(zone, &PAGE);
     platform.switch_to(1);
     for context in [Context::Atomic, Context::Interrupt] {
         let page = PAGE.in_context(context);
@@ -170,8 +168,7 @@ fn who_may_not_sleep_interrupts_no_other_cpu() {
         zone.drain();
         // So that something lies on the other CPU again.
         platform.switch_to(0);
-        let page = zone.alloc(&PAGE).unwrap();
-        zone.free(page, Order::ZERO).unwrap();
+        use_one(zone, &PAGE);
         platform.switch_to(1);
     }
     let before = platform.interruptions();
@@ -265,8 +262,7 @@ fn a_request_ends_though_others_free_something_in_each_of_its_looks() {
         LOOKS.set(0);
         ALWAYS.set(Some(Box::new(|| {
             meanwhile::CPU.set(1);
-            let page = zone.alloc(&PAGE).unwrap();
-            zone.free(page, Order::ZERO).unwrap();
+            use_one(zone, &PAGE);
         })));
         let answer = nodes.alloc(0, &request);
         ALWAYS.set(None);
@@ -321,8 +317,7 @@ fn a_slot_that_somebody_stands_still_in_is_done_without() {
     const FRAMES: usize = 1024;
     let (zone, slots) = with_slots::<_, Visited>(FRAMES, Numbered);
     CPU.set(0);
-    let first = zone.alloc(&PAGE).unwrap();
-    zone.free(first, Order::ZERO).unwrap();
+    use_one(&zone, &PAGE);
     let cached = zone.cached_frames();
     assert!(cached > 0);
     IS_SHUT.set(|_, at| STUCK.get() == Some(at));
@@ -384,10 +379,8 @@ fn a_hook_that_panics_leaves_nothing_isolated() {
     for _ in 0..6 {
         let offline = catch_unwind(AssertUnwindSafe(|| offline(zone, range, &Panics)));
         assert!(offline.is_err());
-        let taken = catch_unwind(AssertUnwindSafe(|| {
-            alloc_contiguous(zone, &wanted, &Panics)
-        }));
-        assert!(taken.is_err());
+        let contiguous = AssertUnwindSafe(|| alloc_contiguous(zone, &wanted, &Panics));
+        assert!(catch_unwind(contiguous).is_err());
     }
     std::panic::set_hook(hook);
     let census = zone.check().unwrap();

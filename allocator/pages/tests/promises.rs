@@ -17,15 +17,15 @@ use brickyard::{
 use crate::{support, threads};
 
 use support::{
-    Cpus, Hooks, all_at, count_free, empty, exhausted, full, give, hooked_node, one_node,
-    set_marks, take_all, too_large,
+    Cpus, Hooks, all_at, count_free, empty, exhausted, full, give, hooked_node, one_node, request,
+    set_marks, take_all, too_large, use_one,
 };
 use threads::{CPU, INSIDE_UNTIL, Numbered, Visited, WAITED};
 
 const PAGE: Request = Request::page(Mobility::Movable);
 
 const fn order(order: u8) -> Request {
-    Request::new(Order::new(order), Mobility::Movable)
+    request(order, Mobility::Movable)
 }
 
 fn zone_of<P: Platform, A: SlotAccess>(
@@ -71,8 +71,7 @@ fn a_request_that_no_free_memory_could_serve_disturbs_nobody() {
     let zone = zone_of::<_, Exclusive>(ZoneKind::Normal, span, 8, cpus);
     for cpu in 0..8 {
         cpus.switch_to(cpu);
-        let page = zone.alloc(&PAGE).unwrap();
-        zone.free(page, Order::ZERO).unwrap();
+        use_one(&zone, &PAGE);
     }
     let cached = zone.cached_frames();
     let too_large = too_large(11, 10);
@@ -84,10 +83,8 @@ fn a_request_that_no_free_memory_could_serve_disturbs_nobody() {
         order(3).below(Frame::new(519)),
     ] {
         let limit = request.limit.unwrap();
-        assert_eq!(
-            zone.alloc(&request),
-            Err(AllocError::LimitUnsatisfiable { limit })
-        );
+        let refused = Err(AllocError::LimitUnsatisfiable { limit });
+        assert_eq!(zone.alloc(&request), refused);
     }
     assert_eq!((zone.cached_frames(), cpus.interruptions()), (cached, 0));
     // One that could be served asks the others.
@@ -101,11 +98,8 @@ fn a_request_that_no_free_memory_could_serve_disturbs_nobody() {
 #[test]
 fn page_blocks_without_memory_are_of_no_type() {
     let zone = zone_of::<_, Exclusive>(ZoneKind::Normal, FrameRange::new(0, 512), 1, OneCpu);
-    assert_eq!(
-        zone.snapshot(0).blocks[MigrateType::Movable.index()],
-        1,
-        "all of it is memory"
-    );
+    let movable = zone.snapshot(0).blocks[MigrateType::Movable.index()];
+    assert_eq!(movable, 1, "all of it is memory");
     let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 64 * 512), 1);
     let zone: Zone<'_, OneCpu> = empty(&plan, OneCpu);
     // Three page blocks and one frame of a fourth are memory; one of them goes, one is reserved.
@@ -147,8 +141,7 @@ fn one_budget_of_waits_is_for_all_zones_and_all_slots_of_a_request() {
                 // Something lies in the stashes of both CPUs.
                 for cpu in [1, 0] {
                     CPU.set(cpu);
-                    let page = zone.alloc(&PAGE).unwrap();
-                    zone.free(page, Order::ZERO).unwrap();
+                    use_one(&zone, &PAGE);
                 }
                 while zone.alloc_uncached(&PAGE).is_some() {}
                 assert!(zone.cached_frames() > 1);
@@ -232,13 +225,9 @@ fn what_passes_the_marks_is_on_a_list() {
         let zone = &zones[0];
         // All that requests to nodes take, in any order, ends at the mark.
         let mut held: Vec<FrameRange> = Vec::new();
-        for order in [10, 9, 5, 3, 1, 0] {
-            let block = Request::new(Order::new(order), Mobility::Movable);
-            held.extend(
-                nodes
-                    .alloc(0, &block)
-                    .map(|at| FrameRange::of_block(at, block.order)),
-            );
+        for block in [10, 9, 5, 3, 1, 0].map(order) {
+            let got = nodes.alloc(0, &block);
+            held.extend(got.map(|at| FrameRange::of_block(at, block.order)));
             assert!(zone.free_frames() >= mark);
         }
         held.extend(nodes.alloc_range(0, &PAGE, above + 1));
@@ -272,10 +261,8 @@ fn what_passes_the_marks_is_on_a_list() {
         assert_eq!(zone.free_frames() + zone.cached_frames(), floor);
         // The places that pages are moved to are asked for like any other.
         let cleared = offline(zone, FrameRange::new(0, 512), &moves());
-        assert!(
-            matches!(cleared, Err(RangeError::Busy { .. })),
-            "{cleared:?}"
-        );
+        let busy = matches!(cleared, Err(RangeError::Busy { .. }));
+        assert!(busy, "{cleared:?}");
         for frame in atomic {
             zone.free_uncached(frame, Order::ZERO).unwrap();
         }

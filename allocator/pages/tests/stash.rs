@@ -29,8 +29,8 @@ use brickyard::{
 
 use support::{
     Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, UNMOVABLE, all_at, assert_in_use, count_free,
-    empty, exhausted, frame, free, full, give, give_all, give_held, linux, one_node, request, seen,
-    set_marks, sound, take, take_all, take_bulk, usage,
+    empty, exhausted, frame, free, full, give, give_all, give_held, linux, linux_at, one_node,
+    request, seen, set_marks, sound, take, take_all, take_bulk, take_of, usage, use_one,
 };
 
 /// Slots that only their owner reaches.
@@ -47,11 +47,8 @@ const fn range(start: usize, end: usize) -> FrameRange {
 
 /// So many frames in page blocks of order 9, for four CPUs, all free.
 fn zone_on<A: SlotAccess + 'static>(frames: usize, cpus: &'static Cpus) -> Bricks<A> {
-    let plan = ZonePlan {
-        cpus: 4,
-        ..linux(frames)
-    };
-    full(&plan, cpus)
+    let plan = linux(frames);
+    full(&ZonePlan { cpus: 4, ..plan }, cpus)
 }
 
 fn zone<A: SlotAccess + 'static>(frames: usize) -> Bricks<A> {
@@ -60,13 +57,8 @@ fn zone<A: SlotAccess + 'static>(frames: usize) -> Bricks<A> {
 
 /// As many frames, with stashes of these sizes.
 fn sized<A: SlotAccess + 'static>(frames: usize, stash: StashSizes) -> Bricks<A> {
-    full(
-        &ZonePlan {
-            stash,
-            ..linux(frames)
-        },
-        Cpus::new(),
-    )
+    let plan = linux(frames);
+    full(&ZonePlan { stash, ..plan }, Cpus::new())
 }
 
 /// Straight to the store, as an interrupt does.

@@ -15,10 +15,8 @@ use brickyard_slab::{
     Sheafed, SlabError, SlabPlan, Slabs, TaskOnly,
 };
 
-use crate::lasting;
-use crate::pages;
-use lasting::{Call, Told, build, general_among, give, pinned, take};
-use pages::TestPages;
+use crate::lasting::{Call, Told, build, general_among, give, leaked, pinned, take};
+use crate::pages::TestPages;
 
 const PAGES: usize = 512;
 
@@ -74,7 +72,7 @@ fn on<R>(cpu: usize, work: impl FnOnce() -> R) -> R {
 }
 
 fn pages() -> &'static TestPages {
-    Box::leak(Box::new(TestPages::new(PAGES, 1)))
+    leaked(TestPages::new(PAGES, 1))
 }
 
 type Over<P, S = &'static TestPages, K = TicketLock> = Sheafed<'static, S, Pinned<P>, K>;
@@ -347,7 +345,7 @@ fn a_task_only_cache_refuses_an_interrupt_that_nothing_masks() {
     type Design = Over<Unmasked, &'static TestPages, Struck>;
     let slabs = build::<Design>(SlabPlan::new(4, 1), pages(), pinned(Unmasked));
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
-    STRUCK.set(Some(lasting::leaked(cache)));
+    STRUCK.set(Some(leaked(cache)));
     STRIKE.set(Some(try_all));
     let cache = STRUCK.get().unwrap();
     let objects = take(cache, 3000);
@@ -445,7 +443,7 @@ fn a_shrink_ends_while_others_fill_the_barn() {
     let source = Told(pages(), refill);
     let slabs = build::<Over<Apart, Told>>(SlabPlan::new(4, 2), source, pinned(Apart));
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 4096)).unwrap();
-    let cache = lasting::leaked(cache);
+    let cache = leaked(cache);
     let objects = take(cache, 64);
     give(cache, &objects);
     REFILL.set(Some(cache));
@@ -490,19 +488,16 @@ fn general_sizes_take_back_what_is_theirs_alone() {
         let object = cache.alloc().unwrap();
         // SAFETY: refused.
         let freed = unsafe { general.free_unsized(object) };
-        assert!(
-            matches!(freed, Err(FreeFault::WrongCache { .. })),
-            "{freed:?}"
-        );
+        let wrong = matches!(freed, Err(FreeFault::WrongCache { .. }));
+        assert!(wrong, "{freed:?}");
         assert_eq!(general.usable(object), 0);
         assert_eq!(general.object_around(object), None);
         give(&cache, &[object]);
         cache.destroy().unwrap();
     }
     for size in [1, 32768] {
-        let memory = general
-            .alloc(Layout::from_size_align(size, 1).unwrap())
-            .unwrap();
+        let layout = Layout::from_size_align(size, 1).unwrap();
+        let memory = general.alloc(layout).unwrap();
         assert!(general.usable(memory) >= size);
         for inside in [0, 1, size / 2, size - 1] {
             // SAFETY: an address inside it.

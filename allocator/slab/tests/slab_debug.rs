@@ -13,15 +13,12 @@ use brickyard_slab::{
 };
 
 use crate::lasting::{give, take};
-use crate::pages;
-use crate::planted;
-use crate::slabs;
-use pages::TestPages;
-use planted::{
-    Watched, above, finds_planted_bugs, found, free, make, past, plan, report, text, the_finding,
-    with_slabs, write,
+use crate::pages::TestPages;
+use crate::planted::{
+    self, Watched, above, finds_planted_bugs, found, free, make, past, plan, report, text,
+    the_finding, with_slabs, write,
 };
-use slabs::{Bench, pinned};
+use crate::slabs::{Bench, pinned};
 
 type Default<'p> = Sheafed<'p, &'p TestPages, Pinned<Watched>>;
 
@@ -38,16 +35,10 @@ fn with(plan: SlabPlan, work: impl for<'m> FnOnce(&Slabs<'m, Default<'m>>)) {
 
 #[test]
 fn rules_decide_by_name() {
-    static RULES: &[DebugRule] = &[
-        DebugRule {
-            pattern: "inode*",
-            checks: Checks::RED_ZONES,
-        },
-        DebugRule {
-            pattern: "*",
-            checks: Checks::FREES,
-        },
-    ];
+    const fn rule(pattern: &'static str, checks: Checks) -> DebugRule {
+        DebugRule { pattern, checks }
+    }
+    static RULES: &[DebugRule] = &[rule("inode*", Checks::RED_ZONES), rule("*", Checks::FREES)];
     let text = RuleText::parse("Z,inode*;F").unwrap();
     for plan in [
         SlabPlan::new(60, 4).debug(RULES, report),
@@ -78,10 +69,8 @@ fn the_last_one_freed_is_always_compared_with() {
             assert_eq!(free(&cache, object), Err(FreeFault::DoubleFree));
             let told = text(&the_finding());
             let refused = above(2);
-            assert!(
-                told.starts_with("slab: double free: cache `plain`, object OBJECT of 64 bytes")
-            );
-            assert!(told.contains(&refused), "{told}");
+            let fault = "slab: double free: cache `plain`, object OBJECT of 64 bytes";
+            assert!(told.starts_with(fault) && told.contains(&refused), "{told}");
         }
         let mut again = take(&cache, 400);
         again.sort_unstable();
@@ -104,17 +93,13 @@ fn what_was_freed_twice_is_told_when_it_reaches_its_slab() {
         assert!(found().is_empty());
         cache.shrink();
         let finding = the_finding();
-        assert_eq!(
-            (finding.fault, finding.moment),
-            (Fault::DoubleFree, Moment::Flush)
-        );
+        let found = (finding.fault, finding.moment);
+        assert_eq!(found, (Fault::DoubleFree, Moment::Flush));
         assert_eq!(finding.object, objects[0].addr().get());
         assert_eq!(cache.numbers().refused, 1);
         assert_eq!(cache.numbers().out, 1);
-        assert!(
-            text(&finding)
-                .contains("found when put back into its slab, some time after it was freed")
-        );
+        let late = "found when put back into its slab, some time after it was freed";
+        assert!(text(&finding).contains(late));
         free(&cache, objects[2]).unwrap();
         cache.destroy().unwrap();
     });

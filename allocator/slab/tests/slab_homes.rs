@@ -1,7 +1,6 @@
 //! Pages with homes: what was freed away from home serves nobody there, goes to where it is wanted,
 //! and is neither lost nor kept from those who need it.
 
-use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU8;
 use std::collections::HashSet;
@@ -10,10 +9,9 @@ use brickyard_slab::{
     BuildError, CacheSpec, Homes, Parts, Pinned, RawCache, Sheafed, SlabPlan, Slabs, TaskOnly,
 };
 
-use crate::lasting::{give, give_shuffled, take, take_all};
+use crate::lasting::{give, give_shuffled, leaked, memory, pinned, take, take_all};
 use crate::nodes::On;
 use crate::pages::TestPages;
-use crate::slabs::pinned;
 
 const PAGES: usize = 256;
 const CPUS: usize = 4;
@@ -27,27 +25,37 @@ const fn plan() -> SlabPlan {
     SlabPlan::new(4, CPUS).with_homes()
 }
 
-/// Runs a test with slabs of a machine of four CPUs.
-fn with_slabs(test: impl FnOnce(&Slabs<'static, Design>, &TestPages, &On)) {
-    with_slabs_of(PAGES, plan(), test);
+/// Slabs over `source`, whose memory is leaked, with homes for so many pages.
+fn slabs_over(
+    source: &'static TestPages,
+    platform: &'static On,
+    plan: SlabPlan,
+    homes: Option<usize>,
+) -> Result<Slabs<'static, Design>, BuildError> {
+    let homes = homes.map(|pages| (0..pages).map(|_| AtomicU8::new(0)).collect::<Vec<_>>());
+    let parts = Parts {
+        homes: homes.map(|homes| Homes::new(homes.leak())),
+        ..Parts::of(memory(Slabs::<Design>::bytes(&plan.over(&source))))
+    };
+    Slabs::in_parts(plan, source, pinned(platform), parts)
 }
 
-/// Runs a test with slabs of so many pages, whose memory is leaked.
-fn with_slabs_of(
+/// Runs a test with a cache of a machine of four CPUs.
+fn with_cache(test: impl FnOnce(&Objects<'_>, &Slabs<'static, Design>, &TestPages, &On)) {
+    with_cache_of(PAGES, plan(), test);
+}
+
+/// Runs a test with a cache of slabs of so many pages, and looks that nothing of it is left.
+fn with_cache_of(
     pages: usize,
     plan: SlabPlan,
-    test: impl FnOnce(&Slabs<'static, Design>, &TestPages, &On),
+    test: impl FnOnce(&Objects<'_>, &Slabs<'static, Design>, &TestPages, &On),
 ) {
-    let source: &'static TestPages = Box::leak(Box::new(TestPages::new(pages, 1)));
-    let platform: &'static On = Box::leak(Box::default());
-    let bytes = Slabs::<Design>::bytes(&plan.over(&source));
-    let homes: Vec<_> = (0..pages).map(|_| AtomicU8::new(0)).collect();
-    let parts = Parts {
-        homes: Some(Homes::new(homes.leak())),
-        ..Parts::of(vec![MaybeUninit::uninit(); bytes].leak())
-    };
-    let slabs = Slabs::in_parts(plan, source, pinned(platform), parts).unwrap();
-    test(&slabs, source, platform);
+    let (source, platform) = (leaked(TestPages::new(pages, 1)), leaked(On::default()));
+    let slabs = slabs_over(source, platform, plan, Some(pages)).unwrap();
+    let cache = objects_of(&slabs, SIZE);
+    test(&cache, &slabs, source, platform);
+    cache.destroy().unwrap();
     slabs.shrink();
     assert_eq!(source.taken(), 0, "all pages have gone back");
 }
@@ -67,40 +75,37 @@ fn pages(objects: &[NonNull<u8>]) -> HashSet<usize> {
 /// The load `cache-scratch`: one CPU has allocated for all, each frees its object and goes on.
 #[test]
 fn a_cpu_is_not_given_what_it_freed_of_another_ones_page() {
-    with_slabs(|slabs, _, platform| {
-        let cache = objects_of(slabs, SIZE);
-        let handed: Vec<_> = take(&cache, CPUS);
+    with_cache(|cache, _, _, platform| {
+        let handed: Vec<_> = take(cache, CPUS);
         let mine = page(handed[0]);
         let mut scratch = Vec::new();
         for (cpu, object) in handed.into_iter().enumerate() {
             platform.go(cpu);
-            give(&cache, &[object]);
+            give(cache, &[object]);
             for _ in 0..3 * PER_PAGE {
                 let object = cache.alloc().unwrap();
                 assert_eq!(page(object) == mine, cpu == 0, "on {cpu}");
-                give(&cache, &[object]);
+                give(cache, &[object]);
             }
             scratch.push(cache.alloc().unwrap());
         }
         assert_eq!(pages(&scratch).len(), CPUS);
         assert_eq!(cache.numbers().in_use(), CPUS as u64);
-        give(&cache, &scratch);
-        cache.destroy().unwrap();
+        give(cache, &scratch);
     });
 }
 
 /// A thread that is moved with all that it has in use gets to have its pages where it is.
 #[test]
 fn pages_follow_a_thread_that_is_moved() {
-    with_slabs(|slabs, _, platform| {
-        let cache = objects_of(slabs, SIZE);
-        let mut live = take(&cache, 40 * PER_PAGE);
+    with_cache(|cache, _, _, platform| {
+        let mut live = take(cache, 40 * PER_PAGE);
         platform.go(1);
         let mut state = 1_u64;
         for _ in 0..200 * PER_PAGE {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(99);
             let place = (state >> 33) as usize % live.len();
-            give(&cache, &[live[place]]);
+            give(cache, &[live[place]]);
             live[place] = cache.alloc().unwrap();
         }
         // An eighth of all, one for each CPU, and what lies in sheaves.
@@ -108,28 +113,26 @@ fn pages_follow_a_thread_that_is_moved() {
         assert!(slabs <= 40 * 8 / 7 + 2 * CPUS as u64 + 2, "{slabs}");
         let away = cache.numbers().remote_frees;
         for object in &mut live {
-            give(&cache, &[*object]);
+            give(cache, &[*object]);
             *object = cache.alloc().unwrap();
         }
         let later = cache.numbers().remote_frees - away;
         assert!(later <= 4 * PER_PAGE as u64, "{later} of {}", live.len());
-        give(&cache, &live);
-        cache.destroy().unwrap();
+        give(cache, &live);
     });
 }
 
 /// One CPU allocates, another frees: what comes back goes as a whole to the one that allocates.
 #[test]
 fn what_one_cpu_frees_serves_the_one_that_allocates() {
-    with_slabs(|slabs, source, platform| {
-        let cache = objects_of(slabs, SIZE);
+    with_cache(|cache, _, source, platform| {
         let mut seen = HashSet::new();
         for _ in 0..200 {
             platform.go(0);
-            let some = take(&cache, PER_PAGE);
+            let some = take(cache, PER_PAGE);
             seen.extend(pages(&some));
             platform.go(1);
-            give(&cache, &some);
+            give(cache, &some);
         }
         assert!(seen.len() <= 8, "{} pages", seen.len());
         assert!(source.taken() <= 12, "{}", source.taken());
@@ -138,50 +141,45 @@ fn what_one_cpu_frees_serves_the_one_that_allocates() {
         // Not by way of the slabs.
         assert!(numbers.flushed < 20 * PER_PAGE as u64, "{numbers:?}");
         platform.go(0);
-        cache.destroy().unwrap();
     });
 }
 
 /// What a CPU has left for others, and nobody wanted, serves it after all.
 #[test]
 fn what_nobody_wants_is_not_kept_from_its_cpu() {
-    with_slabs(|slabs, _, platform| {
-        let cache = objects_of(slabs, SIZE);
-        let all = take(&cache, 100 * PER_PAGE);
+    with_cache(|cache, _, _, platform| {
+        let all = take(cache, 100 * PER_PAGE);
         platform.go(1);
-        give(&cache, &all);
-        let mut again = take(&cache, 10 * PER_PAGE);
+        give(cache, &all);
+        let mut again = take(cache, 10 * PER_PAGE);
         assert!(cache.numbers().slabs <= 102, "there is enough");
-        again.extend(take(&cache, 90 * PER_PAGE));
+        again.extend(take(cache, 90 * PER_PAGE));
         // An eighth of all, and one for each CPU.
         let slabs = cache.numbers().slabs;
         assert!(slabs <= 100 * 8 / 7 + CPUS as u64 + 1, "{slabs}");
-        give(&cache, &again);
+        give(cache, &again);
         platform.go(0);
-        cache.destroy().unwrap();
     });
 }
 
 /// With no page left, an object that is at home elsewhere is better than none.
 #[test]
 fn the_last_objects_serve_whoever_asks() {
-    with_slabs(|slabs, source, platform| {
-        let cache = objects_of(slabs, SIZE);
+    with_cache(|cache, slabs, source, platform| {
         let large = objects_of(slabs, 4096);
         platform.go(1);
-        let mut small = take(&cache, PER_PAGE / 2);
+        let mut small = take(cache, PER_PAGE / 2);
         let filling = take_all(&large);
         assert!(source.taken() >= PAGES - 1);
         platform.go(0);
-        small.extend(take_all(&cache));
+        small.extend(take_all(cache));
         // All but what lies in the other CPU's sheaves.
         assert!(small.len() >= PER_PAGE / 2, "{}", small.len());
         platform.go(1);
-        small.extend(take_all(&cache));
+        small.extend(take_all(cache));
         assert_eq!(small.len() % PER_PAGE, 0, "none is lost");
-        give(&cache, &small);
+        give(cache, &small);
         give(&large, &filling);
-        cache.destroy().unwrap();
         large.destroy().unwrap();
     });
 }
@@ -189,7 +187,7 @@ fn the_last_objects_serve_whoever_asks() {
 /// Larger objects are used again where they were freed, whoever had them.
 #[test]
 fn homes_do_not_matter_to_large_objects() {
-    with_slabs(|slabs, _, platform| {
+    with_cache(|_, slabs, _, platform| {
         let cache = objects_of(slabs, Homes::STRIDE_BELOW as usize);
         let object = take(&cache, 1);
         platform.go(1);
@@ -202,18 +200,8 @@ fn homes_do_not_matter_to_large_objects() {
 
 #[test]
 fn a_plan_and_its_homes_have_to_agree() {
-    let source: &'static TestPages = Box::leak(Box::new(TestPages::new(PAGES, 1)));
-    let platform: &'static On = Box::leak(Box::default());
-    let bytes = Slabs::<Design>::bytes(&plan().over(&source));
-    let homes: Vec<_> = (0..PAGES).map(|_| AtomicU8::new(0)).collect();
-    let homes: &'static [AtomicU8] = homes.leak();
-    let build = |plan: SlabPlan, count: Option<usize>| {
-        let parts = Parts {
-            homes: count.map(|count| Homes::new(&homes[..count])),
-            ..Parts::of(vec![MaybeUninit::uninit(); bytes].leak())
-        };
-        Slabs::<Design>::in_parts(plan, source, pinned(platform), parts).map(|_| ())
-    };
+    let (source, platform) = (leaked(TestPages::new(PAGES, 1)), leaked(On::default()));
+    let build = |plan, homes| slabs_over(source, platform, plan, homes).map(|_| ());
     let needed = |needed| Err(BuildError::Homes { needed });
     assert_eq!(build(plan(), None), needed(PAGES));
     assert_eq!(build(plan(), Some(PAGES - 1)), needed(PAGES));
@@ -225,14 +213,13 @@ fn a_plan_and_its_homes_have_to_agree() {
 #[test]
 fn pages_of_a_cpu_that_takes_no_part_any_more_move() {
     for cpus in [2, 3] {
-        with_slabs(|slabs, _, platform| {
-            let cache = objects_of(slabs, SIZE);
-            for (object, cpu) in take(&cache, 20 * PER_PAGE * cpus)
+        with_cache(|cache, _, _, platform| {
+            for (object, cpu) in take(cache, 20 * PER_PAGE * cpus)
                 .into_iter()
                 .zip((1..=cpus).cycle())
             {
                 platform.go(cpu);
-                give(&cache, &[object]);
+                give(cache, &[object]);
             }
             let mut shared = 0;
             let mut before = 0;
@@ -248,7 +235,7 @@ fn pages_of_a_cpu_that_takes_no_part_any_more_move() {
                 shared += usize::from(pages(&objects).len() < cpus);
                 for (object, cpu) in objects.into_iter().zip(1..) {
                     platform.go(cpu);
-                    give(&cache, &[object]);
+                    give(cache, &[object]);
                 }
             }
             let away = cache.numbers().remote_frees - before;
@@ -256,7 +243,6 @@ fn pages_of_a_cpu_that_takes_no_part_any_more_move() {
                 away <= 2 * PER_PAGE as u64 && shared <= 40,
                 "{away} {shared}"
             );
-            cache.destroy().unwrap();
         });
     }
 }
@@ -264,15 +250,13 @@ fn pages_of_a_cpu_that_takes_no_part_any_more_move() {
 /// What another CPU frees in an order of its own keeps no slabs either.
 #[test]
 fn what_is_freed_away_in_any_order_does_not_keep_its_slabs() {
-    with_slabs_of(2048, plan(), |slabs, _, platform| {
-        let cache = objects_of(slabs, SIZE);
-        let mut all = take(&cache, 1800 * PER_PAGE);
+    with_cache_of(2048, plan(), |cache, _, _, platform| {
+        let mut all = take(cache, 1800 * PER_PAGE);
         platform.go(1);
-        give_shuffled(&cache, &mut all, 0, &mut 1);
+        give_shuffled(cache, &mut all, 0, &mut 1);
         let after = cache.numbers();
         assert_eq!(after.in_use(), 0);
         assert!(after.slabs * 4096 <= 3 << 20, "{after:?}");
-        cache.destroy().unwrap();
     });
 }
 
@@ -280,21 +264,19 @@ fn what_is_freed_away_in_any_order_does_not_keep_its_slabs() {
 #[test]
 fn a_machine_of_many_cpus_keeps_no_more_apart() {
     let plan = SlabPlan::new(4, 512).with_homes();
-    with_slabs_of(2048, plan, |slabs, _, platform| {
-        let cache = objects_of(slabs, SIZE);
-        let mut all = take(&cache, 500 * PER_PAGE);
+    with_cache_of(2048, plan, |cache, slabs, _, platform| {
+        let mut all = take(cache, 500 * PER_PAGE);
         let kept: Vec<_> = all.iter().copied().step_by(PER_PAGE).collect();
         all.retain(|object| !kept.contains(object));
-        give(&cache, &all);
+        give(cache, &all);
         slabs.drain();
         slabs.shrink();
         platform.go(1);
-        let more = take(&cache, 480 * (PER_PAGE - 1));
+        let more = take(cache, 480 * (PER_PAGE - 1));
         let count = cache.numbers().slabs;
         assert!(count <= 500 * 8 / 7 + 16, "{count}");
-        give(&cache, &more);
-        give(&cache, &kept);
-        cache.destroy().unwrap();
+        give(cache, &more);
+        give(cache, &kept);
     });
 }
 
@@ -302,30 +284,28 @@ fn a_machine_of_many_cpus_keeps_no_more_apart() {
 /// one stays.
 #[test]
 fn a_sheaf_behind_another_serves_where_it_is_at_home() {
-    with_slabs(|slabs, _, platform| {
-        let cache = objects_of(slabs, SIZE);
+    with_cache(|cache, _, _, platform| {
         let mut left = Vec::new();
         for cpu in [0, 1] {
             platform.go(cpu);
-            left.push(take(&cache, 2 * PER_PAGE));
+            left.push(take(cache, 2 * PER_PAGE));
         }
         let mine = pages(&left[1]);
         platform.go(2);
         for objects in left.into_iter().rev() {
-            give(&cache, &objects);
+            give(cache, &objects);
         }
         platform.go(1);
         let flushed = cache.numbers().flushed;
-        let held = take(&cache, PER_PAGE * 3 / 2);
+        let held = take(cache, PER_PAGE * 3 / 2);
         let at_home = held.iter().filter(|&&object| mine.contains(&page(object)));
         assert!(at_home.count() > PER_PAGE, "{:?}", cache.numbers());
         assert_eq!(cache.numbers().flushed, flushed, "as it is");
         platform.go(0);
-        let theirs = take(&cache, PER_PAGE * 3 / 2);
+        let theirs = take(cache, PER_PAGE * 3 / 2);
         assert_eq!(cache.numbers().flushed, flushed, "so does the other");
-        give(&cache, &theirs);
+        give(cache, &theirs);
         platform.go(1);
-        give(&cache, &held);
-        cache.destroy().unwrap();
+        give(cache, &held);
     });
 }

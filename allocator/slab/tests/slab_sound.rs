@@ -18,17 +18,11 @@ use brickyard_slab::{
     Rows, Sheafed, SlabDesign, SlabPlan, Slabs, TaskOnly,
 };
 
-use crate::adversary;
-use crate::lasting;
-use crate::pages;
-use adversary::{
-    Claims, Hooked, NO_MASK, PAGES, PIN_PANICS_AT, PINS, Reused,
-    a_constructor_that_panics_loses_nothing, a_slab_goes_while_a_bad_free_is_told,
-    a_slab_goes_while_what_is_in_use_is_listed, pages as some_pages, panics,
-    what_cannot_be_is_refused,
+use crate::adversary::{
+    self, Claims, Hooked, NO_MASK, PAGES, PIN_PANICS_AT, PINS, Reused, pages as some_pages, panics,
 };
-use lasting::{build, give, memory, pinned};
-use pages::TestPages;
+use crate::lasting::{build, give, memory, pinned};
+use crate::pages::TestPages;
 
 thread_local! {
     static ON_CPU: Cell<usize> = const { Cell::new(0) };
@@ -48,12 +42,12 @@ type Over<P, S = &'static TestPages> = Sheafed<'static, S, Pinned<P>>;
 
 #[test]
 fn a_slab_goes_while_a_bad_free_is_told_in_sheaves() {
-    a_slab_goes_while_a_bad_free_is_told::<Over<Hooked, Reused>>();
+    adversary::a_slab_goes_while_a_bad_free_is_told::<Over<Hooked, Reused>>();
 }
 
 #[test]
 fn a_slab_goes_while_what_is_in_use_is_listed_in_sheaves() {
-    a_slab_goes_while_what_is_in_use_is_listed::<Over<Hooked, Reused>>();
+    adversary::a_slab_goes_while_what_is_in_use_is_listed::<Over<Hooked, Reused>>();
 }
 
 #[test]
@@ -74,7 +68,7 @@ static CONSTRUCTOR_PANICS: AtomicBool = AtomicBool::new(false);
 
 #[test]
 fn a_constructor_that_panics_loses_nothing_in_sheaves() {
-    a_constructor_that_panics_loses_nothing::<Over<OneCpu>>(
+    adversary::a_constructor_that_panics_loses_nothing::<Over<OneCpu>>(
         |_| assert!(!CONSTRUCTOR_PANICS.load(Ordering::Relaxed)),
         &CONSTRUCTOR_PANICS,
     );
@@ -109,14 +103,12 @@ fn a_cache_whose_destruction_panics_stays_open() {
 
 #[test]
 fn what_cannot_be_is_refused_by_sheaves() {
-    what_cannot_be_is_refused::<Over<OneCpu, Claims>>();
+    adversary::what_cannot_be_is_refused::<Over<OneCpu, Claims>>();
 }
 
 fn words(count: usize) -> &'static mut [AtomicUsize] {
-    (0..count)
-        .map(|_| AtomicUsize::new(0))
-        .collect::<Vec<_>>()
-        .leak()
+    let words: Vec<_> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+    words.leak()
 }
 
 #[test]

@@ -12,7 +12,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 use std::sync::Arc;
 
 use brickyard_sync::{
@@ -61,10 +62,10 @@ fn explore(name: &str, bound: Option<usize>, model: impl Fn() + Sync + Send + 's
         let model = Arc::clone(&model);
         builder.check(move || {
             // Relaxed: a word outside the model, of one system thread.
-            counted.fetch_add(1, Ordering::Relaxed);
+            counted.fetch_add(1, Relaxed);
             model();
         });
-        let schedules = schedules.load(Ordering::Relaxed);
+        let schedules = schedules.load(Relaxed);
         let bound = builder.preemption_bound;
         let turn = if swapped { ", swapped" } else { "" };
         println!("{name}{turn}: {schedules} schedules, preemption bound {bound:?}");
@@ -103,11 +104,11 @@ impl Seen {
 
     fn note(&self) {
         // Relaxed: a word outside the model, of one system thread.
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.fetch_add(1, Relaxed);
     }
 
     fn ever(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
+        self.0.load(Relaxed) > 0
     }
 }
 
@@ -353,7 +354,7 @@ fn a_place_that_was_emptied_is_taken_after_all_that_was_done_with_it() {
 
 /// The plainest lock there is, right or wrong by how it is taken and given up.
 macro_rules! plain {
-    ($name:ident, $take:expr, $give:ident) => {
+    ($name:ident, $take:expr, $give:expr) => {
         struct $name(AtomicU32);
 
         // SAFETY: none for the wrong ones. They guard only words for which a race is a report and
@@ -373,41 +374,33 @@ macro_rules! plain {
             }
 
             unsafe fn unlock(&self) {
-                self.0.store(0, Ordering::$give);
+                self.0.store(0, $give);
             }
 
             fn is_locked(&self) -> bool {
-                self.0.load(Ordering::Relaxed) != 0
+                self.0.load(Relaxed) != 0
             }
         }
     };
 }
 
 fn exchanged(word: &AtomicU32, take: Ordering) -> bool {
-    let taken = word.compare_exchange(0, 1, take, Ordering::Relaxed);
+    let taken = word.compare_exchange(0, 1, take, Relaxed);
     taken.is_ok()
 }
 
 /// Looks first and takes then, in two steps: two may look at the same time.
 fn looked_and_taken(word: &AtomicU32) -> bool {
-    let free = word.load(Ordering::Acquire) == 0;
+    let free = word.load(Acquire) == 0;
     if free {
-        word.store(1, Ordering::Relaxed);
+        word.store(1, Relaxed);
     }
     free
 }
 
-plain!(Right, |word| exchanged(word, Ordering::Acquire), Release);
-plain!(
-    RelaxedTake,
-    |word| exchanged(word, Ordering::Relaxed),
-    Release
-);
-plain!(
-    RelaxedGive,
-    |word| exchanged(word, Ordering::Acquire),
-    Relaxed
-);
+plain!(Right, |word| exchanged(word, Acquire), Release);
+plain!(RelaxedTake, |word| exchanged(word, Relaxed), Release);
+plain!(RelaxedGive, |word| exchanged(word, Acquire), Relaxed);
 plain!(LooksThenTakes, looked_and_taken, Release);
 
 #[test]
@@ -418,24 +411,20 @@ fn the_plain_lock_is_right_with_the_right_orderings() {
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_relaxed_take_is_found() {
-    explore("plain, relaxed take", None, || {
-        excludes::<RelaxedTake>(2, 1);
-    });
+    explore("relaxed take", None, || excludes::<RelaxedTake>(2, 1));
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_relaxed_give_is_found() {
-    explore("plain, relaxed give", None, || {
-        excludes::<RelaxedGive>(2, 1);
-    });
+    explore("relaxed give", None, || excludes::<RelaxedGive>(2, 1));
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_lock_that_lets_two_in_is_found() {
     explore("looks, then takes", None, || {
-        excludes::<LooksThenTakes>(2, 1);
+        excludes::<LooksThenTakes>(2, 1)
     });
 }
 
@@ -457,8 +446,8 @@ fn two_owners_of_an_exclusive_slot_are_found() {
 fn a_forgotten_word_is_found() {
     explore("untouched word", None, || {
         let word = Arc::new(AtomicU32::new(0));
-        let other = start_with(&word, |word| word.fetch_add(1, Ordering::Relaxed));
-        word.fetch_add(1, Ordering::Relaxed);
+        let other = start_with(&word, |word| word.fetch_add(1, Relaxed));
+        word.fetch_add(1, Relaxed);
         other.join().unwrap();
     });
 }

@@ -246,10 +246,7 @@ fn a_span_begins_and_ends_in_the_middle_of_blocks_and_groups() {
         (1500, 3000),
         (far, 4321),
     ] {
-        let plan = ZonePlan {
-            span: range(start, start + len),
-            ..linux(0)
-        };
+        let plan = linux_at(start, start + len);
         for order in 0..=10 {
             let size = 1 << order;
             let first = start.next_multiple_of(size);
@@ -274,9 +271,8 @@ fn a_span_begins_and_ends_in_the_middle_of_blocks_and_groups() {
 fn a_span_that_begins_inside_a_gigabyte_has_just_the_gigabytes_that_it_covers() {
     let start = (5 << 18) + 300 * BLOCK + 17;
     let plan = ZonePlan {
-        span: range(start, start + (2 << 18)),
         max_order: Order::MAX,
-        ..linux(0)
+        ..linux_at(start, start + (2 << 18))
     };
     let zone: Plain = full(&plan, Cpus::new());
     let gigabyte = request(18, Mobility::Movable);
@@ -293,10 +289,7 @@ fn a_span_that_begins_inside_a_gigabyte_has_just_the_gigabytes_that_it_covers() 
 
 #[test]
 fn frames_of_the_first_block_that_lie_before_the_span_are_nobodys() {
-    let plan = ZonePlan {
-        span: range(100, 1000),
-        ..linux(0)
-    };
+    let plan = linux_at(100, 1000);
     let zone: Plain = full(&plan, Cpus::new());
     let before = seen(&zone);
     for at in [0, 99, 1000, 1023, 1024, 5000, 1 << 50] {

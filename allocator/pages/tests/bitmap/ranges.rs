@@ -83,10 +83,7 @@ fn requests_frees_and_looks_take_no_lock_and_mask_nothing() {
 
 #[test]
 fn a_range_of_odd_alignment_becomes_the_fewest_aligned_blocks() {
-    let plan = ZonePlan {
-        span: range(3, 1003),
-        ..linux(0)
-    };
+    let plan = linux_at(3, 1003);
     let zone: Plain = empty(&plan, Cpus::new());
     assert_eq!(zone.add(range(5, 77)), Ok(72));
     // 5; 6; 8; 16; 32; 64; 72; 76.
@@ -108,12 +105,7 @@ fn a_range_of_odd_alignment_becomes_the_fewest_aligned_blocks() {
 #[test]
 fn holes_are_never_handed_out_and_nothing_merges_over_them() {
     let zone: Plain = empty(&linux(2048), Cpus::new());
-    let ranges = [
-        range(1, 60),
-        range(64, 65),
-        range(67, 600),
-        range(1024, 2047),
-    ];
+    let ranges = [(1, 60), (64, 65), (67, 600), (1024, 2047)].map(|(from, to)| range(from, to));
     for part in ranges {
         assert_eq!(zone.add(part), Ok(part.len()));
     }
@@ -124,10 +116,8 @@ fn holes_are_never_handed_out_and_nothing_merges_over_them() {
     give(&zone, &held);
     for hole in [0, 60, 63, 65, 66, 600, 1023, 2047] {
         assert_eq!(zone.block_of(frame(hole)), None);
-        assert_eq!(
-            zone.free(frame(hole), Order::ZERO),
-            Err(FreeError::NotOwned)
-        );
+        let refused = zone.free(frame(hole), Order::ZERO);
+        assert_eq!(refused, Err(FreeError::NotOwned));
     }
     for order in 0..=10 {
         for at in take_all_of(&zone, order, Mobility::Movable) {
@@ -193,10 +183,9 @@ fn memory_in_use_is_not_removed_or_reserved_and_the_first_such_frame_is_named() 
 
 #[test]
 fn a_range_outside_the_span_is_refused() {
-    let span = range(3, 1003);
-    let plan = ZonePlan { span, ..linux(0) };
+    let plan = linux_at(3, 1003);
     let zone: Plain = empty(&plan, Cpus::new());
-    let outside = Err(RangeError::OutsideSpan { span });
+    let outside = Err(RangeError::OutsideSpan { span: plan.span });
     for bad in [range(0, 10), range(1000, 1004), range(2000, 2001)] {
         assert_eq!(zone.add(bad), outside);
         assert_eq!(zone.remove(bad), outside);
@@ -362,10 +351,8 @@ fn an_isolated_range_is_taken_whole_or_not_at_all() {
     assert_eq!((census.allocated, census.isolated), (1600, 0));
     store.unisolate(part, &AT_ONCE);
     assert_eq!(store.check_in_use(part), Ok(()));
-    assert_eq!(
-        store.check_in_use(range(299, 1900)),
-        Err(FreeError::DoubleFree)
-    );
+    let more = store.check_in_use(range(299, 1900));
+    assert_eq!(more, Err(FreeError::DoubleFree));
     assert_eq!(drain_store(&store, &MOVABLE).len(), 4 * BLOCK - 1600);
 }
 

@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// What is in use of a [`Mixed`] and has not been freed in part.
+const WHOLE: [(usize, u8); 6] = [
+    (600, 0),
+    (601, 0),
+    (640, 4),
+    (768, 8),
+    (1024, 9),
+    (3072, 10),
+];
+
 /// A zone that has something of everything. It begins in the middle of a block.
 struct Mixed {
     zone: Plain,
@@ -13,23 +23,11 @@ impl Mixed {
     /// a huge one at 1024, a group of order 10 at 2048 of which frames 2200 and 2600..2608 have
     /// been freed, and one at 3072.
     fn new() -> Self {
-        let plan = ZonePlan {
-            span: range(100, 5200),
-            ..linux(0)
-        };
-        let zone: Plain = empty(&plan, Cpus::new());
+        let zone: Plain = empty(&linux_at(100, 5200), Cpus::new());
         assert_eq!(zone.add(range(200, 5000)), Ok(4800));
         assert_eq!(zone.remove(range(300, 320)), Ok(20));
         assert_eq!(zone.reserve(range(400, 410)), Ok(10));
-        for (at, order) in [
-            (600, 0),
-            (601, 0),
-            (640, 4),
-            (768, 8),
-            (1024, 9),
-            (2048, 10),
-            (3072, 10),
-        ] {
+        for (at, order) in WHOLE.into_iter().chain([(2048, 10)]) {
             let taken = zone.alloc_at(frame(at), &request(order, Mobility::Movable));
             assert_eq!(taken, Ok(()));
         }
@@ -119,14 +117,7 @@ fn a_free_of_a_misaligned_part_is_refused() {
 #[test]
 fn after_every_refusal_the_right_frees_go_through() {
     let mixed = Mixed::new();
-    for (at, order) in [
-        (600, 0),
-        (601, 0),
-        (640, 4),
-        (768, 8),
-        (1024, 9),
-        (3072, 10),
-    ] {
+    for (at, order) in WHOLE {
         free(&mixed.zone, frame(at), order);
     }
     let rest = [range(2048, 2200), range(2201, 2600), range(2608, 3072)];

@@ -70,6 +70,21 @@ impl Setting {
         }
     }
 
+    /// The same, none of which makes a larger block with another.
+    pub(crate) const fn apart(blocks: usize, free: Free) -> Self {
+        Self {
+            max_order: 6,
+            ..Self::blocks(blocks, free)
+        }
+    }
+
+    /// Many page blocks, of which no more is memory than what is said.
+    pub(crate) const SPARSE: Self = Self {
+        memory: 0,
+        checks: Checks::None,
+        ..Self::apart(1, Free::All)
+    };
+
     /// One page block of one word.
     pub(crate) const fn word(free: &'static [FrameRange]) -> Self {
         Self::blocks(1, Free::Only(free))
@@ -102,6 +117,11 @@ impl Setting {
         };
         plan
     }
+}
+
+/// These frames.
+pub(crate) const fn range(start: usize, end: usize) -> FrameRange {
+    FrameRange::new(start, end)
 }
 
 /// One frame.

@@ -12,9 +12,7 @@ fn a_page_block_is_not_taken_back_from_its_middle() {
             ..linux(16 << block_order)
         };
         let zone: Own = full(&plan, Cpus::new());
-        let at = zone
-            .alloc(&request(block_order, Mobility::Movable))
-            .unwrap();
+        let at = take_of(&zone, 1, block_order, Mobility::Movable)[0];
         let cached = zone.cached_frames();
         for inside in [1, 8, (1 << block_order) - 1] {
             let wrong = FreeError::WrongOrder {
@@ -37,15 +35,13 @@ fn the_first_of_a_group_goes_to_the_store_wherever_the_span_begins() {
             for group in 1..=3 {
                 let start = (phase << block_order) + inside;
                 let plan = ZonePlan {
-                    span: range(start, start + (32 << block_order)),
                     page_block_order: Order::new(block_order),
                     max_order: Order::new(18),
-                    ..linux(0)
+                    ..linux_at(start, start + (32 << block_order))
                 };
                 let zone: Own = full(&plan, Cpus::new());
                 // The array of page blocks has room from now on.
-                let one = zone.alloc(&request(block_order, Mobility::Movable));
-                free(&zone, one.unwrap(), block_order);
+                use_one(&zone, &request(block_order, Mobility::Movable));
                 let cached = zone.cached_frames();
                 let wide = request(block_order + group, Mobility::Movable);
                 let at = zone.alloc(&wide).unwrap();
@@ -67,8 +63,7 @@ fn a_page_block_with_a_limit_or_in_an_interrupt_comes_from_the_store() {
     let zone: Own = zone(64 * 512);
     let huge = request(9, Mobility::Movable);
     // A movable request takes from the high end, so what is cached lies above the limit.
-    let at = zone.alloc(&huge).unwrap();
-    free(&zone, at, 9);
+    use_one(&zone, &huge);
     let cached = zone.cached_frames();
     assert!(cached > 0);
     let low = zone.alloc(&huge.below(frame(1024))).unwrap();
@@ -87,25 +82,18 @@ fn a_page_block_with_a_limit_or_in_an_interrupt_comes_from_the_store() {
 fn what_is_cached_below_a_mark_is_for_the_first_zone_only() {
     let zone: Own = zone(16 * 512);
     for order in [0, 9] {
-        let wanted = request(order, Mobility::Movable);
-        let at = zone.alloc(&wanted).unwrap();
-        free(&zone, at, order);
+        use_one(&zone, &request(order, Mobility::Movable));
     }
     let all = zone.span().len();
     set_marks(&zone, all_at(all));
     for order in [0, 9] {
         let wanted = request(order, Mobility::Movable);
         for mark in [Mark::Low, Mark::Min] {
-            assert_eq!(
-                zone.alloc_above(&wanted, mark),
-                None,
-                "order {order}, {mark:?}"
-            );
+            let above = zone.alloc_above(&wanted, mark);
+            assert_eq!(above, None, "order {order}, {mark:?}");
         }
-        assert!(
-            zone.alloc_above(&wanted, Mark::First).is_some(),
-            "order {order}"
-        );
+        let first = zone.alloc_above(&wanted, Mark::First);
+        assert!(first.is_some(), "order {order}");
     }
 }
 
@@ -115,23 +103,15 @@ fn what_is_at_hand_of_a_kind_that_a_request_may_not_use_is_left_alone() {
     let cpus = Cpus::new();
     let parts = [(ZoneKind::Normal, 0, 4096), (ZoneKind::Movable, 4096, 8192)];
     let zones: [Own; 2] = parts.map(|(kind, start, end)| {
-        let span = range(start, end);
-        full(
-            &ZonePlan {
-                kind,
-                span,
-                ..linux(0)
-            },
-            cpus,
-        )
+        let plan = linux_at(start, end);
+        full(&ZonePlan { kind, ..plan }, cpus)
     });
     let nodes = one_node(&zones);
     let movable = nodes.alloc(0, &MOVABLE).unwrap();
     assert!(zones[1].span().contains(movable));
     for mobility in Mobility::ALL {
         // The zone itself serves anybody, so each of its arrays holds something.
-        let at = zones[1].alloc(&Request::page(mobility)).unwrap();
-        free(&zones[1], at, 0);
+        use_one(&zones[1], &Request::page(mobility));
     }
     for request in [
         MOVABLE.from_zones_up_to(ZoneKind::Normal),

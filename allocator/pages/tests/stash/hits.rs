@@ -20,9 +20,7 @@ fn each_cpu_has_a_stash_of_its_own() {
     let mut freed = Vec::new();
     for cpu in 0..4 {
         cpus.switch_to(cpu);
-        let page = take(&zone, 1, Mobility::Movable)[0];
-        free(&zone, page, 0);
-        freed.push(page);
+        freed.push(use_one(&zone, &MOVABLE));
     }
     // In another order, each finds its own.
     for cpu in [2, 0, 3, 1] {
@@ -49,8 +47,7 @@ fn a_cpu_without_a_slot_goes_to_the_store() {
     let zone: Own = zone_on(4096, cpus);
     cpus.switch_to(4);
     for order in [0, 1, 9] {
-        let block = zone.alloc(&request(order, Mobility::Movable)).unwrap();
-        free(&zone, block, order);
+        use_one(&zone, &request(order, Mobility::Movable));
         assert_eq!((zone.free_frames(), zone.cached_frames()), (4096, 0));
     }
     let some = take_bulk(&zone, &MOVABLE, 20);
@@ -61,8 +58,7 @@ fn a_cpu_without_a_slot_goes_to_the_store() {
 #[test]
 fn a_request_with_a_limit_goes_to_the_store() {
     let zone: Own = zone(4096);
-    let page = take(&zone, 1, Mobility::Movable)[0];
-    free(&zone, page, 0);
+    use_one(&zone, &MOVABLE);
     let cached = zone.cached_frames();
     let low = zone.alloc(&MOVABLE.below(frame(4000))).unwrap();
     assert!(low < frame(4000));
@@ -94,10 +90,10 @@ fn a_movable_frame_among_unmovable_ones_is_handed_out_where_it_does_no_harm() {
     let zone: Own = zone_on(512, cpus);
     let unmovable = in_interrupt(cpus, || take(&zone, 100, Mobility::Unmovable));
     let movable = take_past(&zone, cpus, 412);
-    let neighbour = movable
-        .iter()
-        .find(|at| at.align_down(Order::new(6)) == unmovable[99].align_down(Order::new(6)));
-    let neighbour = *neighbour.expect("a movable frame in the same word");
+    let word = unmovable[99].align_down(Order::new(6));
+    let is_near = |at: &Frame| at.align_down(Order::new(6)) == word;
+    let neighbour = movable.into_iter().find(is_near);
+    let neighbour = neighbour.expect("a movable frame in the same word");
     free(&zone, neighbour, 0);
     let cached = zone.cached_frames();
     assert_eq!(cached, 1);
@@ -204,10 +200,7 @@ fn sizes_can_be_chosen_and_are_kept() {
     }
     zone.drain();
     for (order, most) in [(1, 3), (3, 3), (9, 2)] {
-        let held: Vec<_> = (0..20)
-            .map(|_| zone.alloc(&request(order, Mobility::Movable)).unwrap())
-            .collect();
-        for at in held {
+        for at in take_of(&zone, 20, order, Mobility::Movable) {
             free(&zone, at, order);
             assert!(zone.cached_frames() <= most << order, "order {order}");
         }
@@ -227,9 +220,7 @@ fn a_stash_of_size_zero_keeps_nothing() {
     };
     let zone: Own = sized(8192, stash);
     for order in [0, 1, 2, 3, 9] {
-        let held: Vec<_> = (0..3)
-            .map(|_| zone.alloc(&request(order, Mobility::Movable)).unwrap())
-            .collect();
+        let held = take_of(&zone, 3, order, Mobility::Movable);
         give_all(&zone, &held, order);
         assert_eq!(zone.cached_frames(), 0, "order {order}");
         sound(&zone);

@@ -9,8 +9,7 @@ fn an_interrupt_touches_no_stash_takes_no_lock_and_waits_for_nothing() {
         let zone: Bricks<A> = zone_on(8192, cpus);
         for order in [0, 1, 2, 3, 9] {
             // Something lies in the stash already.
-            let block = zone.alloc(&request(order, Mobility::Movable)).unwrap();
-            free(&zone, block, order);
+            use_one(&zone, &request(order, Mobility::Movable));
             let (free_before, cached) = (zone.free_frames(), zone.cached_frames());
             let masks = cpus.masks();
             in_interrupt(cpus, || {
@@ -24,10 +23,8 @@ fn an_interrupt_touches_no_stash_takes_no_lock_and_waits_for_nothing() {
                 assert_eq!(zone.free_bulk(&some), Ok(()));
                 assert_eq!(zone.drain(), 0);
             });
-            assert_eq!(
-                (zone.free_frames(), zone.cached_frames()),
-                (free_before, cached)
-            );
+            let after = (zone.free_frames(), zone.cached_frames());
+            assert_eq!(after, (free_before, cached));
             assert_eq!((cpus.masks() - masks, cpus.waits()), (0, 0));
         }
         sound(&zone);

@@ -21,51 +21,37 @@ fn last_frame_in_a_stash<A: SlotAccess + 'static>(
 /// What a request is told that may not drain the stash with the last frame.
 const OUT_OF_REACH: AllocError = AllocError::Exhausted { free: 0, cached: 1 };
 
-#[test]
-fn the_last_frame_is_found_in_another_cpus_stash_by_visiting_it() {
+/// It is found from this CPU, whatever array it lies in, with so many interruptions.
+fn is_found<A: SlotAccess + 'static>(cpu: usize, page: fn(Mobility) -> Request, asked: usize) {
     for mobility in Mobility::ALL {
-        for wanted in Mobility::ALL {
-            for page in [Request::page(wanted), Request::page(wanted).atomic()] {
-                let cpus = Cpus::new();
-                let (zone, last): (Lent, _) = last_frame_in_a_stash(cpus, mobility);
-                cpus.switch_to(0);
-                assert_eq!(zone.alloc(&page), Ok(last));
-                assert_eq!(cpus.interruptions(), 0);
-                assert_eq!(zone.alloc(&page), Err(exhausted(0, 0)));
-                sound(&zone);
-            }
-        }
-    }
-}
-
-#[test]
-fn the_last_frame_is_found_in_another_cpus_stash_by_running_there() {
-    for mobility in Mobility::ALL {
-        for wanted in Mobility::ALL {
+        for page in Mobility::ALL.map(page) {
             let cpus = Cpus::new();
-            let (zone, last): (Own, _) = last_frame_in_a_stash(cpus, mobility);
-            cpus.switch_to(0);
-            assert_eq!(zone.alloc(&Request::page(wanted)), Ok(last));
-            assert_eq!(cpus.interruptions(), 1);
+            let (zone, last): (Bricks<A>, _) = last_frame_in_a_stash(cpus, mobility);
+            cpus.switch_to(cpu);
+            assert_eq!(zone.alloc(&page), Ok(last));
+            assert_eq!(cpus.interruptions(), asked);
             // A CPU that holds nothing is left in peace.
-            assert_eq!(zone.alloc(&Request::page(wanted)), Err(exhausted(0, 0)));
-            assert_eq!(cpus.interruptions(), 1);
+            assert_eq!(zone.alloc(&page), Err(exhausted(0, 0)));
+            assert_eq!(cpus.interruptions(), asked);
             sound(&zone);
         }
     }
 }
 
 #[test]
+fn the_last_frame_is_found_in_another_cpus_stash_by_visiting_it() {
+    is_found::<Shared>(0, Request::page, 0);
+    is_found::<Shared>(0, |wanted| Request::page(wanted).atomic(), 0);
+}
+
+#[test]
+fn the_last_frame_is_found_in_another_cpus_stash_by_running_there() {
+    is_found::<Exclusive>(0, Request::page, 1);
+}
+
+#[test]
 fn the_last_frame_is_found_in_the_own_stash_whatever_array_it_lies_in() {
-    for mobility in Mobility::ALL {
-        for wanted in Mobility::ALL {
-            let cpus = Cpus::new();
-            let (zone, last): (Own, _) = last_frame_in_a_stash(cpus, mobility);
-            let page = Request::page(wanted).atomic();
-            assert_eq!(zone.alloc(&page), Ok(last));
-            assert_eq!(cpus.interruptions(), 0);
-        }
-    }
+    is_found::<Exclusive>(1, |wanted| Request::page(wanted).atomic(), 0);
 }
 
 #[test]
@@ -171,8 +157,7 @@ fn frames_in_stashes_are_in_nobodys_way() {
             for cpu in 0..4 {
                 cpus.switch_to(cpu);
                 for order in [0, 1, 2, 3, 9] {
-                    let at = zone.alloc(&request(order, Mobility::Movable)).unwrap();
-                    free(&zone, at, order);
+                    use_one(&zone, &request(order, Mobility::Movable));
                 }
             }
             assert!(zone.cached_frames() > 0);
@@ -293,11 +278,8 @@ fn a_batch_stops_at_the_mark_however_small_that_is() {
             taken += more;
             assert!(zones[0].free_frames() >= min, "batches of {batch}");
         }
-        assert_eq!(
-            (taken, zones[0].free_frames()),
-            (4096 - min, min),
-            "batches of {batch}"
-        );
+        let found = (taken, zones[0].free_frames());
+        assert_eq!(found, (4096 - min, min), "batches of {batch}");
     }
 }
 

@@ -8,8 +8,8 @@ use super::*;
 fn small_orders_are_fetched_and_kept_up_to_16_at_a_time() {
     for order in 1..=5 {
         let zone: Own = zone(8192);
-        let take = || zone.alloc(&request(order, Mobility::Movable)).unwrap();
-        let held: Vec<_> = (0..17).map(|_| take()).collect();
+        let take = |count| take_of(&zone, count, order, Mobility::Movable);
+        let held = take(17);
         // They come from one word, in rising order: of order 3 it has 8.
         let fetched = 16.min(64 >> order);
         for pair in held[..fetched.min(8)].windows(2) {
@@ -26,7 +26,7 @@ fn small_orders_are_fetched_and_kept_up_to_16_at_a_time() {
         }
         assert_eq!(usage(&zone, held[0]), Use::Free);
         // The last comes first.
-        let again: Vec<_> = (0..kept.min(8)).map(|_| take()).collect();
+        let again = take(kept.min(8));
         assert!(again.iter().eq(held.iter().rev().take(again.len())));
         zone.drain();
         for at in again.into_iter().rev() {
@@ -102,8 +102,7 @@ fn what_is_fetched_of_a_small_order_is_free_and_nobody_elses() {
 fn a_small_block_that_was_freed_twice_is_counted_late() {
     for order in 1..=5_u8 {
         let zone: Own = zone(8192);
-        let take = || zone.alloc(&request(order, Mobility::Movable)).unwrap();
-        let held: Vec<_> = (0..8).map(|_| take()).collect();
+        let held = take_of(&zone, 8, order, Mobility::Movable);
         for at in [held[0], held[1], held[0]] {
             assert_eq!(zone.free(at, Order::new(order)), Ok(()));
         }
@@ -124,8 +123,7 @@ fn a_small_block_that_was_freed_twice_is_counted_late() {
 fn orders_that_have_no_array_go_to_the_store() {
     let zone: Own = zone(16 * 512);
     for order in [6, 7, 8, 10] {
-        let at = zone.alloc(&request(order, Mobility::Movable)).unwrap();
-        free(&zone, at, order);
+        use_one(&zone, &request(order, Mobility::Movable));
         assert_eq!((zone.free_frames(), zone.cached_frames()), (16 * 512, 0));
     }
 }
@@ -138,18 +136,15 @@ fn page_blocks_are_kept_up_to_8_and_the_last_comes_first() {
             ..linux(64 << block_order)
         };
         let zone: Own = full(&plan, Cpus::new());
-        let take = || {
-            zone.alloc(&request(block_order, Mobility::Unmovable))
-                .unwrap()
-        };
-        let held: Vec<_> = (0..20).map(|_| take()).collect();
+        let take = |count| take_of(&zone, count, block_order, Mobility::Unmovable);
+        let held = take(20);
         zone.drain();
         let cached = |blocks| assert_eq!(zone.cached_frames(), blocks << block_order);
         for (i, &at) in held[..8].iter().enumerate() {
             free(&zone, at, block_order);
             cached(i + 1);
         }
-        let again: Vec<_> = (0..8).map(|_| take()).collect();
+        let again = take(8);
         assert!(again.iter().eq(held[..8].iter().rev()));
         cached(0);
         for at in held {
@@ -187,8 +182,7 @@ fn a_part_of_a_larger_block_goes_to_the_store() {
         let block = zone.alloc(&request(order, Mobility::Movable)).unwrap();
         zone.drain();
         // The array of such parts has room from now on.
-        let one = zone.alloc(&request(part, Mobility::Movable)).unwrap();
-        free(&zone, one, part);
+        use_one(&zone, &request(part, Mobility::Movable));
         let cached = zone.cached_frames();
         free(&zone, block, part);
         assert_eq!(zone.cached_frames(), cached, "{part} of {order}");

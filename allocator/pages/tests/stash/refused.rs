@@ -8,17 +8,12 @@ use super::*;
 fn what_is_free_in_the_store_never_allocated_or_reserved_is_refused_at_once() {
     fn holds<A: SlotAccess + 'static>() {
         let cpus = Cpus::new();
-        let plan = ZonePlan {
-            span: range(100, 5000),
-            ..linux(0)
-        };
-        let zone: Bricks<A> = full(&plan, cpus);
+        let zone: Bricks<A> = full(&linux_at(100, 5000), cpus);
         assert_eq!(zone.remove(range(1000, 1100)), Ok(100));
         assert_eq!(zone.reserve(range(2000, 2100)), Ok(100));
         // Something is in each array.
         for order in [0, 1, 2, 3, 9] {
-            let at = zone.alloc(&request(order, Mobility::Movable)).unwrap();
-            free(&zone, at, order);
+            use_one(&zone, &request(order, Mobility::Movable));
         }
         // A movable request opens blocks from the high end.
         for (at, order, error) in [
@@ -156,10 +151,8 @@ fn a_second_free_is_refused_late_when_a_full_array_gives_back_too() {
         free(&zone, held[place], 0);
     }
     // Each once more that lies in the stash still; what is in the store again is refused at once.
-    let kept = held
-        .iter()
-        .filter(|&&at| zone.free(at, Order::ZERO).is_ok());
-    let kept = kept.count();
+    let is_kept = |at: &&Frame| zone.free(**at, Order::ZERO).is_ok();
+    let kept = held.iter().filter(is_kept).count();
     zone.drain();
     assert!(kept > 0 && zone.refused_late() == kept, "{kept}");
     is_all_free(&zone);

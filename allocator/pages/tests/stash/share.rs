@@ -75,12 +75,10 @@ fn whoever_comes_last_gets_a_part() {
 #[test]
 fn a_page_block_above_the_share_is_not_kept() {
     let (zone, _) = machine(24 * 1024, 2);
-    let at = zone.alloc(&request(9, Mobility::Movable)).unwrap();
-    free(&zone, at, 9);
+    use_one(&zone, &request(9, Mobility::Movable));
     assert_eq!(zone.cached_frames(), 0);
     let (zone, _) = machine(1 << 18, 2);
-    let at = zone.alloc(&request(9, Mobility::Movable)).unwrap();
-    free(&zone, at, 9);
+    use_one(&zone, &request(9, Mobility::Movable));
     assert!(zone.cached_frames() >= 512);
 }
 
@@ -203,8 +201,7 @@ fn where_a_share_is_nothing_the_store_serves_all() {
     give(&zone, rest);
     assert_eq!(zone.free(rest[0], Order::ZERO), Err(FreeError::DoubleFree));
     for order in [3, 9] {
-        let at = zone.alloc(&request(order, Mobility::Reclaimable)).unwrap();
-        free(&zone, at, order);
+        use_one(&zone, &request(order, Mobility::Reclaimable));
     }
     assert_eq!((zone.cached_frames(), zone.free_frames()), (0, 512));
     sound(&zone);
@@ -249,8 +246,7 @@ fn idle_small_arrays_do_not_starve_single_frames() {
         let (zone, _) = machine(frames, cpus);
         for order in [3, 2, 1] {
             for mobility in Mobility::ALL {
-                let at = zone.alloc(&request(order, mobility)).unwrap();
-                free(&zone, at, order);
+                use_one(&zone, &request(order, mobility));
             }
         }
         let hits = hits(&zone, 8, Mobility::Movable);

@@ -186,9 +186,14 @@ pub(crate) const fn small(frames: usize) -> ZonePlan {
 
 /// The orders and page blocks of Linux; stashes that may hold more than their share of so little.
 pub(crate) const fn linux(frames: usize) -> ZonePlan {
+    linux_at(0, frames)
+}
+
+/// The same from one frame to another.
+pub(crate) const fn linux_at(start: usize, end: usize) -> ZonePlan {
     ZonePlan {
         stash: StashSizes::LARGEST,
-        ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, frames), 2)
+        ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(start, end), 2)
     }
 }
 
@@ -432,9 +437,20 @@ pub(crate) const RECLAIMABLE: Request = Request::page(Mobility::Reclaimable);
 
 /// So many single frames.
 pub(crate) fn take<Z: AnyZone>(zone: &Z, frames: usize, mobility: Mobility) -> Vec<Frame> {
-    let page = Request::page(mobility);
-    let take = || zone.alloc(&page).expect("memory enough");
-    core::iter::repeat_with(take).take(frames).collect()
+    take_of(zone, frames, 0, mobility)
+}
+
+/// So many blocks of an order.
+pub(crate) fn take_of<Z: AnyZone>(zone: &Z, count: usize, order: u8, kind: Mobility) -> Vec<Frame> {
+    let take = || zone.alloc(&request(order, kind)).expect("memory enough");
+    core::iter::repeat_with(take).take(count).collect()
+}
+
+/// Takes a block and frees it: it lies in the stash of the CPU then, if that keeps such blocks.
+pub(crate) fn use_one<Z: AnyZone>(zone: &Z, request: &Request) -> Frame {
+    let at = zone.alloc(request).expect("memory enough");
+    free(zone, at, request.order.get());
+    at
 }
 
 /// Frees single frames one by one.
