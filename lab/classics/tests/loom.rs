@@ -137,9 +137,14 @@ impl<Z: Built> World<Z> {
             pages: (0..frames).map(|_| GuardedU32::new(0)).collect(),
         };
         world.zone.add(plan.span).unwrap();
-        // A request that cannot be served goes through every lock and every count.
-        let too_large = Request::new(Order::MAX, Mobility::Movable);
-        assert!(world.zone.alloc(&too_large).is_err());
+        // Caches are filled and emptied, and a request that cannot be served goes through every lock
+        // and every count.
+        let all: Vec<_> = (0..frames).map(|_| world.take()).collect();
+        assert_eq!(world.try_take(&PAGE), None);
+        for frame in all {
+            world.give(frame);
+        }
+        world.zone.drain();
         world
     }
 
