@@ -3,6 +3,7 @@
 #[cfg(not(loom))]
 use core::mem::ManuallyDrop;
 use core::mem::{MaybeUninit, align_of, size_of};
+use core::ptr;
 use core::slice;
 
 /// Makes `count` values with `make` at the start of `memory`, aligned as they need it.
@@ -31,31 +32,39 @@ pub fn place<T>(
     unsafe { place_by(memory, count, |place: *mut T| place.write(make())) }
 }
 
+/// A slice that was placed, and the memory after it.
+type Split<'a, T> = (&'a mut [T], &'a mut [MaybeUninit<u8>]);
+
 /// Places a slice ([`place()`]) of values that `write` makes where they are to be.
 ///
 /// # Safety
-/// `write` makes a value at the place that it is given, which is aligned for it and holds none; or
-/// the memory holds the values already.
+/// `write` makes a value at the place that it is given, which is aligned for it and holds none.
 pub(crate) unsafe fn place_by<T>(
     memory: &mut [MaybeUninit<u8>],
     count: usize,
     mut write: impl FnMut(*mut T),
-) -> Option<(&mut [T], &mut [MaybeUninit<u8>])> {
+) -> Option<Split<'_, T>> {
+    let (room, rest) = room_for::<T>(memory, count)?;
+    for place in &mut *room {
+        write(place.as_mut_ptr());
+    }
+    // SAFETY: all values of the room have been written.
+    Some((unsafe { &mut *(ptr::from_mut(room) as *mut [T]) }, rest))
+}
+
+/// Returns room for `count` values at the start of `memory`, and the memory after it.
+fn room_for<T>(memory: &mut [MaybeUninit<u8>], count: usize) -> Option<Split<'_, MaybeUninit<T>>> {
     let skip = memory.as_ptr().align_offset(align_of::<T>());
     let bytes = size_of::<T>().checked_mul(count)?;
     if skip.checked_add(bytes)? > memory.len() {
         return None;
     }
     let (ours, rest) = memory.split_at_mut(skip + bytes);
-    let first = ours.get_mut(skip..)?.as_mut_ptr().cast::<T>();
-    for i in 0..count {
-        // Invariant `place-in-bounds`: `first` is aligned for T, and `count` values fit between it
-        // and the end of `ours`, as computed above.
-        // SAFETY: by `place-in-bounds`.
-        write(unsafe { first.add(i) });
-    }
-    // SAFETY: `place-in-bounds`, and all `count` values have been written. The memory is borrowed
-    // mutably for as long as the slice lives, and `rest` does not overlap it.
+    let first = ours.get_mut(skip..)?.as_mut_ptr().cast();
+    // Invariant `place-in-bounds`: `first` is aligned for T, and `count` values fit between it and
+    // the end of `ours`, as computed above.
+    // SAFETY: by `place-in-bounds`. The memory is borrowed mutably for as long as the slice lives,
+    // and `rest` does not overlap it.
     Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
 }
 
@@ -127,8 +136,9 @@ pub unsafe fn place_zeroed<T: Zeroable>(
     if cfg!(loom) {
         return place(memory, count, || T::ZERO);
     }
-    // SAFETY: zeros are valid values, and are there already.
-    unsafe { place_by(memory, count, |_| ()) }
+    let (room, rest) = room_for::<T>(memory, count)?;
+    // SAFETY: by the contracts of this function and of `Zeroable`, the zeros there are values.
+    Some((unsafe { &mut *(ptr::from_mut(room) as *mut [T]) }, rest))
 }
 
 /// Memory that is zero, in which tables are made without touching it: see [`place_zeroed`].
