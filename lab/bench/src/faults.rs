@@ -19,7 +19,7 @@ use super::clock::Span;
 use super::design::ThroughNodes;
 use super::masking::ArenaPlatform;
 use super::subject::{Handle, Subject};
-use super::together::together;
+use brickyard_run::together;
 
 /// What the threads do.
 #[derive(Debug, Clone, Copy)]

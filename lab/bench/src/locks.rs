@@ -19,10 +19,10 @@ use brickyard_report::{Host, Metric, Results, Row};
 use brickyard_simulate::locks::Column;
 
 use super::bursts::{Got, Load, USUAL};
-use super::progress::Progress;
 use super::turns::{Round, Turns};
 use super::zone2007::Zone2007;
-use crate::stop;
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 
 /// The time of a burst, which the other metrics explain.
 pub const TIME: Metric<'static> = Metric::lower("time", "us/burst");
@@ -61,10 +61,10 @@ impl Locks<'_> {
             match self.measure(threads, progress) {
                 Ok(taken) => self.push(&mut results, threads, &taken)?,
                 // The rows measured before are kept.
-                Err(_) if stop::asked() && !results.rows().is_empty() => break,
+                Err(_) if interrupt::asked() && !results.rows().is_empty() => break,
                 Err(error) => return Err(error),
             }
-            if stop::asked() {
+            if interrupt::asked() {
                 break;
             }
         }

@@ -23,9 +23,9 @@ use brickyard_report::{Host, Metric, Results, Row};
 use super::faults::{Faults, Spent, touch_all};
 use super::machine::{CANNOT_BUILD, FRAME_BYTES, metadata};
 use super::masking::{ArenaPlatform, Masking, MaskingPlatform};
-use super::progress::Progress;
 use super::turns::{Round, Turns};
-use crate::stop;
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 
 /// A column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,10 +127,10 @@ impl Pft<'_> {
             match self.measure(&arena, threads, progress) {
                 Ok(of_threads) => taken.push(of_threads),
                 // The rows measured before are kept.
-                Err(_) if stop::asked() && !taken.is_empty() => break,
+                Err(_) if interrupt::asked() && !taken.is_empty() => break,
                 Err(error) => return Err(error),
             }
-            if stop::asked() {
+            if interrupt::asked() {
                 break;
             }
         }

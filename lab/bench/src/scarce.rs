@@ -27,12 +27,12 @@ use super::clock::{Laps, ns_of_the_clock};
 use super::design::{ThroughNodes, ThroughZone};
 use super::fill::take_all;
 use super::machine::{Build, FRAME_BYTES, HostPlatform, Level};
-use super::progress::Progress;
-use super::random::Random;
 use super::subject::{Handle, Subject};
 use super::turns::{Round, Turns};
 use crate::choice::Choice;
-use crate::stop;
+use brickyard_run::Random;
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 
 const REQUEST: Metric<'static> = Metric::lower("request", "ns/request");
 
@@ -96,7 +96,7 @@ impl Scarce<'_> {
             };
             let mut all = Vec::new();
             for &(memory, level) in part {
-                if stop::asked() {
+                if interrupt::asked() {
                     break;
                 }
                 all.push(self.answers(self.configurations[whose], memory, level)?);

@@ -10,7 +10,6 @@ use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use brickyard_bench::stop;
 use brickyard_host::Host;
 use brickyard_serve::privileges::{Become, is_root};
 use brickyard_serve::sample::Sample;
@@ -18,10 +17,10 @@ use brickyard_serve::service::{self, History, Options, Service, Trace};
 use clap::Args;
 
 use crate::amount;
-use crate::interrupt::{self, Holding};
 use crate::misuse::Misuse;
-use crate::say::{print, tell};
 use crate::snapshot::host;
+use brickyard_run::interrupt::{self, Holding};
+use brickyard_run::terminal::{print, tell};
 
 /// Who it becomes if nobody is named.
 const NOBODY: &str = "nobody";
@@ -166,7 +165,7 @@ impl Serve {
                 }
             }
         }
-        while !stop::asked() {
+        while !interrupt::asked() {
             let is_whole = service.is_whole();
             anyhow::ensure!(
                 is_whole,

@@ -5,10 +5,11 @@ use brickyard::Order;
 use brickyard_bench::bursts::{Load, USUAL};
 use brickyard_bench::locks::{Locks as Measurement, TIME};
 use brickyard_bench::machine::FRAME_BYTES;
-use brickyard_bench::side_by_side::cores;
 use brickyard_bench::zone2007::Zone2007;
 use brickyard_classics::front::ListSizes;
 use brickyard_report::{bytes_text, counted};
+use brickyard_run::side_by_side::cores;
+use brickyard_run::{bar, interrupt};
 use brickyard_simulate::locks::Column;
 use clap::Args;
 
@@ -16,7 +17,6 @@ use crate::amount::zone_bytes;
 use crate::choice::or_all;
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
-use crate::{interrupt, progress};
 
 /// The options of `brickyard bench locks`.
 #[derive(Debug, Args)]
@@ -97,7 +97,7 @@ impl Locks {
             },
             samples: self.samples,
         };
-        let results = measurement.run(&progress::Steps::new())?;
+        let results = measurement.run(&bar::Steps::new())?;
         self.output.emit_steps(&results, &|workload, metric| {
             if metric == TIME.name {
                 workload.into()

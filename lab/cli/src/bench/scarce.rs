@@ -7,16 +7,16 @@ use brickyard::Mobility;
 use brickyard_bench::choice::Choice;
 use brickyard_bench::machine::Level;
 use brickyard_bench::scarce::Scarce as Measurement;
-use brickyard_bench::slab::resident::available;
 use brickyard_classics::Configuration;
 use brickyard_report::bytes_text;
+use brickyard_run::memory::available;
+use brickyard_run::{bar, interrupt};
 use clap::Args;
 
 use crate::amount::zone_bytes;
 use crate::choice::choice;
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
-use crate::{interrupt, progress};
 
 /// What is compared if the user names nothing.
 const CONFIGS: &str = "brickyard,list-2007";
@@ -66,7 +66,7 @@ impl Scarce {
             samples: self.samples,
             least: Duration::from_micros(self.sample_us),
         };
-        let results = measurement.run(&progress::Steps::new())?;
+        let results = measurement.run(&bar::Steps::new())?;
         self.output.emit(&results, &|workload, _| workload.into())
     }
 

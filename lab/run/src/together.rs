@@ -8,7 +8,7 @@ use std::thread;
 ///
 /// Each thread is joined: the scope may end slightly before the threads' numbers, and with them
 /// their caches, are free again.
-pub(crate) fn together<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+pub fn together<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     on_threads(threads, &work)
 }
 

@@ -3,15 +3,15 @@
 use core::time::Duration;
 use std::io::{IsTerminal, stderr};
 
-use brickyard_bench::progress::Progress;
-use brickyard_bench::side_by_side::{self, Follow};
+use crate::progress::Progress;
+use crate::side_by_side::{self, Follow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::say::tell;
+use crate::terminal::tell;
 
 /// Returns a bar of so many units with an `indicatif` template. It is hidden where standard error
 /// is not a terminal.
-pub(crate) fn bar(units: u64, template: &str) -> ProgressBar {
+pub fn bar(units: u64, template: &str) -> ProgressBar {
     let bar = ProgressBar::new(units);
     if !stderr().is_terminal() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -24,22 +24,29 @@ pub(crate) fn bar(units: u64, template: &str) -> ProgressBar {
 
 /// The bar of a measurement; hidden until the measurement begins.
 #[derive(Debug)]
-pub(crate) struct Steps(ProgressBar);
+pub struct Steps(ProgressBar);
 
 impl Steps {
     /// A bar that shows how many steps are done.
-    pub(crate) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self::of("{wide_bar} {pos}/{len} {msg}, {eta} left")
     }
 
     /// A bar with this `indicatif` template.
-    pub(crate) fn of(template: &str) -> Self {
+    pub fn of(template: &str) -> Self {
         Self(bar(0, template))
     }
 
     /// Returns the estimated time left.
-    pub(crate) fn left(&self) -> Duration {
+    pub fn left(&self) -> Duration {
         self.0.eta()
+    }
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -75,7 +82,7 @@ impl Progress for Steps {
 }
 
 /// Runs `work` in parallel, with one bar of so many units: see [`side_by_side::run`].
-pub(crate) fn runs<T: Send>(
+pub fn runs<T: Send>(
     runs: usize,
     threads: Option<usize>,
     units: u64,
