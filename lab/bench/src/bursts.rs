@@ -1,4 +1,4 @@
-//! The load of `bench locks`: threads that allocate pages one by one until their per-CPU lists have
+//! The load of `locks` on this host: threads that allocate pages one by one until their per-CPU lists have
 //! run empty many times, free them all so that the lists overflow as often, and compute in between.
 //!
 //! Each thread does the same number of bursts, and the time is from the first thread's start to the

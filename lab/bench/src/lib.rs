@@ -4,7 +4,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | [`pagealloc`], [`scarce`], [`fragmentation`], [`locks`], [`pft`] | one benchmark each: its parameters, and its results |
+//! | [`pagealloc`], [`scarce`], [`fragmentation`], [`pft`] | one benchmark each: its parameters, and its results |
 //! | [`subject`] | what the measured loops allocate from, as two traits |
 //! | `design.rs`, [`yardstick`], [`peer`] | the implementations: our designs, two yardsticks, other people's crates |
 //! | [`contestant`] | any of these by its name |
@@ -45,7 +45,6 @@ mod flags;
 pub mod fragmentation;
 pub mod instructions;
 pub mod latency;
-pub mod locks;
 pub mod machine;
 pub mod masking;
 pub mod pagealloc;

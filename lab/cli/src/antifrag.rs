@@ -15,13 +15,13 @@ use brickyard_workload::Script;
 use brickyard_workload::antifrag::{self, Known, Profile, Reclaim, published, published_2005};
 use clap::Args;
 
-use crate::amount::bytes;
 use crate::choice::or_all;
 use crate::filming::Pictures;
 use crate::how::How;
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::SheetOutput;
 use crate::sheet::{Cell, Line, Sheet};
+use brickyard_report::bytes_of;
 
 /// The options of `brickyard antifrag`.
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ pub(crate) struct Antifrag {
 #[derive(Debug, Clone, Copy, Args)]
 struct Protocol {
     /// The size of the source tree; all builds but one work on copies of their own.
-    #[arg(long, default_value = "250M", value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, default_value = "250M", value_parser = bytes_of, value_name = "BYTES")]
     tree: usize,
     /// Seconds from the start of one build to the start of the next.
     #[arg(long, default_value_t = Settings::DEFAULT.gap, value_name = "SECONDS")]

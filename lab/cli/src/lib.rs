@@ -21,17 +21,20 @@ mod configs;
 mod fidelity;
 mod filming;
 mod heap;
+mod help;
 mod history;
 mod how;
 mod import;
 mod info;
 mod man;
 mod misuse;
+mod moved;
 mod output;
 mod page_kinds;
 mod record;
 mod replay;
 mod reproduce;
+mod run;
 mod serve;
 mod sheet;
 mod simulate;
@@ -44,11 +47,17 @@ use std::process::ExitCode;
 use brickyard_bench::peer::Peer;
 use brickyard_bench::slab::turn::HeapPeer;
 use brickyard_experiments::refusal::Refusal;
+use brickyard_run::terminal;
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Measures page allocators: the designs of twenty years of Linux, side by side.
 #[derive(Debug, Parser)]
-#[command(name = "brickyard", version, arg_required_else_help = true)]
+#[command(
+    name = "brickyard",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -63,6 +72,8 @@ enum Command {
     /// CPUs.
     #[command(subcommand)]
     Simulate(simulate::Simulate),
+    /// Runs an experiment with parameters of your choice, on this host or a simulated machine.
+    Run(run::Run),
     /// Repeats the experiments of the five source documents, and writes a report.
     #[command(after_long_help = reproduce::rules())]
     Reproduce(Box<reproduce::Reproduce>),
@@ -100,6 +111,8 @@ enum Command {
     /// table or a page.
     #[command(after_help = history::EXAMPLES)]
     History(history::History),
+    /// Prints the help of a command, or the parameters of an experiment.
+    Help(help::Help),
     /// Prints a completion script for a shell.
     Completions(completions::Completions),
     /// Prints the manual page of a command, or writes the pages of all commands.
@@ -115,9 +128,19 @@ pub fn command() -> clap::Command {
 /// Runs the command given on the command line. `peers` can be named in `bench pagealloc --config`,
 /// `heaps` in `bench slab --config`.
 pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> ExitCode {
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if let Some(line) = moved::instead(&words) {
+        terminal::tell(line);
+        return ExitCode::from(2);
+    }
     let done = match Cli::parse().command {
         Command::Bench(bench) => bench.run(peers, heaps),
         Command::Simulate(simulate) => simulate.run(),
+        Command::Run(run) => run.run(),
+        Command::Help(help) => help.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
         Command::Replay(replay) => replay.run(),
         Command::Fidelity(fidelity) => fidelity.run(),

@@ -19,6 +19,7 @@ use clap::Args;
 use crate::amount;
 use crate::misuse::Misuse;
 use crate::snapshot::host;
+use brickyard_report::bytes_of;
 use brickyard_run::interrupt::{self, Holding};
 use brickyard_run::terminal::{print, tell};
 
@@ -64,7 +65,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR")]
     history: Option<PathBuf>,
     /// How much the files of this host may take; the oldest are removed.
-    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = amount::bytes, requires = "history")]
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes_of, requires = "history")]
     history_size: usize,
     /// How often to keep a sample.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = seconds, requires = "history")]

@@ -717,15 +717,50 @@ fn manual_pages_are_those_of_help() {
 }
 
 #[test]
+fn old_names_of_commands_say_the_new_one() {
+    for (old, new) in [
+        ("bench locks --threads 2", "`brickyard run locks --on host`"),
+        ("simulate locks", "`brickyard run locks`"),
+    ] {
+        let words: Vec<&str> = old.split(' ').collect();
+        let output = brickyard(&words);
+        let why = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{old}: {why}");
+        assert!(why.contains(new), "{old}: {why}");
+    }
+}
+
+#[test]
+fn help_has_the_commands_and_the_experiments() {
+    let list = text(&brickyard(&["run"]).stdout);
+    assert!(
+        list.contains("locks") && list.contains("brickyard help NAME"),
+        "{list}"
+    );
+    let locks = text(&brickyard(&["help", "locks"]).stdout);
+    for part in [
+        "(--on host)",
+        "cpus = 8,16,32",
+        "bursts = 1000",
+        "--set PARAMETER=VALUE",
+    ] {
+        assert!(locks.contains(part), "{part} is missing from:\n{locks}");
+    }
+    let replay = text(&brickyard(&["help", "replay"]).stdout);
+    assert!(replay.contains("Usage: brickyard replay"), "{replay}");
+    let unknown = brickyard(&["help", "quake"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("snapshot"));
+}
+
+#[test]
 fn more_memory_than_a_zone_has_is_refused_with_the_limit() {
     for command in [
         &["bench", "pagealloc"][..],
         &["bench", "fragmentation"],
         &["bench", "scarce"],
-        &["bench", "locks"],
         &["bench", "pft"],
         &["simulate", "storm"],
-        &["simulate", "locks"],
         &["replay", "no-such-trace"],
     ] {
         let output = brickyard(&[command, &["--memory", "16T"]].concat());

@@ -21,3 +21,19 @@ pub fn print(text: &str) -> io::Result<()> {
         done => done,
     }
 }
+
+/// Wraps a text into lines of at most `width` characters; longer words get a line of their own.
+#[must_use]
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

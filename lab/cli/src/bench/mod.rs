@@ -5,7 +5,6 @@ mod forecast;
 mod fragmentation;
 mod latency;
 mod libraries;
-mod locks;
 mod pagealloc;
 mod pft;
 mod programs;
@@ -29,9 +28,6 @@ pub(crate) enum Bench {
     Scarce(scarce::Scarce),
     /// The share of free memory in whole huge blocks after random allocations and frees.
     Fragmentation(fragmentation::Fragmentation),
-    /// The experiment of 2007: how long to hold the zone lock for a bulk of pages; time, waiting,
-    /// holding, fairness.
-    Locks(Box<locks::Locks>),
     /// Page faults per second that the page allocator allows, by the number of threads; the memory
     /// is real.
     Pft(pft::Pft),
@@ -61,7 +57,6 @@ impl Bench {
             Self::PageallocTurn(turn) => turn.run(peers),
             Self::Scarce(bench) => bench.run(),
             Self::Fragmentation(bench) => bench.run(),
-            Self::Locks(bench) => bench.run(),
             Self::Pft(bench) => bench.run(),
             Self::Slab(bench) => bench.run(heaps),
             Self::Programs(bench) => bench.run(),

@@ -3,12 +3,11 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `storm.rs`, `pft.rs`, `kernbench.rs`, `locks.rs`, `explore.rs` | one experiment each: its options and its results |
+//! | `storm.rs`, `pft.rs`, `kernbench.rs`, `explore.rs` | one experiment each: its options and its results |
 //! | `setup.rs` | the options that the first three share, and their runs on several threads |
 
 mod explore;
 mod kernbench;
-pub(crate) mod locks;
 mod pft;
 pub(crate) mod setup;
 mod storm;
@@ -18,9 +17,6 @@ use clap::Subcommand;
 /// The experiments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Simulate {
-    /// The 2007 experiment: how long to hold the zone lock in a bulk operation; time, waiting,
-    /// holding, fairness.
-    Locks(Box<locks::Locks>),
     /// All CPUs allocate and free pages as fast as they can: throughput, speed-up, latencies, cache
     /// lines moved.
     Storm(storm::Storm),
@@ -36,7 +32,6 @@ pub(crate) enum Simulate {
 impl Simulate {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self {
-            Self::Locks(experiment) => experiment.run(),
             Self::Storm(experiment) => experiment.run(),
             Self::Pft(experiment) => experiment.run(),
             Self::Kernbench(experiment) => experiment.run(),

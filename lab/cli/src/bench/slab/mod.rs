@@ -17,10 +17,10 @@ use brickyard_report::{Results, bytes_text, plain_label};
 use brickyard_run::{bar, interrupt};
 use clap::Args;
 
-use crate::amount::bytes;
 use crate::choice::choice;
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
+use brickyard_report::bytes_of;
 use choose::{Chosen, choose};
 
 pub(crate) use child::SlabTurn;
@@ -64,7 +64,7 @@ pub(crate) struct Slab {
     size: Vec<u32>,
     /// How much memory is live in `producers` (default 181M), and in `refill` and `giveback`
     /// (default 488M).
-    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, value_parser = bytes_of, value_name = "BYTES")]
     live: Option<usize>,
     /// How long `giveback` leaves the process idle, for memory to be returned, in seconds.
     #[arg(
