@@ -36,7 +36,7 @@ impl Help {
 pub(crate) fn experiments() -> String {
     let columns = Columns::new([Column::left().wide(14), Column::left().after(1)]);
     let mut text = "The experiments; run one with `brickyard run NAME`:\n\n".to_owned();
-    for experiment in Experiment::ALL.iter().filter(|one| !one.forms.is_empty()) {
+    for experiment in Experiment::all().filter(|one| !one.forms.is_empty()) {
         text += &columns.line([experiment.name, experiment.about]);
         text.push('\n');
     }

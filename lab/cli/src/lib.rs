@@ -18,6 +18,7 @@ mod choice;
 mod compare;
 mod completions;
 mod configs;
+mod explore;
 mod fidelity;
 mod filming;
 mod heap;
@@ -37,7 +38,6 @@ mod reproduce;
 mod run;
 mod serve;
 mod sheet;
-mod simulate;
 mod snapshot;
 mod watch;
 
@@ -68,10 +68,9 @@ enum Command {
     /// Runs a benchmark on real threads.
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Runs an experiment on a simulated multiprocessor: the allocator's own source, on 1 to 256
-    /// CPUs.
-    #[command(subcommand)]
-    Simulate(simulate::Simulate),
+    /// Tries random schedules of the real allocator on a simulated multiprocessor: every operation
+    /// concurrently, every result checked; a seed that fails is shrunk.
+    Explore(Box<explore::Explore>),
     /// Runs an experiment with parameters of your choice, on this host or a simulated machine.
     Run(run::Run),
     /// Repeats the experiments of the five source documents, and writes a report.
@@ -138,7 +137,7 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
     }
     let done = match Cli::parse().command {
         Command::Bench(bench) => bench.run(peers, heaps),
-        Command::Simulate(simulate) => simulate.run(),
+        Command::Explore(explore) => explore.run(),
         Command::Run(run) => run.run(),
         Command::Help(help) => help.run(),
         Command::Reproduce(reproduce) => reproduce.run(),

@@ -3,7 +3,14 @@
 /// Old names, and what they are now.
 const MOVED: &[(&[&str], &str)] = &[
     (&["bench", "locks"], "brickyard run locks --on host"),
+    (&["bench", "pft"], "brickyard run pft --on host"),
+    (&["bench", "scarce"], "brickyard run scarce"),
+    (&["bench", "fragmentation"], "brickyard run fragmentation"),
+    (&["simulate", "explore"], "brickyard explore"),
     (&["simulate", "locks"], "brickyard run locks"),
+    (&["simulate", "storm"], "brickyard run storm"),
+    (&["simulate", "pft"], "brickyard run pft"),
+    (&["simulate", "kernbench"], "brickyard run kernbench"),
 ];
 
 /// Returns what to type instead of a command line that begins with an old name.

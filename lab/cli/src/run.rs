@@ -96,7 +96,7 @@ impl Run {
             .first()
             .map(|row| row.metric().name.to_owned());
         let label = |workload: &str, metric: &str| match &first {
-            Some(first) if first == metric => workload.to_owned(),
+            Some(first) if first == metric => format!("{workload} {metric}"),
             _ => format!("  {metric}"),
         };
         match settings.form().by_steps {

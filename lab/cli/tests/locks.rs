@@ -170,7 +170,7 @@ fn the_table_of_this_host_has_the_form_of_2007() {
     let expected = "\
 locks on host, bursts=16, memory=16M, threads=1, each column against the one before
 hold release ticket ticket+yield ticket+yield+own-line
-bursts-128 threads-1 memory-16M 9 9 9 9 9
+bursts-128 threads-1 memory-16M time 9 9 9 9 9
 deviation 9 9 9 9 9
 9 % interval 9 9 9 9 9
 speedup - 9 9 9 9

@@ -7,7 +7,9 @@ use crate::cell::Cell;
 use crate::document::Document;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
-use crate::{kernbench, locks, mobility, pagealloc, pft, slab, two_kinds};
+use crate::{
+    fragmentation, kernbench, locks, mobility, pagealloc, pft, scarce, slab, storm, two_kinds,
+};
 
 /// An experiment.
 #[derive(Clone, Copy)]
@@ -20,8 +22,8 @@ pub struct Experiment {
     pub forms: &'static [Form],
     /// The cells of `brickyard reproduce`, of every scale.
     pub reproduced: fn() -> Vec<Cell>,
-    /// What was published, and how it is judged.
-    pub document: fn() -> Document,
+    /// What was published, and how it is judged; `None` where no document has the experiment.
+    pub document: Option<fn() -> Document>,
     /// Whether its simulated and replayed cells use the recorded traces.
     pub uses_traces: bool,
 }
@@ -74,8 +76,8 @@ impl Parameter {
 }
 
 impl Experiment {
-    /// All of them, in the order of the report.
-    pub const ALL: [Self; 7] = [
+    /// Those of the documents, in the order of the report.
+    pub const REPRODUCED: [Self; 7] = [
         locks::EXPERIMENT,
         pagealloc::EXPERIMENT,
         pft::EXPERIMENT,
@@ -85,13 +87,23 @@ impl Experiment {
         mobility::EXPERIMENT,
     ];
 
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let others = [
+            storm::EXPERIMENT,
+            scarce::EXPERIMENT,
+            fragmentation::EXPERIMENT,
+        ];
+        Self::REPRODUCED.into_iter().chain(others)
+    }
+
     /// Returns the experiment of this name.
     ///
     /// # Errors
     /// [`Refusal::NoExperiment`].
     pub fn by_name(name: &str) -> Result<Self, Refusal> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|one| one.name == name)
+        Self::all()
+            .find(|one| one.name == name)
             .ok_or_else(|| Refusal::NoExperiment(name.to_owned()))
     }
 }

@@ -7,7 +7,7 @@
 //! | [`data`] | all rows, indexed by key |
 //! | [`document`] | the parts of a document's section in the report |
 //! | [`experiment`], [`settings`] | an experiment as a value; what a run of it was told |
-//! | `locks`, `pagealloc`, `pft`, `kernbench`, `two_kinds`, `slab`, `mobility` | one experiment each: cells, and the document as data |
+//! | `locks`, `pagealloc`, `pft`, `kernbench`, `two_kinds`, `slab`, `mobility`, `storm`, `scarce`, `fragmentation` | one experiment each: cells, and the document as data |
 //! | [`documents`] | all documents; what they share |
 //! | [`judge`] | a figure's value, its interval, and how its direction compares |
 //! | [`expect`] | whether a run reproduces an earlier one |
@@ -44,6 +44,7 @@ pub mod experiment;
 pub mod figures;
 pub mod filming;
 mod finding;
+mod fragmentation;
 pub mod judge;
 pub mod kept;
 mod kernbench;
@@ -61,10 +62,12 @@ pub mod raw;
 pub mod refusal;
 pub mod results;
 pub mod running;
+mod scarce;
 pub mod settings;
 mod shown;
 mod slab;
 pub mod store;
+mod storm;
 pub mod summary;
 pub mod traces;
 mod two_kinds;

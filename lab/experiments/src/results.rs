@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use brickyard_report::{Host, Metric, Results, Row, SampleKind};
 
 use crate::data::{Data, Key};
+use crate::experiment::On;
 use crate::raw::{CellRows, Method, Raw};
 use crate::settings::Settings;
 
@@ -48,11 +49,10 @@ pub fn of_run(
     settings: &Settings<'_>,
     cells: &[CellRows],
 ) -> anyhow::Result<Results> {
-    let is_timed = cells.iter().any(|cell| cell.kind == Method::Timed);
-    let host = match is_timed {
-        true => Host::read(),
+    let host = match settings.form().on {
+        On::Host => Host::read(),
         // Nothing ran on the host's kernel.
-        false => Host {
+        On::Simulated(_) => Host {
             kernel: "none (simulated)".into(),
             cpu: settings.machine.into(),
             ..Host::unknown()

@@ -101,9 +101,22 @@ impl<'a> Settings<'a> {
         &self,
         name: &str,
     ) -> Result<Vec<T>, Refusal> {
+        self.list_by(name, str::parse)
+    }
+
+    /// The same, by a parser of the caller's.
+    ///
+    /// # Errors
+    /// [`Refusal`], as above.
+    pub fn list_by<T: PartialEq, E: Display>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<Vec<T>, Refusal> {
         let mut values = Vec::new();
         for text in self.text(name).split(',') {
-            let value = parsed(name, text)?;
+            let value =
+                parse(text).map_err(|error| wrong(name, format_args!("{text}: {error}")))?;
             if values.contains(&value) {
                 return Err(wrong(name, format_args!("{text} is there twice")));
             }
@@ -149,19 +162,15 @@ impl<'a> Settings<'a> {
     /// # Errors
     /// [`Refusal`], if it is no amount, or more than a zone can have.
     pub fn bytes(&self, name: &str) -> Result<usize, Refusal> {
-        let bytes = bytes_of(self.text(name)).map_err(|error| wrong(name, error))?;
-        // Rounded down to GiB.
-        let most = (FRAMES_MOST >> 18) << 30;
-        if bytes > most {
-            return Err(wrong(
-                name,
-                format_args!(
-                    "one zone has at most {FRAMES_MOST} frames of 4 KiB; give at most {}",
-                    bytes_text(most)
-                ),
-            ));
-        }
-        Ok(bytes)
+        zone_bytes(self.text(name)).map_err(|why| wrong(name, why))
+    }
+
+    /// Returns memories of zones.
+    ///
+    /// # Errors
+    /// [`Refusal`], as above.
+    pub fn all_bytes(&self, name: &str) -> Result<Vec<usize>, Refusal> {
+        self.list_by(name, zone_bytes)
     }
 
     /// Returns true if the value is left to the experiment.
@@ -193,6 +202,20 @@ impl<'a> Settings<'a> {
         let of = |name: &&str| format!(" {name}-{}", self.text(name));
         names.iter().filter(differs).map(of).collect()
     }
+}
+
+/// Reads the memory of a zone of 4 KiB frames.
+fn zone_bytes(text: &str) -> Result<usize, String> {
+    let bytes = bytes_of(text).map_err(|error| error.to_string())?;
+    // Rounded down to GiB.
+    let most = (FRAMES_MOST >> 18) << 30;
+    if bytes > most {
+        return Err(format!(
+            "one zone has at most {FRAMES_MOST} frames of 4 KiB; give at most {}",
+            bytes_text(most)
+        ));
+    }
+    Ok(bytes)
 }
 
 /// The settings in the title of a table: the experiment's machine, and what was set.

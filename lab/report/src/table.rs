@@ -214,7 +214,7 @@ pub(crate) fn decimals_of(means: impl Iterator<Item = Option<f64>>, usual: usize
 }
 
 /// Lines whose means are all below it show more digits.
-const SMALL: f64 = 0.1;
+const SMALL: f64 = 1.0;
 
 /// Formats the texts as lines: labels to the left, cells to the right, each column as wide as its
 /// widest text.
@@ -249,7 +249,8 @@ mod tests {
         let of = |means: &[f64]| decimals_of(means.iter().copied().map(Some), 2);
         assert_eq!(of(&[0.0, 0.0]), 2);
         assert_eq!(of(&[0.0004, 12.0]), 2);
-        assert_eq!(of(&[0.1]), 2);
+        assert_eq!(of(&[1.0]), 2);
+        assert_eq!(fixed(0.344, of(&[0.344])), "0.344");
         assert_eq!(fixed(0.0912, of(&[0.0912])), "0.0912");
         assert_eq!(fixed(0.000_345_6, of(&[-0.000_345_6])), "0.000346");
     }

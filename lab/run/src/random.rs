@@ -1,5 +1,5 @@
 //! Random numbers that are the same in every run, for the measured loops, which need them at a
-//! nanosecond each. Recorded figures (`bench fragmentation`, the picture of `render`) depend on
+//! nanosecond each. Recorded figures (`fragmentation`, the picture of `render`) depend on
 //! them.
 
 use crate::Dice;

@@ -42,7 +42,7 @@ impl Commands<'_> {
                 continue;
             }
             let mut part = format!("brickyard reproduce {option}");
-            if names.len() < Experiment::ALL.len() {
+            if names.len() < Experiment::REPRODUCED.len() {
                 part += &format!(" --only {}", names.join(","));
             }
             if start == Start::Resume || !parts.is_empty() {
@@ -101,7 +101,7 @@ mod tests {
     fn a_run_of_two_scales_is_two_commands() {
         let of = |name| Experiment::by_name(name).unwrap();
         let run = |scope: &Scope, start| commands("traces").run(scope, start, Path::new("x"));
-        let all = Scope::new(Scale::Quick, &Experiment::ALL);
+        let all = Scope::new(Scale::Quick, &Experiment::REPRODUCED);
         assert_eq!(
             run(&all, Start::New),
             "brickyard reproduce --quick --seed 1 --output x"

@@ -106,7 +106,7 @@ pub(crate) fn rules() -> String {
 
 /// Returns the parser of an experiment's name.
 fn experiment() -> impl TypedValueParser<Value = Experiment> {
-    PossibleValuesParser::new(Experiment::ALL.map(|one| one.name))
+    PossibleValuesParser::new(Experiment::REPRODUCED.map(|one| one.name))
         .try_map(|name| Experiment::by_name(&name))
 }
 
@@ -325,7 +325,7 @@ impl Reproduce {
     fn requested(&self) -> Scope {
         let scale = if self.full { Scale::Full } else { Scale::Quick };
         if self.only.is_empty() {
-            Scope::new(scale, &Experiment::ALL)
+            Scope::new(scale, &Experiment::REPRODUCED)
         } else {
             Scope::new(scale, &self.only)
         }

@@ -5,6 +5,7 @@
 //! | `timed.rs`, `order.rs` | timed cells, each a round; the order of turns in it |
 //! | `rows.rs` | making the rows of a cell |
 //! | `configs.rs` | the configurations that several compare |
+//! | `simulated.rs` | parameters and memory of simulated machines |
 //! | `protocol.rs` | the protocol of 2005 and 2007 |
 //! | `served.rs` | the check without which a simulated time means nothing |
 
@@ -13,6 +14,7 @@ pub(crate) mod order;
 pub(crate) mod protocol;
 pub(crate) mod rows;
 pub(crate) mod served;
+pub(crate) mod simulated;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod timed;

@@ -134,6 +134,13 @@ impl Round<'_> {
 pub(crate) struct TurnResults<T, D>(Vec<(T, D)>);
 
 impl<T: Copy + PartialEq, D> TurnResults<T, D> {
+    /// Returns the results in the order of the contestants' list, not of their turns.
+    pub(crate) fn in_order_of(self, compared: &[T]) -> Vec<(T, D)> {
+        let mut taken = self.0;
+        taken.sort_by_key(|(one, _)| compared.iter().position(|other| other == one));
+        taken
+    }
+
     /// Groups the results by contestant; contestants are in the order of their first turns.
     pub(crate) fn by_contestant(self) -> Vec<(T, Vec<D>)> {
         let mut all: Vec<(T, Vec<D>)> = Vec::new();
@@ -220,7 +227,7 @@ mod tests {
 
     #[test]
     fn rounds_of_different_experiments_take_turns() {
-        let mut cells: Vec<Cell> = Experiment::ALL
+        let mut cells: Vec<Cell> = Experiment::REPRODUCED
             .into_iter()
             .flat_map(|one| (one.reproduced)())
             .collect();

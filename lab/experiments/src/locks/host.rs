@@ -154,10 +154,7 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
                         timed,
                     })
                 })?;
-                let mut taken: Vec<_> = taken.into_iter().collect();
-                // In the order of the table, not of the turns.
-                taken.sort_by_key(|(column, _)| columns.iter().position(|one| one == column));
-                for (column, taken) in taken {
+                for (column, taken) in taken.in_order_of(&columns) {
                     let template = round.template(&workload, column.name());
                     let figures = taken.figures(&load);
                     rows.extend(figures.map(|(metric, value)| template.row(&metric, value)));

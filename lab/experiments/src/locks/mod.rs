@@ -45,7 +45,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         },
     ],
     reproduced: cells,
-    document: document::document,
+    document: Some(document::document),
     uses_traces: true,
 };
 

@@ -34,7 +34,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "Huge pages under load and at rest, grouping by mobility (2007)",
     forms: &[],
     reproduced: cells,
-    document: document::document,
+    document: Some(document::document),
     uses_traces: true,
 };
 

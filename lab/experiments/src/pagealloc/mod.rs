@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `batches.rs` | the batches, with a thread of this host: a turn is that of `brickyard bench pagealloc` |
 //! | `drains.rs` | global drains, on a simulated machine |
-//! | `storm.rs` | the latencies, on a simulated machine: a run is that of `brickyard simulate storm` |
+//! | `storm.rs` | the latencies, on a simulated machine |
 
 mod batches;
 pub(crate) mod document;
@@ -22,7 +22,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "Pages allocated and freed in batches, storms, drains (2013)",
     forms: &[],
     reproduced: cells,
-    document: document::document,
+    document: Some(document::document),
     uses_traces: false,
 };
 

@@ -107,6 +107,7 @@ fn cell(assumed: Assumed, cpus: usize, configuration: Configuration, run: u32) -
         cpus,
         assumption: Some(assumed.name.to_owned()),
         pages: PAGES,
+        frames: None,
         configuration,
         run,
     }

@@ -17,10 +17,15 @@ use brickyard_simulate::{Configuration, Setting};
 
 use crate::raw::{Method, Raw};
 
-use super::{FAULTS_CPU, FAULTS_SEC, LINES_FAULT};
+use super::{FAULTS_CPU, FAULTS_SEC, FREES_CPU, LINES_FAULT};
 use crate::cell::{Cell, Scale};
 use crate::cells::configs::SIMULATED_OF_2013;
 use crate::cells::rows::RowTemplate;
+use crate::cells::simulated::{CONFIG, Frames, MEMORY, frames, sweep};
+use crate::experiment::Parameter;
+use crate::refusal::Refusal;
+use crate::settings::{Settings, wrong};
+use brickyard_report::counted;
 use brickyard_simulate::setting::usual_frames;
 
 /// A machine, and what is run on it.
@@ -75,6 +80,64 @@ fn pages(profile: &Profile, cpus: usize) -> usize {
 
 const RUNS: u32 = 5;
 
+/// What can be set on a simulated machine.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    CONFIG,
+    Parameter::new(
+        "cpus",
+        "1,2,4,8,16,32,64",
+        "numbers of CPUs, 1 to 256; the document has 1 to 8, and 20 runs",
+    ),
+    Parameter::new(
+        "touched",
+        "400M",
+        "memory that all processes fault in together; the document used a fifth of the memory",
+    ),
+    MEMORY,
+];
+
+/// Returns the cells of a run with these settings.
+///
+/// # Errors
+/// [`Refusal`], if a value is wrong, or two do not fit together.
+pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
+    let profile = settings.profile()?;
+    let all_cpus = settings.cpus("cpus")?;
+    let pages = settings.bytes("touched")? / FRAME_BYTES;
+    let most = all_cpus.iter().max().copied().unwrap_or(1);
+    // With fewer pages, startup effects would dominate.
+    let least = most.saturating_mul(64);
+    if pages < least {
+        let kib = least.saturating_mul(FRAME_BYTES) >> 10;
+        let cpus = counted(most, "CPU", "CPUs");
+        let why = format_args!("too little for {cpus}; give at least {kib}K");
+        return Err(wrong("touched", why));
+    }
+    let machine = |&cpus: &usize| {
+        let needed = Pft { pages }.frames_needed(cpus);
+        Frames {
+            cpus,
+            needed,
+            usual: usual_frames(needed),
+        }
+    };
+    let machines: Vec<Frames> = all_cpus.iter().map(machine).collect();
+    let frames = frames(settings, &machines)?;
+    sweep(settings, |cpus, configuration, run| {
+        FaultRun {
+            machine: profile.name,
+            profile,
+            cpus,
+            assumption: None,
+            pages,
+            frames: Some(frames),
+            configuration,
+            run,
+        }
+        .cell(Scale::Full)
+    })
+}
+
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for machine in MACHINES {
@@ -100,6 +163,7 @@ fn cell(machine: Machine, cpus: usize, configuration: Configuration, run: u32) -
         cpus,
         assumption: None,
         pages: pages(profile, cpus),
+        frames: None,
         configuration,
         run,
     }
@@ -123,6 +187,8 @@ pub(super) struct FaultRun {
     pub(super) assumption: Option<String>,
     /// The pages that all processes touch together.
     pub(super) pages: usize,
+    /// The frames of the machine; `None` for the usual, and the rows of the reproduction.
+    pub(super) frames: Option<usize>,
     pub(super) configuration: Configuration,
     pub(super) run: u32,
 }
@@ -150,7 +216,9 @@ impl FaultRun {
                     profile: self.profile,
                     cpus: self.cpus,
                     configuration: self.configuration,
-                    frames: usual_frames(pft.frames_needed(self.cpus)),
+                    frames: self
+                        .frames
+                        .unwrap_or_else(|| usual_frames(pft.frames_needed(self.cpus))),
                     seed: context.seed_of(self.run),
                 })?;
                 let template = RowTemplate {
@@ -159,7 +227,11 @@ impl FaultRun {
                     config: self.configuration.name(),
                     run: self.run,
                 };
-                Ok(rows(&template, &measured).into())
+                let mut rows = rows(&template, &measured);
+                if self.frames.is_some() {
+                    rows.push(template.row(&FREES_CPU, measured.frees_per_cpu_second()));
+                }
+                Ok(rows.into())
             }),
         }
     }

@@ -77,6 +77,7 @@ fn cell(cpus: usize, pages: usize, configuration: Configuration, run: u32) -> Ce
         cpus,
         assumption: Some(format!("pages-{pages}")),
         pages: all,
+        frames: None,
         configuration,
         run,
     }

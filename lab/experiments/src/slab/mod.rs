@@ -14,7 +14,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "Objects: time, memory, instructions of slab allocators (2008)",
     forms: &[],
     reproduced: cells,
-    document: document::document,
+    document: Some(document::document),
     uses_traces: false,
 };
 

@@ -33,7 +33,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "Huge pages of a zone with two kinds of request; AIM9, caches (2005)",
     forms: &[],
     reproduced: cells,
-    document: document::document,
+    document: Some(document::document),
     uses_traces: true,
 };
 

@@ -415,7 +415,7 @@ impl Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "brickyard simulate explore --replay {}", self.seed)?;
+        write!(f, "brickyard explore --replay {}", self.seed)?;
         let usual = Self::of(self.seed).options();
         for ((name, value), (_, usual)) in self.options().iter().zip(&usual) {
             if value != usual {

@@ -1,4 +1,4 @@
-//! `brickyard simulate explore`: randomised schedules of the allocator on up to 64 CPUs, with every
+//! `brickyard explore`: randomised schedules of the allocator on up to 64 CPUs, with every
 //! result checked.
 
 use core::fmt::Write as _;
@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::misuse::Misuse;
 use crate::output;
 
-/// The options of `brickyard simulate explore`.
+/// The options of `brickyard explore`.
 ///
 /// A seed chooses the mode, configuration, sizes, CPUs, tasks and their operations, and the
 /// schedule; the options below override its choices. Each run checks that a frame has one owner,
