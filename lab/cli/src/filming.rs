@@ -1,11 +1,11 @@
-//! The pictures of a replay: single images, an animation, a video, or a page with a player.
+//! The pictures of a replay: single images, or a page with a player.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use brickyard_report::pagetypes::{Film, gif, html, png, video};
+use brickyard_report::pagetypes::{Film, html, png};
 use clap::Args;
 
 use crate::output;
@@ -19,29 +19,19 @@ pub(crate) struct Pictures {
     /// Write an image for each sample and configuration to this folder.
     #[arg(long, value_name = "DIR")]
     png: Option<PathBuf>,
-    /// Write an animation of each configuration to this folder.
-    #[arg(long, value_name = "DIR")]
-    gif: Option<PathBuf>,
-    /// Write a video of each configuration to this folder (needs ffmpeg).
-    #[arg(long, value_name = "DIR")]
-    mp4: Option<PathBuf>,
 }
 
 impl Pictures {
     pub(crate) const fn any(&self) -> bool {
-        self.html.is_some() || self.png.is_some() || self.gif.is_some() || self.mp4.is_some()
+        self.html.is_some() || self.png.is_some()
     }
 
-    /// Fails if the files cannot be written, or a video is requested and `ffmpeg` is not installed;
-    /// called before any long work.
+    /// Fails if the files cannot be written; called before any long work.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         if let Some(path) = &self.html {
             output::check(path)?;
         }
-        if self.mp4.is_some() {
-            video::check()?;
-        }
-        for folder in [&self.png, &self.gif, &self.mp4].into_iter().flatten() {
+        if let Some(folder) = &self.png {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot create the folder {}", folder.display()))?;
         }
@@ -67,24 +57,11 @@ impl Pictures {
     }
 
     fn write_film(&self, film: &Film) -> anyhow::Result<()> {
-        let place = |folder: &Path, kind: &str| folder.join(format!("{}.{kind}", film.name()));
         if let Some(folder) = &self.png {
             let folder = folder.join(film.name());
             fs::create_dir_all(&folder)?;
             let written = png::write_all(film, &folder)?;
             eprintln!("{} images written to {}", written.len(), folder.display());
-        }
-        if let Some(folder) = &self.gif {
-            let path = place(folder, "gif");
-            let mut out = BufWriter::new(File::create(&path)?);
-            gif::write(film, gif::GifOptions::default(), &mut out)?;
-            out.flush()?;
-            eprintln!("animation written to {}", path.display());
-        }
-        if let Some(folder) = &self.mp4 {
-            let path = place(folder, "mp4");
-            video::write_mp4(film, &path)?;
-            eprintln!("video written to {}", path.display());
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
-//! A made-up machine under four page placements, as a page with a player, a PNG and a GIF.
+//! A made-up machine under four page placements, as a page with a player and a PNG.
 //!
 //! `cargo run --release -p brickyard-report --example player -- [FOLDER] [SHOTS] [FILMS]` writes
-//! `player.html`, `last.png` and `film.gif`. Nothing here is measured: the machine allocates and
+//! `player.html` and `last.png`. Nothing here is measured: the machine allocates and
 //! frees pages at random, so that there is something to look at.
 
 use core::error::Error;
 use std::{env, fs, fs::File, io::BufWriter, path::Path};
 
-use brickyard_report::pagetypes::{Film, PageKind, Plan, ZoneSpan, gif, html, png};
+use brickyard_report::pagetypes::{Film, PageKind, Plan, ZoneSpan, html, png};
 
 const FRAMES: usize = 1 << 18;
 const BLOCK: usize = 1 << 10;
@@ -56,11 +56,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         &mut create("player.html")?,
     )?;
     png::write(&films[0], films[0].len() - 1, &mut create("last.png")?)?;
-    gif::write(
-        &films[0],
-        gif::GifOptions::default(),
-        &mut create("film.gif")?,
-    )?;
     println!("{}", folder.join("player.html").display());
     Ok(())
 }

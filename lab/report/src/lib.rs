@@ -36,7 +36,7 @@
 //! | [`raster`] | pictures of coloured pixels, within a page |
 //! | [`markup`] | escaping and filling of HTML pages |
 //! | [`policy`] | the content security policy of such a page: nothing is fetched, only its own scripts run |
-//! | [`pagetypes`] | page-type maps as in 2007, each page a pixel: PNG, GIF, video, and an HTML player |
+//! | [`pagetypes`] | page-type maps as in 2007, each page a pixel: PNG, and an HTML player |
 //!
 //! ```
 //! use brickyard_report::{Better, Format, Host, Metric, Results, Row, TableOptions, write};

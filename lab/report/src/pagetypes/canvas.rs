@@ -1,21 +1,13 @@
 //! [`Picture`]: an image of palette colours, and the drawing operations on it.
 
-use super::{
-    font,
-    kind::{Color, PageKind},
-};
+use super::kind::{Color, PageKind};
 
 /// The palette index of the background.
 pub(super) const GROUND: u8 = 7;
-/// The palette index of zone outlines and headings.
+/// The palette index of zone outlines.
 pub(super) const INK: u8 = 8;
-/// The palette index of small print.
-pub(super) const PALE_INK: u8 = 9;
-/// The palette index of pixels that are as in the frame before.
-pub(super) const UNCHANGED: u8 = 15;
 
-/// Colours by index: the kinds, background, ink, small print, light tints of the kinds in use (kind
-/// + 8), unchanged.
+/// Colours by index: the kinds, background, ink, light tints of the kinds in use (kind + 8).
 pub(super) const PALETTE: [Color; 16] = palette();
 
 const fn palette() -> [Color; 16] {
@@ -30,7 +22,6 @@ const fn palette() -> [Color; 16] {
         i += 1;
     }
     colors[INK as usize] = [0x11, 0x14, 0x1a];
-    colors[PALE_INK as usize] = [0x4d, 0x56, 0x63];
     colors
 }
 
@@ -100,22 +91,6 @@ impl Picture {
             if (x as usize) < right {
                 self.pixels[start + x as usize..start + right].fill(color);
             }
-        }
-    }
-
-    /// Writes a line of text, with `dot` x `dot` pixels for each dot of the font.
-    pub(super) fn text(&mut self, (x, y): (u32, u32), text: &str, dot: u32, color: u8) {
-        let mut left = x;
-        for character in text.chars() {
-            if left >= self.width {
-                return;
-            }
-            for (column, bits) in (0_u32..).zip(font::glyph(character)) {
-                for row in (0..font::HEIGHT).filter(|row| bits >> row & 1 == 1) {
-                    self.fill((left + column * dot, y + row * dot), (dot, dot), color);
-                }
-            }
-            left = left.saturating_add(font::ADVANCE * dot);
         }
     }
 }

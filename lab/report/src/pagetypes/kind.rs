@@ -87,7 +87,7 @@ impl PageKind {
         }
     }
 
-    /// The colour on a light background: that of all PNG, GIF and video pictures.
+    /// The colour on a light background: that of all pictures.
     #[must_use]
     pub const fn color(self) -> Color {
         match self {

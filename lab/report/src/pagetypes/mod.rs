@@ -12,19 +12,17 @@
 //! | `plan.rs` | [`Plan`]: zones, size of boxes and of huge pages |
 //! | `film.rs`, `reel.rs` | [`Film`]: shots over time; their compressed form |
 //! | `grid.rs`, `layout.rs` | the pages of each cell; its position in a picture |
-//! | `canvas.rs`, `font.rs`, `words.rs`, `draw.rs` | [`Artist`]: draws shots as pictures |
-//! | [`png`], [`gif`], [`video`] | pictures as files |
+//! | `canvas.rs`, `draw.rs` | [`Artist`]: draws shots as pictures |
+//! | [`png`] | pictures as files |
 //! | [`html`], `player/` | several films as one page with a player |
 //!
 //! Pages fill a box row by row, and boxes the picture row by row. An outline to the left of and
 //! above a box marks the start of a zone. Where memory is too large for one pixel per page, a pixel
-//! is 2, 4, 8 ... pages, and the picture's notes say so.
+//! is 2, 4, 8 ... pages.
 
 mod canvas;
 mod draw;
 mod film;
-mod font;
-pub mod gif;
 mod grid;
 pub mod html;
 mod kind;
@@ -32,8 +30,6 @@ mod layout;
 mod plan;
 pub mod png;
 mod reel;
-pub mod video;
-mod words;
 
 use std::{io, path::PathBuf};
 
@@ -100,12 +96,4 @@ pub enum PictureError {
         #[source]
         error: io::Error,
     },
-    /// `ffmpeg` is not installed.
-    #[error(
-        "ffmpeg is not in PATH: install it (apt-get install ffmpeg, dnf install ffmpeg), or write a GIF instead"
-    )]
-    NoFfmpeg,
-    /// `ffmpeg` failed.
-    #[error("ffmpeg failed: {0}")]
-    Ffmpeg(String),
 }
