@@ -16,7 +16,7 @@ use super::check::{EventCheck, RunCheck};
 use super::columns::write_group;
 use super::kind::RowKind;
 use super::schema::{GROUP_ROWS, NAME_BYTES, properties, schema};
-use super::{Source, WriteError, metadata};
+use super::{WriteError, metadata};
 use crate::{Event, Header, StateRun};
 
 /// The name of a file that is not complete begins and ends so.
@@ -114,7 +114,6 @@ impl Rows {
 /// ```
 pub struct Writer {
     path: PathBuf,
-    is_direct: bool,
     group_rows: usize,
     out: SerializedFileWriter<BufWriter<Sink>>,
     rows: Rows,
@@ -152,23 +151,13 @@ impl Writer {
         Self::to(sink, path)
     }
 
-    /// Creates a writer of a file without a name in the folder `folder`, to be read back by
-    /// [`into_source`](Self::into_source).
-    pub(crate) fn unnamed(folder: &Path) -> Result<Self, WriteError> {
-        let sink = unfinished(Builder::new().prefix(PREFIX).suffix(SUFFIX), folder);
-        let sink = sink.map_err(|source| io_error(folder, source))?;
-        Self::to(Sink::Temporary(sink), folder.to_owned())
-    }
-
     fn to(sink: Sink, path: PathBuf) -> Result<Self, WriteError> {
-        let is_direct = matches!(sink, Sink::Direct(_));
         let properties = properties().map_err(|why| parquet_error(&path, why))?;
         let schema = schema().map_err(|why| parquet_error(&path, why))?;
         let out = SerializedFileWriter::new(BufWriter::new(sink), schema, Arc::new(properties))
             .map_err(|why| parquet_error(&path, why))?;
         Ok(Self {
             path,
-            is_direct,
             group_rows: GROUP_ROWS,
             out,
             rows: Rows::Runs(RowKind::Start, Vec::new()),
@@ -183,16 +172,6 @@ impl Writer {
     pub(super) fn with_group_rows(mut self, rows: usize) -> Self {
         self.group_rows = rows;
         self
-    }
-
-    /// The file to be written.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Returns true if what is written cannot be read back: it goes to a device or a pipe.
-    pub(crate) const fn is_direct(&self) -> bool {
-        self.is_direct
     }
 
     /// Adds page states at the start, in rising order of frames. Comes before any event.
@@ -275,24 +254,6 @@ impl Writer {
             Sink::Direct(mut file) => file.flush().map_err(|source| io_error(&path, source))?,
         }
         Ok(())
-    }
-
-    /// Opens what was written so far, which never gets a name. The file is deleted when the source
-    /// is dropped.
-    ///
-    /// # Errors
-    ///
-    /// If the disk is full, or the file cannot be read back.
-    pub(crate) fn into_source(self) -> Result<Source, WriteError> {
-        let path = self.path.clone();
-        let file = match self.complete(&Header::default())? {
-            Sink::Temporary(file) => file.into_file(),
-            Sink::Direct(file) => file,
-        };
-        Source::of_file(file).map_err(|why| WriteError::Parquet {
-            path: path.display().to_string(),
-            why: why.to_string(),
-        })
     }
 
     /// Writes the rest and the header; returns the complete file.

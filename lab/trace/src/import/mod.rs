@@ -128,15 +128,15 @@ pub enum ImportError {
     /// The trace could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Events out of order could not be kept until they were put in order.
+    /// An event is out of order by more than what waits for earlier ones.
     #[error(
-        "cannot keep events that are out of order in a temporary file in {folder}: {why}; free space there, or sort the text by time first"
+        "an event at {:.6} s comes after one at {:.6} s and a quarter of a million others: the text is of several recordings, or not in order; import each by itself, or sort it by time", *time as f64 / 1e9, *reached as f64 / 1e9
     )]
-    Kept {
-        /// Where.
-        folder: String,
-        /// Why.
-        why: io::Error,
+    Late {
+        /// Its time, in ns.
+        time: u64,
+        /// The time that was written before it.
+        reached: u64,
     },
     /// The caller's `progress` ended it.
     #[error("stopped")]
@@ -188,12 +188,11 @@ pub fn import(
 /// Returns the trace without its events, and the writer that has them. The trace is complete when
 /// the caller finishes it with the header.
 ///
-/// Where some events are out of order by more than a quarter of a million, all of them are written
-/// a second time, and meanwhile take up to twice the space.
+/// Events may be out of order by a quarter of a million events.
 ///
 /// # Errors
 ///
-/// As [`import`], and if the file cannot be written.
+/// As [`import`], if the file cannot be written, and if an event is later than that.
 pub fn import_to(
     input: impl Read,
     options: &Options,
