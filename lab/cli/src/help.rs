@@ -50,6 +50,10 @@ fn parameters(experiment: &Experiment) -> String {
     for form in experiment.forms {
         let on = match form.on {
             On::Host => "on this host, with real threads (--on host)".to_owned(),
+            On::Replayed(names) => format!(
+                "of recorded traces on a machine of its document (--on {})",
+                names.join(", or ")
+            ),
             On::Simulated(usual) => {
                 format!("on a simulated machine (--on {usual}, or another of them)")
             }

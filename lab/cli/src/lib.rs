@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 
 mod amount;
-mod antifrag;
 mod bench;
 mod choice;
 mod compare;
@@ -81,8 +80,6 @@ enum Command {
     /// Tells how true the configurations are to the kernel that a trace was recorded on: the end of
     /// a replay beside the host's, and decision by decision.
     Fidelity(fidelity::Fidelity),
-    /// Allocates huge pages under load and when idle, by the protocol of 2005 and 2007.
-    Antifrag(antifrag::Antifrag),
     /// Compares two result documents: what got better, what got worse, with an exit code for CI.
     Compare(compare::Compare),
     /// Shows what a program that uses the heap has allocated: a running process, or a heap profile.
@@ -143,7 +140,6 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Command::Reproduce(reproduce) => reproduce.run(),
         Command::Replay(replay) => replay.run(),
         Command::Fidelity(fidelity) => fidelity.run(),
-        Command::Antifrag(antifrag) => antifrag.run(),
         Command::Compare(compare) => compare.run(),
         Command::Heap(heap) => heap.run(),
         Command::Configs(configs) => configs.run(),

@@ -6,6 +6,10 @@ const MOVED: &[(&[&str], &str)] = &[
     (&["bench", "pft"], "brickyard run pft --on host"),
     (&["bench", "scarce"], "brickyard run scarce"),
     (&["bench", "fragmentation"], "brickyard run fragmentation"),
+    (
+        &["antifrag"],
+        "brickyard run mobility` or `brickyard run two-kinds",
+    ),
     (&["simulate", "explore"], "brickyard explore"),
     (&["simulate", "locks"], "brickyard run locks"),
     (&["simulate", "storm"], "brickyard run storm"),

@@ -10,6 +10,7 @@ use brickyard_experiments::raw::CellRows;
 use brickyard_experiments::results::of_run;
 use brickyard_experiments::running::Running;
 use brickyard_experiments::settings::Settings;
+use brickyard_experiments::store::appear;
 use brickyard_experiments::traces::Traces;
 use brickyard_run::bar::Steps;
 use brickyard_run::interrupt;
@@ -29,8 +30,9 @@ pub(crate) struct Run {
     /// Set a parameter of the experiment, such as `cpus=8,16`. Can be given several times.
     #[arg(long, value_name = "PARAMETER=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
-    /// The machine: `host` with its real threads, or a simulated one: metatm-2007, xeon-x5355,
-    /// bl460c-g1, i7-2013 or many-core. [default: see `brickyard help NAME`]
+    /// The machine: `host` with its real threads, a simulated one (metatm-2007, xeon-x5355,
+    /// bl460c-g1, i7-2013 or many-core), or one of a document that traces are replayed on.
+    /// [default: see `brickyard help NAME`]
     #[arg(long, value_name = "MACHINE")]
     on: Option<String>,
     /// How many runs of each row, each with a seed of its own. [default: see `brickyard help NAME`]
@@ -42,6 +44,9 @@ pub(crate) struct Run {
     /// The folder of the recorded traces.
     #[arg(long, default_value = "traces", value_name = "DIR")]
     traces: PathBuf,
+    /// The folder for the pages that some runs make.
+    #[arg(long, default_value = "pages", value_name = "DIR")]
+    pages: PathBuf,
     /// How many runs at once, of those that are not timed. [default: one per core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -71,7 +76,12 @@ impl Run {
         let order: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
         let done: Mutex<Vec<CellRows>> = Mutex::default();
         let running = Running {
-            keep: &|rows, _| {
+            keep: &|rows, pages| {
+                for (name, page) in pages {
+                    let path = self.pages.join(name);
+                    appear(&path, |out| out.write_all(&page))?;
+                    tell(format_args!("page written to {}", path.display()));
+                }
                 let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                 done.push(rows);
                 Ok(())

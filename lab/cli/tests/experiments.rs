@@ -182,6 +182,51 @@ fn fragmentation_has_every_configuration_and_repeats_by_its_seed() {
     }
 }
 
+/// The protocol on a small machine, with little load.
+const PROTOCOL: [&str; 9] = [
+    "two-kinds",
+    "--traces",
+    "lab/cli/tests/replay",
+    "reclaim=compaction",
+    "tree=1M",
+    "gap=0.2",
+    "settle=0.2",
+    "config=vanilla,brickyard",
+    "memory=0.5",
+];
+
+#[test]
+fn the_protocol_runs_on_a_machine_of_its_document() {
+    let folder = tempfile::tempdir().unwrap();
+    // The load is a build and a walk; here both are a short recording.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for name in ["kernel", "walk"] {
+        let to = folder.path().join(format!("{name}.parquet"));
+        fs::copy(root.join("traces/dd.parquet"), to).unwrap();
+    }
+    let traces = folder.path().to_str().unwrap();
+    let pages = folder.path().join("pages");
+    let mut words = PROTOCOL;
+    words[2] = traces;
+    let rows = rows(&words);
+    assert_eq!(rows.len(), 7 * 2);
+    for config in ["vanilla", "brickyard"] {
+        let of = |metric: &str| {
+            let row = rows
+                .iter()
+                .find(|row| row["config"] == config && row["metric"] == metric);
+            row.unwrap()["mean"].as_f64().unwrap()
+        };
+        assert!(of("at-rest") <= of("possible"), "{config}");
+        assert!(of("under-load") >= 0.0 && of("mixed") >= 0.0);
+    }
+    let more = ["pictures=yes", "--pages", pages.to_str().unwrap()];
+    let out = run(&[&words[..], &more].concat());
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let page = fs::read_to_string(pages.join("desktop-2005-compaction.html")).unwrap();
+    assert!(page.contains("brickyard") && page.contains("vanilla"));
+}
+
 #[test]
 fn misuse_exits_with_2_and_names_the_fix() {
     let host = ["pft", "--on", "host"];
@@ -224,6 +269,12 @@ fn misuse_exits_with_2_and_names_the_fix() {
         (&["scarce", "level=cpu"], "node, zone"),
         (&["scarce", "mobility=none"], "unmovable"),
         (&["fragmentation", "memory=1M"], "give at least 16M"),
+        (&["mobility", "--on", "toaster"], "gekko-lp4"),
+        (&["two-kinds", "stretch=0"], "0.01 to 10000"),
+        (&["two-kinds", "every=0"], "0.001 to 3600"),
+        (&["two-kinds", "kernelcore=100"], "1 to 99"),
+        (&["two-kinds", "reclaim=none"], "plain, lumpy or compaction"),
+        (&["two-kinds", "tree=17G"], "at most 16G"),
         (&["quake"], "`brickyard run` lists them"),
         (&["storm", "--set", "pages"], "PARAMETER=VALUE"),
     ] {

@@ -17,7 +17,6 @@ mod live;
 mod locks;
 mod options;
 mod programs;
-mod published;
 mod record;
 mod replay;
 mod reproduce;

@@ -50,6 +50,9 @@ pub enum On {
     Host,
     /// A simulated machine; the first if the user names none.
     Simulated(&'static str),
+    /// A machine that recorded traces are replayed on: one of these, the first if the user names
+    /// none.
+    Replayed(&'static [&'static str]),
 }
 
 /// What can be set.

@@ -52,7 +52,7 @@ pub fn of_run(
     let host = match settings.form().on {
         On::Host => Host::read(),
         // Nothing ran on the host's kernel.
-        On::Simulated(_) => Host {
+        On::Simulated(_) | On::Replayed(_) => Host {
             kernel: "none (simulated)".into(),
             cpu: settings.machine.into(),
             ..Host::unknown()

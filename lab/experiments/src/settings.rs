@@ -237,10 +237,26 @@ fn form<'a>(
         None => forms.next().map(|form| match form.on {
             On::Host => (form, "host"),
             On::Simulated(usual) => (form, usual),
+            On::Replayed(names) => (form, names[0]),
         }),
         Some("host") => forms
             .find(|form| form.on == On::Host)
             .map(|form| (form, "host")),
+        Some(name) if forms.clone().any(|form| replays(form, name)) => forms
+            .find(|form| replays(form, name))
+            .map(|form| (form, name)),
+        Some(name)
+            if experiment
+                .forms
+                .iter()
+                .all(|form| matches!(form.on, On::Replayed(_))) =>
+        {
+            return Err(Refusal::Setting(format!(
+                "--on: there is no machine {name}; {} has {}",
+                experiment.name,
+                machines(experiment)
+            )));
+        }
         Some(name) => {
             Profile::by_name(name).map_err(|error| {
                 Refusal::Setting(format!("--on: {error}; or host, where the experiment can"))
@@ -253,6 +269,7 @@ fn form<'a>(
         let on = experiment.forms.iter().map(|form| match form.on {
             On::Host => "on host",
             On::Simulated(_) => "on simulated machines",
+            On::Replayed(_) => "on replayed machines",
         });
         let on: Vec<&str> = on.collect();
         Refusal::Setting(format!(
@@ -261,6 +278,25 @@ fn form<'a>(
             on.join(" and ")
         ))
     })
+}
+
+/// Returns true if the form replays on this machine.
+fn replays(form: &Form, name: &str) -> bool {
+    matches!(form.on, On::Replayed(names) if names.contains(&name))
+}
+
+/// Lists the machines that an experiment replays on.
+fn machines(experiment: &Experiment) -> String {
+    let of = |form: &Form| match form.on {
+        On::Replayed(names) => names.join(", "),
+        On::Host | On::Simulated(_) => String::new(),
+    };
+    experiment
+        .forms
+        .iter()
+        .map(of)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, Refusal> {

@@ -1,11 +1,14 @@
 //! Gorman 2007: pages grouped by mobility, by lists and by a zone.
 
+mod printed;
 mod reclaim;
 mod words;
 
 use brickyard_report::Better;
 use brickyard_report::plot::Scale;
-use brickyard_workload::antifrag::{Line2007, MOMENTS, MinFree, OF_2007};
+use brickyard_workload::antifrag::{MOMENTS, MinFree};
+
+use printed::OF_2007;
 
 use crate::antifrag::variants;
 use crate::data::Key;
@@ -115,7 +118,7 @@ impl Measured {
 
     fn line(
         &self,
-        &[_, machine, architecture, ref texts @ ..]: &Line2007,
+        &[_, machine, architecture, ref texts @ ..]: &printed::Line,
     ) -> crate::document::Line {
         let of = |config: &str| key(machine, self.workload, config, self.metric);
         let cells = KERNELS.iter().zip(texts).map(|(config, &text)| {

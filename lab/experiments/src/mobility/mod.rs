@@ -21,18 +21,26 @@ use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
 
 use crate::raw::{Method, Raw};
 
+use crate::antifrag::set;
 use crate::antifrag::variants::{self, Variant};
 use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Scale};
 use crate::cells::protocol;
 use crate::cells::rows::RowTemplate;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Form, On};
 
 /// The experiment.
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "mobility",
     about: "Huge pages under load and at rest, grouping by mobility (2007)",
-    forms: &[],
+    forms: &[Form {
+        on: On::Replayed(&["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"]),
+        parameters: set::PARAMETERS,
+        // Nothing in it is left to chance.
+        runs: 1,
+        by_steps: false,
+        cells: set::cells,
+    }],
     reproduced: cells,
     document: Some(document::document),
     uses_traces: true,

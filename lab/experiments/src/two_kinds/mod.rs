@@ -20,18 +20,26 @@ use brickyard_workload::antifrag::{Profile, Reclaim};
 
 use crate::raw::Method;
 
+use crate::antifrag::set;
 use crate::antifrag::variants::{self, Variant};
 use crate::antifrag::{AntifragRun, Filmed, Settings};
 use crate::cell::{Cell, Scale};
 use crate::cells::protocol;
 use crate::cells::rows::RowTemplate;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Form, On};
 
 /// The experiment.
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "two-kinds",
     about: "Huge pages of a zone with two kinds of request; AIM9, caches (2005)",
-    forms: &[],
+    forms: &[Form {
+        on: On::Replayed(&["desktop-2005"]),
+        parameters: set::PARAMETERS,
+        // Nothing in it is left to chance.
+        runs: 1,
+        by_steps: false,
+        cells: set::cells,
+    }],
     reproduced: cells,
     document: Some(document::document),
     uses_traces: true,

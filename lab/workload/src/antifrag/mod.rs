@@ -14,9 +14,7 @@ mod stage;
 
 pub use load::{Program, Served};
 pub use min_free::{MOMENTS, MinFree};
-pub use profile::{
-    Known, Line2007, OF_2007, Profile, Published, Reclaim, published, published_2005,
-};
+pub use profile::{Known, Profile, Reclaim};
 
 use brickyard::node::movable::Sizing;
 use brickyard::node::{Node, Nodes};

@@ -1,4 +1,4 @@
-//! The machines of the documents, as far as they are described, and their published figures.
+//! The machines of the documents, as far as they are described.
 //!
 //! The mail of 2007 gives names, architectures and times; the number of CPUs follows from CPU time
 //! over elapsed time (kernbench keeps all CPUs busy on all machines but one). Memory is not given;
@@ -6,15 +6,10 @@
 //! on x86 (order 9), 16 MiB on ppc64 with its 4 KiB pages (order 12). According to the posting of
 //! 2005, 296 blocks of 4 MiB are 78 % of physical memory, so its machine had 1.5 GiB.
 
-use std::sync::LazyLock;
-
 use brickyard::node::{Lumpy, SlowPath};
 use brickyard::watermark;
 use brickyard::{Order, ZoneKind};
-use brickyard_classics::Configuration;
 use brickyard_trace::named;
-
-use crate::printed::rows;
 
 /// A machine of one of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,63 +165,5 @@ impl Reclaim {
             Self::Lumpy => SlowPath::LUMPY_2007,
             Self::Compaction => SlowPath::MODERN,
         }
-    }
-}
-
-/// Figures published in 2007: percent of memory allocated as huge pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Published {
-    /// Under load.
-    pub load: u8,
-    /// At rest.
-    pub rest: u8,
-}
-
-/// A line of a table of 2007: the table, the machine, its architecture, and the figures of the four
-/// kernels: vanilla, list-based, zone-based, combined.
-pub type Line2007 = [&'static str; 7];
-
-/// The eight tables of 2007. On bl6-13 the combined kernel was not measured (the machine had been
-/// removed); its 0 there is a missing value.
-pub static OF_2007: LazyLock<Vec<Line2007>> =
-    LazyLock::new(|| rows(include_str!("published-2007.csv")));
-
-/// Returns the figures published for a machine of 2007. `None` if there are none.
-#[must_use]
-pub fn published(
-    machine: &str,
-    reclaim: Reclaim,
-    configuration: Configuration,
-) -> Option<Published> {
-    let column = match configuration {
-        Configuration::Vanilla => 3,
-        Configuration::List2007 => 4,
-        Configuration::Zone2007 => 5,
-        Configuration::Combined2007 => 6,
-        _ => return None,
-    };
-    let (under_load, at_rest) = match reclaim {
-        Reclaim::Plain => ("under-load", "at-rest"),
-        Reclaim::Lumpy => ("under-load-reclaim", "at-rest-reclaim"),
-        Reclaim::Compaction => return None,
-    };
-    let percent = |table: &str| {
-        let line = OF_2007.iter().find(|line| line[..2] == [table, machine])?;
-        line[column].parse().ok().filter(|&percent| percent > 0)
-    };
-    Some(Published {
-        load: percent(under_load)?,
-        rest: percent(at_rest)?,
-    })
-}
-
-/// Returns the figures published in 2005: blocks of order 10 allocated in 275 tries under load, and
-/// those allocated at rest.
-#[must_use]
-pub const fn published_2005(configuration: Configuration) -> Option<(u16, u16)> {
-    match configuration {
-        Configuration::Vanilla => Some((79, 102)),
-        Configuration::TwoKinds2005 => Some((98, 296)),
-        _ => None,
     }
 }

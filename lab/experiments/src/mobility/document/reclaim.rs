@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
+use super::printed::OF_2007;
 use brickyard_report::Better;
-use brickyard_workload::antifrag::OF_2007;
 
 use super::{KERNELS, assumptions, key, words};
 use crate::document::{Claim, Figure, Line, Statistic, Table, number};
