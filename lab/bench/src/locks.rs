@@ -14,7 +14,7 @@
 
 use core::time::Duration;
 
-use brickyard_classics::bulk::{LockReading, MeterReading, Timing};
+use brickyard_designs::classics::bulk::{LockReading, MeterReading, Timing};
 use brickyard_report::{Host, Metric, Results, Row};
 use brickyard_simulate::locks::Column;
 

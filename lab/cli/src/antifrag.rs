@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use brickyard_bench::stop;
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_experiments::antifrag::{AntifragRun, Filmed, Load, Settings, load_of};
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;

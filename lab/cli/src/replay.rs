@@ -9,7 +9,7 @@ use brickyard::Order;
 use brickyard_bench::side_by_side::cores;
 use brickyard_bench::slab::resident::available;
 use brickyard_bench::stop;
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_experiments::filming::{Camera, film};
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use serde_json::Value;
 
 fn pft(more: &[&str]) -> Output {

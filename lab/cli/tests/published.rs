@@ -1,7 +1,7 @@
 //! Published figures are stored in two places: with the subcommands that compare their own tables
 //! with them, and in the documents of the report. Both must agree.
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_experiments::document::{Document, Figure, Statistic, number};
 use brickyard_experiments::documents;
 use brickyard_simulate::locks::published::{Difference, Star};

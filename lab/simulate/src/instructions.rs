@@ -30,7 +30,7 @@
 //! brickyard simulate storm --cpus 1 --shape hot,deep --pages 200000 --config vanilla   # accesses/page
 //! ```
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 
 /// Returns the instructions to charge for each shared access of this configuration.
 #[must_use]

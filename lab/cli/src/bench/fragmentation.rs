@@ -2,7 +2,7 @@
 //! frees.
 
 use brickyard_bench::fragmentation::Fragmentation as Measurement;
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_report::bytes_text;
 use clap::Args;
 

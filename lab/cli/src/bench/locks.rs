@@ -7,7 +7,7 @@ use brickyard_bench::locks::{Locks as Measurement, TIME};
 use brickyard_bench::machine::FRAME_BYTES;
 use brickyard_bench::side_by_side::cores;
 use brickyard_bench::zone2007::Zone2007;
-use brickyard_classics::front::ListSizes;
+use brickyard_designs::classics::front::ListSizes;
 use brickyard_report::{bytes_text, counted};
 use brickyard_simulate::locks::Column;
 use clap::Args;

@@ -8,7 +8,7 @@ use brickyard_bench::choice::Choice;
 use brickyard_bench::machine::Level;
 use brickyard_bench::scarce::Scarce as Measurement;
 use brickyard_bench::slab::resident::available;
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_report::bytes_text;
 use clap::Args;
 

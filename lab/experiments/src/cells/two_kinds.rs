@@ -13,7 +13,7 @@ mod aim9;
 mod commands;
 mod render;
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_report::Metric;
 use brickyard_workload::antifrag::{Profile, Reclaim};
 

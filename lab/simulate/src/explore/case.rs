@@ -12,9 +12,9 @@ use brickyard::bitmap::SetAside;
 use brickyard::node::SlowPath;
 use brickyard::stash::StashSizes;
 use brickyard::{Frame, FrameRange, Order};
-use brickyard_classics::bulk::{BulkPolicy, Timing, Tuning};
-use brickyard_classics::store::grouping::HighAtomic;
-use brickyard_classics::{Configuration, MachinePlan};
+use brickyard_designs::classics::bulk::{BulkPolicy, Timing, Tuning};
+use brickyard_designs::classics::store::grouping::HighAtomic;
+use brickyard_designs::classics::{Configuration, MachinePlan};
 use brickyard_machine::{Dice, Profile, Setup, Stops, Timing as Clock, Watch};
 use brickyard_workload::named;
 

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use brickyard::node::{Lumpy, SlowPath};
 use brickyard::watermark;
 use brickyard::{Order, ZoneKind};
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_trace::named;
 
 use crate::printed::rows;

@@ -1,7 +1,7 @@
 //! The five columns with real threads of this host, under the default load of `brickyard bench
 //! locks`. Each round is a cell.
 
-use brickyard_classics::bulk::Timing;
+use brickyard_designs::classics::bulk::Timing;
 use brickyard_report::Metric;
 use brickyard_simulate::locks::Column;
 
