@@ -211,36 +211,6 @@ fn what_compaction_has_gathered_goes_to_the_request_that_it_was_gathered_for() {
     }
 }
 
-#[test]
-fn a_range_from_the_middle_of_one_block_to_the_middle_of_another_is_freed() {
-    let zone = blocks(4);
-    for (at, order) in [
-        (0, 10),
-        (1024, 0),
-        (1025, 0),
-        (1026, 1),
-        (1028, 8),
-        (1536, 9),
-    ] {
-        let at = frame(at).align_down(Order::new(order));
-        let taken = zone.alloc_at(at, &request(order, Mobility::Movable));
-        assert_eq!(taken.is_ok(), order != 8);
-    }
-    let rest = ContiguousRequest::new(508, range(1028, 1536));
-    let rest = alloc_contiguous(&zone, &rest, &NoHooks);
-    assert_eq!(rest, Ok(range(1028, 1536)));
-    assert_eq!(zone.free_frames(), 0);
-    assert_eq!(zone.free_range(range(300, 1700)), Ok(()));
-    assert_eq!(sound(&zone).free, 1400);
-    let before = seen(&zone);
-    assert_eq!(zone.free_range(range(200, 301)), Err(FreeError::DoubleFree));
-    assert_eq!(zone.free_range(range(1900, 2049)), Err(FreeError::NotOwned));
-    assert_eq!(seen(&zone), before);
-    assert_eq!(zone.free_range(range(0, 300)), Ok(()));
-    assert_eq!(zone.free_range(range(1700, 2048)), Ok(()));
-    assert_eq!(by_order(&zone)[10], 2);
-}
-
 // ---- what a hook says cannot be moved ----
 
 /// Moves everything but what lies in one place, and remembers what it was asked.

@@ -5,6 +5,7 @@
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
 use std::thread;
 
 use brickyard::node::{Node, Nodes};
@@ -52,9 +53,12 @@ impl Platform for Machine {
     }
 
     fn relax(&self) {
-        scene().waits.fetch_add(1, Ordering::SeqCst);
-        // If no thread will continue, yielding is useless.
-        if scene().patience < u64::MAX {
+        let waits = scene().waits.fetch_add(1, Ordering::SeqCst);
+        if waits >= scene().patience {
+            // The other may go on, and shall, however busy the host is.
+            thread::sleep(Duration::from_micros(100));
+        } else if scene().patience < u64::MAX {
+            // If no thread will continue, yielding is useless.
             thread::yield_now();
         }
     }

@@ -3,6 +3,7 @@
 //! magazine.
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use core::time::Duration;
 use std::thread;
 
 use brickyard::node::{Node, Nodes};
@@ -43,8 +44,12 @@ impl Platform for Waits {
     }
 
     fn relax(&self) {
-        WAITS.fetch_add(1, SeqCst);
-        thread::yield_now();
+        // Who has waited long enough for the other to go on lets it, however busy the host is.
+        if WAITS.fetch_add(1, SeqCst) < GOES_ON {
+            thread::yield_now();
+        } else {
+            thread::sleep(Duration::from_micros(100));
+        }
     }
 }
 
