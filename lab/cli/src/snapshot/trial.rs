@@ -6,8 +6,8 @@ use anyhow::Context;
 use brickyard_bench::slab::resident::available;
 use brickyard_bench::stop;
 use brickyard_host::forecast::Way;
-use brickyard_host_trial::pool::{Pool, PutBack};
-use brickyard_host_trial::{Outcome, TrialError, memory};
+use brickyard_host::trial::pool::{Pool, PutBack};
+use brickyard_host::trial::{Outcome, TrialError, memory};
 use serde_json::json;
 
 use super::View;

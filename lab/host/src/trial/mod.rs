@@ -7,12 +7,6 @@
 //! | [`memory`] | asks for memory of this process, as any user; mappings |
 //! | [`states`] | fills memory so that few whole blocks are left |
 //! | [`help`] | `sync`, `drop_caches`, `compact_memory` |
-//!
-//! `brickyard-host`, which reads the state of a host, changes nothing; so this is a crate of its
-//! own.
-
-// Allowed in one file, where memory is mapped and registered.
-#![deny(unsafe_code)]
 
 mod error;
 pub mod help;

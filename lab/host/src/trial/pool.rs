@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use crate::{Outcome, TrialError};
+use crate::trial::{Outcome, TrialError};
 
 /// Blocks that are asked for at a time: between two it can be stopped.
 const SLICE: u64 = 256;

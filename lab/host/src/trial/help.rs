@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::TrialError;
+use crate::trial::TrialError;
 
 fn write(path: &str, text: &str) -> Result<(), TrialError> {
     let path = Path::new(path);

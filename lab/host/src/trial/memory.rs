@@ -13,7 +13,7 @@ use rustix::io_uring::{
 };
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-use crate::{Outcome, TrialError};
+use crate::trial::{Outcome, TrialError};
 
 /// Buffers that are registered in one call: the kernel's limit.
 pub const MOST_BUFFERS: usize = 1 << 14;

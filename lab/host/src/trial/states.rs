@@ -3,8 +3,8 @@
 
 use std::os::fd::OwnedFd;
 
-use crate::TrialError;
-use crate::memory::{MOST_BUFFERS, Mapping};
+use crate::trial::TrialError;
+use crate::trial::memory::{MOST_BUFFERS, Mapping};
 
 /// A state of a host's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
