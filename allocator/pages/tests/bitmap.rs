@@ -17,14 +17,14 @@ use crate::support;
 mod zones;
 
 use core::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use brickyard::bitmap::{AT_ONCE, Bitmap};
 use brickyard::block::Use;
 use brickyard::node::SlowPath;
 use brickyard::pressure::compact::compact_all;
 use brickyard::pressure::{
-    ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
+    ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous,
 };
 use brickyard::stats::{BuddyInfo, UnusableText};
 use brickyard::sync::Exclusive;

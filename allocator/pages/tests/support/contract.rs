@@ -12,7 +12,7 @@ use super::*;
 macro_rules! keeps_the_contract {
     ($make:expr) => {
         contract::each_test! {
-            $make;
+            $make; contract;
             a_given_block_that_is_not_all_free_names_the_first_frame_in_use_and_changes_nothing
             a_given_block_that_makes_no_sense_is_malformed_outside_or_absent
             a_block_is_taken_exactly_where_it_is_requested
@@ -43,10 +43,10 @@ macro_rules! keeps_the_contract {
 
 /// A test of each of these names.
 macro_rules! each_test {
-    ($make:expr; $($name:ident)*) => {$(
+    ($make:expr; $module:ident; $($name:ident)*) => {$(
         #[test]
         fn $name() {
-            contract::$name($make);
+            $module::$name($make);
         }
     )*};
 }
@@ -56,7 +56,7 @@ pub(crate) use {each_test, keeps_the_contract};
 /// Makes a zone without memory by a plan.
 pub(crate) type Make<Z> = fn(&ZonePlan) -> Z;
 
-const fn range(start: usize, end: usize) -> FrameRange {
+pub(crate) const fn range(start: usize, end: usize) -> FrameRange {
     FrameRange::new(start, end)
 }
 
@@ -69,7 +69,11 @@ fn blocks<Z: AnyZone>(make: Make<Z>, count: usize) -> Z {
 }
 
 /// Takes a given block, wherever it is free.
-fn taken_at<Z: AnyZone>(zone: &Z, at: Frame, request: &Request) -> Result<(), RangeError> {
+pub(crate) fn taken_at<Z: AnyZone>(
+    zone: &Z,
+    at: Frame,
+    request: &Request,
+) -> Result<(), RangeError> {
     zone.drain();
     zone.take_at(at, request)
 }

@@ -5,7 +5,9 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod contiguous;
 pub(crate) mod contract;
+pub(crate) mod owner;
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;
