@@ -3,7 +3,7 @@
 //!
 //! The threads here are CPUs by a number of their own. A thread that stands still does so in a call
 //! of the platform or of a hook, which is where one can be made to; the simulator stops CPUs at any
-//! access (`simulate explore --stop`).
+//! access (`explore --stop`).
 #![cfg(not(loom))]
 
 use core::cell::Cell;

@@ -1,4 +1,4 @@
-//! The load of `bench locks`: threads that allocate pages one by one until their per-CPU lists have
+//! The load of `locks` on this host: threads that allocate pages one by one until their per-CPU lists have
 //! run empty many times, free them all so that the lists overflow as often, and compute in between.
 //!
 //! Each thread does the same number of bursts, and the time is from the first thread's start to the
@@ -15,8 +15,8 @@ use brickyard::sync::{AtomicU64, Ordering};
 use brickyard::{AllocError, Frame, Mobility, Order, Request};
 use brickyard_designs::classics::LabZone;
 
-use super::random::Random;
-use super::together::together;
+use brickyard_run::Random;
+use brickyard_run::together;
 
 /// What every thread does.
 #[derive(Debug, Clone, Copy)]

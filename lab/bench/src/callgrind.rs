@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use brickyard_report::Metric;
 
-use crate::progress::Progress;
+use brickyard_run::progress::Progress;
 
 /// Returns the metric of a side of a pair.
 pub(crate) const fn metric(side: &'static str) -> Metric<'static> {

@@ -16,6 +16,19 @@ pub trait Choice: Copy + PartialEq + Send + Sync + 'static {
     }
 }
 
+/// Returns the value of this name.
+///
+/// # Errors
+/// If there is none, with the names there are.
+pub fn by_name<T: Choice>(name: &str) -> Result<T, String> {
+    let mut all = T::ALL.iter();
+    let found = all.find(|(_, of_value, _)| *of_value == name);
+    found.map(|&(value, ..)| value).ok_or_else(|| {
+        let names: Vec<&str> = T::ALL.iter().map(|&(_, name, _)| name).collect();
+        format!("there are {}", names.join(", "))
+    })
+}
+
 /// Defines choices: a variant's doc comment is also its description.
 macro_rules! choices {
     ($($(#[doc = $what:literal])+ pub enum $choice:ident {

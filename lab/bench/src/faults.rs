@@ -1,4 +1,4 @@
-//! The load of `bench pft`: threads that allocate single pages and clear each, as a page fault
+//! The load of `pft` on this host: threads that allocate single pages and clear each, as a page fault
 //! does, until each has its share; then each frees its pages.
 //!
 //! Both halves are timed, each from the first thread's start to the last one's end and by the CPU
@@ -19,7 +19,7 @@ use super::clock::Span;
 use super::design::ThroughNodes;
 use super::masking::ArenaPlatform;
 use super::subject::{Handle, Subject};
-use super::together::together;
+use brickyard_run::together;
 
 /// What the threads do.
 #[derive(Debug, Clone, Copy)]

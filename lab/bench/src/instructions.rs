@@ -14,10 +14,12 @@ use super::choice::Choice;
 use super::conditions::Conditions;
 use super::contestant::Contestant;
 use super::machine::{FRAME_BYTES, Level, Slots};
-use super::progress::Progress;
 use super::rounds::{Pace, Rounds};
 use super::schedule::{Setting, Workload};
-use super::{callgrind, stop};
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
+
+use super::callgrind;
 
 /// The subcommand of `bench` with which a process of this program does only the counted rounds.
 pub const TURN: &str = "pagealloc-turn";
@@ -76,7 +78,7 @@ impl Instructions<'_> {
             for contestant in self.contestants {
                 progress.at(contestant.name());
                 let pair = self.pair(contestant, turn);
-                if stop::asked() {
+                if interrupt::asked() {
                     break 'all;
                 }
                 progress.advance(1);

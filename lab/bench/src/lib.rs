@@ -1,10 +1,10 @@
 //! What the lab measures on this machine: loops on real threads and real memory, as rows of
 //! results. Nothing here parses arguments or prints: the caller describes a measurement by a
-//! struct, and follows it by [`Progress`](progress::Progress).
+//! struct, and follows it by [`Progress`](brickyard_run::progress::Progress).
 //!
 //! | file | contents |
 //! |---|---|
-//! | [`pagealloc`], [`scarce`], [`fragmentation`], [`locks`], [`pft`] | one benchmark each: its parameters, and its results |
+//! | [`pagealloc`], [`scarce`], [`fragmentation`], [`pft`] | one benchmark each: its parameters, and its results |
 //! | [`subject`] | what the measured loops allocate from, as two traits |
 //! | `design.rs`, [`yardstick`], [`peer`] | the implementations: our designs, two yardsticks, other people's crates |
 //! | [`contestant`] | any of these by its name |
@@ -15,14 +15,13 @@
 //! | [`masking`], `flags.rs` | what a mask of interrupts costs |
 //! | [`schedule`] | the workloads |
 //! | `turns.rs`, [`rounds`] | the order of turns; what is done in a turn |
-//! | [`progress`], [`stop`], [`side_by_side`] | the progress of a measurement; interruption; parallel runs |
 //! | [`slab`] | the benchmark of heaps |
 //! | [`latency`] | single operations under preloaded malloc libraries |
 //! | [`programs`] | known loads and real programs under preloaded malloc libraries |
 //! | [`bursts`], [`faults`] | the loads of `locks` and `pft` |
 //! | [`instructions`], `callgrind.rs` | the instructions of `pagealloc`'s pairs, by valgrind |
 //! | [`pages`]; [`aim9`], [`render`] | pages with real bytes; the loops of 2005 on them |
-//! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, [`random`] | the measured loops, and their helpers |
+//! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs` | the measured loops, and their helpers |
 
 // Allowed, file by file, only where allocated memory is written (the objects of `slab`, the pages
 // of `pft` and of the loops of 2005) and where the processor's flags are saved.
@@ -46,7 +45,6 @@ mod flags;
 pub mod fragmentation;
 pub mod instructions;
 pub mod latency;
-pub mod locks;
 pub mod machine;
 pub mod masking;
 pub mod pagealloc;
@@ -55,18 +53,17 @@ pub mod pages;
 pub mod peer;
 pub mod pft;
 pub mod programs;
-pub mod progress;
-pub mod random;
+
 mod remote;
 pub mod render;
 pub mod rounds;
 pub mod scarce;
 pub mod schedule;
-pub mod side_by_side;
+
 pub mod slab;
-pub mod stop;
+
 pub mod subject;
-mod together;
+
 mod turns;
 pub mod yardstick;
 pub mod zone2007;

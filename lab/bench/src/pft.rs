@@ -1,4 +1,4 @@
-//! `bench pft`: how many page faults per second the page allocator would allow, by the number of
+//! What `pft` runs on this host: how many page faults per second the page allocator would allow, by the number of
 //! threads (the page fault test of mmtests).
 //!
 //! Real threads allocate single movable pages and clear each of them, as a page fault does, until
@@ -11,21 +11,16 @@
 
 use core::fmt;
 use core::str::FromStr;
-use core::time::Duration;
 
 use anyhow::Context;
 use brickyard::Order;
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard_arena::{Arena, MapPlan};
 use brickyard_designs::classics::{Configuration, MachinePlan};
-use brickyard_report::{Host, Metric, Results, Row};
 
 use super::faults::{Faults, Spent, touch_all};
 use super::machine::{CANNOT_BUILD, FRAME_BYTES, metadata};
 use super::masking::{ArenaPlatform, Masking, MaskingPlatform};
-use super::progress::Progress;
-use super::turns::{Round, Turns};
-use crate::stop;
 
 /// A column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +29,13 @@ pub enum Column {
     Configuration(Configuration),
     /// A bare stack of pages for each thread, which shows the cost of clearing alone.
     ArrayStack,
+}
+
+/// Prints its name.
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 /// The name of the yardstick.
@@ -78,112 +80,6 @@ impl FromStr for Column {
     }
 }
 
-/// Faults per second of CPU time.
-pub const FAULTS_CPU: Metric<'static> = Metric::higher("faults/cpu", "pages/s of CPU time");
-
-/// Faults per second.
-pub const FAULTS_SEC: Metric<'static> = Metric::higher("faults/sec", "pages/s");
-
-/// Pages freed per second of CPU time.
-pub const FREES_CPU: Metric<'static> = Metric::higher("frees/cpu", FAULTS_CPU.unit);
-
-/// Computes a sample of a metric from the times of a turn.
-type Value = fn(&Spent) -> f64;
-
-/// The metrics in the order of their lines.
-const METRICS: [(Metric<'static>, Value); 3] = [
-    (FAULTS_CPU, Spent::faults_per_cpu_second),
-    (FAULTS_SEC, Spent::faults_per_second),
-    (FREES_CPU, Spent::frees_per_cpu_second),
-];
-
-/// What is measured, on what memory, and how often.
-#[derive(Debug)]
-pub struct Pft<'a> {
-    /// The columns.
-    pub columns: &'a [Column],
-    /// The most threads; measured with 1, 2, 3 … threads.
-    pub threads: usize,
-    /// The memory that pages are allocated from in bytes, all of it real.
-    pub memory: usize,
-    /// How often a sample allocates and frees all pages.
-    pub passes: usize,
-    /// Samples of each row.
-    pub samples: usize,
-    /// What a mask of interrupts does.
-    pub masking: Masking,
-}
-
-impl Pft<'_> {
-    /// Measures, and returns the results as rows. If interrupted, the rows of the larger numbers of
-    /// threads are missing.
-    ///
-    /// # Errors
-    /// There is too little memory, or the run is interrupted before the first round is complete.
-    pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
-        let arena = real_memory(self.memory).context("give less --memory")?;
-        let mut taken = Vec::new();
-        for threads in 1..=self.threads {
-            match self.measure(&arena, threads, progress) {
-                Ok(of_threads) => taken.push(of_threads),
-                // The rows measured before are kept.
-                Err(_) if stop::asked() && !taken.is_empty() => break,
-                Err(error) => return Err(error),
-            }
-            if stop::asked() {
-                break;
-            }
-        }
-        self.results(&taken)
-    }
-
-    /// Returns the results of every round of every column, with so many threads.
-    fn measure(
-        &self,
-        arena: &Arena,
-        threads: usize,
-        progress: &dyn Progress,
-    ) -> anyhow::Result<Vec<Vec<Spent>>> {
-        let names: Vec<&str> = self.columns.iter().map(|column| column.name()).collect();
-        let turns = Turns {
-            names: &names,
-            samples: self.samples,
-            lasting: Duration::ZERO,
-            steps: 1,
-            progress,
-        };
-        turns.take(|whose, round, step| {
-            let faults = Faults {
-                arena,
-                threads,
-                pages: arena.frames().len() / 4 * 3,
-                passes: match round {
-                    Round::WarmUp => 1,
-                    Round::Measured(_) => self.passes,
-                },
-            };
-            let spent = once(self.columns[whose], self.masking, faults)?;
-            step();
-            Ok(spent)
-        })
-    }
-
-    fn results(&self, taken: &[Vec<Vec<Spent>>]) -> anyhow::Result<Results> {
-        let mut results = Results::new("pft", Host::read());
-        for (metric, value) in METRICS {
-            for (threads, taken) in (1..).zip(taken) {
-                for (column, taken) in self.columns.iter().zip(taken) {
-                    let samples = taken.iter().map(value).collect();
-                    let workload = format!("threads-{threads}");
-                    let row = Row::new(column.name(), workload, metric, samples)?;
-                    results.push(row.timed())?;
-                }
-            }
-        }
-        Ok(results)
-    }
-}
-
 /// Maps so much memory and touches every page, so that the system maps none during a measurement.
 ///
 /// # Errors
@@ -197,7 +93,10 @@ pub fn real_memory(bytes: usize) -> anyhow::Result<Arena> {
 }
 
 /// Runs one turn of a column.
-fn once(column: Column, masking: Masking, faults: Faults<'_>) -> anyhow::Result<Spent> {
+///
+/// # Errors
+/// As [`turn`].
+pub fn once(column: Column, masking: Masking, faults: Faults<'_>) -> anyhow::Result<Spent> {
     match column {
         Column::Configuration(configuration) => turn(configuration, masking, faults),
         Column::ArrayStack => Ok(faults.on_stacks()?),

@@ -21,7 +21,7 @@ use brickyard_designs::classics::LabZone;
 use super::clock::{cost_of_the_clock, cpu_of_this_thread};
 use super::masking::ArenaPlatform;
 use super::pages::{Page, Pages, Work};
-use super::random::Random;
+use brickyard_run::Random;
 
 /// Pages of glyphs: 512 KiB. With the bands in use that is 704 KiB; a core of most current machines
 /// has a second-level cache of 1 MiB or more.

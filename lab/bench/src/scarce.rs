@@ -1,4 +1,4 @@
-//! `bench scarce`: requests when memory is nearly exhausted, on machines of several sizes.
+//! The load of `scarce`: requests when memory is nearly exhausted, on machines of several sizes.
 //!
 //! One thread does five tests on one machine of each size, of which only the metadata is real:
 //!
@@ -21,23 +21,17 @@ use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Frame, Mobility, Order};
 use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::{Configuration, Experiment};
-use brickyard_report::{Host, Metric, Results, Row, bytes_text};
+use brickyard_report::bytes_text;
 
 use super::clock::{Laps, ns_of_the_clock};
 use super::design::{ThroughNodes, ThroughZone};
 use super::fill::take_all;
 use super::machine::{Build, FRAME_BYTES, HostPlatform, Level};
-use super::progress::Progress;
-use super::random::Random;
 use super::subject::{Handle, Subject};
-use super::turns::{Round, Turns};
-use crate::choice::Choice;
-use crate::stop;
-
-const REQUEST: Metric<'static> = Metric::lower("request", "ns/request");
+use brickyard_run::Random;
 
 /// The tests, in the order in which they are run.
-const QUESTIONS: [&str; 5] = [
+pub const QUESTIONS: [&str; 5] = [
     "order-9 one-free",
     "order-0 none-free",
     "order-9 none-free",
@@ -48,119 +42,31 @@ const QUESTIONS: [&str; 5] = [
 /// The order of the request that scattered pages cannot serve.
 const SMALL: Order = Order::new(3);
 
-/// The result of each test, in ns.
-type Answers = [f64; QUESTIONS.len()];
+/// The result of each test, in ns per request.
+pub type Answers = [f64; QUESTIONS.len()];
 
-/// What is measured, on which machines, and how often.
-#[derive(Debug)]
-pub struct Scarce<'a> {
-    /// The columns.
-    pub configurations: &'a [Configuration],
-    /// The memory of the machines, in bytes; only the metadata is real.
-    pub memory: &'a [usize],
-    /// The levels that requests enter at.
-    pub level: &'a [Level],
+/// The tests on one machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Asking {
     /// The mobility of the requests.
     pub mobility: Mobility,
-    /// Samples of each row.
-    pub samples: usize,
+    /// The level that requests enter at.
+    pub level: Level,
     /// The least time of a sample's loop.
     pub least: Duration,
 }
 
-impl Scarce<'_> {
-    /// Measures, and returns the results as rows.
+impl Asking {
+    /// Does the tests on a machine with so much memory, of which only the metadata is real.
     ///
     /// # Errors
-    /// A machine cannot be built, a request that must fail succeeds or the reverse, or the run is
-    /// interrupted before the first round is complete.
-    pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
-        let names: Vec<_> = self
-            .configurations
-            .iter()
-            .map(|config| config.name())
-            .collect();
-        let machines = self.machines();
-        let turns = Turns {
-            names: &names,
-            samples: self.samples,
-            lasting: Duration::ZERO,
-            steps: machines.len(),
-            progress,
-        };
-        let taken = turns.take(|whose, round, step| {
-            // Only the first machine warms up.
-            let part = match round {
-                Round::WarmUp => &machines[..1],
-                Round::Measured(_) => &machines[..],
-            };
-            let mut all = Vec::new();
-            for &(memory, level) in part {
-                if stop::asked() {
-                    break;
-                }
-                all.push(self.answers(self.configurations[whose], memory, level)?);
-                step();
-            }
-            Ok(all)
-        })?;
-        self.results(&machines, &taken)
-    }
-
-    /// Returns the machines in the user's order of sizes, level by level.
-    fn machines(&self) -> Vec<(usize, Level)> {
-        let with = |&level: &Level| self.memory.iter().map(move |&memory| (memory, level));
-        self.level.iter().flat_map(with).collect()
-    }
-
-    fn answers(
-        &self,
-        config: Configuration,
-        memory: usize,
-        level: Level,
-    ) -> anyhow::Result<Answers> {
-        let asking = Asking {
-            mobility: self.mobility,
-            level,
-            least: self.least,
-        };
+    /// The machine cannot be built, or a request that must fail succeeds or the reverse.
+    pub fn of(self, configuration: Configuration, memory: usize) -> anyhow::Result<Answers> {
         let build = Build::plain(memory / FRAME_BYTES);
         build
-            .run_with::<Exclusive, TicketLock, _>(config, asking)?
-            .with_context(|| format!("{config} with {}", bytes_text(memory)))
+            .run_with::<Exclusive, TicketLock, _>(configuration, self)?
+            .with_context(|| format!("{configuration} with {}", bytes_text(memory)))
     }
-
-    fn results(
-        &self,
-        machines: &[(usize, Level)],
-        taken: &[Vec<Vec<Answers>>],
-    ) -> anyhow::Result<Results> {
-        let mut results = Results::new("scarce", Host::read());
-        for (question, name) in QUESTIONS.iter().enumerate() {
-            for (place, &(memory, level)) in machines.iter().enumerate() {
-                let mut workload = format!("{name} memory-{}", bytes_text(memory));
-                if level == Level::Zone {
-                    workload += " level-zone";
-                }
-                if self.mobility != Mobility::Unmovable {
-                    workload += &format!(" mobility-{}", self.mobility.name());
-                }
-                for (config, taken) in self.configurations.iter().zip(taken) {
-                    let values = taken.iter().map(|turn| turn[place][question]).collect();
-                    let row = Row::new(config.name(), &workload, REQUEST, values)?;
-                    results.push(row.timed())?;
-                }
-            }
-        }
-        Ok(results)
-    }
-}
-
-/// The tests on one machine.
-struct Asking {
-    mobility: Mobility,
-    level: Level,
-    least: Duration,
 }
 
 impl Experiment<HostPlatform> for Asking {

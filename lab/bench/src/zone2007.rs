@@ -1,4 +1,4 @@
-//! The zone that `bench locks` runs its load on: that of Linux 2.6, a buddy store behind per-CPU
+//! The zone that `locks` runs its load on on this host: that of Linux 2.6, a buddy store behind per-CPU
 //! lists, with its lock and the policy of holding it.
 
 use anyhow::Context;

@@ -4,25 +4,24 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use brickyard_bench::stop;
 use brickyard_designs::classics::Configuration;
 use brickyard_experiments::antifrag::{AntifragRun, Filmed, Load, Settings, load_of};
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, counted};
+use brickyard_run::{bar, interrupt};
 use brickyard_trace::file;
 use brickyard_workload::Script;
 use brickyard_workload::antifrag::{self, Known, Profile, Reclaim, published, published_2005};
 use clap::Args;
 
-use crate::amount::bytes;
 use crate::choice::or_all;
 use crate::filming::Pictures;
 use crate::how::How;
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::SheetOutput;
 use crate::sheet::{Cell, Line, Sheet};
-use crate::{interrupt, progress};
+use brickyard_report::bytes_of;
 
 /// The options of `brickyard antifrag`.
 #[derive(Debug, Args)]
@@ -59,7 +58,7 @@ pub(crate) struct Antifrag {
 #[derive(Debug, Clone, Copy, Args)]
 struct Protocol {
     /// The size of the source tree; all builds but one work on copies of their own.
-    #[arg(long, default_value = "250M", value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, default_value = "250M", value_parser = bytes_of, value_name = "BYTES")]
     tree: usize,
     /// Seconds from the start of one build to the start of the next.
     #[arg(long, default_value_t = Settings::DEFAULT.gap, value_name = "SECONDS")]
@@ -153,7 +152,7 @@ impl Antifrag {
             self.pictures
                 .write(&films, "huge pages under load and at rest")?;
         }
-        if stop::asked() {
+        if interrupt::asked() {
             anyhow::bail!("interrupted: the figures are of what was done until then");
         }
         Ok(())
@@ -221,7 +220,7 @@ impl Antifrag {
     fn run_all(&self, runs: &[AntifragRun], load: &Load<'_>) -> anyhow::Result<Vec<Done>> {
         // Progress counts runs: the number of steps of a run depends on its allocator.
         let units = runs.len() as u64;
-        let done = progress::runs(runs.len(), self.jobs, units, |place, mut follow| {
+        let done = bar::runs(runs.len(), self.jobs, units, |place, mut follow| {
             let run = runs[place];
             let filmed = if self.pictures.any() {
                 Filmed::Yes
@@ -293,7 +292,7 @@ impl Antifrag {
                 profile.huge,
             ));
         }
-        if stop::asked() {
+        if interrupt::asked() {
             sheet.interrupted("Interrupted: what is missing was not run.");
         }
         sheet

@@ -18,26 +18,26 @@ mod choice;
 mod compare;
 mod completions;
 mod configs;
+mod explore;
 mod fidelity;
 mod filming;
 mod heap;
+mod help;
 mod history;
 mod how;
 mod import;
 mod info;
-mod interrupt;
 mod man;
 mod misuse;
+mod moved;
 mod output;
 mod page_kinds;
-mod progress;
 mod record;
 mod replay;
 mod reproduce;
-mod say;
+mod run;
 mod serve;
 mod sheet;
-mod simulate;
 mod snapshot;
 mod watch;
 
@@ -47,11 +47,17 @@ use std::process::ExitCode;
 use brickyard_bench::peer::Peer;
 use brickyard_bench::slab::turn::HeapPeer;
 use brickyard_experiments::refusal::Refusal;
+use brickyard_run::terminal;
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Measures page allocators: the designs of twenty years of Linux, side by side.
 #[derive(Debug, Parser)]
-#[command(name = "brickyard", version, arg_required_else_help = true)]
+#[command(
+    name = "brickyard",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -62,10 +68,11 @@ enum Command {
     /// Runs a benchmark on real threads.
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Runs an experiment on a simulated multiprocessor: the allocator's own source, on 1 to 256
-    /// CPUs.
-    #[command(subcommand)]
-    Simulate(simulate::Simulate),
+    /// Tries random schedules of the real allocator on a simulated multiprocessor: every operation
+    /// concurrently, every result checked; a seed that fails is shrunk.
+    Explore(Box<explore::Explore>),
+    /// Runs an experiment with parameters of your choice, on this host or a simulated machine.
+    Run(run::Run),
     /// Repeats the experiments of the five source documents, and writes a report.
     #[command(after_long_help = reproduce::rules())]
     Reproduce(Box<reproduce::Reproduce>),
@@ -103,6 +110,8 @@ enum Command {
     /// table or a page.
     #[command(after_help = history::EXAMPLES)]
     History(history::History),
+    /// Prints the help of a command, or the parameters of an experiment.
+    Help(help::Help),
     /// Prints a completion script for a shell.
     Completions(completions::Completions),
     /// Prints the manual page of a command, or writes the pages of all commands.
@@ -118,9 +127,19 @@ pub fn command() -> clap::Command {
 /// Runs the command given on the command line. `peers` can be named in `bench pagealloc --config`,
 /// `heaps` in `bench slab --config`.
 pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> ExitCode {
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if let Some(line) = moved::instead(&words) {
+        terminal::tell(line);
+        return ExitCode::from(2);
+    }
     let done = match Cli::parse().command {
         Command::Bench(bench) => bench.run(peers, heaps),
-        Command::Simulate(simulate) => simulate.run(),
+        Command::Explore(explore) => explore.run(),
+        Command::Run(run) => run.run(),
+        Command::Help(help) => help.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
         Command::Replay(replay) => replay.run(),
         Command::Fidelity(fidelity) => fidelity.run(),

@@ -40,16 +40,23 @@ impl Page {
             return written
                 .with_context(|| format!("cannot write the pages to {}", folder.display()));
         }
-        let mut found = &all;
-        for name in &self.command {
-            let next = found.find_subcommand(name);
-            found = next.ok_or_else(|| unknown(found, name))?;
-        }
+        let found = find(&all, &self.command)?;
         let mut page = Vec::new();
         Man::new(found.clone()).render(&mut page)?;
         io::stdout().lock().write_all(&page)?;
         Ok(())
     }
+}
+
+/// Returns the command that these words name.
+///
+/// # Errors
+/// If there is none, with the names there are.
+pub(crate) fn find<'c>(all: &'c Command, words: &[String]) -> Result<&'c Command, Misuse> {
+    words.iter().try_fold(all, |found, name| {
+        let next = found.find_subcommand(name);
+        next.ok_or_else(|| unknown(found, name))
+    })
 }
 
 /// Returns the error for a `name` that is not a subcommand of `above`, with the names there are.

@@ -10,7 +10,6 @@ use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use brickyard_bench::stop;
 use brickyard_host::Host;
 use brickyard_serve::privileges::{Become, is_root};
 use brickyard_serve::sample::Sample;
@@ -18,10 +17,11 @@ use brickyard_serve::service::{self, History, Options, Service, Trace};
 use clap::Args;
 
 use crate::amount;
-use crate::interrupt::{self, Holding};
 use crate::misuse::Misuse;
-use crate::say::{print, tell};
 use crate::snapshot::host;
+use brickyard_report::bytes_of;
+use brickyard_run::interrupt::{self, Holding};
+use brickyard_run::terminal::{print, tell};
 
 /// Who it becomes if nobody is named.
 const NOBODY: &str = "nobody";
@@ -65,7 +65,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR")]
     history: Option<PathBuf>,
     /// How much the files of this host may take; the oldest are removed.
-    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = amount::bytes, requires = "history")]
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes_of, requires = "history")]
     history_size: usize,
     /// How often to keep a sample.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = seconds, requires = "history")]
@@ -166,7 +166,7 @@ impl Serve {
                 }
             }
         }
-        while !stop::asked() {
+        while !interrupt::asked() {
             let is_whole = service.is_whole();
             anyhow::ensure!(
                 is_whole,

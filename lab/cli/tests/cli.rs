@@ -86,19 +86,11 @@ fn help_lists_every_command_and_option() {
     ] {
         assert!(help.contains(option), "{option} is missing from:\n{help}");
     }
-    let help = text(&brickyard(&["bench", "scarce", "--help"]).stdout);
-    for option in ["--config", "--memory", "--level", "--mobility", "--samples"] {
-        assert!(help.contains(option), "{option} is missing from:\n{help}");
-    }
-    let help = text(&brickyard(&["bench", "fragmentation", "--help"]).stdout);
-    for option in ["--config", "--memory", "--rounds", "--seed", "--samples"] {
-        assert!(help.contains(option), "{option} is missing from:\n{help}");
-    }
 }
 
 #[test]
 fn wrong_usage_ends_with_2_and_names_the_fix() {
-    let cases: [(&[&str], &str); 19] = [
+    let cases: [(&[&str], &str); 14] = [
         (&["bench", "pagealloc", "--config", "nonesuch"], "vanilla"),
         (
             &["bench", "pagealloc", "--config", "nonesuch"],
@@ -113,13 +105,6 @@ fn wrong_usage_ends_with_2_and_names_the_fix() {
             "cannot be used with",
         ),
         (&["bench", "pagealloc", "--peers"], "in the folder `peers`"),
-        (&["bench", "scarce", "--config", "nonesuch"], "vanilla"),
-        (&["bench", "scarce", "--memory", "1M"], "give at least 16M"),
-        (&["bench", "scarce", "--memory", "1G,1024M"], "twice"),
-        (
-            &["bench", "fragmentation", "--memory", "1M"],
-            "give at least 16M",
-        ),
         (
             &["bench", "pagealloc", "--instructions", "--orders", "3"],
             "cannot be used with",
@@ -128,7 +113,6 @@ fn wrong_usage_ends_with_2_and_names_the_fix() {
             &["bench", "pagealloc", "--instructions", "--memory", "1M"],
             "give at least 256M",
         ),
-        (&["bench", "fragmentation", "--samples", "0"], "at least 1"),
         (&["bench", "pagealloc", "--orders", "4-1"], "write 1-4"),
         (&["bench", "pagealloc", "--memory", "much"], "512M"),
         (&["bench", "pagealloc", "--format", "xml"], "json"),
@@ -600,83 +584,6 @@ fn each_goal_has_its_rows() {
 }
 
 #[test]
-fn scarce_has_every_row_for_every_size() {
-    let rows = rows(&brickyard(&[
-        "bench",
-        "scarce",
-        "--format",
-        "json",
-        "--config",
-        "vanilla,list-2007,combined-2007",
-        "--memory",
-        "16M,64M",
-        "--level",
-        "node,zone",
-        "--samples",
-        "2",
-        "--sample-us",
-        "20",
-        "--mobility",
-        "movable",
-    ]));
-    assert_eq!(rows.len(), 5 * 2 * 2 * 3);
-    for row in &rows {
-        assert_eq!(row["unit"], "ns/request");
-        assert_eq!(row["n"], 2);
-        assert!(row["mean"].as_f64().unwrap() > 0.0, "{row}");
-    }
-    for workload in [
-        "order-0 none-free memory-16M mobility-movable",
-        "order-9 one-free memory-64M level-zone mobility-movable",
-        "order-3 scattered memory-64M mobility-movable",
-    ] {
-        assert!(mean(&rows, "list-2007", workload, "request") > 0.0);
-    }
-}
-
-#[test]
-fn fragmentation_has_every_configuration_and_repeats_by_its_seed() {
-    let run = |seed: &str| {
-        rows(&brickyard(&[
-            "bench",
-            "fragmentation",
-            "--format",
-            "json",
-            "--memory",
-            "32M",
-            "--rounds",
-            "3",
-            "--samples",
-            "2",
-            "--seed",
-            seed,
-        ]))
-    };
-    let first = run("1");
-    let configs: Vec<&str> = first
-        .iter()
-        .map(|row| row["config"].as_str().unwrap())
-        .collect();
-    assert_eq!(configs, Configuration::ALL.map(Configuration::name));
-    for row in &first {
-        assert_eq!(row["unit"], "percent");
-        assert_eq!(row["better"], "higher");
-        assert_eq!(row["workload"], "half-taken rounds-3 memory-32M");
-        for sample in row["samples"].as_array().unwrap() {
-            assert!((0.0..=100.0).contains(&sample.as_f64().unwrap()), "{row}");
-        }
-    }
-    let samples =
-        |rows: &[Value]| -> Vec<Value> { rows.iter().map(|row| row["samples"].clone()).collect() };
-    assert_eq!(samples(&first), samples(&run("1")));
-    // The second sample's seed is the next one.
-    let second = run("2");
-    for (first, second) in first.iter().zip(&second) {
-        assert_eq!(first["samples"][1], second["samples"][0]);
-    }
-}
-
-#[test]
 fn configs_are_listed_in_every_format() {
     let table = text(&brickyard(&["configs"]).stdout);
     for name in Configuration::ALL.map(Configuration::name) {
@@ -710,24 +617,55 @@ fn manual_pages_are_those_of_help() {
     let all = brickyard(&["man", "--output", path.to_str().unwrap()]);
     assert_eq!(all.status.code(), Some(0), "{}", text(&all.stderr));
     assert!(path.join("brickyard.1").exists());
-    assert!(path.join("brickyard-simulate-storm.1").exists());
+    assert!(path.join("brickyard-explore.1").exists());
     let unknown = brickyard(&["man", "bench", "nothing"]);
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(text(&unknown.stderr).contains("there are pagealloc, scarce"));
+    assert!(text(&unknown.stderr).contains("there are pagealloc, slab"));
+}
+
+#[test]
+fn old_names_of_commands_say_the_new_one() {
+    for (old, new) in [
+        ("bench locks --threads 2", "`brickyard run locks --on host`"),
+        ("simulate locks", "`brickyard run locks`"),
+        ("simulate storm", "`brickyard run storm`"),
+        ("bench pft --threads 1", "`brickyard run pft --on host`"),
+        ("bench scarce", "`brickyard run scarce`"),
+    ] {
+        let words: Vec<&str> = old.split(' ').collect();
+        let output = brickyard(&words);
+        let why = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{old}: {why}");
+        assert!(why.contains(new), "{old}: {why}");
+    }
+}
+
+#[test]
+fn help_has_the_commands_and_the_experiments() {
+    let list = text(&brickyard(&["run"]).stdout);
+    assert!(
+        list.contains("locks") && list.contains("brickyard help NAME"),
+        "{list}"
+    );
+    let locks = text(&brickyard(&["help", "locks"]).stdout);
+    for part in [
+        "(--on host)",
+        "cpus = 8,16,32",
+        "bursts = 1000",
+        "--set PARAMETER=VALUE",
+    ] {
+        assert!(locks.contains(part), "{part} is missing from:\n{locks}");
+    }
+    let replay = text(&brickyard(&["help", "replay"]).stdout);
+    assert!(replay.contains("Usage: brickyard replay"), "{replay}");
+    let unknown = brickyard(&["help", "quake"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("snapshot"));
 }
 
 #[test]
 fn more_memory_than_a_zone_has_is_refused_with_the_limit() {
-    for command in [
-        &["bench", "pagealloc"][..],
-        &["bench", "fragmentation"],
-        &["bench", "scarce"],
-        &["bench", "locks"],
-        &["bench", "pft"],
-        &["simulate", "storm"],
-        &["simulate", "locks"],
-        &["replay", "no-such-trace"],
-    ] {
+    for command in [&["bench", "pagealloc"][..], &["replay", "no-such-trace"]] {
         let output = brickyard(&[command, &["--memory", "16T"]].concat());
         let why = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{command:?}: {why}");

@@ -239,10 +239,17 @@ fn where_neither_direction_is_better_nothing_is_worse() {
 fn documents_say_how_their_samples_were_made() {
     for (arguments, kind) in [
         (
-            &["bench", "fragmentation", "--memory", "64M", "--rounds", "1"][..],
+            &[
+                "run",
+                "fragmentation",
+                "--set",
+                "memory=64M",
+                "--set",
+                "rounds=1",
+            ][..],
             "exact",
         ),
-        (&["bench", "scarce", "--memory", "64M"], "timed"),
+        (&["run", "scarce", "--set", "memory=64M"], "timed"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_brickyard"))
             .args(arguments)

@@ -4,7 +4,6 @@
 use brickyard_designs::classics::Configuration;
 use brickyard_experiments::document::{Document, Figure, Statistic, number};
 use brickyard_experiments::documents;
-use brickyard_simulate::locks::published::{Difference, Star};
 use brickyard_workload::antifrag::{Profile, Reclaim, published, published_2005};
 
 fn document(experiment: &str) -> Document {
@@ -18,35 +17,6 @@ fn printed(document: &Document) -> impl Iterator<Item = &Figure> {
     let lines = document.tables.iter().flat_map(|table| &table.lines);
     let figures = lines.flat_map(|line| line.cells.iter().flatten());
     figures.filter(|figure| figure.published.is_some() && !figure.of.is_empty())
-}
-
-#[test]
-fn the_speedups_of_2007() {
-    let locks = document("locks");
-    for difference in Difference::all() {
-        let machine = match difference.star {
-            Star::Yes => "xeon-x5355",
-            Star::No => "metatm-2007",
-        };
-        let workload = format!("{} cpus-{}", difference.workload, difference.cpus);
-        let same = |figure: &&Figure| {
-            let (of, against) = (&figure.of[0], figure.against.first());
-            (
-                of.machine.as_str(),
-                of.workload.as_str(),
-                of.config.as_str(),
-            ) == (machine, workload.as_str(), difference.now.name())
-                && against.is_some_and(|key| key.config == difference.before.name())
-                && figure.statistic == Statistic::Speedup
-        };
-        let mut speedups = printed(&locks)
-            .filter(same)
-            .filter_map(|figure| figure.published.unwrap().speedup);
-        assert!(
-            speedups.any(|speedup| speedup == difference.speedup),
-            "{difference:?}"
-        );
-    }
 }
 
 #[test]

@@ -10,54 +10,9 @@ use core::fmt;
 
 use crate::raw::{Method, Raw};
 
-use brickyard_bench::side_by_side::Follow;
+use brickyard_run::side_by_side::Follow;
 
 use super::traces::Traces;
-
-/// The seven experiments, in the order of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Experiment {
-    /// How long to hold the zone lock, of 2007.
-    Locks,
-    /// Pages in batches, of 2013.
-    PageAlloc,
-    /// Page faults, of 2013.
-    Pft,
-    /// Builds, of 2013.
-    Kernbench,
-    /// Two kinds of request, of 2005.
-    TwoKinds,
-    /// Objects, of 2008.
-    Slab,
-    /// Grouping by mobility, of 2007.
-    Mobility,
-}
-
-impl Experiment {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Locks,
-        Self::PageAlloc,
-        Self::Pft,
-        Self::Kernbench,
-        Self::TwoKinds,
-        Self::Slab,
-        Self::Mobility,
-    ];
-
-    /// The name that `--only` takes and that cell names begin with.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Locks => "locks",
-            Self::PageAlloc => "pagealloc",
-            Self::Pft => "pft",
-            Self::Kernbench => "kernbench",
-            Self::TwoKinds => "two-kinds",
-            Self::Slab => "slab",
-            Self::Mobility => "mobility",
-        }
-    }
-}
 
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,9 @@
 //! | [`raw`] | a measured value with its key; the rows of a cell |
 //! | [`data`] | all rows, indexed by key |
 //! | [`document`] | the parts of a document's section in the report |
-//! | [`documents`] | the five, as data |
+//! | [`experiment`], [`settings`] | an experiment as a value; what a run of it was told |
+//! | `locks`, `pagealloc`, `pft`, `kernbench`, `two_kinds`, `slab`, `mobility`, `storm`, `scarce`, `fragmentation` | one experiment each: cells, and the document as data |
+//! | [`documents`] | all documents; what they share |
 //! | [`judge`] | a figure's value, its interval, and how its direction compares |
 //! | [`expect`] | whether a run reproduces an earlier one |
 //! | [`directions`] | how many directions are reproduced |
@@ -15,7 +17,7 @@
 //! | [`figures`] | all figures of all tables as CSV |
 //! | [`page`] | the report as one HTML page |
 //! | [`store`] | the folder of a run: Parquet and CSV |
-//! | [`cell`], `cells` | the smallest piece that is run by itself; those of each experiment |
+//! | [`cell`], `cells` | the smallest piece that is run by itself; what those of several experiments share |
 //! | [`plan`] | which cells are run |
 //! | [`antifrag`], [`filming`] | the protocol of 2005 and 2007 on a machine; pictures of a run |
 //! | [`traces`] | the recorded traces, each read once |
@@ -38,23 +40,36 @@ pub mod directions;
 pub mod document;
 pub mod documents;
 pub mod expect;
+pub mod experiment;
 pub mod figures;
 pub mod filming;
 mod finding;
+mod fragmentation;
 pub mod judge;
 pub mod kept;
+mod kernbench;
 pub mod lock;
+mod locks;
+mod mobility;
 pub mod page;
+mod pagealloc;
 pub mod pages;
 mod panics;
+mod pft;
 pub mod plan;
 mod program;
 pub mod raw;
 pub mod refusal;
 pub mod results;
 pub mod running;
+mod scarce;
+pub mod settings;
 mod shown;
+mod slab;
 pub mod store;
+mod storm;
 pub mod summary;
 pub mod traces;
+mod two_kinds;
 pub mod warnings;
+pub mod winner;

@@ -69,7 +69,6 @@ mod tests {
     use brickyard_report::{Better, Host};
 
     use super::*;
-    use crate::cell::Experiment;
     use crate::cell::Scale;
     use crate::plan::Plan;
 
@@ -129,7 +128,7 @@ mod tests {
             assert_eq!(found, []);
             assert!(missing[0].contains("is not a plain name"), "{missing:?}");
         }
-        let names = Plan::new(Scale::Full, &[Experiment::Mobility]).cells;
+        let names = Plan::new(Scale::Full, &[crate::mobility::EXPERIMENT]).cells;
         let machines = names.iter().filter_map(|cell| cell.name.split('.').nth(1));
         assert!(machines.into_iter().all(is_plain));
     }

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use crate::raw::experiment_of;
 
-use super::cell::{Cell, Experiment, Scale};
-use super::cells;
+use super::cell::{Cell, Scale};
+use super::cells::timed::by_rounds;
+use super::experiment::Experiment;
 use crate::refusal::Refusal;
 
 /// Cells, in the order in which they are run.
@@ -23,17 +24,17 @@ impl Plan {
 
     /// Returns all cells.
     pub fn all() -> Self {
-        Self::new(Scale::Full, &Experiment::ALL)
+        Self::new(Scale::Full, &Experiment::REPRODUCED)
     }
 
     /// Returns the cells of `scope`.
     pub fn of(scope: &Scope) -> Self {
         let of = |&(experiment, scale): &(Experiment, Scale)| {
-            let cells = cells::of(experiment).into_iter();
+            let cells = (experiment.reproduced)().into_iter();
             cells.filter(move |cell| cell.scale <= scale)
         };
         let mut cells: Vec<Cell> = scope.scales.iter().flat_map(of).collect();
-        cells::by_rounds(&mut cells);
+        by_rounds(&mut cells);
         Self { cells }
     }
 
@@ -60,7 +61,9 @@ pub struct Scope {
 impl Scope {
     /// Returns these experiments, all at one scale.
     pub fn new(scale: Scale, only: &[Experiment]) -> Self {
-        let experiments = Experiment::ALL.into_iter().filter(|one| only.contains(one));
+        let experiments = Experiment::REPRODUCED
+            .into_iter()
+            .filter(|one| only.contains(one));
         Self {
             scales: experiments.map(|one| (one, scale)).collect(),
         }
@@ -72,10 +75,10 @@ impl Scope {
         let names: HashSet<&str> = names.collect();
         let begun: HashSet<&str> = names.iter().map(|name| experiment_of(name)).collect();
         Self::each(|experiment| {
-            let mut full = cells::of(experiment).into_iter().filter(is_full);
+            let mut full = (experiment.reproduced)().into_iter().filter(is_full);
             let is_held = full.any(|cell| names.contains(cell.name.as_str()));
             let scale = if is_held { Scale::Full } else { Scale::Quick };
-            begun.contains(experiment.name()).then_some(scale)
+            begun.contains(experiment.name).then_some(scale)
         })
     }
 
@@ -86,11 +89,11 @@ impl Scope {
 
     /// Returns the experiments for which `of` returns a scale.
     fn each(of: impl Fn(Experiment) -> Option<Scale>) -> Self {
-        let scales = Experiment::ALL.map(|one| Some((one, of(one)?)));
+        let scales = Experiment::REPRODUCED.map(|one| Some((one, of(one)?)));
         let mut scales: Vec<(Experiment, Scale)> = scales.into_iter().flatten().collect();
         // An experiment with the same cells at both scales takes the scale of the others, so that
         // one command runs all.
-        let has_two = |experiment| cells::of(experiment).iter().any(is_full);
+        let has_two = |experiment: Experiment| (experiment.reproduced)().iter().any(is_full);
         let of_others = scales.iter().filter(|(one, _)| has_two(*one));
         if let Some(scale) = of_others.map(|&(_, scale)| scale).max() {
             let others = scales.iter_mut().filter(|(one, _)| !has_two(*one));
@@ -133,37 +136,37 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_plain_and_begin_with_their_experiment() {
-        for experiment in Experiment::ALL {
+        for experiment in Experiment::REPRODUCED {
             let mut names: Vec<String> = Vec::new();
-            for cell in cells::of(experiment) {
+            for cell in (experiment.reproduced)() {
                 let plain =
                     |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
                 assert!(cell.name.chars().all(plain), "{}", cell.name);
                 let first = cell.name.split('.').next();
-                assert_eq!(first, Some(experiment.name()), "{}", cell.name);
+                assert_eq!(first, Some(experiment.name), "{}", cell.name);
                 assert!(cell.seconds > 0.0, "{}", cell.name);
                 names.push(cell.name);
             }
             names.sort();
             let count = names.len();
             names.dedup();
-            assert_eq!(names.len(), count, "{} has a name twice", experiment.name());
+            assert_eq!(names.len(), count, "{} has a name twice", experiment.name);
         }
     }
 
     #[test]
     fn a_scope_is_recovered_from_its_cells() {
+        let of = |name| Experiment::by_name(name).unwrap();
         let names = |scope: &Scope| -> Vec<String> {
             let cells = Plan::of(scope).cells.into_iter();
             cells.map(|cell| cell.name).collect()
         };
         let holding = |names: &[String]| Scope::holding(names.iter().map(String::as_str));
         for scope in [
-            Scope::new(Scale::Quick, &Experiment::ALL),
-            Scope::new(Scale::Full, &Experiment::ALL),
-            Scope::new(Scale::Full, &[Experiment::Locks, Experiment::Kernbench]),
-            Scope::new(Scale::Quick, &[Experiment::Pft])
-                .joined(&Scope::new(Scale::Full, &[Experiment::Slab])),
+            Scope::new(Scale::Quick, &Experiment::REPRODUCED),
+            Scope::new(Scale::Full, &Experiment::REPRODUCED),
+            Scope::new(Scale::Full, &["locks", "kernbench"].map(of)),
+            Scope::new(Scale::Quick, &[of("pft")]).joined(&Scope::new(Scale::Full, &[of("slab")])),
         ] {
             assert_eq!(holding(&names(&scope)), scope);
             // A part of a run belongs to the run.

@@ -8,6 +8,12 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refusal {
+    /// No experiment has this name.
+    #[error("there is no experiment `{0}`; `brickyard run` lists them")]
+    NoExperiment(String),
+    /// A parameter has a value that it cannot have.
+    #[error("{0}")]
+    Setting(String),
     /// No cell has this name, or it is named twice.
     #[error(
         "there is no cell `{0}`, or it is named twice; `brickyard reproduce --list-cells --full` lists them"

@@ -1,6 +1,7 @@
 //! Runs the cells of a plan: first the timed ones, one at a time with nothing else running, then
-//! all others in parallel. The file of each cell is written as soon as it is done.
+//! all others in parallel. What a cell has measured is kept as soon as it is done.
 
+use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -16,15 +17,32 @@ use super::cell::{Cell, Context};
 use super::lock;
 use super::traces::Traces;
 use super::{pages, panics, program};
-use brickyard_bench::progress::Progress;
-use brickyard_bench::side_by_side::{self, Follow};
-use brickyard_bench::stop;
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
+use brickyard_run::side_by_side::{self, Follow};
+
+/// Pages, each with the name of its file.
+pub type Pages = Vec<(String, Vec<u8>)>;
+
+/// See [`Running::keep`]. An error that is not of the rows themselves ends the run.
+pub type Keep<'a> = dyn Fn(CellRows, Pages) -> Result<(), WriteError> + Sync + 'a;
+
+/// Keeps the results of cells in a folder, each in files of its own, as soon as it is done.
+pub fn in_folder(folder: &Folder) -> impl Fn(CellRows, Pages) -> Result<(), WriteError> + Sync {
+    move |rows, pages| {
+        // Pages first: the cell counts as done when its rows exist.
+        for (name, page) in &pages {
+            let path = folder.file(pages::FOLDER).join(name);
+            appear(&path, |out| out.write_all(page))?;
+        }
+        folder.write(&rows)
+    }
+}
 
 /// The settings that all cells are run with.
-#[derive(Debug)]
 pub struct Running<'a> {
-    /// Where results go.
-    pub folder: &'a Folder,
+    /// Keeps what a cell has measured: its rows, and its pages with the names of their files.
+    pub keep: &'a Keep<'a>,
     /// The recorded traces.
     pub traces: &'a Traces,
     /// The seed of all random choices.
@@ -75,6 +93,15 @@ impl Ended {
             failed,
             left: left.into_iter().collect(),
         })
+    }
+}
+
+impl fmt::Debug for Running<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running")
+            .field("seed", &self.seed)
+            .field("jobs", &self.jobs)
+            .finish_non_exhaustive()
     }
 }
 
@@ -167,13 +194,6 @@ impl Running<'_> {
         if done.rows.is_empty() {
             return Outcome::Failed(anyhow!("it measured nothing"));
         }
-        // Pages first: the cell counts as done when its rows exist.
-        for (name, page) in &done.pages {
-            let path = self.folder.file(pages::FOLDER).join(name);
-            if let Err(error) = appear(&path, |out| out.write_all(page)) {
-                return Outcome::Unwritten(error.into());
-            }
-        }
         let rows = CellRows {
             cell: cell.name.clone(),
             kind: cell.kind,
@@ -182,7 +202,7 @@ impl Running<'_> {
             program,
             rows: done.rows,
         };
-        match self.folder.write(&rows) {
+        match (self.keep)(rows, done.pages) {
             Ok(()) => Outcome::Done,
             // The fault is in its rows, not in the disk.
             Err(error @ WriteError::NoResult { .. }) => Outcome::Failed(error.into()),
@@ -207,11 +227,11 @@ const GRACE: Duration = Duration::from_millis(50);
 impl Outcome {
     /// Returns the outcome of a cell that has just ended with this error.
     fn of(error: anyhow::Error) -> Self {
-        if !stop::asked() {
+        if !interrupt::asked() {
             thread::sleep(GRACE);
         }
         // A cell that the user interrupted has not failed.
-        if stop::asked() {
+        if interrupt::asked() {
             Self::Ended
         } else {
             Self::Failed(error)
@@ -225,8 +245,8 @@ mod tests {
     use std::path::Path;
 
     use crate::raw::{Method, Raw};
-    use brickyard_bench::progress::Silent;
     use brickyard_report::Better;
+    use brickyard_run::progress::Silent;
 
     use super::super::cell::{Done, Scale};
     use super::*;
@@ -258,8 +278,9 @@ mod tests {
 
     fn ended(cells: Vec<Cell>) -> (tempfile::TempDir, Ended) {
         let place = tempfile::tempdir().unwrap();
+        let folder = Folder::new(place.path());
         let running = Running {
-            folder: &Folder::new(place.path()),
+            keep: &in_folder(&folder),
             traces: &Traces::new(Path::new("/nowhere")),
             seed: 1,
             jobs: Some(1),

@@ -3,7 +3,7 @@
 
 use crate::directions::{Directions, Judged};
 use crate::document::{Among, Document, ShownIn};
-use crate::documents;
+use crate::winner::winner;
 
 /// Returns the summary, one line for each sentence.
 pub fn of(documents: &[Document], judged: Judged<'_>) -> String {
@@ -13,7 +13,7 @@ pub fn of(documents: &[Document], judged: Judged<'_>) -> String {
     }
     let winner = documents
         .first()
-        .and_then(|first| documents::winner().plain(judged, first));
+        .and_then(|first| winner().plain(judged, first));
     out + &winner.map(|winner| winner + "\n").unwrap_or_default()
 }
 

@@ -19,7 +19,8 @@ use brickyard_workload::jobs::{Job, Workload, cut};
 use crate::antifrag::load_of;
 use crate::raw::experiment_of;
 
-use super::cell::{Cell, Experiment};
+use super::cell::Cell;
+use super::experiment::Experiment;
 use crate::refusal::Refusal;
 
 /// The folder of traces.
@@ -54,9 +55,8 @@ impl Traces {
     /// Returns true if this cell uses traces. One that does not is given none, so that an error in
     /// this function is noticed.
     pub(crate) fn serve(cell: &Cell) -> bool {
-        let without = [Experiment::PageAlloc, Experiment::Pft, Experiment::Slab];
-        let experiment = experiment_of(&cell.name);
-        cell.kind.is_exact() && without.iter().all(|one| one.name() != experiment)
+        let experiment = Experiment::by_name(experiment_of(&cell.name));
+        cell.kind.is_exact() && experiment.is_ok_and(|one| one.uses_traces)
     }
 
     /// Refuses to start if one of these cells needs traces and the folder does not exist.

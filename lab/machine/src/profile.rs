@@ -383,8 +383,22 @@ const MANY_CORE: Profile = Profile {
 
 impl Profile {
     /// Every profile, oldest first.
-    pub const ALL: [&'static Self; 5] =
-        [&METATM_2007, &XEON_X5355, &BL460C_G1, &I7_2013, &MANY_CORE];
+    pub const ALL: [&'static Self; 5] = [
+        Self::METATM_2007,
+        Self::XEON_X5355,
+        &BL460C_G1,
+        Self::I7_2013,
+        &MANY_CORE,
+    ];
+
+    /// The simulator of 2007.
+    pub const METATM_2007: &'static Self = &METATM_2007;
+
+    /// The real machine of its author.
+    pub const XEON_X5355: &'static Self = &XEON_X5355;
+
+    /// A desktop of 2013.
+    pub const I7_2013: &'static Self = &I7_2013;
 
     /// Returns the profile of that name.
     ///

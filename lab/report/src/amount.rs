@@ -1,4 +1,4 @@
-//! Amounts as short text: of memory, and numbers with their noun.
+//! Amounts as short text, and read from it: of memory, and numbers with their noun.
 
 use core::fmt::Display;
 
@@ -33,4 +33,43 @@ pub fn bytes_text(bytes: usize) -> String {
         Some((shift, unit)) => format!("{}{unit}", bytes >> shift),
         None => bytes.to_string(),
     }
+}
+
+/// What is wrong with an amount of memory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoAmount {
+    /// It is none.
+    #[error("{0:?} is not an amount of memory; write one such as 512M or 2G")]
+    Unreadable(String),
+    /// It is too large.
+    #[error("{0} is too large for this machine to address")]
+    TooLarge(String),
+}
+
+/// Reads an amount of memory such as 512M or 2G.
+///
+/// # Errors
+/// [`NoAmount`].
+///
+/// ```
+/// use brickyard_report::{bytes_of, bytes_text};
+///
+/// assert_eq!(bytes_of("64k"), Ok(65536));
+/// assert_eq!(bytes_text(bytes_of("1536M")?), "1536M");
+/// assert!(bytes_of("G").is_err());
+/// # Ok::<(), brickyard_report::NoAmount>(())
+/// ```
+pub fn bytes_of(text: &str) -> Result<usize, NoAmount> {
+    let (number, shift) = match text.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&text[..at], 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 20),
+        Some((at, 'G' | 'g')) => (&text[..at], 30),
+        Some((at, 'T' | 't')) => (&text[..at], 40),
+        _ => (text, 0),
+    };
+    let number = number.parse::<usize>();
+    let number = number.map_err(|_| NoAmount::Unreadable(text.to_owned()))?;
+    let bytes = number.checked_mul(1 << shift);
+    bytes.ok_or_else(|| NoAmount::TooLarge(text.to_owned()))
 }

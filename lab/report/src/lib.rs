@@ -26,7 +26,7 @@
 //! | `ratio_interval.rs` | [`ratio_interval`]: the interval of a ratio, by a method that suits the number of samples |
 //! | `steps.rs`, `steps_table.rs` | [`Steps`], [`write_steps`]: each configuration against the one before it, as in 2007 |
 //! | `gmean.rs` | [`Gmean`]: one number for a whole configuration |
-//! | `columns.rs`, `amount.rs` | [`Columns`]: aligned columns of text; [`bytes_text`], [`counted`]: amounts of memory, numbers with their noun |
+//! | `columns.rs`, `amount.rs` | [`Columns`]: aligned columns of text; [`bytes_text`], [`bytes_of`], [`counted`]: amounts of memory, numbers with their noun |
 //! | `table.rs`, `legend.rs` | [`write_table`]: the text table, and the lines under it that explain it |
 //! | `csv.rs`, `json.rs` | [`write_csv`], [`write_json`], [`read_json`]: the document for other programs |
 //! | `emit.rs` | [`Format`] and [`write()`]: writes any of these formats |
@@ -91,7 +91,7 @@ mod table;
 pub mod verdict;
 mod welch;
 
-pub use amount::{bytes_text, counted, noun};
+pub use amount::{NoAmount, bytes_of, bytes_text, counted, noun};
 pub use bootstrap::{
     Bootstrap, Interval, RESAMPLES, bootstrap_each, bootstrap_mean, bootstrap_paired_ratio,
     bootstrap_ratio,

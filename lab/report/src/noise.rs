@@ -4,7 +4,7 @@
 //! (a missing star only means that a difference is not significant), so there is a warning for the
 //! error stream, one sentence with the worst rows first.
 
-use crate::{Results, Row};
+use crate::{Results, Row, SampleKind};
 
 /// The coefficient of variation, in percent, above which a row is noisy.
 pub const NOISE_LIMIT_PERCENT: f64 = 10.0;
@@ -25,11 +25,12 @@ pub struct Noisy<'a> {
 /// Returns the rows that vary by more than `limit_percent` of their mean, the worst first.
 ///
 /// Rows of fewer than two samples, and rows whose mean is zero, have no coefficient of variation
-/// and are never noisy.
+/// and are never noisy; nor are exact rows, whose samples differ by the work alone.
 pub fn noisy_rows(results: &Results, limit_percent: f64) -> Vec<Noisy<'_>> {
     let mut noisy: Vec<Noisy<'_>> = results
         .rows()
         .iter()
+        .filter(|row| row.kind() != Some(SampleKind::Exact))
         .filter_map(|row| {
             let variation_percent = row.summary().variation_percent()?;
             (variation_percent > limit_percent).then_some(Noisy {

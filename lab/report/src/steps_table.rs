@@ -11,7 +11,7 @@ use crate::grid::Line;
 use crate::legend::samples_text;
 use crate::steps::{SIGNIFICANT_P, StepCell, Steps};
 use crate::summary::t_quantile;
-use crate::table::{aligned, fixed, texts_of};
+use crate::table::{aligned, decimals_of, fixed, texts_of};
 use crate::{Better, Deviation, Host, INTERVAL_DEVIATIONS, Results, TableOptions, smallest_p};
 
 /// The least width of a column of numbers, without the star.
@@ -43,9 +43,11 @@ pub fn write_steps(
     let mut lines = vec![texts_of("", steps.configs(), |config| cell_text(config))];
     for line in steps.lines() {
         let label = (options.label)(line.workload, line.metric.name);
-        lines.push(numbers(&label, line, options.decimals, |cell| cell.mean));
+        let means = line.cells.iter().flatten().map(|cell| cell.mean);
+        let decimals = decimals_of(means, options.decimals);
+        lines.push(numbers(&label, line, decimals, |cell| cell.mean));
         if line.metric.name == main {
-            lines.extend(details(line, options));
+            lines.extend(details(line, options, decimals));
         }
     }
     for line in aligned(&lines) {
@@ -56,10 +58,13 @@ pub fn write_steps(
 }
 
 /// Makes the lines under that of the mean.
-fn details(line: &Line<'_, StepCell>, options: &TableOptions<'_>) -> Vec<Vec<String>> {
+fn details(
+    line: &Line<'_, StepCell>,
+    options: &TableOptions<'_>,
+    decimals: usize,
+) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     if options.deviation == Deviation::Shown {
-        let decimals = options.decimals;
         lines.push(numbers("  deviation", line, decimals, |cell| cell.stddev));
         lines.push(numbers("  95 % interval", line, decimals, |cell| {
             cell.interval95

@@ -119,13 +119,15 @@ fn texts(
     })];
     for line in comparison.lines() {
         let label = (options.label)(line.workload, line.metric.name);
+        let means = line.cells.iter().flatten().map(|cell| cell.mean);
+        let decimals = decimals_of(means, options.decimals);
         lines.push(texts_of(&label, &line.cells, |cell| {
-            mean_text(cell.as_ref(), options.decimals)
+            mean_text(cell.as_ref(), decimals)
         }));
         if options.deviation == Deviation::Shown {
             let label = format!("{label} stddev");
             lines.push(texts_of(&label, &line.cells, |cell| {
-                stddev_text(cell.as_ref(), options.decimals)
+                stddev_text(cell.as_ref(), decimals)
             }));
         }
     }
@@ -200,6 +202,20 @@ pub fn fixed(number: f64, decimals: usize) -> String {
     }
 }
 
+/// Returns the digits after the point that a line needs: so many as all have, or more where its
+/// largest mean would otherwise show fewer than three.
+pub(crate) fn decimals_of(means: impl Iterator<Item = Option<f64>>, usual: usize) -> usize {
+    let largest = means.flatten().map(f64::abs).fold(0.0, f64::max);
+    if largest == 0.0 || largest >= SMALL {
+        return usual;
+    }
+    let zeros = -largest.log10().floor() as usize;
+    usual.max(zeros + 2)
+}
+
+/// Lines whose means are all below it show more digits.
+const SMALL: f64 = 1.0;
+
 /// Formats the texts as lines: labels to the left, cells to the right, each column as wide as its
 /// widest text.
 pub(crate) fn aligned(lines: &[Vec<String>]) -> Vec<String> {
@@ -226,6 +242,17 @@ mod tests {
             cell_text(Some(0.1234), Some(0.0), 4, Significance::Untested),
             "      0.1234 (   0.00%)"
         );
+    }
+
+    #[test]
+    fn small_numbers_have_three_digits() {
+        let of = |means: &[f64]| decimals_of(means.iter().copied().map(Some), 2);
+        assert_eq!(of(&[0.0, 0.0]), 2);
+        assert_eq!(of(&[0.0004, 12.0]), 2);
+        assert_eq!(of(&[1.0]), 2);
+        assert_eq!(fixed(0.344, of(&[0.344])), "0.344");
+        assert_eq!(fixed(0.0912, of(&[0.0912])), "0.0912");
+        assert_eq!(fixed(0.000_345_6, of(&[-0.000_345_6])), "0.000346");
     }
 
     #[test]

@@ -27,7 +27,7 @@
 //!     valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect="*$function*" \
 //!         target/release/examples/instructions vanilla hot $pages
 //! done; done
-//! brickyard simulate storm --cpus 1 --shape hot,deep --pages 200000 --config vanilla   # accesses/page
+//! brickyard run storm --set cpus=1 --set shape=hot,deep --set pages=200000 --set config=vanilla   # accesses/page
 //! ```
 
 use brickyard_designs::classics::Configuration;

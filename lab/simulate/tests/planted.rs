@@ -45,7 +45,7 @@ fn is_found(name: &str, explored: Explored, is_it: impl Fn(&Fault) -> bool) {
     assert!(failed.shrunk.case.tasks <= failed.case.tasks);
     let command = failed.shrunk.case.to_string();
     assert!(
-        command.starts_with("brickyard simulate explore --replay "),
+        command.starts_with("brickyard explore --replay "),
         "{command}"
     );
 }
@@ -329,9 +329,6 @@ fn a_case_always_runs_the_same_way_and_prints_what_differs_from_its_seed() {
     let outcome = Library.run(&case, &first).unwrap();
     assert_eq!(Library.run(&case, &second).unwrap(), outcome);
     assert_eq!(first.lines(), second.lines());
-    assert_eq!(
-        Case::of(7).to_string(),
-        "brickyard simulate explore --replay 7"
-    );
+    assert_eq!(Case::of(7).to_string(), "brickyard explore --replay 7");
     assert!(case.to_string().ends_with(" --operations 20"), "{case}");
 }

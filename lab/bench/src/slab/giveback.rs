@@ -11,7 +11,7 @@ use super::mark::{mark, mark_at_rest};
 use super::objects::{Hand, Shape, table};
 use super::turn::HeapTaken;
 use super::work::Work;
-use crate::random::Random;
+use brickyard_run::Random;
 
 const THREADS: usize = 4;
 

@@ -11,8 +11,10 @@ use super::crowd::Clock;
 use super::hits::{SIDES, SIZES};
 use super::process::command;
 use super::work::{Work, Workload};
-use crate::progress::Progress;
-use crate::{callgrind, stop};
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
+
+use crate::callgrind;
 
 /// Hits of the shorter run.
 const HITS: usize = 20_000;
@@ -56,7 +58,7 @@ pub fn count(
                 progress.at(&contestant.name);
                 let hits = |batch| command(&launcher, contestant, &work(batch));
                 let counted = callgrind::of_one(HITS, hits);
-                if stop::asked() {
+                if interrupt::asked() {
                     break 'all;
                 }
                 progress.advance(1);

@@ -71,9 +71,9 @@ use std::collections::HashMap;
 use anyhow::Context;
 use brickyard_report::Results;
 
-use crate::progress::Progress;
-use crate::stop;
 use crate::turns::{Round, Turns};
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 use contestant::Contestant;
 use results::Measured;
 use work::Work;
@@ -119,10 +119,10 @@ impl Slab<'_> {
             match self.measure(work, progress, &mut failed) {
                 Ok(of_work) => taken.push(of_work),
                 // The rows measured before are kept.
-                Err(_) if stop::asked() && !taken.is_empty() => break,
+                Err(_) if interrupt::asked() && !taken.is_empty() => break,
                 Err(error) => return Err(error),
             }
-            if stop::asked() {
+            if interrupt::asked() {
                 break;
             }
         }
@@ -162,7 +162,7 @@ impl Slab<'_> {
             };
             step();
             Ok(measured.unwrap_or_else(|error| {
-                if !stop::asked() {
+                if !interrupt::asked() {
                     failing.borrow_mut().push(whose);
                     progress.warn(&format!("{}, {work}: {error:#}", contestant.name));
                 }

@@ -19,7 +19,7 @@ use super::objects::{Hand, Object, Shape, table};
 use super::ring::{Receiver, Ring, Sender};
 use super::turn::HeapTaken;
 use super::work::Work;
-use crate::random::Random;
+use brickyard_run::Random;
 
 /// The number of producers.
 const PRODUCERS: usize = 8;

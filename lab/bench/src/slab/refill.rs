@@ -11,7 +11,7 @@ use super::mark::mark;
 use super::objects::{Hand, Object, Shape, table};
 use super::turn::HeapTaken;
 use super::work::Work;
-use crate::random::Random;
+use brickyard_run::Random;
 
 /// The smallest and the largest of the sizes.
 const SMALL: (u32, u32) = (256, 512);

@@ -11,7 +11,7 @@ use super::link;
 use super::objects::{Hand, Object};
 use super::turn::HeapTaken;
 use super::work::Work;
-use crate::random::Random;
+use brickyard_run::Random;
 
 /// The entries of the shared table.
 const PLACES: usize = 4096;

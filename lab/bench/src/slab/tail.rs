@@ -12,7 +12,7 @@ use super::heap::{Content, Heap, HeapHandle};
 use super::objects::{Hand, Object, Shape};
 use super::turn::HeapTaken;
 use super::work::Work;
-use crate::random::Random;
+use brickyard_run::Random;
 
 /// The number of live objects.
 const PLACES: usize = 1024;

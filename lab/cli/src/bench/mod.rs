@@ -2,14 +2,10 @@
 //! how its results are printed. `brickyard-bench` measures.
 
 mod forecast;
-mod fragmentation;
 mod latency;
 mod libraries;
-mod locks;
 mod pagealloc;
-mod pft;
 mod programs;
-mod scarce;
 mod slab;
 
 use brickyard_bench::peer::Peer;
@@ -24,17 +20,6 @@ pub(crate) enum Bench {
     /// The rounds of `pagealloc --instructions`, in a process that it starts.
     #[command(hide = true)]
     PageallocTurn(pagealloc::PageAllocTurn),
-    /// Requests when memory is nearly exhausted: ns for one that must fail, and for one that must
-    /// find the only free block.
-    Scarce(scarce::Scarce),
-    /// The share of free memory in whole huge blocks after random allocations and frees.
-    Fragmentation(fragmentation::Fragmentation),
-    /// The experiment of 2007: how long to hold the zone lock for a bulk of pages; time, waiting,
-    /// holding, fairness.
-    Locks(Box<locks::Locks>),
-    /// Page faults per second that the page allocator allows, by the number of threads; the memory
-    /// is real.
-    Pft(pft::Pft),
     /// Heaps for small objects: ours, the system's, preloaded ones and peers; time, memory,
     /// instructions.
     Slab(Box<slab::Slab>),
@@ -59,10 +44,6 @@ impl Bench {
         match self {
             Self::Pagealloc(bench) => bench.run(peers),
             Self::PageallocTurn(turn) => turn.run(peers),
-            Self::Scarce(bench) => bench.run(),
-            Self::Fragmentation(bench) => bench.run(),
-            Self::Locks(bench) => bench.run(),
-            Self::Pft(bench) => bench.run(),
             Self::Slab(bench) => bench.run(heaps),
             Self::Programs(bench) => bench.run(),
             Self::Latency(bench) => bench.run(),

@@ -11,15 +11,14 @@ mod process;
 mod profile;
 mod sites;
 
+use brickyard_run::interrupt;
 use core::time::Duration;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::thread;
 use std::time::Instant;
 
-use brickyard_bench::stop;
 use clap::{Args, Subcommand};
 
-use crate::interrupt;
 use crate::misuse::Misuse;
 use holdings::Holdings;
 use process::Process;
@@ -91,10 +90,10 @@ impl Heap {
             let Some(every) = every else { break };
             // Of the beginning, so that rounds do not drift.
             let next = begun + every * (round + 1);
-            while !stop::asked() && Instant::now() < next {
+            while !interrupt::asked() && Instant::now() < next {
                 thread::sleep(TICK.min(next.saturating_duration_since(Instant::now())));
             }
-            if stop::asked() {
+            if interrupt::asked() {
                 break;
             }
         }

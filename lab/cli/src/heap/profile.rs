@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use super::sites::{Form, Shown};
 use crate::misuse::Misuse;
 use crate::output::{SheetOutput, check};
-use crate::say::tell;
+use brickyard_run::terminal::tell;
 
 /// The largest file that is read.
 const BYTES_MOST: u64 = 1 << 30;

@@ -23,8 +23,8 @@ use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
 use rustix::process::Signal;
 
-use crate::amount::bytes;
 use crate::misuse::Misuse;
+use brickyard_report::bytes_of;
 use command::{Command, Running, SIGNAL_CODE, exit_code, how};
 use progress::Line;
 use signals::Received;
@@ -258,7 +258,7 @@ impl Record {
         let Some(text) = &self.buffer else {
             return Ok(None);
         };
-        let bytes = bytes(text).map_err(|error| Misuse::new(format!("--buffer: {error}")))?;
+        let bytes = bytes_of(text).map_err(|error| Misuse::new(format!("--buffer: {error}")))?;
         match bytes >> 10 {
             0..8 => {
                 Err(Misuse::new(format!("--buffer {text} is too small; give at least 8K")).into())

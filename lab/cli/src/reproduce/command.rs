@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use brickyard_experiments::cell::{Experiment, Scale};
+use brickyard_experiments::cell::Scale;
+use brickyard_experiments::experiment::Experiment;
 use brickyard_experiments::plan::Scope;
 
 /// The default folder of the traces.
@@ -36,12 +37,12 @@ impl Commands<'_> {
     pub(super) fn run(&self, scope: &Scope, start: Start, folder: &Path) -> String {
         let mut parts: Vec<String> = Vec::new();
         for (scale, option) in [(Scale::Quick, "--quick"), (Scale::Full, "--full")] {
-            let names: Vec<&str> = scope.at(scale).map(Experiment::name).collect();
+            let names: Vec<&str> = scope.at(scale).map(|one| one.name).collect();
             if names.is_empty() {
                 continue;
             }
             let mut part = format!("brickyard reproduce {option}");
-            if names.len() < Experiment::ALL.len() {
+            if names.len() < Experiment::REPRODUCED.len() {
                 part += &format!(" --only {}", names.join(","));
             }
             if start == Start::Resume || !parts.is_empty() {
@@ -98,18 +99,19 @@ mod tests {
 
     #[test]
     fn a_run_of_two_scales_is_two_commands() {
+        let of = |name| Experiment::by_name(name).unwrap();
         let run = |scope: &Scope, start| commands("traces").run(scope, start, Path::new("x"));
-        let all = Scope::new(Scale::Quick, &Experiment::ALL);
+        let all = Scope::new(Scale::Quick, &Experiment::REPRODUCED);
         assert_eq!(
             run(&all, Start::New),
             "brickyard reproduce --quick --seed 1 --output x"
         );
-        let some = Scope::new(Scale::Full, &[Experiment::Slab, Experiment::Locks]);
+        let some = Scope::new(Scale::Full, &["slab", "locks"].map(of));
         assert_eq!(
             run(&some, Start::Resume),
             "brickyard reproduce --full --only locks,slab --resume --seed 1 --output x"
         );
-        let both = Scope::new(Scale::Quick, &[Experiment::Pft]).joined(&some);
+        let both = Scope::new(Scale::Quick, &[of("pft")]).joined(&some);
         assert_eq!(
             run(&both, Start::New),
             "brickyard reproduce --quick --only pft --seed 1 --output x \

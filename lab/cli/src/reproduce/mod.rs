@@ -18,24 +18,25 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use brickyard_experiments::cell::{Cell, Experiment, Scale};
+use brickyard_experiments::cell::{Cell, Scale};
 use brickyard_experiments::data::Data;
 use brickyard_experiments::directions::ANSWER_RULE;
 use brickyard_experiments::expect::Expected;
+use brickyard_experiments::experiment::Experiment;
 use brickyard_experiments::judge::{NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, ZERO_RULE};
 use brickyard_experiments::kept::{self, Kept};
 use brickyard_experiments::lock;
 use brickyard_experiments::page::Missing;
 use brickyard_experiments::plan::{Plan, Scope, counted};
-use brickyard_experiments::running::{Ended, Running};
+use brickyard_experiments::running::{Ended, Running, in_folder};
 use brickyard_experiments::store::{Folder, read_rows};
 use brickyard_experiments::traces::Traces;
+use brickyard_run::interrupt;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::interrupt;
 use crate::misuse::{Misuse, at_least_one};
-use crate::say::tell;
+use brickyard_run::terminal::tell;
 use command::{Commands, Start, quoted};
 use progress::RunProgress;
 use report::Report;
@@ -105,11 +106,8 @@ pub(crate) fn rules() -> String {
 
 /// Returns the parser of an experiment's name.
 fn experiment() -> impl TypedValueParser<Value = Experiment> {
-    PossibleValuesParser::new(Experiment::ALL.map(Experiment::name)).try_map(|given| {
-        let mut all = Experiment::ALL.into_iter();
-        all.find(|one| one.name() == given)
-            .ok_or("there is no such experiment")
-    })
+    PossibleValuesParser::new(Experiment::REPRODUCED.map(|one| one.name))
+        .try_map(|name| Experiment::by_name(&name))
 }
 
 impl Reproduce {
@@ -253,7 +251,7 @@ impl Reproduce {
     ) -> anyhow::Result<Ended> {
         interrupt::watch()?;
         let running = Running {
-            folder,
+            keep: &in_folder(folder),
             traces,
             seed: self.seed,
             jobs: self.jobs,
@@ -327,7 +325,7 @@ impl Reproduce {
     fn requested(&self) -> Scope {
         let scale = if self.full { Scale::Full } else { Scale::Quick };
         if self.only.is_empty() {
-            Scope::new(scale, &Experiment::ALL)
+            Scope::new(scale, &Experiment::REPRODUCED)
         } else {
             Scope::new(scale, &self.only)
         }

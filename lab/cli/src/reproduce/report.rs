@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use anyhow::bail;
-use brickyard_experiments::cell::Experiment;
+
 use brickyard_experiments::data::Data;
 use brickyard_experiments::document::Figure;
 use brickyard_experiments::judge::Judge;
@@ -12,11 +12,12 @@ use brickyard_experiments::plan::Scope;
 use brickyard_experiments::raw::CellRows;
 use brickyard_experiments::results::results;
 use brickyard_experiments::store::{Folder, appear, write_csv, write_rows};
+use brickyard_experiments::winner::winner;
 use brickyard_experiments::{documents, figures, page, pages, summary, warnings};
 use brickyard_report::write_json;
 
 use super::command::{Commands, Start};
-use crate::say::{print, tell};
+use brickyard_run::terminal::{print, tell};
 
 /// The inputs of the report other than the rows.
 pub(super) struct Report<'a> {
@@ -40,7 +41,7 @@ impl Report<'_> {
         }
         let data = Data::new(cells)?;
         let mut documents = documents::all();
-        let experiments: Vec<&str> = self.scope.experiments().map(Experiment::name).collect();
+        let experiments: Vec<&str> = self.scope.experiments().map(|one| one.name).collect();
         documents.retain(|document| experiments.contains(&document.experiment));
         let judge = Judge::new(&documents, &data);
         let file = |name: &str| self.folder.file(name);
@@ -68,7 +69,7 @@ impl Report<'_> {
             date: today(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             missing: self.missing.clone(),
-            winner: Some(documents::winner()),
+            winner: Some(winner()),
         };
         appear(&path, |mut out| page::write(&report, &mut out))?;
         let path = path.display();

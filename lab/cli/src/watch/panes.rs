@@ -1,5 +1,6 @@
 //! The parts of the screen.
 
+use brickyard_run::terminal::wrapped;
 use core::time::Duration;
 
 use brickyard::Order;
@@ -315,19 +316,4 @@ fn put(screen: &mut Buffer, area: Rect, y: u16, text: &str, style: Style) {
     if y < area.height {
         screen.set_stringn(area.x, area.y + y, text, usize::from(area.width), style);
     }
-}
-
-/// Wraps a text into lines of at most `width` characters; longer words get a line of their own.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

@@ -19,22 +19,22 @@ macro_rules! of_2013 {
 }
 
 /// Those that run on this host: the two of 2013, the baseline of that posting first, and two more.
-pub(super) const OF_2013: [Configuration; 4] = of_2013!(Configuration);
+pub(crate) const OF_2013: [Configuration; 4] = of_2013!(Configuration);
 
 /// The same configurations in the simulator.
-pub(super) const SIMULATED_OF_2013: [Simulated; 4] = of_2013!(Simulated);
+pub(crate) const SIMULATED_OF_2013: [Simulated; 4] = of_2013!(Simulated);
 
 /// A configuration of this host, and what a mask of interrupts does there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MaskedConfiguration {
-    pub(super) configuration: Configuration,
-    pub(super) masking: Masking,
+pub(crate) struct MaskedConfiguration {
+    pub(crate) configuration: Configuration,
+    pub(crate) masking: Masking,
 }
 
 impl MaskedConfiguration {
     /// Returns these configurations with masks that cost what they cost a kernel, and then the two
     /// that the document compares with masks that cost nothing.
-    pub(super) fn each(configurations: &[Configuration]) -> Vec<Self> {
+    pub(crate) fn each(configurations: &[Configuration]) -> Vec<Self> {
         let with = |masking| {
             move |&configuration| Self {
                 configuration,
@@ -49,7 +49,7 @@ impl MaskedConfiguration {
     }
 
     /// Returns the name of the workload under it.
-    pub(super) fn workload(self, workload: &str) -> String {
+    pub(crate) fn workload(self, workload: &str) -> String {
         match self.masking {
             Masking::Flags => workload.to_owned(),
             Masking::Nothing => format!("{workload} unmasked"),

@@ -1,35 +1,20 @@
-//! The cells of each experiment, in a file or a folder each; and what they share: `timed.rs` and
-//! `order.rs` for timed cells, `protocol.rs`, `served.rs`, `configs.rs`, `rows.rs`.
+//! What the cells of several experiments share.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `timed.rs`, `order.rs` | timed cells, each a round; the order of turns in it |
+//! | `rows.rs` | making the rows of a cell |
+//! | `configs.rs` | the configurations that several compare |
+//! | `simulated.rs` | parameters and memory of simulated machines |
+//! | `protocol.rs` | the protocol of 2005 and 2007 |
+//! | `served.rs` | the check without which a simulated time means nothing |
 
-use super::cell::{Cell, Experiment};
-
-pub(super) use timed::by_rounds;
-
-/// Returns all cells of an experiment, of every scale.
-pub(super) fn of(experiment: Experiment) -> Vec<Cell> {
-    match experiment {
-        Experiment::Locks => locks::cells(),
-        Experiment::PageAlloc => pagealloc::cells(),
-        Experiment::Pft => pft::cells(),
-        Experiment::Kernbench => kernbench::cells(),
-        Experiment::TwoKinds => two_kinds::cells(),
-        Experiment::Slab => slab::cells(),
-        Experiment::Mobility => mobility::cells(),
-    }
-}
-
-mod configs;
-mod kernbench;
-mod locks;
-mod mobility;
-mod order;
-mod pagealloc;
-mod pft;
-mod protocol;
-mod rows;
-mod served;
-mod slab;
+pub(crate) mod configs;
+pub(crate) mod order;
+pub(crate) mod protocol;
+pub(crate) mod rows;
+pub(crate) mod served;
+pub(crate) mod simulated;
 #[cfg(test)]
-mod testing;
-mod timed;
-mod two_kinds;
+pub(crate) mod testing;
+pub(crate) mod timed;

@@ -14,13 +14,13 @@ const WALK: &str = "walk";
 
 /// Percent of memory open to kernel allocations, where there is a zone for movable pages; the
 /// builds of the same experiments use it too.
-pub(super) const KERNEL_CORE: u8 = Settings::DEFAULT.kernelcore;
+pub(crate) const KERNEL_CORE: u8 = Settings::DEFAULT.kernelcore;
 
 /// Runs the protocol once, with these settings.
 ///
 /// # Errors
 /// If a trace is missing, the machine cannot be built, or the user has interrupted it.
-pub(super) fn run(
+pub(crate) fn run(
     run: &AntifragRun,
     settings: &Settings,
     filmed: Filmed,

@@ -5,24 +5,24 @@ use brickyard_report::Metric;
 use crate::raw::Raw;
 
 /// The name of the machine in rows that are timed.
-pub(super) const HOST: &str = "host";
+pub(crate) const HOST: &str = "host";
 
 /// What the rows to be made have in common: a workload under a configuration, in one run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RowTemplate<'w> {
+pub(crate) struct RowTemplate<'w> {
     /// A simulated profile, a machine that was replayed, or [`HOST`].
-    pub(super) machine: &'w str,
+    pub(crate) machine: &'w str,
     /// What was done there.
-    pub(super) workload: &'w str,
+    pub(crate) workload: &'w str,
     /// The allocator, lock policy, or heap.
-    pub(super) config: &'w str,
+    pub(crate) config: &'w str,
     /// Which run or round, from 1.
-    pub(super) run: u32,
+    pub(crate) run: u32,
 }
 
 impl RowTemplate<'_> {
     /// Returns the row of a value that is not a point of a series.
-    pub(super) fn row(&self, metric: &Metric<'_>, value: f64) -> Raw {
+    pub(crate) fn row(&self, metric: &Metric<'_>, value: f64) -> Raw {
         Raw {
             machine: self.machine.to_owned(),
             workload: self.workload.to_owned(),

@@ -9,7 +9,7 @@ use brickyard_simulate::tasks::Counts;
 ///
 /// # Errors
 /// If one was not.
-pub(super) fn all_served(counts: &Counts) -> anyhow::Result<()> {
+pub(crate) fn all_served(counts: &Counts) -> anyhow::Result<()> {
     let Counts {
         failed, refused, ..
     } = counts;

@@ -16,36 +16,45 @@ use crate::cell::{Cell, Context, Scale};
 const ROUNDS: u32 = 15;
 
 /// Rounds of a quick run: the fewest with which a signed-rank test can find significance.
-pub(super) const MIN_ROUNDS: u32 = 6;
+pub(crate) const MIN_ROUNDS: u32 = 6;
 
 /// A timed experiment, which has a cell for each round.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TimedExperiment {
+pub(crate) struct TimedExperiment<W> {
     /// Their names without the number of the round, such as `slab.host.heaps`.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// How many rounds a quick run has.
-    pub(super) quick: u32,
+    pub(crate) quick: u32,
     /// Roughly how many seconds a round takes on a core of today.
-    pub(super) seconds: f64,
+    pub(crate) seconds: f64,
     /// Runs a round; returns its rows.
-    pub(super) work: fn(Round<'_>) -> anyhow::Result<Vec<Raw>>,
+    pub(crate) work: W,
 }
 
-impl TimedExperiment {
-    pub(super) fn cells(self) -> Vec<Cell> {
-        (1..=ROUNDS).map(|round| self.cell(round)).collect()
+impl<W> TimedExperiment<W>
+where
+    W: Fn(Round<'_>) -> anyhow::Result<Vec<Raw>> + Clone + Send + Sync + 'static,
+{
+    /// Returns the rounds of the reproduction.
+    pub(crate) fn cells(self) -> Vec<Cell> {
+        self.rounds(ROUNDS)
     }
 
-    fn cell(self, number: u32) -> Cell {
-        let Self { name, work, .. } = self;
+    /// Returns so many rounds.
+    pub(crate) fn rounds(self, rounds: u32) -> Vec<Cell> {
+        (1..=rounds).map(|round| self.cell(round)).collect()
+    }
+
+    fn cell(&self, number: u32) -> Cell {
+        let (cell, work) = (self.name, self.work.clone());
         Cell {
-            name: format!("{name}.{number}"),
+            name: format!("{cell}.{number}"),
             kind: Method::Timed,
             scale: Scale::quick_if(number <= self.quick),
             seconds: self.seconds,
             work: Box::new(move |context| {
                 let round = Round {
-                    cell: name,
+                    cell,
                     number,
                     context,
                 };
@@ -56,7 +65,7 @@ impl TimedExperiment {
 }
 
 /// A round under way.
-pub(super) struct Round<'a> {
+pub(crate) struct Round<'a> {
     cell: &'static str,
     number: u32,
     context: Context<'a>,
@@ -64,7 +73,7 @@ pub(super) struct Round<'a> {
 
 impl Round<'_> {
     /// Returns the seed of this round.
-    pub(super) const fn seed(&self) -> u64 {
+    pub(crate) const fn seed(&self) -> u64 {
         self.context.seed_of(self.number)
     }
 
@@ -77,7 +86,7 @@ impl Round<'_> {
     ///
     /// # Errors
     /// The first error of a turn; also if the user has interrupted the run.
-    pub(super) fn turns<T: Copy + PartialEq + fmt::Display, D>(
+    pub(crate) fn turns<T: Copy + PartialEq + fmt::Display, D>(
         &mut self,
         what: &str,
         turns: usize,
@@ -110,7 +119,7 @@ impl Round<'_> {
     }
 
     /// Returns the template of this round's rows for a workload and a configuration.
-    pub(super) const fn template<'w>(&self, workload: &'w str, config: &'w str) -> RowTemplate<'w> {
+    pub(crate) const fn template<'w>(&self, workload: &'w str, config: &'w str) -> RowTemplate<'w> {
         RowTemplate {
             machine: HOST,
             workload,
@@ -122,11 +131,18 @@ impl Round<'_> {
 
 /// The turns taken, in their order: the contestant and its result.
 #[derive(Debug)]
-pub(super) struct TurnResults<T, D>(Vec<(T, D)>);
+pub(crate) struct TurnResults<T, D>(Vec<(T, D)>);
 
 impl<T: Copy + PartialEq, D> TurnResults<T, D> {
+    /// Returns the results in the order of the contestants' list, not of their turns.
+    pub(crate) fn in_order_of(self, compared: &[T]) -> Vec<(T, D)> {
+        let mut taken = self.0;
+        taken.sort_by_key(|(one, _)| compared.iter().position(|other| other == one));
+        taken
+    }
+
     /// Groups the results by contestant; contestants are in the order of their first turns.
-    pub(super) fn by_contestant(self) -> Vec<(T, Vec<D>)> {
+    pub(crate) fn by_contestant(self) -> Vec<(T, Vec<D>)> {
         let mut all: Vec<(T, Vec<D>)> = Vec::new();
         for (one, result) in self.0 {
             match all.iter_mut().find(|(other, _)| *other == one) {
@@ -160,10 +176,9 @@ pub(crate) fn by_rounds(cells: &mut [Cell]) {
 mod tests {
     use brickyard_report::Metric;
 
-    use super::super::of;
-    use super::super::testing::{found, rows_of};
     use super::*;
-    use crate::cell::Experiment;
+    use crate::cells::testing::{found, rows_of};
+    use crate::experiment::Experiment;
 
     const NUMBER: Metric<'static> = Metric::lower("number", "turns");
 
@@ -212,7 +227,10 @@ mod tests {
 
     #[test]
     fn rounds_of_different_experiments_take_turns() {
-        let mut cells: Vec<Cell> = Experiment::ALL.into_iter().flat_map(of).collect();
+        let mut cells: Vec<Cell> = Experiment::REPRODUCED
+            .into_iter()
+            .flat_map(|one| (one.reproduced)())
+            .collect();
         let before: Vec<String> = exact(&cells);
         by_rounds(&mut cells);
         assert_eq!(exact(&cells), before, "the others stay as they are");

@@ -10,7 +10,7 @@ use crate::document::{
 };
 
 /// Returns a row of the head: each text with the number of columns that it spans.
-pub(super) fn heads(cells: &[(&str, usize)]) -> Vec<Head> {
+pub(crate) fn heads(cells: &[(&str, usize)]) -> Vec<Head> {
     cells
         .iter()
         .map(|&(text, span)| Head {
@@ -21,12 +21,12 @@ pub(super) fn heads(cells: &[(&str, usize)]) -> Vec<Head> {
 }
 
 /// Returns a row of the head with a column for each text.
-pub(super) fn columns(texts: &[&str]) -> Vec<Head> {
+pub(crate) fn columns(texts: &[&str]) -> Vec<Head> {
     heads(&texts.iter().map(|&text| (text, 1)).collect::<Vec<_>>())
 }
 
 /// Returns a line of a table.
-pub(super) fn line(head: impl Into<String>, cells: Vec<Option<Figure>>) -> Line {
+pub(crate) fn line(head: impl Into<String>, cells: Vec<Option<Figure>>) -> Line {
     Line {
         head: head.into(),
         cells,
@@ -35,7 +35,7 @@ pub(super) fn line(head: impl Into<String>, cells: Vec<Option<Figure>>) -> Line 
 
 /// Returns the speedup that two printed means give: above 1 is better. None if one is not a number
 /// above zero.
-pub(super) fn printed_speedup(better: Better, before: &str, now: &str) -> Option<PrintedSpeedup> {
+pub(crate) fn printed_speedup(better: Better, before: &str, now: &str) -> Option<PrintedSpeedup> {
     match better {
         Better::Higher => PrintedSpeedup::over(now, before),
         Better::Lower => PrintedSpeedup::over(before, now),
@@ -44,7 +44,7 @@ pub(super) fn printed_speedup(better: Better, before: &str, now: &str) -> Option
 }
 
 /// Returns the figure with its direction, if there is one.
-pub(super) fn directed(figure: Figure, speedup: Option<PrintedSpeedup>, claim: Claim) -> Figure {
+pub(crate) fn directed(figure: Figure, speedup: Option<PrintedSpeedup>, claim: Claim) -> Figure {
     match speedup {
         Some(speedup) => figure.judged(speedup, claim),
         None => figure,
@@ -52,24 +52,24 @@ pub(super) fn directed(figure: Figure, speedup: Option<PrintedSpeedup>, claim: C
 }
 
 /// A line of a table of today's configurations: all but the configuration.
-pub(super) struct Row {
+pub(crate) struct Row {
     /// Its head.
-    pub(super) head: String,
+    pub(crate) head: String,
     /// The machine.
-    pub(super) machine: String,
+    pub(crate) machine: String,
     /// What was done there.
-    pub(super) workload: String,
+    pub(crate) workload: String,
     /// What was counted.
-    pub(super) metric: &'static str,
+    pub(crate) metric: &'static str,
     /// Digits after the point.
-    pub(super) decimals: usize,
+    pub(crate) decimals: usize,
     /// What values are multiplied by.
-    pub(super) scale: f64,
+    pub(crate) scale: f64,
 }
 
 impl Row {
     /// Returns a line with one digit after the point, in the unit that was measured.
-    pub(super) fn new(
+    pub(crate) fn new(
         head: impl Into<String>,
         machine: &str,
         workload: impl Into<String>,
@@ -86,30 +86,30 @@ impl Row {
     }
 
     /// Sets the digits after the point.
-    pub(super) fn decimals(self, decimals: usize) -> Self {
+    pub(crate) fn decimals(self, decimals: usize) -> Self {
         Self { decimals, ..self }
     }
 
     /// Sets the factor that values are multiplied by when they are shown.
-    pub(super) fn scaled(self, scale: f64) -> Self {
+    pub(crate) fn scaled(self, scale: f64) -> Self {
         Self { scale, ..self }
     }
 }
 
 /// A table of configurations side by side: the baseline, then each with its mean and its gain.
-pub(super) struct Today<'a> {
+pub(crate) struct Today<'a> {
     /// The experiment.
-    pub(super) experiment: &'a str,
+    pub(crate) experiment: &'a str,
     /// The configurations, the baseline first.
-    pub(super) configs: &'a [&'a str],
+    pub(crate) configs: &'a [&'a str],
     /// What is shown beside a mean: [`Statistic::Gain`], or [`Statistic::Difference`] for values
     /// that are in percent already.
-    pub(super) beside: Statistic,
+    pub(crate) beside: Statistic,
 }
 
 impl Today<'_> {
     /// Returns the table with these lines.
-    pub(super) fn table(&self, id: &str, title: &str, about: &str, rows: Vec<Row>) -> Table {
+    pub(crate) fn table(&self, id: &str, title: &str, about: &str, rows: Vec<Row>) -> Table {
         let mut names = Vec::new();
         let mut words = Vec::new();
         let word = match self.beside {
@@ -158,12 +158,12 @@ impl Today<'_> {
 }
 
 /// Returns a finding of the first screen: a sentence in which each `{}` stands for the next piece.
-pub(super) fn summary(words: &str, pieces: impl IntoIterator<Item = Piece>) -> Finding {
+pub(crate) fn summary(words: &str, pieces: impl IntoIterator<Item = Piece>) -> Finding {
     interpolated(ShownIn::SummaryToo, words, pieces)
 }
 
 /// Returns a finding of the document's section, built in the same way.
-pub(super) fn finding(words: &str, pieces: impl IntoIterator<Item = Piece>) -> Finding {
+pub(crate) fn finding(words: &str, pieces: impl IntoIterator<Item = Piece>) -> Finding {
     interpolated(ShownIn::Document, words, pieces)
 }
 
@@ -192,28 +192,28 @@ fn over(of: Vec<Key>, against: Vec<Key>) -> Figure {
 
 /// Returns how many times as fast, or as large, `of` is compared with `against`, in the geometric
 /// mean.
-pub(super) fn gmean(of: Vec<Key>, against: Vec<Key>, decimals: usize) -> Piece {
+pub(crate) fn gmean(of: Vec<Key>, against: Vec<Key>, decimals: usize) -> Piece {
     Piece::Figure(over(of, against).decimals(decimals))
 }
 
 /// Returns the mean of one key.
-pub(super) fn mean(key: Key, decimals: usize) -> Piece {
+pub(crate) fn mean(key: Key, decimals: usize) -> Piece {
     Piece::Figure(Figure::mean(key).decimals(decimals))
 }
 
 /// Returns how many times as fast, or as large, `of` is compared with `against`.
-pub(super) fn times(of: Key, against: Key, decimals: usize) -> Piece {
+pub(crate) fn times(of: Key, against: Key, decimals: usize) -> Piece {
     Piece::Figure(Figure::compared(Statistic::Speedup, of, against).decimals(decimals))
 }
 
 /// Returns words chosen by the geometric mean of speedups: above 1, below 1, or within half a
 /// percent of 1 or within its own noise.
-pub(super) fn word(of: Vec<Key>, against: Vec<Key>, words: [&'static str; 3]) -> Piece {
+pub(crate) fn word(of: Vec<Key>, against: Vec<Key>, words: [&'static str; 3]) -> Piece {
     word_beyond(0.005, of, against, words)
 }
 
 /// Like [`word`], with the distance from 1 that counts as no difference.
-pub(super) fn word_beyond(
+pub(crate) fn word_beyond(
     margin: f64,
     of: Vec<Key>,
     against: Vec<Key>,
@@ -231,11 +231,11 @@ pub(super) fn word_beyond(
 
 /// The figures of some lines for which a speedup was published: what a geometric mean is compared
 /// with is computed from what is printed, over the same lines.
-pub(super) struct PrintedMeans(Vec<Figure>);
+pub(crate) struct PrintedMeans(Vec<Figure>);
 
 impl PrintedMeans {
     /// Returns those figures of these tables whose own key is one of `of`, each once.
-    pub(super) fn of(tables: &[Table], of: &[Key]) -> Self {
+    pub(crate) fn of(tables: &[Table], of: &[Key]) -> Self {
         let lines = tables.iter().flat_map(|table| &table.lines);
         let figures = lines.flat_map(|line| line.cells.iter().flatten());
         let mut found: Vec<Figure> = Vec::new();
@@ -259,21 +259,21 @@ impl PrintedMeans {
 
     /// Returns the measured geometric mean, and that of what is printed for those of the lines that
     /// were measured.
-    pub(super) fn means(&self, decimals: usize) -> [Piece; 2] {
+    pub(crate) fn means(&self, decimals: usize) -> [Piece; 2] {
         let (of, against) = self.sides();
         let printed = Piece::PrintedMean(self.0.clone(), decimals);
         [gmean(of, against, decimals), printed]
     }
 
     /// Returns words chosen by the measured mean, as [`word`] does.
-    pub(super) fn word(&self, words: [&'static str; 3]) -> Piece {
+    pub(crate) fn word(&self, words: [&'static str; 3]) -> Piece {
         let (of, against) = self.sides();
         word(of, against, words)
     }
 }
 
 /// Returns the finding that counts the outcomes of the document's directions.
-pub(super) fn directions() -> Finding {
+pub(crate) fn directions() -> Finding {
     let count = |outcome| Piece::Directions(outcome, Among::All);
     finding(
         "Of its directions that were measured ({}), {} are the same, {} have the same direction and another size, {} are opposite, {} are within noise or no more than a tenth of the published difference, and {} depend on an assumption or on one that was not varied. After correction for their number, {} of the same direction and {} opposite ones remain.",
@@ -291,7 +291,7 @@ pub(super) fn directions() -> Finding {
 }
 
 /// Returns a curve of means: horizontal positions, and the keys whose means are shown there.
-pub(super) fn curve(name: &str, points: Vec<(f64, Key)>) -> Curve {
+pub(crate) fn curve(name: &str, points: Vec<(f64, Key)>) -> Curve {
     Curve {
         name: name.to_owned(),
         points: Points::Samples(points),
@@ -300,13 +300,13 @@ pub(super) fn curve(name: &str, points: Vec<(f64, Key)>) -> Curve {
 }
 
 /// Returns a curve over names: the keys are at the positions 0, 1, 2, and so on.
-pub(super) fn curve_over_names(name: &str, keys: impl IntoIterator<Item = Key>) -> Curve {
+pub(crate) fn curve_over_names(name: &str, keys: impl IntoIterator<Item = Key>) -> Curve {
     let places = (0_u32..).map(f64::from);
     curve(name, places.zip(keys).collect())
 }
 
 /// Returns an axis.
-pub(super) fn axis(label: &str, scale: Scale) -> Axis {
+pub(crate) fn axis(label: &str, scale: Scale) -> Axis {
     Axis {
         label: label.to_owned(),
         scale,
@@ -314,7 +314,7 @@ pub(super) fn axis(label: &str, scale: Scale) -> Axis {
 }
 
 /// Returns an axis of names.
-pub(super) fn names(label: &str, names: &[&str]) -> Axis {
+pub(crate) fn names(label: &str, names: &[&str]) -> Axis {
     axis(
         label,
         Scale::Names(names.iter().map(|&name| name.to_owned()).collect()),

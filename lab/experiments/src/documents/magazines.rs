@@ -4,11 +4,11 @@ use super::build::{self, columns, directed, heads};
 use crate::data::Key;
 use crate::document::{Claim, Figure, Head, Line, PrintedSpeedup, Statistic};
 
-pub(super) const SOURCE: &str =
+pub(crate) const SOURCE: &str =
     "Mel Gorman, \"[RFC PATCH 00/22] Per-cpu page allocator replacement prototype\", 8 May 2013";
 
 /// Returns the head of its tables: the baseline, and the proposal with its gain.
-pub(super) fn head() -> Vec<Vec<Head>> {
+pub(crate) fn head() -> Vec<Vec<Head>> {
     vec![
         heads(&[("3.9.0", 1), ("3.9.0", 2)]),
         columns(&["vanilla", "magazine", "gain"]),
@@ -17,7 +17,7 @@ pub(super) fn head() -> Vec<Vec<Head>> {
 
 /// Returns a line of means: of the baseline, of the proposal, and the gain with its direction, if
 /// it has one.
-pub(super) fn line(
+pub(crate) fn line(
     head: String,
     [before, now]: [Key; 2],
     [vanilla, magazine, gain]: [&'static str; 3],

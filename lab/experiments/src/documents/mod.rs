@@ -1,40 +1,25 @@
 //! The five source documents as data: their questions, every table as printed, and the measured
 //! rows that each figure is compared with.
 //!
-//! Each experiment has a file; its folder has the printed cells (`printed.rs`) and the report's
-//! text about them (`words.rs`). Published texts are as printed; where a figure was worked out from
+//! Each is in the folder of its experiment, with the printed cells and the report's text about them;
+//! here is what they share. Published texts are as printed; where a figure was worked out from
 //! others, the table says so. Sentences are our own.
 
-mod build;
-mod kernbench;
-mod locks;
-mod magazines;
-mod mobility;
-mod pagealloc;
-mod pft;
-mod slab;
-mod two_kinds;
-mod winner;
+pub(crate) mod build;
+pub(crate) mod magazines;
 
 use std::collections::BTreeSet;
 
 use crate::data::Key;
 use crate::document::{Document, Points};
-
-pub use winner::winner;
+use crate::experiment::Experiment;
 
 /// Returns all of them, in the order of the report.
 #[must_use]
 pub fn all() -> Vec<Document> {
-    vec![
-        locks::document(),
-        pagealloc::document(),
-        pft::document(),
-        kernbench::document(),
-        two_kinds::document(),
-        slab::document(),
-        mobility::document(),
-    ]
+    let all = Experiment::REPRODUCED.into_iter();
+    let documents = all.filter_map(|experiment| experiment.document);
+    documents.map(|document| document()).collect()
 }
 
 /// Returns all keys that the documents refer to, in findings, tables and plots: what a full run

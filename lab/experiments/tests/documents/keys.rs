@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use brickyard_experiments::data::Key;
 use brickyard_experiments::document::{Piece, Word};
 use brickyard_experiments::documents;
+use brickyard_experiments::winner::winner;
 use brickyard_workload::antifrag::{MOMENTS, MinFree};
 
 const POLICIES: [&str; 5] = [
@@ -365,7 +366,7 @@ fn no_document_refers_to_another() {
 #[test]
 fn the_winner_uses_only_keys_of_the_documents() {
     let keys = documents::keys();
-    let winner = documents::winner();
+    let winner = winner();
     let figures = winner.pieces.iter().filter_map(|piece| match piece {
         Piece::Figure(figure) | Piece::Word(Word { figure, .. }) => Some(figure),
         Piece::Text(_) | Piece::PrintedMean(..) | Piece::Directions(..) => None,

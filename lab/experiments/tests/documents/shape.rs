@@ -7,6 +7,7 @@ use brickyard_experiments::document::{
 };
 use brickyard_experiments::documents;
 use brickyard_experiments::judge::Judgement;
+use brickyard_experiments::winner::winner;
 use brickyard_report::plot::Scale;
 
 #[test]
@@ -177,7 +178,7 @@ fn a_word_is_true_whatever_the_number_is() {
     let words = documents::all()
         .into_iter()
         .flat_map(|document| document.findings)
-        .chain([documents::winner()])
+        .chain([winner()])
         .flat_map(|finding| finding.pieces)
         .filter_map(|piece| match piece {
             Piece::Word(word) => Some(word),

@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use crate::block::Block;
 use crate::sizes::logarithmic;

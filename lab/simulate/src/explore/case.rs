@@ -15,7 +15,8 @@ use brickyard::{Frame, FrameRange, Order};
 use brickyard_designs::classics::bulk::{BulkPolicy, Timing, Tuning};
 use brickyard_designs::classics::store::grouping::HighAtomic;
 use brickyard_designs::classics::{Configuration, MachinePlan};
-use brickyard_machine::{Dice, Profile, Setup, Stops, Timing as Clock, Watch};
+use brickyard_machine::{Profile, Setup, Stops, Timing as Clock, Watch};
+use brickyard_run::Dice;
 use brickyard_workload::named;
 
 use super::starve::{CPUS_MOST, TASKS_MOST};
@@ -414,7 +415,7 @@ impl Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "brickyard simulate explore --replay {}", self.seed)?;
+        write!(f, "brickyard explore --replay {}", self.seed)?;
         let usual = Self::of(self.seed).options();
         for ((name, value), (_, usual)) in self.options().iter().zip(&usual) {
             if value != usual {

@@ -26,13 +26,11 @@
 //! | [`footprint`] | how soon computing evicts a line |
 //! | `run.rs` | one run on a machine |
 //! | `measured.rs` | the result of a run: [`Measured`], [`Times`] |
-//! | [`published`] | the tables of 2007 and 2008, and whether a difference has the same direction here |
 
 mod column;
 pub mod footprint;
 mod load;
 mod measured;
-pub mod published;
 mod run;
 
 use brickyard::FrameRange;

@@ -11,15 +11,15 @@ use std::path::PathBuf;
 use anyhow::bail;
 use brickyard_bench::programs::Programs as Measurement;
 use brickyard_bench::programs::task::{self, Task};
-use brickyard_bench::side_by_side::cores;
 use brickyard_report::{Format, Results, TableOptions, noise_warning, write};
+use brickyard_run::side_by_side::cores;
+use brickyard_run::{bar, interrupt};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::libraries::{choose, describe, loads_program};
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::SheetOutput;
-use crate::{interrupt, progress};
 
 /// The options of `brickyard bench programs`.
 #[derive(Debug, Args)]
@@ -104,7 +104,7 @@ impl Programs {
             settle: Duration::from_secs_f64(self.settle.unwrap_or(0.0)),
             loads,
         };
-        let (mut results, failed) = measurement.run(&progress::Steps::new())?;
+        let (mut results, failed) = measurement.run(&bar::Steps::new())?;
         describe(&mut results, &chosen.libraries);
         if self.quick {
             results.about_line("a quarter of the work (--quick)");

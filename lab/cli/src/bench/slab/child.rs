@@ -17,8 +17,8 @@ use brickyard_bench::slab::turn::{HeapPeer, HeapTurn};
 use brickyard_bench::slab::work::{Work, Workload};
 use clap::Args;
 
-use crate::amount::bytes;
 use crate::choice::choice;
+use brickyard_report::bytes_of;
 
 /// The options of the process of one turn.
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ pub(crate) struct SlabTurn {
     #[arg(long)]
     size: u32,
     /// How much memory is live in the memory workloads.
-    #[arg(long, value_parser = bytes)]
+    #[arg(long, value_parser = bytes_of)]
     live: usize,
     /// The approximate time of a sample, in microseconds.
     #[arg(long)]

@@ -12,15 +12,15 @@ use brickyard_bench::slab::floor::MOST_BYTES;
 use brickyard_bench::slab::objects::Shape;
 use brickyard_bench::slab::turn::HeapPeer;
 use brickyard_bench::slab::work::{Work, Workload};
-use brickyard_bench::slab::{Slab as Measurement, instructions, resident};
+use brickyard_bench::slab::{Slab as Measurement, instructions};
 use brickyard_report::{Results, bytes_text, plain_label};
+use brickyard_run::{bar, interrupt};
 use clap::Args;
 
-use crate::amount::bytes;
 use crate::choice::choice;
 use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
-use crate::{interrupt, progress};
+use brickyard_report::bytes_of;
 use choose::{Chosen, choose};
 
 pub(crate) use child::SlabTurn;
@@ -64,7 +64,7 @@ pub(crate) struct Slab {
     size: Vec<u32>,
     /// How much memory is live in `producers` (default 181M), and in `refill` and `giveback`
     /// (default 488M).
-    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, value_parser = bytes_of, value_name = "BYTES")]
     live: Option<usize>,
     /// How long `giveback` leaves the process idle, for memory to be returned, in seconds.
     #[arg(
@@ -116,7 +116,7 @@ impl Slab {
             bail!("nothing is left to measure");
         }
         interrupt::watch()?;
-        let progress = progress::Steps::new();
+        let progress = bar::Steps::new();
         if self.instructions {
             return match instructions::count(&contestants, &progress)? {
                 Some(results) => self.output.emit(&results, &plain_label),
@@ -219,7 +219,7 @@ impl Slab {
                 bytes_text(LEAST_LIVE)
             )));
         }
-        match resident::available() {
+        match brickyard_run::memory::available() {
             Some(available) if available / MOST_TIMES < most => Err(Misuse::new(format!(
                 "a heap may use {MOST_TIMES} times its live memory, but only {} MiB are available; give a --live of at most {}M",
                 available >> 20,

@@ -1,0 +1,24 @@
+//! Commands that had another name: who types the old one is told the new one.
+
+/// Old names, and what they are now.
+const MOVED: &[(&[&str], &str)] = &[
+    (&["bench", "locks"], "brickyard run locks --on host"),
+    (&["bench", "pft"], "brickyard run pft --on host"),
+    (&["bench", "scarce"], "brickyard run scarce"),
+    (&["bench", "fragmentation"], "brickyard run fragmentation"),
+    (&["simulate", "explore"], "brickyard explore"),
+    (&["simulate", "locks"], "brickyard run locks"),
+    (&["simulate", "storm"], "brickyard run storm"),
+    (&["simulate", "pft"], "brickyard run pft"),
+    (&["simulate", "kernbench"], "brickyard run kernbench"),
+];
+
+/// Returns what to type instead of a command line that begins with an old name.
+pub(crate) fn instead(words: &[String]) -> Option<String> {
+    let begins = |old: &[&str]| words.iter().zip(old).filter(|(a, b)| a == b).count() == old.len();
+    let (old, new) = MOVED.iter().find(|(old, _)| begins(old))?;
+    let old = old.join(" ");
+    Some(format!(
+        "brickyard: `brickyard {old}` is now `{new}`; `brickyard help` has all commands"
+    ))
+}

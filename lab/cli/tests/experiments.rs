@@ -1,0 +1,282 @@
+//! `run storm`, `pft`, `kernbench`, `scarce` and `fragmentation` as a user runs them: the exact tables
+//! of simulated ones, since a simulation gives the same on every host; what is true of the others on
+//! any host; and their errors. The expected tables are in `tests/experiments/`; `BRICKYARD_BLESS=1`
+//! rewrites them. And `explore`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use brickyard_designs::classics::Configuration;
+use serde_json::Value;
+
+/// Runs the command in the folder that has the traces. Words with `=` are parameters.
+fn brickyard(words: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
+    command.current_dir(root);
+    for word in words {
+        if word.contains('=') {
+            command.arg("--set");
+        }
+        command.arg(word);
+    }
+    command.output().unwrap()
+}
+
+fn run(words: &[&str]) -> Output {
+    brickyard(&[&["run"], words].concat())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Returns the output of a run that must succeed.
+fn printed(out: &Output) -> String {
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    text(&out.stdout)
+}
+
+fn rows(words: &[&str]) -> Vec<Value> {
+    let text = printed(&run(&[words, &["--format", "json"]].concat()));
+    let json: Value = serde_json::from_str(&text).unwrap();
+    json["rows"].as_array().unwrap().clone()
+}
+
+fn golden(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/experiments")
+        .join(name);
+    if std::env::var_os("BRICKYARD_BLESS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, found).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "{} differs:\n{found}", path.display());
+}
+
+const STORM: [&str; 6] = [
+    "storm",
+    "cpus=1,4",
+    "pages=400",
+    "shape=hot,remote",
+    "--runs",
+    "2",
+];
+
+const PFT: [&str; 5] = ["pft", "cpus=1,4", "touched=8M", "--runs", "2"];
+
+const KERNBENCH: [&str; 5] = ["kernbench", "cpus=2", "compiles=4", "--runs", "2"];
+
+#[test]
+fn the_same_command_gives_the_same_table_on_every_host() {
+    for (name, words) in [
+        ("storm.txt", &STORM[..]),
+        ("pft.txt", &PFT),
+        ("kernbench.txt", &KERNBENCH),
+    ] {
+        let table = printed(&run(words));
+        golden(name, &table);
+        // The same, however many runs are done at once.
+        let alone = printed(&run(&[words, &["--jobs", "1"]].concat()));
+        assert_eq!(alone, table);
+        let other = printed(&run(&[words, &["--seed", "77"]].concat()));
+        assert_ne!(other, table);
+    }
+}
+
+#[test]
+fn other_programs_read_all_samples() {
+    let rows = rows(&[&STORM[..], &["unit=memory-latencies"]].concat());
+    // Two shapes, two numbers of CPUs, three configurations; a rate, eight latencies, four figures
+    // of traffic and waits.
+    assert_eq!(rows.len(), 2 * 2 * 3 * (1 + 8 + 4));
+    assert!(
+        rows.iter()
+            .all(|row| row["n"] == 2 && row["ci95"].is_number())
+    );
+    let of = |metric: &str| rows.iter().find(|row| row["metric"] == metric).unwrap();
+    assert_eq!(of("alloc-p99.9")["unit"], "memory latencies");
+    let csv = printed(&run(&[&PFT[..], &["--format", "csv"]].concat()));
+    assert!(csv.contains("brickyard,cpus-4,faults/sec,"), "{csv}");
+}
+
+#[test]
+fn every_configuration_and_the_yardstick_clear_all_their_pages() {
+    let mut names = Configuration::ALL.map(Configuration::name).to_vec();
+    names.push("array-stack");
+    // Three threads, so that their shares are not all equal.
+    let config = format!("config={}", names.join(","));
+    let words = ["pft", "--on", "host", "--runs", "2", &config];
+    let rows = rows(&[&words[..], &["passes=1", "threads=1,3", "memory=48M"]].concat());
+    assert_eq!(rows.len(), 2 * 3 * names.len());
+    for row in rows {
+        assert_eq!(row["better"], "higher");
+        assert_eq!(row["n"], 2);
+        assert!(row["mean"].as_f64().unwrap() > 0.0, "{row}");
+    }
+}
+
+#[test]
+fn scarce_has_every_row_for_every_size() {
+    let rows = rows(&[
+        "scarce",
+        "config=vanilla,list-2007,combined-2007",
+        "memory=16M,64M",
+        "level=node,zone",
+        "sample-us=20",
+        "mobility=movable",
+        "--runs",
+        "2",
+    ]);
+    assert_eq!(rows.len(), 5 * 2 * 2 * 3);
+    for row in &rows {
+        assert_eq!(row["unit"], "ns/request");
+        assert_eq!(row["n"], 2);
+        assert!(row["mean"].as_f64().unwrap() > 0.0, "{row}");
+    }
+    for workload in [
+        "order-0 none-free memory-16M mobility-movable",
+        "order-9 one-free memory-64M level-zone mobility-movable",
+        "order-3 scattered memory-64M mobility-movable",
+    ] {
+        assert!(rows.iter().any(|row| row["workload"] == workload));
+    }
+}
+
+#[test]
+fn fragmentation_has_every_configuration_and_repeats_by_its_seed() {
+    let run = |seed: &str| {
+        rows(&[
+            "fragmentation",
+            "memory=32M",
+            "rounds=3",
+            "--runs",
+            "2",
+            "--seed",
+            seed,
+        ])
+    };
+    let first = run("1");
+    let configs: Vec<&str> = first
+        .iter()
+        .map(|row| row["config"].as_str().unwrap())
+        .collect();
+    assert_eq!(configs, Configuration::ALL.map(Configuration::name));
+    for row in &first {
+        assert_eq!(row["unit"], "percent");
+        assert_eq!(row["better"], "higher");
+        assert_eq!(row["workload"], "half-taken rounds-3 memory-32M");
+        for sample in row["samples"].as_array().unwrap() {
+            assert!((0.0..=100.0).contains(&sample.as_f64().unwrap()), "{row}");
+        }
+    }
+    let samples =
+        |rows: &[Value]| -> Vec<Value> { rows.iter().map(|row| row["samples"].clone()).collect() };
+    assert_eq!(samples(&first), samples(&run("1")));
+    // The second sample's seed is the next one.
+    let second = run("2");
+    for (first, second) in first.iter().zip(&second) {
+        assert_eq!(first["samples"][1], second["samples"][0]);
+    }
+}
+
+#[test]
+fn misuse_exits_with_2_and_names_the_fix() {
+    let host = ["pft", "--on", "host"];
+    for (words, fix) in [
+        (&["storm", "cpus=0"][..], "at least 1"),
+        (&["pft", "cpus=300"], "1 to 256"),
+        (&["storm", "cpus=8,8"], "cpus: 8 is there twice"),
+        (&["pft", "config=vanilla,vanilla"], "vanilla is there twice"),
+        (&["storm", "shape=hot,hot"], "hot is there twice"),
+        (&["storm", "shape=wet"], "hot, deep and remote"),
+        (&["storm", "config=linux"], "list-2007"),
+        (&["pft", "--on", "cray"], "metatm-2007"),
+        (&["storm", "--on", "host"], "only on simulated machines"),
+        (&["scarce", "--on", "i7-2013"], "only on host"),
+        (&["storm", "unit=hours"], "memory-latencies"),
+        (&["storm", "--runs", "0"], "--runs must be at least 1"),
+        (&["storm", "pages=0"], "at least 1"),
+        (&["storm", "memory=16T"], "16383G"),
+        (&["pft", "--jobs", "0"], "--jobs must be at least 1"),
+        (
+            &["storm", "shape=deep", "memory=64M"],
+            "give at least 1012M",
+        ),
+        (&["pft", "memory=400M"], "give at least"),
+        (&["pft", "touched=4K"], "give at least"),
+        (&["kernbench", "workload=find"], "kernel or pmake"),
+        (&["kernbench", "compiles=0"], "at least 1"),
+        (&["kernbench", "--traces", "/nowhere"], "with --traces DIR"),
+        (&[&host[..], &["config=nonesuch"]].concat(), "array-stack"),
+        (&[&host[..], &["threads=0"]].concat(), "at least 1"),
+        (&[&host[..], &["passes=0"]].concat(), "at least 1"),
+        (&[&host[..], &["masking=all"]].concat(), "nothing, flags"),
+        (
+            &[&host[..], &["threads=2", "memory=31M"]].concat(),
+            "give at least 32M",
+        ),
+        (&["scarce", "config=nonesuch"], "vanilla"),
+        (&["scarce", "memory=1M"], "give at least 16M"),
+        (&["scarce", "memory=1G,1024M"], "twice"),
+        (&["scarce", "level=cpu"], "node, zone"),
+        (&["scarce", "mobility=none"], "unmovable"),
+        (&["fragmentation", "memory=1M"], "give at least 16M"),
+        (&["quake"], "`brickyard run` lists them"),
+        (&["storm", "--set", "pages"], "PARAMETER=VALUE"),
+    ] {
+        let out = run(words);
+        let error = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{words:?}: {error}");
+        assert!(error.contains(fix), "{words:?}: {error}");
+        assert!(!error.contains("panicked"), "{error}");
+        assert_eq!(text(&out.stdout), "");
+    }
+}
+
+#[test]
+fn failures_exit_with_1() {
+    let out = run(&["storm", "-o", "/nowhere/else"]);
+    assert_eq!(out.status.code(), Some(1));
+    let out = run(&["kernbench", "cpus=2", "memory=16M", "--runs", "1"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("give at least"));
+}
+
+#[test]
+fn explore_has_modes_and_a_replay_names_its_mode() {
+    for mode in ["mixed", "stop", "starve"] {
+        let run = |arguments: &[&str]| {
+            let explore = ["explore", "--mode", mode, "--cpus", "3"];
+            printed(&brickyard(&[&explore, arguments].concat()))
+        };
+        let covered: Value =
+            serde_json::from_str(&run(&["--seeds", "4", "--format", "json"])).unwrap();
+        let counts = &covered["covered"];
+        assert_eq!(counts["runs"], 4);
+        let stops = counts["times a CPU stood still for long"].as_u64();
+        assert_eq!(stops > Some(0), mode == "stop");
+        let starved = counts["requests made while others go on for ever"].as_u64();
+        assert_eq!(starved > Some(0), mode == "starve");
+        let csv = run(&["--seeds", "2", "--format", "csv"]);
+        assert!(csv.contains("\nsteps of a request at most,"), "{csv}");
+        let replay = run(&["--replay", "3"]);
+        assert!(replay.to_lowercase().contains(&format!("mode: {mode}")));
+        assert_eq!(replay, run(&["--replay", "3"]));
+    }
+    let help = printed(&brickyard(&["explore", "--help"]));
+    for option in ["--mode", "--memory", "--sizes"] {
+        assert!(help.contains(option), "{option}:\n{help}");
+    }
+    let none = brickyard(&["explore", "--seeds", "0"]);
+    assert_eq!(none.status.code(), Some(2));
+    // Refused before any work: so many seeds would never end.
+    let endless = u64::MAX.to_string();
+    let nowhere = brickyard(&["explore", "--seeds", &endless, "-o", "/no/such/folder/x"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+    let wrong = brickyard(&["explore", "--mode", "calm"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("the values are mixed, stop, starve"));
+}

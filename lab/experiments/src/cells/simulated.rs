@@ -1,0 +1,94 @@
+//! What experiments on simulated machines have in common: their parameters, and the machine's
+//! memory.
+
+use brickyard::FRAMES_MOST;
+use brickyard_report::{bytes_text, counted};
+use brickyard_simulate::Configuration;
+use brickyard_simulate::setting::{FRAME_BYTES, whole_mib};
+
+use crate::experiment::Parameter;
+use crate::refusal::Refusal;
+use crate::settings::{Settings, wrong};
+
+/// The designs.
+pub(crate) const CONFIG: Parameter = Parameter::new(
+    "config",
+    "vanilla,magazine-2013,brickyard",
+    "designs, the first is the baseline; see `brickyard configs`: vanilla is Linux 2.6 up to 2.6.23, what the documents of 2013 call vanilla, Linux 3.9, is list-2007 here",
+);
+
+/// The numbers of CPUs.
+pub(crate) const CPUS: Parameter =
+    Parameter::new("cpus", "1,2,4,8,16,32,64", "numbers of CPUs, 1 to 256");
+
+/// The memory.
+pub(crate) const MEMORY: Parameter = Parameter::new(
+    "memory",
+    "auto",
+    "memory of the machine, of which only the metadata is real; auto: 1G, or what the CPUs need",
+);
+
+/// The frames of a machine with a number of CPUs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frames {
+    pub(crate) cpus: usize,
+    /// The fewest that it needs.
+    pub(crate) needed: usize,
+    /// Those that it has if the user does not say.
+    pub(crate) usual: usize,
+}
+
+/// Returns the frames of all machines of a run: the same for each, so that designs whose caches are
+/// a share of the memory can be compared.
+///
+/// # Errors
+/// [`Refusal`], if one of them needs more than the user gives or a zone can have.
+pub(crate) fn frames(settings: &Settings<'_>, of: &[Frames]) -> Result<usize, Refusal> {
+    let Some(&Frames { cpus, needed, .. }) = of.iter().max_by_key(|one| one.needed) else {
+        return Err(wrong("cpus", "give at least one number"));
+    };
+    let cpus = counted(cpus, "CPU", "CPUs");
+    if settings.is_auto("memory") {
+        let usual = of.iter().map(|one| one.usual).max().unwrap_or(needed);
+        return match usual {
+            more if more > FRAMES_MOST => Err(wrong(
+                "cpus",
+                format_args!(
+                    "{cpus} would need {more} frames, but one zone has at most {FRAMES_MOST}; use fewer CPUs or pages"
+                ),
+            )),
+            usual => Ok(usual),
+        };
+    }
+    let memory = settings.bytes("memory")?;
+    if memory >= needed.saturating_mul(FRAME_BYTES) {
+        return Ok(memory / FRAME_BYTES);
+    }
+    Err(wrong(
+        "memory",
+        format_args!(
+            "{} is too small for {cpus}; give at least {}",
+            bytes_text(memory),
+            bytes_text(whole_mib(needed))
+        ),
+    ))
+}
+
+/// Returns for each number of CPUs all runs, and for each of these all designs: what `cell` makes of
+/// a number of CPUs, a design, and the number of a run.
+///
+/// # Errors
+/// [`Refusal`], if one of these parameters is wrong.
+pub(crate) fn sweep<C>(
+    settings: &Settings<'_>,
+    cell: impl Fn(usize, Configuration, u32) -> C,
+) -> Result<Vec<C>, Refusal> {
+    let configs: Vec<Configuration> = settings.list("config")?;
+    let mut cells = Vec::new();
+    for cpus in settings.cpus("cpus")? {
+        for run in 1..=settings.runs {
+            cells.extend(configs.iter().map(|&config| cell(cpus, config, run)));
+        }
+    }
+    Ok(cells)
+}

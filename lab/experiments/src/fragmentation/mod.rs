@@ -1,0 +1,92 @@
+//! `fragmentation`: how many huge blocks are left after random allocations and frees. No document
+//! has it; `bench::fragmentation` has the load. Nothing is timed, so a seed gives the same number on
+//! every machine.
+
+use brickyard_bench::fragmentation::{Churn, whole_huge};
+use brickyard_designs::classics::Configuration;
+use brickyard_report::{Metric, bytes_text};
+
+use crate::cell::{Cell, Scale};
+use crate::cells::rows::{HOST, RowTemplate};
+use crate::experiment::{Experiment, Form, On, Parameter};
+use crate::raw::Method;
+use crate::refusal::Refusal;
+use crate::settings::{Settings, wrong};
+
+/// The experiment.
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "fragmentation",
+    about: "The share of free memory in whole huge blocks after random allocations and frees",
+    forms: &[Form {
+        on: On::Host,
+        parameters: PARAMETERS,
+        runs: 5,
+        by_steps: false,
+        cells,
+    }],
+    reproduced: Vec::new,
+    document: None,
+    uses_traces: false,
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new(
+        "config",
+        "auto",
+        "designs, the first is the baseline; auto: all, see `brickyard configs`",
+    ),
+    Parameter::new(
+        "memory",
+        "1G",
+        "memory of the machine, of which only the metadata is real",
+    ),
+    Parameter::new(
+        "rounds",
+        "100",
+        "rounds, each of which frees a tenth of the allocated pages and allocates as many",
+    ),
+];
+
+/// Below this, half of the free memory of a zone for movable pages would not be two huge blocks.
+const LEAST_MEMORY: usize = 16 << 20;
+
+const WHOLE_HUGE: Metric<'static> = Metric::higher("whole-huge", "percent");
+
+fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
+    let configs = match settings.is_auto("config") {
+        true => Configuration::ALL.to_vec(),
+        false => settings.list("config")?,
+    };
+    let memory = settings.bytes("memory")?;
+    if memory < LEAST_MEMORY {
+        let least = bytes_text(LEAST_MEMORY);
+        let why = format_args!("{memory} has too few huge blocks; give at least {least}");
+        return Err(wrong("memory", why));
+    }
+    let rounds: usize = settings.one("rounds")?;
+    let workload = format!("half-taken rounds-{rounds} memory-{}", bytes_text(memory));
+    let mut cells = Vec::new();
+    for run in 1..=settings.runs {
+        cells.extend(configs.iter().map(|&config| {
+            let workload = workload.clone();
+            Cell {
+                name: format!("fragmentation.host.half-taken.{config}.{run}"),
+                kind: Method::Simulated,
+                scale: Scale::Full,
+                seconds: 6e-12 * (memory * (rounds + 10)) as f64,
+                work: Box::new(move |context| {
+                    let seed = context.seed_of(run);
+                    let share = whole_huge(config, memory, Churn { rounds, seed })?;
+                    let template = RowTemplate {
+                        machine: HOST,
+                        workload: &workload,
+                        config: config.name(),
+                        run,
+                    };
+                    Ok(vec![template.row(&WHOLE_HUGE, share)].into())
+                }),
+            }
+        }));
+    }
+    Ok(cells)
+}

@@ -1,0 +1,208 @@
+//! `kernbench`, the build of 2013: `make -j16` on its machine of 8 CPUs, simulated; each run is a
+//! cell.
+//!
+//! A pool of workers takes compile jobs until all are done. A job computes as long as the recorded
+//! one did, and allocates and frees the same pages; what it leaves behind is page cache. User time is
+//! all that comes between two requests of the recorded job, its system calls included; system time is
+//! the allocator, switches and ticks.
+//!
+//! There are five runs, as in mmtests. A build is 80 of the recorded compiles: a run then takes
+//! half a second, and each worker has five of them. The end of a build, when some workers are
+//! already idle, is a larger part of it than with thousands of files, for all configurations alike.
+
+mod document;
+
+use anyhow::ensure;
+use brickyard_machine::Profile;
+use brickyard_report::{Metric, bytes_text, counted};
+use brickyard_simulate::kernbench::{Kernbench, Measured};
+use brickyard_simulate::{Configuration, Setting};
+use brickyard_workload::jobs::{Cut, Workload};
+
+use crate::raw::{Method, Raw};
+
+use crate::cell::{Cell, Context, Scale};
+use crate::cells::configs::SIMULATED_OF_2013;
+use crate::cells::rows::RowTemplate;
+use crate::cells::served::all_served;
+use crate::cells::simulated::{CONFIG, CPUS, MEMORY, sweep};
+use crate::experiment::{Experiment, Form, On, Parameter};
+use crate::refusal::Refusal;
+use crate::settings::{Settings, wrong};
+use brickyard_simulate::setting::{FRAME_BYTES, usual_frames, whole_mib};
+
+/// The CPUs of the machine of 2013.
+const CPUS_2013: usize = 8;
+
+const RUNS: u32 = 5;
+
+/// The recorded build.
+const RECORDED: &str = "kernel";
+
+const COMPILES: usize = 80;
+
+/// Compile jobs at once: make's -j.
+const WORKERS: usize = 16;
+
+/// A metric, and the function that computes its value for a run.
+type Figure = (Metric<'static>, fn(&Measured) -> f64);
+
+const FIGURES: [Figure; 4] = [
+    (seconds("user"), |run| run.user),
+    (seconds("system"), |run| run.system),
+    (seconds("elapsed"), |run| run.elapsed),
+    (Metric::higher("cpu", "%"), Measured::cpu_percent),
+];
+
+const fn seconds(name: &'static str) -> Metric<'static> {
+    Metric::lower(name, "s")
+}
+
+/// The experiment.
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "kernbench",
+    about: "make -j on a recorded build: user, system, elapsed (2013)",
+    forms: &[Form {
+        on: On::Simulated("i7-2013"),
+        parameters: PARAMETERS,
+        runs: 5,
+        by_steps: false,
+        cells: set,
+    }],
+    reproduced: cells,
+    document: Some(document::document),
+    uses_traces: true,
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new("workload", RECORDED, "what is compiled: kernel or pmake"),
+    CPUS,
+    CONFIG,
+    Parameter::new(
+        "compiles",
+        "400",
+        "compile jobs in all; those of the trace are repeated",
+    ),
+    Parameter::new(
+        "workers",
+        "2",
+        "compile jobs at once for each CPU: make's -j divided by the number of CPUs",
+    ),
+    MEMORY,
+];
+
+/// Returns the cells of a run with these settings.
+///
+/// # Errors
+/// [`Refusal`], if a value is wrong.
+fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
+    let profile = settings.profile()?;
+    let recorded = match Workload::by_name(settings.text("workload")) {
+        Ok(workload) if matches!(workload.cut, Cut::ByProcess(_)) => workload.name,
+        _ => return Err(wrong("workload", "give kernel or pmake")),
+    };
+    let (compiles, workers) = (settings.count("compiles")?, settings.count("workers")?);
+    let memory = match settings.is_auto("memory") {
+        true => None,
+        false => Some(settings.bytes("memory")?),
+    };
+    sweep(settings, |cpus, configuration, run| {
+        let workers = workers.saturating_mul(cpus);
+        let build = Build {
+            profile,
+            recorded,
+            compiles,
+            workers,
+            cpus,
+            memory,
+            configuration,
+            run,
+        };
+        build.cell(format!("{recorded} -j{workers} cpus-{cpus}"), Scale::Full)
+    })
+}
+
+fn cells() -> Vec<Cell> {
+    let build = |configuration, run| Build {
+        profile: Profile::I7_2013,
+        recorded: RECORDED,
+        compiles: COMPILES,
+        workers: WORKERS,
+        cpus: CPUS_2013,
+        memory: None,
+        configuration,
+        run,
+    };
+    let workload = || format!("build cpus-{CPUS_2013}");
+    let of_run = |run| {
+        SIMULATED_OF_2013
+            .map(|configuration| build(configuration, run).cell(workload(), Scale::Quick))
+    };
+    (1..=RUNS).flat_map(of_run).collect()
+}
+
+/// One build.
+#[derive(Debug, Clone, Copy)]
+struct Build {
+    profile: &'static Profile,
+    recorded: &'static str,
+    compiles: usize,
+    workers: usize,
+    cpus: usize,
+    /// Bytes; `None` for what it needs.
+    memory: Option<usize>,
+    configuration: Configuration,
+    run: u32,
+}
+
+impl Build {
+    fn cell(self, workload: String, scale: Scale) -> Cell {
+        let (machine, cpus) = (self.profile.name, self.cpus);
+        let (configuration, run) = (self.configuration, self.run);
+        Cell {
+            name: format!("kernbench.{machine}.build-{cpus}.{configuration}.{run}"),
+            kind: Method::Simulated,
+            scale,
+            seconds: 0.5 / COMPILES as f64 * self.compiles as f64,
+            work: Box::new(move |context| Ok(self.rows(&workload, &context)?.into())),
+        }
+    }
+
+    fn rows(&self, workload: &str, context: &Context<'_>) -> anyhow::Result<Vec<Raw>> {
+        let recorded = context.traces.jobs(self.recorded)?;
+        let build = Kernbench {
+            recorded: &recorded,
+            jobs: self.compiles,
+            workers: self.workers,
+        };
+        let needed = build.frames_needed(self.cpus);
+        let frames = match self.memory {
+            None => usual_frames(needed),
+            Some(memory) => memory / FRAME_BYTES,
+        };
+        ensure!(
+            frames >= needed,
+            "the memory is too small for {}; give at least {}",
+            counted(self.cpus, "CPU", "CPUs"),
+            bytes_text(whole_mib(needed))
+        );
+        let measured = build.run(&Setting {
+            profile: self.profile,
+            cpus: self.cpus,
+            configuration: self.configuration,
+            frames,
+            seed: context.seed_of(self.run),
+        })?;
+        all_served(&measured.counts)?;
+        let template = RowTemplate {
+            machine: self.profile.name,
+            workload,
+            config: self.configuration.name(),
+            run: self.run,
+        };
+        let figures = FIGURES.iter();
+        Ok(figures
+            .map(|(metric, value)| template.row(metric, value(&measured)))
+            .collect())
+    }
+}

@@ -1,0 +1,68 @@
+//! `pft`, the page fault test of 2013: faults a second by the number of CPUs.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `assumed.rs` | on the simulated machine of 2013, under other assumptions about it |
+//! | `sizes.rs` | on the simulated machine of 2013, by the pages of a process |
+//! | `simulated.rs` | on simulated machines |
+//! | `host.rs` | with real threads that allocate and clear real pages |
+//! | `document.rs` | what was published |
+
+mod assumed;
+pub(crate) mod document;
+mod host;
+mod simulated;
+mod sizes;
+
+use brickyard_report::Metric;
+
+use crate::cell::Cell;
+use crate::experiment::{Experiment, Form, On};
+
+/// Faults per second of CPU time, and per second of elapsed time.
+const FAULTS_CPU: Metric<'static> = faults("faults/cpu");
+const FAULTS_SEC: Metric<'static> = faults("faults/sec");
+
+/// Pages freed per second of CPU time.
+const FREES_CPU: Metric<'static> = Metric::higher("frees/cpu", "pages/s");
+
+/// Cache lines that a CPU took from other CPUs' caches, or whose copies there it ended, for each
+/// fault.
+const LINES_FAULT: Metric<'static> = Metric::lower("lines/fault", "lines");
+
+const fn faults(name: &'static str) -> Metric<'static> {
+    Metric::higher(name, "faults/s")
+}
+
+/// The experiment.
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "pft",
+    about: "Page faults a second, by the number of CPUs (2013)",
+    forms: &[
+        Form {
+            on: On::Simulated("i7-2013"),
+            parameters: simulated::PARAMETERS,
+            runs: 5,
+            by_steps: false,
+            cells: simulated::set,
+        },
+        Form {
+            on: On::Host,
+            parameters: host::PARAMETERS,
+            runs: 10,
+            by_steps: false,
+            cells: host::set,
+        },
+    ],
+    reproduced: cells,
+    document: Some(document::document),
+    uses_traces: false,
+};
+
+fn cells() -> Vec<Cell> {
+    let mut cells = host::cells();
+    cells.extend(simulated::cells());
+    cells.extend(sizes::cells());
+    cells.extend(assumed::cells());
+    cells
+}

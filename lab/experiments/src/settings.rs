@@ -1,0 +1,281 @@
+//! The values of an experiment's parameters: as the user set them, else the defaults.
+
+use core::fmt::{self, Display};
+use core::str::FromStr;
+use std::collections::BTreeMap;
+
+use brickyard::FRAMES_MOST;
+use brickyard_machine::{MOST_CPUS, Profile};
+use brickyard_report::{bytes_of, bytes_text};
+
+use crate::experiment::{Experiment, Form, On};
+use crate::refusal::Refusal;
+
+/// The word for a value that depends on others.
+const AUTO: &str = "auto";
+
+/// What one run of an experiment was told.
+#[derive(Debug)]
+pub struct Settings<'a> {
+    /// The machine: `host`, or a simulated profile.
+    pub machine: &'a str,
+    /// How many runs.
+    pub runs: u32,
+    form: &'static Form,
+    set: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Settings<'a> {
+    /// Chooses the form of `experiment` for this machine, and sets its parameters.
+    ///
+    /// # Errors
+    /// [`Refusal`], if there is no such machine or parameter, or one is set twice.
+    pub fn new(
+        experiment: &Experiment,
+        machine: Option<&'a str>,
+        runs: Option<u32>,
+        pairs: &'a [(String, String)],
+    ) -> Result<Self, Refusal> {
+        let (form, machine) = form(experiment, machine)?;
+        let mut set = BTreeMap::new();
+        for (name, value) in pairs {
+            if !form.parameters.iter().any(|one| one.name == name) {
+                let names: Vec<&str> = form.parameters.iter().map(|one| one.name).collect();
+                return Err(Refusal::Setting(format!(
+                    "{} on {machine} has no parameter `{name}`; there are {}",
+                    experiment.name,
+                    names.join(", ")
+                )));
+            }
+            if set.insert(name.as_str(), value.as_str()).is_some() {
+                return Err(Refusal::Setting(format!("{name} is set twice")));
+            }
+        }
+        let runs = runs.unwrap_or(form.runs);
+        if runs == 0 {
+            return Err(Refusal::Setting("--runs must be at least 1".to_owned()));
+        }
+        Ok(Self {
+            machine,
+            runs,
+            form,
+            set,
+        })
+    }
+
+    /// Returns the form that was chosen.
+    #[must_use]
+    pub const fn form(&self) -> &'static Form {
+        self.form
+    }
+
+    /// Returns the cells.
+    ///
+    /// # Errors
+    /// [`Refusal`], if the values do not fit together.
+    pub fn cells(&self) -> Result<Vec<crate::cell::Cell>, Refusal> {
+        (self.form.cells)(self)
+    }
+
+    /// Returns the simulated machine.
+    ///
+    /// # Errors
+    /// [`Refusal`], if it is not one.
+    pub fn profile(&self) -> Result<&'static Profile, Refusal> {
+        Profile::by_name(self.machine).map_err(|error| Refusal::Setting(format!("--on: {error}")))
+    }
+
+    /// Returns a value, parsed.
+    ///
+    /// # Errors
+    /// [`Refusal`], if it is not a value.
+    pub fn one<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, Refusal> {
+        parsed(name, self.text(name))
+    }
+
+    /// Returns values separated by commas, parsed. None is there twice.
+    ///
+    /// # Errors
+    /// [`Refusal`], if one is no value, or is there twice.
+    pub fn list<T: FromStr<Err: Display> + PartialEq>(
+        &self,
+        name: &str,
+    ) -> Result<Vec<T>, Refusal> {
+        self.list_by(name, str::parse)
+    }
+
+    /// The same, by a parser of the caller's.
+    ///
+    /// # Errors
+    /// [`Refusal`], as above.
+    pub fn list_by<T: PartialEq, E: Display>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<Vec<T>, Refusal> {
+        let mut values = Vec::new();
+        for text in self.text(name).split(',') {
+            let value =
+                parse(text).map_err(|error| wrong(name, format_args!("{text}: {error}")))?;
+            if values.contains(&value) {
+                return Err(wrong(name, format_args!("{text} is there twice")));
+            }
+            values.push(value);
+        }
+        Ok(values)
+    }
+
+    /// Returns a number that is at least 1.
+    ///
+    /// # Errors
+    /// [`Refusal`], if it is not.
+    pub fn count(&self, name: &str) -> Result<usize, Refusal> {
+        at_least_1(name, self.one(name)?)
+    }
+
+    /// Returns numbers that are at least 1.
+    ///
+    /// # Errors
+    /// [`Refusal`], if one is not.
+    pub fn counts(&self, name: &str) -> Result<Vec<usize>, Refusal> {
+        let counts = self.list(name)?.into_iter();
+        counts.map(|count| at_least_1(name, count)).collect()
+    }
+
+    /// Returns numbers of CPUs that a simulated machine can have.
+    ///
+    /// # Errors
+    /// [`Refusal`], if it cannot have one of them.
+    pub fn cpus(&self, name: &str) -> Result<Vec<usize>, Refusal> {
+        let cpus = self.counts(name)?;
+        match cpus.iter().find(|&&cpus| cpus > MOST_CPUS) {
+            Some(_) => Err(wrong(
+                name,
+                format_args!("a simulated machine has 1 to {MOST_CPUS} CPUs"),
+            )),
+            None => Ok(cpus),
+        }
+    }
+
+    /// Returns the memory of a zone in bytes, such as `512M`.
+    ///
+    /// # Errors
+    /// [`Refusal`], if it is no amount, or more than a zone can have.
+    pub fn bytes(&self, name: &str) -> Result<usize, Refusal> {
+        zone_bytes(self.text(name)).map_err(|why| wrong(name, why))
+    }
+
+    /// Returns memories of zones.
+    ///
+    /// # Errors
+    /// [`Refusal`], as above.
+    pub fn all_bytes(&self, name: &str) -> Result<Vec<usize>, Refusal> {
+        self.list_by(name, zone_bytes)
+    }
+
+    /// Returns true if the value is left to the experiment.
+    #[must_use]
+    pub fn is_auto(&self, name: &str) -> bool {
+        self.text(name) == AUTO
+    }
+
+    /// Returns a value as it was written.
+    ///
+    /// # Panics
+    /// If the form has no such parameter.
+    #[must_use]
+    pub fn text(&self, name: &str) -> &str {
+        let default = || {
+            let mut all = self.form.parameters.iter();
+            let found = all.find(|one| one.name == name);
+            found
+                .unwrap_or_else(|| panic!("no parameter {name}"))
+                .default
+        };
+        self.set.get(name).copied().unwrap_or_else(default)
+    }
+
+    /// Returns what of the values is not the default, for the names of rows: ` name-value`.
+    #[must_use]
+    pub fn suffix(&self, names: &[&str]) -> String {
+        let differs = |name: &&&str| self.set.contains_key(**name);
+        let of = |name: &&str| format!(" {name}-{}", self.text(name));
+        names.iter().filter(differs).map(of).collect()
+    }
+}
+
+/// Reads the memory of a zone of 4 KiB frames.
+fn zone_bytes(text: &str) -> Result<usize, String> {
+    let bytes = bytes_of(text).map_err(|error| error.to_string())?;
+    // Rounded down to GiB.
+    let most = (FRAMES_MOST >> 18) << 30;
+    if bytes > most {
+        return Err(format!(
+            "one zone has at most {FRAMES_MOST} frames of 4 KiB; give at most {}",
+            bytes_text(most)
+        ));
+    }
+    Ok(bytes)
+}
+
+/// The settings in the title of a table: the experiment's machine, and what was set.
+impl Display for Settings<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "on {}", self.machine)?;
+        let mut set = self.set.iter();
+        set.try_for_each(|(name, value)| write!(f, ", {name}={value}"))
+    }
+}
+
+/// Returns the form for this machine, and the machine's name.
+fn form<'a>(
+    experiment: &Experiment,
+    machine: Option<&'a str>,
+) -> Result<(&'static Form, &'a str), Refusal> {
+    let mut forms = experiment.forms.iter();
+    let found = match machine {
+        None => forms.next().map(|form| match form.on {
+            On::Host => (form, "host"),
+            On::Simulated(usual) => (form, usual),
+        }),
+        Some("host") => forms
+            .find(|form| form.on == On::Host)
+            .map(|form| (form, "host")),
+        Some(name) => {
+            Profile::by_name(name).map_err(|error| {
+                Refusal::Setting(format!("--on: {error}; or host, where the experiment can"))
+            })?;
+            let mut simulated = forms.filter(|form| matches!(form.on, On::Simulated(_)));
+            simulated.next().map(|form| (form, name))
+        }
+    };
+    found.ok_or_else(|| {
+        let on = experiment.forms.iter().map(|form| match form.on {
+            On::Host => "on host",
+            On::Simulated(_) => "on simulated machines",
+        });
+        let on: Vec<&str> = on.collect();
+        Refusal::Setting(format!(
+            "{} runs only {}",
+            experiment.name,
+            on.join(" and ")
+        ))
+    })
+}
+
+fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, Refusal> {
+    text.parse()
+        .map_err(|error| wrong(name, format_args!("{text}: {error}")))
+}
+
+fn at_least_1(name: &str, count: usize) -> Result<usize, Refusal> {
+    match count {
+        0 => Err(wrong(name, "it must be at least 1")),
+        count => Ok(count),
+    }
+}
+
+/// The refusal of a value.
+pub fn wrong(name: &str, why: impl Display) -> Refusal {
+    Refusal::Setting(format!("--set {name}: {why}"))
+}

@@ -1,0 +1,150 @@
+//! Cells of the posting of 2005: huge pages under load and at rest, a kernel unpacked and built,
+//! two tests of AIM9, and the effect on caches.
+//!
+//! | cells | what is run |
+//! |---|---|
+//! | `two-kinds.desktop-2005.protocol.CONFIG` | the protocol, once: nothing in it is left to chance |
+//! | `two-kinds.desktop-2005.protocol.CONFIG.VARIANT` | the same with what the posting does not say varied ([`variants`]) |
+//! | `two-kinds.desktop-2005.WORKLOAD.CONFIG.RUN` | `extract` or `build` on one CPU (`commands.rs`) |
+//! | `two-kinds.host.aim9.ROUND` | `page_test` and `brk_test`, on pages of this host's memory (`aim9.rs`) |
+//! | `two-kinds.host.render.ROUND` | the renderer, on the same (`render.rs`) |
+
+mod aim9;
+mod commands;
+mod document;
+mod render;
+
+use brickyard_designs::classics::Configuration;
+use brickyard_report::Metric;
+use brickyard_workload::antifrag::{Profile, Reclaim};
+
+use crate::raw::Method;
+
+use crate::antifrag::variants::{self, Variant};
+use crate::antifrag::{AntifragRun, Filmed, Settings};
+use crate::cell::{Cell, Scale};
+use crate::cells::protocol;
+use crate::cells::rows::RowTemplate;
+use crate::experiment::Experiment;
+
+/// The experiment.
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "two-kinds",
+    about: "Huge pages of a zone with two kinds of request; AIM9, caches (2005)",
+    forms: &[],
+    reproduced: cells,
+    document: Some(document::document),
+    uses_traces: true,
+};
+
+/// Returns all cells.
+fn cells() -> Vec<Cell> {
+    let whole = |config| huge_pages(config, None);
+    let mut cells: Vec<Cell> = Configuration::ALL.into_iter().map(whole).collect();
+    for config in variants::CONFIGS_2005 {
+        cells.extend(variants::OF_2005.map(|variant| huge_pages(config, Some(variant))));
+    }
+    cells.extend(commands::cells());
+    cells.extend(aim9::cells());
+    cells.extend(render::cells());
+    cells
+}
+
+/// The configurations of the quick run, and the only ones to render: the posting's two kernels,
+/// Linux's later one, and `brickyard`.
+const SOME: [Configuration; 4] = [
+    Configuration::Vanilla,
+    Configuration::TwoKinds2005,
+    Configuration::List2007,
+    Configuration::Brickyard,
+];
+
+fn scale_of(config: &str) -> Scale {
+    Scale::quick_if(SOME.iter().any(|some| some.name() == config))
+}
+
+/// Turns of each configuration in a timed round.
+const TURNS: usize = 3;
+
+const SECONDS: Metric<'static> = Metric::lower("elapsed", "s");
+
+const HUGE_PAGES: Metric<'static> = Metric::higher("huge-pages", "pages");
+
+/// Returns the cell of the protocol, or of a variant.
+fn huge_pages(config: Configuration, variant: Option<Variant>) -> Cell {
+    let of = |text: &str, between: &str| match variant {
+        Some(variant) => format!("{text}{between}{}", variant.name),
+        None => text.to_owned(),
+    };
+    let settings = variant.map_or(Settings::DEFAULT, |variant| variant.settings);
+    let workloads = [of("under load", " "), of("at rest", " ")];
+    Cell {
+        name: of(
+            &format!("two-kinds.{}.protocol.{config}", Profile::OF_2005.name),
+            ".",
+        ),
+        kind: Method::Replayed,
+        scale: match variant {
+            Some(_) => Scale::Full,
+            None => scale_of(config.name()),
+        },
+        seconds: 1.5,
+        work: Box::new(move |context| {
+            let run = AntifragRun {
+                profile: Profile::OF_2005,
+                reclaim: Reclaim::Plain,
+                config,
+            };
+            let (result, _) = protocol::run(&run, &settings, Filmed::No, &context)?;
+            let row = |workload: &str, pages: usize| {
+                let template = RowTemplate {
+                    machine: Profile::OF_2005.name,
+                    workload,
+                    config: config.name(),
+                    run: 1,
+                };
+                template.row(&HUGE_PAGES, pages as f64)
+            };
+            let rows = vec![
+                row(&workloads[0], result.load.got),
+                row(&workloads[1], result.rest.got),
+            ];
+            Ok(rows.into())
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::raw::Raw;
+
+    use super::*;
+    use crate::cells::testing::{found, rows_of};
+
+    /// Returns the workload and metric of the rows, adjacent duplicates removed.
+    pub(super) fn keys(rows: &[Raw]) -> Vec<(&str, &str)> {
+        let mut keys: Vec<(&str, &str)> = Vec::new();
+        keys.extend(rows.iter().map(|row| (&*row.workload, &*row.metric)));
+        keys.dedup();
+        keys
+    }
+
+    #[test]
+    #[ignore = "slow: .ci/jobs/slow runs it"]
+    fn huge_pages_are_those_of_the_documented_protocol() {
+        let rows = rows_of(found(
+            &cells(),
+            "two-kinds.desktop-2005.protocol.two-kinds-2005",
+        ));
+        assert_eq!(
+            keys(&rows),
+            [("under load", "huge-pages"), ("at rest", "huge-pages")]
+        );
+        // The figures of docs/book/results/antifrag.md.
+        assert_eq!((rows[0].value, rows[1].value), (188.0, 345.0));
+        assert!(
+            rows.iter()
+                .all(|row| row.machine == "desktop-2005" && row.run == 1)
+        );
+    }
+}
