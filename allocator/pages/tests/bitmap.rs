@@ -12,20 +12,19 @@ mod contiguous;
 mod lengths;
 mod orders;
 mod ranges;
-mod refused;
 mod serving;
 use crate::support;
 mod zones;
 
 use core::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use brickyard::bitmap::{AT_ONCE, Bitmap};
 use brickyard::block::Use;
 use brickyard::node::SlowPath;
 use brickyard::pressure::compact::compact_all;
 use brickyard::pressure::{
-    ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
+    ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous,
 };
 use brickyard::stats::{BuddyInfo, UnusableText};
 use brickyard::sync::Exclusive;
@@ -36,13 +35,15 @@ use brickyard::{
 
 use MigrateType::{Movable, Reclaimable, Unmovable};
 use support::{
-    Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, Seen, UNMOVABLE, all_at, assert_in_use,
-    blocks_of, exhausted, fragmented, frame, free, free_of, give, give_all, hooked_node, linux,
-    linux_at, one_node, request, seen, set_marks, small, sound, state, take, take_all, take_bulk,
-    too_large,
+    Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, UNMOVABLE, all_at, assert_in_use, blocks_of,
+    by_order, contract, exhausted, fragmented, frame, free, free_of, give, give_all, hooked_node,
+    linux, linux_at, one_node, request, seen, set_marks, small, sound, state, take, take_all,
+    take_all_of, take_bulk, too_large,
 };
 
 type Plain = Bricks<Exclusive>;
+
+contract::keeps_the_contract!(|plan| empty(plan, Cpus::new()));
 
 /// A zone by `plan` without stashes and without memory.
 fn empty(plan: &ZonePlan, cpus: &'static Cpus) -> Plain {
@@ -102,18 +103,6 @@ fn runs_of(frames: &[Frame]) -> Vec<(usize, usize)> {
         }
     }
     runs
-}
-
-/// Blocks of an order until there are no more.
-fn take_all_of<Z: AnyZone>(zone: &Z, order: u8, mobility: Mobility) -> Vec<Frame> {
-    core::iter::from_fn(|| zone.alloc(&request(order, mobility)).ok()).collect()
-}
-
-/// Free blocks by order, up to order 10.
-fn by_order<Z: AnyZone>(zone: &Z) -> [usize; 11] {
-    let counts = zone.free_counts().by_order;
-    assert!(counts[11..].iter().all(|&blocks| blocks == 0));
-    core::array::from_fn(|order| counts[order])
 }
 
 /// 3 GiB in frames of 4 KiB, orders up to 1 GiB: metadata only.

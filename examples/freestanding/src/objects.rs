@@ -7,11 +7,11 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use brickyard::{Frame, FrameRange, Order, Platform, Zone, ZoneKind, ZonePlan};
+use brickyard_designs::slqb::Slqb2008;
 use brickyard_slab::{
     CacheSpec, DirectMap, DirectMapped, Everywhere, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
     TaskOnly, ZonePages,
 };
-use brickyard_slqb::Slqb2008;
 
 const PAGES: usize = 256;
 

@@ -16,7 +16,7 @@
 use core::hint::black_box;
 use core::time::Duration;
 
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::clock::cpu_of_this_thread;
 use super::masking::ArenaPlatform;
@@ -195,7 +195,7 @@ impl<'p, 'n, 'a, Z: LabZone<Platform = ArenaPlatform<'a>>> Heap<'p, 'n, 'a, Z> {
 
 #[cfg(test)]
 mod tests {
-    use brickyard_classics::Configuration;
+    use brickyard_designs::classics::Configuration;
 
     use super::*;
     use crate::masking::Masking;

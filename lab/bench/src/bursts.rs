@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use brickyard::sync::{AtomicU64, Ordering};
 use brickyard::{AllocError, Frame, Mobility, Order, Request};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use brickyard_run::Random;
 use brickyard_run::together;

@@ -3,8 +3,8 @@
 
 use brickyard::Mobility;
 use brickyard::node::{Node, Nodes};
-use brickyard_classics::Experiment;
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::Experiment;
+use brickyard_designs::classics::LabZone;
 
 use super::choice::Choice;
 use super::contestant::Contestant;

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 
 use super::peer::Peer;
 use super::yardstick::Yardstick;

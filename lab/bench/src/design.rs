@@ -3,7 +3,7 @@
 
 use brickyard::node::Nodes;
 use brickyard::{Frame, Mobility, Order, Request};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::subject::{Handle, Subject};
 

@@ -12,8 +12,8 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Order, Platform};
 use brickyard_arena::Arena;
-use brickyard_classics::Experiment;
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::Experiment;
+use brickyard_designs::classics::LabZone;
 
 use super::clock::Span;
 use super::design::ThroughNodes;

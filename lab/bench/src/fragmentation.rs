@@ -12,8 +12,8 @@ use anyhow::{Context, bail};
 use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Mobility, Order};
-use brickyard_classics::LabZone;
-use brickyard_classics::{Configuration, Experiment};
+use brickyard_designs::classics::LabZone;
+use brickyard_designs::classics::{Configuration, Experiment};
 
 use super::design::ThroughNodes;
 use super::fill::take_all;

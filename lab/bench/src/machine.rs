@@ -6,8 +6,8 @@ use anyhow::Context;
 use brickyard::FrameRange;
 use brickyard::sync::{Exclusive, Shared, SlotAccess, TestAndSetLock, TicketLock};
 use brickyard_arena::Threads;
-use brickyard_classics::bulk::BulkPolicy;
-use brickyard_classics::{Configuration, Experiment, LabLock, MachinePlan, OwnLine};
+use brickyard_designs::classics::bulk::BulkPolicy;
+use brickyard_designs::classics::{Configuration, Experiment, LabLock, MachinePlan, OwnLine};
 use brickyard_report::bytes_text;
 
 use crate::choice::choices;

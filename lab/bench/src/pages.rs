@@ -11,8 +11,8 @@ use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Frame, Mobility, Order, Platform, Request};
 use brickyard_arena::{Arena, MapPlan, page_bytes};
-use brickyard_classics::LabZone;
-use brickyard_classics::{Configuration, Experiment, MachinePlan};
+use brickyard_designs::classics::LabZone;
+use brickyard_designs::classics::{Configuration, Experiment, MachinePlan};
 
 use super::faults::touch_all;
 use super::machine::{CANNOT_BUILD, metadata};

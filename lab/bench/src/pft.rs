@@ -16,7 +16,7 @@ use anyhow::Context;
 use brickyard::Order;
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard_arena::{Arena, MapPlan};
-use brickyard_classics::{Configuration, MachinePlan};
+use brickyard_designs::classics::{Configuration, MachinePlan};
 
 use super::faults::{Faults, Spent, touch_all};
 use super::machine::{CANNOT_BUILD, FRAME_BYTES, metadata};

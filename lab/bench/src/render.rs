@@ -16,7 +16,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::clock::{cost_of_the_clock, cpu_of_this_thread};
 use super::masking::ArenaPlatform;
@@ -213,7 +213,7 @@ fn look(band: &mut [Page<'_>]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use brickyard_classics::Configuration;
+    use brickyard_designs::classics::Configuration;
 
     use super::*;
     use crate::masking::Masking;

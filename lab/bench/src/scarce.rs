@@ -19,8 +19,8 @@ use anyhow::{Context, bail};
 use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Frame, Mobility, Order};
-use brickyard_classics::LabZone;
-use brickyard_classics::{Configuration, Experiment};
+use brickyard_designs::classics::LabZone;
+use brickyard_designs::classics::{Configuration, Experiment};
 use brickyard_report::bytes_text;
 
 use super::clock::{Laps, ns_of_the_clock};

@@ -5,9 +5,9 @@ use anyhow::Context;
 use brickyard::sync::{Exclusive, TestAndSetLock, TicketLock};
 use brickyard::{AnyZone, FrameRange, ZoneKind};
 use brickyard_arena::Threads;
-use brickyard_classics::bulk::{BulkPolicy, MeterReading, Timing, Tuning};
-use brickyard_classics::front::ListSizes;
-use brickyard_classics::{LabLock, LabPlan, LabZone, OwnLine, Planned, Vanilla};
+use brickyard_designs::classics::bulk::{BulkPolicy, MeterReading, Timing, Tuning};
+use brickyard_designs::classics::front::ListSizes;
+use brickyard_designs::classics::{LabLock, LabPlan, LabZone, OwnLine, Planned, Vanilla};
 use brickyard_simulate::locks::Column;
 
 use super::bursts::{self, Got, Load};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use brickyard::Order;
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_experiments::filming::{Camera, film};
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;

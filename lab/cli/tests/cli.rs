@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::{Command, Output, Stdio};
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use serde_json::Value;
 
 fn brickyard(arguments: &[&str]) -> Output {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use serde_json::Value;
 
 /// Runs the command in the folder that has the traces. Words with `=` are parameters.

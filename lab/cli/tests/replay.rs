@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use serde_json::Value;
 
 const DD: &str = "traces/dd.parquet";

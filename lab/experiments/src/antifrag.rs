@@ -4,7 +4,7 @@ pub(crate) mod set;
 pub(crate) mod variants;
 
 use anyhow::Context as _;
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_report::pagetypes::Film;
 use brickyard_run::side_by_side::Follow;
 use brickyard_trace::Trace;

@@ -2,8 +2,8 @@
 //! what they read.
 //!
 //! [`Host`] reads the files, of this machine or of a directory with recorded ones. Each text has a
-//! module with a parser that accepts any text and never panics. Nothing here changes anything on
-//! the host.
+//! module with a parser that accepts any text and never panics. Nothing but [`trial`] changes
+//! anything on the host.
 //!
 //! | module | contents |
 //! |---|---|
@@ -22,6 +22,7 @@
 //! | [`forecast`] | how many blocks the kernel would give, asked now or after help |
 //! | [`made`] | small hosts that are made up, for tests and simulated fleets |
 //! | [`look`] | all of it at once, as far as this user may read it |
+//! | [`trial`] | asks for huge pages, makes states in which they are few, and puts everything back |
 //!
 //! ```
 //! use brickyard_host::Host;
@@ -32,7 +33,8 @@
 //! # Ok::<(), brickyard_host::HostError>(())
 //! ```
 
-#![forbid(unsafe_code)]
+// Allowed in one file, where memory is mapped and registered.
+#![deny(unsafe_code)]
 
 pub mod blocks;
 pub mod buddyinfo;
@@ -53,6 +55,7 @@ pub mod outlook;
 pub mod pagetypeinfo;
 pub mod pinned;
 pub mod spans;
+pub mod trial;
 pub mod untold;
 pub mod zoneinfo;
 

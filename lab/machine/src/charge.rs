@@ -26,13 +26,14 @@ enum Attempt {
 }
 
 /// Charges an access that the running task is about to make. Returns when it may be made, and
-/// before any other CPU does anything.
+/// before any other CPU does anything. Returns false if no machine runs on this thread of the host.
 #[inline]
-pub(crate) fn charge(address: usize, kind: AccessKind) {
-    if with(|state| state.try_access(address, kind)) != Some(Attempt::Blocked) {
-        return;
+pub(crate) fn charge(address: usize, kind: AccessKind) -> bool {
+    let attempt = with(|state| state.try_access(address, kind));
+    if attempt == Some(Attempt::Blocked) {
+        charge_blocked(|state| state.regions.find(address), kind);
     }
-    charge_blocked(|state| state.regions.find(address), kind);
+    attempt.is_some()
 }
 
 /// Charges an access to memory that the host does not have, as [`charge`] does.

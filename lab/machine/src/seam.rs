@@ -1,10 +1,12 @@
 //! What the simulated atomics report to the machine: every access before it is made, and its effect
 //! afterwards.
 //!
-//! Between the return of [`begin`] and the access itself no other CPU does anything. Where no
-//! machine runs on this thread of the host, these functions do nothing; while the thread panics,
-//! they let no other CPU run.
+//! Between the return of [`begin`] and the access itself no other CPU does anything. While the
+//! thread panics, these functions let no other CPU run. Where no machine runs on this thread of the
+//! host, they do nothing, unless a test sets what is called [before each
+//! access](before_each_access).
 
+use core::cell::Cell;
 use core::sync::atomic::Ordering;
 
 use crate::charge;
@@ -32,11 +34,38 @@ pub enum Exchanged {
     Refused,
 }
 
+thread_local! {
+    static HOOK: Cell<Option<fn()>> = const { Cell::new(None) };
+}
+
+/// Runs `work`, and calls `hook` before each atomic access that this thread of the host makes
+/// meanwhile without a machine. The hook may do what it likes, accesses of its own included.
+/// Guarded words are accessed without a call: only one CPU at a time can see them.
+pub fn before_each_access<R>(hook: fn(), work: impl FnOnce() -> R) -> R {
+    struct Restores(Option<fn()>);
+    impl Drop for Restores {
+        fn drop(&mut self) {
+            HOOK.set(self.0);
+        }
+    }
+    let _restores = Restores(HOOK.replace(Some(hook)));
+    work()
+}
+
+#[inline(never)]
+fn call_hook() {
+    if let Some(hook) = HOOK.get() {
+        hook();
+    }
+}
+
 /// Charges an access of this kind that is about to be made at this host address, and lets the CPUs
 /// run first whose clocks are earlier.
 #[inline]
 pub fn begin(address: usize, kind: AccessKind) {
-    charge::charge(address, kind);
+    if !charge::charge(address, kind) {
+        call_hook();
+    }
 }
 
 /// Reports a load that was made.

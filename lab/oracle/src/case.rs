@@ -10,10 +10,10 @@ use brickyard::node::Node;
 use brickyard::stash::StashSizes;
 use brickyard::sync::{Exclusive, Shared, SlotAccess, TestAndSetLock, TicketLock};
 use brickyard::{FrameRange, Order, Platform};
-use brickyard_classics::LabZone;
-use brickyard_classics::bulk::{BulkPolicy, Timing, Tuning};
-use brickyard_classics::store::grouping::HighAtomic;
-use brickyard_classics::{Configuration, Experiment, LabLock, MachinePlan, OwnLine};
+use brickyard_designs::classics::LabZone;
+use brickyard_designs::classics::bulk::{BulkPolicy, Timing, Tuning};
+use brickyard_designs::classics::store::grouping::HighAtomic;
+use brickyard_designs::classics::{Configuration, Experiment, LabLock, MachinePlan, OwnLine};
 
 use crate::operation::CPUS;
 use crate::{Driven, ManyCpus, drive};

@@ -13,7 +13,7 @@ use brickyard::stats::ZoneSnapshot;
 use brickyard::{
     Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request,
 };
-use brickyard_classics::{LabZone, Manner};
+use brickyard_designs::classics::{LabZone, Manner};
 
 use crate::model::{Model, ModelZone};
 use crate::tally::tally;

@@ -1,7 +1,7 @@
 //! Every call of an allocator, read from bytes.
 
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
-use brickyard_classics::{Manner, Retry};
+use brickyard_designs::classics::{Manner, Retry};
 
 /// Bytes that encode operations. After their end it reads zeros.
 #[derive(Debug, Clone)]

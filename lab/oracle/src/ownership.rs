@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, FrameRange, FreeError, Mobility, Order, Request};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use crate::tally::{on_threads, tally};
 

@@ -3,7 +3,7 @@
 
 use core::cell::Cell;
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_oracle::{Case, Driven, Slots};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -10,12 +10,12 @@ use core::mem::MaybeUninit;
 use brickyard::zone::ZonePlan;
 use brickyard::{Zone, ZoneKind};
 use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
+use brickyard_designs::slab_slub::{Slab2008, Slub2008};
+use brickyard_designs::slqb::Slqb2008;
 use brickyard_oracle::slab::ownership::{Outcome, Plan, run};
 use brickyard_slab::{
     DirectMap, DirectMapped, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, ZonePages,
 };
-use brickyard_slab_slub::{Slab2008, Slub2008};
-use brickyard_slqb::Slqb2008;
 
 /// Number of CPUs of a run: enough for the threads of every test in this process.
 const CPUS: usize = 64;

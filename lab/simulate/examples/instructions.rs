@@ -9,7 +9,7 @@ use core::error::Error;
 use core::hint::black_box;
 use core::mem::MaybeUninit;
 
-use brickyard_classics_hardware::{Configuration, Experiment, LabZone, MachinePlan};
+use brickyard_designs_hardware::classics::{Configuration, Experiment, LabZone, MachinePlan};
 use brickyard_hardware::node::{Node, Nodes};
 use brickyard_hardware::sync::{Exclusive, TicketLock};
 use brickyard_hardware::{Frame, FrameRange, Mobility, OneCpu, Order, Request};

@@ -10,8 +10,8 @@ use core::slice;
 
 use brickyard::node::Node;
 use brickyard::sync::{Exclusive, SlotAccess, TicketLock};
-use brickyard_classics::LabZone;
-use brickyard_classics::{Choice, Configuration, LabLock, LabPlan, MachinePlan, Planned};
+use brickyard_designs::classics::LabZone;
+use brickyard_designs::classics::{Choice, Configuration, LabLock, LabPlan, MachinePlan, Planned};
 use brickyard_machine::{Machine, Setup};
 
 use crate::platform::Simulated;

@@ -14,7 +14,7 @@
 
 use brickyard::Frame;
 use brickyard::node::Node;
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 use brickyard_machine::{AccessKind, Machine, Spread, Unbacked, here};
 
 use crate::setting::FRAME_BYTES;

@@ -30,7 +30,7 @@
 //! brickyard run storm --set cpus=1 --set shape=hot,deep --set pages=200000 --set config=vanilla   # accesses/page
 //! ```
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 
 /// Returns the instructions to charge for each shared access of this configuration.
 #[must_use]

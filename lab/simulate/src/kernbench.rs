@@ -11,7 +11,7 @@
 use core::cell::Cell;
 
 use brickyard::node::Node;
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 use brickyard_machine::{Affinity, Ended, Failure};
 use brickyard_workload::jobs::Job as Compile;
 

@@ -33,7 +33,7 @@ pub mod storm;
 pub mod tasks;
 pub mod timed;
 
-pub use brickyard_classics::Configuration;
+pub use brickyard_designs::classics::Configuration;
 pub use build::{Blueprint, Job, OwnPages, SharedPages, Slots};
 pub use platform::Simulated;
 pub use setting::{RunError, Setting};

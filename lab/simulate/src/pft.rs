@@ -15,7 +15,7 @@ use core::cell::{Cell, RefCell};
 
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Request};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 use brickyard_machine::{Affinity, Failure, Traffic, here};
 use brickyard_workload::jobs::FREED_AT_ONCE;
 

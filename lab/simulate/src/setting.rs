@@ -3,7 +3,7 @@
 
 use brickyard::FrameRange;
 use brickyard::node::movable::Sizing;
-use brickyard_classics::{Configuration, MachinePlan};
+use brickyard_designs::classics::{Configuration, MachinePlan};
 use brickyard_machine::{Failure, MOST_CPUS, Profile, Setup};
 use thiserror::Error;
 

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use brickyard::node::{Node, Nodes, SlowPath};
 use brickyard::pressure::{Migrate, Migration, Need, NoHooks, Reclaim};
 use brickyard::{Frame, Mobility, Order, Request};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 use brickyard_machine::here;
 use brickyard_workload::jobs::{FREED_AT_ONCE, Job, Step, Urgency, suite};
 

@@ -11,7 +11,7 @@
 use core::cell::RefCell;
 
 use brickyard::sync::RawLock;
-use brickyard_classics::Contended;
+use brickyard_designs::classics::Contended;
 use brickyard_machine::here;
 
 /// How a CPU found the lock.

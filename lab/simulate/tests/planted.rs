@@ -6,7 +6,7 @@ use core::mem;
 use brickyard::sync::{
     AtomicU32, GuardedU32, Locked, Ordering, RawLock, TestAndSetLock, TicketLock, spin_hint,
 };
-use brickyard_classics::Contended;
+use brickyard_designs::classics::Contended;
 use brickyard_machine::{Affinity, Failure, Machine, WaitQueue, here};
 use brickyard_simulate::OwnPages;
 use brickyard_simulate::explore::{

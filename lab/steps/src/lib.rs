@@ -1,6 +1,7 @@
 //! Stops a CPU of the allocator before each atomic access while another one runs.
 //!
-//! The allocator's own source runs on the real machine's atomics, with a call before each access. A
+//! The allocator's own source runs on the simulated words, without a simulated machine: each is a
+//! word of the host, with [a call](brickyard_machine::seam::before_each_access) before each access. A
 //! *situation* is two public calls, what is free at the start, and who the second caller is: another
 //! CPU, one for which the first stands still, a task that preempts the first, or an interrupt. Every
 //! access of the first call is tried as a stopping point; so are pairs, where the second stops too.

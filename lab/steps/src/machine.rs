@@ -8,8 +8,8 @@
 use core::cell::{Cell, RefCell};
 use core::ptr::{self, NonNull};
 
-use brickyard::sync::before_each_access;
 use brickyard::{Frame, InterruptState, Platform};
+use brickyard_machine::seam::before_each_access;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 

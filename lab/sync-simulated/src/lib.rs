@@ -4,7 +4,8 @@
 //! Locks, slots and typed memory are the same files as in `brickyard-sync`; only `backend` differs.
 //! A word is in the host's memory and is changed there. Before each access the machine is called,
 //! which charges the access and may let another CPU run first. Where no machine runs on this thread
-//! of the host, an access is a plain host access.
+//! of the host, an access is a plain host access, before which a test may have itself
+//! [called](brickyard_machine::seam::before_each_access).
 
 mod backend;
 mod lock;

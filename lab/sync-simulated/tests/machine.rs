@@ -6,7 +6,7 @@
 use core::cell::{Cell, RefCell};
 
 use brickyard_machine::{
-    Affinity, Ended, Failure, Machine, Profile, Setup, Stops, Timing, WaitQueue, Watch, here,
+    Affinity, Ended, Failure, Machine, Profile, Setup, Stops, Timing, WaitQueue, Watch, here, seam,
 };
 use brickyard_sync_simulated::{
     AtomicU32, AtomicU64, GuardedU64, Locked, Ordering, RawLock, TestAndSetLock, TicketLock,
@@ -376,6 +376,19 @@ fn outside_a_machine_words_are_plain_words() {
     let word = AtomicU64::new(1);
     assert_eq!(word.fetch_add(2, Ordering::Relaxed), 1);
     assert_eq!(word.load(Ordering::Relaxed), 3);
+    // A test may be called before each access of an atomic word, for as long as it says.
+    thread_local!(static CALLS: Cell<u32> = const { Cell::new(0) });
+    seam::before_each_access(
+        || CALLS.set(CALLS.get() + 1),
+        || {
+            word.store(3, Ordering::Relaxed);
+            word.compare_exchange(3, 4, Ordering::Relaxed, Ordering::Relaxed)
+                .unwrap();
+            GuardedU64::new(0).set(1);
+        },
+    );
+    word.store(5, Ordering::Relaxed);
+    assert_eq!(CALLS.get(), 2);
     here::compute(1 << 60);
     here::sleep(1);
     assert_eq!(

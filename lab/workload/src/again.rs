@@ -11,7 +11,7 @@
 //! lies in which list of which CPU, nor the places that compaction takes.
 
 use brickyard::Order;
-use brickyard_classics::{Configuration, LabZone};
+use brickyard_designs::classics::{Configuration, LabZone};
 use brickyard_trace::{Event, PageState, PageUse, StateRun, Step as HostStep, Trace, What};
 
 use crate::build::BuildError;

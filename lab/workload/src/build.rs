@@ -7,8 +7,8 @@ use brickyard::node::Node;
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::zone::ZonePlan;
 use brickyard::{PlanError, RangeError};
-use brickyard_classics::LabZone;
-use brickyard_classics::{Choice, Configuration, LabPlan, Planned};
+use brickyard_designs::classics::LabZone;
+use brickyard_designs::classics::{Choice, Configuration, LabPlan, Planned};
 
 use crate::machine::{Machine, ZonePlace};
 use crate::processor::Processor;

@@ -37,7 +37,7 @@ use brickyard::node::Nodes;
 use brickyard::pressure::{Migrate, Migration, Need};
 use brickyard::watermark::Mark;
 use brickyard::{AllocError, Frame, FrameRange, Order, Request, ZoneKind};
-use brickyard_classics::{LabZone, Manner};
+use brickyard_designs::classics::{LabZone, Manner};
 
 use crate::pages::{Block, Location, PageId, Pages, Role, mark};
 use crate::stopwatch::Stopwatch;

@@ -7,7 +7,7 @@ use brickyard::FRAMES_MOST;
 use brickyard::node::movable::{self, Sizing};
 use brickyard::watermark;
 use brickyard::{Frame, FrameRange, Order, ZoneKind};
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_host::zoneinfo;
 use brickyard_trace::{PageUse, Trace};
 

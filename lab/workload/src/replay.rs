@@ -11,8 +11,8 @@ use std::time::Instant;
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::compact::compact_all;
 use brickyard::{AnyZone, Frame, FrameRange, MigrateType, Mobility, Order, Request, Shape};
-use brickyard_classics::Configuration;
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::Configuration;
+use brickyard_designs::classics::LabZone;
 
 use crate::build::{BuildError, Job, build};
 use crate::kernel::{Background, Freed, Kernel, Logged, Rules};

@@ -4,7 +4,7 @@ use brickyard::block::Use;
 use brickyard::node::Nodes;
 use brickyard::stats::FreeCounts;
 use brickyard::{AnyZone, Frame, Order};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use crate::kernel::Kernel;
 use crate::outcome::Sample;

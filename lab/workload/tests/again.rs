@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use brickyard::MigrateType;
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_trace::{Event, PageUse, Trace, What};
 use brickyard_workload::{Machine, Options, Outcome, Rules, Script, Start, again, replay};
 

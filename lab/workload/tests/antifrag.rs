@@ -3,8 +3,8 @@
 use crate::support;
 
 use brickyard::MigrateType::Movable;
-use brickyard_classics::Configuration;
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::Configuration;
+use brickyard_designs::classics::LabZone;
 use brickyard_trace::{Header, PageUse, Trace};
 use brickyard_workload::antifrag::{self, Profile, Protocol, Reclaim};
 use brickyard_workload::kernel::NAP;

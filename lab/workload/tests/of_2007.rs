@@ -4,7 +4,7 @@
 use brickyard::node::{Lumpy, Node, Nodes};
 use brickyard::pressure::{Need, RETRIES, Reclaim};
 use brickyard::{Frame, Mobility, Order, Request, ZoneKind};
-use brickyard_classics::{Configuration, LabZone};
+use brickyard_designs::classics::{Configuration, LabZone};
 use brickyard_workload::build::{Job, build};
 use brickyard_workload::kernel::{Flusher, NAP, Of2007, Scheme};
 use brickyard_workload::pages::{Age, Block, PageId, Pages, Role, mark};

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use brickyard::node::SlowPath;
 use brickyard::{MigrateType, Order};
-use brickyard_classics::linux::Burst;
-use brickyard_classics::{Configuration, LabZone};
+use brickyard_designs::classics::linux::Burst;
+use brickyard_designs::classics::{Configuration, LabZone};
 use brickyard_trace::{Event, PageUse, Step, Trace, What};
 use brickyard_workload::outcome::Frees;
 use brickyard_workload::{

@@ -4,7 +4,7 @@
 use crate::support;
 
 use brickyard::{Context, MigrateType, Mobility, Order, ZoneKind};
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_trace::{Flags, PageState, PageUse, StateRun, Trace, What};
 use brickyard_workload::pages::{PageId, Role, mark};
 use brickyard_workload::roles::slabs_by;

@@ -1,8 +1,8 @@
 //! What a trace shows of its start, of pages taken without an event, and of the host's decisions.
 
 use brickyard::{MigrateType, Order};
-use brickyard_classics::Configuration;
-use brickyard_classics::linux::Burst;
+use brickyard_designs::classics::Configuration;
+use brickyard_designs::classics::linux::Burst;
 use brickyard_trace::{Event, HostTexts, NameId, PageUse, StateRun, Step, Trace, What};
 use brickyard_workload::decisions::{self, Contradiction, Decision, Decisions};
 use brickyard_workload::fidelity::{self, ZoneTable};

@@ -4,7 +4,7 @@
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{Migrate, Migration};
 use brickyard::{Frame, Mobility, Order, Request};
-use brickyard_classics::{Configuration, LabZone};
+use brickyard_designs::classics::{Configuration, LabZone};
 use brickyard_workload::build::{Job, build};
 use brickyard_workload::kernel::{Flusher, Freed, WRITE_NANOSECONDS};
 use brickyard_workload::pages::{Block, PageId, Pages, Role, mark};

@@ -1,67 +1,18 @@
 //! Contiguous ranges, memory that goes offline, what hooks say cannot be moved.
 
 use super::*;
+use support::owner::Owner;
+use support::{contiguous, kept};
+
+contiguous::clears_ranges!(|plan| empty(plan, Cpus::new()));
 
 // ---- contiguous ranges and memory that goes offline ----
 
-/// The owner of all movable blocks in use: moves what it is asked to move.
-struct Owner {
-    cpus: &'static Cpus,
-    pages: RefCell<BTreeMap<Frame, Order>>,
-}
-
-impl Owner {
-    fn of(zone: &Plain) -> Self {
-        let mut pages = BTreeMap::new();
-        for at in zone.span().frames() {
-            if let Some((first, state)) = zone.block_of(at)
-                && first == at
-                && state.usage == Use::Allocated
-                && state.kind == Movable
-            {
-                pages.insert(first, state.order);
-            }
-        }
-        Self {
-            cpus: zone.platform(),
-            pages: RefCell::new(pages),
-        }
-    }
-
-    /// Its pages are all in use, each as one block.
-    fn has_what_it_has(&self, zone: &Plain) {
-        for (&at, &order) in &*self.pages.borrow() {
-            assert_in_use(zone, at, order.get());
-        }
-        sound(zone);
-    }
-}
-
-impl Migrate for Owner {
-    fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
-        assert!(self.cpus.is_at_rest());
-        let mut pages = self.pages.borrow_mut();
-        match pages.remove(&from) {
-            Some(own) => {
-                assert_eq!(own, order);
-                pages.insert(to, order);
-                Migration::Moved
-            }
-            None => Migration::Unknown,
-        }
-    }
-}
-
-impl Reclaim for Owner {
-    fn reclaim(&self, _: &Need) -> usize {
-        0
-    }
-}
-
 /// A zone of so many page blocks in which movable blocks of all small orders are scattered, about
 /// half of it.
-fn scattered(count: usize, seed: u64) -> (Plain, Owner) {
-    let zone = blocks(count);
+fn scattered(count: usize, seed: u64) -> (&'static [Plain; 1], Owner<'static, Plain>) {
+    let zones = kept([blocks(count)]);
+    let [zone] = zones;
     let mut dice = Dice::new(seed);
     let mut held = Vec::new();
     while zone.free_frames() > 0 {
@@ -72,23 +23,23 @@ fn scattered(count: usize, seed: u64) -> (Plain, Owner) {
     }
     for place in dice.shuffled(held.len()).into_iter().step_by(2) {
         let (at, order) = held[place];
-        free(&zone, at, order);
+        free(zone, at, order);
     }
-    let owner = Owner::of(&zone);
-    owner.has_what_it_has(&zone);
-    (zone, owner)
+    let owner = Owner::of(zone);
+    owner.has_what_it_has();
+    (zones, owner)
 }
 
 #[test]
 fn a_contiguous_range_is_cleared_by_moving_and_freed_in_parts() {
     for (seed, frames) in [(1, 100), (2, 700), (3, 1024), (4, 1500)] {
-        let (zone, owner) = scattered(8, seed);
-        let before = sound(&zone);
+        let ([zone], owner) = scattered(8, seed);
+        let before = sound(zone);
         let wanted = ContiguousRequest::new(frames, zone.span()).aligned(4);
-        let got = alloc_contiguous(&zone, &wanted, &owner).unwrap();
+        let got = alloc_contiguous(zone, &wanted, &owner).unwrap();
         assert_eq!((got.len(), got.start.number() % 4), (frames, 0));
-        owner.has_what_it_has(&zone);
-        let census = sound(&zone);
+        owner.has_what_it_has();
+        let census = sound(zone);
         assert_eq!(census.allocated, before.allocated + frames);
         assert_eq!(census.isolated, 0);
         let inside = |at: &&Frame| got.contains(**at);
@@ -99,7 +50,7 @@ fn a_contiguous_range_is_cleared_by_moving_and_freed_in_parts() {
         assert_eq!(zone.free_range(two), Ok(()));
         assert_eq!(zone.free_range(two), Err(FreeError::DoubleFree));
         assert_eq!(zone.free_range(one), Ok(()));
-        assert_eq!(sound(&zone), before);
+        assert_eq!(sound(zone), before);
     }
 }
 
@@ -119,61 +70,26 @@ fn a_free_place_for_a_contiguous_range_is_found_without_moving_anything() {
 }
 
 #[test]
-fn a_contiguous_range_that_something_unmovable_blocks_is_refused_and_stays_usable() {
-    let zone = blocks(4);
-    for block in 0..4 {
-        let taken = zone.alloc_at(frame(block * BLOCK + 200), &UNMOVABLE);
-        assert_eq!(taken, Ok(()));
-    }
-    let before = seen(&zone);
-    let wanted = ContiguousRequest::new(600, zone.span());
-    let refused = alloc_contiguous(&zone, &wanted, &NoHooks);
-    assert!(matches!(refused, Err(RangeError::Busy { .. })));
-    assert_eq!(seen(&zone), before);
-}
-
-#[test]
-fn memory_goes_offline_with_holes_and_all_and_comes_back() {
-    let (zone, owner) = scattered(8, 9);
-    let before = sound(&zone);
-    let part = range(700, 1700);
-    assert_eq!(offline(&zone, part, &owner), Ok(1000));
-    owner.has_what_it_has(&zone);
-    assert_eq!(zone.managed_frames(), 8 * BLOCK - 1000);
-    assert!(part.frames().all(|at| zone.block_of(at).is_none()));
-    assert_eq!(zone.free(frame(800), Order::ZERO), Err(FreeError::NotOwned));
-    // Once more, with what is gone in the middle of it.
-    assert_eq!(offline(&zone, range(600, 1800), &owner), Ok(200));
-    owner.has_what_it_has(&zone);
-    assert_eq!(zone.add(range(600, 1800)), Ok(1200));
-    assert_eq!(sound(&zone).free, before.free);
-    let busy = offline(&zone, zone.span(), &NoHooks);
-    assert!(matches!(busy, Err(RangeError::Busy { .. })));
-    assert_eq!(sound(&zone).isolated, 0);
-}
-
-#[test]
 fn compaction_and_the_slow_path_bring_huge_blocks_together() {
-    let (zone, owner) = scattered(8, 5);
-    compact_all(&zone, &owner);
-    owner.has_what_it_has(&zone);
+    let ([zone], owner) = scattered(8, 5);
+    compact_all(zone, &owner);
+    owner.has_what_it_has();
     let whole = zone.free_counts().suitable(Order::HUGE);
     assert!(
         whole >= 3,
         "about half of 8 blocks is free, and {whole} are"
     );
     // And on the way of a request.
-    let (zone, owner) = scattered(8, 6);
-    let zones = [zone];
-    let nodes = hooked_node(&zones, owner, SlowPath::MODERN);
+    let (zones, owner) = scattered(8, 6);
+    let nodes = hooked_node(zones, owner, SlowPath::MODERN);
     let huge = nodes.alloc(0, &request(9, Mobility::Movable)).unwrap();
     assert!(huge.is_aligned(Order::HUGE));
-    nodes.hooks().has_what_it_has(&zones[0]);
+    nodes.hooks().has_what_it_has();
 }
 
 /// Another CPU, which wants the same while a page is being moved.
 struct Rival<'z> {
-    owner: Owner,
+    owner: Owner<'z, Plain>,
     zone: &'z Plain,
     got: Cell<usize>,
 }
@@ -196,49 +112,18 @@ impl Reclaim for Rival<'_> {
 #[test]
 fn what_compaction_has_gathered_goes_to_the_request_that_it_was_gathered_for() {
     for seed in 6..12 {
-        let (zone, owner) = scattered(8, seed);
-        let zones = [zone];
+        let (zones, owner) = scattered(8, seed);
         let rival = Rival {
             owner,
             zone: &zones[0],
             got: Cell::new(0),
         };
-        let nodes = hooked_node(&zones, rival, SlowPath::MODERN);
+        let nodes = hooked_node(zones, rival, SlowPath::MODERN);
         let huge = nodes.alloc(0, &request(9, Mobility::Movable));
         assert!(huge.is_ok(), "seed {seed}: {huge:?}");
         assert_eq!(nodes.hooks().got.get(), 0, "seed {seed}");
         sound(&zones[0]);
     }
-}
-
-#[test]
-fn a_range_from_the_middle_of_one_block_to_the_middle_of_another_is_freed() {
-    let zone = blocks(4);
-    for (at, order) in [
-        (0, 10),
-        (1024, 0),
-        (1025, 0),
-        (1026, 1),
-        (1028, 8),
-        (1536, 9),
-    ] {
-        let at = frame(at).align_down(Order::new(order));
-        let taken = zone.alloc_at(at, &request(order, Mobility::Movable));
-        assert_eq!(taken.is_ok(), order != 8);
-    }
-    let rest = ContiguousRequest::new(508, range(1028, 1536));
-    let rest = alloc_contiguous(&zone, &rest, &NoHooks);
-    assert_eq!(rest, Ok(range(1028, 1536)));
-    assert_eq!(zone.free_frames(), 0);
-    assert_eq!(zone.free_range(range(300, 1700)), Ok(()));
-    assert_eq!(sound(&zone).free, 1400);
-    let before = seen(&zone);
-    assert_eq!(zone.free_range(range(200, 301)), Err(FreeError::DoubleFree));
-    assert_eq!(zone.free_range(range(1900, 2049)), Err(FreeError::NotOwned));
-    assert_eq!(seen(&zone), before);
-    assert_eq!(zone.free_range(range(0, 300)), Ok(()));
-    assert_eq!(zone.free_range(range(1700, 2048)), Ok(()));
-    assert_eq!(by_order(&zone)[10], 2);
 }
 
 // ---- what a hook says cannot be moved ----

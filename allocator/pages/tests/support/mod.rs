@@ -5,6 +5,10 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod contiguous;
+pub(crate) mod contract;
+pub(crate) mod owner;
+
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -484,6 +488,11 @@ pub(crate) fn take_all<Z: AnyZone>(zone: &Z, mobility: Mobility) -> Vec<Frame> {
     core::iter::from_fn(|| zone.alloc(&Request::page(mobility)).ok()).collect()
 }
 
+/// Blocks of an order until there are no more.
+pub(crate) fn take_all_of<Z: AnyZone>(zone: &Z, order: u8, mobility: Mobility) -> Vec<Frame> {
+    core::iter::from_fn(|| zone.alloc(&request(order, mobility)).ok()).collect()
+}
+
 /// Frees the block of the order with this number.
 pub(crate) fn free<Z: AnyZone>(zone: &Z, at: Frame, order: u8) {
     assert_eq!(zone.free(at, Order::new(order)), Ok(()), "{at} {order}");
@@ -526,6 +535,13 @@ pub(crate) fn free_of<Z: AnyZone>(zone: &Z, kind: MigrateType) -> usize {
     let by_order = zone.snapshot(0).free;
     let frames = by_order.iter().enumerate();
     frames.map(|(order, by)| by[kind.index()] << order).sum()
+}
+
+/// Free blocks by order, up to order 10.
+pub(crate) fn by_order<Z: AnyZone>(zone: &Z) -> [usize; 11] {
+    let counts = zone.free_counts().by_order;
+    assert!(counts[11..].iter().all(|&blocks| blocks == 0));
+    core::array::from_fn(|order| counts[order])
 }
 
 /// Page blocks of a type.

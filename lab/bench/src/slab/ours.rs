@@ -12,12 +12,12 @@ use core::ptr::{NonNull, null_mut};
 
 use brickyard_arena::rows::Cpus;
 use brickyard_arena::{Mapped, Threads};
+use brickyard_designs::slqb::Slqb2008;
 use brickyard_heap::{SPAN_BYTES, Span};
 use brickyard_slab::sizes::SIZES;
 use brickyard_slab::{
     General, PageSource, Parts, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Tables, TaskOnly,
 };
-use brickyard_slqb::Slqb2008;
 
 use super::heap::{Content, Global, Heap, HeapHandle};
 use super::turn::{HeapPeer, HeapTaken, HeapTurn};

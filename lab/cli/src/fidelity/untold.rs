@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use anyhow::Context;
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_experiments::filming::Camera;
 use brickyard_run::bar;
 use brickyard_trace::Trace;

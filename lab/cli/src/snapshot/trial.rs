@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use brickyard_host::forecast::Way;
-use brickyard_host_trial::pool::{Pool, PutBack};
-use brickyard_host_trial::{Outcome, TrialError, memory};
+use brickyard_host::trial::pool::{Pool, PutBack};
+use brickyard_host::trial::{Outcome, TrialError, memory};
 use brickyard_run::interrupt;
 use brickyard_run::memory::available;
 use serde_json::json;

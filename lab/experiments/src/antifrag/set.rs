@@ -1,7 +1,7 @@
 //! The protocol of 2005 and 2007 with settings of the user's choice, for the two experiments that
 //! have it.
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_report::pagetypes::{Film, html};
 use brickyard_report::{Better, Metric, bytes_of};
 use brickyard_workload::antifrag::{self, Profile, Reclaim};

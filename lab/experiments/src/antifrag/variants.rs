@@ -5,7 +5,7 @@
 //! are those of the protocol, with the variant's name after the workload: `plain under load
 //! sweep-memory-1.5`. Only the full run has them.
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 
 use super::Settings;
 

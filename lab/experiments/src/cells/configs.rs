@@ -3,7 +3,7 @@
 use core::fmt;
 
 use brickyard_bench::masking::Masking;
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_simulate::Configuration as Simulated;
 
 /// The simulator's configurations have the names of the host's, but a type of their own.

@@ -3,7 +3,7 @@
 //! every machine.
 
 use brickyard_bench::fragmentation::{Churn, whole_huge};
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_report::{Metric, bytes_text};
 
 use crate::cell::{Cell, Scale};

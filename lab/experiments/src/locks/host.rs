@@ -8,8 +8,8 @@
 use brickyard::Order;
 use brickyard_bench::bursts::{Got, Load, USUAL};
 use brickyard_bench::zone2007::Zone2007;
-use brickyard_classics::bulk::{BulkReading, LockReading, MeterReading, Timing};
-use brickyard_classics::front::ListSizes;
+use brickyard_designs::classics::bulk::{BulkReading, LockReading, MeterReading, Timing};
+use brickyard_designs::classics::front::ListSizes;
 use brickyard_report::{Metric, bytes_text, counted};
 use brickyard_run::side_by_side::cores;
 use brickyard_simulate::locks::Column;

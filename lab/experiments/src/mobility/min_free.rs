@@ -1,7 +1,7 @@
 //! The claim of 2007 about `min_free_kbytes`, on a ppc64 machine with the unpatched kernel: free
 //! huge pages at five moments, with three settings; and a film of the two that matter.
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_report::Metric;
 use brickyard_report::pagetypes::{Film, html};
 use brickyard_workload::antifrag::{MOMENTS, MinFree, Profile, Reclaim};

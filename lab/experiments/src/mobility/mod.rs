@@ -14,7 +14,7 @@ pub(crate) mod document;
 mod min_free;
 mod pictures;
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_report::Metric;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};

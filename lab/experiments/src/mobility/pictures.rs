@@ -1,6 +1,6 @@
 //! The films: three configurations of a machine under the protocol, on a page of their own.
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_report::pagetypes::{Film, html};
 use brickyard_report::{Better, Metric};
 use brickyard_workload::antifrag::Reclaim;

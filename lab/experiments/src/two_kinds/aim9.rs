@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use anyhow::Context as _;
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_report::Metric;
 
 use crate::raw::Raw;

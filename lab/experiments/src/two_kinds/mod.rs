@@ -14,7 +14,7 @@ mod commands;
 mod document;
 mod render;
 
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 use brickyard_report::Metric;
 use brickyard_workload::antifrag::{Profile, Reclaim};
 

@@ -4,12 +4,12 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU8;
 
+use brickyard_designs::slab_slub::{Slab2008, Slub2008};
+use brickyard_designs::slqb::Slqb2008;
 use brickyard_slab::sheaf::Process;
 use brickyard_slab::{
     CacheId, Checks, DebugRule, Finding, Homes, Parts, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
 };
-use brickyard_slab_slub::{Slab2008, Slub2008};
-use brickyard_slqb::Slqb2008;
 
 use super::caches::Users;
 use super::cpus::Cpus;

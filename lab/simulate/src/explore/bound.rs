@@ -3,7 +3,7 @@
 use brickyard::patience::LOOKS_MOST;
 use brickyard::sync::PATIENCE;
 use brickyard::{FrameRange, Order};
-use brickyard_classics::Configuration;
+use brickyard_designs::classics::Configuration;
 
 use super::case::Case;
 

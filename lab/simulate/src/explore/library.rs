@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use brickyard::node::Node;
 use brickyard::sync::{Exclusive, Shared, TestAndSetLock, TicketLock};
-use brickyard_classics::{LabLock, LabZone};
+use brickyard_designs::classics::{LabLock, LabZone};
 use brickyard_machine::Affinity;
 
 use super::case::{Case, Marks, Mode};

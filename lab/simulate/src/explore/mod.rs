@@ -39,8 +39,8 @@ mod system;
 mod worker;
 mod world;
 
-pub use brickyard_classics::Configuration;
-pub use brickyard_classics::bulk::BulkPolicy;
+pub use brickyard_designs::classics::Configuration;
+pub use brickyard_designs::classics::bulk::BulkPolicy;
 pub use case::{Case, Interrupts, Marks, Memory, Mode, POLICIES, Pressure, SLOTS, Sizes};
 pub use covered::{Covered, Event};
 pub use library::{Library, WithLock};

@@ -6,7 +6,7 @@
 
 use brickyard::block::Census;
 use brickyard::{Frame, FrameRange, Mobility, Order, Request};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 use brickyard_run::Dice;
 
 use super::case::Memory;

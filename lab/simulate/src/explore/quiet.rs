@@ -4,7 +4,7 @@
 use brickyard::block::Census;
 use brickyard::sync::Ordering;
 use brickyard::{Context, FreeError, Mobility, Order, Request};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 use brickyard_machine::here;
 
 use super::covered::Event;

@@ -3,8 +3,8 @@
 use brickyard::pressure::compact::compact_all;
 use brickyard::pressure::{ContiguousRequest, offline};
 use brickyard::{Context, FrameRange, FreeError, Order, RangeError, Request};
-use brickyard_classics::LabZone;
-use brickyard_classics::bulk::MeterReading;
+use brickyard_designs::classics::LabZone;
+use brickyard_designs::classics::bulk::MeterReading;
 use brickyard_machine::here;
 
 use super::case::Marks;

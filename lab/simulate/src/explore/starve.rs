@@ -11,7 +11,7 @@ use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{Migrate, Migration, Need, Reclaim};
 use brickyard::watermark::Marks;
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 use brickyard_machine::{Affinity, Setup, Timing, here};
 use brickyard_run::Dice;
 

@@ -2,7 +2,7 @@
 
 use brickyard::node::Nodes;
 use brickyard::{Context, Frame, FrameRange, FreeError, Mobility, Order, Request, ZoneKind};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 use brickyard_machine::here;
 use brickyard_run::Dice;
 

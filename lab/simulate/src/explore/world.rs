@@ -8,8 +8,8 @@ use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
 use brickyard::sync::{AtomicU32, Ordering};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
-use brickyard_classics::Configuration;
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::Configuration;
+use brickyard_designs::classics::LabZone;
 use brickyard_machine::{Steps, WaitQueue, here};
 use brickyard_run::Dice;
 

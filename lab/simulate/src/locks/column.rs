@@ -4,7 +4,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use brickyard_classics::bulk::BulkPolicy;
+use brickyard_designs::classics::bulk::BulkPolicy;
 use brickyard_workload::named;
 
 named! {

@@ -1,6 +1,6 @@
 //! The result of a run: its time, the waits for the lock, the bulk operations, the cache traffic.
 
-use brickyard_classics::bulk::{BulkReading, Moments};
+use brickyard_designs::classics::bulk::{BulkReading, Moments};
 use brickyard_machine::{CpuTimes, Profile, Traffic};
 
 use super::run::RunOutput;

@@ -35,8 +35,8 @@ mod run;
 
 use brickyard::FrameRange;
 use brickyard::sync::{Exclusive, TestAndSetLock, TicketLock};
-pub use brickyard_classics::front::ListSizes;
-use brickyard_classics::{Configuration, MachinePlan, OwnLine};
+pub use brickyard_designs::classics::front::ListSizes;
+use brickyard_designs::classics::{Configuration, MachinePlan, OwnLine};
 use brickyard_machine::{Failure, Profile};
 
 use crate::build::Blueprint;

@@ -3,8 +3,8 @@
 use core::cell::Cell as Counter;
 
 use brickyard::node::Node;
-use brickyard_classics::LabZone;
-use brickyard_classics::bulk::MeterReading;
+use brickyard_designs::classics::LabZone;
+use brickyard_designs::classics::bulk::MeterReading;
 use brickyard_machine::{Affinity, Ended, Failure, Setup, here};
 
 use super::load::{TaskPlan, TaskSet};

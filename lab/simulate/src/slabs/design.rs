@@ -6,12 +6,12 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
+use brickyard_designs::slab_slub::{Slab2008, Slub2008};
+use brickyard_designs::slqb::Slqb2008;
 use brickyard_machine::{Machine, here};
 use brickyard_slab::{
     CacheSpec, Everywhere, Pinned, RawCache, Sheafed, SlabDesign, SlabPlan, Slabs,
 };
-use brickyard_slab_slub::{Slab2008, Slub2008};
-use brickyard_slqb::Slqb2008;
 use brickyard_workload::named;
 
 use super::Purpose;

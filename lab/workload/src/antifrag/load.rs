@@ -11,7 +11,7 @@
 
 use brickyard::node::Nodes;
 use brickyard::{Mobility, Order, Request};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use crate::build::BuildError;
 use crate::kernel::Kernel;

@@ -7,7 +7,7 @@
 //! without reclaim, which would change what is looked at.
 
 use brickyard::{Context, Frame, Mobility, Request};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::programs::{all_begun, warmed_up};
 use super::stage::Stage;

@@ -19,8 +19,8 @@ pub use profile::{Known, Profile, Reclaim};
 use brickyard::node::movable::Sizing;
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, FrameRange, ZoneKind};
-use brickyard_classics::Configuration;
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::Configuration;
+use brickyard_designs::classics::LabZone;
 
 use crate::build::{BuildError, Job, build};
 use crate::kernel::{Flusher, Kernel, Of2007, Pressure, Rules, Scheme, Swap};

@@ -2,7 +2,7 @@
 
 use brickyard::node::Nodes;
 use brickyard::{Frame, Mobility, Order, Request};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::load::Load;
 use super::programs::all_begun;

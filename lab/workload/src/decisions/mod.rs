@@ -26,10 +26,10 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use brickyard::block::Use;
 use brickyard::{Frame, FrameRange, MigrateType, Order};
-use brickyard_classics::linux::{Blocks, Burst, Choice, Course, Mode, Rights, Sizes, Way};
-use brickyard_classics::store::buddy::Buddy;
-use brickyard_classics::store::frames::{FrameRecord, FrameTable};
-use brickyard_classics::store::grouping::{BlockRecord, PageBlocks};
+use brickyard_designs::classics::linux::{Blocks, Burst, Choice, Course, Mode, Rights, Sizes, Way};
+use brickyard_designs::classics::store::buddy::Buddy;
+use brickyard_designs::classics::store::frames::{FrameRecord, FrameTable};
+use brickyard_designs::classics::store::grouping::{BlockRecord, PageBlocks};
 use brickyard_host::zoneinfo;
 use brickyard_trace::{Event, Events, Step, Trace, What, named};
 

@@ -11,7 +11,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use brickyard::Frame;
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::{Flusher, Kernel, WRITE_NANOSECONDS};
 use crate::pages::mark;

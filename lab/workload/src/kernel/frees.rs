@@ -2,7 +2,7 @@
 //! to a process or a tree.
 
 use brickyard::{Frame, Order};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::{Became, Freed, Kernel};
 use crate::pages::{Block, Location, PageId};

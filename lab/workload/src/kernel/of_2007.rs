@@ -45,7 +45,7 @@ mod lists;
 mod marks;
 
 use brickyard::{Frame, Order};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::reclaim::Reclaimer;
 use super::{Kernel, Scheme};

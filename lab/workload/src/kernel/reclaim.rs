@@ -5,7 +5,7 @@
 use brickyard::node::Compaction;
 use brickyard::pressure::{Activity, Eviction, Need, Reclaim};
 use brickyard::{Frame, FrameRange, Order};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::{Background, Kernel, Scheme, Swap, WRITE_NANOSECONDS};
 use crate::pages::{Age, Block, Location, PageId, Pages, Role, mark};

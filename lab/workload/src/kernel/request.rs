@@ -14,7 +14,7 @@ use brickyard::patience::Patience;
 use brickyard::pressure::{Need, RETRIES};
 use brickyard::watermark::Mark;
 use brickyard::{AllocError, AnyZone, Context, Frame, Order, Request};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::of_2007::serves_above;
 use super::{Kernel, Of2007};

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use brickyard::{Frame, FrameRange, Order};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::reclaim::Reclaimer;
 use super::{Kernel, WRITE_NANOSECONDS};

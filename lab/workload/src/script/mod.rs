@@ -448,7 +448,7 @@ mod tests {
     use core::cell::Cell;
     use std::path::Path;
 
-    use brickyard_classics::Configuration;
+    use brickyard_designs::classics::Configuration;
     use brickyard_trace::file::{self, ReadError, Source};
     use brickyard_trace::{PageState, PageUse, StateRun, What};
 

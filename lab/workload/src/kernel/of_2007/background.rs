@@ -2,7 +2,7 @@
 //! sleeps and ends.
 
 use brickyard::Order;
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::super::reclaim::{CLUSTER, MOST_WRITES, Reclaimer};
 use super::super::{Kernel, Of2007};

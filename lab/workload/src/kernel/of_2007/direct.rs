@@ -4,7 +4,7 @@
 use brickyard::node::Lumpy;
 use brickyard::pressure::Need;
 use brickyard::{Order, ZoneKind};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::super::reclaim::{CLUSTER, Reclaimer};
 use super::super::{Kernel, Of2007};

@@ -2,7 +2,7 @@
 //! inactive ones are freed, written or kept.
 
 use brickyard::{FrameRange, Order};
-use brickyard_classics::LabZone;
+use brickyard_designs::classics::LabZone;
 
 use super::super::reclaim::{CLUSTER, MOST_WRITES, was_reused};
 use super::super::{Kernel, Swap};

@@ -1,0 +1,6 @@
+//! The tests of SLQB.
+
+mod checks;
+mod model;
+mod rules;
+mod support;

@@ -1,1 +1,0 @@
-../../../allocator/sync/src/lock.rs
