@@ -46,7 +46,7 @@ use crate::gate::{Gate, Thread};
 use crate::hardened::{Hardened, hardened};
 use crate::large::LargeBlocks;
 use crate::span::{Layout, Reserved, SPAN_BYTES, Span};
-use crate::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT, huge, life, sampled, view};
+use crate::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT, huge, life, sampled};
 
 /// With a lock that is not handed on in order: a thread that waits may not be running, and then
 /// everybody would wait for the system to run it.
@@ -288,7 +288,6 @@ fn build() -> Result<(), HeapError> {
     };
     // SAFETY: `built-once`.
     unsafe { (*INSTANCE.heap.get()).write(heap) };
-    view::publish(span, slabs, sampled);
     // Relaxed: published by the two stores at the end (`built-before-seen`).
     FAST.area.store(cpus.area(), Ordering::Relaxed);
     FAST.rows.store(rows.cast_mut(), Ordering::Relaxed);

@@ -24,7 +24,6 @@
 //! | `filter.rs` | what is left out where system calls are filtered |
 //! | `perturb.rs` | values that new and freed memory hold on request |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
-//! | `view.rs` | the same numbers, as another process reads them |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
 //! | `bump.rs` | [`Bump`], memory that ends as a whole |
 //! | `object.rs` | [`Object`], a box in the heap |
@@ -70,7 +69,6 @@ mod slow;
 mod span;
 mod statistics;
 mod surplus;
-pub mod view;
 
 use core::alloc::Layout;
 use core::mem::offset_of;

@@ -20,7 +20,6 @@ mod completions;
 mod configs;
 mod fidelity;
 mod filming;
-mod heap;
 mod history;
 mod how;
 mod import;
@@ -78,8 +77,6 @@ enum Command {
     Antifrag(antifrag::Antifrag),
     /// Compares two result documents: what got better, what got worse, with an exit code for CI.
     Compare(compare::Compare),
-    /// Shows what a program that uses the heap has allocated: a running process, or a heap profile.
-    Heap(heap::Heap),
     /// Lists the configurations: the design each rebuilds, and the size of its metadata (64 GiB, 8
     /// CPUs).
     Configs(configs::Configs),
@@ -126,7 +123,6 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Command::Fidelity(fidelity) => fidelity.run(),
         Command::Antifrag(antifrag) => antifrag.run(),
         Command::Compare(compare) => compare.run(),
-        Command::Heap(heap) => heap.run(),
         Command::Configs(configs) => configs.run(),
         Command::Record(record) => return exit_code(record.run()),
         Command::Import(import) => import.run(),

@@ -7,8 +7,6 @@ mod compare;
 mod compare_kinds;
 mod documents;
 mod fidelity;
-mod heap;
-mod heap_process;
 mod history;
 mod host;
 mod latency;

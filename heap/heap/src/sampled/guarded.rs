@@ -138,11 +138,6 @@ impl Guarded {
         address.wrapping_sub(self.pages.start().addr().get()) < self.pages.bytes()
     }
 
-    /// Returns the word that counts pages in use.
-    pub(super) const fn count(&self) -> &AtomicUsize {
-        &self.live
-    }
-
     /// Returns the bytes of pages in use.
     pub(super) fn bytes(&self) -> usize {
         // Relaxed: a hint.

@@ -336,12 +336,6 @@ impl Sampled {
         self.guarded.as_ref().map_or(0, Guarded::bytes)
     }
 
-    /// Returns where the word lies that counts guarded pages in use; 0 if there is none.
-    pub(super) fn guarded_count(&self) -> usize {
-        let guarded = self.guarded.as_ref();
-        guarded.map_or(0, |guarded| core::ptr::from_ref(guarded.count()).addr())
-    }
-
     fn profile(&self) -> Option<&Profile> {
         self.profile.as_ref()
     }

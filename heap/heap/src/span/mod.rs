@@ -46,7 +46,6 @@ use crate::hardened::hardened;
 use crate::huge::Huge;
 use huge::HugeCounts;
 pub(crate) use layout::Layout;
-pub(crate) use warm::WarmPlaces;
 use warm::{Kind, Warm};
 
 /// The longest run of pages, in bytes, and the largest block: 2 MiB.
@@ -260,14 +259,6 @@ impl Span {
     pub fn bytes_in_use(&self) -> usize {
         let pages = self.counted_pages().saturating_sub(self.warm.pages());
         pages << self.layout.page_shift
-    }
-
-    /// Returns where the words lie that count pages: those in use or warm, idle ones, and those
-    /// that zones have got; and those of warm pages.
-    pub(crate) fn places(&self) -> ([usize; 3], WarmPlaces) {
-        let words = [&self.counts.in_use, &self.counts.idle, &self.grown];
-        let places = words.map(|word| core::ptr::from_ref(word).addr());
-        (places, self.warm.places())
     }
 
     /// Returns true if an address lies in the span.
