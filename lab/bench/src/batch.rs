@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use brickyard::Frame;
 
-use super::clock::{Laps, ns_of_the_clock};
-use super::random::Random;
 use super::schedule::{Api, Freed, Workload};
 use super::subject::{Handle, Subject};
-use super::together::together;
+use brickyard_measure::clock::{Laps, ns_of_the_clock};
+use brickyard_measure::random::Random;
+use brickyard_measure::together::together;
 
 /// The three numbers of a sample, in ns per page.
 #[derive(Debug, Clone, Copy, Default)]

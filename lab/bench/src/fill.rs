@@ -3,8 +3,8 @@
 
 use brickyard::Frame;
 
-use super::random::Random;
 use super::subject::Handle;
+use brickyard_measure::random::Random;
 
 /// The seed by which the memory is filled in every run and configuration.
 const SEED: u64 = 3;

@@ -21,11 +21,11 @@ use brickyard_report::{Host, Metric, Results, Row, bytes_text};
 use super::design::ThroughNodes;
 use super::fill::take_all;
 use super::machine::{Build, FRAME_BYTES, HostPlatform};
-use super::progress::Progress;
-use super::random::Random;
 use super::subject::{Handle, Subject};
-use super::turns::{Round, Turns};
-use crate::stop;
+use brickyard_measure::progress::Progress;
+use brickyard_measure::random::Random;
+use brickyard_measure::stop;
+use brickyard_measure::turns::{Round, Turns};
 
 const WHOLE_HUGE: Metric<'static> = Metric::higher("whole-huge", "percent");
 

@@ -1,6 +1,6 @@
 //! What the lab measures on this machine: loops on real threads and real memory, as rows of
 //! results. Nothing here parses arguments or prints: the caller describes a measurement by a
-//! struct, and follows it by [`Progress`](progress::Progress).
+//! struct, and follows it by [`Progress`](brickyard_measure::progress::Progress).
 //!
 //! | file | contents |
 //! |---|---|
@@ -11,41 +11,32 @@
 //! | [`best_peer`] | the best peer of each row |
 //! | [`conditions`] | what `pagealloc` builds for a contestant, and its turn there |
 //! | [`zone2007`] | what `locks` builds for a column |
-//! | [`machine`], [`choice`] | the machine that a configuration is built on, and its options by name |
-//! | [`masking`], `flags.rs` | what a mask of interrupts costs |
+//! | [`machine`] | the machine that a configuration is built on |
+//! | [`masking`] | what a mask of interrupts costs |
 //! | [`schedule`] | the workloads |
-//! | `turns.rs`, [`rounds`] | the order of turns; what is done in a turn |
-//! | [`progress`], [`stop`], [`side_by_side`] | the progress of a measurement; interruption; parallel runs |
-//! | [`slab`] | the benchmark of heaps |
-//! | [`latency`] | single operations under preloaded malloc libraries |
-//! | [`programs`] | known loads and real programs under preloaded malloc libraries |
+//! | [`rounds`] | what is done in a turn |
+//! | [`slab`] | heaps for small objects, for the experiment of 2008 |
 //! | [`bursts`], [`faults`] | the loads of `locks` and `pft` |
-//! | [`instructions`], `callgrind.rs` | the instructions of `pagealloc`'s pairs, by valgrind |
+//! | [`instructions`] | the instructions of `pagealloc`'s pairs, by valgrind |
 //! | [`pages`]; [`aim9`], [`render`] | pages with real bytes; the loops of 2005 on them |
-//! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, [`random`] | the measured loops, and their helpers |
+//! | `batch.rs`, `remote.rs`, `fill.rs` | the measured loops |
 
 // Allowed, file by file, only where allocated memory is written (the objects of `slab`, the pages
-// of `pft` and of the loops of 2005) and where the processor's flags are saved.
+// of `pft` and of the loops of 2005).
 #![deny(unsafe_code)]
 
 pub mod aim9;
 pub mod batch;
 pub mod best_peer;
 pub mod bursts;
-mod callgrind;
-pub mod choice;
-mod clock;
 pub mod conditions;
 pub mod contestant;
 mod design;
 #[allow(unsafe_code, reason = "it clears pages")]
 pub mod faults;
 mod fill;
-#[allow(unsafe_code, reason = "it saves the processor's flags")]
-mod flags;
 pub mod fragmentation;
 pub mod instructions;
-pub mod latency;
 pub mod locks;
 pub mod machine;
 pub mod masking;
@@ -54,19 +45,13 @@ pub mod pagealloc;
 pub mod pages;
 pub mod peer;
 pub mod pft;
-pub mod programs;
-pub mod progress;
-pub mod random;
 mod remote;
 pub mod render;
 pub mod rounds;
 pub mod scarce;
 pub mod schedule;
-pub mod side_by_side;
+#[allow(unsafe_code, reason = "it frees objects")]
 pub mod slab;
-pub mod stop;
 pub mod subject;
-mod together;
-mod turns;
 pub mod yardstick;
 pub mod zone2007;

@@ -19,10 +19,10 @@ use brickyard_report::{Host, Metric, Results, Row};
 use brickyard_simulate::locks::Column;
 
 use super::bursts::{Got, Load, USUAL};
-use super::progress::Progress;
-use super::turns::{Round, Turns};
 use super::zone2007::Zone2007;
-use crate::stop;
+use brickyard_measure::progress::Progress;
+use brickyard_measure::stop;
+use brickyard_measure::turns::{Round, Turns};
 
 /// The time of a burst, which the other metrics explain.
 pub const TIME: Metric<'static> = Metric::lower("time", "us/burst");

@@ -20,10 +20,10 @@ use brickyard_report::{Host, Metric, Results, Row};
 use super::batch::Sample;
 use super::conditions::Conditions;
 use super::contestant::Contestant;
-use super::progress::Progress;
 use super::rounds::{Pace, Rounds, Taken};
 use super::schedule::Workload;
-use super::turns::{Round, Turns};
+use brickyard_measure::progress::Progress;
+use brickyard_measure::turns::{Round, Turns};
 
 /// What is measured, at what workloads, and how often.
 #[derive(Debug)]

@@ -14,18 +14,17 @@ use core::str::FromStr;
 use core::time::Duration;
 
 use anyhow::Context;
-use brickyard::Order;
 use brickyard::sync::{Exclusive, TicketLock};
-use brickyard_arena::{Arena, MapPlan};
 use brickyard_classics::{Configuration, MachinePlan};
+use brickyard_measure::memory::Memory;
 use brickyard_report::{Host, Metric, Results, Row};
 
-use super::faults::{Faults, Spent, touch_all};
-use super::machine::{CANNOT_BUILD, FRAME_BYTES, metadata};
-use super::masking::{ArenaPlatform, Masking, MaskingPlatform};
-use super::progress::Progress;
-use super::turns::{Round, Turns};
-use crate::stop;
+use super::faults::{Faults, Spent};
+use super::machine::{CANNOT_BUILD, metadata};
+use super::masking::{Masking, MaskingPlatform, MemoryPlatform};
+use brickyard_measure::progress::Progress;
+use brickyard_measure::stop;
+use brickyard_measure::turns::{Round, Turns};
 
 /// A column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,10 +120,10 @@ impl Pft<'_> {
     /// # Errors
     /// There is too little memory, or the run is interrupted before the first round is complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
-        let arena = real_memory(self.memory).context("give less --memory")?;
+        let memory = Memory::new(self.memory).context("give less --memory")?;
         let mut taken = Vec::new();
         for threads in 1..=self.threads {
-            match self.measure(&arena, threads, progress) {
+            match self.measure(&memory, threads, progress) {
                 Ok(of_threads) => taken.push(of_threads),
                 // The rows measured before are kept.
                 Err(_) if stop::asked() && !taken.is_empty() => break,
@@ -140,7 +139,7 @@ impl Pft<'_> {
     /// Returns the results of every round of every column, with so many threads.
     fn measure(
         &self,
-        arena: &Arena,
+        memory: &Memory,
         threads: usize,
         progress: &dyn Progress,
     ) -> anyhow::Result<Vec<Vec<Spent>>> {
@@ -154,9 +153,9 @@ impl Pft<'_> {
         };
         turns.take(|whose, round, step| {
             let faults = Faults {
-                arena,
+                memory,
                 threads,
-                pages: arena.frames().len() / 4 * 3,
+                pages: memory.frames().len() / 4 * 3,
                 passes: match round {
                     Round::WarmUp => 1,
                     Round::Measured(_) => self.passes,
@@ -184,18 +183,6 @@ impl Pft<'_> {
     }
 }
 
-/// Maps so much memory and touches every page, so that the system maps none during a measurement.
-///
-/// # Errors
-/// The system has too little memory.
-pub fn real_memory(bytes: usize) -> anyhow::Result<Arena> {
-    let blocks = Order::DEFAULT_MAX.frames() * FRAME_BYTES;
-    let mapped = MapPlan::new(bytes).align_to(blocks).map();
-    let arena = Arena::new(mapped.context("cannot map the memory")?);
-    touch_all(&arena);
-    Ok(arena)
-}
-
 /// Runs one turn of a column.
 fn once(column: Column, masking: Masking, faults: Faults<'_>) -> anyhow::Result<Spent> {
     match column {
@@ -218,9 +205,12 @@ pub fn turn(
     // The calling thread has a number too, and threads of the turn before may not have returned
     // theirs yet.
     let cpus = 2 * faults.threads + 1;
-    let (arena, plan) = (faults.arena, MachinePlan::new(faults.arena.frames(), cpus));
-    let platform = MaskingPlatform::new(arena, masking);
-    let bytes = configuration.checked_bytes::<Exclusive, TicketLock, ArenaPlatform<'_>>(&plan);
+    let (memory, plan) = (
+        faults.memory,
+        MachinePlan::new(faults.memory.frames(), cpus),
+    );
+    let platform = MaskingPlatform::new(memory, masking);
+    let bytes = configuration.checked_bytes::<Exclusive, TicketLock, MemoryPlatform<'_>>(&plan);
     let mut metadata = metadata(bytes.context(CANNOT_BUILD)?)?;
     let spent = configuration
         .run::<Exclusive, TicketLock, _, _>(&plan, platform, &mut metadata, faults)

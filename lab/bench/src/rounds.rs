@@ -10,7 +10,7 @@ use super::fill::fill;
 use super::remote::sample_of_pairs;
 use super::schedule::{Freed, Workload};
 use super::subject::Subject;
-use crate::stop;
+use brickyard_measure::stop;
 
 /// How long a workload runs.
 #[derive(Debug, Clone, Copy)]

@@ -23,16 +23,16 @@ use brickyard_classics::LabZone;
 use brickyard_classics::{Configuration, Experiment};
 use brickyard_report::{Host, Metric, Results, Row, bytes_text};
 
-use super::clock::{Laps, ns_of_the_clock};
 use super::design::{ThroughNodes, ThroughZone};
 use super::fill::take_all;
 use super::machine::{Build, FRAME_BYTES, HostPlatform, Level};
-use super::progress::Progress;
-use super::random::Random;
 use super::subject::{Handle, Subject};
-use super::turns::{Round, Turns};
-use crate::choice::Choice;
-use crate::stop;
+use brickyard_measure::choice::Choice;
+use brickyard_measure::clock::{Laps, ns_of_the_clock};
+use brickyard_measure::progress::Progress;
+use brickyard_measure::random::Random;
+use brickyard_measure::stop;
+use brickyard_measure::turns::{Round, Turns};
 
 const REQUEST: Metric<'static> = Metric::lower("request", "ns/request");
 

@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use brickyard_bench::stop;
 use brickyard_classics::Configuration;
 use brickyard_experiments::antifrag::{AntifragRun, Filmed, Load, Settings, load_of};
+use brickyard_measure::stop;
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, counted};
@@ -15,14 +15,14 @@ use brickyard_workload::Script;
 use brickyard_workload::antifrag::{self, Known, Profile, Reclaim, published, published_2005};
 use clap::Args;
 
-use crate::amount::bytes;
-use crate::choice::or_all;
 use crate::filming::Pictures;
 use crate::how::How;
-use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use crate::output::SheetOutput;
 use crate::sheet::{Cell, Line, Sheet};
-use crate::{interrupt, progress};
+use brickyard_measure::command::amount::bytes;
+use brickyard_measure::command::choice::or_all;
+use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use brickyard_measure::command::output::SheetOutput;
+use brickyard_measure::command::{interrupt, progress};
 
 /// The options of `brickyard antifrag`.
 #[derive(Debug, Args)]

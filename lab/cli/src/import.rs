@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use brickyard_bench::stop;
+use brickyard_measure::stop;
 use brickyard_report::noun;
 use brickyard_trace::Flags;
 use brickyard_trace::file::Writer;
@@ -14,8 +14,8 @@ use brickyard_trace::import::{ImportError, Imported, Options, Progress, import_t
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
-use crate::interrupt;
-use crate::misuse::Misuse;
+use brickyard_measure::command::interrupt;
+use brickyard_measure::command::misuse::Misuse;
 
 /// The options of `brickyard import`.
 #[derive(Debug, Args)]

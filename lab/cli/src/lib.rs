@@ -3,18 +3,15 @@
 //! or CSV or JSON for programs.
 //!
 //! [`main`] is the whole command. `peers/` calls it too, with other people's allocators as
-//! [`Peer`]s and [`HeapPeer`]s, so that they are in the same table, measured in the same rounds
-//! by the same loop.
+//! [`Peer`]s, so that they are in the same table, measured in the same rounds by the same loop.
 //!
 //! Exit codes: 0 success, 1 failure, 2 wrong usage; `record` passes on that of the command it ran.
 //! A closed pipe on standard output is not a failure.
 
 #![forbid(unsafe_code)]
 
-mod amount;
 mod antifrag;
 mod bench;
-mod choice;
 mod compare;
 mod completions;
 mod configs;
@@ -24,28 +21,24 @@ mod history;
 mod how;
 mod import;
 mod info;
-mod interrupt;
 mod man;
-mod misuse;
-mod output;
+mod moved;
 mod page_kinds;
-mod progress;
 mod record;
 mod replay;
 mod reproduce;
-mod say;
 mod serve;
 mod sheet;
 mod simulate;
 mod snapshot;
 mod watch;
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use brickyard_bench::peer::Peer;
-use brickyard_bench::slab::turn::HeapPeer;
 use brickyard_experiments::refusal::Refusal;
+use brickyard_measure::command::misuse::Misuse;
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Measures page allocators: the designs of twenty years of Linux, side by side.
@@ -112,11 +105,22 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command given on the command line. `peers` can be named in `bench pagealloc --config`,
-/// `heaps` in `bench slab --config`.
-pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Bench(bench) => bench.run(peers, heaps),
+/// Runs the command given on the command line. `peers` can be named in `bench pagealloc --config`.
+pub fn main(peers: &[&'static dyn Peer]) -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let arguments: Vec<String> = std::env::args().skip(1).collect();
+            match moved::instead_of(&arguments) {
+                Some(instead) if error.kind() == ErrorKind::InvalidSubcommand => {
+                    return exit_code(Err(Misuse::new(instead).into()));
+                }
+                _ => error.exit(),
+            }
+        }
+    };
+    let done = match cli.command {
+        Command::Bench(bench) => bench.run(peers),
         Command::Simulate(simulate) => simulate.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
         Command::Replay(replay) => replay.run(),
@@ -138,25 +142,10 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
 }
 
 fn exit_code(done: anyhow::Result<u8>) -> ExitCode {
-    match done {
-        Ok(code) => ExitCode::from(code),
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            // If standard error is closed too, only the exit code reports the failure.
-            let _ = writeln!(io::stderr(), "brickyard: {error:#}");
-            if error.is::<misuse::Misuse>() || error.is::<Refusal>() {
-                ExitCode::from(2)
-            } else {
-                ExitCode::FAILURE
-            }
-        }
-    }
-}
-
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
-    })
+    // A refusal of the experiments is wrong usage too.
+    let done = done.map_err(|error| match error.is::<Refusal>() {
+        true => Misuse::new(format!("{error:#}")).into(),
+        false => error,
+    });
+    brickyard_measure::command::exit_code("brickyard", done)
 }

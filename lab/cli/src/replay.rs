@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use brickyard::Order;
-use brickyard_bench::side_by_side::cores;
-use brickyard_bench::slab::resident::available;
-use brickyard_bench::stop;
 use brickyard_classics::Configuration;
 use brickyard_experiments::filming::{Camera, film};
+use brickyard_measure::resident::available;
+use brickyard_measure::side_by_side::cores;
+use brickyard_measure::stop;
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, SampleKind, counted};
@@ -24,14 +24,14 @@ use brickyard_workload::{
 };
 use clap::Args;
 
-use crate::amount::zone_bytes;
-use crate::choice::or_all;
 use crate::filming::Pictures;
 use crate::how::How;
-use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use crate::output::SheetOutput;
 use crate::sheet::{Cell, Line, Sheet, Shown};
-use crate::{interrupt, progress};
+use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::command::choice::or_all;
+use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use brickyard_measure::command::output::SheetOutput;
+use brickyard_measure::command::{interrupt, progress};
 
 /// Bytes of this host's memory for each frame of a machine that is replayed on: the record that the
 /// model kernel has of it, and the metadata of the design that has most.

@@ -10,18 +10,18 @@ use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use brickyard_bench::stop;
 use brickyard_host::Host;
+use brickyard_measure::stop;
 use brickyard_serve::privileges::{Become, is_root};
 use brickyard_serve::sample::Sample;
 use brickyard_serve::service::{self, History, Options, Service, Trace};
 use clap::Args;
 
-use crate::amount;
-use crate::interrupt::{self, Holding};
-use crate::misuse::Misuse;
-use crate::say::{print, tell};
 use crate::snapshot::host;
+use brickyard_measure::command::amount;
+use brickyard_measure::command::interrupt::{self, Holding};
+use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::say::{print, tell};
 
 /// Who it becomes if nobody is named.
 const NOBODY: &str = "nobody";

@@ -3,8 +3,8 @@
 pub(crate) mod variants;
 
 use anyhow::Context as _;
-use brickyard_bench::side_by_side::Follow;
 use brickyard_classics::Configuration;
+use brickyard_measure::side_by_side::Follow;
 use brickyard_report::pagetypes::Film;
 use brickyard_trace::Trace;
 use brickyard_workload::antifrag::{self, MinFree, Profile, Protocol, Reclaim, TRIES_2005};

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
 
-use brickyard_bench::stop;
+use brickyard_measure::stop;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 

@@ -16,9 +16,9 @@ use super::cell::{Cell, Context};
 use super::lock;
 use super::traces::Traces;
 use super::{pages, panics, program};
-use brickyard_bench::progress::Progress;
-use brickyard_bench::side_by_side::{self, Follow};
-use brickyard_bench::stop;
+use brickyard_measure::progress::Progress;
+use brickyard_measure::side_by_side::{self, Follow};
+use brickyard_measure::stop;
 
 /// The settings that all cells are run with.
 #[derive(Debug)]
@@ -225,7 +225,7 @@ mod tests {
     use std::path::Path;
 
     use crate::raw::{Method, Raw};
-    use brickyard_bench::progress::Silent;
+    use brickyard_measure::progress::Silent;
     use brickyard_report::Better;
 
     use super::super::cell::{Done, Scale};

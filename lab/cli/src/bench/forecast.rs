@@ -5,23 +5,23 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use brickyard::Order;
-use brickyard_bench::slab::resident::available;
-use brickyard_bench::stop;
 use brickyard_host::Host;
 use brickyard_host::forecast::{self, Forecast, Forecasts, Way};
 use brickyard_host::look::{Depth, Look};
 use brickyard_host_trial::pool::Pool;
 use brickyard_host_trial::states::{self, State};
 use brickyard_host_trial::{TrialError, help};
+use brickyard_measure::resident::available;
+use brickyard_measure::stop;
 use brickyard_report::{Column, Columns};
 use clap::Args;
 use serde_json::json;
 
-use crate::amount::zone_bytes;
-use crate::misuse::Misuse;
-use crate::say::tell;
 use crate::snapshot::forecast as words;
-use crate::{interrupt, progress};
+use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::say::tell;
+use brickyard_measure::command::{interrupt, progress};
 
 /// The options of `brickyard bench forecast`.
 #[derive(Debug, Args)]

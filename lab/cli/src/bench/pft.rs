@@ -1,19 +1,19 @@
 //! `brickyard bench pft`: how many page faults per second the page allocator would allow, by the
 //! number of threads (the page fault test of mmtests).
 
-use brickyard_bench::choice::Choice;
 use brickyard_bench::masking::Masking;
 use brickyard_bench::pft::{Column, Pft as Measurement};
-use brickyard_bench::side_by_side::cores;
-use brickyard_bench::slab::resident::available;
+use brickyard_measure::choice::Choice;
+use brickyard_measure::resident::available;
+use brickyard_measure::side_by_side::cores;
 use brickyard_report::{bytes_text, counted};
 use clap::Args;
 
-use crate::amount::zone_bytes;
-use crate::choice::choice;
-use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use crate::output::Output;
-use crate::{interrupt, progress};
+use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::command::choice::choice;
+use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use brickyard_measure::command::output::Output;
+use brickyard_measure::command::{interrupt, progress};
 
 /// What is compared if the user names nothing.
 const CONFIGS: &str = "vanilla,magazine-2013,brickyard";
@@ -77,7 +77,7 @@ impl Pft {
             samples: self.samples,
             masking: self.masking,
         };
-        let results = measurement.run(&progress::Steps::new())?;
+        let results = measurement.run(&progress::Steps::default())?;
         self.output.emit(&results, &|workload, metric| {
             workload.replacen("threads", metric, 1)
         })

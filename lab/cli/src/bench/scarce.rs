@@ -4,19 +4,19 @@
 use core::time::Duration;
 
 use brickyard::Mobility;
-use brickyard_bench::choice::Choice;
 use brickyard_bench::machine::Level;
 use brickyard_bench::scarce::Scarce as Measurement;
-use brickyard_bench::slab::resident::available;
 use brickyard_classics::Configuration;
+use brickyard_measure::choice::Choice;
+use brickyard_measure::resident::available;
 use brickyard_report::bytes_text;
 use clap::Args;
 
-use crate::amount::zone_bytes;
-use crate::choice::choice;
-use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use crate::output::Output;
-use crate::{interrupt, progress};
+use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::command::choice::choice;
+use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use brickyard_measure::command::output::Output;
+use brickyard_measure::command::{interrupt, progress};
 
 /// What is compared if the user names nothing.
 const CONFIGS: &str = "brickyard,list-2007";
@@ -66,7 +66,7 @@ impl Scarce {
             samples: self.samples,
             least: Duration::from_micros(self.sample_us),
         };
-        let results = measurement.run(&progress::Steps::new())?;
+        let results = measurement.run(&progress::Steps::default())?;
         self.output.emit(&results, &|workload, _| workload.into())
     }
 

@@ -25,9 +25,9 @@ use brickyard_report::SampleKind;
 use brickyard_report::verdict::{Chosen, Depth, Judge, Judgements, Timed, Verdict};
 use clap::Args;
 
-use crate::misuse::Misuse;
-use crate::say::print;
-use crate::{output, progress};
+use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::say::print;
+use brickyard_measure::command::{output, progress};
 use notes::plain;
 use sides::Sides;
 

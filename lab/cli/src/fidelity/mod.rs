@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use brickyard::node::SlowPath;
 use brickyard::{MigrateType, Order};
-use brickyard_bench::stop;
 use brickyard_classics::Configuration;
 use brickyard_classics::linux::Burst;
 use brickyard_experiments::filming::Camera;
 use brickyard_host::zoneinfo;
+use brickyard_measure::stop;
 use brickyard_report::{Better, counted};
 use brickyard_trace::file::{self, Source};
 use brickyard_trace::{Events as _, Trace};
@@ -29,10 +29,10 @@ use brickyard_workload::{
 use clap::Args;
 use indicatif::ProgressBar;
 
-use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use crate::output::{self, SheetOutput};
 use crate::sheet::{Cell, Line, Sheet};
-use crate::{interrupt, progress};
+use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use brickyard_measure::command::output::{self, SheetOutput};
+use brickyard_measure::command::{interrupt, progress};
 
 use untold::Untold;
 

@@ -12,7 +12,7 @@ use brickyard_trace::Trace;
 use brickyard_workload::fidelity::{self, Distance};
 use brickyard_workload::{Machine, Options, Script, again, replay};
 
-use crate::progress;
+use brickyard_measure::command::progress;
 
 /// The errors of the replays of one configuration's own replay, by draw.
 pub(super) struct Untold {

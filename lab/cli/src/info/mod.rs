@@ -14,8 +14,8 @@ use brickyard_trace::file::Source;
 use brickyard_trace::summary::{Options, Summary};
 use clap::Args;
 
-use crate::misuse::Misuse;
-use crate::progress;
+use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::progress;
 use tables::Form;
 
 /// The options of `brickyard info`.

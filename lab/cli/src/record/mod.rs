@@ -23,8 +23,8 @@ use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
 use rustix::process::Signal;
 
-use crate::amount::bytes;
-use crate::misuse::Misuse;
+use brickyard_measure::command::amount::bytes;
+use brickyard_measure::command::misuse::Misuse;
 use command::{Command, Running, SIGNAL_CODE, exit_code, how};
 use progress::Line;
 use signals::Received;

@@ -33,9 +33,9 @@ use brickyard_experiments::traces::Traces;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::interrupt;
-use crate::misuse::{Misuse, at_least_one};
-use crate::say::tell;
+use brickyard_measure::command::interrupt;
+use brickyard_measure::command::misuse::{Misuse, at_least_one};
+use brickyard_measure::command::say::tell;
 use command::{Commands, Start, quoted};
 use progress::RunProgress;
 use report::Report;

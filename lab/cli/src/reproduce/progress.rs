@@ -4,10 +4,10 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use brickyard_bench::progress::Progress;
+use brickyard_measure::progress::Progress;
 
-use crate::progress::Steps;
-use crate::say::tell;
+use brickyard_measure::command::progress::Steps;
+use brickyard_measure::command::say::tell;
 
 /// Seconds between two lines of progress if standard error is not a terminal.
 const LINE_EVERY: u64 = 15;

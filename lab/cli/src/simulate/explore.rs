@@ -7,8 +7,8 @@ use std::panic;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use brickyard_bench::stop;
 use brickyard_machine::here;
+use brickyard_measure::stop;
 use brickyard_simulate::Slots;
 use brickyard_simulate::explore::{
     BulkPolicy, Case, Configuration, Event, Explored, Failed, Interrupts, Library, Log, Marks,
@@ -18,8 +18,8 @@ use brickyard_simulate::runs::host_threads;
 use clap::Args;
 use serde_json::json;
 
-use crate::misuse::Misuse;
-use crate::{interrupt, output, progress};
+use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::{interrupt, output, progress};
 
 /// The options of `brickyard simulate explore`.
 ///

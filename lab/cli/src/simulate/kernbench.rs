@@ -12,8 +12,8 @@ use brickyard_workload::jobs::{Cut, Job, Workload, cut};
 use clap::Args;
 
 use super::setup::{Line, Samples, Setup, profile, simulated};
-use crate::misuse::at_least_one;
-use crate::output::Output;
+use brickyard_measure::command::misuse::at_least_one;
+use brickyard_measure::command::output::Output;
 
 /// The options of `brickyard simulate kernbench`.
 ///

@@ -22,11 +22,11 @@ use brickyard_workload::jobs::{Workload, cut};
 use clap::Args;
 
 use super::setup::{check_cpus, each, profile};
-use crate::amount::zone_bytes;
-use crate::choice::or_all;
-use crate::interrupt;
-use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use crate::output::Output;
+use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::command::choice::or_all;
+use brickyard_measure::command::interrupt;
+use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use brickyard_measure::command::output::Output;
 use table::{Line, Table};
 
 /// The workload that does not come from a trace.

@@ -9,9 +9,9 @@ use brickyard_simulate::setting::{FRAME_BYTES, usual_frames};
 use clap::Args;
 
 use super::setup::{Line, Samples, Setup, profile, simulated};
-use crate::amount::zone_bytes;
-use crate::misuse::Misuse;
-use crate::output::Output;
+use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::output::Output;
 
 /// The options of `brickyard simulate pft`.
 ///

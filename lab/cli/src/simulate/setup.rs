@@ -2,8 +2,8 @@
 //! runs, on several threads of the host.
 
 use brickyard::FRAMES_MOST;
-use brickyard_bench::stop;
 use brickyard_machine::{MOST_CPUS, Profile, UnknownProfile};
+use brickyard_measure::stop;
 use brickyard_report::bytes_text;
 use brickyard_report::{Host, counted};
 use brickyard_simulate::setting::{FRAME_BYTES, MEMORY, whole_mib};
@@ -11,9 +11,9 @@ use brickyard_simulate::{Configuration, RunError, Setting, runs};
 use clap::Args;
 use indicatif::ProgressBar;
 
-use crate::amount::zone_bytes;
-use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use crate::{interrupt, progress};
+use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use brickyard_measure::command::{interrupt, progress};
 
 /// The default configurations.
 const CONFIGS: &str = "vanilla,magazine-2013,brickyard";

@@ -8,8 +8,8 @@ use brickyard_simulate::storm::{Latency, Measured, Shape, Storm as Experiment};
 use clap::{Args, ValueEnum};
 
 use super::setup::{Line, Samples, Setup, profile, simulated};
-use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use crate::output::Output;
+use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use brickyard_measure::command::output::Output;
 
 /// The options of `brickyard simulate storm`.
 ///

@@ -3,19 +3,19 @@
 use std::io::{self, Write};
 
 use anyhow::Context;
-use brickyard_bench::slab::resident::available;
-use brickyard_bench::stop;
 use brickyard_host::forecast::Way;
 use brickyard_host_trial::pool::{Pool, PutBack};
 use brickyard_host_trial::{Outcome, TrialError, memory};
+use brickyard_measure::resident::available;
+use brickyard_measure::stop;
 use serde_json::json;
 
 use super::View;
 use super::figures::block_size;
 use super::forecast;
-use crate::interrupt;
-use crate::misuse::Misuse;
-use crate::say::tell;
+use brickyard_measure::command::interrupt;
+use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::say::tell;
 
 /// Asks for so many, prints what came, and gives it back, also after Ctrl-C.
 pub(super) fn run(

@@ -15,7 +15,7 @@ use crate::document::{Claim, Document, Figure, Finding, Piece, Plot, Statistic, 
 const EXPERIMENT: &str = "slab";
 pub(super) const SLQB: &str = "slqb-2008";
 /// The heap that the document is about, then the others.
-const HEAPS: [&str; 4] = ["slqb-2008", "system", "brickyard-pinned", "brickyard"];
+const HEAPS: [&str; 3] = ["slqb-2008", "system", "brickyard-pinned"];
 const PERCENTILES: [&str; 2] = ["p99.9", "p99.99"];
 
 /// Dumazet's machine, simulated.

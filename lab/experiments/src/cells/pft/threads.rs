@@ -5,7 +5,8 @@
 use crate::raw::Raw;
 
 use brickyard_bench::faults::Faults;
-use brickyard_bench::pft::{real_memory, turn};
+use brickyard_bench::pft::turn;
+use brickyard_measure::memory::Memory;
 
 use super::{FAULTS_CPU, FAULTS_SEC};
 use crate::cell::Cell;
@@ -33,13 +34,13 @@ pub(super) fn cells() -> Vec<Cell> {
 }
 
 fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
-    let arena = real_memory(MEMORY)?;
+    let memory = Memory::new(MEMORY)?;
     let mut rows = Vec::new();
     for threads in THREADS {
         let faults = Faults {
-            arena: &arena,
+            memory: &memory,
             threads,
-            pages: arena.frames().len() / 4 * 3,
+            pages: memory.frames().len() / 4 * 3,
             passes: PASSES,
         };
         let workload = format!("threads-{threads}");

@@ -1,0 +1,39 @@
+//! How benchmarks measure on this machine: those of the lab's page allocators, and those of heaps.
+//!
+//! | file | contents |
+//! |---|---|
+//! | [`progress`], [`stop`], [`side_by_side`] | the progress of a measurement; interruption; parallel runs |
+//! | [`turns`], [`together`] | the order of turns; threads that do the same work at the same time |
+//! | [`clock`], [`ticks`] | wall and CPU time; the time stamp counter |
+//! | [`callgrind`] | instructions of a process of this program, by valgrind |
+//! | [`resident`] | the memory of a process |
+//! | [`flags`] | what a mask of interrupts costs |
+//! | [`random`] | the random numbers of measured loops |
+//! | [`choice`] | options with a few named values |
+//! | [`threads`], [`memory`] | this process as a platform for zones: threads as CPUs, memory as frames |
+//! | [`objects`] | loops of objects on a heap |
+//! | [`command`] | what commands have in common |
+
+// Allowed, file by file, where memory is accessed, and registers of the processor.
+#![deny(unsafe_code)]
+
+pub mod callgrind;
+pub mod choice;
+pub mod clock;
+#[cfg(feature = "command")]
+pub mod command;
+#[allow(unsafe_code, reason = "it saves the processor's flags")]
+pub mod flags;
+#[allow(unsafe_code, reason = "it is memory")]
+pub mod memory;
+pub mod objects;
+pub mod progress;
+pub mod random;
+pub mod resident;
+pub mod side_by_side;
+pub mod stop;
+pub mod threads;
+#[allow(unsafe_code, reason = "it reads a register of the processor")]
+pub mod ticks;
+pub mod together;
+pub mod turns;
