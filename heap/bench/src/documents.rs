@@ -1,4 +1,4 @@
-//! The Rust blocks of the documents about the heap, as tests: they must compile and run.
+//! The Rust blocks of the documents about the heap, and about zones in a process, as tests: they must compile and run.
 
 macro_rules! documents {
     ($($name:ident: $path:literal,)+) => {
@@ -10,7 +10,8 @@ macro_rules! documents {
 }
 
 documents! {
-    wing: "../../README.md",
-    global: "../../heap/README.md",
+    embedding: "../../../docs/book/embedding.md",
+    wing: "../../../heap/README.md",
+    global: "../../../heap/heap/README.md",
     heap: "../../../docs/book/heap.md",
 }

@@ -12,7 +12,6 @@ macro_rules! documents {
 documents! {
     readme: "../../../README.md",
     pages: "../../../allocator/pages/README.md",
-    embedding: "../../../docs/book/embedding.md",
     platform: "../../../docs/book/platform.md",
     zones: "../../../docs/book/zones.md",
     pressure: "../../../docs/book/pressure.md",

@@ -27,13 +27,14 @@ use brickyard_arena::{Region, Release, Threads, page_bytes};
 use rustix::io::Errno;
 use rustix::mm::{MremapFlags, mremap};
 
+use piece::Piece;
+use places::{BESIDE, Beside};
+use spare::Spare;
+
 use crate::addresses::Table;
 use crate::huge::{self, Huge, huge};
 use crate::span::Contents;
 use crate::surplus;
-use piece::Piece;
-use places::{BESIDE, Beside};
-use spare::Spare;
 
 /// The blocks that have a mapping each.
 #[derive(Debug)]

@@ -19,12 +19,13 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use brickyard::Platform;
 use brickyard_arena::{Region, Threads, page_bytes};
 
+use crate::gate::Inside;
+use crate::instance::{HeapError, for_ever};
+
 use super::countdown::Countdown;
 use super::is_nested;
 use super::report::{Place, Report};
 use super::stack::{DEPTH, Stack};
-use crate::build::{HeapError, for_ever};
-use crate::gate::Inside;
 
 /// So many requests can have guarded memory at a time.
 pub(super) const SLOTS: usize = 2048;
