@@ -10,8 +10,8 @@ use brickyard::Frame;
 use super::schedule::{Api, Freed, Workload};
 use super::subject::{Handle, Subject};
 use brickyard_measure::clock::{Laps, ns_of_the_clock};
-use brickyard_measure::random::Random;
-use brickyard_measure::together::together;
+use brickyard_run::Random;
+use brickyard_run::together;
 
 /// The three numbers of a sample, in ns per page.
 #[derive(Debug, Clone, Copy, Default)]

@@ -15,8 +15,8 @@ use brickyard::sync::{AtomicU64, Ordering};
 use brickyard::{AllocError, Frame, Mobility, Order, Request};
 use brickyard_classics::LabZone;
 
-use brickyard_measure::random::Random;
-use brickyard_measure::together::together;
+use brickyard_run::Random;
+use brickyard_run::together;
 
 /// What every thread does.
 #[derive(Debug, Clone, Copy)]

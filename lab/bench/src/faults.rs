@@ -19,7 +19,7 @@ use super::design::ThroughNodes;
 use super::masking::MemoryPlatform;
 use super::subject::{Handle, Subject};
 use brickyard_measure::clock::Span;
-use brickyard_measure::together::together;
+use brickyard_run::together;
 
 /// What the threads do.
 #[derive(Debug, Clone, Copy)]

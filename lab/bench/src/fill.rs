@@ -4,7 +4,7 @@
 use brickyard::Frame;
 
 use super::subject::Handle;
-use brickyard_measure::random::Random;
+use brickyard_run::Random;
 
 /// The seed by which the memory is filled in every run and configuration.
 const SEED: u64 = 3;

@@ -22,10 +22,10 @@ use super::design::ThroughNodes;
 use super::fill::take_all;
 use super::machine::{Build, FRAME_BYTES, HostPlatform};
 use super::subject::{Handle, Subject};
-use brickyard_measure::progress::Progress;
-use brickyard_measure::random::Random;
-use brickyard_measure::stop;
 use brickyard_measure::turns::{Round, Turns};
+use brickyard_run::Random;
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 
 const WHOLE_HUGE: Metric<'static> = Metric::higher("whole-huge", "percent");
 
@@ -107,7 +107,7 @@ impl Experiment<HostPlatform> for Churn {
             pages.free(page);
         }
         for _ in 0..self.rounds {
-            if stop::asked() {
+            if interrupt::asked() {
                 break;
             }
             let tenth = held.len() / 10;

@@ -15,9 +15,10 @@ use super::contestant::Contestant;
 use super::machine::{FRAME_BYTES, Level, Slots};
 use super::rounds::{Pace, Rounds};
 use super::schedule::{Setting, Workload};
+use brickyard_measure::callgrind;
 use brickyard_measure::choice::Choice;
-use brickyard_measure::progress::Progress;
-use brickyard_measure::{callgrind, stop};
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 
 /// The subcommand of `bench` with which a process of this program does only the counted rounds.
 pub const TURN: &str = "pagealloc-turn";
@@ -76,7 +77,7 @@ impl Instructions<'_> {
             for contestant in self.contestants {
                 progress.at(contestant.name());
                 let pair = self.pair(contestant, turn);
-                if stop::asked() {
+                if interrupt::asked() {
                     break 'all;
                 }
                 progress.advance(1);

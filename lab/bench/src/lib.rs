@@ -1,6 +1,6 @@
 //! What the lab measures on this machine: loops on real threads and real memory, as rows of
 //! results. Nothing here parses arguments or prints: the caller describes a measurement by a
-//! struct, and follows it by [`Progress`](brickyard_measure::progress::Progress).
+//! struct, and follows it by [`Progress`](brickyard_run::progress::Progress).
 //!
 //! | file | contents |
 //! |---|---|

@@ -20,9 +20,9 @@ use brickyard_simulate::locks::Column;
 
 use super::bursts::{Got, Load, USUAL};
 use super::zone2007::Zone2007;
-use brickyard_measure::progress::Progress;
-use brickyard_measure::stop;
 use brickyard_measure::turns::{Round, Turns};
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 
 /// The time of a burst, which the other metrics explain.
 pub const TIME: Metric<'static> = Metric::lower("time", "us/burst");
@@ -61,10 +61,10 @@ impl Locks<'_> {
             match self.measure(threads, progress) {
                 Ok(taken) => self.push(&mut results, threads, &taken)?,
                 // The rows measured before are kept.
-                Err(_) if stop::asked() && !results.rows().is_empty() => break,
+                Err(_) if interrupt::asked() && !results.rows().is_empty() => break,
                 Err(error) => return Err(error),
             }
-            if stop::asked() {
+            if interrupt::asked() {
                 break;
             }
         }

@@ -22,8 +22,8 @@ use super::conditions::Conditions;
 use super::contestant::Contestant;
 use super::rounds::{Pace, Rounds, Taken};
 use super::schedule::Workload;
-use brickyard_measure::progress::Progress;
 use brickyard_measure::turns::{Round, Turns};
+use brickyard_run::progress::Progress;
 
 /// What is measured, at what workloads, and how often.
 #[derive(Debug)]

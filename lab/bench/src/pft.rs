@@ -22,9 +22,9 @@ use brickyard_report::{Host, Metric, Results, Row};
 use super::faults::{Faults, Spent};
 use super::machine::{CANNOT_BUILD, metadata};
 use super::masking::{Masking, MaskingPlatform, MemoryPlatform};
-use brickyard_measure::progress::Progress;
-use brickyard_measure::stop;
 use brickyard_measure::turns::{Round, Turns};
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 
 /// A column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,10 +126,10 @@ impl Pft<'_> {
             match self.measure(&memory, threads, progress) {
                 Ok(of_threads) => taken.push(of_threads),
                 // The rows measured before are kept.
-                Err(_) if stop::asked() && !taken.is_empty() => break,
+                Err(_) if interrupt::asked() && !taken.is_empty() => break,
                 Err(error) => return Err(error),
             }
-            if stop::asked() {
+            if interrupt::asked() {
                 break;
             }
         }

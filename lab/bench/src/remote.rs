@@ -20,7 +20,7 @@ use super::batch::{Batch, Sample, Short};
 use super::schedule::Workload;
 use super::subject::{Handle, Subject};
 use brickyard_measure::clock::{Laps, ns_of_the_clock};
-use brickyard_measure::together::together;
+use brickyard_run::together;
 
 /// The most batches in transit from one giver to its taker.
 const UNDER_WAY: usize = 2;

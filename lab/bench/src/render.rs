@@ -21,7 +21,7 @@ use brickyard_classics::LabZone;
 use super::masking::MemoryPlatform;
 use super::pages::{Page, Pages, Work};
 use brickyard_measure::clock::{cost_of_the_clock, cpu_of_this_thread};
-use brickyard_measure::random::Random;
+use brickyard_run::Random;
 
 /// Pages of glyphs: 512 KiB. With the bands in use that is 704 KiB; a core of most current machines
 /// has a second-level cache of 1 MiB or more.

@@ -10,7 +10,7 @@ use super::fill::fill;
 use super::remote::sample_of_pairs;
 use super::schedule::{Freed, Workload};
 use super::subject::Subject;
-use brickyard_measure::stop;
+use brickyard_run::interrupt;
 
 /// How long a workload runs.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +73,7 @@ impl Rounds<'_> {
     fn each(&self, sample: impl Fn(&Workload) -> Result<Sample, Short>) -> Taken {
         let mut samples = Vec::new();
         for workload in self.workloads {
-            if stop::asked() {
+            if interrupt::asked() {
                 break;
             }
             samples.push(sample(workload).ok());

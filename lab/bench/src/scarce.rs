@@ -29,10 +29,10 @@ use super::machine::{Build, FRAME_BYTES, HostPlatform, Level};
 use super::subject::{Handle, Subject};
 use brickyard_measure::choice::Choice;
 use brickyard_measure::clock::{Laps, ns_of_the_clock};
-use brickyard_measure::progress::Progress;
-use brickyard_measure::random::Random;
-use brickyard_measure::stop;
 use brickyard_measure::turns::{Round, Turns};
+use brickyard_run::Random;
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 
 const REQUEST: Metric<'static> = Metric::lower("request", "ns/request");
 
@@ -96,7 +96,7 @@ impl Scarce<'_> {
             };
             let mut all = Vec::new();
             for &(memory, level) in part {
-                if stop::asked() {
+                if interrupt::asked() {
                     break;
                 }
                 all.push(self.answers(self.configurations[whose], memory, level)?);

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use brickyard_classics::Configuration;
 use brickyard_experiments::antifrag::{AntifragRun, Filmed, Load, Settings, load_of};
-use brickyard_measure::stop;
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, counted};
+use brickyard_run::{bar, interrupt};
 use brickyard_trace::file;
 use brickyard_workload::Script;
 use brickyard_workload::antifrag::{self, Known, Profile, Reclaim, published, published_2005};
@@ -22,7 +22,6 @@ use brickyard_measure::command::amount::bytes;
 use brickyard_measure::command::choice::or_all;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::SheetOutput;
-use brickyard_measure::command::{interrupt, progress};
 
 /// The options of `brickyard antifrag`.
 #[derive(Debug, Args)]
@@ -153,7 +152,7 @@ impl Antifrag {
             self.pictures
                 .write(&films, "huge pages under load and at rest")?;
         }
-        if stop::asked() {
+        if interrupt::asked() {
             anyhow::bail!("interrupted: the figures are of what was done until then");
         }
         Ok(())
@@ -221,7 +220,7 @@ impl Antifrag {
     fn run_all(&self, runs: &[AntifragRun], load: &Load<'_>) -> anyhow::Result<Vec<Done>> {
         // Progress counts runs: the number of steps of a run depends on its allocator.
         let units = runs.len() as u64;
-        let done = progress::runs(runs.len(), self.jobs, units, |place, mut follow| {
+        let done = bar::runs(runs.len(), self.jobs, units, |place, mut follow| {
             let run = runs[place];
             let filmed = if self.pictures.any() {
                 Filmed::Yes
@@ -293,7 +292,7 @@ impl Antifrag {
                 profile.huge,
             ));
         }
-        if stop::asked() {
+        if interrupt::asked() {
             sheet.interrupted("Interrupted: what is missing was not run.");
         }
         sheet

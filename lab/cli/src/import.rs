@@ -6,15 +6,14 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use brickyard_measure::stop;
 use brickyard_report::noun;
+use brickyard_run::interrupt;
 use brickyard_trace::Flags;
 use brickyard_trace::file::Writer;
 use brickyard_trace::import::{ImportError, Imported, Options, Progress, import_to};
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
-use brickyard_measure::command::interrupt;
 use brickyard_measure::command::misuse::Misuse;
 
 /// The options of `brickyard import`.
@@ -51,7 +50,7 @@ impl Import {
         let bar = bar(bytes);
         let imported = import_to(input, &options, writer, |progress| {
             show(&bar, progress);
-            if stop::asked() {
+            if interrupt::asked() {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())

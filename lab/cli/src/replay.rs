@@ -8,12 +8,12 @@ use anyhow::{Context, bail};
 use brickyard::Order;
 use brickyard_classics::Configuration;
 use brickyard_experiments::filming::{Camera, film};
-use brickyard_measure::resident::available;
-use brickyard_measure::side_by_side::cores;
-use brickyard_measure::stop;
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, SampleKind, counted};
+use brickyard_run::memory::available;
+use brickyard_run::side_by_side::cores;
+use brickyard_run::{bar, interrupt};
 use brickyard_trace::file::{ReadError, Source};
 use brickyard_trace::{Event, Events, Trace, What};
 use brickyard_workload::fidelity;
@@ -31,7 +31,6 @@ use brickyard_measure::command::amount::zone_bytes;
 use brickyard_measure::command::choice::or_all;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::SheetOutput;
-use brickyard_measure::command::{interrupt, progress};
 
 /// Bytes of this host's memory for each frame of a machine that is replayed on: the record that the
 /// model kernel has of it, and the metadata of the design that has most.
@@ -169,10 +168,10 @@ impl Replay {
             Some(_) => Whose::Other,
         };
         let template = "reading {wide_bar} {percent} %, {eta} left";
-        let bar = progress::bar(source.count() * passes(&whose), template);
+        let bar = bar::bar(source.count() * passes(&whose), template);
         let script = Script::read(&source, whose, |events| {
             bar.inc(events);
-            match stop::asked() {
+            match interrupt::asked() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -231,7 +230,7 @@ impl Replay {
             sample_every: (self.every * 1e9) as u64,
         };
         let units = (configs.len() * script.len()) as u64;
-        let runs = progress::runs(configs.len(), self.jobs, units, |place, follow| {
+        let runs = bar::runs(configs.len(), self.jobs, units, |place, follow| {
             let config = configs[place];
             let zones = machine.zones_for(config);
             let (max, huge) = (machine.max_order, machine.huge_order);

@@ -11,7 +11,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use brickyard_host::Host;
-use brickyard_measure::stop;
 use brickyard_serve::privileges::{Become, is_root};
 use brickyard_serve::sample::Sample;
 use brickyard_serve::service::{self, History, Options, Service, Trace};
@@ -19,9 +18,9 @@ use clap::Args;
 
 use crate::snapshot::host;
 use brickyard_measure::command::amount;
-use brickyard_measure::command::interrupt::{self, Holding};
 use brickyard_measure::command::misuse::Misuse;
-use brickyard_measure::command::say::{print, tell};
+use brickyard_run::interrupt::{self, Holding};
+use brickyard_run::terminal::{print, tell};
 
 /// Who it becomes if nobody is named.
 const NOBODY: &str = "nobody";
@@ -166,7 +165,7 @@ impl Serve {
                 }
             }
         }
-        while !stop::asked() {
+        while !interrupt::asked() {
             let is_whole = service.is_whole();
             anyhow::ensure!(
                 is_whole,

@@ -4,8 +4,8 @@ pub(crate) mod variants;
 
 use anyhow::Context as _;
 use brickyard_classics::Configuration;
-use brickyard_measure::side_by_side::Follow;
 use brickyard_report::pagetypes::Film;
+use brickyard_run::side_by_side::Follow;
 use brickyard_trace::Trace;
 use brickyard_workload::antifrag::{self, MinFree, Profile, Protocol, Reclaim, TRIES_2005};
 use brickyard_workload::jobs::own_events;

@@ -10,7 +10,7 @@ use core::fmt;
 
 use crate::raw::{Method, Raw};
 
-use brickyard_measure::side_by_side::Follow;
+use brickyard_run::side_by_side::Follow;
 
 use super::traces::Traces;
 

@@ -3,8 +3,8 @@
 use anyhow::Context as _;
 use brickyard::Order;
 use brickyard_classics::LabZone;
-use brickyard_measure::side_by_side::Follow;
 use brickyard_report::pagetypes::{Film, PageKind, Plan, ZoneSpan};
+use brickyard_run::side_by_side::Follow;
 use brickyard_workload::machine::ZonePlace;
 use brickyard_workload::pages::{Role, mark};
 use brickyard_workload::{FrameUse, View, Watcher};

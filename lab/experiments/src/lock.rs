@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
 
-use brickyard_measure::stop;
+use brickyard_run::interrupt;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -90,7 +90,7 @@ impl HostLock {
                     return Some(Lock { _file: None });
                 }
             }
-            if stop::asked() {
+            if interrupt::asked() {
                 return None;
             }
             thread::sleep(RETRY_EVERY);

@@ -16,9 +16,9 @@ use super::cell::{Cell, Context};
 use super::lock;
 use super::traces::Traces;
 use super::{pages, panics, program};
-use brickyard_measure::progress::Progress;
-use brickyard_measure::side_by_side::{self, Follow};
-use brickyard_measure::stop;
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
+use brickyard_run::side_by_side::{self, Follow};
 
 /// The settings that all cells are run with.
 #[derive(Debug)]
@@ -207,11 +207,11 @@ const GRACE: Duration = Duration::from_millis(50);
 impl Outcome {
     /// Returns the outcome of a cell that has just ended with this error.
     fn of(error: anyhow::Error) -> Self {
-        if !stop::asked() {
+        if !interrupt::asked() {
             thread::sleep(GRACE);
         }
         // A cell that the user interrupted has not failed.
-        if stop::asked() {
+        if interrupt::asked() {
             Self::Ended
         } else {
             Self::Failed(error)
@@ -225,8 +225,8 @@ mod tests {
     use std::path::Path;
 
     use crate::raw::{Method, Raw};
-    use brickyard_measure::progress::Silent;
     use brickyard_report::Better;
+    use brickyard_run::progress::Silent;
 
     use super::super::cell::{Done, Scale};
     use super::*;

@@ -13,7 +13,9 @@ use crate::profile::Profile;
 use crate::region::{Regions, Spread, Unbacked};
 use crate::state::{Handler, NEVER, Running, State, catch_up, with};
 use crate::task::{Affinity, Cpu, CpuTimes, Stage, Task, TaskId, TaskTimes};
-use crate::{Dice, MOST_CPUS};
+use brickyard_run::Dice;
+
+use crate::MOST_CPUS;
 
 /// What an access costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,6 @@
 //! | `profile.rs` | [`Profile`]: the machines, by name |
 //! | `cache.rs`, `directory.rs`, `memory.rs` | [`Memory`]: what an access costs, by address and state |
 //! | `footprint.rs` | [`Footprint`]: what computing displaces from a CPU's caches |
-//! | `dice.rs`, `hash.rs` | [`Dice`]: random numbers from a seed; [`fnv1a`]: a hash that is the same in every build |
 //! | `order.rs` | [`HappensBefore`]: vector clocks of the CPUs; data races on guarded words |
 //! | `region.rs` | which host memory is memory of the machine, and at which simulated address; memory that the host does not have |
 //! | `fiber.rs` | a task's own stack |
@@ -25,13 +24,11 @@
 
 mod cache;
 mod charge;
-mod dice;
 mod directory;
 mod engine;
 mod failure;
 mod fiber;
 mod footprint;
-mod hash;
 pub mod here;
 mod memory;
 mod order;
@@ -43,12 +40,10 @@ mod state;
 mod task;
 mod wait;
 
-pub use dice::Dice;
 pub use directory::MOST_CPUS;
 pub use engine::{Ended, Machine, Setup, Stops, Timing, Watch};
 pub use failure::{Failure, Moment};
 pub use footprint::Footprint;
-pub use hash::fnv1a;
 pub use memory::{Incoherent, Memory, Traffic};
 pub use order::{Conflict, HappensBefore, Race};
 pub use profile::{CacheShape, Profile, UnknownProfile};

@@ -43,7 +43,9 @@ use core::ops::Range;
 use crate::cache::Cache;
 use crate::directory::{CpuSet, Directory, MOST_CPUS};
 use crate::footprint::{Displacement, Footprint, Kept};
-use crate::{AccessKind, Dice, Profile};
+use brickyard_run::Dice;
+
+use crate::{AccessKind, Profile};
 
 pub use check::Incoherent;
 pub use traffic::Traffic;

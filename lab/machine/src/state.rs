@@ -18,7 +18,9 @@ use crate::fiber::Fiber;
 use crate::order::HappensBefore;
 use crate::region::Regions;
 use crate::task::{Count, Cpu, Spent, Stage, Task, TaskId};
-use crate::{Dice, Memory};
+use brickyard_run::Dice;
+
+use crate::Memory;
 
 thread_local! {
     static CURRENT: Cell<*mut State> = const { Cell::new(ptr::null_mut()) };

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use brickyard_machine::AccessKind::{self, Exchange, Load, Store};
-use brickyard_machine::{CacheShape, Dice, Footprint, MOST_CPUS, Memory, Profile, Traffic};
+use brickyard_machine::{CacheShape, Footprint, MOST_CPUS, Memory, Profile, Traffic};
+use brickyard_run::Dice;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
-use crate::progress::Progress;
+use brickyard_run::progress::Progress;
 
 /// Returns true if valgrind is installed; otherwise warns on `progress`.
 pub fn is_installed(progress: &dyn Progress) -> bool {

@@ -2,13 +2,11 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | [`progress`], [`stop`], [`side_by_side`] | the progress of a measurement; interruption; parallel runs |
-//! | [`turns`], [`together`] | the order of turns; threads that do the same work at the same time |
+//! | [`turns`] | the order of turns |
 //! | [`clock`], [`ticks`] | wall and CPU time; the time stamp counter |
 //! | [`callgrind`] | instructions of a process of this program, by valgrind |
 //! | [`resident`] | the memory of a process |
 //! | [`flags`] | what a mask of interrupts costs |
-//! | [`random`] | the random numbers of measured loops |
 //! | [`choice`] | options with a few named values |
 //! | [`threads`], [`memory`] | this process as a platform for zones: threads as CPUs, memory as frames |
 //! | [`objects`] | loops of objects on a heap |
@@ -27,13 +25,8 @@ pub mod flags;
 #[allow(unsafe_code, reason = "it is memory")]
 pub mod memory;
 pub mod objects;
-pub mod progress;
-pub mod random;
 pub mod resident;
-pub mod side_by_side;
-pub mod stop;
 pub mod threads;
 #[allow(unsafe_code, reason = "it reads a register of the processor")]
 pub mod ticks;
-pub mod together;
 pub mod turns;

@@ -179,7 +179,7 @@ mod tests {
     /// Runs as many threads at a time. Returns their numbers.
     fn numbers(threads: usize) -> Vec<usize> {
         let barrier = Barrier::new(threads);
-        crate::together::together(threads, |_| {
+        brickyard_run::together(threads, |_| {
             let number = Threads.cpu();
             barrier.wait();
             number

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use anyhow::bail;
 
-use crate::progress::Progress;
-use crate::random::Random;
-use crate::stop;
+use brickyard_run::Random;
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 
 /// What a turn is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Turns<'_> {
                         progress.advance(1);
                     }
                 })?;
-                if stop::asked() {
+                if interrupt::asked() {
                     break 'rounds;
                 }
                 of_round.push((whose, out));
@@ -87,7 +87,7 @@ impl Turns<'_> {
             count += 1;
         }
         progress.end();
-        if stop::asked() {
+        if interrupt::asked() {
             let done = taken.first().map_or(0, Vec::len);
             if done == 0 {
                 bail!("interrupted before the first round was complete");
@@ -117,7 +117,7 @@ fn order(contestants: usize, round: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::progress::Silent;
+    use brickyard_run::progress::Silent;
 
     fn turns(lasting: Duration) -> Turns<'static> {
         Turns {

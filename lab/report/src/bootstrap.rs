@@ -11,7 +11,7 @@
 //! intervals are too narrow (for five normal samples they contain the true mean some 85 times of
 //! 100), and [`Summary::ci95`](crate::Summary::ci95) is better.
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::summary::UPPER_PROBABILITY;

@@ -13,7 +13,7 @@ use brickyard_classics_hardware::{Configuration, Experiment, LabZone, MachinePla
 use brickyard_hardware::node::{Node, Nodes};
 use brickyard_hardware::sync::{Exclusive, TicketLock};
 use brickyard_hardware::{Frame, FrameRange, Mobility, OneCpu, Order, Request};
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 struct Bursts {
     most: u64,

@@ -13,7 +13,6 @@
 //! | [`timed`] | a lock that records how long it was waited for and held |
 //! | [`storm`], [`pft`], [`drains`], [`kernbench`] | the experiments |
 //! | [`slabs`] | the experiments with objects: sockets, remote frees, memory |
-//! | [`runs`] | many runs at once on the host's threads |
 
 #![deny(unsafe_code)]
 
@@ -28,7 +27,6 @@ pub mod locks;
 pub mod pft;
 mod platform;
 mod ring;
-pub mod runs;
 pub mod setting;
 pub mod slabs;
 pub mod storm;

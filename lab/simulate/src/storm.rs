@@ -20,7 +20,8 @@ use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Frame, Mobility, Order, Request};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Affinity, Dice, Ended, Failure, Traffic, here};
+use brickyard_machine::{Affinity, Ended, Failure, Traffic, here};
+use brickyard_run::Dice;
 use brickyard_workload::named;
 
 use crate::barrier::Barrier;

@@ -10,7 +10,6 @@
 //! | [`state`] | what a frame was used for |
 //! | [`header`] | where a trace comes from, the host's own statistics, what was lost |
 //! | [`mod@file`] | the trace file: Parquet, written incrementally; the reader trusts nothing |
-//! | [`table`] | the flat Parquet table that every file of the lab is |
 //! | [`record`] | the recorder: from the kernel's ring buffers |
 //! | [`import`] | traces from the text that ftrace, perf and trace-cmd print |
 //! | [`summary`] | the main figures of a trace |
@@ -27,7 +26,6 @@ mod named;
 pub mod record;
 pub mod state;
 pub mod summary;
-pub mod table;
 pub mod trace;
 
 pub use event::{Event, NameId, NameIds, Step, What};

@@ -20,8 +20,8 @@ use brickyard_report::Results;
 
 use crate::programs::library::{Bound, Library};
 use crate::programs::process::{Runner, Scratch};
-use brickyard_measure::progress::Progress;
-use brickyard_measure::stop;
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 use process::Turn;
 
 pub use results::{OPERATIONS, split_workload};
@@ -89,21 +89,21 @@ impl Latency<'_> {
                 };
                 match turn {
                     Ok(turn) => of.turns.push(turn),
-                    Err(_) if stop::asked() => (),
+                    Err(_) if interrupt::asked() => (),
                     Err(error) => {
                         failed[whose] = true;
                         let name = &library.name;
                         progress.warn(&format!("{name}, threads-{}: {error:#}", of.threads));
                     }
                 }
-                if stop::asked() {
+                if interrupt::asked() {
                     break 'rounds;
                 }
             }
         }
         progress.end();
         let mut results = results::results(&libraries, &taken)?;
-        if stop::asked() {
+        if interrupt::asked() {
             results.mark_interrupted();
             if results.rows().is_empty() {
                 bail!("interrupted before anything was measured");

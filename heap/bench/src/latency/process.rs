@@ -13,8 +13,8 @@ use anyhow::{Context, bail};
 
 use crate::programs::library::Bound;
 use crate::programs::process::{Runner, last_line};
-use brickyard_measure::progress::Progress;
-use brickyard_measure::stop;
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 
 /// A step of progress.
 const STEP: Duration = Duration::from_millis(100);
@@ -92,7 +92,7 @@ fn follow(
             progress.advance(steps(time) - told);
             return Ok(status);
         }
-        if stop::asked() {
+        if interrupt::asked() {
             drop(child.stdin.take());
         }
         thread::sleep(STEP / 4);

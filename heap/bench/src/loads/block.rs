@@ -10,7 +10,7 @@
 use core::ptr::NonNull;
 use core::slice;
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 /// One block in so many is filled, and checked whole.
 const WHOLE: u32 = 256;

@@ -1,6 +1,6 @@
 //! Random sizes, small ones more often than large ones.
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 /// Draws a size from `least` to `most`.
 pub(crate) fn uniform(dice: &mut Dice, least: usize, most: usize) -> usize {

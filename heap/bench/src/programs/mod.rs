@@ -30,9 +30,9 @@ use std::path::PathBuf;
 use anyhow::bail;
 use brickyard_report::Results;
 
-use brickyard_measure::progress::Progress;
-use brickyard_measure::stop;
 use brickyard_measure::turns::{Round, Turns};
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 use library::{Bound, Library};
 use process::{Runner, Scratch};
 use task::Task;
@@ -104,10 +104,10 @@ impl Programs<'_> {
                     failed += without;
                 }
                 // The rows measured before are kept.
-                Err(_) if stop::asked() && !taken.is_empty() => (),
+                Err(_) if interrupt::asked() && !taken.is_empty() => (),
                 Err(error) => return Err(error),
             }
-            if stop::asked() {
+            if interrupt::asked() {
                 break;
             }
         }
@@ -160,7 +160,7 @@ impl Programs<'_> {
             };
             step();
             Ok(sample.unwrap_or_else(|error| {
-                if !stop::asked() {
+                if !interrupt::asked() {
                     failing.borrow_mut().push(whose);
                     progress.warn(&format!("{}, {task}: {error:#}", names[whose]));
                 }

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 /// Returns the text of a file of so many functions. Each has a table, loops, a switch, and calls of
 /// functions before it; all is drawn, the same each time.

@@ -11,7 +11,7 @@ use super::work::Work;
 use brickyard_measure::objects::heap::{Content, Heap};
 use brickyard_measure::objects::object::{Hand, Shape, table};
 use brickyard_measure::objects::taken::Taken;
-use brickyard_measure::random::Random;
+use brickyard_run::Random;
 
 const THREADS: usize = 4;
 

@@ -10,9 +10,10 @@ use super::contestant::{Contestant, NOTHING};
 use super::hits::{SIDES, SIZES};
 use super::process::command;
 use super::work::{Work, Workload};
+use brickyard_measure::callgrind;
 use brickyard_measure::objects::crowd::Clock;
-use brickyard_measure::progress::Progress;
-use brickyard_measure::{callgrind, stop};
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 
 /// Hits of the shorter run.
 const HITS: usize = 20_000;
@@ -56,7 +57,7 @@ pub fn count(
                 progress.at(&contestant.name);
                 let hits = |batch| command(&launcher, contestant, &work(batch));
                 let counted = callgrind::of_one(HITS, hits);
-                if stop::asked() {
+                if interrupt::asked() {
                     break 'all;
                 }
                 progress.advance(1);

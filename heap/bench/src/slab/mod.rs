@@ -49,9 +49,9 @@ use core::time::Duration;
 
 use brickyard_report::Results;
 
-use brickyard_measure::progress::Progress;
-use brickyard_measure::stop;
 use brickyard_measure::turns::{Round, Turns};
+use brickyard_run::interrupt;
+use brickyard_run::progress::Progress;
 use contestant::Contestant;
 use results::Measured;
 use work::Work;
@@ -85,10 +85,10 @@ impl Slab<'_> {
             match self.measure(work, progress, &mut failed) {
                 Ok(of_work) => taken.push(of_work),
                 // The rows measured before are kept.
-                Err(_) if stop::asked() && !taken.is_empty() => break,
+                Err(_) if interrupt::asked() && !taken.is_empty() => break,
                 Err(error) => return Err(error),
             }
-            if stop::asked() {
+            if interrupt::asked() {
                 break;
             }
         }
@@ -128,7 +128,7 @@ impl Slab<'_> {
             };
             step();
             Ok(measured.unwrap_or_else(|error| {
-                if !stop::asked() {
+                if !interrupt::asked() {
                     failing.borrow_mut().push(whose);
                     progress.warn(&format!("{}, {work}: {error:#}", contestant.name));
                 }

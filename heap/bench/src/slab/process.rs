@@ -14,7 +14,7 @@ use super::mark;
 use super::work::Work;
 use brickyard_measure::callgrind::this_program;
 use brickyard_measure::resident::Resident;
-use brickyard_measure::stop;
+use brickyard_run::interrupt;
 
 /// The subcommand with which a process of this program does only a turn.
 pub(crate) const TURN: &str = "slab-turn";
@@ -68,7 +68,7 @@ pub(crate) fn run(contestant: &Contestant, work: &Work, rest: Duration) -> anyho
     }
     let status = child.wait().context("cannot wait for a turn")?;
     // Its exit status says more than the output that it then failed to write.
-    if !status.success() && !stop::asked() {
+    if !status.success() && !interrupt::asked() {
         bail!("its process ended with {status}");
     }
     output
@@ -127,7 +127,7 @@ fn at_rest(process: u32, rest: Duration, enough: u64) -> anyhow::Result<Resident
         if left.is_zero() || look.now <= enough {
             return Ok(look);
         }
-        if stop::asked() {
+        if interrupt::asked() {
             bail!("interrupted");
         }
         thread::sleep(left.min(POLL));

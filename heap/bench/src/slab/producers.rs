@@ -19,7 +19,7 @@ use brickyard_measure::objects::crowd::time;
 use brickyard_measure::objects::heap::{Content, Heap, HeapHandle};
 use brickyard_measure::objects::object::{Hand, Object, Shape, table};
 use brickyard_measure::objects::taken::Taken;
-use brickyard_measure::random::Random;
+use brickyard_run::Random;
 
 /// The number of producers.
 const PRODUCERS: usize = 8;

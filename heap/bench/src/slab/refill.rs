@@ -11,7 +11,7 @@ use super::work::Work;
 use brickyard_measure::objects::heap::{Content, Heap};
 use brickyard_measure::objects::object::{Hand, Object, Shape, table};
 use brickyard_measure::objects::taken::Taken;
-use brickyard_measure::random::Random;
+use brickyard_run::Random;
 
 /// The smallest and the largest of the sizes.
 const SMALL: (u32, u32) = (256, 512);

@@ -11,7 +11,7 @@ use brickyard_measure::objects::crowd::{Need, ns_a_step};
 use brickyard_measure::objects::heap::{Content, Heap};
 use brickyard_measure::objects::object::{Hand, Object};
 use brickyard_measure::objects::taken::Taken;
-use brickyard_measure::random::Random;
+use brickyard_run::Random;
 
 /// The entries of the shared table.
 const PLACES: usize = 4096;

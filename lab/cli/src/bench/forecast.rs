@@ -11,17 +11,16 @@ use brickyard_host::look::{Depth, Look};
 use brickyard_host_trial::pool::Pool;
 use brickyard_host_trial::states::{self, State};
 use brickyard_host_trial::{TrialError, help};
-use brickyard_measure::resident::available;
-use brickyard_measure::stop;
 use brickyard_report::{Column, Columns};
+use brickyard_run::memory::available;
+use brickyard_run::{bar, interrupt};
 use clap::Args;
 use serde_json::json;
 
 use crate::snapshot::forecast as words;
 use brickyard_measure::command::amount::zone_bytes;
 use brickyard_measure::command::misuse::Misuse;
-use brickyard_measure::command::say::tell;
-use brickyard_measure::command::{interrupt, progress};
+use brickyard_run::terminal::tell;
 
 /// The options of `brickyard bench forecast`.
 #[derive(Debug, Args)]
@@ -74,7 +73,7 @@ impl ForecastBench {
         let mut rows = Vec::new();
         let done = self.all(&host, order, memory, &mut rows);
         self.print(&rows)?;
-        if stop::asked() {
+        if interrupt::asked() {
             tell("interrupted: the rows above are what was done");
         }
         done
@@ -189,11 +188,11 @@ fn trial(
     memory: usize,
 ) -> anyhow::Result<Option<Row>> {
     let name = format!("{}, {}", state.name(), words::label(way));
-    let bar = progress::bar(2 * memory as u64, "{msg} {wide_bar} {eta} left");
+    let bar = bar::bar(2 * memory as u64, "{msg} {wide_bar} {eta} left");
     bar.set_message(name.clone());
     let held = states::make(state, memory, |done| {
         bar.set_position(done as u64);
-        !stop::asked()
+        !interrupt::asked()
     });
     bar.finish_and_clear();
     let Some(_held) = held.with_context(|| name.clone())? else {
@@ -205,7 +204,7 @@ fn trial(
         let why = look.withheld.iter().map(ToString::to_string);
         why.collect::<Vec<_>>().join("; ")
     })?;
-    if stop::asked() {
+    if interrupt::asked() {
         return Ok(None);
     }
     let (asked, came) = tried(host, &look, &forecasts, way, order)?;
@@ -217,7 +216,7 @@ fn trial(
         forecast: Forecast { low, likely, high },
         came,
     };
-    Ok((!stop::asked()).then_some(row))
+    Ok((!interrupt::asked()).then_some(row))
 }
 
 /// Does what the way says; returns how many were asked for, and the blocks that came, or that could
@@ -250,7 +249,7 @@ fn tried(
 fn ask(bytes: u64, blocks: u64) -> Result<u64, TrialError> {
     let mut pool = Pool::of(bytes)?;
     let _holding = interrupt::Holding::begin();
-    let outcome = pool.ask(blocks, stop::asked);
+    let outcome = pool.ask(blocks, interrupt::asked);
     pool.put_back()?;
     Ok(outcome?.came)
 }

@@ -4,13 +4,13 @@
 use brickyard_bench::fragmentation::Fragmentation as Measurement;
 use brickyard_classics::Configuration;
 use brickyard_report::bytes_text;
+use brickyard_run::{bar, interrupt};
 use clap::Args;
 
 use brickyard_measure::command::amount::zone_bytes;
 use brickyard_measure::command::choice::or_all;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::Output;
-use brickyard_measure::command::{interrupt, progress};
 
 /// The options of `brickyard bench fragmentation`.
 #[derive(Debug, Args)]
@@ -51,7 +51,7 @@ impl Fragmentation {
             seed: self.seed,
             samples: self.samples,
         };
-        let results = measurement.run(&progress::Steps::default())?;
+        let results = measurement.run(&bar::Steps::default())?;
         let label = |workload: &str, metric: &str| format!("{metric} {workload}");
         self.output.emit(&results, &label)
     }

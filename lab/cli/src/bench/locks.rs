@@ -7,8 +7,9 @@ use brickyard_bench::locks::{Locks as Measurement, TIME};
 use brickyard_bench::machine::FRAME_BYTES;
 use brickyard_bench::zone2007::Zone2007;
 use brickyard_classics::front::ListSizes;
-use brickyard_measure::side_by_side::cores;
 use brickyard_report::{bytes_text, counted};
+use brickyard_run::side_by_side::cores;
+use brickyard_run::{bar, interrupt};
 use brickyard_simulate::locks::Column;
 use clap::Args;
 
@@ -16,7 +17,6 @@ use brickyard_measure::command::amount::zone_bytes;
 use brickyard_measure::command::choice::or_all;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::Output;
-use brickyard_measure::command::{interrupt, progress};
 
 /// The options of `brickyard bench locks`.
 #[derive(Debug, Args)]
@@ -97,7 +97,7 @@ impl Locks {
             },
             samples: self.samples,
         };
-        let results = measurement.run(&progress::Steps::default())?;
+        let results = measurement.run(&bar::Steps::default())?;
         self.output.emit_steps(&results, &|workload, metric| {
             if metric == TIME.name {
                 workload.into()

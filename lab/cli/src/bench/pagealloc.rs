@@ -16,13 +16,13 @@ use brickyard_bench::peer::Peer;
 use brickyard_bench::schedule::{Api, Freed, Orders, Schedule, Workload, goals, sensible};
 use brickyard_measure::choice::Choice;
 use brickyard_report::{Results, bytes_text};
+use brickyard_run::{bar, interrupt};
 use clap::Args;
 
 use brickyard_measure::command::amount::zone_bytes;
 use brickyard_measure::command::choice::choice;
 use brickyard_measure::command::misuse::{Misuse, has_twice, no_value_twice};
 use brickyard_measure::command::output::Output;
-use brickyard_measure::command::{interrupt, progress};
 
 /// What is compared if the user names nothing.
 const CONFIGS: &str =
@@ -123,7 +123,7 @@ impl PageAlloc {
             samples: self.samples,
             least: Duration::from_micros(self.sample_us),
         };
-        let results = measurement.run(&progress::Steps::default())?;
+        let results = measurement.run(&bar::Steps::default())?;
         if results.rows().is_empty() {
             bail!("no batch could be allocated; give more --memory, less --fill or lower --orders");
         }
@@ -160,7 +160,7 @@ impl PageAlloc {
             most_batch: self.max_batch,
             conditions: self.conditions(),
         };
-        match measurement.count(&progress::Steps::default())? {
+        match measurement.count(&bar::Steps::default())? {
             Some(results) => self.emit(&results, &[]),
             None => Ok(()),
         }

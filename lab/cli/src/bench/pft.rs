@@ -4,16 +4,16 @@
 use brickyard_bench::masking::Masking;
 use brickyard_bench::pft::{Column, Pft as Measurement};
 use brickyard_measure::choice::Choice;
-use brickyard_measure::resident::available;
-use brickyard_measure::side_by_side::cores;
 use brickyard_report::{bytes_text, counted};
+use brickyard_run::memory::available;
+use brickyard_run::side_by_side::cores;
+use brickyard_run::{bar, interrupt};
 use clap::Args;
 
 use brickyard_measure::command::amount::zone_bytes;
 use brickyard_measure::command::choice::choice;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::Output;
-use brickyard_measure::command::{interrupt, progress};
 
 /// What is compared if the user names nothing.
 const CONFIGS: &str = "vanilla,magazine-2013,brickyard";
@@ -77,7 +77,7 @@ impl Pft {
             samples: self.samples,
             masking: self.masking,
         };
-        let results = measurement.run(&progress::Steps::default())?;
+        let results = measurement.run(&bar::Steps::default())?;
         self.output.emit(&results, &|workload, metric| {
             workload.replacen("threads", metric, 1)
         })

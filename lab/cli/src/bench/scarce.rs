@@ -8,15 +8,15 @@ use brickyard_bench::machine::Level;
 use brickyard_bench::scarce::Scarce as Measurement;
 use brickyard_classics::Configuration;
 use brickyard_measure::choice::Choice;
-use brickyard_measure::resident::available;
 use brickyard_report::bytes_text;
+use brickyard_run::memory::available;
+use brickyard_run::{bar, interrupt};
 use clap::Args;
 
 use brickyard_measure::command::amount::zone_bytes;
 use brickyard_measure::command::choice::choice;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::Output;
-use brickyard_measure::command::{interrupt, progress};
 
 /// What is compared if the user names nothing.
 const CONFIGS: &str = "brickyard,list-2007";
@@ -66,7 +66,7 @@ impl Scarce {
             samples: self.samples,
             least: Duration::from_micros(self.sample_us),
         };
-        let results = measurement.run(&progress::Steps::default())?;
+        let results = measurement.run(&bar::Steps::default())?;
         self.output.emit(&results, &|workload, _| workload.into())
     }
 

@@ -23,11 +23,12 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use brickyard_report::SampleKind;
 use brickyard_report::verdict::{Chosen, Depth, Judge, Judgements, Timed, Verdict};
+use brickyard_run::bar;
 use clap::Args;
 
 use brickyard_measure::command::misuse::Misuse;
-use brickyard_measure::command::say::print;
-use brickyard_measure::command::{output, progress};
+use brickyard_measure::command::output;
+use brickyard_run::terminal::print;
 use notes::plain;
 use sides::Sides;
 
@@ -126,7 +127,7 @@ impl Compare {
             },
         };
         let pairs = &sides.matched.pairs;
-        let bar = progress::bar(pairs.len() as u64, "{wide_bar} {pos}/{len} rows");
+        let bar = bar::bar(pairs.len() as u64, "{wide_bar} {pos}/{len} rows");
         let comparison = judge.compare(pairs, || bar.inc(1));
         bar.finish_and_clear();
         let notes = notes::of(&sides, &comparison);

@@ -15,8 +15,8 @@ use brickyard_classics::Configuration;
 use brickyard_classics::linux::Burst;
 use brickyard_experiments::filming::Camera;
 use brickyard_host::zoneinfo;
-use brickyard_measure::stop;
 use brickyard_report::{Better, counted};
+use brickyard_run::{bar, interrupt};
 use brickyard_trace::file::{self, Source};
 use brickyard_trace::{Events as _, Trace};
 use brickyard_workload::decisions::{self, Contradiction, Decision, Decisions, DecisionsError};
@@ -32,7 +32,6 @@ use indicatif::ProgressBar;
 use crate::sheet::{Cell, Line, Sheet};
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::{self, SheetOutput};
-use brickyard_measure::command::{interrupt, progress};
 
 use untold::Untold;
 
@@ -262,7 +261,7 @@ impl Fidelity {
     ) -> anyhow::Result<Vec<Compared>> {
         let replays = self.config.len() * self.draws;
         let units = (replays * scripts[0].len()) as u64;
-        let outcomes = progress::runs(replays, self.jobs, units, |place, follow| {
+        let outcomes = bar::runs(replays, self.jobs, units, |place, follow| {
             let config = self.config[place / self.draws];
             let script = &scripts[place % self.draws];
             let camera = Camera::new(follow, None);
@@ -449,13 +448,13 @@ impl Reading {
         let some_draws = draws.div_ceil(Survey::AT_ONCE) as u64;
         let passes = Survey::PASSES * (1 + some_draws) + u64::from(follows);
         let template = "reading {wide_bar} {percent} %, {eta} left";
-        Self(progress::bar(source.count() * passes, template))
+        Self(bar::bar(source.count() * passes, template))
     }
 
     /// Notes that so many events more are read; says whether to go on.
     fn on(&self, events: u64) -> ControlFlow<()> {
         self.0.inc(events);
-        match stop::asked() {
+        match interrupt::asked() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }

@@ -8,11 +8,10 @@ use std::collections::HashMap;
 use anyhow::Context;
 use brickyard_classics::Configuration;
 use brickyard_experiments::filming::Camera;
+use brickyard_run::bar;
 use brickyard_trace::Trace;
 use brickyard_workload::fidelity::{self, Distance};
 use brickyard_workload::{Machine, Options, Script, again, replay};
-
-use brickyard_measure::command::progress;
 
 /// The errors of the replays of one configuration's own replay, by draw.
 pub(super) struct Untold {
@@ -32,7 +31,7 @@ pub(super) fn measure(
     jobs: Option<usize>,
 ) -> anyhow::Result<Vec<Untold>> {
     let units = (configs.len() * (draws + 1) * script.len()) as u64;
-    let measured = progress::runs(configs.len(), jobs, units, |place, follow| {
+    let measured = bar::runs(configs.len(), jobs, units, |place, follow| {
         let config = configs[place];
         let camera = Camera::new(follow.another(), None);
         let (recorded, first) = again::record(config, machine, trace, script, options, camera)

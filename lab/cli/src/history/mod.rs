@@ -18,7 +18,7 @@ use brickyard_serve::history::{HistoryError, read};
 use clap::Args;
 
 use brickyard_measure::command::misuse::Misuse;
-use brickyard_measure::command::say::{print, tell};
+use brickyard_run::terminal::{print, tell};
 
 /// Samples that are read, at most; of more, one in so many is.
 const SAMPLES_MOST: usize = 100_000;

@@ -9,13 +9,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
+use brickyard_run::bar;
 use brickyard_trace::Events as _;
 use brickyard_trace::file::Source;
 use brickyard_trace::summary::{Options, Summary};
 use clap::Args;
 
 use brickyard_measure::command::misuse::Misuse;
-use brickyard_measure::command::progress;
 use tables::Form;
 
 /// The options of `brickyard info`.
@@ -59,7 +59,7 @@ impl Info {
             spans: self.spans,
         };
         let template = "{wide_bar} {pos}/{len} events, {eta} left";
-        let bar = progress::bar(source.count(), template);
+        let bar = bar::bar(source.count(), template);
         let summary = Summary::read(&source, &options, |events| {
             bar.inc(events);
             ControlFlow::Continue(())

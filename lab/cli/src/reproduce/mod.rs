@@ -30,12 +30,12 @@ use brickyard_experiments::plan::{Plan, Scope, counted};
 use brickyard_experiments::running::{Ended, Running};
 use brickyard_experiments::store::{Folder, read_rows};
 use brickyard_experiments::traces::Traces;
+use brickyard_run::interrupt;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use brickyard_measure::command::interrupt;
 use brickyard_measure::command::misuse::{Misuse, at_least_one};
-use brickyard_measure::command::say::tell;
+use brickyard_run::terminal::tell;
 use command::{Commands, Start, quoted};
 use progress::RunProgress;
 use report::Report;

@@ -4,10 +4,10 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use brickyard_measure::progress::Progress;
+use brickyard_run::progress::Progress;
 
-use brickyard_measure::command::progress::Steps;
-use brickyard_measure::command::say::tell;
+use brickyard_run::bar::Steps;
+use brickyard_run::terminal::tell;
 
 /// Seconds between two lines of progress if standard error is not a terminal.
 const LINE_EVERY: u64 = 15;

@@ -16,7 +16,7 @@ use brickyard_experiments::{documents, figures, page, pages, summary, warnings};
 use brickyard_report::write_json;
 
 use super::command::{Commands, Start};
-use brickyard_measure::command::say::{print, tell};
+use brickyard_run::terminal::{print, tell};
 
 /// The inputs of the report other than the rows.
 pub(super) struct Report<'a> {

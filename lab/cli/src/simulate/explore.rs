@@ -8,18 +8,17 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use brickyard_machine::here;
-use brickyard_measure::stop;
 use brickyard_simulate::Slots;
 use brickyard_simulate::explore::{
     BulkPolicy, Case, Configuration, Event, Explored, Failed, Interrupts, Library, Log, Marks,
     Memory, Mode, POLICIES, Plan, Pressure, SLOTS, Sizes, System, explore,
 };
-use brickyard_simulate::runs::host_threads;
 use clap::Args;
 use serde_json::json;
 
 use brickyard_measure::command::misuse::Misuse;
-use brickyard_measure::command::{interrupt, output, progress};
+use brickyard_measure::command::output;
+use brickyard_run::{bar, interrupt, side_by_side};
 
 /// The options of `brickyard simulate explore`.
 ///
@@ -137,15 +136,15 @@ impl Explore {
             return self.replay(seed);
         }
         interrupt::watch()?;
-        let bar = progress::bar(self.seeds, "{bar:30} {pos}/{len} seeds, {eta} left");
+        let bar = bar::bar(self.seeds, "{bar:30} {pos}/{len} seeds, {eta} left");
         let case = |seed| self.case(seed);
         let explored = explore(
             &Library,
             &Plan {
-                threads: self.jobs.unwrap_or_else(host_threads),
+                threads: self.jobs.unwrap_or_else(side_by_side::cores),
                 case: &case,
                 progress: &|runs| bar.set_position(runs),
-                stop: &stop::asked,
+                stop: &interrupt::asked,
                 ..Plan::new(self.from..self.from + self.seeds)
             },
         );

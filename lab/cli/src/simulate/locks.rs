@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use brickyard_machine::{Failure, Profile};
 use brickyard_report::counted;
+use brickyard_run::interrupt;
 use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::{
     Cell, Column, Computing, ListSizes, Load, Part, Plan, lists_of, usual_plan,
@@ -24,7 +25,6 @@ use clap::Args;
 use super::setup::{check_cpus, each, profile};
 use brickyard_measure::command::amount::zone_bytes;
 use brickyard_measure::command::choice::or_all;
-use brickyard_measure::command::interrupt;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::Output;
 use table::{Line, Table};

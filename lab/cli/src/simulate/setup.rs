@@ -3,17 +3,16 @@
 
 use brickyard::FRAMES_MOST;
 use brickyard_machine::{MOST_CPUS, Profile, UnknownProfile};
-use brickyard_measure::stop;
 use brickyard_report::bytes_text;
 use brickyard_report::{Host, counted};
+use brickyard_run::side_by_side::Follow;
+use brickyard_run::{bar, interrupt};
 use brickyard_simulate::setting::{FRAME_BYTES, MEMORY, whole_mib};
-use brickyard_simulate::{Configuration, RunError, Setting, runs};
+use brickyard_simulate::{Configuration, RunError, Setting};
 use clap::Args;
-use indicatif::ProgressBar;
 
 use brickyard_measure::command::amount::zone_bytes;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use brickyard_measure::command::{interrupt, progress};
 
 /// The default configurations.
 const CONFIGS: &str = "vanilla,magazine-2013,brickyard";
@@ -84,11 +83,16 @@ pub(super) fn each<A: Sync, R: Send>(
     jobs: Option<usize>,
     one: impl Fn(&A) -> R + Sync,
 ) -> Vec<Option<R>> {
-    let template = "{wide_bar} {pos} of {len} runs, {eta} left";
-    let bar = progress::bar(inputs.len() as u64, template);
-    let threads = jobs.unwrap_or_else(runs::host_threads);
-    let done = runs::each(inputs, threads, &Progress(&bar), one);
-    bar.finish_and_clear();
+    let runs = inputs.len();
+    let work = |place: usize, mut follow: Follow<'_>| {
+        let done = one(&inputs[place]);
+        follow.goes_on(1);
+        done
+    };
+    let done = bar::runs(runs, jobs, runs as u64, work);
+    let mut done: Vec<_> = done.into_iter().map(Some).collect();
+    // Those that were not begun.
+    done.resize_with(runs, || None);
     done
 }
 
@@ -191,15 +195,5 @@ pub(crate) fn simulated(profile: &Profile) -> Host {
         kernel: "none (simulated)".into(),
         cpu: profile.name.into(),
         ..Host::unknown()
-    }
-}
-
-/// Advances the bar; Ctrl-C ends the work after the runs in progress.
-struct Progress<'b>(&'b ProgressBar);
-
-impl runs::Watcher for Progress<'_> {
-    fn keep_going(&self, done: usize) -> bool {
-        self.0.set_position(done as u64);
-        !stop::asked()
     }
 }

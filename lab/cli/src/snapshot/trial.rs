@@ -6,16 +6,15 @@ use anyhow::Context;
 use brickyard_host::forecast::Way;
 use brickyard_host_trial::pool::{Pool, PutBack};
 use brickyard_host_trial::{Outcome, TrialError, memory};
-use brickyard_measure::resident::available;
-use brickyard_measure::stop;
+use brickyard_run::interrupt;
+use brickyard_run::memory::available;
 use serde_json::json;
 
 use super::View;
 use super::figures::block_size;
 use super::forecast;
-use brickyard_measure::command::interrupt;
 use brickyard_measure::command::misuse::Misuse;
-use brickyard_measure::command::say::tell;
+use brickyard_run::terminal::tell;
 
 /// Asks for so many, prints what came, and gives it back, also after Ctrl-C.
 pub(super) fn run(
@@ -109,7 +108,7 @@ pub(super) fn run(
 fn of_pool(count: u64, bytes: u64) -> Result<(Outcome, Result<(), TrialError>), TrialError> {
     let mut pool = Pool::of(bytes)?;
     let _holding = interrupt::Holding::begin();
-    let outcome = pool.ask(count, stop::asked);
+    let outcome = pool.ask(count, interrupt::asked);
     match pool.put_back() {
         Ok(PutBack { in_use, changed }) => {
             if in_use > 0 {
@@ -148,5 +147,5 @@ fn of_memory(
     }
     let bytes = usize::try_from(bytes).context("a huge page is larger than all addresses")?;
     // The kernel has it back already.
-    Ok((memory::ask(count, bytes, stop::asked)?, Ok(())))
+    Ok((memory::ask(count, bytes, interrupt::asked)?, Ok(())))
 }

@@ -12,8 +12,8 @@
 //! rounds end within a block, the times that two contestants have had a place differ by at most
 //! one.
 
-use brickyard_machine::fnv1a;
-use brickyard_measure::random::Random;
+use brickyard_run::Random;
+use brickyard_run::fnv1a;
 
 /// Returns the order of `count` contestants in a round, counted from 0, as indices into their list.
 /// Orders drawn for different `what` are independent.

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use crate::raw::Raw;
 
-use brickyard_measure::progress::Silent;
-use brickyard_measure::side_by_side;
+use brickyard_run::progress::Silent;
+use brickyard_run::side_by_side;
 
 use crate::cell::{Cell, Context, Done};
 use crate::traces::Traces;

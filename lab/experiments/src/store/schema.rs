@@ -1,7 +1,7 @@
 //! The columns of a cell's file, and of the file of all rows: flat, of types that every reader of
 //! Parquet knows.
 
-use brickyard_trace::table::schema;
+use brickyard_files::schema;
 use parquet::errors::ParquetError;
 use parquet::schema::types::TypePtr;
 

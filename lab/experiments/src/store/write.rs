@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use brickyard_trace::table::{Group, properties};
+use brickyard_files::{Group, properties};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::KeyValue;

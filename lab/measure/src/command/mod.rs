@@ -5,16 +5,11 @@
 //! | [`output`] | how results are printed: as a table, CSV or JSON |
 //! | [`misuse`] | wrong usage that clap cannot detect option by option |
 //! | [`choice`], [`amount`] | options with named values; amounts of memory |
-//! | [`progress`], [`say`] | a progress bar; output to the terminal |
-//! | [`interrupt`] | Ctrl-C |
 
 pub mod amount;
 pub mod choice;
-pub mod interrupt;
 pub mod misuse;
 pub mod output;
-pub mod progress;
-pub mod say;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

@@ -10,8 +10,8 @@ use std::sync::{Barrier, Mutex, PoisonError};
 
 use crate::choice::choices;
 use crate::clock::Span;
-use crate::side_by_side::cores;
-use crate::together::together;
+use brickyard_run::side_by_side::cores;
+use brickyard_run::together;
 
 /// How often a sample is repeated.
 const REPEATS: u32 = 5;

@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 use std::alloc::handle_alloc_error;
 
 use super::heap::{Content, HeapHandle};
-use crate::random::Random;
+use brickyard_run::Random;
 
 /// The layout of an object in the loops. Invariant `room-for-a-word`: it has room for a word, and
 /// the alignment of one.

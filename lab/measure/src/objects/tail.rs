@@ -11,7 +11,7 @@ use crate::ticks::Ticks;
 use super::heap::{Content, Heap, HeapHandle};
 use super::object::{Hand, Object, Shape};
 use super::taken::Taken;
-use crate::random::Random;
+use brickyard_run::Random;
 
 /// The number of live objects.
 const PLACES: usize = 1024;

@@ -3,7 +3,7 @@
 //! The names of the lab have fixed looks, chosen so that those in one plot differ in colour and
 //! marker. Any other name gets its look from a hash.
 
-use brickyard_machine::fnv1a;
+use brickyard_run::fnv1a;
 
 /// Markers around the origin, about ten units wide.
 const MARKERS: [&str; 8] = [

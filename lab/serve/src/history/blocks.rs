@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use brickyard_trace::table::{self, Column, Fault, Group, RowGroup, properties};
+use brickyard_files::{self as table, Column, Fault, Group, RowGroup, properties};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
 

@@ -4,10 +4,10 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use brickyard_files::{self as table, Column, Fault, Group, RowGroup, properties};
 use brickyard_host::blocks::BlockKind;
 use brickyard_host::forecast::Way;
 use brickyard_trace::PageUse;
-use brickyard_trace::table::{self, Column, Fault, Group, RowGroup, properties};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
 

@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use brickyard_trace::table::{self, Fault, Input, RowGroup, check_claims, guarded};
+use brickyard_files::{self as table, Fault, Input, RowGroup, check_claims, guarded};
 use parquet::file::reader::FileReader as _;
 use rustix::fs::OFlags;
 

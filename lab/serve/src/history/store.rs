@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use brickyard_trace::table::{UNFINISHED, appear};
+use brickyard_files::{UNFINISHED, appear};
 
 use super::TABLES;
 use super::blocks::{self, BlockMap};

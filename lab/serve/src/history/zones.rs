@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use brickyard::Order;
+use brickyard_files::{self as table, Group, properties};
 use brickyard_host::look::ZoneLook;
-use brickyard_trace::table::{self, Group, properties};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
 

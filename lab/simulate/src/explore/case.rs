@@ -15,7 +15,8 @@ use brickyard::{Frame, FrameRange, Order};
 use brickyard_classics::bulk::{BulkPolicy, Timing, Tuning};
 use brickyard_classics::store::grouping::HighAtomic;
 use brickyard_classics::{Configuration, MachinePlan};
-use brickyard_machine::{Dice, Profile, Setup, Stops, Timing as Clock, Watch};
+use brickyard_machine::{Profile, Setup, Stops, Timing as Clock, Watch};
+use brickyard_run::Dice;
 use brickyard_workload::named;
 
 use super::starve::{CPUS_MOST, TASKS_MOST};

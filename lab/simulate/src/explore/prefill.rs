@@ -7,7 +7,7 @@
 use brickyard::block::Census;
 use brickyard::{Frame, FrameRange, Mobility, Order, Request};
 use brickyard_classics::LabZone;
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use super::case::Memory;
 use super::frames::{Owner, wrong};

@@ -12,7 +12,8 @@ use brickyard::pressure::{Migrate, Migration, Need, Reclaim};
 use brickyard::watermark::Marks;
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Affinity, Dice, Setup, Timing, here};
+use brickyard_machine::{Affinity, Setup, Timing, here};
+use brickyard_run::Dice;
 
 use super::bound::steps_most_among;
 use super::case::Case;

@@ -3,7 +3,8 @@
 use brickyard::node::Nodes;
 use brickyard::{Context, Frame, FrameRange, FreeError, Mobility, Order, Request, ZoneKind};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Dice, here};
+use brickyard_machine::here;
+use brickyard_run::Dice;
 
 use super::case::Memory;
 use super::covered::Event;

@@ -10,7 +10,8 @@ use brickyard::sync::{AtomicU32, Ordering};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
 use brickyard_classics::Configuration;
 use brickyard_classics::LabZone;
-use brickyard_machine::{Dice, Steps, WaitQueue, here};
+use brickyard_machine::{Steps, WaitQueue, here};
+use brickyard_run::Dice;
 
 use super::bound::steps_most;
 use super::cache::Cache;

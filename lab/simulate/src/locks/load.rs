@@ -1,7 +1,7 @@
 //! What the tasks of an experiment do: the workload's jobs, once per instance, each instance with
 //! its own timing.
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 use brickyard_workload::jobs::{Instances, Job, Step, Urgency, Workload};
 
 /// Pages of a burst of the storm: several times what a CPU's lists hold, so that they run empty and

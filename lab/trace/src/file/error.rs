@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::table::Fault;
+use brickyard_files::Fault;
 
 /// Why a trace could not be read.
 #[derive(Debug, Error)]

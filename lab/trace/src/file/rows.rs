@@ -10,8 +10,8 @@ use super::ReadError;
 use super::check::{EventCheck, RunCheck};
 use super::kind::{Kind, RowKind, parse_mobility, parse_usage};
 use super::schema::NAME_BYTES;
-use crate::table::{Column, RowGroup};
 use crate::{Event, NameId, NameIds, PageState, StateRun, What};
+use brickyard_files::{Column, RowGroup};
 
 /// Rows that are read from the columns at a time.
 const BATCH: usize = 1 << 13;

@@ -24,8 +24,8 @@ use parquet::file::reader::{FileReader, Length as _, SerializedFileReader};
 use super::rows::{Assembly, Batch, Batches, GroupRows, check_end};
 use super::schema::ROWS_PER_BYTE;
 use super::{ReadError, metadata};
-use crate::table::{self, Fault, Input, RowGroup};
 use crate::{Event, Events, StateRun, Trace};
+use brickyard_files::{self as table, Fault, Input, RowGroup};
 
 /// Rows that any file may declare, however small it is.
 const FEW_ROWS: usize = 1 << 16;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use brickyard::{MigrateType, Order};
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use crate::pages::PageId;
 use crate::script::Draw;

@@ -2,7 +2,7 @@
 //! those that the host counted.
 
 use brickyard::{MigrateType, Order};
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 /// The contents of a page block at the start, in frames.
 #[derive(Debug, Clone, Copy, Default)]

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 
 use crate::latency::Latency as Measurement;
 use anyhow::bail;
-use brickyard_measure::side_by_side::cores;
 use brickyard_report::{Format, Results, TableOptions, write};
+use brickyard_run::side_by_side::cores;
+use brickyard_run::{bar, interrupt};
 use clap::Args;
 
 use super::libraries::{choose, describe, loads_program};
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::SheetOutput;
-use brickyard_measure::command::{interrupt, progress};
 
 /// The options of `brickyard-heap latency`.
 #[derive(Debug, Args)]
@@ -78,7 +78,7 @@ impl Latency {
             rounds: self.rounds,
             loads,
         };
-        let bar = progress::Steps::of("{wide_bar} {percent} % {msg}, {eta} left");
+        let bar = bar::Steps::of("{wide_bar} {percent} % {msg}, {eta} left");
         let (mut results, failed) = measurement.run(&bar)?;
         describe(&mut results, &chosen.libraries);
         results.about_line(format!(

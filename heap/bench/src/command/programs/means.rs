@@ -5,8 +5,8 @@
 //! and the means are computed anew. The best of several is best by luck too, the more the fewer
 //! rounds there are, so an interval may lie above its mean.
 
-use brickyard_machine::Dice;
 use brickyard_report::{Interval, Summary, bootstrap_each};
+use brickyard_run::Dice;
 
 /// The samples of a line, all above 0: for each library its rounds.
 pub(super) type Line<'r> = Vec<&'r [f64]>;

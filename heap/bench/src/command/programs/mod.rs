@@ -11,15 +11,15 @@ use std::path::PathBuf;
 use crate::programs::Programs as Measurement;
 use crate::programs::task::{self, Task};
 use anyhow::bail;
-use brickyard_measure::side_by_side::cores;
 use brickyard_report::{Format, Results, TableOptions, noise_warning, write};
+use brickyard_run::side_by_side::cores;
+use brickyard_run::{bar, interrupt};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::libraries::{choose, describe, loads_program};
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::SheetOutput;
-use brickyard_measure::command::{interrupt, progress};
 
 /// The options of `brickyard-heap programs`.
 #[derive(Debug, Args)]
@@ -104,7 +104,7 @@ impl Programs {
             settle: Duration::from_secs_f64(self.settle.unwrap_or(0.0)),
             loads,
         };
-        let (mut results, failed) = measurement.run(&progress::Steps::default())?;
+        let (mut results, failed) = measurement.run(&bar::Steps::default())?;
         describe(&mut results, &chosen.libraries);
         if self.quick {
             results.about_line("a quarter of the work (--quick)");

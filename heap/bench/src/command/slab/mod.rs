@@ -13,15 +13,14 @@ use anyhow::bail;
 use brickyard_measure::choice::Choice;
 use brickyard_measure::objects::crowd::Clock;
 use brickyard_measure::objects::object::Shape;
-use brickyard_measure::resident;
 use brickyard_report::{Results, bytes_text, plain_label};
+use brickyard_run::{bar, interrupt};
 use clap::Args;
 
 use brickyard_measure::command::amount::bytes;
 use brickyard_measure::command::choice::choice;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::Output;
-use brickyard_measure::command::{interrupt, progress};
 use choose::{Chosen, choose};
 
 pub(crate) use child::SlabTurn;
@@ -117,7 +116,7 @@ impl Slab {
             bail!("nothing is left to measure");
         }
         interrupt::watch()?;
-        let progress = progress::Steps::default();
+        let progress = bar::Steps::default();
         if self.instructions {
             return match instructions::count(&contestants, &progress)? {
                 Some(results) => self.output.emit(&results, &plain_label),
@@ -220,7 +219,7 @@ impl Slab {
                 bytes_text(LEAST_LIVE)
             )));
         }
-        match resident::available() {
+        match brickyard_run::memory::available() {
             Some(available) if available / MOST_TIMES < most => Err(Misuse::new(format!(
                 "a heap may use {MOST_TIMES} times its live memory, but only {} MiB are available; give a --live of at most {}M",
                 available >> 20,

@@ -2,7 +2,7 @@
 //! empty place gets a block, whose size has such a distribution too (up to 1 KiB and a bit); the
 //! block of a full one is freed. So a few places change all the time, and many blocks live long.
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use super::empty_table;
 use crate::loads::block::Block;

@@ -9,7 +9,7 @@
 
 use std::sync::Mutex;
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use super::{empty_table, locked};
 use crate::loads::block::{Block, wrong};

@@ -4,7 +4,7 @@
 //! and numbers vary. malloc-thread: each thread has 1024 blocks of 4 bytes to 32 KiB, small ones
 //! much more often, and replaces random ones.
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use super::empty_table;
 use crate::loads::block::Block;

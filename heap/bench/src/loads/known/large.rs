@@ -1,7 +1,7 @@
 //! After malloc-large, of mimalloc-bench: blocks of 5 to 25 MiB, a few live, of which a random one
 //! is replaced. A byte of each page is written.
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use super::empty_table;
 use crate::loads::block::Block;

@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Scope};
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use crate::loads::block::Block;
 use crate::loads::sizes::uniform;

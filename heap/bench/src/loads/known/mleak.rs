@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use crate::loads::block::Block;
 use crate::loads::sizes::logarithmic;

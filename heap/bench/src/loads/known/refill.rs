@@ -4,7 +4,7 @@
 //! more memory than is live. Here three quarters are freed, and that three times; the live bytes
 //! are the same after each filling.
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use crate::loads::block::Block;
 use crate::loads::sizes::logarithmic;

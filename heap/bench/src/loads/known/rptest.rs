@@ -3,7 +3,7 @@
 //! Every other time the hundred go to another thread, which frees them. The second load has sizes
 //! up to 128 KiB.
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use super::{Inbox, locked};
 use crate::loads::block::Block;

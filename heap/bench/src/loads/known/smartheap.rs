@@ -3,7 +3,7 @@
 //! So free lists are left in two opposite orders. Sizes are 8 to 1000 bytes; the smaller, the
 //! longer the run. In sh8bench the rest of each thread is freed by the next thread.
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use super::{Inbox, locked};
 use crate::loads::block::Block;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use super::locked;
 use crate::loads::block::Block;

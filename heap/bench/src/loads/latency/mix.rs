@@ -7,7 +7,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use brickyard_machine::Dice;
+use brickyard_run::Dice;
 
 use super::record::Record;
 use super::{Kind, Step};

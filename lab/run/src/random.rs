@@ -2,7 +2,7 @@
 //! nanosecond each. Recorded figures (`bench fragmentation`, the picture of `render`) depend on
 //! them.
 
-use brickyard_machine::Dice;
+use crate::Dice;
 
 /// Marsaglia's xorshift with 64 bits.
 #[derive(Debug, Clone)]

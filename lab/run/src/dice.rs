@@ -12,7 +12,7 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// A clone gives the same numbers again; [`split`](Self::split) gives an independent generator.
 ///
 /// ```
-/// use brickyard_machine::Dice;
+/// use brickyard_run::Dice;
 ///
 /// let mut dice = Dice::new(7);
 /// let mut same = Dice::new(7);

@@ -9,7 +9,7 @@ use parquet::file::reader::RowGroupReader;
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::Fault;
+use crate::Fault;
 
 /// A row group of a Parquet file.
 pub struct RowGroup<'a> {

@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 use std::thread;
 
+use crate::interrupt;
 use crate::progress::Progress;
-use crate::stop;
 
 /// The progress of one run.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl<'a> Follow<'a> {
     pub fn goes_on(&mut self, done: u64) -> bool {
         self.all.advance(done.saturating_sub(self.seen));
         self.seen = self.seen.max(done);
-        !stop::asked()
+        !interrupt::asked()
     }
 }
 
@@ -75,7 +75,7 @@ fn run_all<T: Send>(
                 loop {
                     // Relaxed: only a counter; the end of the scope publishes the results.
                     let place = next.fetch_add(1, Ordering::Relaxed);
-                    if place >= runs || stop::asked() {
+                    if place >= runs || interrupt::asked() {
                         return;
                     }
                     let follow = Follow {

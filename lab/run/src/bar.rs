@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use crate::side_by_side::{self, Follow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::command::say::tell;
+use crate::terminal::tell;
 
 /// Returns a bar of so many units with an `indicatif` template. It is hidden where standard error
 /// is not a terminal.
@@ -27,6 +27,12 @@ pub fn bar(units: u64, template: &str) -> ProgressBar {
 pub struct Steps(ProgressBar);
 
 impl Steps {
+    /// A bar that shows how many steps are done.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::of("{wide_bar} {pos}/{len} {msg}, {eta} left")
+    }
+
     /// A bar with this `indicatif` template.
     pub fn of(template: &str) -> Self {
         Self(bar(0, template))
@@ -38,10 +44,9 @@ impl Steps {
     }
 }
 
-/// A bar that shows how many steps are done.
 impl Default for Steps {
     fn default() -> Self {
-        Self::of("{wide_bar} {pos}/{len} {msg}, {eta} left")
+        Self::new()
     }
 }
 

@@ -3,9 +3,9 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::stop;
-use anyhow::Context;
+use anyhow::Context as _;
 
+static ASKED: AtomicBool = AtomicBool::new(false);
 /// True while the process has changed something of the host.
 static HOLDS: AtomicBool = AtomicBool::new(false);
 
@@ -14,9 +14,10 @@ static HOLDS: AtomicBool = AtomicBool::new(false);
 pub struct Holding(());
 
 impl Holding {
-    /// From now on something of the host has to be put back.
+    /// The process is about to change something of the host.
+    #[must_use]
     pub fn begin() -> Self {
-        // Relaxed, here and below: the flag publishes no other data.
+        // Relaxed, here and below: the flags publish no other data.
         HOLDS.store(true, Ordering::Relaxed);
         Self(())
     }
@@ -28,12 +29,26 @@ impl Drop for Holding {
     }
 }
 
-/// Installs the handler. The first Ctrl-C then only sets a flag: see [`stop::asked`].
+/// Installs the handler. The first Ctrl-C then only sets the flag that [`asked`] returns.
+///
+/// # Errors
+/// If the system refuses, or a handler is there already.
 pub fn watch() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
-        if stop::ask() && !HOLDS.load(Ordering::Relaxed) {
+        if ask() && !HOLDS.load(Ordering::Relaxed) {
             std::process::exit(130);
         }
     })
     .context("cannot watch for Ctrl-C")
+}
+
+/// Requests the end of the work; returns true if it was requested before.
+pub fn ask() -> bool {
+    ASKED.swap(true, Ordering::Relaxed)
+}
+
+/// Returns true if the end was requested.
+#[must_use]
+pub fn asked() -> bool {
+    ASKED.load(Ordering::Relaxed)
 }

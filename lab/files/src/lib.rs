@@ -9,6 +9,8 @@
 //! | `input` | [`Input`]: the file, or its bytes in memory |
 //! | `pages` | [`check_claims`] checks the sizes that pages declare before they are unpacked |
 
+#![forbid(unsafe_code)]
+
 mod appear;
 mod column;
 mod group;
@@ -36,7 +38,6 @@ pub use pages::{check_claims, check_claims_of};
 
 /// Why a table could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
 pub enum Fault {
     /// The table lacks something that ours have.
     #[error("it has no `{0}`")]
@@ -47,7 +48,9 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub(crate) fn contradicts() -> Self {
+    /// Two parts of the file disagree.
+    #[must_use]
+    pub fn contradicts() -> Self {
         Self::Damaged("parts of it contradict each other".to_owned())
     }
 }
