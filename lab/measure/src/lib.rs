@@ -8,7 +8,7 @@
 //! | [`resident`] | the memory of a process |
 //! | [`flags`] | what a mask of interrupts costs |
 //! | [`choice`] | options with a few named values |
-//! | [`threads`], [`memory`] | this process as a platform for zones: threads as CPUs, memory as frames |
+//! | [`threads`], `own_number.rs`, [`memory`] | this process as a platform for zones: threads as CPUs, memory as frames |
 //! | [`objects`] | loops of objects on a heap |
 //! | [`command`] | what commands have in common |
 
@@ -25,6 +25,8 @@ pub mod flags;
 #[allow(unsafe_code, reason = "it is memory")]
 pub mod memory;
 pub mod objects;
+#[allow(unsafe_code, reason = "a word of the thread's own")]
+mod own_number;
 pub mod resident;
 pub mod threads;
 #[allow(unsafe_code, reason = "it reads a register of the processor")]

@@ -14,6 +14,8 @@ use std::time::Instant;
 use brickyard::Platform;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::own_number::{self, UNKNOWN};
+
 /// Threads as CPUs. A thread has the lowest free number from its first use of it until it ends,
 /// when it is joined. Waiting threads spin a little and then let others run. The clock counts
 /// nanoseconds.
@@ -33,13 +35,10 @@ static USES: [AtomicU8; MOST] = [const { AtomicU8::new(NOBODY) }; MOST];
 /// Numbers below this have been had by a thread at some time.
 static HAD: AtomicUsize = AtomicUsize::new(0);
 
-/// The number of a thread that has not asked yet, and of one that has none, since all are taken or
-/// it is ending. No CPU has them.
-const UNKNOWN: usize = usize::MAX;
+/// The number of a thread that has none, since all are taken or it is ending. No CPU has it.
 const NONE: usize = usize::MAX - 1;
 
 thread_local! {
-    static NUMBER: Cell<usize> = const { Cell::new(UNKNOWN) };
     static SPINS: Cell<u32> = const { Cell::new(0) };
     static OWN: Own = Own::take();
 }
@@ -73,7 +72,7 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        NUMBER.set(NONE);
+        own_number::set(NONE);
         if self.0 != NONE {
             give(self.0);
         }
@@ -89,7 +88,7 @@ struct Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        NUMBER.set(self.own);
+        own_number::set(self.own);
         give(self.number);
     }
 }
@@ -103,7 +102,7 @@ const SPINS_BEFORE_YIELD: u32 = 64;
 #[cold]
 fn first_use() -> usize {
     let number = OWN.try_with(|own| own.0).unwrap_or(NONE);
-    NUMBER.set(number);
+    own_number::set(number);
     number
 }
 
@@ -122,7 +121,7 @@ impl Visit {
             }
             Threads.relax();
         }
-        NUMBER.set(number);
+        own_number::set(number);
         Some(Self { number, own })
     }
 }
@@ -130,7 +129,7 @@ impl Visit {
 impl Platform for Threads {
     #[inline]
     fn cpu(&self) -> usize {
-        match NUMBER.get() {
+        match own_number::get() {
             UNKNOWN => first_use(),
             number => number,
         }
