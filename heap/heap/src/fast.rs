@@ -219,7 +219,7 @@ pub(crate) fn is_open() -> bool {
 }
 
 /// Allocates `bytes` bytes, aligned to 16, if this CPU has a free object at hand. Otherwise returns
-/// null, and the caller has to use [`allocate`].
+/// null, and the caller has to use [`allocate`](crate::allocate).
 #[inline(always)]
 #[must_use]
 pub fn quick(bytes: usize) -> *mut u8 {
@@ -239,7 +239,7 @@ pub fn quick(bytes: usize) -> *mut u8 {
 }
 
 /// Takes memory back if this CPU has room for it at hand. Otherwise returns false, and the caller
-/// has to use [`free_slow`].
+/// has to use [`free_slow`](crate::free_slow).
 ///
 /// # Safety
 /// It came from this heap and was not freed since, or it is null. If this returns true, nobody uses

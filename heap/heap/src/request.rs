@@ -36,11 +36,11 @@ pub fn alloc_aligned(layout: Layout) -> *mut u8 {
     allocate_aligned(layout)
 }
 
-/// Does [`reallocate`] if memory and size are of general sizes, and this CPU has what is needed at
-/// hand. Otherwise returns null, and the caller has to use [`reallocate`].
+/// Does [`reallocate`](crate::reallocate) if memory and size are of general sizes, and this CPU has what is needed at
+/// hand. Otherwise returns null, and the caller has to use [`reallocate`](crate::reallocate).
 ///
 /// # Safety
-/// As [`reallocate`], but `memory` may be null.
+/// As [`reallocate`](crate::reallocate), but `memory` may be null.
 #[inline(always)]
 #[must_use]
 pub unsafe fn quick_reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {

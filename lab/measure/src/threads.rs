@@ -1,7 +1,7 @@
 //! Threads as the CPUs of a zone, for measurements and tests in a process.
 //!
-//! Invariant `cpu-of-one-thread`: a number is [`THREAD`] from when a thread takes it until it ends,
-//! or [`VISIT`] while another thread runs work for it. Both are set by acquiring, and left by
+//! Invariant `cpu-of-one-thread`: a number is `THREAD` from when a thread takes it until it ends,
+//! or `VISIT` while another thread runs work for it. Both are set by acquiring, and left by
 //! releasing. So a CPU's slots are used by one thread at a time, and all that was done with a slot
 //! before is visible to the next who has its number.
 

@@ -32,7 +32,7 @@ pub struct Turns<'n> {
     pub names: &'n [&'n str],
     /// How many rounds are measured.
     pub samples: usize,
-    /// More are, up to [`AT_MOST`] times as many, until each contestant has been measured for so
+    /// More are, up to four times as many, until each contestant has been measured for so
     /// long, by the time that the first round takes.
     pub lasting: Duration,
     /// How many steps of progress a measured turn has.
