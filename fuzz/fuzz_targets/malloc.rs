@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use brickyard_oracle::heap::{ArenaHeap, drive};
+use brickyard_heap_bench::model::{ProcessHeap, drive};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _driven = drive(&ArenaHeap, bytes, 1);
+    let _driven = drive(&ProcessHeap, bytes, 1);
 });

@@ -7,10 +7,10 @@ use core::ptr::{NonNull, with_exposed_provenance_mut};
 
 use anyhow::ensure;
 use brickyard::{Frame, Order, Platform};
-use brickyard_arena::Threads;
 use brickyard_bench::peer::{Machine, Peer};
 use brickyard_bench::rounds::{Rounds, Taken};
 use brickyard_bench::subject::{Handle, Subject};
+use brickyard_measure::threads::Threads;
 use frame_alloc::{
     CpuId, DepotAllocator, PageSize, PhysicalAllocator, Provenance, RegionInit,
     SummaryBuddyAllocator,

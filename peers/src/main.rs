@@ -1,5 +1,5 @@
 //! `brickyard-peers`: the command `brickyard` with other people's allocators to compare: page
-//! allocators, one file per peer, and heaps in `slab.rs`.
+//! allocators, one file per peer.
 //!
 //! | `--config` | what it is | the lock |
 //! |---|---|---|
@@ -16,7 +16,6 @@ mod buddy;
 mod depot;
 mod heap;
 mod region;
-mod slab;
 
 use std::process::ExitCode;
 
@@ -25,5 +24,5 @@ use brickyard_bench::peer::Peer;
 static PEERS: [&dyn Peer; 4] = [&buddy::Buddy, &depot::Depot, &bitmap::Bitmap, &heap::Heap];
 
 fn main() -> ExitCode {
-    brickyard_cli::main(&PEERS, slab::HEAPS)
+    brickyard_cli::main(&PEERS)
 }

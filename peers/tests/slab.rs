@@ -21,8 +21,8 @@ const HEAPS: &[&str] = &[
 #[test]
 fn giveback_ends_after_its_threads() {
     for _ in 0..30 {
-        let out = Command::new(env!("CARGO_BIN_EXE_brickyard-peers"))
-            .args(["bench", "slab", "--samples", "1", "--workload", "giveback"])
+        let out = Command::new(env!("CARGO_BIN_EXE_heaps"))
+            .args(["slab", "--samples", "1", "--workload", "giveback"])
             .args(["--live", "1M", "--rest", "0", "--config", "system"])
             .output()
             .unwrap();
@@ -37,8 +37,8 @@ fn every_heap_has_every_row() {
         println!("skipped: built without any of the heaps");
         return;
     }
-    let out = Command::new(env!("CARGO_BIN_EXE_brickyard-peers"))
-        .args(["bench", "slab", "--format", "csv", "--samples", "1"])
+    let out = Command::new(env!("CARGO_BIN_EXE_heaps"))
+        .args(["slab", "--format", "csv", "--samples", "1"])
         .args([
             "--sample-us",
             "500",
@@ -78,8 +78,8 @@ fn every_heap_has_every_row() {
 
 #[test]
 fn the_error_of_an_unknown_name_lists_the_known_ones() {
-    let out = Command::new(env!("CARGO_BIN_EXE_brickyard-peers"))
-        .args(["bench", "slab", "--config", "nonesuch"])
+    let out = Command::new(env!("CARGO_BIN_EXE_heaps"))
+        .args(["slab", "--config", "nonesuch"])
         .output()
         .unwrap();
     assert_eq!(out.status.code(), Some(2));

@@ -46,9 +46,6 @@ impl Gone {
 }
 
 impl OwnedSlabs {
-    /// Where the number of slabs lies, in bytes.
-    pub(crate) const SLABS: usize = core::mem::offset_of!(Self, slabs);
-
     /// Called when another cache gets this list; the last one has given back all that it had.
     pub fn begin(&self) {
         debug_assert_eq!((self.slabs.get(), self.out.get()), (0, 0));

@@ -420,13 +420,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         self.caches().map(|info| self.numbers_of(&info))
     }
 
-    /// Returns the numbers of a cache that never change; all others are 0.
-    pub(crate) fn constants_of(&self, info: &CacheInfo) -> CacheNumbers {
-        CacheNumbers::of(info, 1 << self.backend.source.page_shift())
-    }
-
     pub(crate) fn numbers_of(&self, info: &CacheInfo) -> CacheNumbers {
-        let mut numbers = self.constants_of(info);
+        let mut numbers = CacheNumbers::of(info, 1 << self.backend.source.page_shift());
         if self.backend.may_touch(info) {
             self.queues.numbers(&self.backend, info, &mut numbers);
         }

@@ -13,8 +13,13 @@ use core::mem::offset_of;
 use core::ptr::without_provenance;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::rows::{ThreadRows, keeping_errno};
-use crate::threads::{UNKNOWN, ended};
+use crate::errno::keeping_errno;
+
+/// The number of a thread that has not asked yet.
+pub(crate) const UNKNOWN: usize = usize::MAX;
+
+/// So many numbers have a row: that of the number 0 is the row 1.
+pub(crate) const ROWS: usize = 256;
 
 /// A thread's own data. The first 16 bytes have the layout of the system's `struct rseq`, so that
 /// the same sequences serve threads without it.
@@ -175,7 +180,7 @@ pub(crate) fn set_failures(failures: usize) {
 pub(crate) fn go_by(number: usize) -> usize {
     let area = ThreadArea::of_this_thread();
     let row = number.wrapping_add(1);
-    let row = if row < ThreadRows::ROWS { row } else { 0 };
+    let row = if row < ROWS { row } else { 0 };
     area.row.set(row as u32);
     // One instruction, so that no signal comes between. Relaxed: no other thread sees it.
     area.number.swap(number, Ordering::Relaxed)
@@ -206,16 +211,16 @@ pub unsafe fn thread_words() -> &'static [Cell<u32>; 2] {
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Returns the key, made once. `None` if the process has no key left.
-fn key() -> Option<libc::pthread_key_t> {
+fn key(ended: AtTheEnd) -> Option<libc::pthread_key_t> {
     // Relaxed, here and below: a number whose meaning the C library guards.
     let known = KEY.load(Ordering::Relaxed);
     if known != 0 {
         return Some(known - 1);
     }
     let mut key = 0;
-    // SAFETY: `key` can be written, and `thread_ends` lives as long as the program. (A library that
+    // SAFETY: `key` can be written, and `ended` lives as long as the program. (A library that
     // holds this code must not be unloaded.)
-    if unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) } != 0 {
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } != 0 {
         return None;
     }
     match KEY.compare_exchange(0, key + 1, Ordering::Relaxed, Ordering::Relaxed) {
@@ -228,19 +233,18 @@ fn key() -> Option<libc::pthread_key_t> {
     }
 }
 
-/// Called by the C library at the end of a thread.
-unsafe extern "C" fn thread_ends(_: *mut c_void) {
-    ended();
-}
+/// A function that the C library calls at the end of a thread.
+pub(crate) type AtTheEnd = unsafe extern "C" fn(*mut c_void);
 
-/// Arranges that [`ended`] is called when the calling thread ends. False if that cannot be done. It
+/// Arranges that `ended` is called when the calling thread ends; it is the same in each call. False if that cannot be done. It
 /// uses the C library's keys and not a `thread_local!` with a destructor, since nothing here may
 /// allocate.
-pub(crate) fn tell_the_end() -> bool {
+pub(crate) fn tell_the_end(ended: AtTheEnd) -> bool {
     // Any value but null makes the C library call the destructor.
     let value = without_provenance(1);
     // SAFETY: `key` was made by `pthread_key_create` and is never deleted.
-    key().is_some_and(|key| keeping_errno(|| unsafe { libc::pthread_setspecific(key, value) }) == 0)
+    key(ended)
+        .is_some_and(|key| keeping_errno(|| unsafe { libc::pthread_setspecific(key, value) }) == 0)
 }
 
 /// Returns the time of the system's monotonic clock.

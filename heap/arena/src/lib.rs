@@ -56,6 +56,9 @@ mod area;
 )]
 mod arena;
 #[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "the error number is the thread's own word")]
+mod errno;
+#[cfg(target_os = "linux")]
 mod error;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "hands out the mapped bytes as a slice")]

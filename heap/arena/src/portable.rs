@@ -4,21 +4,30 @@ use core::cell::Cell;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use crate::threads::{UNKNOWN, ended};
+use core::ffi::c_void;
+
+/// The number of a thread that has not asked yet.
+pub(crate) const UNKNOWN: usize = usize::MAX;
 
 thread_local! {
     // Read on every request, so without a destructor.
     static NUMBER: Cell<usize> = const { Cell::new(UNKNOWN) };
     static SPINS: Cell<u32> = const { Cell::new(0) };
-    static END: End = const { End };
+    static END: End = const { End(Cell::new(None)) };
 }
 
-/// Calls [`ended`] when the thread ends.
-struct End;
+/// A function that is called at the end of a thread.
+pub(crate) type AtTheEnd = unsafe extern "C" fn(*mut c_void);
+
+/// Calls it when the thread ends.
+struct End(Cell<Option<AtTheEnd>>);
 
 impl Drop for End {
     fn drop(&mut self) {
-        ended();
+        if let Some(ended) = self.0.get() {
+            // SAFETY: as for the C library, which calls it with any value.
+            unsafe { ended(core::ptr::null_mut()) };
+        }
     }
 }
 
@@ -35,8 +44,8 @@ pub(crate) fn spins<R>(with: impl FnOnce(&Cell<u32>) -> R) -> R {
     SPINS.with(with)
 }
 
-pub(crate) fn tell_the_end() -> bool {
-    END.try_with(|_| ()).is_ok()
+pub(crate) fn tell_the_end(ended: AtTheEnd) -> bool {
+    END.try_with(|end| end.0.set(Some(ended))).is_ok()
 }
 
 pub(crate) fn nanoseconds() -> u64 {

@@ -19,7 +19,7 @@ use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };
 
-use crate::rows::keeping_errno;
+use crate::errno::keeping_errno;
 use crate::{Huge, PartError, Release};
 
 /// A piece of address space, unmapped on drop. [`Mapped`](crate::Mapped),

@@ -10,13 +10,14 @@
 //! cleared by releasing. So all that was done with a slot before is visible to the next holder of
 //! its number.
 
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use brickyard::Platform;
 
-use crate::area;
-use crate::rows::keeping_errno;
+use crate::area::{self, UNKNOWN};
+use crate::errno::keeping_errno;
 
 /// Threads as CPUs. Numbers are counted over the whole process, from 0. A thread gets the lowest
 /// free one when it first asks, and keeps it until it ends.
@@ -50,9 +51,6 @@ static VISITED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
 /// Numbers below this have been had by a thread at some time.
 static HAD: AtomicUsize = AtomicUsize::new(0);
-
-/// The number of a thread that has not asked yet.
-pub(crate) const UNKNOWN: usize = usize::MAX;
 
 /// The number of a thread that has none, since all are taken or it is ending. No CPU has it, and so
 /// no slot.
@@ -97,7 +95,7 @@ fn first_use() -> usize {
         area::go_by(known);
         return known;
     }
-    if area::tell_the_end()
+    if area::tell_the_end(ended)
         && let Some(number) = take()
     {
         area::go_by(number);
@@ -106,7 +104,7 @@ fn first_use() -> usize {
 }
 
 /// Called when the calling thread ends.
-pub(crate) fn ended() {
+unsafe extern "C" fn ended(_: *mut c_void) {
     // What it still allocates or frees goes straight to the store.
     let number = area::go_by(NONE);
     if number < NONE {

@@ -78,9 +78,6 @@ impl<E: Known> Table<E> {
         self.used -= 1;
     }
 
-    /// Where that number lies in it, for a reader in another process.
-    pub(crate) const USED: usize = core::mem::offset_of!(Self, used);
-
     /// Returns how many entries there are, with those reserved.
     pub(crate) const fn used(&self) -> usize {
         self.used

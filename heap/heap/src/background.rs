@@ -31,8 +31,8 @@ use core::time::Duration;
 
 use brickyard_arena::rows::keeping_errno;
 
-use crate::build::built;
 use crate::filter;
+use crate::instance::built;
 
 /// The result of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

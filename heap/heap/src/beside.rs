@@ -17,10 +17,9 @@ use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use super::build::{Heap, INSTANCE};
-use super::sampled::MayWalk;
-use super::slow::take_back_one;
+use crate::instance::{Freed, Heap, INSTANCE, MayWalk, enter};
 use crate::span::{Contents, RUN_BYTES_MAX};
+use crate::tell::complain;
 
 /// Allocates memory for `layout`; `None` if there is none that can be had like this.
 #[cold]
@@ -47,7 +46,7 @@ pub(super) fn allocate_large(heap: &Heap, layout: Layout) -> Option<(NonNull<u8>
         if let Some(block) = INSTANCE.large.alloc_beside(bytes, align) {
             return Some((block, Contents::Zeros));
         }
-        if let Some(_inside) = super::slow::enter(heap) {
+        if let Some(_inside) = enter(heap) {
             return INSTANCE.large.alloc(bytes, align);
         }
     }
@@ -65,17 +64,6 @@ struct Waiting {
     next: *mut Waiting,
 }
 
-/// What became of memory that was freed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Freed {
-    /// It is at hand for this CPU.
-    AtHand,
-    /// It was taken back by a thread inside the gate.
-    Inside,
-    /// It waits.
-    Waits,
-}
-
 /// Takes memory back. Whether it is the heap's to take shows when it is freed.
 ///
 /// # Safety
@@ -88,7 +76,7 @@ pub(super) unsafe fn free(heap: &Heap, memory: NonNull<u8>) -> Freed {
     }
     let is_ours = heap.span.contains(memory.as_ptr()) || INSTANCE.large.bytes_at(memory).is_some();
     if !is_ours {
-        super::life::complain("free of what was not allocated, or is free already", memory);
+        complain("free of what was not allocated, or is free already", memory);
     }
     // SAFETY: passed on.
     unsafe { put(memory) };
@@ -137,7 +125,7 @@ fn free_all(heap: &'static Heap) {
             first = waiting.read().next;
             if may_enter {
                 // Where the next fork takes long, the others wait again.
-                may_enter = take_back_one(heap, waiting.cast(), MayWalk::Nothing) != Freed::Waits;
+                may_enter = heap.ways.free(heap, waiting.cast(), MayWalk::Nothing) != Freed::Waits;
             } else {
                 put(waiting.cast());
             }

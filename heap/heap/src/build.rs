@@ -23,117 +23,29 @@
 //! page of 4 KiB: a sixtieth). The rest counts as addresses only: not towards `RLIMIT_DATA`, and
 //! not where memory is counted strictly (`2` in `/proc/sys/vm/overcommit_memory`).
 
-use core::cell::UnsafeCell;
-use core::fmt;
 use core::mem::MaybeUninit;
-use core::ptr::NonNull;
 use core::slice;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::Platform;
-use brickyard::sync::TestAndSetLock;
 use brickyard_arena::rows::{Cpus, ROW_SHIFT, alone, keeping_errno};
 use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
-use brickyard_slab::sheaf::Process;
 use brickyard_slab::sizes::process::{MAX_GENERAL, SIZES};
-use brickyard_slab::{
-    General, Homes, PageSource, Parts, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly,
+use brickyard_slab::{Homes, Parts, Rows, SlabPlan, Tables, TaskOnly};
+
+use crate::environment::{number, on_or_off, switch, variable};
+use crate::fast::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT};
+use crate::gate::Thread;
+use crate::hardened::Hardened;
+use crate::instance::{
+    BUILT, BUSY_SHIFT, Background, FAILED, Heap, HeapError, HeapSlabs, INSTANCE, built, for_ever,
+    leaked,
 };
-
-use crate::filter;
-use crate::gate::{Gate, Thread};
-use crate::hardened::{Hardened, hardened};
-use crate::large::LargeBlocks;
-use crate::span::{Layout, Reserved, SPAN_BYTES, Span};
-use crate::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT, huge, life, sampled, view};
-
-/// With a lock that is not handed on in order: a thread that waits may not be running, and then
-/// everybody would wait for the system to run it.
-type Design = Sheafed<'static, &'static Span, Cpus, TestAndSetLock, Process>;
-pub(super) type HeapSlabs = Slabs<'static, Design>;
-
-/// The words of a row that are in use: three per cache.
-pub(super) const ROW_WORDS: usize = (SIZES.len() + FIRST_GENERAL as usize) * 3;
-
-/// All that a heap consists of, once it is built.
-pub(super) struct Heap {
-    pub(super) span: &'static Span,
-    pub(super) slabs: &'static HeapSlabs,
-    pub(super) general: General<'static, 'static, Design, TaskOnly>,
-    pub(super) cpus: Cpus,
-    pub(super) background: Background,
-    /// The background thread may go to other CPUs although calls are filtered.
-    pub(super) visits: bool,
-}
-
-/// Says whether a background thread is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Background {
-    Wanted,
-    Off,
-}
-
-/// The part that can be used before the heap is built.
-pub(super) struct Instance {
-    state: AtomicU32,
-    span: UnsafeCell<MaybeUninit<Span>>,
-    slabs: UnsafeCell<MaybeUninit<HeapSlabs>>,
-    heap: UnsafeCell<MaybeUninit<Heap>>,
-    pub(super) gate: Gate,
-    pub(super) large: LargeBlocks,
-}
-
-const NEW: u32 = 0;
-const BUILT: u32 = 1;
-const FAILED: u32 = 2;
-/// Being built: by a thread of the process whose number stands above these bits. A child process
-/// that was forked meanwhile has no such thread, and begins anew.
-const BUSY_SHIFT: u32 = 2;
-
-// Invariant `built-once`: the cells are written only by the one thread that turned the state to
-// busy, and read only after it is `BUILT`.
-// SAFETY: by `built-once`.
-unsafe impl Sync for Instance {}
-
-pub(super) static INSTANCE: Instance = Instance {
-    state: AtomicU32::new(NEW),
-    span: UnsafeCell::new(MaybeUninit::uninit()),
-    slabs: UnsafeCell::new(MaybeUninit::uninit()),
-    heap: UnsafeCell::new(MaybeUninit::uninit()),
-    gate: Gate::new(),
-    large: LargeBlocks::new(),
-};
-
-/// Why there is no heap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum HeapError {
-    /// The system grants no addresses: `ulimit -v` is too low, or `2` in
-    /// `/proc/sys/vm/overcommit_memory` leaves too little.
-    NoAddresses,
-}
-
-impl fmt::Display for HeapError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the system gives no addresses for a heap: raise `ulimit -v`, or allow overcommitting",
-        )
-    }
-}
-
-impl core::error::Error for HeapError {}
-
-/// Returns the heap, if it is built.
-#[inline]
-pub(super) fn built() -> Option<&'static Heap> {
-    // Acquire: pairs with the release in `heap`.
-    if INSTANCE.state.load(Ordering::Acquire) != BUILT {
-        return None;
-    }
-    // SAFETY: `built-once`.
-    Some(unsafe { (*INSTANCE.heap.get()).assume_init_ref() })
-}
+use crate::plain::Plain;
+use crate::span::{Guard, Layout, Reserved, SPAN_BYTES, Span};
+use crate::tell;
+use crate::{filter, huge, life, sampled};
 
 /// Returns the heap, and builds it first if needed.
 ///
@@ -206,19 +118,6 @@ impl Drop for Attempt {
     }
 }
 
-/// Maps a piece of memory for ever, zero throughout.
-pub(super) fn for_ever(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
-    let region = Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses)?;
-    Ok(&mut leaked(region)[..bytes])
-}
-
-/// Keeps a new mapping for ever.
-fn leaked(region: Region) -> &'static mut [MaybeUninit<u8>] {
-    let bytes = region.bytes();
-    // SAFETY: so many bytes are there for ever, and nobody else knows of them.
-    unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), bytes) }
-}
-
 fn build() -> Result<(), HeapError> {
     filter::note();
     let bytes = wanted_span().map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
@@ -226,7 +125,7 @@ fn build() -> Result<(), HeapError> {
     let _ = switch(c"BRICKYARD_HARDEN");
     huge::find(switch(c"BRICKYARD_HUGE"), is_hardened);
     if is_hardening_asked_for() && !is_hardened {
-        life::say(format_args!(
+        tell::say(format_args!(
             "BRICKYARD_HARDEN: not with pages of this size"
         ));
     }
@@ -234,7 +133,7 @@ fn build() -> Result<(), HeapError> {
         Some(b"thread") => Cpus::threads(),
         None | Some(b"cpu" | b"") => Cpus::registered(),
         Some(_) => {
-            life::say(format_args!("BRICKYARD_ROWS is cpu or thread; cpu is used"));
+            tell::say(format_args!("BRICKYARD_ROWS is cpu or thread; cpu is used"));
             Cpus::registered()
         }
     };
@@ -247,23 +146,20 @@ fn build() -> Result<(), HeapError> {
     let (reserved, slab_tables) = reserve(bytes, is_hardened)?;
     let (tables, homes) = all_of(&slab_tables, &reserved.layout);
     let homes = has_homes(is_hardened).then_some(homes);
+    let hardened = match is_hardened {
+        true => Some(harden(&reserved, cpus.rows())?),
+        false => None,
+    };
     // SAFETY: `built-once`: this thread has turned the state to busy.
     let place = unsafe { &mut *INSTANCE.span.get() };
-    let span: &'static Span = Span::build_in(place, reserved, Some(slab_tables), Some(cpus));
+    let guard = hardened.map(|hardened| hardened as &dyn Guard);
+    let span: &'static Span = Span::build_in(place, reserved, Some(slab_tables), Some(cpus), guard);
     let slabs = build_slabs(
         span,
         (cpus, plan),
         (tables, homes),
         (leaked(rows), leaked(memory)),
     );
-    if is_hardened {
-        let (start, rows) = (PageSource::start(&span).addr().get(), cpus.rows());
-        let hardened = Hardened::new(start, span.bytes(), rows)?;
-        let place = for_ever(size_of::<Hardened>())?;
-        let place = place.as_mut_ptr().cast::<MaybeUninit<Hardened>>();
-        // SAFETY: the mapping has room for it, begins with a page, and is this thread's.
-        unsafe { (*place).write(hardened) }.publish();
-    }
     let sampled = sampled::new(cpus, is_hardened);
     // SAFETY: `built-once`.
     let slabs: &'static HeapSlabs = unsafe { (*INSTANCE.slabs.get()).write(slabs) };
@@ -285,10 +181,14 @@ fn build() -> Result<(), HeapError> {
         cpus,
         background,
         visits: switch(c"BRICKYARD_VISIT") == Some(true),
+        ways: match hardened {
+            Some(hardened) => hardened,
+            None => &Plain,
+        },
+        is_hardened,
     };
     // SAFETY: `built-once`.
     unsafe { (*INSTANCE.heap.get()).write(heap) };
-    view::publish(span, slabs, sampled);
     // Relaxed: published by the two stores at the end (`built-before-seen`).
     FAST.area.store(cpus.area(), Ordering::Relaxed);
     FAST.rows.store(rows.cast_mut(), Ordering::Relaxed);
@@ -301,11 +201,9 @@ fn build() -> Result<(), HeapError> {
         FAST.homes.store(homes, Ordering::Relaxed);
     }
     // Release: pairs with the acquiring loads of the fast paths.
-    if is_hardened {
+    if let Some(hardened) = hardened {
         // The fast paths stay closed: each request goes by ways that check it.
-        if let Some(hardened) = hardened() {
-            hardened.open();
-        }
+        hardened.open();
         return Ok(());
     }
     match sampled {
@@ -319,12 +217,23 @@ fn build() -> Result<(), HeapError> {
     Ok(())
 }
 
+/// Makes what the hardened heap has beside the span that these addresses will be, for ever.
+fn harden(span: &Reserved, rows: usize) -> Result<&'static Hardened, HeapError> {
+    let hardened = Hardened::new(span.start().addr().get(), span.bytes(), rows)?;
+    let place = for_ever(size_of::<Hardened>())?;
+    let place = place.as_mut_ptr().cast::<MaybeUninit<Hardened>>();
+    // SAFETY: the mapping has room for it, begins with a page, and is this thread's.
+    let hardened: &'static Hardened = unsafe { (*place).write(hardened) };
+    hardened.publish();
+    Ok(hardened)
+}
+
 /// Returns how many GiB the environment wants the span to have, if it tells.
 fn wanted_span() -> Option<usize> {
     let text = variable(c"BRICKYARD_SPAN").filter(|text| !text.is_empty())?;
     let gib = number(text).filter(|&gib| gib > 0);
     if gib.is_none() {
-        life::say(format_args!(
+        tell::say(format_args!(
             "BRICKYARD_SPAN is a number of GiB above 0; the usual one is used"
         ));
     }
@@ -389,8 +298,8 @@ fn plan(cpus: Cpus, is_hardened: bool) -> Result<SlabPlan, HeapError> {
     };
     let rules = if is_hardened { None } else { rules()? };
     Ok(match rules {
-        Some(rules) => plan.debug_text(rules, life::report),
-        None => plan.debug(&[], life::end_if_late),
+        Some(rules) => plan.debug_text(rules, tell::report),
+        None => plan.debug(&[], tell::end_if_late),
     })
 }
 
@@ -459,47 +368,8 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
     let rules = str::from_utf8(kept).map(RuleText::parse);
     match rules {
         Ok(Ok(rules)) => return Ok(Some(rules)),
-        Ok(Err(error)) => life::say(format_args!("BRICKYARD_DEBUG: {error}")),
-        Err(error) => life::say(format_args!("BRICKYARD_DEBUG: {error}")),
+        Ok(Err(error)) => tell::say(format_args!("BRICKYARD_DEBUG: {error}")),
+        Err(error) => tell::say(format_args!("BRICKYARD_DEBUG: {error}")),
     }
     Ok(None)
-}
-
-unsafe extern "C" {
-    /// As `getenv`, but null in a program that runs with the rights of another user than the one
-    /// who set the environment (setuid, file capabilities).
-    fn secure_getenv(name: *const core::ffi::c_char) -> *mut core::ffi::c_char;
-}
-
-/// Returns the value of an environment variable. Returns `None` before the environment is set up,
-/// and in a program with the rights of another user.
-pub(super) fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
-    // SAFETY: the name is a C string. Nobody changes the environment while the program is being
-    // started, and later the bytes are read at once.
-    let value = NonNull::new(unsafe { secure_getenv(name.as_ptr()) })?;
-    // SAFETY: what `secure_getenv` returns is a C string.
-    Some(unsafe { core::ffi::CStr::from_ptr(value.as_ptr()) }.to_bytes())
-}
-
-/// Returns whether a variable is on or off; `None` if it is not set. What cannot be read is told.
-fn switch(name: &core::ffi::CStr) -> Option<bool> {
-    let text = variable(name).filter(|text| !text.is_empty())?;
-    let found = on_or_off(text);
-    if found.is_none() {
-        let name = name.to_str().unwrap_or_default();
-        life::say(format_args!("{name} is 1 or 0"));
-    }
-    found
-}
-
-fn on_or_off(text: &[u8]) -> Option<bool> {
-    match text {
-        b"1" | b"yes" | b"on" | b"true" => Some(true),
-        b"0" | b"no" | b"off" | b"false" => Some(false),
-        _ => None,
-    }
-}
-
-pub(super) fn number(text: &[u8]) -> Option<usize> {
-    str::from_utf8(text).ok()?.parse().ok()
 }

@@ -15,7 +15,10 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
 
-use super::{NoMemory, RUN_BYTES_MAX, alloc, free, usable_size};
+use crate::object::NoMemory;
+use crate::request::{alloc, free};
+use crate::resize::usable_size;
+use crate::span::RUN_BYTES_MAX;
 
 /// The least bytes of a chunk.
 const CHUNK_BYTES_MIN: usize = 1 << 10;

@@ -32,7 +32,8 @@ use core::ptr::{NonNull, without_provenance_mut};
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
-use super::{Bump, Global};
+use crate::bump::Bump;
+use crate::global::Global;
 
 /// Makes a block of what the heap returned.
 #[inline(always)]

@@ -1,12 +1,11 @@
 //! The heap as Rust's global allocator.
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::sync::atomic::Ordering;
 
-use super::slow::{allocate_by_layout, allocate_zeroed_aligned};
-use super::{
-    BY_LAYOUT, FAST, alloc_aligned, cache_by_layout, free, free_slow, hit, put, reallocate,
-};
+use crate::fast::{BY_LAYOUT, cache_by_layout, hit, is_open, put};
+use crate::request::{alloc_aligned, free};
+use crate::resize::reallocate;
+use crate::slow::{allocate_by_layout, allocate_zeroed_aligned, free_slow};
 
 /// The heap of the process, for `#[global_allocator]`.
 ///
@@ -22,13 +21,6 @@ use super::{
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Global;
-
-/// Returns true if the heap is built, and is not the hardened one: its fast paths are open.
-#[inline(always)]
-pub(super) fn is_open() -> bool {
-    // Acquire: `built-before-seen`.
-    FAST.limit.load(Ordering::Acquire) != 0
-}
 
 // SAFETY: the heap's memory belongs to its caller alone until it is freed. It has at least the
 // layout's size, and is a multiple of its alignment. Nothing here unwinds.

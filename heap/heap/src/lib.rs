@@ -3,43 +3,32 @@
 //!
 //! | bytes | where from | found again by |
 //! |---|---|---|
-//! | up to 128 KiB | a slab of the general size ([`SIZES`]) | the byte of its page |
+//! | up to 128 KiB | a slab of the general size ([`SIZES`](brickyard_slab::sizes::process::SIZES)) | the byte of its page |
 //! | up to 2 MiB, and zeros from 32 KiB | a run of pages of the same span | a word of its first page |
 //! | above | a mapping of its own | a table |
 //!
+//! From the ground up; a file uses only those above it in this table:
+//!
 //! | file | what it holds |
 //! |---|---|
-//! | `lib.rs` | what the fast paths read, and the fast paths |
-//! | `build.rs` | builds the heap at its first use, on the thread that comes first |
-//! | `slow.rs`, `resize.rs` | everything that is not a hit; other sizes |
+//! | `tell.rs`, `environment.rs` | lines on standard error; variables, all without allocating |
+//! | `fast.rs` | what the fast paths read, and the fast paths |
+//! | `nothing.rs`, `perturb.rs` | memory of no bytes; values that new and freed memory hold on request |
+//! | `filter.rs`, `huge.rs`, `surplus.rs` | what is left out where system calls are filtered; whether the system gives huge pages; how much free memory stays while a program goes on |
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
 //! | `large/`, `addresses.rs` | mappings of their own; a table of addresses |
-//! | `huge.rs` | whether the system gives huge pages |
-//! | `surplus.rs` | how much free memory stays while a program goes on |
-//! | `nothing.rs` | memory of no bytes |
+//! | `gate.rs`, `instance.rs` | the gate; the heap, and the ways of it that are chosen when it is built |
 //! | `beside.rs` | requests while a fork takes long |
-//! | `hardened/` | requests that find every mistake they can |
 //! | `sampled/` | a few requests of which more is noted: heap profiles, guarded memory |
-//! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
-//! | `filter.rs` | what is left out where system calls are filtered |
-//! | `perturb.rs` | values that new and freed memory hold on request |
+//! | `background.rs`, `life.rs` | the background thread; its work, and fork |
+//! | `plain.rs`, `hardened/` | the two ways: requests that are no hits; requests that find every mistake they can |
+//! | `build.rs` | builds the heap at its first use, on the thread that comes first |
+//! | `slow.rs`, `request.rs`, `resize.rs` | what is not a hit; requests; other sizes |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
-//! | `view.rs` | the same numbers, as another process reads them |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
 //! | `bump.rs` | [`Bump`], memory that ends as a whole |
 //! | `object.rs` | [`Object`], a box in the heap |
 //! | `collections.rs` | [`Global`] for collections, behind the feature `allocator-api2` |
-//!
-//! **The fast path** is a comparison with the largest general size, a byte of a table, and a
-//! restartable sequence on the CPU's row. A free also compares the home of the page with the CPU,
-//! and puts what is away from home into a sheaf from which nothing is taken here. It has no call,
-//! no lock, no atomic instruction, and no thread-local memory of its own. Before the heap is built,
-//! the largest size is "none" and the span has no pages. So every first call takes the slow path,
-//! which builds the heap. The fast path needs no check for it.
-//!
-//! Invariant `built-before-seen`: `limit` and `granules` are written last, by releasing stores, and
-//! read first, by acquiring loads. So a thread that sees them above 0 sees the other fields of
-//! [`Fast`] in their final state.
 
 #![cfg(all(
     target_os = "linux",
@@ -53,374 +42,51 @@ mod build;
 mod bump;
 #[cfg(feature = "allocator-api2")]
 mod collections;
+mod environment;
+mod fast;
 mod filter;
 mod gate;
 mod global;
 mod hardened;
 mod huge;
+mod instance;
 mod large;
 mod life;
 mod nothing;
 mod object;
 mod perturb;
+mod plain;
 mod report;
+mod request;
 mod resize;
 mod sampled;
 mod slow;
 mod span;
 mod statistics;
 mod surplus;
-pub mod view;
-
-use core::alloc::Layout;
-use core::mem::offset_of;
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
-
-use brickyard_arena::rows::{is_alone, number, pop, push};
-use brickyard_slab::sizes::STEP;
-use brickyard_slab::sizes::process::{CLASSES, MAX_GENERAL, SINGLE_ABOVE, SIZES, class_of};
-use brickyard_slab::{Homes, Pushed};
+mod tell;
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
-pub use build::{HeapError, wants_hardening};
+pub use build::wants_hardening;
 pub use bump::Bump;
+pub use fast::{AWAY, AWAY_BELOW, FAST, Fast, GRANULE_SHIFT, PAGE_SHIFT, quick, quick_free};
 pub use global::Global;
-pub use hardened::{From, Rest, after_free, allocate_hardened_or, free_hardened_or};
+pub use hardened::{
+    From, Rest, after_free, allocate_hardened_or, check_range, check_size, free_hardened_or,
+};
+pub use instance::HeapError;
 pub use object::{NoMemory, Object};
-pub use perturb::perturb;
-pub use report::{Format, Report, print};
+pub use report::{Format, Report};
+pub use request::{alloc, alloc_aligned, free, quick_reallocate};
 pub use resize::{reallocate, usable_size};
 pub use sampled::{is_unwinder, write_profile};
 pub use slow::{
-    allocate, allocate_aligned, allocate_for_unwinder, allocate_zeroed, check_range, check_size,
-    free_for_unwinder, free_slow, free_slow_under_locks, keep_idle, trim,
+    allocate, allocate_aligned, allocate_for_unwinder, allocate_zeroed, free_for_unwinder,
+    free_slow, free_slow_under_locks, keep_idle, perturb, trim,
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
 pub use statistics::{SizeStatistics, Statistics, statistics};
-
-/// The number of the smallest general size's cache. 0 is "none", and 1 is the cache of sheaves.
-const FIRST_GENERAL: u8 = 2;
-
-/// log2 of the size of the pages that have a byte each.
-pub const PAGE_SHIFT: u32 = 12;
-
-/// log2 of the bytes that all memory of the heap is a multiple of.
-pub const GRANULE_SHIFT: u32 = STEP.trailing_zeros();
-
-/// The distance from a cache's column to that of its objects that are away from home: of pages of
-/// which objects were last taken for another CPU.
-pub const AWAY: usize = 2 * (SIZES.len() + FIRST_GENERAL as usize);
-
-/// Homes matter for caches below this.
-pub const AWAY_BELOW: usize = {
-    let mut class = 0;
-    while SIZES[class] < Homes::STRIDE_BELOW {
-        class += 1;
-    }
-    FIRST_GENERAL as usize + class
-};
-
-/// The column of a request's cache. The index is the request's size in steps of 16 bytes, rounded
-/// up.
-type Columns = [u8; MAX_GENERAL / STEP + 1];
-
-const fn columns() -> Columns {
-    let mut columns = [0; MAX_GENERAL / STEP + 1];
-    // None for no bytes: they are not a slab's (`nothing.rs`).
-    let mut steps = 1;
-    while steps < columns.len() {
-        columns[steps] = CLASSES[steps] + FIRST_GENERAL;
-        steps += 1;
-    }
-    columns
-}
-
-/// Returns the number of the cache that serves `layout`, if a slab does. Slabs keep alignments up
-/// to a page, whatever is checked.
-#[inline(always)]
-const fn cache_of(layout: Layout) -> Option<u8> {
-    if layout.align() > 1 << PAGE_SHIFT {
-        return None;
-    }
-    match class_of(layout) {
-        Some(class) => Some(FIRST_GENERAL + class as u8),
-        None => None,
-    }
-}
-
-/// Memory of at most so many bytes may be freed by its layout alone: it is of the cache that serves
-/// the layout. What is larger may be pages instead (zeros, or where there is no object), and is
-/// freed by what its page says.
-const BY_LAYOUT: usize = SINGLE_ABOVE;
-
-/// Returns the number of the cache of which memory for `layout` is surely.
-#[inline(always)]
-const fn cache_by_layout(layout: Layout) -> Option<u8> {
-    if layout.size() > BY_LAYOUT {
-        return None;
-    }
-    cache_of(layout)
-}
-
-/// The data of the fast paths. It is constant once the heap is built. It is public for fast paths
-/// in assembly, which know its fields by their offsets.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub struct Fast {
-    /// The offset of a thread's area from the thread pointer.
-    area: AtomicIsize,
-    /// The CPUs' rows, 64 KiB apart.
-    rows: AtomicPtr<AtomicUsize>,
-    /// The fast path serves sizes below this; 0 before the heap is built.
-    limit: AtomicUsize,
-    /// The start of the span.
-    start: AtomicUsize,
-    /// The number of its steps of 16 bytes; 0 before the heap is built. What is freed is a multiple
-    /// of them: its offset, rotated so that the lower four bits come first, is below this.
-    granules: AtomicUsize,
-    /// The caches of its pages, a byte each.
-    ids: AtomicPtr<AtomicU8>,
-    /// The homes of its pages, a byte each; null where pages are larger than [`PAGE_SHIFT`] says,
-    /// and in the hardened heap.
-    homes: AtomicPtr<AtomicU8>,
-    /// A byte that is not 0 while the process has one thread.
-    alone: AtomicPtr<AtomicU8>,
-    /// The columns lie here so that one address serves for everything.
-    columns: Columns,
-}
-
-impl Fast {
-    /// The offset of each field, in bytes.
-    pub const AREA: usize = offset_of!(Self, area);
-    /// See [`Fast::AREA`].
-    pub const ROWS: usize = offset_of!(Self, rows);
-    /// See [`Fast::AREA`].
-    pub const LIMIT: usize = offset_of!(Self, limit);
-    /// See [`Fast::AREA`].
-    pub const START: usize = offset_of!(Self, start);
-    /// See [`Fast::AREA`].
-    pub const GRANULES: usize = offset_of!(Self, granules);
-    /// See [`Fast::AREA`].
-    pub const IDS: usize = offset_of!(Self, ids);
-    /// See [`Fast::AREA`].
-    pub const HOMES: usize = offset_of!(Self, homes);
-    /// See [`Fast::AREA`].
-    pub const ALONE: usize = offset_of!(Self, alone);
-    /// See [`Fast::AREA`].
-    pub const COLUMNS: usize = offset_of!(Self, columns);
-}
-
-/// The heap's own.
-pub static FAST: Fast = Fast {
-    area: AtomicIsize::new(0),
-    rows: AtomicPtr::new(null_mut()),
-    limit: AtomicUsize::new(0),
-    start: AtomicUsize::new(0),
-    granules: AtomicUsize::new(0),
-    ids: AtomicPtr::new(null_mut()),
-    homes: AtomicPtr::new(null_mut()),
-    alone: AtomicPtr::new(null_mut()),
-    columns: columns(),
-};
-
-/// Takes the last object of this CPU's sheaf in `column`; null if it has none.
-///
-/// # Safety
-/// The heap is built, and `column` is the number of a general size's cache, or 0.
-#[inline(always)]
-unsafe fn hit(column: usize) -> *mut u8 {
-    // Relaxed: `built-before-seen`.
-    let area = FAST.area.load(Ordering::Relaxed);
-    let rows = FAST.rows.load(Ordering::Relaxed);
-    // SAFETY: the heap's rows are made for the area's numbers, and are as far apart as `pop`
-    // requires. Their words are tops (`top-in-sheaf`).
-    unsafe { pop(area, (rows, ()), column) }
-}
-
-/// Returns the distance to the column that takes an object of the cache in `column` here: [`AWAY`]
-/// if its page is at home on another CPU and the process has several threads, and else 0. Every
-/// free by a fast path asks this, so that a second free of an object meets the first.
-///
-/// # Safety
-/// As [`put`].
-#[inline(always)]
-unsafe fn away(column: usize, object: *mut u8) -> usize {
-    // Relaxed, all: `built-before-seen`; and a home is a hint.
-    let homes = FAST.homes.load(Ordering::Relaxed);
-    if column >= AWAY_BELOW || homes.is_null() {
-        return 0;
-    }
-    let start = FAST.start.load(Ordering::Relaxed);
-    let page = object.addr().wrapping_sub(start) >> PAGE_SHIFT;
-    // SAFETY: an object is in the span, each page of which has a byte.
-    let home = unsafe { (*homes.add(page)).load(Ordering::Relaxed) };
-    // SAFETY: the area is that of the heap's CPUs.
-    let here = unsafe { number(FAST.area.load(Ordering::Relaxed)) };
-    if home == here as u8 || is_alone() {
-        0
-    } else {
-        AWAY
-    }
-}
-
-/// Puts an object on this CPU's sheaf in `column`, or on that of what is away from home. False if
-/// it has to take the slow path.
-///
-/// # Safety
-/// As [`hit`]. The object is one of that cache, or of any cache if the column is closed (0). It was
-/// not freed since it was handed out, and nobody uses it any more.
-#[inline(always)]
-unsafe fn put(column: usize, object: *mut u8) -> bool {
-    // SAFETY: passed on, both; where there are homes, caches have both columns.
-    unsafe { put_in(column + away(column, object), object) }
-}
-
-/// As [`put`], for a heap whose pages have no homes.
-///
-/// # Safety
-/// As [`put`].
-#[inline(always)]
-unsafe fn put_in(column: usize, object: *mut u8) -> bool {
-    // Relaxed: `built-before-seen`.
-    let area = FAST.area.load(Ordering::Relaxed);
-    let rows = FAST.rows.load(Ordering::Relaxed);
-    // SAFETY: as in `hit`.
-    unsafe { push(area, (rows, ()), column, object) == Pushed::Done }
-}
-
-/// Allocates `bytes` bytes, aligned to 16, if this CPU has a free object at hand. Otherwise returns
-/// null, and the caller has to use [`allocate`].
-#[inline(always)]
-#[must_use]
-pub fn quick(bytes: usize) -> *mut u8 {
-    // Acquire: `built-before-seen`.
-    if bytes >= FAST.limit.load(Ordering::Acquire) {
-        return null_mut();
-    }
-    // SAFETY: a size below `limit` is at most the largest general size, so the index is in the
-    // table.
-    let column = unsafe {
-        *FAST
-            .columns
-            .get_unchecked((bytes + (STEP - 1)) >> STEP.trailing_zeros())
-    };
-    // SAFETY: the heap is built (`built-before-seen`).
-    unsafe { hit(usize::from(column)) }
-}
-
-/// Allocates `bytes` bytes, aligned to 16; null if there is no memory.
-#[inline(always)]
-#[must_use]
-pub fn alloc(bytes: usize) -> *mut u8 {
-    let memory = quick(bytes);
-    if memory.is_null() {
-        return allocate(bytes);
-    }
-    memory
-}
-
-/// Allocates memory for `layout`; null if there is none. Any alignment is kept.
-#[inline]
-#[must_use]
-pub fn alloc_aligned(layout: Layout) -> *mut u8 {
-    if let Some(column) = cache_of(layout)
-        && global::is_open()
-    {
-        // SAFETY: the heap is built, and the column is a general size's.
-        let object = unsafe { hit(usize::from(column)) };
-        if !object.is_null() {
-            return object;
-        }
-    }
-    allocate_aligned(layout)
-}
-
-/// Takes memory back if this CPU has room for it at hand. Otherwise returns false, and the caller
-/// has to use [`free_slow`].
-///
-/// # Safety
-/// It came from this heap and was not freed since, or it is null. If this returns true, nobody uses
-/// it any more.
-#[inline(always)]
-pub unsafe fn quick_free(memory: *mut u8) -> bool {
-    // SAFETY: passed on.
-    let Some(column) = (unsafe { column_of(memory) }) else {
-        return false;
-    };
-    // SAFETY: the heap is built. The rest is the caller's promise.
-    unsafe { put(column, memory) }
-}
-
-/// Returns the number of the cache that memory is an object of, or 0 for a run of pages. `None`: it
-/// is not of the span, or not a multiple of 16 bytes, or the fast paths are closed.
-///
-/// # Safety
-/// It came from this heap and was not freed since, or it is null.
-#[inline(always)]
-unsafe fn column_of(memory: *mut u8) -> Option<usize> {
-    // Relaxed: the start changes only while there are no pages.
-    let offset = memory
-        .addr()
-        .wrapping_sub(FAST.start.load(Ordering::Relaxed));
-    let granule = offset.rotate_right(GRANULE_SHIFT);
-    // Acquire: `built-before-seen`.
-    if granule >= FAST.granules.load(Ordering::Acquire) {
-        return None;
-    }
-    let page = granule >> (PAGE_SHIFT - GRANULE_SHIFT);
-    let ids = FAST.ids.load(Ordering::Relaxed).cast::<u8>();
-    // SAFETY: the page is one of the span's, each of which has a byte. Nothing writes it while an
-    // object of its slab is in use, as this one is. So a plain load reads it.
-    Some(usize::from(unsafe { ids.add(page).read() }))
-}
-
-/// Does [`reallocate`] if memory and size are of general sizes, and this CPU has what is needed at
-/// hand. Otherwise returns null, and the caller has to use [`reallocate`].
-///
-/// # Safety
-/// As [`reallocate`], but `memory` may be null.
-#[inline(always)]
-#[must_use]
-pub unsafe fn quick_reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
-    // SAFETY: passed on.
-    let column = unsafe { column_of(memory) };
-    let class = column.and_then(|column| column.checked_sub(usize::from(FIRST_GENERAL)));
-    let Some(&had) = class.and_then(|class| SIZES.get(class)) else {
-        return null_mut();
-    };
-    let had = had as usize;
-    // As `reallocate` does.
-    if resize::stays(had, bytes) {
-        return memory;
-    }
-    let new = quick(bytes);
-    if !new.is_null() {
-        // SAFETY: both have at least so many bytes, and are apart; the old one is not used any
-        // more.
-        unsafe {
-            new.copy_from_nonoverlapping(memory, had.min(bytes));
-            if !quick_free(memory) {
-                free_slow_under_locks(memory);
-            }
-        }
-    }
-    new
-}
-
-/// Takes memory back. Null is ignored.
-///
-/// # Safety
-/// It came from this heap and was not freed since, and nobody uses it any more.
-#[inline(always)]
-pub unsafe fn free(memory: *mut u8) {
-    // SAFETY: passed on, both.
-    unsafe {
-        if !quick_free(memory) {
-            free_slow(memory);
-        }
-    }
-}
+pub use tell::print;
 
 #[cfg(test)]
 mod tests;

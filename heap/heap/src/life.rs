@@ -1,23 +1,18 @@
-//! What happens beside requests: fork, error reports, and the work of looking after memory, by the
+//! What happens beside requests: fork, and the work of looking after memory, by the
 //! background thread or, where a process has one thread only, in passing.
 
-use core::fmt::{self, Write};
-use core::ptr::{NonNull, from_ref};
+use core::ptr::from_ref;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard_arena::Threads;
 use brickyard_arena::rows::{Cpus, is_alone};
-use brickyard_slab::Finding;
-use brickyard_slab::debug::Moment;
 use brickyard_slab::sheaf::closed;
 
-use super::build::{Background, Heap, INSTANCE, ROW_WORDS, built};
 use crate::background::{self, Tick};
 use crate::gate::Thread;
-use crate::report::write_all;
-use crate::sampled;
-use crate::{filter, huge};
+use crate::instance::{Background, Heap, INSTANCE, ROW_WORDS, built};
+use crate::{filter, huge, sampled};
 
 /// Registers the handlers when the program or library is loaded, before anybody can fork. A fork
 /// that has begun calls no handler that is registered meanwhile: if the heap registered them when
@@ -316,57 +311,6 @@ fn holds_anything(heap: &Heap, cpu: usize) -> bool {
     // comes later is found at the next visit.
     let mut tops = words.map(|word| unsafe { (*word).load(Ordering::Relaxed) });
     tops.any(|top| top != 0 && top != closed)
-}
-
-/// A text of at most 2048 bytes, made without allocating.
-struct Text {
-    bytes: [u8; 2048],
-    length: usize,
-}
-
-impl Write for Text {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = &mut self.bytes[self.length..];
-        let fits = text.len().min(room.len());
-        room[..fits].copy_from_slice(&text.as_bytes()[..fits]);
-        self.length += fits;
-        Ok(())
-    }
-}
-
-/// Writes a line to standard error, by one call.
-pub(super) fn say(what: fmt::Arguments<'_>) {
-    let mut text = Text {
-        bytes: [0; 2048],
-        length: 0,
-    };
-    let _ = writeln!(text, "brickyard: {what}");
-    // No call of the C library, in which a thread could be cancelled.
-    let _ = write_all(2, &text.bytes[..text.length]);
-}
-
-/// Prints what checks have found.
-pub(super) fn report(finding: &Finding) {
-    say(format_args!("{finding}"));
-}
-
-/// Ends the process if a bad free was found when its caller had long gone on: of an object that was
-/// free already, or of an address inside one, which lay in a queue until now. (One that is found at
-/// the free ends the process too, with a line of its own; see [`complain`].)
-pub(super) fn end_if_late(finding: &Finding) {
-    if finding.moment == Moment::Flush {
-        say(format_args!("found late: {finding}"));
-        // SAFETY: ends the process.
-        unsafe { libc::abort() }
-    }
-}
-
-/// Prints what is wrong with `memory` and aborts the process, as every C library does for a bad
-/// free.
-pub(super) fn complain(what: &str, memory: NonNull<u8>) -> ! {
-    say(format_args!("{what}: {memory:p}"));
-    // SAFETY: ends the process.
-    unsafe { libc::abort() }
 }
 
 #[cfg(test)]

@@ -8,19 +8,14 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use super::build::heap;
-use super::hardened::hardened;
-use super::{FAST, usable_size};
+use crate::fast::FAST;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static BYTE: AtomicU8 = AtomicU8::new(0);
 
-/// Fills freed memory with `byte` from now on, and new memory with its complement; 0 ends that.
-/// False if there is no heap, or if it is the hardened one, whose memory is zero.
-pub fn perturb(byte: u8) -> bool {
-    if hardened().is_some() || heap().is_err() {
-        return false;
-    }
+/// Closes the fast paths, and fills freed memory with `byte` from now on, and new memory with its
+/// complement; 0 ends that.
+pub(crate) fn fill_with(byte: u8) {
     if byte != 0 {
         IS_ON.store(true, Ordering::Relaxed);
         // Requests of other threads that begin now may still be served as before.
@@ -28,7 +23,6 @@ pub fn perturb(byte: u8) -> bool {
         FAST.granules.store(0, Ordering::Relaxed);
     }
     BYTE.store(byte, Ordering::Relaxed);
-    true
 }
 
 /// Returns true if the fast paths have been closed, so that the slow path has to look at the queues
@@ -51,12 +45,12 @@ pub(super) fn on_alloc(memory: NonNull<u8>, bytes: usize) {
 /// Fills memory that is about to be freed, if that is wanted.
 ///
 /// # Safety
-/// It is the heap's, and nobody uses it any more.
+/// It is the heap's, has so many usable bytes, and nobody uses it any more.
 #[inline]
-pub(super) unsafe fn on_free(memory: NonNull<u8>) {
+pub(super) unsafe fn on_free(memory: NonNull<u8>, usable: impl FnOnce() -> usize) {
     let byte = BYTE.load(Ordering::Relaxed);
     if byte != 0 {
         // SAFETY: the caller's promise; 0 bytes where nothing begins there.
-        unsafe { memory.write_bytes(byte, usable_size(memory.as_ptr())) };
+        unsafe { memory.write_bytes(byte, usable()) };
     }
 }

@@ -2,12 +2,9 @@
 //!
 //! Making a text allocates nothing, so it can be made for a heap that has no memory left.
 
-use core::fmt::{self, Write};
-use std::os::fd::BorrowedFd;
+use core::fmt;
 
-use rustix::io::Errno;
-
-use super::statistics::{SizeStatistics, Statistics};
+use crate::statistics::{SizeStatistics, Statistics};
 
 /// The form of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,77 +249,4 @@ fn totals(of: &Statistics, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         of.span,
         of.usable
     )
-}
-
-/// Writes a text to a descriptor, piece by piece, without allocating. It is no point at which a
-/// thread is cancelled.
-///
-/// # Errors
-/// The error number of the `write` that failed. Where one is interrupted, it goes on.
-pub fn print(descriptor: i32, text: &impl fmt::Display) -> Result<(), i32> {
-    let mut pieces = Pieces {
-        descriptor,
-        bytes: [0; 1024],
-        length: 0,
-        failed: None,
-    };
-    let done = write!(pieces, "{text}").and_then(|()| pieces.flush());
-    match (done, pieces.failed) {
-        (Ok(()), _) => Ok(()),
-        (Err(fmt::Error), Some(number)) => Err(number),
-        (Err(fmt::Error), None) => Err(libc::EIO),
-    }
-}
-
-/// What is gathered until a piece is full.
-struct Pieces {
-    descriptor: i32,
-    bytes: [u8; 1024],
-    length: usize,
-    failed: Option<i32>,
-}
-
-impl Pieces {
-    fn flush(&mut self) -> fmt::Result {
-        let done = write_all(self.descriptor, &self.bytes[..self.length]);
-        self.length = 0;
-        done.map_err(|number| {
-            self.failed = Some(number);
-            fmt::Error
-        })
-    }
-}
-
-/// Writes bytes to a descriptor. Where one `write` is interrupted, it goes on.
-pub(crate) fn write_all(descriptor: i32, mut bytes: &[u8]) -> Result<(), i32> {
-    if descriptor < 0 {
-        return Err(libc::EBADF);
-    }
-    // SAFETY: it is not negative. Whether it is open the system says.
-    let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
-    while !bytes.is_empty() {
-        match rustix::io::write(descriptor, bytes) {
-            Ok(written) => bytes = &bytes[written..],
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.raw_os_error()),
-        }
-    }
-    Ok(())
-}
-
-impl Write for Pieces {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let mut rest = text.as_bytes();
-        while !rest.is_empty() {
-            if self.length == self.bytes.len() {
-                self.flush()?;
-            }
-            let room = &mut self.bytes[self.length..];
-            let fits = rest.len().min(room.len());
-            room[..fits].copy_from_slice(&rest[..fits]);
-            self.length += fits;
-            rest = &rest[fits..];
-        }
-        Ok(())
-    }
 }

@@ -6,9 +6,8 @@
 use brickyard_slab::CacheNumbers;
 use brickyard_slab::sizes::process::SIZES;
 
-use super::build::{INSTANCE, built};
-use super::sampled::{Sampled, sampled};
-use super::slow::enter;
+use crate::instance::{INSTANCE, built, enter};
+use crate::sampled::{Sampled, sampled};
 
 /// What the heap holds, in bytes where nothing else is said.
 ///

@@ -4,6 +4,11 @@ use core::alloc::Layout;
 
 use brickyard_slab::sizes::process::MAX_GENERAL;
 
+use core::ptr::null_mut;
+
+use brickyard_slab::sizes::process::SIZES;
+
+use super::fast::BY_LAYOUT;
 use super::*;
 
 #[test]
@@ -136,7 +141,7 @@ fn contents_survive_quick_resizing() {
             assert!(memory == old || bytes > usable || bytes < least);
             if bytes < least {
                 let is_smaller = usable_size(memory) < usable;
-                let is_class = resize::size_of_class(bytes) == usable;
+                let is_class = plain::size_of_class(bytes) == usable;
                 assert!(is_smaller || is_class, "{usable} for {bytes}");
             }
             assert!((0..had.min(bytes)).all(|byte| memory.add(byte).read() == 7));

@@ -13,7 +13,7 @@ use core::ptr::null_mut;
 use std::ffi::CString;
 use std::thread;
 
-use brickyard_oracle::heap::{Driven, Family, drive};
+use brickyard_heap_bench::model::{Driven, Family, drive};
 
 /// The functions of the loaded library.
 struct Library {

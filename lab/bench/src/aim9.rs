@@ -18,9 +18,9 @@ use core::time::Duration;
 
 use brickyard_designs::classics::LabZone;
 
-use super::clock::cpu_of_this_thread;
-use super::masking::ArenaPlatform;
+use super::masking::MemoryPlatform;
 use super::pages::{Page, Pages, Work};
+use brickyard_measure::clock::cpu_of_this_thread;
 
 /// Pages that the break goes down by.
 const STEP: usize = 16;
@@ -97,7 +97,7 @@ impl Work for Aim9 {
     /// `None` if the memory was too small.
     type Output = Option<Done>;
 
-    fn run<'a, Z: LabZone<Platform = ArenaPlatform<'a>>>(
+    fn run<'a, Z: LabZone<Platform = MemoryPlatform<'a>>>(
         self,
         pages: &Pages<'_, 'a, Z>,
     ) -> Option<Done> {
@@ -131,7 +131,7 @@ struct Heap<'p, 'n, 'a, Z: LabZone> {
     done: Done,
 }
 
-impl<'p, 'n, 'a, Z: LabZone<Platform = ArenaPlatform<'a>>> Heap<'p, 'n, 'a, Z> {
+impl<'p, 'n, 'a, Z: LabZone<Platform = MemoryPlatform<'a>>> Heap<'p, 'n, 'a, Z> {
     /// Returns a heap of the largest size, with all pages touched.
     fn full(pages: &'p Pages<'n, 'a, Z>) -> Option<Self> {
         let mut heap = Self {

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use brickyard::Frame;
 
-use super::clock::{Laps, ns_of_the_clock};
 use super::schedule::{Api, Freed, Workload};
 use super::subject::{Handle, Subject};
+use brickyard_measure::clock::{Laps, ns_of_the_clock};
 use brickyard_run::Random;
 use brickyard_run::together;
 

@@ -6,7 +6,6 @@ use brickyard::node::{Node, Nodes};
 use brickyard_designs::classics::Experiment;
 use brickyard_designs::classics::LabZone;
 
-use super::choice::Choice;
 use super::contestant::Contestant;
 use super::design::{ThroughNodes, ThroughZone};
 use super::machine::{Build, Bulk, FRAME_BYTES, HostPlatform, Level, Lock};
@@ -15,6 +14,7 @@ use super::peer::Machine;
 use super::rounds::{Rounds, Taken};
 use super::schedule::Workload;
 use super::yardstick::{ArrayStack, FetchAdd, Yardstick};
+use brickyard_measure::choice::Choice;
 
 /// The machine, and the mobility of the requests.
 #[derive(Debug, Clone, Copy)]

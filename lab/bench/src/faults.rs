@@ -11,21 +11,21 @@ use std::sync::{Barrier, Mutex, PoisonError};
 
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Order, Platform};
-use brickyard_arena::Arena;
 use brickyard_designs::classics::Experiment;
 use brickyard_designs::classics::LabZone;
+use brickyard_measure::memory::{FRAME_BYTES, Memory};
 
-use super::clock::Span;
 use super::design::ThroughNodes;
-use super::masking::ArenaPlatform;
+use super::masking::MemoryPlatform;
 use super::subject::{Handle, Subject};
+use brickyard_measure::clock::Span;
 use brickyard_run::together;
 
 /// What the threads do.
 #[derive(Debug, Clone, Copy)]
 pub struct Faults<'a> {
     /// The memory.
-    pub arena: &'a Arena,
+    pub memory: &'a Memory,
     /// How many run in parallel.
     pub threads: usize,
     /// The sum of the threads' shares, in pages.
@@ -89,10 +89,10 @@ impl Error for TooFew {}
 /// A pass of one thread: its two halves.
 type Pass = [Span; 2];
 
-impl<'a> Experiment<ArenaPlatform<'a>> for Faults<'a> {
+impl<'a> Experiment<MemoryPlatform<'a>> for Faults<'a> {
     type Output = Result<Spent, TooFew>;
 
-    fn run<Z: LabZone<Platform = ArenaPlatform<'a>>>(self, node: &Node<'_, Z>) -> Self::Output {
+    fn run<Z: LabZone<Platform = MemoryPlatform<'a>>>(self, node: &Node<'_, Z>) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
         self.on(&ThroughNodes {
             nodes: &nodes,
@@ -105,13 +105,13 @@ impl Faults<'_> {
     /// Runs the yardstick: each thread has its pages on a bare stack of its own, so only the cost
     /// of clearing is left.
     pub(crate) fn on_stacks(&self) -> Result<Spent, TooFew> {
-        let all: Vec<Frame> = self.arena.frames().frames().collect();
+        let all: Vec<Frame> = self.memory.frames().frames().collect();
         let stacks = all.chunks_exact(all.len() / self.threads);
         let stacks = stacks.map(|frames| Stack(frames.to_vec())).collect();
         self.on(&Stacks(Mutex::new(stacks)))
     }
 
-    /// Runs the threads on an allocator of frames of the arena. It must give each frame to one
+    /// Runs the threads on an allocator of frames of the memory. It must give each frame to one
     /// holder at a time.
     fn on<S: Subject>(&self, subject: &S) -> Result<Spent, TooFew> {
         let barrier = Barrier::new(self.threads);
@@ -180,12 +180,12 @@ impl Faults<'_> {
     /// read it.
     #[inline]
     fn clear(&self, frame: Frame) {
-        if let Some(page) = self.arena.address(frame) {
-            // SAFETY: all of the arena is mapped for reading and writing as long as it lives, and
+        if let Some(page) = self.memory.address(frame) {
+            // SAFETY: all of the memory is mapped for reading and writing as long as it lives, and
             // there is no reference into it. The frame is the caller's alone: the allocators of
             // this file give a frame to one holder until it is freed, and the caller's thread has
             // just allocated it.
-            unsafe { page.write_bytes(0, self.arena.page_bytes()) };
+            unsafe { page.write_bytes(0, FRAME_BYTES) };
         }
     }
 }
@@ -223,17 +223,4 @@ impl Handle for Stack {
     fn free(&mut self, block: Frame) {
         self.0.push(block);
     }
-}
-
-/// Touches every page of the arena, so that the system maps none during a measurement.
-pub(crate) fn touch_all(arena: &Arena) {
-    let pages = arena.frames().len();
-    let all = Faults {
-        arena,
-        threads: 1,
-        pages,
-        passes: 1,
-    };
-    // Cannot fail: the one stack has all pages.
-    let _touched = all.on_stacks();
 }

@@ -7,19 +7,18 @@
 use std::process::Command;
 
 use anyhow::bail;
-use brickyard_report::{Host, Results, Row};
+use brickyard_report::{Host, Metric, Results, Row};
 
 use super::batch::HALVES;
-use super::choice::Choice;
 use super::conditions::Conditions;
 use super::contestant::Contestant;
 use super::machine::{FRAME_BYTES, Level, Slots};
 use super::rounds::{Pace, Rounds};
 use super::schedule::{Setting, Workload};
+use brickyard_measure::callgrind;
+use brickyard_measure::choice::Choice;
 use brickyard_run::interrupt;
 use brickyard_run::progress::Progress;
-
-use super::callgrind;
 
 /// The subcommand of `bench` with which a process of this program does only the counted rounds.
 pub const TURN: &str = "pagealloc-turn";
@@ -93,7 +92,7 @@ impl Instructions<'_> {
                 let sides = HALVES.map(|(side, _)| side).into_iter().zip(pair);
                 for (side, each) in sides.chain([("pair", pair.iter().sum())]) {
                     let name = self.conditions.name(&turn.workload());
-                    let metric = callgrind::metric(side);
+                    let metric = Metric::lower(side, "instructions");
                     let row = Row::new(contestant.name(), name, metric, vec![each])?;
                     results.push(row.exact())?;
                 }

@@ -11,40 +11,32 @@
 //! | [`best_peer`] | the best peer of each row |
 //! | [`conditions`] | what `pagealloc` builds for a contestant, and its turn there |
 //! | [`zone2007`] | what `locks` builds for a column |
-//! | [`machine`], [`choice`] | the machine that a configuration is built on, and its options by name |
-//! | [`masking`], `flags.rs` | what a mask of interrupts costs |
+//! | [`machine`] | the machine that a configuration is built on |
+//! | [`masking`] | what a mask of interrupts costs |
 //! | [`schedule`] | the workloads |
-//! | `turns.rs`, [`rounds`] | the order of turns; what is done in a turn |
-//! | [`slab`] | the benchmark of heaps |
-//! | [`latency`] | single operations under preloaded malloc libraries |
-//! | [`programs`] | known loads and real programs under preloaded malloc libraries |
+//! | [`rounds`] | what is done in a turn |
+//! | [`slab`] | heaps for small objects, for the experiment of 2008 |
 //! | [`bursts`], [`faults`] | the loads of `locks` and `pft` |
-//! | [`instructions`], `callgrind.rs` | the instructions of `pagealloc`'s pairs, by valgrind |
+//! | [`instructions`] | the instructions of `pagealloc`'s pairs, by valgrind |
 //! | [`pages`]; [`aim9`], [`render`] | pages with real bytes; the loops of 2005 on them |
-//! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs` | the measured loops, and their helpers |
+//! | `batch.rs`, `remote.rs`, `fill.rs` | the measured loops |
 
 // Allowed, file by file, only where allocated memory is written (the objects of `slab`, the pages
-// of `pft` and of the loops of 2005) and where the processor's flags are saved.
+// of `pft` and of the loops of 2005).
 #![deny(unsafe_code)]
 
 pub mod aim9;
 pub mod batch;
 pub mod best_peer;
 pub mod bursts;
-mod callgrind;
-pub mod choice;
-mod clock;
 pub mod conditions;
 pub mod contestant;
 mod design;
 #[allow(unsafe_code, reason = "it clears pages")]
 pub mod faults;
 mod fill;
-#[allow(unsafe_code, reason = "it saves the processor's flags")]
-mod flags;
 pub mod fragmentation;
 pub mod instructions;
-pub mod latency;
 pub mod machine;
 pub mod masking;
 pub mod pagealloc;
@@ -52,18 +44,13 @@ pub mod pagealloc;
 pub mod pages;
 pub mod peer;
 pub mod pft;
-pub mod programs;
-
 mod remote;
 pub mod render;
 pub mod rounds;
 pub mod scarce;
 pub mod schedule;
-
+#[allow(unsafe_code, reason = "it frees objects")]
 pub mod slab;
-
 pub mod subject;
-
-mod turns;
 pub mod yardstick;
 pub mod zone2007;

@@ -5,16 +5,15 @@ use core::mem::MaybeUninit;
 use anyhow::Context;
 use brickyard::FrameRange;
 use brickyard::sync::{Exclusive, Shared, SlotAccess, TestAndSetLock, TicketLock};
-use brickyard_arena::Threads;
 use brickyard_designs::classics::bulk::BulkPolicy;
 use brickyard_designs::classics::{Configuration, Experiment, LabLock, MachinePlan, OwnLine};
+use brickyard_measure::threads::Threads;
 use brickyard_report::bytes_text;
 
-use crate::choice::choices;
 use crate::masking::{Masking, MaskingPlatform};
+use brickyard_measure::choice::choices;
 
-/// The bytes of a frame.
-pub const FRAME_BYTES: usize = 4096;
+pub use brickyard_measure::memory::FRAME_BYTES;
 
 choices! {
     /// How a CPU accesses its slot.

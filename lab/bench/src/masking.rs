@@ -9,10 +9,10 @@
 use core::ptr::NonNull;
 
 use brickyard::{Frame, InterruptState, Platform};
-use brickyard_arena::Arena;
 
-use crate::choice::choices;
-use crate::flags::{restore, save};
+use brickyard_measure::choice::choices;
+use brickyard_measure::flags::{restore, save};
+use brickyard_measure::memory::Memory;
 
 choices! {
     /// What a mask of interrupts does.
@@ -32,7 +32,7 @@ pub struct MaskingPlatform<P> {
 }
 
 /// That of memory with real bytes.
-pub type ArenaPlatform<'a> = MaskingPlatform<&'a Arena>;
+pub type MemoryPlatform<'a> = MaskingPlatform<&'a Memory>;
 
 impl<P> MaskingPlatform<P> {
     /// Adds these masks to a platform that has none.
@@ -115,7 +115,11 @@ mod tests {
         let found = |masking| MaskingPlatform::new(OneCpu, masking).mask_interrupts().0;
         assert_eq!(found(Masking::Nothing), 0);
         // Bit 1 of the flags is always set, and interrupts (bit 9) are on in a process.
-        let expected = if crate::flags::SAVED { 0x202 } else { 0 };
+        let expected = if brickyard_measure::flags::SAVED {
+            0x202
+        } else {
+            0
+        };
         assert_eq!(found(Masking::Flags) & 0x202, expected);
         let platform = MaskingPlatform::new(OneCpu, Masking::Flags);
         let state = platform.mask_interrupts();

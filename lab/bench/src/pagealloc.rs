@@ -22,7 +22,7 @@ use super::conditions::Conditions;
 use super::contestant::Contestant;
 use super::rounds::{Pace, Rounds, Taken};
 use super::schedule::Workload;
-use super::turns::{Round, Turns};
+use brickyard_measure::turns::{Round, Turns};
 use brickyard_run::progress::Progress;
 
 /// What is measured, at what workloads, and how often.

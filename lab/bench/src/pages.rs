@@ -1,7 +1,7 @@
 //! Pages of real memory, from any of our allocators: each is its holder's alone, and has bytes.
 //!
 //! Invariant `page-is-its-holders`: a page's bytes are accessed only through its one [`Page`],
-//! which is created only for an allocator that has the arena to itself.
+//! which is created only for an allocator that has the memory to itself.
 
 use core::fmt;
 use core::slice;
@@ -10,18 +10,17 @@ use anyhow::Context;
 use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Frame, Mobility, Order, Platform, Request};
-use brickyard_arena::{Arena, MapPlan, page_bytes};
 use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::{Configuration, Experiment, MachinePlan};
+use brickyard_measure::memory::{FRAME_BYTES, Memory};
 
-use super::faults::touch_all;
 use super::machine::{CANNOT_BUILD, metadata};
-use super::masking::{ArenaPlatform, Masking, MaskingPlatform};
+use super::masking::{Masking, MaskingPlatform, MemoryPlatform};
 
 /// Memory of the process, mapped and touched, so that the system maps none of it during a
 /// measurement.
 #[derive(Debug)]
-pub struct PageMemory(Arena);
+pub struct PageMemory(Memory);
 
 /// A page, until it is freed.
 pub struct Page<'a> {
@@ -46,7 +45,7 @@ impl Page<'_> {
 /// The source of pages.
 pub struct Pages<'n, 'a, Z: LabZone> {
     nodes: Nodes<'n, Z>,
-    arena: &'a Arena,
+    memory: &'a Memory,
 }
 
 impl<Z: LabZone> fmt::Debug for Pages<'_, '_, Z> {
@@ -55,18 +54,18 @@ impl<Z: LabZone> fmt::Debug for Pages<'_, '_, Z> {
     }
 }
 
-impl<'a, Z: LabZone<Platform = ArenaPlatform<'a>>> Pages<'_, 'a, Z> {
+impl<'a, Z: LabZone<Platform = MemoryPlatform<'a>>> Pages<'_, 'a, Z> {
     /// Allocates a movable page; `None` if memory is exhausted.
     #[inline]
     pub fn take(&self) -> Option<Page<'a>> {
         let request = Request::new(Order::ZERO, Mobility::Movable);
         let frame = self.nodes.alloc(0, &request).ok()?;
-        let first = self.arena.address(frame)?;
-        // SAFETY: all of the arena is mapped for as long as it lives, which is longer than 'a, and
+        let first = self.memory.address(frame)?;
+        // SAFETY: all of the memory is mapped for as long as it lives, which is longer than 'a, and
         // was zero at first, so it is initialised. There is no other reference to this page:
-        // `PageMemory::with` has the arena for this allocator alone, and the allocator gives a
+        // `PageMemory::with` has the memory for this allocator alone, and the allocator gives a
         // frame to one holder, until `give` frees it and takes the reference with it.
-        let bytes = unsafe { slice::from_raw_parts_mut(first.as_ptr(), self.arena.page_bytes()) };
+        let bytes = unsafe { slice::from_raw_parts_mut(first.as_ptr(), FRAME_BYTES) };
         Some(Page { frame, bytes })
     }
 
@@ -84,24 +83,24 @@ pub trait Work {
     type Output;
 
     /// Does the work.
-    fn run<'a, Z: LabZone<Platform = ArenaPlatform<'a>>>(
+    fn run<'a, Z: LabZone<Platform = MemoryPlatform<'a>>>(
         self,
         pages: &Pages<'_, 'a, Z>,
     ) -> Self::Output;
 }
 
 struct OnPages<'a, W> {
-    arena: &'a Arena,
+    memory: &'a Memory,
     work: W,
 }
 
-impl<'a, W: Work> Experiment<ArenaPlatform<'a>> for OnPages<'a, W> {
+impl<'a, W: Work> Experiment<MemoryPlatform<'a>> for OnPages<'a, W> {
     type Output = W::Output;
 
-    fn run<Z: LabZone<Platform = ArenaPlatform<'a>>>(self, node: &Node<'_, Z>) -> W::Output {
+    fn run<Z: LabZone<Platform = MemoryPlatform<'a>>>(self, node: &Node<'_, Z>) -> W::Output {
         self.work.run(&Pages {
             nodes: Nodes::new(slice::from_ref(node)),
-            arena: self.arena,
+            memory: self.memory,
         })
     }
 }
@@ -112,12 +111,7 @@ impl PageMemory {
     /// # Errors
     /// The system has too little memory.
     pub fn new(pages: usize) -> anyhow::Result<Self> {
-        let blocks = Order::DEFAULT_MAX.frames() * page_bytes();
-        let bytes = (pages * page_bytes()).next_multiple_of(blocks);
-        let mapped = MapPlan::new(bytes).align_to(blocks).map();
-        let arena = Arena::new(mapped.context("cannot map memory to allocate from")?);
-        touch_all(&arena);
-        Ok(Self(arena))
+        Ok(Self(Memory::new(pages * FRAME_BYTES)?))
     }
 
     /// Builds an allocator of all the memory, with ticket locks, exclusive slots and such masks of
@@ -132,17 +126,17 @@ impl PageMemory {
         masking: Masking,
         work: W,
     ) -> anyhow::Result<W::Output> {
-        let arena = &self.0;
+        let memory = &self.0;
         // A CPU for each number up to this thread's, and no more: they have equal shares.
-        let plan = MachinePlan::new(arena.frames(), arena.cpu() + 1);
-        let bytes = configuration.checked_bytes::<Exclusive, TicketLock, ArenaPlatform<'_>>(&plan);
+        let plan = MachinePlan::new(memory.frames(), memory.cpu() + 1);
+        let bytes = configuration.checked_bytes::<Exclusive, TicketLock, MemoryPlatform<'_>>(&plan);
         let mut metadata = metadata(bytes.context(CANNOT_BUILD)?)?;
         configuration
             .run::<Exclusive, TicketLock, _, _>(
                 &plan,
-                MaskingPlatform::new(arena, masking),
+                MaskingPlatform::new(memory, masking),
                 &mut metadata,
-                OnPages { arena, work },
+                OnPages { memory, work },
             )
             .context(CANNOT_BUILD)
     }

@@ -13,14 +13,12 @@ use core::fmt;
 use core::str::FromStr;
 
 use anyhow::Context;
-use brickyard::Order;
 use brickyard::sync::{Exclusive, TicketLock};
-use brickyard_arena::{Arena, MapPlan};
 use brickyard_designs::classics::{Configuration, MachinePlan};
 
-use super::faults::{Faults, Spent, touch_all};
-use super::machine::{CANNOT_BUILD, FRAME_BYTES, metadata};
-use super::masking::{ArenaPlatform, Masking, MaskingPlatform};
+use super::faults::{Faults, Spent};
+use super::machine::{CANNOT_BUILD, metadata};
+use super::masking::{Masking, MaskingPlatform, MemoryPlatform};
 
 /// A column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,18 +78,6 @@ impl FromStr for Column {
     }
 }
 
-/// Maps so much memory and touches every page, so that the system maps none during a measurement.
-///
-/// # Errors
-/// The system has too little memory.
-pub fn real_memory(bytes: usize) -> anyhow::Result<Arena> {
-    let blocks = Order::DEFAULT_MAX.frames() * FRAME_BYTES;
-    let mapped = MapPlan::new(bytes).align_to(blocks).map();
-    let arena = Arena::new(mapped.context("cannot map the memory")?);
-    touch_all(&arena);
-    Ok(arena)
-}
-
 /// Runs one turn of a column.
 ///
 /// # Errors
@@ -117,9 +103,12 @@ pub fn turn(
     // The calling thread has a number too, and threads of the turn before may not have returned
     // theirs yet.
     let cpus = 2 * faults.threads + 1;
-    let (arena, plan) = (faults.arena, MachinePlan::new(faults.arena.frames(), cpus));
-    let platform = MaskingPlatform::new(arena, masking);
-    let bytes = configuration.checked_bytes::<Exclusive, TicketLock, ArenaPlatform<'_>>(&plan);
+    let (memory, plan) = (
+        faults.memory,
+        MachinePlan::new(faults.memory.frames(), cpus),
+    );
+    let platform = MaskingPlatform::new(memory, masking);
+    let bytes = configuration.checked_bytes::<Exclusive, TicketLock, MemoryPlatform<'_>>(&plan);
     let mut metadata = metadata(bytes.context(CANNOT_BUILD)?)?;
     let spent = configuration
         .run::<Exclusive, TicketLock, _, _>(&plan, platform, &mut metadata, faults)

@@ -14,12 +14,12 @@ use std::thread;
 use std::time::Instant;
 
 use brickyard::{Frame, Platform};
-use brickyard_arena::Threads;
+use brickyard_measure::threads::Threads;
 
 use super::batch::{Batch, Sample, Short};
-use super::clock::{Laps, ns_of_the_clock};
 use super::schedule::Workload;
 use super::subject::{Handle, Subject};
+use brickyard_measure::clock::{Laps, ns_of_the_clock};
 use brickyard_run::together;
 
 /// The most batches in transit from one giver to its taker.

@@ -18,9 +18,9 @@ use std::time::Instant;
 
 use brickyard_designs::classics::LabZone;
 
-use super::clock::{cost_of_the_clock, cpu_of_this_thread};
-use super::masking::ArenaPlatform;
+use super::masking::MemoryPlatform;
 use super::pages::{Page, Pages, Work};
+use brickyard_measure::clock::{cost_of_the_clock, cpu_of_this_thread};
 use brickyard_run::Random;
 
 /// Pages of glyphs: 512 KiB. With the bands in use that is 704 KiB; a core of most current machines
@@ -73,7 +73,7 @@ impl Work for Render {
     /// `None` if the memory was too small.
     type Output = Option<Spent>;
 
-    fn run<'a, Z: LabZone<Platform = ArenaPlatform<'a>>>(
+    fn run<'a, Z: LabZone<Platform = MemoryPlatform<'a>>>(
         self,
         pages: &Pages<'_, 'a, Z>,
     ) -> Option<Spent> {
@@ -141,7 +141,7 @@ struct Press<'p, 'n, 'a, Z: LabZone> {
     stretches: Stretches,
 }
 
-impl<'a, Z: LabZone<Platform = ArenaPlatform<'a>>> Press<'_, '_, 'a, Z> {
+impl<'a, Z: LabZone<Platform = MemoryPlatform<'a>>> Press<'_, '_, 'a, Z> {
     /// Renders the file once. Returns the checksum of the picture; `None` if no page is left.
     fn render(&mut self) -> Option<u64> {
         let mut text = Random::new(TEXT);

@@ -23,11 +23,11 @@ use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::{Configuration, Experiment};
 use brickyard_report::bytes_text;
 
-use super::clock::{Laps, ns_of_the_clock};
 use super::design::{ThroughNodes, ThroughZone};
 use super::fill::take_all;
 use super::machine::{Build, FRAME_BYTES, HostPlatform, Level};
 use super::subject::{Handle, Subject};
+use brickyard_measure::clock::{Laps, ns_of_the_clock};
 use brickyard_run::Random;
 
 /// The tests, in the order in which they are run.

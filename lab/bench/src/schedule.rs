@@ -6,7 +6,7 @@ use core::str::FromStr;
 use anyhow::{Context, bail};
 use brickyard::Order;
 
-use crate::choice::choices;
+use brickyard_measure::choice::choices;
 
 use super::machine::{FRAME_BYTES, Level, Slots};
 

@@ -4,10 +4,10 @@
 use anyhow::Context;
 use brickyard::sync::{Exclusive, TestAndSetLock, TicketLock};
 use brickyard::{AnyZone, FrameRange, ZoneKind};
-use brickyard_arena::Threads;
 use brickyard_designs::classics::bulk::{BulkPolicy, MeterReading, Timing, Tuning};
 use brickyard_designs::classics::front::ListSizes;
 use brickyard_designs::classics::{LabLock, LabPlan, LabZone, OwnLine, Planned, Vanilla};
+use brickyard_measure::threads::Threads;
 use brickyard_simulate::locks::Column;
 
 use super::bursts::{self, Got, Load};

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use brickyard::FrameRange;
 use brickyard::sync::{Exclusive, TicketLock};
-use brickyard_arena::Threads;
 use brickyard_designs::classics::{Configuration, MachinePlan};
+use brickyard_measure::threads::Threads;
 use brickyard_report::{Column, Columns};
 use clap::Args;
 use serde_json::json;

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use brickyard_machine::here;
-use brickyard_run::{bar, interrupt, side_by_side};
 use brickyard_simulate::Slots;
 use brickyard_simulate::explore::{
     BulkPolicy, Case, Configuration, Event, Explored, Failed, Interrupts, Library, Log, Marks,
@@ -17,8 +16,9 @@ use brickyard_simulate::explore::{
 use clap::Args;
 use serde_json::json;
 
-use crate::misuse::Misuse;
-use crate::output;
+use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::output;
+use brickyard_run::{bar, interrupt, side_by_side};
 
 /// The options of `brickyard explore`.
 ///

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use brickyard_report::pagetypes::{Film, html, png};
 use clap::Args;
 
-use crate::output;
+use brickyard_measure::command::output;
 
 /// The options that say where pictures are written.
 #[derive(Debug, Args)]

@@ -14,7 +14,7 @@ use brickyard_trace::import::{ImportError, Imported, Options, Progress, import_t
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
-use crate::misuse::Misuse;
+use brickyard_measure::command::misuse::Misuse;
 
 /// The options of `brickyard import`.
 #[derive(Debug, Args)]

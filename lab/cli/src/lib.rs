@@ -3,33 +3,27 @@
 //! or CSV or JSON for programs.
 //!
 //! [`main`] is the whole command. `peers/` calls it too, with other people's allocators as
-//! [`Peer`]s and [`HeapPeer`]s, so that they are in the same table, measured in the same rounds
-//! by the same loop.
+//! [`Peer`]s, so that they are in the same table, measured in the same rounds by the same loop.
 //!
 //! Exit codes: 0 success, 1 failure, 2 wrong usage; `record` passes on that of the command it ran.
 //! A closed pipe on standard output is not a failure.
 
 #![forbid(unsafe_code)]
 
-mod amount;
 mod bench;
-mod choice;
 mod compare;
 mod completions;
 mod configs;
 mod explore;
 mod fidelity;
 mod filming;
-mod heap;
 mod help;
 mod history;
 mod how;
 mod import;
 mod info;
 mod man;
-mod misuse;
 mod moved;
-mod output;
 mod page_kinds;
 mod record;
 mod replay;
@@ -40,12 +34,11 @@ mod sheet;
 mod snapshot;
 mod watch;
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use brickyard_bench::peer::Peer;
-use brickyard_bench::slab::turn::HeapPeer;
 use brickyard_experiments::refusal::Refusal;
+use brickyard_measure::command::misuse::Misuse;
 use brickyard_run::terminal;
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -82,8 +75,6 @@ enum Command {
     Fidelity(fidelity::Fidelity),
     /// Compares two result documents: what got better, what got worse, with an exit code for CI.
     Compare(compare::Compare),
-    /// Shows what a program that uses the heap has allocated: a running process, or a heap profile.
-    Heap(heap::Heap),
     /// Lists the configurations: the design each rebuilds, and the size of its metadata (64 GiB, 8
     /// CPUs).
     Configs(configs::Configs),
@@ -121,9 +112,8 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command given on the command line. `peers` can be named in `bench pagealloc --config`,
-/// `heaps` in `bench slab --config`.
-pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> ExitCode {
+/// Runs the command given on the command line. `peers` can be named in `bench pagealloc --config`.
+pub fn main(peers: &[&'static dyn Peer]) -> ExitCode {
     let words = std::env::args_os().skip(1);
     let words: Vec<String> = words
         .map(|word| word.to_string_lossy().into_owned())
@@ -133,7 +123,7 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         return ExitCode::from(2);
     }
     let done = match Cli::parse().command {
-        Command::Bench(bench) => bench.run(peers, heaps),
+        Command::Bench(bench) => bench.run(peers),
         Command::Explore(explore) => explore.run(),
         Command::Run(run) => run.run(),
         Command::Help(help) => help.run(),
@@ -141,7 +131,6 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Command::Replay(replay) => replay.run(),
         Command::Fidelity(fidelity) => fidelity.run(),
         Command::Compare(compare) => compare.run(),
-        Command::Heap(heap) => heap.run(),
         Command::Configs(configs) => configs.run(),
         Command::Record(record) => return exit_code(record.run()),
         Command::Import(import) => import.run(),
@@ -157,25 +146,10 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
 }
 
 fn exit_code(done: anyhow::Result<u8>) -> ExitCode {
-    match done {
-        Ok(code) => ExitCode::from(code),
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            // If standard error is closed too, only the exit code reports the failure.
-            let _ = writeln!(io::stderr(), "brickyard: {error:#}");
-            if error.is::<misuse::Misuse>() || error.is::<Refusal>() {
-                ExitCode::from(2)
-            } else {
-                ExitCode::FAILURE
-            }
-        }
-    }
-}
-
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
-    })
+    // A refusal of the experiments is wrong usage too.
+    let done = done.map_err(|error| match error.is::<Refusal>() {
+        true => Misuse::new(format!("{error:#}")).into(),
+        false => error,
+    });
+    brickyard_measure::command::exit_code("brickyard", done)
 }

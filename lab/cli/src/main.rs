@@ -6,5 +6,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    brickyard_cli::main(&[], &[])
+    brickyard_cli::main(&[])
 }

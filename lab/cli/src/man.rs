@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::{Args, Command};
 use clap_mangen::Man;
 
-use crate::misuse::Misuse;
+use brickyard_measure::command::misuse::Misuse;
 
 /// The options of `brickyard man`.
 #[derive(Debug, Args)]

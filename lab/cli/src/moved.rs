@@ -3,6 +3,13 @@
 /// Old names, and what they are now.
 const MOVED: &[(&[&str], &str)] = &[
     (&["bench", "locks"], "brickyard run locks --on host"),
+    (&["bench", "programs"], "brickyard-heap programs"),
+    (&["bench", "latency"], "brickyard-heap latency"),
+    (&["bench", "slab"], "brickyard-heap slab"),
+    (
+        &["heap"],
+        "google-pprof`, `jeprof` or `go tool pprof` on the profile that the heap writes, not `brickyard heap",
+    ),
     (&["bench", "pft"], "brickyard run pft --on host"),
     (&["bench", "scarce"], "brickyard run scarce"),
     (&["bench", "fragmentation"], "brickyard run fragmentation"),

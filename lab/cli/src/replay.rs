@@ -24,13 +24,13 @@ use brickyard_workload::{
 };
 use clap::Args;
 
-use crate::amount::zone_bytes;
-use crate::choice::or_all;
 use crate::filming::Pictures;
 use crate::how::How;
-use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use crate::output::SheetOutput;
 use crate::sheet::{Cell, Line, Sheet, Shown};
+use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::command::choice::or_all;
+use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use brickyard_measure::command::output::SheetOutput;
 
 /// Bytes of this host's memory for each frame of a machine that is replayed on: the record that the
 /// model kernel has of it, and the metadata of the design that has most.

@@ -18,8 +18,8 @@ use brickyard_run::terminal::{print, tell};
 use clap::Args;
 
 use crate::help;
-use crate::misuse::at_least_one;
-use crate::output::Output;
+use brickyard_measure::command::misuse::at_least_one;
+use brickyard_measure::command::output::Output;
 
 /// The options of `brickyard run`.
 #[derive(Debug, Args)]

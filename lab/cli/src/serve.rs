@@ -16,9 +16,9 @@ use brickyard_serve::sample::Sample;
 use brickyard_serve::service::{self, History, Options, Service, Trace};
 use clap::Args;
 
-use crate::amount;
-use crate::misuse::Misuse;
 use crate::snapshot::host;
+use brickyard_measure::command::amount;
+use brickyard_measure::command::misuse::Misuse;
 use brickyard_report::bytes_of;
 use brickyard_run::interrupt::{self, Holding};
 use brickyard_run::terminal::{print, tell};

@@ -8,7 +8,7 @@ use brickyard_report::{
 use core::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::output::SheetOutput;
+use brickyard_measure::command::output::SheetOutput;
 
 /// One figure of one configuration.
 #[derive(Debug, Clone, Default)]

@@ -24,7 +24,7 @@ use brickyard_host::pinned::Pinned;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::misuse::Misuse;
+use brickyard_measure::command::misuse::Misuse;
 use picture::Target;
 
 /// The options of `brickyard snapshot`.

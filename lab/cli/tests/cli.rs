@@ -717,3 +717,25 @@ fn instructions_of_a_page_are_counted() {
     let pair = mean("brickyard,order-0 batch-1 level-zone,pair,");
     assert_eq!(sides.iter().sum::<f64>(), pair, "{csv}");
 }
+
+#[test]
+fn commands_that_are_elsewhere_say_what_to_run() {
+    for (command, instead) in [
+        (
+            &["bench", "programs", "--quick"][..],
+            "brickyard-heap programs",
+        ),
+        (&["bench", "latency"], "brickyard-heap latency"),
+        (
+            &["bench", "slab", "--config", "system"],
+            "brickyard-heap slab",
+        ),
+        (&["heap", "profile", "a.heap"], "pprof"),
+        (&["heap", "4711"], "pprof"),
+    ] {
+        let out = brickyard(command);
+        let why = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{command:?}: {why}");
+        assert!(why.contains(instead), "{command:?}: {why}");
+    }
+}

@@ -265,7 +265,7 @@ fn a_round_of_slabs_has_each_heap_alone_and_with_eight_tasks() {
     }
     socket.push(("rest", "ns"));
     let mut expected = BTreeMap::new();
-    for heap in ["slqb-2008", "brickyard-pinned", "brickyard", "system"] {
+    for heap in ["slqb-2008", "brickyard-pinned", "system"] {
         for workload in ["socket threads-1", "socket threads-8"] {
             expected.insert((workload, heap), lower("host", &socket));
         }

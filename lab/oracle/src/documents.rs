@@ -12,11 +12,8 @@ macro_rules! documents {
 documents! {
     readme: "../../../README.md",
     pages: "../../../allocator/pages/README.md",
-    global: "../../../heap/heap/README.md",
-    embedding: "../../../docs/book/embedding.md",
     platform: "../../../docs/book/platform.md",
     zones: "../../../docs/book/zones.md",
     pressure: "../../../docs/book/pressure.md",
     slabs: "../../../docs/book/slabs.md",
-    heap: "../../../docs/book/heap.md",
 }

@@ -9,7 +9,6 @@
 //! - [`Case`]: a configuration, a machine and its sizes, chosen by name or by bytes.
 //! - [`ownership`]: threads that claim each frame they get by one compare-and-swap, so that a frame
 //!   handed out twice is caught at once.
-//! - [`heap`]: the malloc family against a model, with every byte checked.
 //! - [`slab`]: all of that for slabs, with every byte of every object checked.
 
 #![deny(unsafe_code)]
@@ -18,8 +17,6 @@ mod case;
 #[cfg(doctest)]
 mod documents;
 mod drive;
-#[allow(unsafe_code, reason = "owners read and write their memory")]
-pub mod heap;
 mod model;
 mod operation;
 pub mod ownership;

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod heap_model;
 mod invariants;
 mod model;
 mod slab_model;

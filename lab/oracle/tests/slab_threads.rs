@@ -3,15 +3,14 @@
 //!
 //! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test.
 
-#![cfg(target_os = "linux")]
-
 use core::mem::MaybeUninit;
 
 use brickyard::zone::ZonePlan;
 use brickyard::{Zone, ZoneKind};
-use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
 use brickyard_designs::slab_slub::{Slab2008, Slub2008};
 use brickyard_designs::slqb::Slqb2008;
+use brickyard_measure::memory::Memory;
+use brickyard_measure::threads::Threads;
 use brickyard_oracle::slab::ownership::{Outcome, Plan, run};
 use brickyard_slab::{
     DirectMap, DirectMapped, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, ZonePages,
@@ -20,7 +19,7 @@ use brickyard_slab::{
 /// Number of CPUs of a run: enough for the threads of every test in this process.
 const CPUS: usize = 64;
 
-type Source<'z, 'a> = ZonePages<'z, Zone<'a, DirectMap<&'a Arena>>>;
+type Source<'z, 'a> = ZonePages<'z, Zone<'a, DirectMap<&'a Memory>>>;
 
 fn operations() -> u64 {
     let operations = std::env::var("BRICKYARD_OPERATIONS").ok();
@@ -42,14 +41,14 @@ fn plan(threads: usize) -> Plan {
 
 /// Runs `work` over a zone of `bytes` bytes; all of them have to be free again at the end.
 fn over_a_zone<R>(bytes: usize, work: impl FnOnce(Source<'_, '_>) -> R) -> R {
-    let arena = Arena::new(MapPlan::new(bytes).align_to(4 << 20).map().unwrap());
-    let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), CPUS);
-    let mut metadata = Mapped::new(DirectMapped::<&Arena>::bytes(&plan)).unwrap();
-    // SAFETY: the arena is one mapping that can be written throughout, and nothing else uses it.
+    let pages = Memory::new(bytes).unwrap();
+    let plan = ZonePlan::new(ZoneKind::Normal, pages.frames(), CPUS);
+    let mut metadata = vec![MaybeUninit::uninit(); DirectMapped::<&Memory>::bytes(&plan)];
+    // SAFETY: all of the memory can be written, and nothing else uses it.
     // Each thread has a number of its own, and no interrupts.
-    let map = unsafe { DirectMap::new(&arena, 12) };
-    let mut zone = DirectMapped::<&Arena>::new(&plan, map, metadata.as_uninit()).unwrap();
-    let frames = zone.add(arena.frames()).unwrap();
+    let map = unsafe { DirectMap::new(&pages, 12) };
+    let mut zone = DirectMapped::<&Memory>::new(&plan, map, &mut metadata).unwrap();
+    let frames = zone.add(pages.frames()).unwrap();
     let done = work(ZonePages::new(&mut zone).unwrap());
     assert_eq!(
         zone.free_frames() + zone.cached_frames(),

@@ -11,9 +11,9 @@ use std::thread;
 
 use brickyard::node::{Node, Nodes};
 use brickyard::{FrameRange, Mobility, Order, Request};
-use brickyard_arena::Threads;
 use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::{Configuration, Experiment};
+use brickyard_measure::threads::Threads;
 use brickyard_oracle::ownership::{Outcome, Plan, run};
 use brickyard_oracle::{Case, Slots};
 

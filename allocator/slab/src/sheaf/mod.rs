@@ -34,7 +34,6 @@
 //! | `state.rs` | the design's state: rows and depots |
 //! | `rows.rs` | sheaves in and out of a CPU's row |
 //! | `singles.rs` | one object at a time, without sheaves; slabs out of pages |
-//! | `places.rs` | where another process finds the words that are counted |
 //! | `flush.rs`, `refill.rs` | the work of a miss: from sheaves into slabs, from slabs into sheaves |
 //! | `mod.rs` | the two fast paths, and what they do on a miss |
 //!
@@ -50,7 +49,6 @@
 mod depot;
 mod flush;
 mod partial;
-mod places;
 mod purpose;
 mod refill;
 mod rows;
@@ -82,7 +80,6 @@ use crate::rows::Rows;
 use crate::source::PageSource;
 
 pub use crate::layout::{MAX_CAPACITY, SHEAF_BYTES, SHEAF_WORDS, WORD_BYTES};
-pub use places::CachePlaces;
 pub use purpose::{Kernel, Process, Purpose};
 pub use state::Sheafed;
 pub use words::closed;

@@ -2,10 +2,9 @@
 
 use brickyard_sync::{Ordering, RawLock};
 
-use super::places::CachePlaces;
 use super::purpose::Purpose;
 use super::state::{SPARE, Sheafed};
-use super::words::{Sheaf, closed};
+use super::words::{Sheaf, closed, in_sheaf};
 use crate::backend::Backend;
 use crate::cache_info::CacheInfo;
 use crate::caller::Caller;
@@ -50,9 +49,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
     /// Returns how many objects lie in all CPUs' rows: an estimate, since the CPUs go on.
     pub(super) fn queued(&self, info: &CacheInfo) -> u64 {
         let capacity = info.geometry.capacity as usize;
-        self.held(info)
-            .map(|top| CachePlaces::in_sheaf(top, capacity, closed()))
-            .sum()
+        self.held(info).map(|top| in_sheaf(top, capacity)).sum()
     }
 
     /// Returns the tops of all sheaves that CPUs' rows have of a cache, empty ones too.

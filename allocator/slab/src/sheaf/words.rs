@@ -19,6 +19,15 @@ pub fn closed() -> usize {
     CLOSED_SHEAF.0.as_ptr().expose_provenance() + SHEAF_BYTES - WORD_BYTES
 }
 
+/// Returns how many objects lie in the sheaf with this top, in a row of a cache whose sheaves have
+/// room for `capacity`. The sheaf is not looked at.
+pub(super) fn in_sheaf(top: usize, capacity: usize) -> u64 {
+    if top == 0 || top == closed() {
+        return 0;
+    }
+    ((top % SHEAF_BYTES).saturating_sub(sentinel(capacity)) / WORD_BYTES) as u64
+}
+
 /// A sheaf that belongs to the holder of this value (`sheaf-in-one-place`). It cannot be copied. It
 /// can be lost, which loses its memory and what it holds.
 #[derive(Debug)]

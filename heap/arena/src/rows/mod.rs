@@ -47,9 +47,10 @@ mod sequence;
 mod thread_rows;
 
 pub use crate::area::thread_words;
+pub use crate::errno::keeping_errno;
 pub use alone::{alone, is_alone};
 pub use cpus::Cpus;
-pub use rseq::{Rseq, keeping_errno};
+pub use rseq::Rseq;
 pub use sequence::{pop, push, replace};
 use sequence::{pop_shifted, push_shifted};
 pub use thread_rows::ThreadRows;

@@ -11,6 +11,7 @@ use brickyard::Platform;
 
 use crate::Threads;
 use crate::area::thread_pointer;
+use crate::errno::keeping_errno;
 
 /// CPUs as rows. A thread may be moved at any moment. What it was about to do with a row then
 /// begins again on the new CPU.
@@ -145,20 +146,6 @@ impl Drop for Back {
         // has chosen others already.
         let _ = self.0.set();
     }
-}
-
-/// Calls the C library and leaves `errno` as it was: an allocator may not change it when it
-/// succeeds.
-pub fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
-    // SAFETY: a plain call.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: the C library's own word of this thread, there as long as the thread is.
-    let found = unsafe { errno.read() };
-    let result = call();
-    // SAFETY: as above. The call may have used the word by another pointer, which does not conflict
-    // with this one.
-    unsafe { errno.write(found) };
-    result
 }
 
 /// Returns one more than the highest CPU number that the machine can have.

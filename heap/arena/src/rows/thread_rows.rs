@@ -22,7 +22,7 @@ pub struct ThreadRows {
 impl ThreadRows {
     /// The number of rows that there have to be, the empty one included. So one thread less than
     /// that can have a row at a time.
-    pub const ROWS: usize = 256;
+    pub const ROWS: usize = crate::area::ROWS;
 
     /// Makes the value; it serves every thread of this process.
     #[must_use]

@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use crate::life::complain;
+use crate::tell::complain;
 
 #[cold]
 #[inline(never)]

@@ -26,6 +26,7 @@
 //! piece when it is freed; neither slabs nor queues write into free objects.
 
 mod ends;
+mod fences;
 mod found;
 mod pages;
 mod quick;
@@ -34,7 +35,6 @@ mod waiting;
 mod zeros;
 
 use core::alloc::Layout;
-use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::panic::Location;
 use core::ptr::NonNull;
@@ -44,16 +44,19 @@ use brickyard_arena::rows::number;
 use brickyard_slab::sizes::STEP;
 use brickyard_slab::sizes::process::{CLASSES, SIZES};
 
-use super::beside::{self, Freed};
-use super::build::{Heap, HeapError, INSTANCE, built};
-use super::life::{self, complain};
-use super::slow::enter;
-use super::span::Contents;
-use super::{BY_LAYOUT, FAST, FIRST_GENERAL, cache_of, hit, nothing, put_in};
 use ends::{END, Ends};
 use states::{FREED, OBJECT, RUN, States};
 use waiting::Waiting;
 use zeros::{clear, is_zero};
+
+use crate::beside;
+use crate::fast::{BY_LAYOUT, FAST, FIRST_GENERAL, cache_of, hit, put_in};
+use crate::instance::{Freed, MayWalk, Ways};
+use crate::instance::{Heap, HeapError, INSTANCE, built, enter};
+use crate::life;
+use crate::nothing;
+use crate::span::{Contents, Guard};
+use crate::tell::complain;
 
 pub use quick::{From, Rest, after_free, allocate_hardened_or, free_hardened_or};
 
@@ -79,6 +82,51 @@ pub(crate) fn hardened() -> Option<&'static Hardened> {
     unsafe { hardened.as_ref() }
 }
 
+impl Ways for Hardened {
+    fn allocate(&self, heap: &'static Heap, layout: Layout) -> Option<NonNull<u8>> {
+        Hardened::allocate(self, heap, layout)
+    }
+
+    unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>, _walk: MayWalk) -> Freed {
+        // SAFETY: passed on.
+        unsafe { Hardened::free(self, heap, memory) }
+    }
+
+    fn usable_size(&self, heap: &'static Heap, memory: NonNull<u8>) -> usize {
+        Hardened::usable_size(self, heap, memory)
+    }
+
+    unsafe fn resize(
+        &self,
+        heap: &'static Heap,
+        memory: NonNull<u8>,
+        _had: usize,
+        bytes: usize,
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: passed on.
+        unsafe { Hardened::resize(self, heap, memory, bytes) }
+    }
+
+    fn free_what_waits(&self, heap: &'static Heap) {
+        Hardened::free_what_waits(self, heap);
+    }
+}
+
+impl Guard for Hardened {
+    fn commit(&self, part: Range<usize>) -> bool {
+        self.states.commit(part)
+    }
+
+    /// They are zero then, and nothing begins in them.
+    unsafe fn prepare(&self, first: NonNull<u8>, bytes: usize, contents: Contents) {
+        if contents == Contents::Anything {
+            // SAFETY: the caller's promise.
+            unsafe { first.write_bytes(0, bytes) };
+        }
+        self.states.forget(first, bytes);
+    }
+}
+
 impl Hardened {
     /// Makes it for a span of so many bytes at `start`, in memory that it maps for ever.
     pub(crate) fn new(start: usize, span_bytes: usize, cpus: usize) -> Result<Self, HeapError> {
@@ -93,12 +141,6 @@ impl Hardened {
     /// Returns about how many bytes of addresses it takes for such a span.
     pub(crate) const fn table_bytes(span_bytes: usize) -> usize {
         span_bytes / states::GRANULE + (32 << 20)
-    }
-
-    /// Makes what belongs to a part of the span writable, in bytes from its start; the part begins
-    /// where the last one ended. False if the system refuses.
-    pub(crate) fn commit(&self, span: Range<usize>) -> bool {
-        self.states.commit(span)
     }
 
     /// Makes this the heap's. Requests see it from now on.
@@ -297,18 +339,6 @@ impl Hardened {
             }
             Freed::Inside
         }
-    }
-
-    /// Makes pages ready for a slab: zero, and nothing begins in them.
-    ///
-    /// # Safety
-    /// They are whole pages of the span, and the caller's.
-    pub(crate) unsafe fn prepare(&self, first: NonNull<u8>, bytes: usize, contents: Contents) {
-        if contents == Contents::Anything {
-            // SAFETY: the caller's promise.
-            unsafe { first.write_bytes(0, bytes) };
-        }
-        self.states.forget(first, bytes);
     }
 
     /// Frees for good what waits.
@@ -514,7 +544,27 @@ fn is_aligned(memory: NonNull<u8>) -> bool {
     memory.addr().get().is_multiple_of(states::GRANULE)
 }
 
-/// Maps memory for ever, zero throughout, between pages that cannot be accessed.
-fn guarded(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
-    pages::guarded(bytes).ok_or(HeapError::NoAddresses)
+/// Ends the process with a line if so many bytes from an address on are not all in use by one
+/// piece, as far as the hardened heap can tell. Says nothing on a plain heap, and of addresses
+/// elsewhere.
+#[inline]
+pub fn check_range(memory: *mut u8, bytes: usize) {
+    if bytes > 0
+        && let (Some(hardened), Some(heap)) = (hardened(), built())
+        && let Some(memory) = NonNull::new(memory)
+    {
+        hardened.check_range(heap, memory, bytes);
+    }
+}
+
+/// Ends the process with a line if memory of the hardened heap is in use, and more or less than
+/// `bytes` bytes were asked for. Says nothing on a plain heap, and of other addresses: who frees
+/// them will.
+#[inline]
+pub fn check_size(memory: *mut u8, bytes: usize) {
+    if let (Some(hardened), Some(heap)) = (hardened(), built())
+        && let Some(memory) = NonNull::new(memory)
+    {
+        hardened.check_size(heap, memory, bytes);
+    }
 }

@@ -8,64 +8,22 @@
 //! A large block has its end at the end of its last page but one; the last one cannot be accessed.
 
 use core::alloc::Layout;
-use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use core::slice;
 
 use brickyard::Platform;
-use brickyard_arena::{Region, page_bytes};
-use rustix::mm::{MprotectFlags, mprotect};
+use brickyard_arena::page_bytes;
+
+use crate::beside;
+use crate::instance::{Freed, Heap, INSTANCE, enter};
+use crate::life;
+use crate::span::{Contents, RUN_BYTES_MAX};
+use crate::tell::complain;
 
 use super::Hardened;
 use super::ends::END;
+use super::fences::{allow, deny};
 use super::states::RUN;
 use super::waiting::RUNS;
-use crate::beside::{self, Freed};
-use crate::build::{Heap, INSTANCE};
-use crate::life::{self, complain};
-use crate::slow::enter;
-use crate::span::{Contents, RUN_BYTES_MAX};
-
-/// Maps memory for ever, zero throughout, with a page before and behind it that cannot be accessed.
-pub(super) fn guarded(bytes: usize) -> Option<&'static mut [MaybeUninit<u8>]> {
-    let page = page_bytes();
-    let inner = bytes.checked_next_multiple_of(page)?;
-    let region = Region::map_sparse(inner.checked_add(2 * page)?, 1).ok()?;
-    fence(&region)?;
-    let start = region.leak();
-    // SAFETY: the mapping has so many bytes, and is there for ever; nobody else knows of it.
-    Some(unsafe { slice::from_raw_parts_mut(start.add(page).as_ptr().cast(), bytes) })
-}
-
-/// Makes the first and the last page of a mapping inaccessible; `None` if the system refuses.
-pub(super) fn fence(region: &Region) -> Option<()> {
-    let page = page_bytes();
-    // SAFETY: whole pages of the region, in which nothing is yet.
-    unsafe {
-        deny(region.start(), page)?;
-        deny(region.at(region.bytes() - page), page)
-    }
-}
-
-/// Makes whole pages inaccessible; `None` if the system refuses, since the process has too many
-/// mappings.
-///
-/// # Safety
-/// They are the caller's.
-unsafe fn deny(first: NonNull<u8>, bytes: usize) -> Option<()> {
-    // SAFETY: the caller's promise.
-    unsafe { mprotect(first.as_ptr().cast(), bytes, MprotectFlags::empty()) }.ok()
-}
-
-/// Makes whole pages accessible again; `None` if the system refuses.
-///
-/// # Safety
-/// They are the caller's.
-unsafe fn allow(first: NonNull<u8>, bytes: usize) -> Option<()> {
-    let both = MprotectFlags::READ | MprotectFlags::WRITE;
-    // SAFETY: the caller's promise.
-    unsafe { mprotect(first.as_ptr().cast(), bytes, both) }.ok()
-}
 
 /// Runs of so many bytes have no memory while they wait. Shorter ones are quicker to clear.
 const EMPTIED: usize = 256 << 10;

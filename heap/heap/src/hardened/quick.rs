@@ -8,14 +8,16 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use brickyard_slab::sizes::STEP;
 use brickyard_slab::sizes::process::{CLASSES, SIZES};
 
+use crate::beside;
+use crate::fast::{FIRST_GENERAL, hit, put_in};
+use crate::instance::Freed;
+use crate::instance::built;
+use crate::life::{self, MayStart};
+
 use super::ends::END;
 use super::states::OBJECT;
 use super::zeros::SHORT;
 use super::{Hardened, MAX_OBJECT, cache_at, class_at};
-use crate::beside::{self, Freed};
-use crate::build::built;
-use crate::life::{self, MayStart};
-use crate::{FIRST_GENERAL, hit, put_in};
 
 /// The hardened heap, from when it is built to the end.
 static OPEN: AtomicPtr<Hardened> = AtomicPtr::new(null_mut());

@@ -13,8 +13,9 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use brickyard_arena::{Region, page_bytes};
 
-use super::pages::fence;
-use crate::build::HeapError;
+use crate::instance::HeapError;
+
+use super::fences::fence;
 
 /// The bytes that have a state together.
 pub(super) const GRANULE: usize = 16;

@@ -9,8 +9,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use brickyard_slab::sizes::process::SIZES;
 
-use super::guarded;
-use crate::build::HeapError;
+use crate::instance::HeapError;
+
+use super::fences::guarded;
 
 /// The most places of a size.
 const PLACES: usize = 32;

@@ -17,8 +17,7 @@ mod places;
 mod spare;
 
 use core::cell::UnsafeCell;
-use core::mem::offset_of;
-use core::ptr::{NonNull, from_ref};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::io;
 
@@ -28,13 +27,14 @@ use brickyard_arena::{Region, Release, Threads, page_bytes};
 use rustix::io::Errno;
 use rustix::mm::{MremapFlags, mremap};
 
+use piece::Piece;
+use places::{BESIDE, Beside};
+use spare::Spare;
+
 use crate::addresses::Table;
 use crate::huge::{self, Huge, huge};
 use crate::span::Contents;
 use crate::surplus;
-use piece::Piece;
-use places::{BESIDE, Beside};
-use spare::Spare;
 
 /// The blocks that have a mapping each.
 #[derive(Debug)]
@@ -65,29 +65,6 @@ const AT_ONCE: usize = 8 << 20;
 /// Blocks of so many bytes or more are whole huge pages, where there are any: at most a fifth of
 /// their memory was not asked for.
 const WHOLE_FROM: usize = 8 << 20;
-
-/// Where the words lie that count large blocks, for a reader in another process.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub(crate) struct LargePlaces {
-    /// The bytes of all blocks.
-    pub(crate) bytes: usize,
-    /// The most bytes that there were; the word behind it has the most blocks.
-    pub(crate) most: usize,
-    /// The bytes of freed blocks that are kept.
-    pub(crate) idle: usize,
-    /// The number of blocks in the table.
-    pub(crate) listed: usize,
-    /// The address of the first block that is listed beside it, or 0.
-    pub(crate) beside: usize,
-}
-
-impl LargePlaces {
-    /// So many places are beside the table.
-    pub(crate) const BESIDE: usize = BESIDE;
-    /// The distance of two such places.
-    pub(crate) const BESIDE_BYTES: usize = size_of::<Beside>();
-}
 
 // SAFETY: only a holder of the lock uses the table and the spare pieces; no thread owns their
 // memory.
@@ -140,17 +117,6 @@ impl LargeBlocks {
     pub(crate) unsafe fn forget_holder(&self) {
         // SAFETY: the caller's promise: nobody refers to it.
         unsafe { *self.lock.get() = Locked::new(()) };
-    }
-
-    /// Returns where the words lie that are counted.
-    pub(crate) fn places(&self) -> LargePlaces {
-        LargePlaces {
-            bytes: from_ref(&self.bytes).addr(),
-            most: self.most.as_ptr().addr(),
-            idle: from_ref(&self.idle).addr(),
-            listed: self.table.get().addr() + Table::<Piece>::USED,
-            beside: self.beside.as_ptr().addr() + offset_of!(Beside, address),
-        }
     }
 
     /// Returns the most bytes and blocks that there were.

@@ -8,8 +8,9 @@
 //! Invariant `spare-owned`: a piece in the list is whole pages of a mapping that belong to nobody
 //! else, from when it is put in until it is taken out.
 
-use super::piece::Piece;
 use crate::addresses::Known;
+
+use super::piece::Piece;
 
 /// So many pieces are kept at most.
 pub(super) const PIECES: usize = 64;

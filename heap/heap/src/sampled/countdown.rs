@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use crate::build::{HeapError, for_ever};
+use crate::instance::{HeapError, for_ever};
 
 /// CPUs beyond so many share.
 const WORDS: usize = 64;

@@ -19,12 +19,13 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use brickyard::Platform;
 use brickyard_arena::{Region, Threads, page_bytes};
 
+use crate::gate::Inside;
+use crate::instance::{HeapError, for_ever};
+
 use super::countdown::Countdown;
 use super::is_nested;
 use super::report::{Place, Report};
 use super::stack::{DEPTH, Stack};
-use crate::build::{HeapError, for_ever};
-use crate::gate::Inside;
 
 /// So many requests can have guarded memory at a time.
 pub(super) const SLOTS: usize = 2048;
@@ -136,11 +137,6 @@ impl Guarded {
     #[inline]
     pub(super) fn contains(&self, address: usize) -> bool {
         address.wrapping_sub(self.pages.start().addr().get()) < self.pages.bytes()
-    }
-
-    /// Returns the word that counts pages in use.
-    pub(super) const fn count(&self) -> &AtomicUsize {
-        &self.live
     }
 
     /// Returns the bytes of pages in use.

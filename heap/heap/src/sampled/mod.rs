@@ -18,6 +18,7 @@ mod report;
 mod stack;
 mod text;
 mod write;
+mod writer;
 
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
@@ -29,13 +30,16 @@ use brickyard::Platform;
 use brickyard_arena::rows::Cpus;
 use brickyard_slab::sizes::process::MAX_GENERAL;
 
-use super::build::{Heap, HeapError, built, for_ever, number, variable};
-use super::gate::Thread;
-use super::slow::enter;
-use super::span::{Contents, RUN_BYTES_MAX};
-use super::{FIRST_GENERAL, hit, life, perturb};
 use guarded::Guarded;
 use profile::Profile;
+
+use crate::environment::{number, variable};
+use crate::fast::{FIRST_GENERAL, hit};
+use crate::gate::Thread;
+use crate::instance::{Heap, HeapError, built, enter, for_ever};
+use crate::perturb;
+use crate::span::{Contents, RUN_BYTES_MAX};
+use crate::tell;
 
 pub(super) use stack::is_ready;
 pub use write::write_profile;
@@ -94,7 +98,7 @@ fn made(
     is_hardened: bool,
 ) -> Option<&'static Sampled> {
     if is_hardened {
-        life::say(format_args!(
+        tell::say(format_args!(
             "the hardened heap looks at every request: BRICKYARD_PROFILE and BRICKYARD_SAMPLE are \
              not used"
         ));
@@ -107,7 +111,7 @@ fn made(
     }
     let every = match every.map(number) {
         Some(None) => {
-            life::say(format_args!(
+            tell::say(format_args!(
                 "BRICKYARD_SAMPLE is a number: about one allocation in so many is guarded"
             ));
             None
@@ -139,19 +143,11 @@ fn made(
 fn told<T>(variable: &str, made: Option<Result<T, HeapError>>) -> Option<T> {
     made?
         .inspect_err(|_| {
-            life::say(format_args!(
+            tell::say(format_args!(
                 "{variable} is not used: the system gives no addresses for it"
             ));
         })
         .ok()
-}
-
-/// Whether who called may be found out: the unwinder takes locks, which it may hold when it asks
-/// for memory itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MayWalk {
-    Stack,
-    Nothing,
 }
 
 /// Returns true if anything is sampled, and a return address lies in the unwinder: then nothing of
@@ -334,12 +330,6 @@ impl Sampled {
     /// Returns the bytes of guarded pages in use.
     pub(super) fn guarded_bytes(&self) -> usize {
         self.guarded.as_ref().map_or(0, Guarded::bytes)
-    }
-
-    /// Returns where the word lies that counts guarded pages in use; 0 if there is none.
-    pub(super) fn guarded_count(&self) -> usize {
-        let guarded = self.guarded.as_ref();
-        guarded.map_or(0, |guarded| core::ptr::from_ref(guarded.count()).addr())
     }
 
     fn profile(&self) -> Option<&Profile> {

@@ -18,12 +18,14 @@ use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
 use brickyard_arena::Threads;
 
+use crate::addresses::{Known, Table};
+use crate::environment::{number, variable};
+use crate::instance::{HeapError, INSTANCE, for_ever};
+use crate::tell;
+
 use super::countdown::Countdown;
 use super::stack::{DEPTH, Stack};
-use super::write::Writer;
-use crate::addresses::{Known, Table};
-use crate::build::{HeapError, INSTANCE, for_ever, number, variable};
-use crate::life;
+use super::writer::{Writer, table};
 
 /// So many stacks are told apart. Their tables have addresses from the start, and memory as they
 /// fill.
@@ -107,16 +109,6 @@ pub(super) struct Profile {
 // SAFETY: only a holder of the lock uses the tables; no thread owns their memory.
 unsafe impl Sync for Profile {}
 
-/// Maps a table of so many values for ever.
-///
-/// # Safety
-/// Zeros are a `T`.
-pub(super) unsafe fn table<T>(length: usize) -> Result<&'static mut [T], HeapError> {
-    let memory = for_ever(length * size_of::<T>())?;
-    // SAFETY: the mapping has room for so many, begins with a page, is zero, and is this caller's.
-    Ok(unsafe { slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), length) })
-}
-
 /// Copies bytes to memory that stays.
 fn kept(bytes: &[u8]) -> Result<&'static [u8], HeapError> {
     let memory = for_ever(bytes.len())?;
@@ -134,7 +126,7 @@ fn period() -> usize {
         Some(Some(period)) if period > 0 => period,
         None => PERIOD,
         Some(_) => {
-            life::say(format_args!(
+            tell::say(format_args!(
                 "BRICKYARD_PROFILE_PERIOD is a number of bytes above 0; {PERIOD} is used"
             ));
             PERIOD

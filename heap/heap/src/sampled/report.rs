@@ -5,9 +5,10 @@ use core::cell::UnsafeCell;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use crate::tell::write_all;
+
 use super::maps::Module;
 use super::stack::Stack;
-use crate::report::write_all;
 
 /// The memory of the one report.
 struct Memory {

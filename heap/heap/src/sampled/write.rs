@@ -6,23 +6,21 @@
 //! One thread writes at a time, in memory that is not its stack, which may be small. Nothing is
 //! held while it writes, so a slow reader keeps nobody waiting.
 
-use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use brickyard_arena::rows::keeping_errno;
 use rustix::fs::{FileType, Mode, OFlags, lstat, open, rename, unlink};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
-use super::profile::{Profile, table};
-use super::{is_nested, sampled};
-use crate::build::{HeapError, number, variable};
-use crate::life;
-use crate::report::print;
+use crate::environment::{number, variable};
+use crate::tell;
+use crate::tell::print;
 
-/// The longest name of a file, with the 0 at its end.
-const NAME_BYTES: usize = 4096;
+use super::profile::Profile;
+use super::writer::{Buffers, NAME_BYTES, Turn};
+use super::{is_nested, sampled};
 
 /// Writes the profile at the end of the process.
 #[used]
@@ -82,7 +80,7 @@ pub(super) fn watch() {
         )
     };
     if failed != 0 {
-        life::say(format_args!(
+        tell::say(format_args!(
             "BRICKYARD_PROFILE_SIGNAL is USR1, USR2 or the number of a signal that can be caught"
         ));
     }
@@ -96,63 +94,6 @@ extern "C" fn on_signal(_signal: c_int) {
     profile.writer.is_wanted.store(true, Ordering::Relaxed);
     if !is_nested(0) {
         profile.write_if_wanted();
-    }
-}
-
-/// What writing needs beside the profile.
-pub(super) struct Writer {
-    /// Set where somebody has asked for the profile; taken back by who writes it.
-    is_wanted: AtomicBool,
-    /// Set while a thread writes. Invariant `one-profile-writer`: who has set it uses the buffers.
-    is_busy: AtomicBool,
-    /// How often it has been written.
-    count: AtomicU64,
-    buffers: UnsafeCell<&'static mut [Buffers]>,
-}
-
-/// The names of the file and of what is beside it, and a piece of what is written.
-pub(super) struct Buffers {
-    name: [u8; NAME_BYTES],
-    part: [u8; NAME_BYTES],
-    piece: [u8; 4096],
-}
-
-// SAFETY: by `one-profile-writer`.
-unsafe impl Sync for Writer {}
-
-impl Writer {
-    pub(super) fn new() -> Result<Self, HeapError> {
-        Ok(Self {
-            is_wanted: AtomicBool::new(false),
-            is_busy: AtomicBool::new(false),
-            count: AtomicU64::new(0),
-            // SAFETY: bytes, of which zeros are some.
-            buffers: UnsafeCell::new(unsafe { table(1)? }),
-        })
-    }
-}
-
-/// The caller writes as long as this lives.
-struct Turn<'w>(&'w Writer);
-
-impl<'w> Turn<'w> {
-    fn of(writer: &'w Writer) -> Option<Self> {
-        // Acquire: pairs with the release in `drop`.
-        let was = writer.is_busy.swap(true, Ordering::Acquire);
-        // Not made before it is known: its drop ends the turn.
-        (!was).then(|| Self(writer))
-    }
-
-    fn buffers(&mut self) -> &mut Buffers {
-        // SAFETY: `one-profile-writer`: this is it, and there is one such value.
-        unsafe { &mut (&mut *self.0.buffers.get())[0] }
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        // Release: pairs with the acquire in `of`.
-        self.0.is_busy.store(false, Ordering::Release);
     }
 }
 
@@ -266,13 +207,13 @@ impl Profile {
     /// Says that it cannot be written. (The system's text for the error would need memory.)
     fn complain(&self, number: i32) {
         if number == libc::EEXIST {
-            life::say(format_args!(
+            tell::say(format_args!(
                 "the profile cannot be written to {}: that is there, and no file",
                 self.file().escape_ascii()
             ));
             return;
         }
-        life::say(format_args!(
+        tell::say(format_args!(
             "the profile cannot be written to {}: error {number} of the system",
             self.file().escape_ascii()
         ));

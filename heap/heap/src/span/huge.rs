@@ -28,10 +28,11 @@ use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 
 use brickyard::{Context, Frame, Mobility, Order};
 
-use super::Span;
-use super::reuse::GROUP;
 use crate::huge::{Huge, huge};
 use crate::surplus;
+
+use super::Span;
+use super::layout::GROUP;
 
 /// So many of a span's first bytes are small pages, where huge ones have to be asked for.
 const SMALL_BYTES: usize = 32 << 20;

@@ -20,10 +20,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use brickyard::{Context, Frame, Mobility, Order, Platform};
 use brickyard_arena::{Release, Threads};
 
-use super::huge::Block;
-use super::reuse::GROUP;
-use super::{Contents, RUN_BYTES_MAX, Span};
 use crate::surplus;
+
+use super::huge::Block;
+use super::layout::{GROUP, WORD};
+use super::{Contents, RUN_BYTES_MAX, Span};
 
 /// The bytes that the background thread gives back at a time.
 const PIECE_BYTES: usize = 16 << 20;
@@ -36,9 +37,6 @@ const COOLED_PART: usize = 8;
 
 /// But so many pages at most.
 const COOLED_MOST: usize = 2048;
-
-/// The pages of a word of bits.
-pub(super) const WORD: usize = 64;
 
 /// A request or a free releases so many pages, in one piece, if it releases any: a call of the
 /// system for each would cost more than the pages.

@@ -3,14 +3,36 @@
 
 use core::mem::MaybeUninit;
 
-use brickyard::zone::ZonePlan;
-use brickyard::{Frame, FrameRange, Order, ZoneKind};
-use brickyard_arena::page_bytes;
+use brickyard::sync::Exclusive;
+use brickyard::zone::{Zone, ZonePlan};
+use brickyard::{Frame, FrameRange, Order, Platform, ZoneKind};
+use brickyard_arena::{Threads, page_bytes};
 use brickyard_slab::Tables;
 
-use super::reuse::GROUP;
-use super::zones::SpanZone;
 use super::{RUN_BYTES_MAX, SPAN_ALIGN, ZONE_BYTES};
+
+/// The pages of a word of bits.
+pub(super) const WORD: usize = 64;
+
+/// The pages of a group. A run has no more.
+pub(super) const GROUP: usize = 8 * WORD;
+
+/// How zones wait. They know nothing of CPUs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waits;
+
+impl Platform for Waits {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn relax(&self) {
+        Threads.relax();
+    }
+}
+
+/// Zones without stashes: slabs and runs have caches of their own.
+pub(super) type SpanZone = Zone<'static, Waits, Exclusive>;
 
 /// The layout of the tables.
 #[derive(Debug, Clone, Copy)]

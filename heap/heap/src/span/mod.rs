@@ -32,6 +32,7 @@ mod zones;
 
 use core::fmt;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::io;
@@ -42,12 +43,11 @@ use brickyard_arena::rows::Cpus;
 use brickyard_arena::{MapError, Region, Threads, page_bytes};
 use brickyard_slab::{PageAsk, PageSource};
 
-use crate::hardened::hardened;
-use crate::huge::Huge;
 use huge::HugeCounts;
 pub(crate) use layout::Layout;
-pub(crate) use warm::WarmPlaces;
 use warm::{Kind, Warm};
+
+use crate::huge::Huge;
 
 /// The longest run of pages, in bytes, and the largest block: 2 MiB.
 pub const RUN_BYTES_MAX: usize = 2 << 20;
@@ -103,6 +103,8 @@ pub struct Span {
     cpus: Option<Cpus>,
     /// Where memory may be huge pages, if it is not as in the rest of the process.
     huge: Option<Huge>,
+    /// What is added to its pages, where the heap is the hardened one. None are warm then.
+    guard: Option<&'static dyn Guard>,
 }
 
 /// The words that every request changes that goes to the zones.
@@ -132,6 +134,19 @@ struct Counts {
     due: AtomicUsize,
     /// Nothing has changed since the round before: more huge pages are divided.
     is_at_rest: AtomicBool,
+}
+
+/// What the hardened heap adds to the pages of its span.
+pub(crate) trait Guard: Sync {
+    /// Makes what belongs to a part of the span writable, in bytes from its start; the part begins
+    /// where the last one ended. False if the system refuses.
+    fn commit(&self, part: Range<usize>) -> bool;
+
+    /// Makes pages ready for a slab.
+    ///
+    /// # Safety
+    /// They are whole pages of the span, and the caller's.
+    unsafe fn prepare(&self, first: NonNull<u8>, bytes: usize, contents: Contents);
 }
 
 /// Reserved addresses of a span and of its tables.
@@ -168,6 +183,11 @@ impl Reserved {
         })
     }
 
+    /// Returns where the span will begin.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.region.start()
+    }
+
     /// Returns the length of the span in bytes.
     pub(crate) const fn bytes(&self) -> usize {
         self.region.bytes()
@@ -184,7 +204,7 @@ impl Span {
     /// [`MapError::Refused`], if not even 4 MiB can be had.
     pub fn reserve(bytes: usize) -> Result<Self, MapError> {
         let mut place = MaybeUninit::uninit();
-        Self::build_in(&mut place, Reserved::new(bytes)?, None, None);
+        Self::build_in(&mut place, Reserved::new(bytes)?, None, None, None);
         // SAFETY: just built there.
         Ok(unsafe { place.assume_init() })
     }
@@ -193,12 +213,13 @@ impl Span {
     /// tables of the slabs that will be in it, from [`Region::map_zeros`], if there will be any.
     /// They become writable as it grows.
     #[inline(never)]
-    pub(crate) fn build_in(
-        place: &mut MaybeUninit<Self>,
+    pub(crate) fn build_in<'p>(
+        place: &'p mut MaybeUninit<Self>,
         reserved: Reserved,
         slab_tables: Option<Region>,
         cpus: Option<Cpus>,
-    ) -> &mut Self {
+        guard: Option<&'static dyn Guard>,
+    ) -> &'p mut Self {
         place.write(Self {
             region: reserved.region,
             tables: reserved.tables,
@@ -224,6 +245,7 @@ impl Span {
             warm: Warm::new(),
             cpus,
             huge: None,
+            guard,
         })
     }
 
@@ -260,14 +282,6 @@ impl Span {
     pub fn bytes_in_use(&self) -> usize {
         let pages = self.counted_pages().saturating_sub(self.warm.pages());
         pages << self.layout.page_shift
-    }
-
-    /// Returns where the words lie that count pages: those in use or warm, idle ones, and those
-    /// that zones have got; and those of warm pages.
-    pub(crate) fn places(&self) -> ([usize; 3], WarmPlaces) {
-        let words = [&self.counts.in_use, &self.counts.idle, &self.grown];
-        let places = words.map(|word| core::ptr::from_ref(word).addr());
-        (places, self.warm.places())
     }
 
     /// Returns true if an address lies in the span.
@@ -336,7 +350,7 @@ impl Span {
         if order.frames() > RUN_BYTES_MAX >> self.layout.page_shift {
             return None;
         }
-        if hardened().is_none()
+        if self.guard.is_none()
             && mobility == Mobility::Unmovable
             && let Some((page, _)) = self.take_warm(Kind::Block, order.frames(), order.frames())
         {
@@ -348,9 +362,9 @@ impl Span {
             self.release_in_passing(order.frames(), contents);
         }
         let first = self.address_of(page);
-        if let Some(hardened) = hardened() {
+        if let Some(guard) = self.guard {
             // SAFETY: just taken, whole pages.
-            unsafe { hardened.prepare(first, order.frames() << self.layout.page_shift, contents) };
+            unsafe { guard.prepare(first, order.frames() << self.layout.page_shift, contents) };
         }
         Some(first)
     }
@@ -403,7 +417,7 @@ unsafe impl PageSource for Span {
 
     unsafe fn give(&self, first: NonNull<u8>, order: Order) {
         let page = self.page_of(first);
-        if hardened().is_none() && self.keep_warm(Kind::Block, page, order.frames()) {
+        if self.guard.is_none() && self.keep_warm(Kind::Block, page, order.frames()) {
             return;
         }
         self.now_idle(page, order.frames());
@@ -420,7 +434,7 @@ unsafe impl PageSource for Span {
             return self.take(ask);
         }
         // The hardened heap prepares pages of slabs, and has runs for such objects.
-        debug_assert!(hardened().is_none());
+        debug_assert!(self.guard.is_none());
         // A warm run may be longer, by an eighth at most. To cut it would cost more than it saves:
         // its tail would seldom serve anybody.
         self.take_run(pages).map(|(first, _)| first)

@@ -22,10 +22,7 @@ use core::sync::atomic::{AtomicU16, Ordering};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order};
 
 use super::Span;
-use super::idle::WORD;
-
-/// The pages of a group. A run has no more.
-pub(super) const GROUP: usize = 8 * WORD;
+use super::layout::{GROUP, WORD};
 
 /// The word of a group of which nothing is known.
 const ANY: u16 = u16::MAX;

@@ -12,7 +12,6 @@ use brickyard_arena::Release;
 
 use super::warm::Kind;
 use super::{Contents, RUN_BYTES_MAX, Span};
-use crate::hardened::hardened;
 
 impl Span {
     /// Takes a run of `pages` pages, or some more. Also returns what is in them. `None` if there is
@@ -53,7 +52,7 @@ impl Span {
         if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {
             return None;
         }
-        let may_be_used = hardened().is_none();
+        let may_be_used = self.guard.is_none();
         if may_be_used && let Some((page, pages)) = self.take_warm(Kind::Run, pages, align) {
             // Nothing else changes: it counted as in use.
             return Some(self.begin_warm_run(page, pages));
@@ -159,7 +158,7 @@ impl Span {
         let Some((page, pages)) = self.end_run(first) else {
             return false;
         };
-        if hardened().is_some() || !self.keep_warm(Kind::Run, page, pages) {
+        if self.guard.is_some() || !self.keep_warm(Kind::Run, page, pages) {
             self.give_pages_of_run(page, pages);
             self.release_surplus(pages);
         }

@@ -242,7 +242,7 @@ fn idle_pages_side_by_side_serve_wherever_they_begin() {
     places.sort_unstable();
     assert!(places.is_sorted_by(|a, b| a + 1 == *b));
     let first = places[0];
-    let give = |pages: core::ops::Range<usize>| {
+    let give = |pages: Range<usize>| {
         for page in pages {
             // SAFETY: used no more.
             unsafe { span.give(span.address_of(first + page), Order::ZERO) };

@@ -140,20 +140,12 @@ impl Shelf {
     }
 }
 
-/// Where the words lie that count the pages of shelves: the first, how far apart, and how many.
-pub(crate) type WarmPlaces = [usize; 3];
-
 impl Warm {
     pub(super) const fn new() -> Self {
         Self {
             shelves: [const { Shelf::new() }; SHELVES],
             used: AtomicUsize::new(0),
         }
-    }
-
-    pub(super) fn places(&self) -> WarmPlaces {
-        let first = core::ptr::from_ref(&self.shelves[0].pages).addr();
-        [first, size_of::<Shelf>(), SHELVES]
     }
 
     /// Returns the number of pages. A hint while others are at work.

@@ -7,16 +7,13 @@ use core::ops::Range;
 use core::slice;
 use core::sync::atomic::Ordering;
 
-use brickyard::sync::{Exclusive, Zeros};
-use brickyard::zone::Zone;
-use brickyard::{FrameRange, Platform};
-use brickyard_arena::{Region, Threads, page_bytes};
+use brickyard::FrameRange;
+use brickyard::sync::Zeros;
+use brickyard_arena::{Region, page_bytes};
 use brickyard_slab::Tables;
 
-use super::layout::Layout;
-use super::reuse::GROUP;
+use super::layout::{GROUP, Layout, SpanZone, Waits};
 use super::{SPAN_ALIGN, Span};
-use crate::hardened::hardened;
 
 /// The step by which a zone grows.
 const STEP_BYTES: usize = 32 << 20;
@@ -38,23 +35,6 @@ const fn step_end(grown: usize) -> usize {
         (grown / STEP_BYTES + 1) * STEP_BYTES
     }
 }
-
-/// How zones wait. They know nothing of CPUs.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Waits;
-
-impl Platform for Waits {
-    fn cpu(&self) -> usize {
-        0
-    }
-
-    fn relax(&self) {
-        Threads.relax();
-    }
-}
-
-/// Zones without stashes: slabs and runs have caches of their own.
-pub(super) type SpanZone = Zone<'static, Waits, Exclusive>;
 
 impl Span {
     /// Returns a zone that is built.
@@ -98,7 +78,9 @@ impl Span {
         let usable = ends.into_iter().find_map(|end| {
             let end = most.min(end >> shift);
             let done = self.commit_slab_tables(&(grown..end))
-                && hardened().is_none_or(|hardened| hardened.commit(grown << shift..end << shift))
+                && self
+                    .guard
+                    .is_none_or(|guard| guard.commit(grown << shift..end << shift))
                 && self.commit_pages(grown << shift..end << shift);
             done.then_some(end)
         });

@@ -17,9 +17,9 @@ use brickyard_run::{bar, interrupt};
 use clap::Args;
 use serde_json::json;
 
-use crate::amount::zone_bytes;
-use crate::misuse::Misuse;
 use crate::snapshot::forecast as words;
+use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::command::misuse::Misuse;
 use brickyard_run::terminal::tell;
 
 /// The options of `brickyard bench forecast`.

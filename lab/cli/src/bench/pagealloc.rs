@@ -6,7 +6,6 @@ use core::time::Duration;
 use anyhow::bail;
 use brickyard::Mobility;
 use brickyard_bench::best_peer::{best_peers, text};
-use brickyard_bench::choice::Choice;
 use brickyard_bench::conditions::Conditions;
 use brickyard_bench::contestant::Contestant;
 use brickyard_bench::instructions::{Instructions, LARGEST_BATCH, Turn};
@@ -15,14 +14,15 @@ use brickyard_bench::masking::Masking;
 use brickyard_bench::pagealloc::PageAlloc as Measurement;
 use brickyard_bench::peer::Peer;
 use brickyard_bench::schedule::{Api, Freed, Orders, Schedule, Workload, goals, sensible};
+use brickyard_measure::choice::Choice;
 use brickyard_report::{Results, bytes_text};
 use brickyard_run::{bar, interrupt};
 use clap::Args;
 
-use crate::amount::zone_bytes;
-use crate::choice::choice;
-use crate::misuse::{Misuse, has_twice, no_value_twice};
-use crate::output::Output;
+use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::command::choice::choice;
+use brickyard_measure::command::misuse::{Misuse, has_twice, no_value_twice};
+use brickyard_measure::command::output::Output;
 
 /// What is compared if the user names nothing.
 const CONFIGS: &str =
@@ -123,7 +123,7 @@ impl PageAlloc {
             samples: self.samples,
             least: Duration::from_micros(self.sample_us),
         };
-        let results = measurement.run(&bar::Steps::new())?;
+        let results = measurement.run(&bar::Steps::default())?;
         if results.rows().is_empty() {
             bail!("no batch could be allocated; give more --memory, less --fill or lower --orders");
         }
@@ -160,7 +160,7 @@ impl PageAlloc {
             most_batch: self.max_batch,
             conditions: self.conditions(),
         };
-        match measurement.count(&bar::Steps::new())? {
+        match measurement.count(&bar::Steps::default())? {
             Some(results) => self.emit(&results, &[]),
             None => Ok(()),
         }

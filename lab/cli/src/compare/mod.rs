@@ -26,8 +26,8 @@ use brickyard_report::verdict::{Chosen, Depth, Judge, Judgements, Timed, Verdict
 use brickyard_run::bar;
 use clap::Args;
 
-use crate::misuse::Misuse;
-use crate::output;
+use brickyard_measure::command::misuse::Misuse;
+use brickyard_measure::command::output;
 use brickyard_run::terminal::print;
 use notes::plain;
 use sides::Sides;

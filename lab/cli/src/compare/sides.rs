@@ -11,7 +11,7 @@ use brickyard_report::{Host, Metric, Results, Row, read_json};
 
 use super::NAMED_MAX;
 use super::notes::{plain, some_of};
-use crate::misuse::Misuse;
+use brickyard_measure::command::misuse::Misuse;
 
 /// A document and the files it was read from.
 #[derive(Debug)]

@@ -29,9 +29,9 @@ use brickyard_workload::{
 use clap::Args;
 use indicatif::ProgressBar;
 
-use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
-use crate::output::{self, SheetOutput};
 use crate::sheet::{Cell, Line, Sheet};
+use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use brickyard_measure::command::output::{self, SheetOutput};
 
 use untold::Untold;
 

@@ -17,7 +17,7 @@ use brickyard_serve::history::figures::{FIGURES, HostRow, place_of};
 use brickyard_serve::history::{HistoryError, read};
 use clap::Args;
 
-use crate::misuse::Misuse;
+use brickyard_measure::command::misuse::Misuse;
 use brickyard_run::terminal::{print, tell};
 
 /// Samples that are read, at most; of more, one in so many is.
@@ -115,7 +115,7 @@ impl History {
             if !is_page {
                 return Err(Misuse::new("-o: give a file that ends in .html").into());
             }
-            crate::output::check(output)?;
+            brickyard_measure::command::output::check(output)?;
         }
         let host = self.host.as_deref();
         self.check_host(host)?;

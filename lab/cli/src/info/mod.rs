@@ -15,7 +15,7 @@ use brickyard_trace::file::Source;
 use brickyard_trace::summary::{Options, Summary};
 use clap::Args;
 
-use crate::misuse::Misuse;
+use brickyard_measure::command::misuse::Misuse;
 use tables::Form;
 
 /// The options of `brickyard info`.

@@ -23,7 +23,7 @@ use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
 use rustix::process::Signal;
 
-use crate::misuse::Misuse;
+use brickyard_measure::command::misuse::Misuse;
 use brickyard_report::bytes_of;
 use command::{Command, Running, SIGNAL_CODE, exit_code, how};
 use progress::Line;

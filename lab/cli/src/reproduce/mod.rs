@@ -35,7 +35,7 @@ use brickyard_run::interrupt;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::misuse::{Misuse, at_least_one};
+use brickyard_measure::command::misuse::{Misuse, at_least_one};
 use brickyard_run::terminal::tell;
 use command::{Commands, Start, quoted};
 use progress::RunProgress;

@@ -10,8 +10,8 @@ use brickyard_host::zoneinfo::ZoneInfo;
 use brickyard_report::pagetypes::{Film, html, png};
 
 use super::figures::{amount, summary};
-use crate::misuse::Misuse;
 use crate::page_kinds::{PageKinds, plan};
+use brickyard_measure::command::misuse::Misuse;
 
 /// The files to draw.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::View;
 use super::figures::block_size;
 use super::forecast;
-use crate::misuse::Misuse;
+use brickyard_measure::command::misuse::Misuse;
 use brickyard_run::terminal::tell;
 
 /// Asks for so many, prints what came, and gives it back, also after Ctrl-C.

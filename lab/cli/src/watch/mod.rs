@@ -25,9 +25,9 @@ use clap::Args;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::misuse::Misuse;
 use crate::snapshot::{chosen_order, host};
 use app::App;
+use brickyard_measure::command::misuse::Misuse;
 use heat::Paint;
 use sampler::Frames;
 

@@ -4,9 +4,10 @@
 
 use crate::raw::Raw;
 
-use brickyard_bench::choice::by_name;
 use brickyard_bench::faults::Faults;
-use brickyard_bench::pft::{Column, once, real_memory, turn};
+use brickyard_bench::pft::{Column, once, turn};
+use brickyard_measure::choice::by_name;
+use brickyard_measure::memory::Memory;
 use brickyard_report::{bytes_text, counted};
 use brickyard_run::memory::available;
 use brickyard_run::side_by_side::cores;
@@ -84,13 +85,13 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
         quick: 0,
         seconds: 0.4e-6 * pages * (columns.len() * threads.len()) as f64,
         work: move |mut round: Round<'_>| {
-            let arena = real_memory(memory)?;
+            let memory = Memory::new(memory)?;
             let mut rows = Vec::new();
             for &threads in &threads {
                 let faults = Faults {
-                    arena: &arena,
+                    memory: &memory,
                     threads,
-                    pages: arena.frames().len() / 4 * 3,
+                    pages: memory.frames().len() / 4 * 3,
                     passes,
                 };
                 let workload = format!("threads-{threads}{suffix}");
@@ -153,13 +154,13 @@ pub(super) fn cells() -> Vec<Cell> {
 }
 
 fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
-    let arena = real_memory(MEMORY)?;
+    let memory = Memory::new(MEMORY)?;
     let mut rows = Vec::new();
     for threads in THREADS {
         let faults = Faults {
-            arena: &arena,
+            memory: &memory,
             threads,
-            pages: arena.frames().len() / 4 * 3,
+            pages: memory.frames().len() / 4 * 3,
             passes: PASSES,
         };
         let workload = format!("threads-{threads}");

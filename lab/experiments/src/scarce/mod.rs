@@ -3,10 +3,10 @@
 
 use core::time::Duration;
 
-use brickyard_bench::choice::by_name;
 use brickyard_bench::machine::Level;
 use brickyard_bench::scarce::{Asking, QUESTIONS};
 use brickyard_designs::classics::Configuration;
+use brickyard_measure::choice::by_name;
 use brickyard_report::{Metric, bytes_text};
 use brickyard_run::memory::available;
 

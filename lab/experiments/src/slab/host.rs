@@ -1,6 +1,6 @@
 //! A socket's objects on this host, alone and with eight tasks at once: where their time goes, and
 //! how long the slowest allocations take. Each round is a cell: every heap has its turns in it,
-//! each in a process of its own. A turn is that of `brickyard bench slab`.
+//! each in a process of its own.
 //!
 //! `pair` is the wall-clock time of an allocation and a free: with eight tasks on fewer CPUs it
 //! includes the wait for a CPU, for all heaps alike. `cpu` is the same in CPU time. `zeroing` and
@@ -15,13 +15,10 @@ use crate::raw::Raw;
 use crate::cell::Cell;
 use crate::cells::rows::RowTemplate;
 use crate::cells::timed::{Round, TimedExperiment};
-use brickyard_bench::slab::crowd::Clock;
-use brickyard_bench::slab::objects::Shape;
-use brickyard_bench::slab::socket::{CPU, SEEN};
-use brickyard_bench::slab::turn;
-use brickyard_bench::slab::work::{Work, Workload};
+use brickyard_bench::slab::{Loop, Turn};
+use brickyard_measure::objects::socket::{CPU, SEEN};
 
-const HEAPS: [&str; 4] = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
+const HEAPS: [&str; 3] = ["slqb-2008", "brickyard-pinned", "system"];
 
 /// Rounds of a quick run; nothing published is judged by them.
 const QUICK_ROUNDS: u32 = 4;
@@ -38,7 +35,9 @@ const TAIL_US: u64 = 20_000;
 #[derive(Debug)]
 struct Task {
     workload: &'static str,
-    work: Work,
+    of: Loop,
+    threads: usize,
+    sample_us: u64,
     metrics: &'static [TurnMetric],
 }
 
@@ -60,35 +59,26 @@ const TAIL: [TurnMetric; 2] = [
     (Metric::lower("p99.99", "cycles"), "p99.99"),
 ];
 
-const fn work(workload: Workload, threads: usize, sample_us: u64) -> Work {
-    Work {
-        workload,
-        threads,
-        batch: 1,
-        size: Shape::LEAST,
-        live: workload.live(),
-        sample_us,
-        clock: Clock::Cpu,
-    }
-}
-
 const TASKS: [Task; 3] = [
     Task {
         workload: "socket threads-1",
-        work: work(Workload::Socket, 1, SOCKET_US),
+        of: Loop::Socket,
+        threads: 1,
+        sample_us: SOCKET_US,
         metrics: &SOCKET,
     },
     Task {
         workload: "socket threads-8",
-        work: work(Workload::Socket, 8, SOCKET_US),
+        of: Loop::Socket,
+        threads: 8,
+        sample_us: SOCKET_US,
         metrics: &SOCKET,
     },
     Task {
         workload: "tail size-64",
-        work: Work {
-            size: 64,
-            ..work(Workload::Tail, 1, TAIL_US)
-        },
+        of: Loop::Tail,
+        threads: 1,
+        sample_us: TAIL_US,
         metrics: &TAIL,
     },
 ];
@@ -107,7 +97,15 @@ pub(super) fn cells() -> Vec<Cell> {
 fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
     let mut rows = Vec::new();
     for task in &TASKS {
-        let turns = round.turns(task.workload, 1, &HEAPS, |heap| turn(heap, &task.work))?;
+        let turns = round.turns(task.workload, 1, &HEAPS, |heap| {
+            let turn = Turn {
+                heap,
+                of: task.of,
+                threads: task.threads,
+                sample_us: task.sample_us,
+            };
+            turn.in_a_process()
+        })?;
         for (heap, values) in turns {
             let template = round.template(task.workload, heap);
             rows.extend(turn_rows(&template, task, &values));

@@ -27,7 +27,7 @@ const ALL: [&str; 7] = [
 const FOUR: [&str; 4] = ["list-2007", "magazine-2013", "vanilla", "brickyard"];
 /// The configurations of the rendering test.
 const OF_2005: [&str; 4] = ["vanilla", "two-kinds-2005", "list-2007", "brickyard"];
-const HEAPS: [&str; 4] = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
+const HEAPS: [&str; 3] = ["slqb-2008", "brickyard-pinned", "system"];
 /// The designs of slabs that are simulated.
 const DESIGNS: [&str; 4] = ["slqb-2008", "slab-2008", "slub-2008", "brickyard-slab"];
 const MACHINES: [&str; 5] = ["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"];

@@ -9,7 +9,7 @@ use brickyard_slab::{
     SlabDesign, SlabError, Slabs, TaskOnly,
 };
 
-use super::object::InHand;
+use brickyard_measure::objects::in_hand::InHand;
 
 /// The callers that may use a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

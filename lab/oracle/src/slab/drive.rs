@@ -15,13 +15,14 @@ use brickyard_slab::{
 
 use super::caches::{AnyCache, AnyGeneral, Users};
 use super::case::Driven;
+use super::constructed::{CONSTRUCTED, construct};
 use super::cpus::{Cpus, Moment};
 use super::model::{Model, Origin};
-use super::object::{CONSTRUCTED, InHand, construct};
 use super::operation::{Make, Operation, SLOTS};
 use super::pages::Pages;
 use super::{SlabCase, SlabDriven};
 use crate::Bytes;
+use brickyard_measure::objects::in_hand::InHand;
 
 /// With more live objects or bytes than this, allocations free instead, so that a case is quick.
 const MANY: usize = 1200;

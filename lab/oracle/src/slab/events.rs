@@ -8,10 +8,10 @@ use brickyard_slab::FreeFault;
 use brickyard_slab::sizes::process::SINGLE_ABOVE;
 
 use super::case::{Driven, SlabKind};
+use super::constructed::CONSTRUCTED;
 use super::cpus::Moment;
 use super::drive::{Driver, Slot};
 use super::model::Origin;
-use super::object::CONSTRUCTED;
 use super::operation::{Bad, CPUS, SLOTS};
 use super::pages::PAGE;
 

@@ -18,6 +18,8 @@
 mod caches;
 #[allow(unsafe_code, reason = "it promises how its CPUs behave")]
 mod case;
+#[allow(unsafe_code, reason = "it writes objects")]
+mod constructed;
 #[allow(
     unsafe_code,
     reason = "a closure is called by pointer, within its scope"
@@ -28,8 +30,6 @@ mod events;
 #[allow(unsafe_code, reason = "a lock promises to exclude")]
 mod lock;
 mod model;
-#[allow(unsafe_code, reason = "owners of objects read and write their memory")]
-mod object;
 mod operation;
 pub mod ownership;
 #[allow(unsafe_code, reason = "a source promises pages with one owner")]
@@ -37,4 +37,3 @@ mod pages;
 mod whole;
 
 pub use case::{LEVELS, SlabCase, SlabDriven, SlabKind};
-pub use object::{InHand, Pattern};

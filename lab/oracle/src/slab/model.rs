@@ -3,7 +3,7 @@
 use core::alloc::Layout;
 use std::collections::BTreeMap;
 
-use super::object::{InHand, Pattern};
+use brickyard_measure::objects::in_hand::{InHand, Pattern};
 
 /// Where an object was allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,13 +6,14 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use brickyard::Platform;
-use brickyard_arena::Threads;
+use brickyard_measure::threads::Threads;
 use brickyard_slab::{Cache, CacheSpec, Object, Pinned, SlabDesign, SlabError, Slabs, TaskOnly};
 
 use super::caches::{AnyCache, AnyGeneral, RESERVED, Users};
-use super::object::{CONSTRUCTED, InHand, Pattern, construct};
+use super::constructed::{CONSTRUCTED, construct};
 use crate::sanitizer::{Held, lock};
 use crate::tally::{on_threads, tally};
+use brickyard_measure::objects::in_hand::{InHand, Pattern};
 
 /// The parameters of a run.
 #[derive(Debug, Clone, Copy)]

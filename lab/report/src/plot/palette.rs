@@ -128,7 +128,7 @@ mod tests {
             "magazine-2013",
             "brickyard",
         ];
-        let heaps = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
+        let heaps = ["slqb-2008", "brickyard-pinned", "system"];
         let slabs = ["slqb-2008", "slub-2008", "slab-2008", "brickyard-slab"];
         for names in [&designs[..], &replays, &locks, &heaps, &slabs] {
             for (i, one) in names.iter().enumerate() {

@@ -23,7 +23,7 @@ use crate::platform::Simulated;
 const PAGE: usize = 4096;
 
 /// The bytes of a socket's objects: the socket itself, its inode, its file, its directory entry.
-/// The same as in `bench slab`.
+/// The same as in the loop on a host.
 pub const SOCKET: [usize; 4] = [1216, 640, 256, 192];
 
 named! {

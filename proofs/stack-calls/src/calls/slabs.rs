@@ -6,7 +6,6 @@ use brickyard_slab as slab;
 use core::alloc::Layout;
 use core::panic::Location;
 use core::ptr::NonNull;
-use slab::sheaf;
 use slab::{
     BuildError, CacheError, CacheId, CacheNumbers, CacheSpec, Everywhere, FreeFault, SlabError,
     SlabPlan, TaskOnly,
@@ -71,7 +70,6 @@ calls! {
         drain(slabs: &TheSlabs<'_>) -> () = slabs.drain();
         shrink(slabs: &TheSlabs<'_>) -> () = slabs.shrink();
         numbers(slabs: &TheSlabs<'_>) -> Option<CacheNumbers> = slabs.numbers().next();
-        places(slabs: &TheSlabs<'_>) -> Option<sheaf::CachePlaces> = slabs.places().next();
     }
     Homes {
         zeroed(memory: &'static mut [MaybeUninit<u8>]) -> slab::Homes<'static>
@@ -80,10 +78,6 @@ calls! {
     }
     Sheafed {
         away(slabs: &TheSlabs<'_>, cache: CacheId) -> usize = slabs.queues().away(cache);
-    }
-    CachePlaces {
-        in_sheaf(top: usize, capacity: usize, closed: usize) -> u64
-            = sheaf::CachePlaces::in_sheaf(top, capacity, closed);
     }
     RawCache {
         alloc(cache: &TheCache<'_, '_>) -> Result<NonNull<u8>, SlabError> = cache.alloc();

@@ -2,7 +2,7 @@
 //! rounds: no more than is due, and nobody waits for who stands still.
 
 use super::*;
-use crate::span::reuse::GROUP;
+use crate::span::layout::GROUP;
 
 /// Returns whether a page is free and may have memory.
 pub(super) fn is_idle(span: &Span, page: usize) -> bool {

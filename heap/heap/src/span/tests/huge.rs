@@ -6,7 +6,7 @@ use super::*;
 use crate::huge::Huge;
 use crate::huge::tests::mapping_of;
 use crate::span::huge::{Block, HugeCounts};
-use crate::span::reuse::GROUP;
+use crate::span::layout::GROUP;
 
 const MIB: usize = 1 << 20;
 
@@ -317,8 +317,7 @@ fn mappings(span: &Span) -> usize {
         let (first, rest) = line.split_once('-').unwrap();
         hex(first)..hex(rest.split_once(' ').unwrap().0)
     });
-    let of_span =
-        |range: &core::ops::Range<usize>| range.start < start + span.bytes() && start < range.end;
+    let of_span = |range: &Range<usize>| range.start < start + span.bytes() && start < range.end;
     ranges.filter(of_span).count()
 }
 

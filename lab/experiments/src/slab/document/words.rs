@@ -48,6 +48,6 @@ pub(super) const INSTRUCTIONS: &str = "As printed; instructions without samples 
 
 pub(super) const SYMBOLS: &str = "As printed. The network stack, files and system calls are not modelled; of these symbols only kmem_cache_alloc and kmem_cache_free are the allocator, with 15.3 % of the samples together.";
 
-pub(super) const TODAY: &str = "The same objects by each heap, timed on this host, and the gain over `slqb-2008` (positive is better). `system` is the C library's malloc; `brickyard-pinned` and `slqb-2008` are the library's two designs as in a kernel, with a thread in place of a CPU; `brickyard` is the heap of a process. Zeroing and the rest add up to the CPU time; masking would come on top.";
+pub(super) const TODAY: &str = "The same objects by each heap, timed on this host, and the gain over `slqb-2008` (positive is better). `system` is the C library's malloc; `brickyard-pinned` and `slqb-2008` are the library's two designs as in a kernel, with a thread in place of a CPU. Zeroing and the rest add up to the CPU time; masking would come on top.";
 
 pub(super) const TAIL: &str = "Each allocation is timed with the processor's time stamp counter, which advances in steps. The median of all calls, and the slowest of a hundred, are below one step and cannot be measured. Shown are the median and the largest over the rounds: in the worst round the host was busy with something else.";

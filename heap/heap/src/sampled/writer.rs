@@ -1,0 +1,77 @@
+//! Who writes the profile: one thread at a time, in memory that is not its stack.
+
+use core::cell::UnsafeCell;
+use core::slice;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::instance::{HeapError, for_ever};
+
+/// The longest name of a file, with the 0 at its end.
+pub(super) const NAME_BYTES: usize = 4096;
+
+/// What writing needs beside the profile.
+pub(super) struct Writer {
+    /// Set where somebody has asked for the profile; taken back by who writes it.
+    pub(super) is_wanted: AtomicBool,
+    /// Set while a thread writes. Invariant `one-profile-writer`: who has set it uses the buffers.
+    pub(super) is_busy: AtomicBool,
+    /// How often it has been written.
+    pub(super) count: AtomicU64,
+    buffers: UnsafeCell<&'static mut [Buffers]>,
+}
+
+/// The names of the file and of what is beside it, and a piece of what is written.
+pub(super) struct Buffers {
+    pub(super) name: [u8; NAME_BYTES],
+    pub(super) part: [u8; NAME_BYTES],
+    pub(super) piece: [u8; 4096],
+}
+
+// SAFETY: by `one-profile-writer`.
+unsafe impl Sync for Writer {}
+
+impl Writer {
+    pub(super) fn new() -> Result<Self, HeapError> {
+        Ok(Self {
+            is_wanted: AtomicBool::new(false),
+            is_busy: AtomicBool::new(false),
+            count: AtomicU64::new(0),
+            // SAFETY: bytes, of which zeros are some.
+            buffers: UnsafeCell::new(unsafe { table(1)? }),
+        })
+    }
+}
+
+/// The caller writes as long as this lives.
+pub(super) struct Turn<'w>(&'w Writer);
+
+impl<'w> Turn<'w> {
+    pub(super) fn of(writer: &'w Writer) -> Option<Self> {
+        // Acquire: pairs with the release in `drop`.
+        let was = writer.is_busy.swap(true, Ordering::Acquire);
+        // Not made before it is known: its drop ends the turn.
+        (!was).then(|| Self(writer))
+    }
+
+    pub(super) fn buffers(&mut self) -> &mut Buffers {
+        // SAFETY: `one-profile-writer`: this is it, and there is one such value.
+        unsafe { &mut (&mut *self.0.buffers.get())[0] }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `of`.
+        self.0.is_busy.store(false, Ordering::Release);
+    }
+}
+
+/// Maps a table of so many values for ever.
+///
+/// # Safety
+/// Zeros are a `T`.
+pub(super) unsafe fn table<T>(length: usize) -> Result<&'static mut [T], HeapError> {
+    let memory = for_ever(length * size_of::<T>())?;
+    // SAFETY: the mapping has room for so many, begins with a page, is zero, and is this caller's.
+    Ok(unsafe { slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), length) })
+}

@@ -1,0 +1,151 @@
+//! How every subcommand prints its results: as a table, CSV or JSON, to standard output or a file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use brickyard_report::{Against, Deviation, Format, Results, TableOptions, noise_warning, write};
+use clap::Args;
+
+/// The options of subcommands that print results.
+#[derive(Debug, Args)]
+pub struct SheetOutput {
+    /// The format of the results.
+    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
+    pub format: String,
+    /// Write the results here instead of to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl SheetOutput {
+    /// Fails if the output file cannot be written; called before any long work.
+    pub fn check(&self) -> anyhow::Result<()> {
+        self.output.as_deref().map_or(Ok(()), check)
+    }
+
+    /// Returns the output file, if there is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.output.as_deref()
+    }
+
+    /// Runs `write` on the output file, or on standard output. If the file cannot be written, the
+    /// results are printed instead, so that nothing measured is lost, and the error is returned.
+    pub fn put(
+        &self,
+        write: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+    ) -> anyhow::Result<Option<anyhow::Error>> {
+        let to_file = |path: &Path| {
+            let mut out = BufWriter::new(File::create(path)?);
+            write(&mut out)?;
+            out.flush()
+        };
+        let written = self.output.as_deref().map(|path| {
+            to_file(path).with_context(|| {
+                let path = path.display();
+                format!("cannot write {path}; the results are printed instead")
+            })
+        });
+        if !matches!(written, Some(Ok(()))) {
+            let mut out = BufWriter::new(io::stdout().lock());
+            write(&mut out)?;
+            out.flush()?;
+        }
+        Ok(written.and_then(Result::err))
+    }
+}
+
+/// Fails if the file cannot be opened for writing. Changes nothing, so that a run that fails leaves
+/// no empty file.
+pub fn check(path: &Path) -> anyhow::Result<()> {
+    // Opening for append leaves existing contents as they are.
+    let opened = match OpenOptions::new().append(true).create_new(true).open(path) {
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            OpenOptions::new().append(true).open(path).map(drop)
+        }
+        Err(error) => Err(error),
+    };
+    opened.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The options that every measuring subcommand has.
+#[derive(Debug, Args)]
+pub struct Output {
+    #[command(flatten)]
+    to: SheetOutput,
+    /// Omit the deviations from the table.
+    #[arg(long)]
+    no_deviation: bool,
+}
+
+impl Output {
+    /// Fails if the output file cannot be written; called before any long work.
+    pub fn check(&self) -> anyhow::Result<()> {
+        self.to.check()
+    }
+
+    /// As [`Output::emit`], with `more` below a table. Other formats do not have it.
+    pub fn emit_with(
+        &self,
+        results: &Results,
+        label: &dyn Fn(&str, &str) -> String,
+        more: &str,
+    ) -> anyhow::Result<()> {
+        self.emit_against(Against::First, results, label, more)
+    }
+
+    /// Prints `results`, each column compared with the first. `label` makes a line's label from its
+    /// workload and metric. If the file cannot be written, the results are printed instead, so that
+    /// nothing measured is lost.
+    pub fn emit(
+        &self,
+        results: &Results,
+        label: &dyn Fn(&str, &str) -> String,
+    ) -> anyhow::Result<()> {
+        self.emit_with(results, label, "")
+    }
+
+    /// Does the same, each column compared with the one before it.
+    pub fn emit_steps(
+        &self,
+        results: &Results,
+        label: &dyn Fn(&str, &str) -> String,
+    ) -> anyhow::Result<()> {
+        self.emit_against(Against::Before, results, label, "")
+    }
+
+    fn emit_against(
+        &self,
+        against: Against,
+        results: &Results,
+        label: &dyn Fn(&str, &str) -> String,
+        more: &str,
+    ) -> anyhow::Result<()> {
+        let format: Format = self.to.format.parse()?;
+        let options = TableOptions {
+            against,
+            deviation: if self.no_deviation
+                || results.rows().iter().all(|row| row.samples().len() == 1)
+            {
+                Deviation::Hidden
+            } else {
+                Deviation::Shown
+            },
+            label,
+            ..TableOptions::default()
+        };
+        let failed = self.to.put(&|out| {
+            write(results, format, &options, &mut *out)?;
+            match format {
+                Format::Table => out.write_all(more.as_bytes()),
+                _ => Ok(()),
+            }
+        })?;
+        if let Some(warning) = noise_warning(results) {
+            eprintln!("{warning}");
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}
