@@ -6,5 +6,6 @@ mod documents;
 mod heap_model;
 mod latency;
 mod loads;
+mod options;
 mod programs;
 mod slab;

@@ -620,7 +620,7 @@ fn manual_pages_are_those_of_help() {
     assert!(path.join("brickyard-explore.1").exists());
     let unknown = brickyard(&["man", "bench", "nothing"]);
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(text(&unknown.stderr).contains("there are pagealloc, slab"));
+    assert!(text(&unknown.stderr).contains("there are pagealloc, forecast"));
 }
 
 #[test]

@@ -60,6 +60,9 @@ fn every_option_has_its_place_or_the_reason_why_it_ended() {
         if let Some(why) = place.strip_prefix("ended: ") {
             assert!(why.len() > 10, "{command} {option} needs a reason");
             assert!(!is_there(&all, &old), "{command} {option} has not ended");
+        } else if place.starts_with("brickyard-heap ") {
+            // A test of that command walks these.
+            assert!(!is_there(&all, &old), "{command} {option} is still here");
         } else {
             let words: Vec<&str> = place.split(' ').collect();
             assert!(
