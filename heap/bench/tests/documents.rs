@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-const DOCUMENTS: [&str; 4] = [
+const DOCUMENTS: [&str; 3] = [
     "heap/README.md",
     "docs/book/heap-bench.md",
-    "docs/book/results/programs.md",
-    "docs/book/results/slab.md",
+    "docs/book/results.md",
 ];
 
 #[test]

@@ -1,5 +1,5 @@
-//! The last recorded full run, which `docs/book/results/reproduce.md` describes and CI compares
-//! quick runs with: it has every row that a document refers to.
+//! The last recorded full run, which `docs/book/results.md` describes and CI compares quick runs
+//! with: it has every row that a document refers to.
 
 use std::path::Path;
 

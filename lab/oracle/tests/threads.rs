@@ -2,8 +2,8 @@
 //! out twice, nothing is lost.
 //!
 //! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test, `BRICKYARD_CONFIG`
-//! names the only configuration to run; `docs/book/results/ownership.md` records runs of 100
-//! million per configuration, and of a billion allocations of the default.
+//! names the only configuration to run; `docs/book/results.md` records runs of 100 million per
+//! configuration, and of a billion allocations of the default.
 
 use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(rest, result.percent(result.rest.got));
         let possible = value("plain at rest", "possible");
         assert!(possible >= rest && possible <= 100.0);
-        // The figures of docs/book/results/antifrag.md.
+        // The figures of docs/book/results.md.
         assert_eq!(format!("{load:.1} {rest:.1}"), "3.9 89.8");
         // Two series, whose times ascend.
         for metric in ["huge-free", "mixed"] {
