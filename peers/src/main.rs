@@ -8,8 +8,8 @@
 //! | `bitmap-allocator` | its `BitAlloc1M` or `BitAlloc16M`: a tree of 16-bit words | `spin::Mutex` |
 //! | `talc` | its `TalcLock`: a heap that writes tags beside its allocations, used for aligned pages | `spin::Mutex` through `lock_api` |
 //!
-//! None of them has mobilities, watermarks or zones. `--slots`, `--lock`, `--bulk`, `--mobility`
-//! and `--level` do not affect them; they do batches in one call (`--api bulk`) one by one.
+//! None of them has mobilities, watermarks or zones. `slots`, `lock`, `bulk`, `mobility`
+//! and `level` do not affect them; they do batches in one call (`api=bulk`) one by one.
 
 mod bitmap;
 mod buddy;

@@ -1,4 +1,4 @@
-//! The conditions of a contestant's turn in `bench pagealloc` besides the workloads, and the turn
+//! The conditions of a contestant's turn in `pagealloc` besides the workloads, and the turn
 //! itself.
 
 use brickyard::Mobility;
@@ -32,7 +32,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// The defaults of `bench pagealloc`: 1 GiB, unmovable pages, masks that do nothing.
+    /// The defaults of `pagealloc`: 1 GiB, unmovable pages, masks that do nothing.
     pub const USUAL: Self = Self {
         frames: (1 << 30) / FRAME_BYTES,
         mobility: Mobility::Unmovable,
@@ -78,7 +78,8 @@ impl Conditions {
     }
 
     /// Returns the workload's name, with the conditions that are not the defaults.
-    pub(crate) fn name(&self, workload: &Workload) -> String {
+    #[must_use]
+    pub fn name(&self, workload: &Workload) -> String {
         let (here, usual) = (self, Self::USUAL);
         let mut name = workload.to_string();
         for (condition, value, usual) in [

@@ -1,4 +1,4 @@
-//! `bench pagealloc --instructions`: the cost of allocating and freeing a page in instructions, by
+//! The instructions of `pagealloc`: the cost of allocating and freeing a page in instructions, by
 //! the level that requests enter at and by batch. The loop around the calls is included.
 //!
 //! Each figure is from two processes, see `callgrind.rs`: one allocates and frees a batch some
@@ -7,7 +7,7 @@
 use std::process::Command;
 
 use anyhow::bail;
-use brickyard_report::{Host, Metric, Results, Row};
+use brickyard_report::Metric;
 
 use super::batch::HALVES;
 use super::conditions::Conditions;
@@ -17,11 +17,9 @@ use super::rounds::{Pace, Rounds};
 use super::schedule::{Setting, Workload};
 use brickyard_measure::callgrind;
 use brickyard_measure::choice::Choice;
-use brickyard_run::interrupt;
-use brickyard_run::progress::Progress;
 
-/// The subcommand of `bench` with which a process of this program does only the counted rounds.
-pub const TURN: &str = "pagealloc-turn";
+/// The command with which a process of this program does only the counted rounds.
+const TURN: [&str; 2] = ["turn", "pagealloc"];
 
 /// The batches that are counted: only hits, one that fits into a stash, and one that does not.
 const BATCHES: [usize; 3] = [1, 64, LARGEST_BATCH];
@@ -33,14 +31,12 @@ pub const LARGEST_BATCH: usize = 16384;
 const PAGES: usize = 1 << 15;
 
 /// What is counted.
-#[derive(Debug)]
-pub struct Instructions<'a> {
-    /// The columns.
-    pub contestants: &'a [Contestant],
+#[derive(Debug, Clone)]
+pub struct Instructions {
     /// The levels that requests enter at.
-    pub levels: &'a [Level],
+    pub levels: Vec<Level>,
     /// How a CPU accesses its slot.
-    pub slots: &'a [Slots],
+    pub slots: Vec<Slots>,
     /// The largest batch.
     pub most_batch: usize,
     /// The machine. Locks, and how long they are held, are the defaults.
@@ -60,55 +56,19 @@ pub struct Turn {
     pub rounds: usize,
 }
 
-impl Instructions<'_> {
-    /// Counts, and returns the results as rows; `None`, with a warning, if there is no valgrind.
-    ///
-    /// # Errors
-    /// Nothing could be counted.
-    pub fn count(&self, progress: &dyn Progress) -> anyhow::Result<Option<Results>> {
-        if !callgrind::is_installed(progress) {
-            return Ok(None);
-        }
-        let turns = self.turns();
-        progress.begin((turns.len() * self.contestants.len()) as u64);
-        let mut results = Results::new("pagealloc", Host::read());
-        let mut failed = 0;
-        'all: for turn in turns {
-            for contestant in self.contestants {
-                progress.at(contestant.name());
-                let pair = self.pair(contestant, turn);
-                if interrupt::asked() {
-                    break 'all;
-                }
-                progress.advance(1);
-                let pair = match pair {
-                    Ok(pair) => pair,
-                    Err(error) => {
-                        failed += 1;
-                        progress.warn(&format!("{}: {error:#}", contestant.name()));
-                        continue;
-                    }
-                };
-                let sides = HALVES.map(|(side, _)| side).into_iter().zip(pair);
-                for (side, each) in sides.chain([("pair", pair.iter().sum())]) {
-                    let name = self.conditions.name(&turn.workload());
-                    let metric = Metric::lower(side, "instructions");
-                    let row = Row::new(contestant.name(), name, metric, vec![each])?;
-                    results.push(row.exact())?;
-                }
-            }
-        }
-        progress.end();
-        if results.rows().is_empty() {
-            bail!("nothing could be counted ({failed} runs failed)");
-        }
-        Ok(Some(results))
+impl Instructions {
+    /// Returns the name of a turn's rows.
+    #[must_use]
+    pub fn name(&self, turn: Turn) -> String {
+        self.conditions.name(&turn.workload())
     }
 
-    fn turns(&self) -> Vec<Turn> {
+    /// Returns the turns, in the order of the table.
+    #[must_use]
+    pub fn turns(&self) -> Vec<Turn> {
         let mut turns = Vec::new();
-        for &slots in self.slots {
-            for &level in self.levels {
+        for &slots in &self.slots {
+            for &level in &self.levels {
                 let batches = BATCHES.iter().filter(|batch| **batch <= self.most_batch);
                 turns.extend(batches.map(|&batch| Turn {
                     level,
@@ -120,16 +80,30 @@ impl Instructions<'_> {
         }
         turns
     }
+}
 
-    /// Returns the instructions of an allocation and of a free.
-    fn pair(&self, contestant: &Contestant, turn: Turn) -> anyhow::Result<[f64; 2]> {
+impl Conditions {
+    /// Counts a contestant's turn: the instructions of an allocation, of a free, and of both.
+    ///
+    /// # Errors
+    /// There is no valgrind, a process fails, or nothing was counted.
+    pub fn count(
+        &self,
+        contestant: &Contestant,
+        turn: Turn,
+    ) -> anyhow::Result<[(Metric<'static>, f64); 3]> {
         let mut pair = [0.0; 2];
         for (each, (_, function)) in pair.iter_mut().zip(HALVES) {
             let launcher = callgrind::launcher(function);
             let rounds = |rounds| self.process(&launcher, contestant, Turn { rounds, ..turn });
             *each = callgrind::of_one_that_costs(turn.rounds, rounds)? / turn.batch as f64;
         }
-        Ok(pair)
+        let [alloc, free] = pair;
+        Ok([
+            (instructions("alloc"), alloc),
+            (instructions("free"), free),
+            (instructions("pair"), alloc + free),
+        ])
     }
 
     fn process(
@@ -139,26 +113,25 @@ impl Instructions<'_> {
         turn: Turn,
     ) -> anyhow::Result<Command> {
         let mut command = callgrind::this_program(launcher)?;
-        command.args(["bench", TURN, "--config", contestant.name()]);
-        let Conditions {
-            frames,
-            mobility,
-            masking,
-            ..
-        } = self.conditions;
+        command.args(TURN).args(["--config", contestant.name()]);
         for (option, value) in [
             ("--level", turn.level.name()),
             ("--slots", turn.slots.name()),
-            ("--mobility", mobility.name()),
-            ("--masking", masking.name()),
+            ("--mobility", self.mobility.name()),
+            ("--masking", self.masking.name()),
             ("--batch", &turn.batch.to_string()),
             ("--rounds", &turn.rounds.to_string()),
-            ("--memory", &(frames * FRAME_BYTES).to_string()),
+            ("--memory", &(self.frames * FRAME_BYTES).to_string()),
         ] {
             command.args([option, value]);
         }
         Ok(command)
     }
+}
+
+/// The metric of a side of a pair.
+const fn instructions(side: &'static str) -> Metric<'static> {
+    Metric::lower(side, "instructions")
 }
 
 impl Turn {

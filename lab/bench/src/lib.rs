@@ -4,7 +4,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | [`pagealloc`], [`scarce`], [`fragmentation`], [`pft`] | one benchmark each: its parameters, and its results |
+//! | [`scarce`], [`fragmentation`], [`pft`] | one benchmark each: its parameters, and its results |
 //! | [`subject`] | what the measured loops allocate from, as two traits |
 //! | `design.rs`, [`yardstick`], [`peer`] | the implementations: our designs, two yardsticks, other people's crates |
 //! | [`contestant`] | any of these by its name |
@@ -39,7 +39,6 @@ pub mod fragmentation;
 pub mod instructions;
 pub mod machine;
 pub mod masking;
-pub mod pagealloc;
 #[allow(unsafe_code, reason = "pages have bytes")]
 pub mod pages;
 pub mod peer;

@@ -1,4 +1,4 @@
-//! The workloads of `bench pagealloc`, and which of those requested are left out.
+//! The workloads of `pagealloc`, and which of those requested are left out.
 
 use core::fmt;
 use core::str::FromStr;
@@ -70,31 +70,31 @@ impl Workload {
         (self.batch << self.order.get()) * self.threads
     }
 
-    /// Returns true if the two differ at most in the batch.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let batch = self.batch;
-        Self { batch, ..*other } == *self
+    /// Returns true if both run on the same machine.
+    #[must_use]
+    pub fn is_at_the_setting_of(&self, other: &Self) -> bool {
+        self.setting == other.setting
     }
 
     /// Returns why the workload is left out with so many frames of memory, if it is.
     fn nonsense(&self, frames: usize) -> Option<String> {
         if self.api == Api::Bulk && self.order > Order::ZERO {
-            let why = "--api bulk is for single pages; orders above 0 are left out";
+            let why = "api bulk is for single pages; orders above 0 are left out";
             return Some(why.into());
         }
         if self.freed == Freed::Remote && !self.threads.is_multiple_of(2) {
             let threads = self.threads;
             return Some(format!(
-                "--free remote needs pairs of threads; --threads {threads} is left out"
+                "free remote needs pairs of threads; {threads} threads are left out"
             ));
         }
         let fill = self.setting.fill;
         let free = frames * usize::from(100 - fill) / 100;
-        // Twice, since caches have pages too. For an empty machine, `--memory` is checked
+        // Twice, since caches have pages too. For an empty machine, the memory is checked
         // elsewhere.
         (fill > 0 && self.pages() * 2 > free).then(|| {
             let free = free * FRAME_BYTES / 1024;
-            format!("--fill {fill} leaves {free}K; batches larger than half of that are left out")
+            format!("fill {fill} leaves {free}K; batches larger than half of that are left out")
         })
     }
 }

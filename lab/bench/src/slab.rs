@@ -59,8 +59,8 @@ pub struct Turn<'n> {
     pub sample_us: u64,
 }
 
-/// The subcommand of `bench` with which a process of this program does only a turn.
-const TURN: &str = "slab-turn";
+/// The command with which a process of this program does only a turn.
+const TURN: [&str; 2] = ["turn", "slab"];
 
 impl Turn<'_> {
     /// Starts a process that [runs](Self::run) this. Returns its values by name.
@@ -69,7 +69,8 @@ impl Turn<'_> {
     /// The process fails.
     pub fn in_a_process(&self) -> anyhow::Result<HashMap<String, f64>> {
         let mut command = this_program(&[])?;
-        command.args(["bench", TURN, "--heap", self.heap, "--of", self.of.name()]);
+        command.args(TURN);
+        command.args(["--heap", self.heap, "--of", self.of.name()]);
         command.args(["--threads", &self.threads.to_string()]);
         command.args(["--sample-us", &self.sample_us.to_string()]);
         // The system's malloc is what it says.

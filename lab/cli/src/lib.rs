@@ -32,6 +32,7 @@ mod run;
 mod serve;
 mod sheet;
 mod snapshot;
+mod turn;
 mod watch;
 
 use std::process::ExitCode;
@@ -100,6 +101,9 @@ enum Command {
     History(history::History),
     /// Prints the help of a command, or the parameters of an experiment.
     Help(help::Help),
+    /// A part of an experiment, in a process that it starts.
+    #[command(subcommand, hide = true)]
+    Turn(turn::Turn),
     /// Prints a completion script for a shell.
     Completions(completions::Completions),
     /// Prints the manual page of a command, or writes the pages of all commands.
@@ -112,7 +116,7 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command given on the command line. `peers` can be named in `bench pagealloc --config`.
+/// Runs the command given on the command line. `peers` can be named in `run pagealloc`.
 pub fn main(peers: &[&'static dyn Peer]) -> ExitCode {
     let words = std::env::args_os().skip(1);
     let words: Vec<String> = words
@@ -123,9 +127,10 @@ pub fn main(peers: &[&'static dyn Peer]) -> ExitCode {
         return ExitCode::from(2);
     }
     let done = match Cli::parse().command {
-        Command::Bench(bench) => bench.run(peers),
+        Command::Bench(bench) => bench.run(),
+        Command::Turn(turn) => turn.run(peers),
         Command::Explore(explore) => explore.run(),
-        Command::Run(run) => run.run(),
+        Command::Run(run) => run.run(peers),
         Command::Help(help) => help.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
         Command::Replay(replay) => replay.run(),

@@ -14,10 +14,10 @@ use brickyard_measure::command::misuse::Misuse;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  brickyard man bench pagealloc | man -l -
+  brickyard man replay | man -l -
   brickyard man --output ~/.local/share/man/man1")]
 pub(crate) struct Page {
-    /// The command whose page is printed, such as `bench pagealloc`. [default: brickyard itself]
+    /// The command whose page is printed, such as `replay`. [default: brickyard itself]
     command: Vec<String>,
     /// Write the pages of all commands to this folder instead.
     #[arg(

@@ -2,6 +2,7 @@
 
 /// Old names, and what they are now.
 const MOVED: &[(&[&str], &str)] = &[
+    (&["bench", "pagealloc"], "brickyard run pagealloc"),
     (&["bench", "locks"], "brickyard run locks --on host"),
     (&["bench", "programs"], "brickyard-heap programs"),
     (&["bench", "latency"], "brickyard-heap latency"),

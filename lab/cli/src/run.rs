@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::bail;
+use brickyard_bench::peer::Peer;
 use brickyard_experiments::experiment::Experiment;
 use brickyard_experiments::plan::counted;
 use brickyard_experiments::raw::CellRows;
@@ -61,13 +62,14 @@ fn pair(text: &str) -> Result<(String, String), &'static str> {
 }
 
 impl Run {
-    pub(crate) fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self, peers: &[&'static dyn Peer]) -> anyhow::Result<()> {
         let Some(name) = &self.experiment else {
             return Ok(print(&help::experiments())?);
         };
         let experiment = Experiment::by_name(name)?;
         at_least_one([("jobs", self.jobs)])?;
         let settings = Settings::new(&experiment, self.on.as_deref(), self.runs, &self.set)?;
+        let settings = settings.with_peers(peers);
         let cells = settings.cells()?;
         let traces = Traces::new(&self.traces);
         traces.check(&cells)?;
@@ -111,13 +113,16 @@ impl Run {
         };
         match settings.form().by_steps {
             true => self.output.emit_steps(&results, &label)?,
-            false => self.output.emit(&results, &label)?,
+            false => {
+                let below = settings.form().below;
+                let more = below.map_or_else(String::new, |below| below(&settings, &results));
+                self.output.emit_with(&results, &label, &more)?;
+            }
         }
         if !ended.left.is_empty() {
             tell(format_args!(
-                "brickyard: interrupted; {} left: {}",
-                counted(ended.left.len()),
-                ended.left.join(", ")
+                "brickyard: interrupted; {} left",
+                counted(ended.left.len())
             ));
         }
         match ended.failed.len() {

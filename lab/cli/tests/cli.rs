@@ -19,18 +19,18 @@ fn text(bytes: &[u8]) -> String {
 
 /// A run that ends at once.
 const QUICK: [&str; 12] = [
-    "bench",
+    "run",
     "pagealloc",
-    "--samples",
+    "--runs",
     "2",
-    "--sample-us",
-    "20",
-    "--memory",
-    "64M",
-    "--orders",
-    "0,9",
-    "--max-batch",
-    "4",
+    "--set",
+    "sample-us=20",
+    "--set",
+    "memory=64M",
+    "--set",
+    "orders=0,9",
+    "--set",
+    "max-batch=4",
 ];
 
 fn quick(more: &[&str]) -> Output {
@@ -61,61 +61,65 @@ fn help_lists_every_command_and_option() {
     for command in ["bench", "configs", "completions"] {
         assert!(help.contains(command), "{command} is missing from:\n{help}");
     }
-    let help = text(&brickyard(&["bench", "pagealloc", "--help"]).stdout);
-    for option in [
-        "--config",
-        "--orders",
-        "--max-batch",
-        "--threads",
-        "--samples",
-        "--sample-us",
-        "--memory",
-        "--mobility",
-        "--free",
-        "--api",
-        "--fill",
-        "--level",
-        "--goals",
-        "--slots",
-        "--lock",
-        "--bulk",
-        "--format",
-        "--output",
-        "fetch-add",
-        "array-stack",
+    let help = text(&brickyard(&["help", "pagealloc"]).stdout);
+    for parameter in [
+        "config",
+        "orders",
+        "max-batch",
+        "threads",
+        "sample-us",
+        "memory",
+        "mobility",
+        "free",
+        "api",
+        "fill",
+        "level",
+        "slots",
+        "lock",
+        "bulk",
+        "masking",
     ] {
-        assert!(help.contains(option), "{option} is missing from:\n{help}");
+        let line = format!("\n  {parameter} = ");
+        assert!(help.contains(&line), "{parameter} is missing from:\n{help}");
     }
+    assert!(help.contains("fetch-add") && help.contains("array-stack"));
 }
 
 #[test]
 fn wrong_usage_ends_with_2_and_names_the_fix() {
     let cases: [(&[&str], &str); 14] = [
-        (&["bench", "pagealloc", "--config", "nonesuch"], "vanilla"),
+        (&["run", "pagealloc", "--set", "config=nonesuch"], "vanilla"),
         (
-            &["bench", "pagealloc", "--config", "nonesuch"],
+            &["run", "pagealloc", "--set", "config=nonesuch"],
             "fetch-add, array-stack",
         ),
-        (&["bench", "pagealloc", "--free", "never"], "remote"),
-        (&["bench", "pagealloc", "--api", "double"], "bulk"),
-        (&["bench", "pagealloc", "--level", "cpu"], "zone"),
-        (&["bench", "pagealloc", "--fill", "100"], "0..=99"),
+        (&["run", "pagealloc", "--set", "free=never"], "remote"),
+        (&["run", "pagealloc", "--set", "api=double"], "bulk"),
+        (&["run", "pagealloc", "--set", "level=cpu"], "zone"),
+        (&["run", "pagealloc", "--set", "fill=100"], "0 to 99"),
+        (&["run", "pagealloc", "--set", "rows=some"], "all or goals"),
         (
-            &["bench", "pagealloc", "--goals", "--orders", "0"],
-            "cannot be used with",
-        ),
-        (&["bench", "pagealloc", "--peers"], "in the folder `peers`"),
-        (
-            &["bench", "pagealloc", "--instructions", "--orders", "3"],
-            "cannot be used with",
+            &["run", "pagealloc", "--set", "peers=yes"],
+            "in the folder `peers`",
         ),
         (
-            &["bench", "pagealloc", "--instructions", "--memory", "1M"],
+            &["run", "pagealloc", "--set", "measure=heat"],
+            "time or instructions",
+        ),
+        (
+            &[
+                "run",
+                "pagealloc",
+                "--set",
+                "measure=instructions",
+                "--set",
+                "memory=1M",
+            ],
             "give at least 256M",
         ),
-        (&["bench", "pagealloc", "--orders", "4-1"], "write 1-4"),
-        (&["bench", "pagealloc", "--memory", "much"], "512M"),
-        (&["bench", "pagealloc", "--format", "xml"], "json"),
+        (&["run", "pagealloc", "--set", "orders=4-1"], "write 1-4"),
+        (&["run", "pagealloc", "--set", "memory=much"], "512M"),
+        (&["run", "pagealloc", "--format", "xml"], "json"),
         (&["nonesuch"], "--help"),
     ];
     for (arguments, hint) in cases {
@@ -131,20 +135,23 @@ fn wrong_usage_ends_with_2_and_names_the_fix() {
 fn options_that_do_not_fit_together_end_with_2_and_name_the_fix() {
     let cases: [(&[&str], &str); 9] = [
         (
-            &["--level", "zone", "--lock", "test-and-set"],
+            &["--set", "level=zone", "--set", "lock=test-and-set"],
             "leave one of the two out",
         ),
-        (&["--memory", "1M", "--max-batch", "16384"], "give at least"),
-        (&["--api", "bulk", "--orders", "9"], "add --orders 0"),
         (
-            &["--free", "remote", "--threads", "3"],
-            "even number to --threads",
+            &["--set", "memory=1M", "--set", "max-batch=16384"],
+            "give at least",
         ),
-        (&["--fill", "99", "--orders", "9"], "a lower --fill"),
-        (&["--fill", "50,50"], "twice"),
-        (&["--config", "vanilla,vanilla"], "twice"),
-        (&["--threads", "0"], "at least 1"),
-        (&["--threads", "1,1"], "twice"),
+        (&["--set", "api=bulk", "--set", "orders=9"], "add order 0"),
+        (
+            &["--set", "free=remote", "--set", "threads=3"],
+            "even number of threads",
+        ),
+        (&["--set", "fill=99", "--set", "orders=9"], "a lower fill"),
+        (&["--set", "fill=50,50"], "twice"),
+        (&["--set", "config=vanilla,vanilla"], "twice"),
+        (&["--set", "threads=0"], "at least 1"),
+        (&["--set", "threads=1,1"], "twice"),
     ];
     for (arguments, hint) in cases {
         let out = quick_with(arguments);
@@ -169,9 +176,14 @@ fn what_cannot_be_done_ends_with_1_before_anything_is_measured() {
 /// The quick run, with these options replaced or added.
 fn quick_with(arguments: &[&str]) -> Output {
     let mut all = QUICK.to_vec();
+    let name = |value: &str| value.split_once('=').map(|(name, _)| name.to_owned());
     for pair in arguments.chunks(2) {
-        match all.iter().position(|option| option == &pair[0]) {
-            Some(at) => all[at + 1] = pair[1],
+        let same = |value: &&str| match pair[0] {
+            "--set" => name(value) == name(pair[1]),
+            _ => false,
+        };
+        match all.iter().position(same) {
+            Some(at) => all[at] = pair[1],
             None => all.extend(pair.iter().copied()),
         }
     }
@@ -180,10 +192,20 @@ fn quick_with(arguments: &[&str]) -> Output {
 
 #[test]
 fn json_has_the_rows_and_the_samples_behind_them() {
-    let out = quick(&["--format", "json", "--config", "list-2007,magazine-2013"]);
+    let out = quick(&[
+        "--format",
+        "json",
+        "--set",
+        "config=list-2007,magazine-2013",
+    ]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let results: Value = serde_json::from_slice(&out.stdout).unwrap();
-    assert_eq!(results["experiment"], "pagealloc");
+    assert!(
+        results["experiment"]
+            .as_str()
+            .unwrap()
+            .starts_with("pagealloc on host")
+    );
     assert!(results["host"]["kernel"].is_string());
     let rows = results["rows"].as_array().unwrap();
     // Two orders, three batches each, one and two threads, three metrics, two configurations.
@@ -214,7 +236,14 @@ fn json_has_the_rows_and_the_samples_behind_them() {
 
 #[test]
 fn alloc_and_free_add_up_to_total() {
-    let out = quick(&["--format", "json", "--config", "vanilla", "--threads", "1"]);
+    let out = quick(&[
+        "--format",
+        "json",
+        "--set",
+        "config=vanilla",
+        "--set",
+        "threads=1",
+    ]);
     let results: Value = serde_json::from_slice(&out.stdout).unwrap();
     let rows = results["rows"].as_array().unwrap();
     let mean = |workload: &str, metric: &str| {
@@ -239,20 +268,20 @@ fn workloads_say_what_is_special_about_them() {
     let out = quick(&[
         "--format",
         "csv",
-        "--config",
-        "vanilla",
-        "--slots",
-        "shared",
-        "--free",
-        "random",
-        "--threads",
-        "2",
-        "--lock",
-        "test-and-set-own-line",
-        "--bulk",
-        "yield",
-        "--mobility",
-        "movable",
+        "--set",
+        "config=vanilla",
+        "--set",
+        "slots=shared",
+        "--set",
+        "free=random",
+        "--set",
+        "threads=2",
+        "--set",
+        "lock=test-and-set-own-line",
+        "--set",
+        "bulk=yield",
+        "--set",
+        "mobility=movable",
     ]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let csv = text(&out.stdout);
@@ -268,29 +297,25 @@ fn workloads_say_what_is_special_about_them() {
 #[test]
 fn the_table_has_the_form_of_2013() {
     let mut arguments = vec![
-        "--orders",
-        "0",
-        "--threads",
-        "1",
-        "--config",
-        "list-2007,magazine-2013",
+        "--set",
+        "orders=0",
+        "--set",
+        "threads=1",
+        "--set",
+        "config=list-2007,magazine-2013",
     ];
     arguments.push("--no-deviation");
     let out = quick_with(&arguments);
     let table = text(&out.stdout);
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines[0], "pagealloc");
+    assert!(lines[0].starts_with("pagealloc on host, config="));
     assert_eq!(
         lines[1].split_whitespace().collect::<Vec<_>>(),
         ["list-2007", "magazine-2013"]
     );
-    let heads: Vec<&str> = lines[2..11]
-        .iter()
-        .map(|line| &line[..15])
-        .map(str::trim)
-        .collect();
-    assert_eq!(heads[0], "order-0 alloc-1");
-    assert_eq!(heads[8], "order-0 total-4");
+    let heads: Vec<&str> = lines[2..11].iter().map(|line| line[..21].trim()).collect();
+    assert_eq!(heads[0], "order-0 batch-1 alloc");
+    assert_eq!(heads[8], "total");
     // The gain of the baseline is 0.
     assert!(form(lines[2]).contains("9.9 (   9.9%)"), "{}", lines[2]);
 }
@@ -301,8 +326,8 @@ fn results_go_to_a_file_when_asked() {
     let out = quick(&[
         "--format",
         "json",
-        "--config",
-        "vanilla",
+        "--set",
+        "config=vanilla",
         "--output",
         path.to_str().unwrap(),
     ]);
@@ -310,7 +335,12 @@ fn results_go_to_a_file_when_asked() {
     assert!(out.stdout.is_empty());
     let written: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(written["experiment"], "pagealloc");
+    assert!(
+        written["experiment"]
+            .as_str()
+            .unwrap()
+            .starts_with("pagealloc on host")
+    );
 }
 
 #[test]
@@ -319,8 +349,8 @@ fn results_that_cannot_be_written_are_printed() {
     let out = quick(&[
         "--format",
         "csv",
-        "--config",
-        "vanilla",
+        "--set",
+        "config=vanilla",
         "--output",
         "/dev/full",
     ]);
@@ -363,24 +393,24 @@ fn a_closed_pipe_is_no_failure() {
 fn an_interrupted_run_keeps_the_rounds_that_are_done() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_brickyard"))
         .args([
-            "bench",
+            "run",
             "pagealloc",
-            "--samples",
-            "1000000",
-            "--sample-us",
-            "20",
-            "--memory",
-            "64M",
+            "--runs",
+            "20000",
+            "--set",
+            "sample-us=20",
+            "--set",
+            "memory=64M",
         ])
         .args([
-            "--orders",
-            "0",
-            "--max-batch",
-            "1",
-            "--threads",
-            "1",
-            "--config",
-            "vanilla",
+            "--set",
+            "orders=0",
+            "--set",
+            "max-batch=1",
+            "--set",
+            "threads=1",
+            "--set",
+            "config=vanilla",
             "--format",
             "json",
         ])
@@ -439,7 +469,12 @@ fn workloads_of(rows: &[Value], config: &str) -> Vec<String> {
 #[test]
 fn yardsticks_are_in_the_same_table() {
     let config = "list-2007,fetch-add,array-stack";
-    let rows = rows(&quick(&["--format", "json", "--config", config]));
+    let rows = rows(&quick(&[
+        "--format",
+        "json",
+        "--set",
+        &format!("config={config}"),
+    ]));
     for name in config.split(',') {
         assert_eq!(workloads_of(&rows, name), workloads_of(&rows, "list-2007"));
         assert!(mean(&rows, name, "order-0 batch-4", "total") > 0.0);
@@ -451,24 +486,24 @@ fn options_with_several_values_are_combined() {
     let rows = rows(&quick_with(&[
         "--format",
         "json",
-        "--config",
-        "list-2007",
-        "--orders",
-        "0",
-        "--threads",
-        "1,2",
-        "--api",
-        "single,bulk",
-        "--free",
-        "same,random,remote",
-        "--fill",
-        "0,50",
-        "--level",
-        "node,zone",
-        "--slots",
-        "exclusive,shared",
-        "--max-batch",
-        "2",
+        "--set",
+        "config=list-2007",
+        "--set",
+        "orders=0",
+        "--set",
+        "threads=1,2",
+        "--set",
+        "api=single,bulk",
+        "--set",
+        "free=same,random,remote",
+        "--set",
+        "fill=0,50",
+        "--set",
+        "level=node,zone",
+        "--set",
+        "slots=exclusive,shared",
+        "--set",
+        "max-batch=2",
     ]));
     let workloads = workloads_of(&rows, "list-2007");
     // Two batches; remote frees need pairs of threads, so they have rows with two threads only.
@@ -488,16 +523,16 @@ fn remote_frees_cost_what_both_sides_do() {
     let rows = rows(&quick_with(&[
         "--format",
         "json",
-        "--config",
-        "vanilla,magazine-2013,fetch-add,array-stack",
-        "--orders",
-        "0,9",
-        "--threads",
-        "2,4",
-        "--free",
-        "remote",
-        "--memory",
-        "256M",
+        "--set",
+        "config=vanilla,magazine-2013,fetch-add,array-stack",
+        "--set",
+        "orders=0,9",
+        "--set",
+        "threads=2,4",
+        "--set",
+        "free=remote",
+        "--set",
+        "memory=256M",
     ]));
     // Each thread has a stack of its own, so there is nothing to measure.
     assert_eq!(workloads_of(&rows, "array-stack"), [""; 0]);
@@ -519,19 +554,19 @@ fn what_does_not_fit_into_the_free_memory_is_left_out_with_a_warning() {
     let out = quick_with(&[
         "--format",
         "json",
-        "--config",
-        "list-2007",
-        "--threads",
-        "1",
-        "--fill",
-        "99",
-        "--orders",
-        "0",
-        "--max-batch",
-        "1024",
+        "--set",
+        "config=list-2007",
+        "--set",
+        "threads=1",
+        "--set",
+        "fill=99",
+        "--set",
+        "orders=0",
+        "--set",
+        "max-batch=1024",
     ]);
     let error = text(&out.stderr);
-    assert!(error.contains("--fill 99 leaves 652K"), "{error}");
+    assert!(error.contains("fill 99 leaves 652K"), "{error}");
     let workloads = workloads_of(&rows(&out), "list-2007");
     assert_eq!(workloads.len(), 7, "{workloads:?}");
     assert_eq!(workloads[6], "order-0 batch-64 fill-99");
@@ -540,16 +575,16 @@ fn what_does_not_fit_into_the_free_memory_is_left_out_with_a_warning() {
     let out = quick_with(&[
         "--format",
         "json",
-        "--config",
-        "list-2007",
-        "--threads",
-        "1",
-        "--fill",
-        "50",
+        "--set",
+        "config=list-2007",
+        "--set",
+        "threads=1",
+        "--set",
+        "fill=50",
     ]);
     let error = text(&out.stderr);
     assert!(
-        error.contains("list-2007 had too few free blocks for: order-9 batch-1 fill-50"),
+        error.contains("list-2007 had too few free blocks for order-9 batch-1 fill-50"),
         "{error}"
     );
     assert_eq!(workloads_of(&rows(&out), "list-2007").len(), 3);
@@ -558,17 +593,18 @@ fn what_does_not_fit_into_the_free_memory_is_left_out_with_a_warning() {
 #[test]
 fn each_goal_has_its_rows() {
     let out = brickyard(&[
-        "bench",
+        "run",
         "pagealloc",
-        "--goals",
-        "--samples",
+        "--set",
+        "rows=goals",
+        "--runs",
         "1",
-        "--sample-us",
-        "1",
+        "--set",
+        "sample-us=1",
         "--format",
         "json",
-        "--config",
-        "list-2007,fetch-add",
+        "--set",
+        "config=list-2007,fetch-add",
     ]);
     let workloads = workloads_of(&rows(&out), "list-2007");
     for goal in [
@@ -601,17 +637,17 @@ fn completions_are_printed_for_each_shell() {
     for shell in ["bash", "zsh", "fish"] {
         let out = brickyard(&["completions", shell]);
         assert_eq!(out.status.code(), Some(0));
-        assert!(text(&out.stdout).contains("pagealloc"), "{shell}");
+        assert!(text(&out.stdout).contains("fidelity"), "{shell}");
     }
 }
 
 #[test]
 fn manual_pages_are_those_of_help() {
-    let page = brickyard(&["man", "bench", "pagealloc"]);
+    let page = brickyard(&["man", "replay"]);
     assert_eq!(page.status.code(), Some(0));
     let page = text(&page.stdout);
-    assert!(page.contains("brickyard\\-bench\\-pagealloc"), "{page}");
-    assert!(page.contains("max\\-batch"), "{page}");
+    assert!(page.contains("brickyard\\-replay"), "{page}");
+    assert!(page.contains("slow\\-path"), "{page}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("man1");
     let all = brickyard(&["man", "--output", path.to_str().unwrap()]);
@@ -620,7 +656,7 @@ fn manual_pages_are_those_of_help() {
     assert!(path.join("brickyard-explore.1").exists());
     let unknown = brickyard(&["man", "bench", "nothing"]);
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(text(&unknown.stderr).contains("there are pagealloc, forecast"));
+    assert!(text(&unknown.stderr).contains("there are forecast"));
 }
 
 #[test]
@@ -631,6 +667,7 @@ fn old_names_of_commands_say_the_new_one() {
         ("simulate storm", "`brickyard run storm`"),
         ("bench pft --threads 1", "`brickyard run pft --on host`"),
         ("bench scarce", "`brickyard run scarce`"),
+        ("bench pagealloc --goals", "`brickyard run pagealloc`"),
     ] {
         let words: Vec<&str> = old.split(' ').collect();
         let output = brickyard(&words);
@@ -665,8 +702,11 @@ fn help_has_the_commands_and_the_experiments() {
 
 #[test]
 fn more_memory_than_a_zone_has_is_refused_with_the_limit() {
-    for command in [&["bench", "pagealloc"][..], &["replay", "no-such-trace"]] {
-        let output = brickyard(&[command, &["--memory", "16T"]].concat());
+    for command in [
+        &["run", "pagealloc", "--set", "memory=16T"][..],
+        &["replay", "no-such-trace", "--memory", "16T"],
+    ] {
+        let output = brickyard(command);
         let why = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{command:?}: {why}");
         assert!(
@@ -685,15 +725,16 @@ fn instructions_of_a_page_are_counted() {
     }
     let csv = text(
         &brickyard(&[
-            "bench",
+            "run",
             "pagealloc",
-            "--instructions",
-            "--config",
-            "fetch-add,brickyard",
-            "--level",
-            "zone",
-            "--max-batch",
-            "64",
+            "--set",
+            "measure=instructions",
+            "--set",
+            "config=fetch-add,brickyard",
+            "--set",
+            "level=zone",
+            "--set",
+            "max-batch=64",
             "--format",
             "csv",
         ])

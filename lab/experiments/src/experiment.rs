@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use brickyard_report::Results;
+
 use crate::cell::Cell;
 use crate::document::Document;
 use crate::refusal::Refusal;
@@ -39,6 +41,8 @@ pub struct Form {
     pub runs: u32,
     /// Whether each column is compared with the one before it, as in 2007, and not with the first.
     pub by_steps: bool,
+    /// Returns what is printed below the table of these results.
+    pub below: Option<fn(&Settings<'_>, &Results) -> String>,
     /// Returns the cells: of each run one or several, in the order of the table.
     pub cells: fn(&Settings<'_>) -> Result<Vec<Cell>, Refusal>,
 }

@@ -5,6 +5,7 @@ use core::str::FromStr;
 use std::collections::BTreeMap;
 
 use brickyard::FRAMES_MOST;
+use brickyard_bench::peer::Peer;
 use brickyard_machine::{MOST_CPUS, Profile};
 use brickyard_report::{bytes_of, bytes_text};
 
@@ -15,12 +16,13 @@ use crate::refusal::Refusal;
 const AUTO: &str = "auto";
 
 /// What one run of an experiment was told.
-#[derive(Debug)]
 pub struct Settings<'a> {
     /// The machine: `host`, or a simulated profile.
     pub machine: &'a str,
     /// How many runs.
     pub runs: u32,
+    /// Allocators of other projects that the program has.
+    pub peers: &'a [&'static dyn Peer],
     form: &'static Form,
     set: BTreeMap<&'a str, &'a str>,
 }
@@ -58,9 +60,16 @@ impl<'a> Settings<'a> {
         Ok(Self {
             machine,
             runs,
+            peers: &[],
             form,
             set,
         })
+    }
+
+    /// Adds allocators of other projects.
+    #[must_use]
+    pub fn with_peers(self, peers: &'a [&'static dyn Peer]) -> Self {
+        Self { peers, ..self }
     }
 
     /// Returns the form that was chosen.
@@ -216,6 +225,12 @@ fn zone_bytes(text: &str) -> Result<usize, String> {
         ));
     }
     Ok(bytes)
+}
+
+impl fmt::Debug for Settings<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
 }
 
 /// The settings in the title of a table: the experiment's machine, and what was set.

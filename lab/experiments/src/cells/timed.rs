@@ -77,6 +77,11 @@ impl Round<'_> {
         self.context.seed_of(self.number)
     }
 
+    /// Returns true in the first round.
+    pub(crate) const fn is_first(&self) -> bool {
+        self.number == 1
+    }
+
     /// Gives each of `compared` its `turns` at `what`, in an order of this round's own; returns
     /// their results in that order.
     ///

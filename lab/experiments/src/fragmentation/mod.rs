@@ -22,6 +22,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         parameters: PARAMETERS,
         runs: 5,
         by_steps: false,
+        below: None,
         cells,
     }],
     reproduced: Vec::new,

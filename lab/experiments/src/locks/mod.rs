@@ -34,6 +34,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
             // As in the simulations of 2007: too few for a star.
             runs: 4,
             by_steps: true,
+            below: None,
             cells: simulated::set,
         },
         Form {
@@ -41,6 +42,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
             parameters: host::PARAMETERS,
             runs: 15,
             by_steps: true,
+            below: None,
             cells: host::set,
         },
     ],

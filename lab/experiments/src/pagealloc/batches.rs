@@ -40,7 +40,8 @@ const MOST_BATCH: usize = 16384;
 /// The least time that a sample's loop runs.
 const SAMPLE: Duration = Duration::from_millis(4);
 
-const METRICS: [Metric<'static>; 3] = [ns_a_page("alloc"), ns_a_page("free"), ns_a_page("total")];
+pub(super) const METRICS: [Metric<'static>; 3] =
+    [ns_a_page("alloc"), ns_a_page("free"), ns_a_page("total")];
 
 const fn ns_a_page(name: &'static str) -> Metric<'static> {
     Metric::lower(name, "ns/page")

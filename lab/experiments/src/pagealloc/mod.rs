@@ -4,23 +4,33 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `batches.rs` | the batches, with a thread of this host: a turn is that of `brickyard bench pagealloc` |
+//! | `batches.rs` | the batches, with a thread of this host |
+//! | `host.rs` | the same with settings of the user's choice, and their instructions |
+//! | `document.rs` | what was published |
 //! | `drains.rs` | global drains, on a simulated machine |
 //! | `storm.rs` | the latencies, on a simulated machine |
 
 mod batches;
 pub(crate) mod document;
 mod drains;
+mod host;
 mod storm;
 
 use crate::cell::Cell;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Form, On};
 
 /// The experiment.
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "pagealloc",
     about: "Pages allocated and freed in batches, storms, drains (2013)",
-    forms: &[],
+    forms: &[Form {
+        on: On::Host,
+        parameters: host::PARAMETERS,
+        runs: 10,
+        by_steps: false,
+        below: Some(host::below),
+        cells: host::set,
+    }],
     reproduced: cells,
     document: Some(document::document),
     uses_traces: false,

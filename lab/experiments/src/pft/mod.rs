@@ -44,6 +44,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
             parameters: simulated::PARAMETERS,
             runs: 5,
             by_steps: false,
+            below: None,
             cells: simulated::set,
         },
         Form {
@@ -51,6 +52,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
             parameters: host::PARAMETERS,
             runs: 10,
             by_steps: false,
+            below: None,
             cells: host::set,
         },
     ],

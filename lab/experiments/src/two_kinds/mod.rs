@@ -38,6 +38,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         // Nothing in it is left to chance.
         runs: 1,
         by_steps: false,
+        below: None,
         cells: set::cells,
     }],
     reproduced: cells,
