@@ -165,7 +165,7 @@ pub(crate) fn metadata(bytes: usize) -> anyhow::Result<Vec<MaybeUninit<u8>>> {
     let mut memory = Vec::new();
     memory.try_reserve_exact(bytes).map_err(|_| {
         let text = bytes_text(bytes);
-        anyhow::anyhow!("this host does not have {text} bytes for metadata; give less --memory")
+        anyhow::anyhow!("this host does not have {text} bytes for metadata; give less memory")
     })?;
     memory.resize(bytes, MaybeUninit::uninit());
     Ok(memory)

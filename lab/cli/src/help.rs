@@ -47,6 +47,10 @@ pub(crate) fn experiments() -> String {
 fn parameters(experiment: &Experiment) -> String {
     let Experiment { name, about, .. } = experiment;
     let mut text = format!("{about}\n");
+    if experiment.forms.is_empty() {
+        return text
+            + &format!("\nIt has no parameters: `brickyard reproduce --only {name}` runs it.\n");
+    }
     for form in experiment.forms {
         let on = match form.on {
             On::Host => "on this host, with real threads (--on host)".to_owned(),

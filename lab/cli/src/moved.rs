@@ -7,10 +7,7 @@ const MOVED: &[(&[&str], &str)] = &[
     (&["bench", "programs"], "brickyard-heap programs"),
     (&["bench", "latency"], "brickyard-heap latency"),
     (&["bench", "slab"], "brickyard-heap slab"),
-    (
-        &["heap"],
-        "google-pprof`, `jeprof` or `go tool pprof` on the profile that the heap writes, not `brickyard heap",
-    ),
+    (&["heap"], "google-pprof` or `jeprof"),
     (&["bench", "pft"], "brickyard run pft --on host"),
     (&["bench", "scarce"], "brickyard run scarce"),
     (&["bench", "fragmentation"], "brickyard run fragmentation"),
@@ -23,10 +20,16 @@ const MOVED: &[(&[&str], &str)] = &[
     (&["simulate", "storm"], "brickyard run storm"),
     (&["simulate", "pft"], "brickyard run pft"),
     (&["simulate", "kernbench"], "brickyard run kernbench"),
+    (&["simulate"], "brickyard run` or `brickyard explore"),
 ];
 
 /// Returns what to type instead of a command line that begins with an old name.
 pub(crate) fn instead(words: &[String]) -> Option<String> {
+    // Whoever asks for help on an old name is told too.
+    let words = match words.first().map(String::as_str) {
+        Some("help" | "man") => &words[1..],
+        _ => words,
+    };
     let begins = |old: &[&str]| words.iter().zip(old).filter(|(a, b)| a == b).count() == old.len();
     let (old, new) = MOVED.iter().find(|(old, _)| begins(old))?;
     let old = old.join(" ");

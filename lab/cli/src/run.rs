@@ -90,6 +90,7 @@ impl Run {
             },
             traces: &traces,
             seed: self.seed,
+            longest_first: false,
             jobs: self.jobs,
             progress: &Steps::of("{wide_bar} {percent} % {msg}, {eta} left"),
         };

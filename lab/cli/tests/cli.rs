@@ -667,6 +667,8 @@ fn old_names_of_commands_say_the_new_one() {
         ("simulate storm", "`brickyard run storm`"),
         ("bench pft --threads 1", "`brickyard run pft --on host`"),
         ("bench scarce", "`brickyard run scarce`"),
+        ("simulate --help", "`brickyard explore`"),
+        ("help antifrag", "`brickyard run mobility`"),
         ("bench pagealloc --goals", "`brickyard run pagealloc`"),
     ] {
         let words: Vec<&str> = old.split(' ').collect();

@@ -283,7 +283,7 @@ fn misuse_exits_with_2_and_names_the_fix() {
         (&["threads=2"], "workload, cpus"),
         (&["--format", "xml"], "json"),
     ];
-    let host: [(&[&str], &str); 10] = [
+    let host: [(&[&str], &str); 11] = [
         (&["columns=spin"], "ticket+yield+own-line"),
         (&["threads=0"], "at least 1"),
         (&["batch=0"], "at least 1"),
@@ -292,6 +292,7 @@ fn misuse_exits_with_2_and_names_the_fix() {
         (&["order=11"], "0 to 10"),
         (&["burst=4096"], "give at least"),
         (&["threads=1000"], "give at least"),
+        (&["threads=9223372036854775808"], "at most"),
         (&["compute=1000000000000"], "at most"),
         (&["cpus=8"], "columns, threads"),
     ];

@@ -47,6 +47,10 @@ pub struct Running<'a> {
     pub traces: &'a Traces,
     /// The seed of all random choices.
     pub seed: u64,
+    /// Whether the longest cells that are not timed are run first, so that at the end no core waits
+    /// long for one that started late; else all are run as given, so that what is interrupted has
+    /// whole lines.
+    pub longest_first: bool,
     /// How many cells that are not timed run at once.
     pub jobs: Option<usize>,
     /// Receives the progress: a unit is a thousandth of a second of work.
@@ -118,8 +122,9 @@ impl Running<'_> {
         let left: BTreeSet<String> = cells.iter().map(|cell| cell.name.clone()).collect();
         let (mut exact, timed): (Vec<Cell>, Vec<Cell>) =
             cells.into_iter().partition(|cell| cell.kind.is_exact());
-        // The longest first, so that at the end no core waits long for one that started late.
-        exact.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        if self.longest_first {
+            exact.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        }
         let threads = self
             .jobs
             .unwrap_or_else(side_by_side::cores)
@@ -283,6 +288,7 @@ mod tests {
             keep: &in_folder(&folder),
             traces: &Traces::new(Path::new("/nowhere")),
             seed: 1,
+            longest_first: true,
             jobs: Some(1),
             progress: &Silent,
         };

@@ -8,9 +8,20 @@ use brickyard::FRAMES_MOST;
 use brickyard_bench::peer::Peer;
 use brickyard_machine::{MOST_CPUS, Profile};
 use brickyard_report::{bytes_of, bytes_text};
+use brickyard_run::side_by_side::cores;
+use brickyard_run::terminal::tell;
 
 use crate::experiment::{Experiment, Form, On};
 use crate::refusal::Refusal;
+
+/// The most runs: more would take a day, and their results more memory than a host may have.
+const MOST_RUNS: u32 = 1 << 16;
+
+/// The most that is counted of anything, so that products of counts are numbers.
+const MOST_COUNT: usize = 1_000_000_000;
+
+/// The most threads of this host that an experiment starts.
+const MOST_THREADS: usize = 1024;
 
 /// The word for a value that depends on others.
 const AUTO: &str = "auto";
@@ -54,8 +65,16 @@ impl<'a> Settings<'a> {
             }
         }
         let runs = runs.unwrap_or(form.runs);
-        if runs == 0 {
-            return Err(Refusal::Setting("--runs must be at least 1".to_owned()));
+        if !(1..=MOST_RUNS).contains(&runs) {
+            return Err(Refusal::Setting(format!(
+                "--runs must be at least 1 and at most {MOST_RUNS}"
+            )));
+        }
+        if form.runs == 1 && runs > 1 {
+            return Err(Refusal::Setting(format!(
+                "--runs {runs}: nothing in {} is left to chance, so it has one run",
+                experiment.name
+            )));
         }
         Ok(Self {
             machine,
@@ -139,7 +158,35 @@ impl<'a> Settings<'a> {
     /// # Errors
     /// [`Refusal`], if it is not.
     pub fn count(&self, name: &str) -> Result<usize, Refusal> {
-        at_least_1(name, self.one(name)?)
+        counted(name, self.one(name)?)
+    }
+
+    /// Returns numbers of threads of this host; `usual` if the value is left to the experiment. Says
+    /// so if there are more than CPUs.
+    ///
+    /// # Errors
+    /// [`Refusal`], if one is 0, or more than can be started.
+    pub fn threads(
+        &self,
+        name: &str,
+        usual: impl FnOnce() -> Vec<usize>,
+    ) -> Result<Vec<usize>, Refusal> {
+        let threads = match self.is_auto(name) {
+            true => usual(),
+            false => self.counts(name)?,
+        };
+        let most = threads.iter().max().copied().unwrap_or(1);
+        if most > MOST_THREADS {
+            let why = format_args!("at most {MOST_THREADS} threads are started");
+            return Err(wrong(name, why));
+        }
+        if most > cores() {
+            tell(format_args!(
+                "brickyard: {most} threads on {}: they wait for CPUs too",
+                brickyard_report::counted(cores(), "CPU", "CPUs")
+            ));
+        }
+        Ok(threads)
     }
 
     /// Returns numbers that are at least 1.
@@ -148,7 +195,7 @@ impl<'a> Settings<'a> {
     /// [`Refusal`], if one is not.
     pub fn counts(&self, name: &str) -> Result<Vec<usize>, Refusal> {
         let counts = self.list(name)?.into_iter();
-        counts.map(|count| at_least_1(name, count)).collect()
+        counts.map(|count| counted(name, count)).collect()
     }
 
     /// Returns numbers of CPUs that a simulated machine can have.
@@ -194,20 +241,25 @@ impl<'a> Settings<'a> {
     /// If the form has no such parameter.
     #[must_use]
     pub fn text(&self, name: &str) -> &str {
-        let default = || {
-            let mut all = self.form.parameters.iter();
-            let found = all.find(|one| one.name == name);
-            found
-                .unwrap_or_else(|| panic!("no parameter {name}"))
-                .default
-        };
-        self.set.get(name).copied().unwrap_or_else(default)
+        let set = self.set.get(name).copied();
+        set.unwrap_or_else(|| self.default(name))
+    }
+
+    fn default(&self, name: &str) -> &'static str {
+        let mut all = self.form.parameters.iter();
+        let found = all.find(|one| one.name == name);
+        found
+            .unwrap_or_else(|| panic!("no parameter {name}"))
+            .default
     }
 
     /// Returns what of the values is not the default, for the names of rows: ` name-value`.
     #[must_use]
     pub fn suffix(&self, names: &[&str]) -> String {
-        let differs = |name: &&&str| self.set.contains_key(**name);
+        let differs = |name: &&&str| {
+            let set = self.set.get(**name);
+            set.is_some_and(|value| *value != self.default(name))
+        };
         let of = |name: &&str| format!(" {name}-{}", self.text(name));
         names.iter().filter(differs).map(of).collect()
     }
@@ -247,6 +299,12 @@ fn form<'a>(
     experiment: &Experiment,
     machine: Option<&'a str>,
 ) -> Result<(&'static Form, &'a str), Refusal> {
+    if experiment.forms.is_empty() {
+        return Err(Refusal::Setting(format!(
+            "{0} has no parameters; `brickyard reproduce --only {0}` runs it",
+            experiment.name
+        )));
+    }
     let mut forms = experiment.forms.iter();
     let found = match machine {
         None => forms.next().map(|form| match form.on {
@@ -316,12 +374,15 @@ fn machines(experiment: &Experiment) -> String {
 
 fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, Refusal> {
     text.parse()
-        .map_err(|error| wrong(name, format_args!("{text}: {error}")))
+        .map_err(|error| wrong(name, format_args!("`{text}`: {error}")))
 }
 
-fn at_least_1(name: &str, count: usize) -> Result<usize, Refusal> {
+fn counted(name: &str, count: usize) -> Result<usize, Refusal> {
     match count {
         0 => Err(wrong(name, "it must be at least 1")),
+        count if count > MOST_COUNT => {
+            Err(wrong(name, format_args!("it must be at most {MOST_COUNT}")))
+        }
         count => Ok(count),
     }
 }

@@ -254,6 +254,7 @@ impl Reproduce {
             keep: &in_folder(folder),
             traces,
             seed: self.seed,
+            longest_first: true,
             jobs: self.jobs,
             progress: &RunProgress::new(cells.len()),
         };

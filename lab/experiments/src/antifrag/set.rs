@@ -150,7 +150,10 @@ fn protocol_of(settings: &Settings<'_>) -> Result<Protocol, Refusal> {
         min_free: None,
         phase: settings.one("phase")?,
         nap: within("nap", 0.0, 3600.0)?,
-        kernelcore: within("kernelcore", 1.0, 99.0)? as u8,
+        kernelcore: match settings.one("kernelcore")? {
+            percent @ 1..=99 => percent,
+            _ => return Err(wrong("kernelcore", "give one of 1 to 99")),
+        },
         every: within("every", 0.001, 3600.0)?,
     })
 }

@@ -61,10 +61,11 @@ fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let memory = settings.bytes("memory")?;
     if memory < LEAST_MEMORY {
         let least = bytes_text(LEAST_MEMORY);
+        let memory = bytes_text(memory);
         let why = format_args!("{memory} has too few huge blocks; give at least {least}");
         return Err(wrong("memory", why));
     }
-    let rounds: usize = settings.one("rounds")?;
+    let rounds = settings.count("rounds")?;
     let workload = format!("half-taken rounds-{rounds} memory-{}", bytes_text(memory));
     let mut cells = Vec::new();
     for run in 1..=settings.runs {
@@ -74,7 +75,7 @@ fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
                 name: format!("fragmentation.host.half-taken.{config}.{run}"),
                 kind: Method::Simulated,
                 scale: Scale::Full,
-                seconds: 6e-12 * (memory * (rounds + 10)) as f64,
+                seconds: 6e-12 * memory as f64 * (rounds + 10) as f64,
                 work: Box::new(move |context| {
                     let seed = context.seed_of(run);
                     let share = whole_huge(config, memory, Churn { rounds, seed })?;

@@ -12,7 +12,6 @@
 
 mod document;
 
-use anyhow::ensure;
 use brickyard_machine::Profile;
 use brickyard_report::{Metric, bytes_text, counted};
 use brickyard_simulate::kernbench::{Kernbench, Measured};
@@ -102,13 +101,14 @@ fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
         Ok(workload) if matches!(workload.cut, Cut::ByProcess(_)) => workload.name,
         _ => return Err(wrong("workload", "give kernel or pmake")),
     };
-    let (compiles, workers) = (settings.count("compiles")?, settings.count("workers")?);
+    let (compiles, per_cpu) = (settings.count("compiles")?, settings.count("workers")?);
+    let most_cpus = settings.cpus("cpus")?.into_iter().max().unwrap_or(1);
     let memory = match settings.is_auto("memory") {
         true => None,
         false => Some(settings.bytes("memory")?),
     };
     sweep(settings, |cpus, configuration, run| {
-        let workers = workers.saturating_mul(cpus);
+        let workers = per_cpu.saturating_mul(cpus);
         let build = Build {
             profile,
             recorded,
@@ -116,6 +116,8 @@ fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
             workers,
             cpus,
             memory,
+            most_cpus,
+            most_workers: per_cpu.saturating_mul(most_cpus),
             configuration,
             run,
         };
@@ -131,6 +133,8 @@ fn cells() -> Vec<Cell> {
         workers: WORKERS,
         cpus: CPUS_2013,
         memory: None,
+        most_cpus: CPUS_2013,
+        most_workers: WORKERS,
         configuration,
         run,
     };
@@ -150,8 +154,13 @@ struct Build {
     compiles: usize,
     workers: usize,
     cpus: usize,
-    /// Bytes; `None` for what it needs.
+    /// Bytes; `None` for what the largest machine of the run needs.
     memory: Option<usize>,
+    /// The CPUs of the largest machine of the run: all have the same memory, so that designs whose
+    /// caches are a share of it can be compared.
+    most_cpus: usize,
+    /// Compile jobs at once there.
+    most_workers: usize,
     configuration: Configuration,
     run: u32,
 }
@@ -176,17 +185,21 @@ impl Build {
             jobs: self.compiles,
             workers: self.workers,
         };
-        let needed = build.frames_needed(self.cpus);
+        let largest = Kernbench {
+            workers: self.most_workers,
+            ..build
+        };
+        let needed = largest.frames_needed(self.most_cpus);
         let frames = match self.memory {
             None => usual_frames(needed),
             Some(memory) => memory / FRAME_BYTES,
         };
-        ensure!(
-            frames >= needed,
-            "the memory is too small for {}; give at least {}",
-            counted(self.cpus, "CPU", "CPUs"),
-            bytes_text(whole_mib(needed))
-        );
+        if frames < needed {
+            let (cpus, least) = (self.most_cpus, bytes_text(whole_mib(needed)));
+            let cpus = counted(cpus, "CPU", "CPUs");
+            let why = format_args!("it is too small for {cpus}; give at least {least}");
+            return Err(wrong("memory", why).into());
+        }
         let measured = build.run(&Setting {
             profile: self.profile,
             cpus: self.cpus,

@@ -116,10 +116,7 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
 /// [`Refusal`], if a value is wrong, or two do not fit together.
 pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let columns: Vec<Column> = settings.list("columns")?;
-    let threads = match settings.is_auto("threads") {
-        true => numbers_up_to(cores()).collect(),
-        false => settings.counts("threads")?,
-    };
+    let threads = settings.threads("threads", || numbers_up_to(cores()).collect())?;
     let load = load(settings)?;
     let (batch, high) = lists(settings, Zone2007::BATCH)?;
     let memory = settings.bytes("memory")?;

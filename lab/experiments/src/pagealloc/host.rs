@@ -255,7 +255,7 @@ fn workloads(
                 slots: settings.list_by("slots", by_name)?,
                 fill,
                 level: levels.to_vec(),
-                threads: settings.counts("threads")?,
+                threads: settings.threads("threads", || vec![1, 2])?,
                 api: settings.list_by("api", by_name)?,
                 freed: settings.list_by("free", by_name)?,
                 orders: orders.0,

@@ -71,10 +71,7 @@ const LEAST_DEFAULT: usize = 256 << 20;
 /// [`Refusal`], if a value is wrong, or two do not fit together.
 pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let columns: Vec<Column> = settings.list("config")?;
-    let threads = match settings.is_auto("threads") {
-        true => (1..=cores()).collect(),
-        false => settings.counts("threads")?,
-    };
+    let threads = settings.threads("threads", || (1..=cores()).collect())?;
     let memory = memory(settings, threads.iter().max().copied().unwrap_or(1))?;
     let passes = settings.count("passes")?;
     let masking = by_name(settings.text("masking")).map_err(|why| wrong("masking", why))?;

@@ -70,7 +70,8 @@ fn cells(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let memories = settings.all_bytes("memory")?;
     if let Some(memory) = memories.iter().find(|&&memory| memory < LEAST_MEMORY) {
         let why = format_args!(
-            "{memory} has too few huge blocks; give at least {}",
+            "{} has too few huge blocks; give at least {}",
+            bytes_text(*memory),
             bytes_text(LEAST_MEMORY)
         );
         return Err(wrong("memory", why));
