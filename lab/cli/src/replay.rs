@@ -27,7 +27,7 @@ use clap::Args;
 use crate::filming::Pictures;
 use crate::how::How;
 use crate::sheet::{Cell, Line, Sheet, Shown};
-use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::amount::zone_bytes;
 use brickyard_measure::command::choice::or_all;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::SheetOutput;

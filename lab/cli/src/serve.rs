@@ -17,7 +17,7 @@ use brickyard_serve::service::{self, History, Options, Service, Trace};
 use clap::Args;
 
 use crate::snapshot::host;
-use brickyard_measure::command::amount;
+use brickyard_measure::amount;
 use brickyard_measure::command::misuse::Misuse;
 use brickyard_report::bytes_of;
 use brickyard_run::interrupt::{self, Holding};

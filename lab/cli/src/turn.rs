@@ -10,8 +10,8 @@ use brickyard_bench::machine::{FRAME_BYTES, Level, Slots};
 use brickyard_bench::masking::Masking;
 use brickyard_bench::peer::Peer;
 use brickyard_bench::slab::{Loop, Turn as OnHeap};
+use brickyard_measure::amount::zone_bytes;
 use brickyard_measure::choice::Choice;
-use brickyard_measure::command::amount::zone_bytes;
 use brickyard_measure::command::choice::choice;
 use clap::{Args, Subcommand};
 

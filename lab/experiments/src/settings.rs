@@ -4,10 +4,9 @@ use core::fmt::{self, Display};
 use core::str::FromStr;
 use std::collections::BTreeMap;
 
-use brickyard::FRAMES_MOST;
 use brickyard_bench::peer::Peer;
 use brickyard_machine::{MOST_CPUS, Profile};
-use brickyard_report::{bytes_of, bytes_text};
+use brickyard_measure::amount::zone_bytes;
 use brickyard_run::side_by_side::cores;
 use brickyard_run::terminal::tell;
 
@@ -263,20 +262,6 @@ impl<'a> Settings<'a> {
         let of = |name: &&str| format!(" {name}-{}", self.text(name));
         names.iter().filter(differs).map(of).collect()
     }
-}
-
-/// Reads the memory of a zone of 4 KiB frames.
-fn zone_bytes(text: &str) -> Result<usize, String> {
-    let bytes = bytes_of(text).map_err(|error| error.to_string())?;
-    // Rounded down to GiB.
-    let most = (FRAMES_MOST >> 18) << 30;
-    if bytes > most {
-        return Err(format!(
-            "one zone has at most {FRAMES_MOST} frames of 4 KiB; give at most {}",
-            bytes_text(most)
-        ));
-    }
-    Ok(bytes)
 }
 
 impl fmt::Debug for Settings<'_> {

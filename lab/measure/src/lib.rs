@@ -7,7 +7,7 @@
 //! | [`callgrind`] | instructions of a process of this program, by valgrind |
 //! | [`resident`] | the memory of a process |
 //! | [`flags`] | what a mask of interrupts costs |
-//! | [`choice`] | options with a few named values |
+//! | [`choice`], [`amount`] | options with a few named values; amounts of memory |
 //! | [`threads`], `own_number.rs`, [`memory`] | this process as a platform for zones: threads as CPUs, memory as frames |
 //! | [`objects`] | loops of objects on a heap |
 //! | [`command`] | what commands have in common |
@@ -15,6 +15,7 @@
 // Allowed, file by file, where memory is accessed, and registers of the processor.
 #![deny(unsafe_code)]
 
+pub mod amount;
 pub mod callgrind;
 pub mod choice;
 pub mod clock;

@@ -18,7 +18,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::snapshot::forecast as words;
-use brickyard_measure::command::amount::zone_bytes;
+use brickyard_measure::amount::zone_bytes;
 use brickyard_measure::command::misuse::Misuse;
 use brickyard_run::terminal::tell;
 

@@ -7,7 +7,7 @@ use brickyard_serve::history::spans::{Range, round_length, spans, whole};
 
 use super::given::{millis, of_millis, text};
 use super::{Shown, sparkline};
-use brickyard_measure::command::amount;
+use brickyard_measure::amount;
 
 /// Lines of the table of spans, about.
 const LINES: u64 = 24;

@@ -10,6 +10,7 @@ use brickyard_bench::bursts::{Got, Load, USUAL};
 use brickyard_bench::zone2007::Zone2007;
 use brickyard_designs::classics::bulk::{BulkReading, LockReading, MeterReading, Timing};
 use brickyard_designs::classics::front::ListSizes;
+use brickyard_measure::memory::FRAME_BYTES;
 use brickyard_report::{Metric, bytes_text, counted};
 use brickyard_run::side_by_side::cores;
 use brickyard_simulate::locks::Column;
@@ -74,8 +75,6 @@ const MOST_COMPUTE: usize = 1_000_000_000;
 
 /// A smaller zone does not have a block of the highest order for each of a few threads.
 const LEAST_MEMORY: usize = 16 << 20;
-
-const FRAME_BYTES: usize = 4096;
 
 pub(super) fn cells() -> Vec<Cell> {
     let timed = TimedExperiment {

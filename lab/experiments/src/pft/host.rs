@@ -7,7 +7,7 @@ use crate::raw::Raw;
 use brickyard_bench::faults::Faults;
 use brickyard_bench::pft::{Column, once, turn};
 use brickyard_measure::choice::by_name;
-use brickyard_measure::memory::Memory;
+use brickyard_measure::memory::{FRAME_BYTES, Memory};
 use brickyard_report::{bytes_text, counted};
 use brickyard_run::memory::available;
 use brickyard_run::side_by_side::cores;
@@ -76,7 +76,7 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     let passes = settings.count("passes")?;
     let masking = by_name(settings.text("masking")).map_err(|why| wrong("masking", why))?;
     let suffix = settings.suffix(&["masking"]);
-    let pages = (memory / 4096) as f64 * (passes + 1) as f64;
+    let pages = (memory / FRAME_BYTES) as f64 * (passes + 1) as f64;
     let timed = TimedExperiment {
         name: "pft.host.threads",
         quick: 0,

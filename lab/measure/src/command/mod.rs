@@ -4,9 +4,8 @@
 //! |---|---|
 //! | [`output`] | how results are printed: as a table, CSV or JSON |
 //! | [`misuse`] | wrong usage that clap cannot detect option by option |
-//! | [`choice`], [`amount`] | options with named values; amounts of memory |
+//! | [`choice`] | options with named values |
 
-pub mod amount;
 pub mod choice;
 pub mod misuse;
 pub mod output;
