@@ -64,7 +64,7 @@ pub(crate) struct Explore {
     /// [default: most seeds are mixed, some stop, few starve]
     #[arg(long, value_parser = one_of(&Mode::ALL, |one| (one, one.name())), value_name = "WHAT")]
     mode: Option<Mode>,
-    /// Use this configuration only, see `brickyard configs`.
+    /// Use this configuration only, see `brickyard help designs`.
     #[arg(long, value_name = "NAME")]
     config: Option<Configuration>,
     /// CPUs, 1 to 256.

@@ -10,10 +10,7 @@
 
 #![forbid(unsafe_code)]
 
-mod bench;
 mod compare;
-mod completions;
-mod configs;
 mod explore;
 mod fidelity;
 mod filming;
@@ -22,7 +19,6 @@ mod history;
 mod how;
 mod import;
 mod info;
-mod man;
 mod moved;
 mod page_kinds;
 mod record;
@@ -41,7 +37,7 @@ use brickyard_bench::peer::Peer;
 use brickyard_experiments::refusal::Refusal;
 use brickyard_measure::command::misuse::Misuse;
 use brickyard_run::terminal;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Measures page allocators: the designs of twenty years of Linux, side by side.
 #[derive(Debug, Parser)]
@@ -58,9 +54,6 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs a benchmark on real threads.
-    #[command(subcommand)]
-    Bench(bench::Bench),
     /// Tries random schedules of the real allocator on a simulated multiprocessor: every operation
     /// concurrently, every result checked; a seed that fails is shrunk.
     Explore(Box<explore::Explore>),
@@ -76,9 +69,6 @@ enum Command {
     Fidelity(fidelity::Fidelity),
     /// Compares two result documents: what got better, what got worse, with an exit code for CI.
     Compare(compare::Compare),
-    /// Lists the configurations: the design each rebuilds, and the size of its metadata (64 GiB, 8
-    /// CPUs).
-    Configs(configs::Configs),
     /// Records every page allocation and free of this host in a trace file.
     Record(record::Record),
     /// Converts the text output of ftrace, perf or trace-cmd to a trace file.
@@ -99,21 +89,18 @@ enum Command {
     /// table or a page.
     #[command(after_help = history::EXAMPLES)]
     History(history::History),
-    /// Prints the help of a command, or the parameters of an experiment.
+    /// Prints the help of a command, the parameters of an experiment, the list of designs; manual
+    /// pages and completions.
     Help(help::Help),
     /// A part of an experiment, in a process that it starts.
     #[command(subcommand, hide = true)]
     Turn(turn::Turn),
-    /// Prints a completion script for a shell.
-    Completions(completions::Completions),
-    /// Prints the manual page of a command, or writes the pages of all commands.
-    Man(man::Page),
 }
 
 /// Returns the command with all its arguments, for completions, manual pages and tests.
 #[must_use]
 pub fn command() -> clap::Command {
-    Cli::command()
+    help::grouped(Cli::command())
 }
 
 /// Runs the command given on the command line. `peers` can be named in `run pagealloc`.
@@ -126,8 +113,9 @@ pub fn main(peers: &[&'static dyn Peer]) -> ExitCode {
         terminal::tell(line);
         return ExitCode::from(2);
     }
-    let done = match Cli::parse().command {
-        Command::Bench(bench) => bench.run(),
+    let command =
+        Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    let done = match command.command {
         Command::Turn(turn) => turn.run(peers),
         Command::Explore(explore) => explore.run(),
         Command::Run(run) => run.run(peers),
@@ -136,7 +124,6 @@ pub fn main(peers: &[&'static dyn Peer]) -> ExitCode {
         Command::Replay(replay) => replay.run(),
         Command::Fidelity(fidelity) => fidelity.run(),
         Command::Compare(compare) => compare.run(),
-        Command::Configs(configs) => configs.run(),
         Command::Record(record) => return exit_code(record.run()),
         Command::Import(import) => import.run(),
         Command::Info(info) => info.run(),
@@ -144,8 +131,6 @@ pub fn main(peers: &[&'static dyn Peer]) -> ExitCode {
         Command::Watch(watch) => watch.run(),
         Command::Serve(serve) => serve.run(),
         Command::History(history) => history.run(),
-        Command::Completions(completions) => completions.run(),
-        Command::Man(page) => page.run(),
     };
     exit_code(done.map(|()| 0))
 }

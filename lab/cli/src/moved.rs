@@ -11,6 +11,7 @@ const MOVED: &[(&[&str], &str)] = &[
     (&["bench", "pft"], "brickyard run pft --on host"),
     (&["bench", "scarce"], "brickyard run scarce"),
     (&["bench", "fragmentation"], "brickyard run fragmentation"),
+    (&["bench", "forecast"], "brickyard run forecast"),
     (
         &["antifrag"],
         "brickyard run mobility` or `brickyard run two-kinds",
@@ -20,6 +21,10 @@ const MOVED: &[(&[&str], &str)] = &[
     (&["simulate", "storm"], "brickyard run storm"),
     (&["simulate", "pft"], "brickyard run pft"),
     (&["simulate", "kernbench"], "brickyard run kernbench"),
+    (&["configs"], "brickyard help designs"),
+    (&["man"], "brickyard help man"),
+    (&["completions"], "brickyard help completions"),
+    (&["bench"], "brickyard run"),
     (&["simulate"], "brickyard run` or `brickyard explore"),
 ];
 
@@ -27,7 +32,7 @@ const MOVED: &[(&[&str], &str)] = &[
 pub(crate) fn instead(words: &[String]) -> Option<String> {
     // Whoever asks for help on an old name is told too.
     let words = match words.first().map(String::as_str) {
-        Some("help" | "man") => &words[1..],
+        Some("help") => &words[1..],
         _ => words,
     };
     let begins = |old: &[&str]| words.iter().zip(old).filter(|(a, b)| a == b).count() == old.len();

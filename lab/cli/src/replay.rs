@@ -44,7 +44,7 @@ const NOTHING_DONE: &str = "interrupted before the first configuration was finis
 pub(crate) struct Replay {
     /// The trace, from `brickyard record` or `brickyard import`.
     trace: PathBuf,
-    /// The configurations to compare; the first is the baseline. See `brickyard configs`.
+    /// The configurations to compare; the first is the baseline. See `brickyard help designs`.
     /// [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     config: Vec<Configuration>,

@@ -58,8 +58,14 @@ fn help_lists_every_command_and_option() {
     let help = brickyard(&["--help"]);
     assert_eq!(help.status.code(), Some(0));
     let help = text(&help.stdout);
-    for command in ["bench", "configs", "completions"] {
-        assert!(help.contains(command), "{command} is missing from:\n{help}");
+    for command in brickyard_cli::command().get_subcommands() {
+        let line = format!("\n  {} ", command.get_name());
+        let lines = help.matches(&line).count();
+        assert_eq!(
+            lines,
+            usize::from(!command.is_hide_set()),
+            "{line} in:\n{help}"
+        );
     }
     let help = text(&brickyard(&["help", "pagealloc"]).stdout);
     for parameter in [
@@ -621,21 +627,22 @@ fn each_goal_has_its_rows() {
 
 #[test]
 fn configs_are_listed_in_every_format() {
-    let table = text(&brickyard(&["configs"]).stdout);
+    let table = text(&brickyard(&["help", "designs"]).stdout);
     for name in Configuration::ALL.map(Configuration::name) {
         assert!(table.contains(name), "{name} is missing from:\n{table}");
     }
     let json: Value =
-        serde_json::from_slice(&brickyard(&["configs", "--format", "json"]).stdout).unwrap();
+        serde_json::from_slice(&brickyard(&["help", "designs", "--format", "json"]).stdout)
+            .unwrap();
     assert_eq!(json.as_array().unwrap().len(), Configuration::ALL.len());
-    let csv = text(&brickyard(&["configs", "--format", "csv"]).stdout);
+    let csv = text(&brickyard(&["help", "designs", "--format", "csv"]).stdout);
     assert_eq!(csv.lines().count(), Configuration::ALL.len() + 1);
 }
 
 #[test]
 fn completions_are_printed_for_each_shell() {
     for shell in ["bash", "zsh", "fish"] {
-        let out = brickyard(&["completions", shell]);
+        let out = brickyard(&["help", "completions", shell]);
         assert_eq!(out.status.code(), Some(0));
         assert!(text(&out.stdout).contains("fidelity"), "{shell}");
     }
@@ -643,20 +650,20 @@ fn completions_are_printed_for_each_shell() {
 
 #[test]
 fn manual_pages_are_those_of_help() {
-    let page = brickyard(&["man", "replay"]);
+    let page = brickyard(&["help", "man", "replay"]);
     assert_eq!(page.status.code(), Some(0));
     let page = text(&page.stdout);
     assert!(page.contains("brickyard\\-replay"), "{page}");
     assert!(page.contains("slow\\-path"), "{page}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("man1");
-    let all = brickyard(&["man", "--output", path.to_str().unwrap()]);
+    let all = brickyard(&["help", "man", "--output", path.to_str().unwrap()]);
     assert_eq!(all.status.code(), Some(0), "{}", text(&all.stderr));
     assert!(path.join("brickyard.1").exists());
     assert!(path.join("brickyard-explore.1").exists());
-    let unknown = brickyard(&["man", "bench", "nothing"]);
+    let unknown = brickyard(&["help", "man", "help", "nothing"]);
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(text(&unknown.stderr).contains("there are forecast"));
+    assert!(text(&unknown.stderr).contains("there are designs"));
 }
 
 #[test]

@@ -206,8 +206,8 @@ fn lines_are_split_as_a_shell_splits_them() {
     assert_eq!(of("sudo brickyard watch # now"), "watch");
     assert_eq!(of("X=1 target/lab/brickyard info 'a b' | less"), "info|a b");
     assert_eq!(
-        of("cargo run --release -p brickyard-cli -- configs"),
-        "configs"
+        of("cargo run --release -p brickyard-cli -- snapshot"),
+        "snapshot"
     );
     assert_eq!(
         of("brickyard record -- make -j8 > log"),

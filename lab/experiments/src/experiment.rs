@@ -10,7 +10,8 @@ use crate::document::Document;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 use crate::{
-    fragmentation, kernbench, locks, mobility, pagealloc, pft, scarce, slab, storm, two_kinds,
+    forecast, fragmentation, kernbench, locks, mobility, pagealloc, pft, scarce, slab, storm,
+    two_kinds,
 };
 
 /// An experiment.
@@ -100,6 +101,7 @@ impl Experiment {
             storm::EXPERIMENT,
             scarce::EXPERIMENT,
             fragmentation::EXPERIMENT,
+            forecast::EXPERIMENT,
         ];
         Self::REPRODUCED.into_iter().chain(others)
     }

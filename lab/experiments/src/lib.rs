@@ -44,6 +44,7 @@ pub mod experiment;
 pub mod figures;
 pub mod filming;
 mod finding;
+mod forecast;
 mod fragmentation;
 pub mod judge;
 pub mod kept;

@@ -14,7 +14,7 @@ use crate::settings::{Settings, wrong};
 pub(crate) const CONFIG: Parameter = Parameter::new(
     "config",
     "vanilla,magazine-2013,brickyard",
-    "designs, the first is the baseline; see `brickyard configs`: vanilla is Linux 2.6 up to 2.6.23, what the documents of 2013 call vanilla, Linux 3.9, is list-2007 here",
+    "designs, the first is the baseline; see `brickyard help designs`: vanilla is Linux 2.6 up to 2.6.23, what the documents of 2013 call vanilla, Linux 3.9, is list-2007 here",
 );
 
 /// The numbers of CPUs.

@@ -34,7 +34,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "config",
         "auto",
-        "designs, the first is the baseline; auto: all, see `brickyard configs`",
+        "designs, the first is the baseline; auto: all, see `brickyard help designs`",
     ),
     Parameter::new(
         "memory",

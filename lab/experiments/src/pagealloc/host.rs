@@ -31,7 +31,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "config",
         "auto",
-        "designs, the first is the baseline (see `brickyard configs`), and yardsticks: fetch-add, whose allocation is one uncontended atomic fetch-add and whose free is nothing, and array-stack, a bare stack of frame numbers without a lock; auto: the designs of the documents, or brickyard and all peers",
+        "designs, the first is the baseline (see `brickyard help designs`), and yardsticks: fetch-add, whose allocation is one uncontended atomic fetch-add and whose free is nothing, and array-stack, a bare stack of frame numbers without a lock; auto: the designs of the documents, or brickyard and all peers",
     ),
     Parameter::new(
         "peers",

@@ -35,7 +35,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "config",
         "vanilla,magazine-2013,brickyard",
-        "designs, the first is the baseline; see `brickyard configs`; and array-stack, a bare stack of pages for each thread, to show the cost of clearing alone",
+        "designs, the first is the baseline; see `brickyard help designs`; and array-stack, a bare stack of pages for each thread, to show the cost of clearing alone",
     ),
     Parameter::new(
         "threads",

@@ -37,7 +37,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "config",
         "brickyard,list-2007",
-        "designs, the first is the baseline; see `brickyard configs`",
+        "designs, the first is the baseline; see `brickyard help designs`",
     ),
     Parameter::new(
         "memory",

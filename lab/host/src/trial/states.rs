@@ -27,10 +27,10 @@ impl State {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Found => "as found",
-            Self::EveryOther => "every other page in use",
-            Self::Pinned => "one pinned page in each 2 MiB",
-            Self::Single => "one page in each 2 MiB",
+            Self::Found => "as-found",
+            Self::EveryOther => "every-other",
+            Self::Pinned => "pinned",
+            Self::Single => "single",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `brickyard man`: manual pages, generated from the text of `--help`.
+//! `brickyard help man`: manual pages, generated from the text of `--help`.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,17 +6,16 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Command};
-use clap_mangen::Man;
 
 use brickyard_measure::command::misuse::Misuse;
 
-/// The options of `brickyard man`.
+/// The options of `brickyard help man`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  brickyard man replay | man -l -
-  brickyard man --output ~/.local/share/man/man1")]
-pub(crate) struct Page {
+  brickyard help man replay | man -l -
+  brickyard help man --output ~/.local/share/man/man1")]
+pub(crate) struct Man {
     /// The command whose page is printed, such as `replay`. [default: brickyard itself]
     command: Vec<String>,
     /// Write the pages of all commands to this folder instead.
@@ -30,7 +29,7 @@ pub(crate) struct Page {
     output: Option<PathBuf>,
 }
 
-impl Page {
+impl Man {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let mut all = crate::command().disable_help_subcommand(true);
         all.build();
@@ -42,7 +41,7 @@ impl Page {
         }
         let found = find(&all, &self.command)?;
         let mut page = Vec::new();
-        Man::new(found.clone()).render(&mut page)?;
+        clap_mangen::Man::new(found.clone()).render(&mut page)?;
         io::stdout().lock().write_all(&page)?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `brickyard configs`: the list of configurations.
+//! `brickyard help designs`: the designs, by the name of their configuration.
 
 use std::io::{self, Write};
 
@@ -15,15 +15,15 @@ const FRAMES: usize = 64 << 18;
 const FRAME_BYTES: usize = 4096;
 const CPUS: usize = 8;
 
-/// The options of `brickyard configs`.
+/// The options of `brickyard help designs`.
 #[derive(Debug, Args)]
-pub(crate) struct Configs {
+pub(crate) struct Designs {
     /// The format of the list.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
     format: String,
 }
 
-impl Configs {
+impl Designs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let plan = MachinePlan::new(FrameRange::new(0, FRAMES), CPUS);
         let rows: Vec<_> = Configuration::ALL

@@ -1,11 +1,11 @@
-//! `brickyard completions`: a script with which a shell completes commands and options.
+//! `brickyard help completions`: a script with which a shell completes commands and options.
 
 use std::io::{self, Write};
 
 use clap::Args;
 use clap_complete::Shell;
 
-/// The options of `brickyard completions`.
+/// The options of `brickyard help completions`.
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
     /// The shell to print the script for.
