@@ -11,7 +11,7 @@ use brickyard_host::look::{Depth, Look};
 use brickyard_host::trial::pool::Pool;
 use brickyard_host::trial::states::{self, State};
 use brickyard_host::trial::{TrialError, help};
-use brickyard_report::{Column, Columns};
+use brickyard_results::{Column, Columns};
 use brickyard_run::memory::available;
 use brickyard_run::{bar, interrupt};
 use clap::Args;
