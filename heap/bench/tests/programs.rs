@@ -130,7 +130,7 @@ fn programs_has_a_table_and_a_document_for_compare() {
     let json = programs(&[&few[..], &["--format", "json", "--output", file]].concat());
     assert_eq!(json.status.code(), Some(0), "{}", text(&json.stderr));
     // `brickyard compare` reads it like this.
-    let read = brickyard_report::read_json(Path::new(file)).unwrap();
+    let read = brickyard_results::read_json(Path::new(file)).unwrap();
     assert_eq!(
         (read.experiment(), read.configs()),
         ("programs", vec!["glibc"])

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use brickyard_report::{Better, Results, Row};
+use brickyard_results::{Better, Results, Row};
 
 /// The best peer of a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +81,7 @@ pub fn text(first: &str, best: &[BestPeer]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brickyard_report::{Host, Metric};
+    use brickyard_results::{Host, Metric};
 
     fn label(workload: &str, metric: &str) -> String {
         format!("{workload} {metric}")

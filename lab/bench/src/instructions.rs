@@ -7,7 +7,7 @@
 use std::process::Command;
 
 use anyhow::bail;
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 
 use super::batch::HALVES;
 use super::conditions::Conditions;

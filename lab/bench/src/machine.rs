@@ -8,7 +8,7 @@ use brickyard::sync::{Exclusive, Shared, SlotAccess, TestAndSetLock, TicketLock}
 use brickyard_designs::classics::bulk::BulkPolicy;
 use brickyard_designs::classics::{Configuration, Experiment, LabLock, MachinePlan, OwnLine};
 use brickyard_measure::threads::Threads;
-use brickyard_report::bytes_text;
+use brickyard_results::bytes_text;
 
 use crate::masking::{Masking, MaskingPlatform};
 use brickyard_measure::choice::choices;

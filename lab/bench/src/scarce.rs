@@ -21,7 +21,7 @@ use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Frame, Mobility, Order};
 use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::{Configuration, Experiment};
-use brickyard_report::bytes_text;
+use brickyard_results::bytes_text;
 
 use super::design::{ThroughNodes, ThroughZone};
 use super::fill::take_all;

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use brickyard_report::pagetypes::{Film, html, png};
+use brickyard_pictures::pagetypes::{Film, html, png};
 use clap::Args;
 
 use brickyard_measure::command::output;

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use brickyard_report::noun;
+use brickyard_results::noun;
 use brickyard_run::interrupt;
 use brickyard_trace::Flags;
 use brickyard_trace::file::Writer;

@@ -18,7 +18,7 @@ use brickyard_host::Unevictable;
 use brickyard_host::blocks::BlockUse;
 use brickyard_host::movability::{Judge, Movability};
 use brickyard_host::zoneinfo::{ZoneInfo, counter};
-use brickyard_report::pagetypes::{PageKind, Plan, ZoneSpan};
+use brickyard_pictures::pagetypes::{PageKind, Plan, ZoneSpan};
 use brickyard_trace::{PageUse, StateRun};
 
 /// The kinds of the frames of one reading of page states.

@@ -19,7 +19,7 @@ use clap::Args;
 use crate::snapshot::host;
 use brickyard_measure::amount;
 use brickyard_measure::command::misuse::Misuse;
-use brickyard_report::bytes_of;
+use brickyard_results::bytes_of;
 use brickyard_run::interrupt::{self, Holding};
 use brickyard_run::terminal::{print, tell};
 

@@ -1,8 +1,8 @@
 //! A sheet of figures: sections of lines, a column for each configuration. Printed as a table for
 //! people, or as CSV or JSON in the format of all experiments.
 
-use brickyard_report::markup::Escaped;
-use brickyard_report::{
+use brickyard_pictures::markup::Escaped;
+use brickyard_results::{
     Better, Column, Columns, Format, Host, Metric, Results, Row, SampleKind, TableOptions, write,
 };
 use core::fmt::Write as _;

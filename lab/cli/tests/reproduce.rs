@@ -364,7 +364,7 @@ fn every_number_follows_from_existing_rows(here: &Path) {
     assert_eq!(stated, judged);
 
     // A document for `compare` that disagrees with its samples would be refused.
-    let results = brickyard_report::read_json(&here.join("results.json")).unwrap();
+    let results = brickyard_results::read_json(&here.join("results.json")).unwrap();
     assert!(
         results
             .rows()

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_experiments::store::Folder;
-use brickyard_report::Better;
+use brickyard_results::Better;
 
 /// Runs these cells with `seed`; returns their rows.
 fn run(cells: &[&str], seed: &str) -> Vec<CellRows> {

@@ -5,7 +5,7 @@ pub(crate) mod variants;
 
 use anyhow::Context as _;
 use brickyard_designs::classics::Configuration;
-use brickyard_report::pagetypes::Film;
+use brickyard_pictures::pagetypes::Film;
 use brickyard_run::side_by_side::Follow;
 use brickyard_trace::Trace;
 use brickyard_workload::antifrag::{self, MinFree, Profile, Protocol, Reclaim, TRIES_2005};

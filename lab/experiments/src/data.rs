@@ -5,7 +5,7 @@ mod contradiction;
 use core::fmt;
 use std::collections::BTreeMap;
 
-use brickyard_report::Better;
+use brickyard_results::Better;
 use serde::Serialize;
 
 pub use contradiction::Contradiction;

@@ -12,7 +12,7 @@
 mod figure;
 mod statistic;
 
-use brickyard_report::plot::Axis;
+use brickyard_pictures::plot::Axis;
 
 use crate::data::Key;
 use crate::judge::{Judgement, NONE};

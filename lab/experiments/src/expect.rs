@@ -377,7 +377,7 @@ fn exact(old: Option<Judgement>, new: Option<Judgement>) -> Option<Outcome> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests {
-    use brickyard_report::{Better, Host};
+    use brickyard_results::{Better, Host};
 
     use super::*;
 

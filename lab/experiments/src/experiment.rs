@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use brickyard_report::Results;
+use brickyard_results::Results;
 
 use crate::cell::Cell;
 use crate::document::Document;

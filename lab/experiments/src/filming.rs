@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use brickyard::Order;
 use brickyard_designs::classics::LabZone;
-use brickyard_report::pagetypes::{Film, PageKind, Plan, ZoneSpan};
+use brickyard_pictures::pagetypes::{Film, PageKind, Plan, ZoneSpan};
 use brickyard_run::side_by_side::Follow;
 use brickyard_workload::machine::ZonePlace;
 use brickyard_workload::pages::{Role, mark};

@@ -66,7 +66,7 @@ mod tests {
     use std::path::Path;
 
     use crate::raw::{Method, Raw};
-    use brickyard_report::{Better, Host};
+    use brickyard_results::{Better, Host};
 
     use super::*;
     use crate::cell::Scale;

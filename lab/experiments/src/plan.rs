@@ -127,7 +127,7 @@ fn is_full(cell: &Cell) -> bool {
 /// Returns a number of cells in words.
 #[must_use]
 pub fn counted(count: usize) -> String {
-    brickyard_report::counted(count, "cell", "cells")
+    brickyard_results::counted(count, "cell", "cells")
 }
 
 #[cfg(test)]

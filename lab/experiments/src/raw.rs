@@ -7,7 +7,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use brickyard_report::{Better, Host};
+use brickyard_results::{Better, Host};
 use serde::{Deserialize, Serialize};
 
 /// One measured value.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use brickyard_report::{Host, Metric, Results, Row, SampleKind};
+use brickyard_results::{Host, Metric, Results, Row, SampleKind};
 
 use crate::data::{Data, Key};
 use crate::experiment::On;
@@ -119,7 +119,7 @@ fn add<T: PartialEq>(all: &mut Vec<T>, one: T) {
 
 #[cfg(test)]
 mod tests {
-    use brickyard_report::Better;
+    use brickyard_results::Better;
 
     use super::*;
     use crate::raw::{CellRows, Raw};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::thread;
 
 use anyhow::anyhow;
-use brickyard_report::Host;
+use brickyard_results::Host;
 
 use crate::raw::CellRows;
 use crate::store::{Folder, WriteError, appear};
@@ -250,7 +250,7 @@ mod tests {
     use std::path::Path;
 
     use crate::raw::{Method, Raw};
-    use brickyard_report::Better;
+    use brickyard_results::Better;
     use brickyard_run::progress::Silent;
 
     use super::super::cell::{Done, Scale};

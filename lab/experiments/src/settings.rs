@@ -182,7 +182,7 @@ impl<'a> Settings<'a> {
         if most > cores() {
             tell(format_args!(
                 "brickyard: {most} threads on {}: they wait for CPUs too",
-                brickyard_report::counted(cores(), "CPU", "CPUs")
+                brickyard_results::counted(cores(), "CPU", "CPUs")
             ));
         }
         Ok(threads)

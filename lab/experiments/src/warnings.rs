@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brickyard_report::{Host, noise_warning};
+use brickyard_results::{Host, noise_warning};
 
 use crate::data::{Data, Key};
 use crate::document::{Document, Judged};

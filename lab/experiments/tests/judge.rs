@@ -14,7 +14,7 @@ use brickyard_experiments::document::{
     Claim, Document, Figure, Finding, Judged, Line, Piece, Published, ShownIn, Statistic, Table,
 };
 use brickyard_experiments::raw::{CellRows, Method, Raw};
-use brickyard_report::{Better, Host};
+use brickyard_results::{Better, Host};
 
 fn rows(config: &str, better: Better, values: &[f64]) -> Vec<Raw> {
     (1..)

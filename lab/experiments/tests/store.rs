@@ -10,7 +10,7 @@ use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_experiments::store::{
     Folder, appear, read_cell, read_cell_bytes, read_rows, write_cell, write_csv, write_rows,
 };
-use brickyard_report::{Better, Host};
+use brickyard_results::{Better, Host};
 use proptest::prelude::*;
 
 fn raw() -> impl Strategy<Value = Raw> {

@@ -1,7 +1,7 @@
 //! Amounts of memory on the command line.
 
 use brickyard::FRAMES_MOST;
-use brickyard_report::{bytes_of, bytes_text};
+use brickyard_results::{bytes_of, bytes_text};
 
 /// Parses an amount of memory of at most what one zone of 4 KiB frames can have.
 pub fn zone_bytes(text: &str) -> anyhow::Result<usize> {

@@ -316,7 +316,7 @@ const LAYOUT: &str = r#"(() => {
 /// Every two kinds that are nearer than 20 in the CIELAB space, where 2.3 is just noticeable, as
 /// people with full and with three kinds of reduced colour vision see them (Machado, Oliveira,
 /// Fernandes 2009, severity 1.0, on linear RGB). As for the colours of
-/// `brickyard_report::pagetypes`.
+/// `brickyard_pictures::pagetypes`.
 const COLOURS: &str = r#"(() => {
   const visions = [
     [1, 0, 0, 0, 1, 0, 0, 0, 1],

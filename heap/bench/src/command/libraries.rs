@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::programs;
 use crate::programs::library::{C_LIBRARY, Library};
 use crate::slab::preload::{KNOWN, find};
-use brickyard_report::Results;
+use brickyard_results::Results;
 
 use brickyard_measure::command::misuse::Misuse;
 

@@ -16,7 +16,7 @@ use core::time::Duration;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use brickyard_report::Results;
+use brickyard_results::Results;
 
 use crate::programs::library::{Bound, Library};
 use crate::programs::process::{Runner, Scratch};

@@ -1,7 +1,7 @@
 //! Makes the rows of the table from what the processes have told.
 
 use crate::loads::latency::{MAXIMA, PERCENTILES, timed_names};
-use brickyard_report::{Host, Metric, Results, Row};
+use brickyard_results::{Host, Metric, Results, Row};
 
 use super::Taken;
 use crate::programs::library::Bound;

@@ -28,7 +28,7 @@ use core::time::Duration;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use brickyard_report::Results;
+use brickyard_results::Results;
 
 use brickyard_measure::turns::{Round, Turns};
 use brickyard_run::interrupt;

@@ -1,6 +1,6 @@
 //! Makes the rows of the table from the samples.
 
-use brickyard_report::{Host, Metric, Results, Row};
+use brickyard_results::{Host, Metric, Results, Row};
 
 use super::Sample;
 use super::library::Bound;

@@ -4,7 +4,7 @@
 //! nothing, and subtracted.
 
 use anyhow::bail;
-use brickyard_report::{Host, Metric, Results, Row};
+use brickyard_results::{Host, Metric, Results, Row};
 
 use super::contestant::{Contestant, NOTHING};
 use super::hits::{SIDES, SIZES};

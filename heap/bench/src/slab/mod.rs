@@ -47,7 +47,7 @@ pub mod work;
 use core::cell::RefCell;
 use core::time::Duration;
 
-use brickyard_report::Results;
+use brickyard_results::Results;
 
 use brickyard_measure::turns::{Round, Turns};
 use brickyard_run::interrupt;

@@ -1,6 +1,6 @@
 //! Makes the rows of the table from the results of the processes.
 
-use brickyard_report::{Host, Results, Row};
+use brickyard_results::{Host, Results, Row};
 
 use super::contestant::Contestant;
 use super::link::NEAR_NS;

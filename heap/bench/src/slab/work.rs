@@ -4,7 +4,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use brickyard_report::{Metric, bytes_text};
+use brickyard_results::{Metric, bytes_text};
 
 use brickyard_measure::choice::{Choice, choices};
 use brickyard_measure::objects::crowd::Clock;

@@ -21,8 +21,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use brickyard_report::SampleKind;
-use brickyard_report::verdict::{Chosen, Depth, Judge, Judgements, Timed, Verdict};
+use brickyard_results::SampleKind;
+use brickyard_results::verdict::{Chosen, Depth, Judge, Judgements, Timed, Verdict};
 use brickyard_run::bar;
 use clap::Args;
 

@@ -1,7 +1,7 @@
 //! The notes below the figures, one sentence each.
 
-use brickyard_report::Host;
-use brickyard_report::verdict::{Judged, Judgements, Test, Verdict};
+use brickyard_results::Host;
+use brickyard_results::verdict::{Judged, Judgements, Test, Verdict};
 
 use super::NAMED_MAX;
 use super::sides::Sides;

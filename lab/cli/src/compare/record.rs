@@ -1,7 +1,7 @@
 //! The comparison for programs. CSV and JSON have the same figures of a row under the same names.
 
-use brickyard_report::verdict::{Judged, Judgements, Test, Timed, Verdict};
-use brickyard_report::{Host, Row, SampleKind};
+use brickyard_results::verdict::{Judged, Judgements, Test, Timed, Verdict};
+use brickyard_results::{Host, Row, SampleKind};
 use serde::Serialize;
 
 use super::sides::Sides;

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use brickyard_report::verdict::{Chosen, Matched, Pair, as_samples, row_name};
-use brickyard_report::{Host, Metric, Results, Row, read_json};
+use brickyard_results::verdict::{Chosen, Matched, Pair, as_samples, row_name};
+use brickyard_results::{Host, Metric, Results, Row, read_json};
 
 use super::NAMED_MAX;
 use super::notes::{plain, some_of};

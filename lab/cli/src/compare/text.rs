@@ -2,8 +2,8 @@
 
 use core::fmt::Write as _;
 
-use brickyard_report::verdict::{Depth, Judged, Judgements, Test, Timed, Verdict};
-use brickyard_report::{
+use brickyard_results::verdict::{Depth, Judged, Judgements, Test, Timed, Verdict};
+use brickyard_results::{
     BOOTSTRAP_LEAST, Better, Column, Columns, GmeanCell, SampleKind, counted, fixed,
 };
 

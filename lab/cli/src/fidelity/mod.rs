@@ -15,7 +15,7 @@ use brickyard_designs::classics::Configuration;
 use brickyard_designs::classics::linux::Burst;
 use brickyard_experiments::filming::Camera;
 use brickyard_host::zoneinfo;
-use brickyard_report::{Better, counted};
+use brickyard_results::{Better, counted};
 use brickyard_run::{bar, interrupt};
 use brickyard_trace::file::{self, Source};
 use brickyard_trace::{Events as _, Trace};

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use anyhow::Context;
 use brickyard::{MigrateType, Order};
-use brickyard_report::markup::{Escaped, fill};
-use brickyard_report::plot::{self, Axis, Curve, Plot, Point, Scale};
-use brickyard_report::policy;
+use brickyard_pictures::markup::{Escaped, fill};
+use brickyard_pictures::plot::{self, Axis, Curve, Plot, Point, Scale};
+use brickyard_pictures::policy;
 use brickyard_workload::fidelity::{self, TYPES, ZoneTable};
 
 use super::{Compared, HOST, Host, START};

@@ -6,7 +6,7 @@ use brickyard::FrameRange;
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard_designs::classics::{Configuration, MachinePlan};
 use brickyard_measure::threads::Threads;
-use brickyard_report::{Column, Columns};
+use brickyard_results::{Column, Columns};
 use clap::Args;
 use serde_json::json;
 

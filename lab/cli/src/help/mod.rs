@@ -8,7 +8,7 @@ mod man;
 use core::fmt::Write as _;
 
 use brickyard_experiments::experiment::{Experiment, Form, On};
-use brickyard_report::{Column, Columns};
+use brickyard_results::{Column, Columns};
 use brickyard_run::terminal::{print, wrapped};
 use clap::{Args, Command, Subcommand};
 

@@ -3,9 +3,9 @@
 
 use std::io::{self, Write};
 
-use brickyard_report::markup::{Escaped, fill};
-use brickyard_report::plot::{self, Axis, Curve, Plot, Point, Scale};
-use brickyard_report::policy;
+use brickyard_pictures::markup::{Escaped, fill};
+use brickyard_pictures::plot::{self, Axis, Curve, Plot, Point, Scale};
+use brickyard_pictures::policy;
 use brickyard_serve::history::figures::{FIGURES, Unit};
 use brickyard_serve::history::spans::{Span, round_length, spans};
 use brickyard_serve::sample::KINDS;

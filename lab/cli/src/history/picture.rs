@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::path::Path;
 
 use brickyard_host::blocks::BlockKind;
-use brickyard_report::raster::Raster;
+use brickyard_pictures::raster::Raster;
 use brickyard_serve::history::blocks::BlockMap;
 use brickyard_serve::history::{HistoryError, read};
 use brickyard_serve::sample::{KINDS, number_of};

@@ -1,7 +1,7 @@
 //! The history in the terminal: a headline, each figure over all the time with its curve, and a
 //! table of spans.
 
-use brickyard_report::{Column, Columns, counted};
+use brickyard_results::{Column, Columns, counted};
 use brickyard_serve::history::figures::{FIGURES, HostRow, Unit, place_of};
 use brickyard_serve::history::spans::{Range, round_length, spans, whole};
 

@@ -3,7 +3,7 @@
 use brickyard::{MigrateType, Order};
 use brickyard_host::buddyinfo::{self, BuddyZone};
 use brickyard_host::zoneinfo;
-use brickyard_report::counted;
+use brickyard_results::counted;
 use brickyard_trace::summary::{Kinds, Process, Summary};
 use brickyard_trace::{Reading, Trace};
 

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use brickyard_report::{Column, Columns};
+use brickyard_results::{Column, Columns};
 use serde_json::{Map, Value, json};
 
 /// The output format.

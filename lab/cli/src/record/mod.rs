@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use anyhow::bail;
 use brickyard_host::Host;
-use brickyard_report::noun;
+use brickyard_results::noun;
 use brickyard_trace::file::Writer;
 use brickyard_trace::record::{Clock, Disk, Group, Merged, Plan, Recorded, Recorder};
 use brickyard_trace::{Header, HostTexts, Reading, States};
@@ -24,7 +24,7 @@ use indicatif::{HumanBytes, HumanCount};
 use rustix::process::Signal;
 
 use brickyard_measure::command::misuse::Misuse;
-use brickyard_report::bytes_of;
+use brickyard_results::bytes_of;
 use command::{Command, Running, SIGNAL_CODE, exit_code, how};
 use progress::Line;
 use signals::Received;

@@ -14,7 +14,7 @@ use brickyard_experiments::results::results;
 use brickyard_experiments::store::{Folder, appear, write_csv, write_rows};
 use brickyard_experiments::winner::winner;
 use brickyard_experiments::{documents, figures, page, pages, summary, warnings};
-use brickyard_report::write_json;
+use brickyard_results::write_json;
 
 use super::command::{Commands, Start};
 use brickyard_run::terminal::{print, tell};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use brickyard_host::forecast::{Forecast, Forecasts, Way};
-use brickyard_report::{Column, Columns};
+use brickyard_results::{Column, Columns};
 use serde_json::{Map, Value, json};
 
 use super::View;

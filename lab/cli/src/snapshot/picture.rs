@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use brickyard_host::look::Look;
 use brickyard_host::zoneinfo::ZoneInfo;
-use brickyard_report::pagetypes::{Film, html, png};
+use brickyard_pictures::pagetypes::{Film, html, png};
 
 use super::figures::{amount, summary};
 use crate::page_kinds::{PageKinds, plan};

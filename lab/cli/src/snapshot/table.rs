@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use brickyard::Order;
 use brickyard_host::blocks::BlockSummary;
 use brickyard_host::look::{Look, ZoneLook};
-use brickyard_report::{Column, Columns};
+use brickyard_results::{Column, Columns};
 use brickyard_trace::PageUse;
 
 use super::figures::{amount, block_size, mib, named_zones, summary};

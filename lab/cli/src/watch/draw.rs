@@ -250,8 +250,8 @@ mod tests {
         // Two rows of cells a character: free above, and so on through the quarters of the zone.
         let kinds = heat_colors(&screen);
         let color =
-            |kind: brickyard_report::pagetypes::PageKind| Paint::True.color(kind.dark_color());
-        use brickyard_report::pagetypes::PageKind::{Free, Movable, Unmovable};
+            |kind: brickyard_pictures::pagetypes::PageKind| Paint::True.color(kind.dark_color());
+        use brickyard_pictures::pagetypes::PageKind::{Free, Movable, Unmovable};
         assert!(
             [Free, Movable, Unmovable]
                 .iter()

@@ -2,7 +2,7 @@
 //! how many of them are mixed.
 
 use brickyard_host::blocks::{BlockKind, BlockUse};
-use brickyard_report::pagetypes::PageKind;
+use brickyard_pictures::pagetypes::PageKind;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Color;

@@ -10,7 +10,7 @@ use anyhow::Context;
 use brickyard_host::Host;
 use brickyard_host::look::{Depth, Look};
 use brickyard_host::zoneinfo::ZoneInfo;
-use brickyard_report::pagetypes::PageKind;
+use brickyard_pictures::pagetypes::PageKind;
 
 use super::app::Pace;
 use crate::page_kinds::slab_kind;

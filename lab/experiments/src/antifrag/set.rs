@@ -2,8 +2,8 @@
 //! have it.
 
 use brickyard_designs::classics::Configuration;
-use brickyard_report::pagetypes::{Film, html};
-use brickyard_report::{Better, Metric, bytes_of};
+use brickyard_pictures::pagetypes::{Film, html};
+use brickyard_results::{Better, Metric, bytes_of};
 use brickyard_workload::antifrag::{self, Profile, Reclaim};
 
 use super::{AntifragRun, Filmed, Settings as Protocol};

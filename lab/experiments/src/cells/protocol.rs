@@ -2,7 +2,7 @@
 //! antifrag`, so that the figures are the documented ones.
 
 use anyhow::bail;
-use brickyard_report::pagetypes::Film;
+use brickyard_pictures::pagetypes::Film;
 use brickyard_workload::antifrag;
 
 use crate::antifrag::{AntifragRun, Filmed, Load, Settings};

@@ -1,6 +1,6 @@
 //! Making the rows of a cell: what several of them have in common is given once.
 
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 
 use crate::raw::Raw;
 

@@ -1,7 +1,7 @@
 //! The check without which the times of a simulated run mean nothing.
 
 use anyhow::ensure;
-use brickyard_report::counted;
+use brickyard_results::counted;
 use brickyard_simulate::tasks::Counts;
 
 /// Checks that every allocation was served and every free accepted. A request that fails would make

@@ -2,7 +2,7 @@
 //! memory.
 
 use brickyard::FRAMES_MOST;
-use brickyard_report::{bytes_text, counted};
+use brickyard_results::{bytes_text, counted};
 use brickyard_simulate::Configuration;
 use brickyard_simulate::setting::{FRAME_BYTES, whole_mib};
 

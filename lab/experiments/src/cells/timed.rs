@@ -179,7 +179,7 @@ pub(crate) fn by_rounds(cells: &mut [Cell]) {
 
 #[cfg(test)]
 mod tests {
-    use brickyard_report::Metric;
+    use brickyard_results::Metric;
 
     use super::*;
     use crate::cells::testing::{found, rows_of};

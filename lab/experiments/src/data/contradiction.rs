@@ -4,7 +4,7 @@
 use core::ptr;
 use std::collections::HashMap;
 
-use brickyard_report::Better;
+use brickyard_results::Better;
 use thiserror::Error;
 
 use super::{Data, Key};
@@ -107,7 +107,7 @@ fn words((kind, unit, better): Meaning<'_>) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests {
-    use brickyard_report::Host;
+    use brickyard_results::Host;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Helpers to build the tables, findings and plots of all documents.
 
-use brickyard_report::Better;
-use brickyard_report::plot::{Axis, Scale};
+use brickyard_pictures::plot::{Axis, Scale};
+use brickyard_results::Better;
 
 use crate::data::Key;
 use crate::document::{

@@ -10,7 +10,7 @@ use brickyard_host::look::{Depth, Look};
 use brickyard_host::trial::pool::Pool;
 use brickyard_host::trial::states::{self, State};
 use brickyard_host::trial::{TrialError, help};
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 use brickyard_run::interrupt;
 use brickyard_run::memory::available;
 

@@ -4,7 +4,7 @@
 
 use brickyard_bench::fragmentation::{Churn, whole_huge};
 use brickyard_designs::classics::Configuration;
-use brickyard_report::{Metric, bytes_text};
+use brickyard_results::{Metric, bytes_text};
 
 use crate::cell::{Cell, Scale};
 use crate::cells::rows::{HOST, RowTemplate};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brickyard_report::{IntervalMethod, RatioInterval, Runs, Summary};
+use brickyard_results::{IntervalMethod, RatioInterval, Runs, Summary};
 
 use super::sides::{Sides, speedup};
 use super::statistic::mean;

@@ -7,7 +7,7 @@
 //! Three quantities are distinguished, because they are easily confused:
 //! - the **interval** of the speedup: with fewer than ten samples on a side by Student's t of the
 //!   logarithms, from ten on by the bootstrap
-//!   ([`ratio_interval`](brickyard_report::ratio_interval)). It decides the verdict. That of a
+//!   ([`ratio_interval`](brickyard_results::ratio_interval)). It decides the verdict. That of a
 //!   geometric mean over several keys is Student's t of each run's mean logarithm.
 //! - **p**: with six pairs or more the documents' own test, Wilcoxon's signed-rank test (fewer
 //!   cannot reach 5 %); with two to five pairs the paired t test; without pairs Welch's t test.
@@ -71,7 +71,7 @@ mod verdict;
 use core::cell::RefCell;
 use std::collections::HashMap;
 
-use brickyard_report::{Better, RatioInterval, hedges_g, holm};
+use brickyard_results::{Better, RatioInterval, hedges_g, holm};
 use serde::Serialize;
 
 use crate::data::{Data, Key, Samples};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brickyard_report::{Better, PairedT, RatioInterval, Runs, SignedRank, Welch, ratio_interval};
+use brickyard_results::{Better, PairedT, RatioInterval, Runs, SignedRank, Welch, ratio_interval};
 
 use super::statistic::mean;
 use super::verdict::Range;

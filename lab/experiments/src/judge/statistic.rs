@@ -1,6 +1,6 @@
 //! The value of a statistic.
 
-use brickyard_report::{Better, INTERVAL_DEVIATIONS, Summary, gain_percent};
+use brickyard_results::{Better, INTERVAL_DEVIATIONS, Summary, gain_percent};
 
 use crate::data::Samples;
 use crate::document::Statistic;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::sides::Sides;
 use super::verdict::Range;
-use brickyard_report::Summary;
+use brickyard_results::Summary;
 
 use super::statistic::mean;
 use crate::data::{Data, Samples};

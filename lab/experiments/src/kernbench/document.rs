@@ -1,7 +1,7 @@
 //! Gorman 2013: a kernel build (`kernbench`).
 
-use brickyard_report::Better;
-use brickyard_report::plot::Scale;
+use brickyard_pictures::plot::Scale;
+use brickyard_results::Better;
 
 use crate::data::Key;
 use crate::document::{Claim, Document, Figure, Finding, Mistake, Plot, Statistic, Table};

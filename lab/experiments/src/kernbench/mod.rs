@@ -13,7 +13,7 @@
 mod document;
 
 use brickyard_machine::Profile;
-use brickyard_report::{Metric, bytes_text, counted};
+use brickyard_results::{Metric, bytes_text, counted};
 use brickyard_simulate::kernbench::{Kernbench, Measured};
 use brickyard_simulate::{Configuration, Setting};
 use brickyard_workload::jobs::{Cut, Workload};

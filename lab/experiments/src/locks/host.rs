@@ -11,7 +11,7 @@ use brickyard_bench::zone2007::Zone2007;
 use brickyard_designs::classics::bulk::{BulkReading, LockReading, MeterReading, Timing};
 use brickyard_designs::classics::front::ListSizes;
 use brickyard_measure::memory::FRAME_BYTES;
-use brickyard_report::{Metric, bytes_text, counted};
+use brickyard_results::{Metric, bytes_text, counted};
 use brickyard_run::side_by_side::cores;
 use brickyard_simulate::locks::Column;
 

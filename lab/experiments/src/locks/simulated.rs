@@ -7,7 +7,7 @@
 //! repeated with computing that evicts nothing from the caches.
 
 use brickyard_machine::Profile;
-use brickyard_report::{Better, Metric};
+use brickyard_results::{Better, Metric};
 use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::{
     self, Column, Computing, ListSizes, Load, Measured, Part, Plan, lists_of, usual_plan,

@@ -1,7 +1,7 @@
 //! Builds on the CPUs of the five machines, simulated.
 
 use brickyard_machine::Profile as Caches;
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 use brickyard_simulate::kernbench::Kernbench;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_simulate::{Configuration, Setting};

@@ -4,8 +4,8 @@ mod printed;
 mod reclaim;
 mod words;
 
-use brickyard_report::Better;
-use brickyard_report::plot::Scale;
+use brickyard_pictures::plot::Scale;
+use brickyard_results::Better;
 use brickyard_workload::antifrag::{MOMENTS, MinFree};
 
 use printed::OF_2007;

@@ -2,8 +2,8 @@
 //! huge pages at five moments, with three settings; and a film of the two that matter.
 
 use brickyard_designs::classics::Configuration;
-use brickyard_report::Metric;
-use brickyard_report::pagetypes::{Film, html};
+use brickyard_pictures::pagetypes::{Film, html};
+use brickyard_results::Metric;
 use brickyard_workload::antifrag::{MOMENTS, MinFree, Profile, Reclaim};
 
 use crate::raw::Method;

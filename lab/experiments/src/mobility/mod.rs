@@ -15,7 +15,7 @@ mod min_free;
 mod pictures;
 
 use brickyard_designs::classics::Configuration;
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
 

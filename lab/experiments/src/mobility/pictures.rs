@@ -1,8 +1,8 @@
 //! The films: three configurations of a machine under the protocol, on a page of their own.
 
 use brickyard_designs::classics::Configuration;
-use brickyard_report::pagetypes::{Film, html};
-use brickyard_report::{Better, Metric};
+use brickyard_pictures::pagetypes::{Film, html};
+use brickyard_results::{Better, Metric};
 use brickyard_workload::antifrag::Reclaim;
 
 use crate::raw::Method;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-use brickyard_report::markup::escape_json;
+use brickyard_pictures::markup::escape_json;
 use serde::Serialize;
 
 use super::Report;

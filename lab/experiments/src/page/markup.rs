@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Display, Formatter, Write as _};
 
-pub(super) use brickyard_report::markup::Escaped;
+pub(super) use brickyard_pictures::markup::Escaped;
 
 /// Prose: displayed escaped, with the text between backticks as code.
 #[derive(Debug, Clone, Copy)]

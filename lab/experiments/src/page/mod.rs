@@ -39,9 +39,9 @@ mod table;
 use core::fmt;
 use std::io::{self, Write};
 
-use brickyard_report::markup::{fill, script};
-use brickyard_report::pagetypes::html;
-use brickyard_report::policy;
+use brickyard_pictures::markup::{fill, script};
+use brickyard_pictures::pagetypes::html;
+use brickyard_pictures::policy;
 
 use crate::data::Data;
 use crate::document::{Document, Figure, Finding};
@@ -127,7 +127,7 @@ pub fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     let script = script(&SCRIPTS);
     fill(PAGE, out, |marker, out| match marker {
         "style" => {
-            out.write_all(brickyard_report::plot::STYLE.as_bytes())?;
+            out.write_all(brickyard_pictures::plot::STYLE.as_bytes())?;
             out.write_all(STYLE.as_bytes())
         }
         "summary" => out.write_all(summary::of(report).as_bytes()),

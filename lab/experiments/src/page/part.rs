@@ -1,7 +1,7 @@
 //! The section of a document: its question, the findings, its mistakes, then plots, its tables,
 //! today's tables, and the player.
 
-use brickyard_report::counted;
+use brickyard_results::counted;
 use core::fmt::Write as _;
 
 use super::finding;

@@ -2,8 +2,8 @@
 
 use core::fmt::Write as _;
 
-use brickyard_report::counted;
-use brickyard_report::plot::{self, Axis, Scale};
+use brickyard_pictures::plot::{self, Axis, Scale};
+use brickyard_results::counted;
 
 use super::Report;
 use super::figure;

@@ -1,7 +1,7 @@
 //! The first screen: what each document claimed, whether it came out, and what decides that; below
 //! it how today's allocators do on the same work, and what a reader must know.
 
-use brickyard_report::counted;
+use brickyard_results::counted;
 use core::fmt::Write as _;
 
 use super::Report;

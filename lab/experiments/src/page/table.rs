@@ -1,6 +1,6 @@
 //! A table: in each cell what was published, what was measured, and how the directions compare.
 
-use brickyard_report::counted;
+use brickyard_results::counted;
 use core::fmt::Write as _;
 
 use super::Report;

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use anyhow::Context as _;
 use brickyard_designs::classics::Configuration;
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 
 use crate::raw::Raw;
 

@@ -3,8 +3,8 @@
 use core::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use brickyard_report::Better;
-use brickyard_report::plot::Scale;
+use brickyard_pictures::plot::Scale;
+use brickyard_results::Better;
 use brickyard_workload::printed::rows;
 
 use crate::data::Key;

@@ -3,7 +3,7 @@
 //! `brickyard` runs twice: as a CPU's slot is its own, and as it is lent to a drainer.
 
 use brickyard_machine::Profile;
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 use brickyard_simulate::drains::{Drains, Measured};
 use brickyard_simulate::setting::usual_frames;
 use brickyard_simulate::{Configuration, Setting, Slots};

@@ -14,7 +14,7 @@ use brickyard_bench::machine::{FRAME_BYTES, Level, Lock};
 use brickyard_bench::rounds::{Pace, Rounds};
 use brickyard_bench::schedule::{Orders, Schedule, Workload, goals, sensible};
 use brickyard_measure::choice::by_name;
-use brickyard_report::{Results, bytes_text};
+use brickyard_results::{Results, bytes_text};
 use brickyard_run::terminal::tell;
 
 use super::batches::METRICS;
@@ -192,7 +192,7 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
 pub(super) fn below(settings: &Settings<'_>, results: &Results) -> String {
     let peers: Vec<&str> = settings.peers.iter().map(|peer| peer.name()).collect();
     let label = |workload: &str, metric: &str| format!("{workload} {metric}");
-    match results.rows().first().map(brickyard_report::Row::config) {
+    match results.rows().first().map(brickyard_results::Row::config) {
         Some(first) if !peers.contains(&first) => {
             text(first, &best_peers(results, first, &peers, &label))
         }

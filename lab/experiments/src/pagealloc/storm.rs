@@ -4,7 +4,7 @@
 //! With more CPUs each counts fewer pages: the percentiles are over the pages of all CPUs together.
 
 use brickyard_machine::Profile;
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 use brickyard_simulate::storm::{Latency, Shape, Storm};
 use brickyard_simulate::{Configuration, Setting};
 

@@ -1,7 +1,7 @@
 //! Gorman 2013: page faults per second (`pft`).
 
-use brickyard_report::Better;
-use brickyard_report::plot::Scale;
+use brickyard_pictures::plot::Scale;
+use brickyard_results::Better;
 
 use crate::data::Key;
 use crate::document::{Document, Figure, Finding, Mistake, Plot, Statistic, Table};

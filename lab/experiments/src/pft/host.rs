@@ -8,7 +8,7 @@ use brickyard_bench::faults::Faults;
 use brickyard_bench::pft::{Column, once, turn};
 use brickyard_measure::choice::by_name;
 use brickyard_measure::memory::{FRAME_BYTES, Memory};
-use brickyard_report::{bytes_text, counted};
+use brickyard_results::{bytes_text, counted};
 use brickyard_run::memory::available;
 use brickyard_run::side_by_side::cores;
 

@@ -14,7 +14,7 @@ mod host;
 mod simulated;
 mod sizes;
 
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 
 use crate::cell::Cell;
 use crate::experiment::{Experiment, Form, On};

@@ -25,7 +25,7 @@ use crate::cells::simulated::{CONFIG, Frames, MEMORY, frames, sweep};
 use crate::experiment::Parameter;
 use crate::refusal::Refusal;
 use crate::settings::{Settings, wrong};
-use brickyard_report::counted;
+use brickyard_results::counted;
 use brickyard_simulate::setting::usual_frames;
 
 /// A machine, and what is run on it.

@@ -7,7 +7,7 @@ use brickyard_bench::machine::Level;
 use brickyard_bench::scarce::{Asking, QUESTIONS};
 use brickyard_designs::classics::Configuration;
 use brickyard_measure::choice::by_name;
-use brickyard_report::{Metric, bytes_text};
+use brickyard_results::{Metric, bytes_text};
 use brickyard_run::memory::available;
 
 use crate::cell::Cell;

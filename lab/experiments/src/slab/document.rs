@@ -2,7 +2,7 @@
 
 mod words;
 
-use brickyard_report::plot::Scale;
+use brickyard_pictures::plot::Scale;
 use brickyard_workload::printed::rows;
 
 use crate::data::Key;

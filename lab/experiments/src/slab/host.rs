@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 
 use crate::raw::Raw;
 

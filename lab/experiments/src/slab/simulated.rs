@@ -4,7 +4,7 @@
 //! come between two accesses to shared memory.
 
 use brickyard_machine::Profile;
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 use brickyard_simulate::slabs::memory::{self, CPUS_PER_NODE};
 use brickyard_simulate::slabs::remote::RemoteFrees;
 use brickyard_simulate::slabs::socket::{Files, SocketBench};

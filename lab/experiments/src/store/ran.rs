@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use brickyard_report::Host;
+use brickyard_results::Host;
 use serde::{Deserialize, Serialize};
 
 use crate::raw::CellRows;

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use brickyard_files::{self as table, Column, Fault, Input, RowGroup, check_claims, guarded};
-use brickyard_report::{Better, Host};
+use brickyard_results::{Better, Host};
 use bytes::Bytes;
 use parquet::data_type::{ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::metadata::FileMetaData;

@@ -188,7 +188,7 @@ fn table(
 mod tests {
     use std::fs::File;
 
-    use brickyard_report::{Better, Host};
+    use brickyard_results::{Better, Host};
     use parquet::schema::parser::parse_message_type;
 
     use super::*;

@@ -5,7 +5,7 @@
 //! half as long.
 
 use brickyard_machine::Profile;
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 use brickyard_simulate::setting::usual_frames;
 use brickyard_simulate::storm::{Latency, Measured, Shape, Storm};
 use brickyard_simulate::{Configuration, Setting};

@@ -1,7 +1,7 @@
 //! A kernel's sources unpacked, and the kernel built, on one simulated CPU.
 
 use brickyard_machine::Profile as Caches;
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 use brickyard_simulate::kernbench::Kernbench;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_simulate::{Blueprint, Configuration, Setting};

@@ -4,7 +4,7 @@ mod printed;
 mod today;
 mod words;
 
-use brickyard_report::Better;
+use brickyard_results::Better;
 
 use printed::{AIM9, Aim9, Difference, HIGH_ORDER, SUMMARY};
 

@@ -15,7 +15,7 @@ mod document;
 mod render;
 
 use brickyard_designs::classics::Configuration;
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 use brickyard_workload::antifrag::{Profile, Reclaim};
 
 use crate::raw::Method;

@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use anyhow::Context as _;
-use brickyard_report::Metric;
+use brickyard_results::Metric;
 
 use crate::raw::Raw;
 

@@ -3,7 +3,7 @@
 
 use brickyard_experiments::document::{Judged, Statistic, Table, number};
 use brickyard_experiments::documents;
-use brickyard_report::Better;
+use brickyard_results::Better;
 
 use super::{Rounded, document, table, text};
 

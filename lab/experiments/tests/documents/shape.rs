@@ -8,7 +8,7 @@ use brickyard_experiments::document::{
 use brickyard_experiments::documents;
 use brickyard_experiments::judge::Judgement;
 use brickyard_experiments::winner::winner;
-use brickyard_report::plot::Scale;
+use brickyard_pictures::plot::Scale;
 
 #[test]
 fn there_are_seven_sections_in_the_order_of_the_report() {

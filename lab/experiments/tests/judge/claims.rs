@@ -4,7 +4,7 @@ use brickyard_experiments::directions::Directions;
 use brickyard_experiments::document::{Among, Figure};
 use brickyard_experiments::judge::{Judge, Verdict};
 use brickyard_experiments::raw::Method;
-use brickyard_report::Better;
+use brickyard_results::Better;
 
 use super::{data, document, key, swept, table};
 

@@ -5,7 +5,7 @@ use brickyard_experiments::directions::Directions;
 use brickyard_experiments::document::{Among, Line, Statistic, Table};
 use brickyard_experiments::judge::{Judge, Verdict};
 use brickyard_experiments::raw::Method;
-use brickyard_report::{Better, PairedT, Welch};
+use brickyard_results::{Better, PairedT, Welch};
 
 use super::{data, document, figure};
 

@@ -4,7 +4,7 @@ use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{Claim, Document, Figure, Line, Statistic, Table};
 use brickyard_experiments::judge::Judge;
 use brickyard_experiments::raw::{CellRows, Method, Raw};
-use brickyard_report::Better;
+use brickyard_results::Better;
 
 use super::{data, document, figure, key, two_workloads};
 

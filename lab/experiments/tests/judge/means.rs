@@ -4,7 +4,7 @@ use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{Claim, Figure, Finding, Piece, ShownIn, Statistic};
 use brickyard_experiments::judge::Judge;
 use brickyard_experiments::raw::Method;
-use brickyard_report::Summary;
+use brickyard_results::Summary;
 
 use super::{document, two_workloads};
 

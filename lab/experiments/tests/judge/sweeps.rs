@@ -3,7 +3,7 @@
 use brickyard_experiments::document::Statistic;
 use brickyard_experiments::judge::{Judge, Verdict};
 use brickyard_experiments::raw::Method;
-use brickyard_report::Better;
+use brickyard_results::Better;
 
 use super::{data, document, figure, swept};
 

@@ -4,7 +4,7 @@ use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{Figure, Statistic};
 use brickyard_experiments::judge::{Judge, Verdict};
 use brickyard_experiments::raw::Method;
-use brickyard_report::Better;
+use brickyard_results::Better;
 
 use super::{data, figure};
 

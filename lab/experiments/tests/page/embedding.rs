@@ -1,8 +1,8 @@
 //! Rows and scripts in the page: complete, harmless, and the same each time.
 
 use brickyard_experiments::page::Embedded;
-use brickyard_report::pagetypes::html;
-use brickyard_report::policy;
+use brickyard_pictures::pagetypes::html;
+use brickyard_pictures::policy;
 
 use super::{embedded, figures};
 use crate::page_sample;

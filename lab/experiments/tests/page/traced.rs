@@ -9,7 +9,7 @@ use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{Document, Points, Statistic};
 use brickyard_experiments::documents;
 use brickyard_experiments::raw::{CellRows, Method, Raw};
-use brickyard_report::Better;
+use brickyard_results::Better;
 
 use super::{Element, embedded, figures};
 use crate::page_sample;
@@ -251,7 +251,7 @@ fn rows_for(documents: &[Document]) -> Data {
             cell: format!("{}.made-up.{number}", key.experiment),
             kind: Method::Simulated,
             seed: 1,
-            host: brickyard_report::Host::unknown(),
+            host: brickyard_results::Host::unknown(),
             program: String::new(),
             rows,
         });

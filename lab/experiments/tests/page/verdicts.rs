@@ -7,7 +7,7 @@ use brickyard_experiments::document::{Among, Figure};
 use brickyard_experiments::judge::{
     Judge, NONE_RULE, SIGN_RULE, SIZE_RULE, SWEEP_RULE, Verdict, ZERO_RULE,
 };
-use brickyard_report::markup::Escaped;
+use brickyard_pictures::markup::Escaped;
 
 use super::figures;
 use crate::page_sample;

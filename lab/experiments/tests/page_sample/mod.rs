@@ -9,9 +9,9 @@ use brickyard_experiments::document::{
 use brickyard_experiments::judge::{Judge, Judgement};
 use brickyard_experiments::page::{Embedded, Missing, Report, write};
 use brickyard_experiments::raw::{CellRows, Method, Raw};
-use brickyard_report::pagetypes::{Film, PageKind, Plan, ZoneSpan, html};
-use brickyard_report::plot::{Axis, Scale};
-use brickyard_report::{Better, Host};
+use brickyard_pictures::pagetypes::{Film, PageKind, Plan, ZoneSpan, html};
+use brickyard_pictures::plot::{Axis, Scale};
+use brickyard_results::{Better, Host};
 
 pub(crate) const CONFIGS: [&str; 5] = [
     "list-2007",

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use brickyard_report::{Against, Deviation, Format, Results, TableOptions, noise_warning, write};
+use brickyard_results::{Against, Deviation, Format, Results, TableOptions, noise_warning, write};
 use clap::Args;
 
 /// The options of subcommands that print results.

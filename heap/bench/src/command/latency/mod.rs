@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::latency::Latency as Measurement;
 use anyhow::bail;
-use brickyard_report::{Format, Results, TableOptions, write};
+use brickyard_results::{Format, Results, TableOptions, write};
 use brickyard_run::side_by_side::cores;
 use brickyard_run::{bar, interrupt};
 use clap::Args;

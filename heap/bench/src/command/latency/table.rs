@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use crate::latency::{OPERATIONS, split_workload};
-use brickyard_report::{Better, Column, Columns, Results, Row, Summary, fixed};
+use brickyard_results::{Better, Column, Columns, Results, Row, Summary, fixed};
 
 /// Metrics of which the largest of all processes is told, not the median.
 const LARGEST: [&str; 2] = ["max", "max-undisturbed"];
@@ -121,7 +121,7 @@ fn time(ns: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brickyard_report::{Host, Metric};
+    use brickyard_results::{Host, Metric};
 
     use super::*;
 

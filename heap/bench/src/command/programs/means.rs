@@ -5,7 +5,7 @@
 //! and the means are computed anew. The best of several is best by luck too, the more the fewer
 //! rounds there are, so an interval may lie above its mean.
 
-use brickyard_report::{Interval, Summary, bootstrap_each};
+use brickyard_results::{Interval, Summary, bootstrap_each};
 use brickyard_run::Dice;
 
 /// The samples of a line, all above 0: for each library its rounds.

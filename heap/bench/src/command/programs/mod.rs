@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use crate::programs::Programs as Measurement;
 use crate::programs::task::{self, Task};
 use anyhow::bail;
-use brickyard_report::{Format, Results, TableOptions, noise_warning, write};
+use brickyard_results::{Format, Results, TableOptions, noise_warning, write};
 use brickyard_run::side_by_side::cores;
 use brickyard_run::{bar, interrupt};
 use clap::Args;

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use brickyard_report::{Column, Columns, MedianInterval, Results, Row, Summary, fixed};
+use brickyard_results::{Column, Columns, MedianInterval, Results, Row, Summary, fixed};
 
 use super::means::{Line, Mean, fastest, means};
 
@@ -237,7 +237,7 @@ fn aligned(labels: &[String], configs: &[&str], lines: &[Vec<[String; 3]>]) -> V
 
 #[cfg(test)]
 mod tests {
-    use brickyard_report::{Host, Metric};
+    use brickyard_results::{Host, Metric};
 
     use super::*;
 

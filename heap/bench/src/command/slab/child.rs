@@ -18,7 +18,7 @@ use brickyard_measure::objects::crowd::Clock;
 use clap::Args;
 
 use brickyard_measure::command::choice::choice;
-use brickyard_report::bytes_of;
+use brickyard_results::bytes_of;
 
 /// The options of the process of one turn.
 #[derive(Debug, Args)]

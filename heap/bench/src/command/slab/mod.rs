@@ -13,14 +13,14 @@ use anyhow::bail;
 use brickyard_measure::choice::Choice;
 use brickyard_measure::objects::crowd::Clock;
 use brickyard_measure::objects::object::Shape;
-use brickyard_report::{Results, bytes_text, plain_label};
+use brickyard_results::{Results, bytes_text, plain_label};
 use brickyard_run::{bar, interrupt};
 use clap::Args;
 
 use brickyard_measure::command::choice::choice;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::Output;
-use brickyard_report::bytes_of;
+use brickyard_results::bytes_of;
 use choose::{Chosen, choose};
 
 pub(crate) use child::SlabTurn;

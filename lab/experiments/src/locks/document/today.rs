@@ -3,7 +3,7 @@
 
 use super::words;
 use super::{EXPERIMENT, METATM, XEON, key};
-use brickyard_report::plot::Scale;
+use brickyard_pictures::plot::Scale;
 
 use crate::data::Key;
 use crate::document::{Among, Finding, Outcome, Piece, Plot, Statistic, Table};

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::printed::OF_2007;
-use brickyard_report::Better;
+use brickyard_results::Better;
 
 use super::{KERNELS, assumptions, key, words};
 use crate::document::{Claim, Figure, Line, Statistic, Table, number};

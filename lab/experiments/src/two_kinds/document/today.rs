@@ -5,7 +5,7 @@ use super::{
     AT_REST, BRK_TEST, BUILD, CLEAN, EXPERIMENT, EXTRACT, KINDS, PAGE_TEST, Quantity, UNDER_LOAD,
     key,
 };
-use brickyard_report::plot::Scale;
+use brickyard_pictures::plot::Scale;
 
 use crate::document::{Finding, Plot, Statistic, Table};
 use crate::documents::build::{
