@@ -12,7 +12,8 @@
 
 use super::Nodes;
 use crate::patience::Patience;
-use crate::pressure::compact::{COSTLY, Why};
+use crate::pressure::Why;
+use crate::pressure::compact::COSTLY;
 use crate::pressure::reclaim::lump_round_oldest;
 use crate::pressure::{Migrate, Need, RETRIES, Reclaim};
 use crate::watermark::Mark;

@@ -9,7 +9,7 @@ use crate::block::{Census, FreeTable, State};
 use crate::check::Violation;
 use crate::error::BulkFreeError;
 use crate::patience::{Patience, Reach};
-use crate::pressure::{Compacted, Migrate, compact, compact_for};
+use crate::pressure::{Compacted, CompactionState, Migrate, compact_for};
 use crate::watermark::{Mark, Watermarks};
 use crate::zones::{AnyZone, Shape};
 use crate::{
@@ -74,7 +74,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         &self.watermarks
     }
 
-    fn compaction(&self) -> &compact::Memory {
+    fn compaction(&self) -> &CompactionState {
         &self.compaction
     }
 

@@ -103,7 +103,7 @@ use crate::check::Violation;
 use crate::error::BulkFreeError;
 use crate::patience::{Patience, Reach};
 use crate::platform::{MaskGuard, PinGuard};
-use crate::pressure::compact;
+use crate::pressure::CompactionState;
 use crate::stash::{Backing, Returned, Stash};
 use crate::transit::Moves;
 use crate::watermark::{Mark, Watermarks};
@@ -118,7 +118,7 @@ pub struct Zone<'m, P, A = Exclusive> {
     kind: ZoneKind,
     stash: Stash<'m, A>,
     watermarks: Watermarks,
-    compaction: compact::Memory,
+    compaction: CompactionState,
     backing: Backing<'m, P>,
     // Serializes operations that add, remove, reserve or isolate ranges.
     administration: Locked<TicketLock, ()>,
@@ -149,7 +149,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             kind,
             stash,
             watermarks: Watermarks::new(),
-            compaction: compact::Memory::new(),
+            compaction: CompactionState::new(),
             backing: Backing {
                 store,
                 platform,

@@ -219,7 +219,7 @@ impl<V: Version, A: SlotAccess, L: LabLock, P: Platform> AnyZone for Zone<'_, V,
         self.inner.watermarks()
     }
 
-    fn compaction(&self) -> &pressure::compact::Memory {
+    fn compaction(&self) -> &pressure::CompactionState {
         self.inner.compaction()
     }
 
