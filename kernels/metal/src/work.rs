@@ -4,10 +4,10 @@
 use brickyard::{Frame, FrameRange, Order, Platform};
 use brickyard_boot_test::{Dice, Figures, Finding, Plan, RangeChange, Worker};
 
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, current_task};
 use crate::platform::Machine;
-use crate::round::{Slots, System};
 use crate::scheduler::{self, Kind};
+use crate::system::{Slots, System};
 use crate::task::{self, TASKS};
 use crate::{arch, fail};
 
@@ -71,7 +71,7 @@ extern "C" fn worker<A: Slots>(id: usize) -> ! {
         }
     }
     system.done.tasks.add(&judge(worker.finish()));
-    task::finish()
+    current_task().finish()
 }
 
 extern "C" fn object_worker<A: Slots>(id: usize) -> ! {
@@ -83,7 +83,7 @@ extern "C" fn object_worker<A: Slots>(id: usize) -> ! {
         }
         !system.test.oracle.is_stopped()
     });
-    task::finish()
+    current_task().finish()
 }
 
 /// Takes ranges away until the workers have mostly ended, one after the other.
@@ -111,7 +111,7 @@ extern "C" fn range_worker<A: Slots>(id: usize) -> ! {
         }));
     }
     system.done.tasks.add(&figures);
-    task::finish()
+    current_task().finish()
 }
 
 /// What every interrupt does, at any depth.
