@@ -30,10 +30,10 @@ pub mod store;
 mod zone;
 
 pub use configuration::{Choice, Configuration, Experiment, MachinePlan, UnknownConfiguration};
-pub use lab_zone::{LabZone, Planned};
+pub use lab_zone::LabZone;
 pub use lock::{Contended, LabLock, LineStart, OwnLine};
 pub use manner::{Manner, Retry};
-pub use plan::{LabPlan, Placed};
+pub use plan::{LabPlan, Placed, Planned};
 pub use zone::Zone;
 
 use brickyard::sync::{Exclusive, TicketLock};

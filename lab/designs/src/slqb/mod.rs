@@ -102,8 +102,8 @@ use slabs::owner_of;
 use slow_path::SlowPath;
 
 pub use links::{Encoded, FreePointers, Plain};
-pub use lists::SlqbNumbers;
 pub use shape::{Marks, POWERS};
+pub use slabs::SlqbNumbers;
 pub use state::{Pins, Slqb2008};
 
 impl<S, L: Pins, K: RawLock, F> Slqb2008<'_, S, L, K, F> {

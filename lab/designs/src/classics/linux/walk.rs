@@ -17,7 +17,7 @@ use brickyard::pressure::{Migrate, Need, Reclaim, Why};
 use brickyard::sync::SlotAccess;
 use brickyard::{AllocError, AnyZone, Frame, Mobility, Order, Platform, Request, ZoneKind};
 
-use super::compact::Priority;
+use super::compact::aim::Priority;
 use super::marks::Level;
 use super::rights::Rights;
 use super::zone::{Version, Zone};

@@ -5,7 +5,7 @@ use core::cell::Cell;
 
 use brickyard::{Frame, MigrateType, Order};
 
-use super::Aim;
+use super::aim::Aim;
 use crate::classics::store::Merged;
 
 /// The block that the compacting task has caught for its request.
