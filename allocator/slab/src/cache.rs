@@ -15,9 +15,9 @@ use crate::debug::{Moment, Track};
 use crate::design::{SlabDesign, Whereabouts};
 use crate::error::{CacheError, FreeFault, SlabError};
 use crate::layout::CacheId;
-use crate::numbers::CacheNumbers;
+use crate::object_checks;
 use crate::slabs::Slabs;
-use crate::watch;
+use crate::statistics::CacheNumbers;
 
 /// A cache of equal objects, for callers of kind `C`.
 ///
@@ -332,10 +332,10 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
                 // the slab cannot go.
                 let found = queues.look(backend, info, page, index, |place, at| {
                     let is_out = at == Whereabouts::Out;
-                    is_out.then(|| (place, watch::last_alloc(info, place)))
+                    is_out.then(|| (place, object_checks::last_alloc(info, place)))
                 });
                 if let Some((place, track)) = found.flatten() {
-                    each(watch::object_at(info, place), track);
+                    each(object_checks::object_at(info, place), track);
                 }
             }
         }
@@ -469,7 +469,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 return Ok(place);
             }
             // An object that was written to while it was free is left out for good.
-            if watch::on_alloc(&self.backend, info, place, caller).is_ok() {
+            if object_checks::on_alloc(&self.backend, info, place, caller).is_ok() {
                 // SAFETY: an object's place is larger than what lies before the object.
                 return Ok(unsafe { place.add(info.before) });
             }
@@ -529,7 +529,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     ) -> Result<(), FreeFault> {
         let mut place = object;
         if info.is_checked() {
-            place = watch::on_free(&self.backend, &self.queues, info, object, caller)?;
+            place = object_checks::on_free(&self.backend, &self.queues, info, object, caller)?;
         }
         // SAFETY: passed on.
         let taken = unsafe { self.queues.overflow::<C>(&self.backend, info, place) };
@@ -537,7 +537,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             // The faults that are always checked. For a checked object, also that another CPU freed
             // it at the same time.
             let when = (Moment::Free, caller);
-            watch::refuse(&self.backend, &self.queues, info, object, fault, when);
+            object_checks::refuse(&self.backend, &self.queues, info, object, fault, when);
         })
     }
 }

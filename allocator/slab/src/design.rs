@@ -17,19 +17,19 @@ use crate::error::FreeFault;
 use crate::geometry::{Geometry, ShapeError};
 use crate::layout::CacheId;
 use crate::local::Local;
-use crate::numbers::CacheNumbers;
 use crate::plan::SlabPlan;
 use crate::rows::Rows;
 use crate::sizes;
 use crate::source::PageSource;
+use crate::statistics::CacheNumbers;
 
 pub use crate::backend::{Backend, LoosePages};
 pub use crate::cache_info::CacheInfo;
 pub use crate::caller::Inside;
-pub use crate::owned::{Gone, OwnedSlabs};
+pub use crate::object_checks::{overwritten, refuse_late};
 pub use crate::pages::{Pages, SlabRecord};
 pub use crate::plan::Footprint;
-pub use crate::watch::{overwritten, refuse_late};
+pub use crate::slab_list::{Gone, OwnedSlabs};
 
 /// The backend of a design's slabs.
 pub type BackendOf<'m, D> =

@@ -35,17 +35,17 @@ use brickyard_slab::sizes::process::{MAX_GENERAL, SIZES};
 use brickyard_slab::{Homes, Parts, Rows, SlabPlan, Tables, TaskOnly};
 
 use crate::environment::{number, on_or_off, switch, variable};
-use crate::fast::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT};
+use crate::fast_path::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT};
 use crate::gate::Thread;
 use crate::hardened::Hardened;
 use crate::instance::{
     BUILT, BUSY_SHIFT, Background, FAILED, Heap, HeapError, HeapSlabs, INSTANCE, built, for_ever,
     leaked,
 };
+use crate::messages;
 use crate::plain::Plain;
 use crate::span::{Guard, Layout, Reserved, SPAN_BYTES, Span};
-use crate::tell;
-use crate::{filter, huge, life, sampled};
+use crate::{huge, maintenance, sampled, seccomp};
 
 /// Returns the heap, and builds it first if needed.
 ///
@@ -90,7 +90,7 @@ fn first_heap() -> Result<&'static Heap, HeapError> {
         }
         let mut attempt = Attempt::new();
         keeping_errno(build)?;
-        life::register();
+        maintenance::register();
         attempt.outcome = BUILT;
     }
 }
@@ -119,13 +119,13 @@ impl Drop for Attempt {
 }
 
 fn build() -> Result<(), HeapError> {
-    filter::note();
+    seccomp::note();
     let bytes = wanted_span().map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
     let is_hardened = wants_hardening();
     let _ = switch(c"BRICKYARD_HARDEN");
     huge::find(switch(c"BRICKYARD_HUGE"), is_hardened);
     if is_hardening_asked_for() && !is_hardened {
-        tell::say(format_args!(
+        messages::say(format_args!(
             "BRICKYARD_HARDEN: not with pages of this size"
         ));
     }
@@ -133,7 +133,7 @@ fn build() -> Result<(), HeapError> {
         Some(b"thread") => Cpus::threads(),
         None | Some(b"cpu" | b"") => Cpus::registered(),
         Some(_) => {
-            tell::say(format_args!("BRICKYARD_ROWS is cpu or thread; cpu is used"));
+            messages::say(format_args!("BRICKYARD_ROWS is cpu or thread; cpu is used"));
             Cpus::registered()
         }
     };
@@ -233,7 +233,7 @@ fn wanted_span() -> Option<usize> {
     let text = variable(c"BRICKYARD_SPAN").filter(|text| !text.is_empty())?;
     let gib = number(text).filter(|&gib| gib > 0);
     if gib.is_none() {
-        tell::say(format_args!(
+        messages::say(format_args!(
             "BRICKYARD_SPAN is a number of GiB above 0; the usual one is used"
         ));
     }
@@ -298,8 +298,8 @@ fn plan(cpus: Cpus, is_hardened: bool) -> Result<SlabPlan, HeapError> {
     };
     let rules = if is_hardened { None } else { rules()? };
     Ok(match rules {
-        Some(rules) => plan.debug_text(rules, tell::report),
-        None => plan.debug(&[], tell::end_if_late),
+        Some(rules) => plan.debug_text(rules, messages::report),
+        None => plan.debug(&[], messages::end_if_late),
     })
 }
 
@@ -368,8 +368,8 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
     let rules = str::from_utf8(kept).map(RuleText::parse);
     match rules {
         Ok(Ok(rules)) => return Ok(Some(rules)),
-        Ok(Err(error)) => tell::say(format_args!("BRICKYARD_DEBUG: {error}")),
-        Err(error) => tell::say(format_args!("BRICKYARD_DEBUG: {error}")),
+        Ok(Err(error)) => messages::say(format_args!("BRICKYARD_DEBUG: {error}")),
+        Err(error) => messages::say(format_args!("BRICKYARD_DEBUG: {error}")),
     }
     Ok(None)
 }

@@ -5,9 +5,9 @@ use core::ptr::null_mut;
 
 use brickyard_slab::sizes::process::SIZES;
 
-use crate::fast::{FIRST_GENERAL, cache_of, column_of, hit, is_open, quick, quick_free};
+use crate::fast_path::{FIRST_GENERAL, cache_of, column_of, hit, is_open, quick, quick_free};
 use crate::plain::stays;
-use crate::slow::{allocate, allocate_aligned, free_slow, free_slow_under_locks};
+use crate::slow_path::{allocate, allocate_aligned, free_slow, free_slow_under_locks};
 
 /// Allocates `bytes` bytes, aligned to 16; null if there is no memory.
 #[inline(always)]

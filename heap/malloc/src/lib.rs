@@ -7,11 +7,11 @@
 //! | `free_sized`, `free_aligned_sized` | C23 |
 //! | `posix_memalign`, `reallocarray` | POSIX |
 //! | `memalign`, `valloc`, `pvalloc`, `cfree`, `malloc_usable_size`, `malloc_trim` | the C library's own |
-//! | `mallinfo`, `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt` | the C library's own: `inside.rs` |
-//! | `__libc_malloc`, `__libc_free` and the like | the C library's other names: `names.rs` |
+//! | `mallinfo`, `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt` | the C library's own: `mallinfo.rs` |
+//! | `__libc_malloc`, `__libc_free` and the like | the C library's other names: `aliases.rs` |
 //! | `operator new` and `operator delete`, in all forms | C++: `cplusplus.rs` |
-//! | `memcpy`, `memmove` | C: `copies.rs`, in a library that is built hardened for x86-64 |
-//! | `brickyard_stats`, `brickyard_profile`, `brickyard_arena_new` and the like | this library's: `inside.rs`, `arenas.rs` |
+//! | `memcpy`, `memmove` | C: `memcpy.rs`, in a library that is built hardened for x86-64 |
+//! | `brickyard_stats`, `brickyard_profile`, `brickyard_arena_new` and the like | this library's: `mallinfo.rs`, `arenas.rs` |
 //!
 //! On exhaustion they return null and set `errno` to `ENOMEM`; for invalid alignments, to `EINVAL`.
 //! A success leaves `errno` alone. A bad free (of memory that was never allocated, or is free
@@ -32,12 +32,12 @@ use core::ptr::null_mut;
 use brickyard_arena::page_bytes;
 use brickyard_heap as heap;
 
+mod aliases;
 mod arenas;
-#[cfg(all(brickyard_hardened, target_arch = "x86_64"))]
-mod copies;
 mod cplusplus;
-mod inside;
-mod names;
+mod mallinfo;
+#[cfg(all(brickyard_hardened, target_arch = "x86_64"))]
+mod memcpy;
 
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "portable.rs"]
@@ -53,7 +53,7 @@ pub use arenas::{
     brickyard_arena_reset,
 };
 pub use hits::{free, malloc};
-pub use inside::{
+pub use mallinfo::{
     Mallinfo, Mallinfo2, brickyard_profile, brickyard_stats, mallinfo, mallinfo2, malloc_info,
     malloc_stats, mallopt,
 };

@@ -23,7 +23,7 @@ mod settings;
 mod slab_pages;
 mod system;
 mod task;
-mod work;
+mod workers;
 
 use core::fmt;
 use core::panic::PanicInfo;

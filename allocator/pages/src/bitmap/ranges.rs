@@ -465,7 +465,7 @@ impl Bitmap<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::Kept;
-    use super::super::aside::tests::store;
+    use super::super::reserve::tests::store;
     use super::*;
     use crate::{Mobility, Order, Request};
 

@@ -6,10 +6,10 @@
 //! that helps.
 
 pub mod movable;
-mod slow;
+mod slow_path;
 mod zonelist;
 
-pub use slow::{Compaction, Lumpy, SlowPath};
+pub use slow_path::{Compaction, Lumpy, SlowPath};
 pub use zonelist::Zonelist;
 
 use core::fmt;

@@ -85,8 +85,8 @@
 //! Each failed attempt is another CPU's success, and no CPU that stands still is waited for
 //! (lock-free).
 
-mod any;
-mod last;
+mod any_zone;
+mod last_resort;
 mod layout;
 mod range;
 

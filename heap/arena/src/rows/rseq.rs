@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use brickyard::Platform;
 
 use crate::Threads;
-use crate::area::thread_pointer;
 use crate::errno::keeping_errno;
+use crate::thread_local::thread_pointer;
 
 /// CPUs as rows. A thread may be moved at any moment. What it was about to do with a row then
 /// begins again on the new CPU.

@@ -7,7 +7,7 @@
 use brickyard::Platform;
 
 use crate::Threads;
-use crate::area::{ThreadArea, own_offset};
+use crate::thread_local::{ThreadArea, own_offset};
 
 /// Threads as rows: see [`ThreadRows::ROWS`] for how many.
 ///
@@ -22,7 +22,7 @@ pub struct ThreadRows {
 impl ThreadRows {
     /// The number of rows that there have to be, the empty one included. So one thread less than
     /// that can have a row at a time.
-    pub const ROWS: usize = crate::area::ROWS;
+    pub const ROWS: usize = crate::thread_local::ROWS;
 
     /// Makes the value; it serves every thread of this process.
     #[must_use]

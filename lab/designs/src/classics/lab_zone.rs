@@ -7,7 +7,7 @@ use brickyard::sync::SlotAccess;
 use brickyard::{AllocError, AnyZone, Frame, Mobility, Order, Platform, RangeError, Request, Zone};
 
 use crate::classics::bulk::MeterReading;
-use crate::classics::manner::Manner;
+use crate::classics::gfp::Manner;
 use crate::classics::store::frames::FrameRecord;
 
 /// A zone of any design that the lab measures.

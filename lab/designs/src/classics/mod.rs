@@ -21,18 +21,18 @@
 pub mod bulk;
 mod configuration;
 pub mod front;
+mod gfp;
 mod lab_zone;
 pub mod linux;
 mod lock;
-mod manner;
 mod plan;
 pub mod store;
 mod zone;
 
 pub use configuration::{Choice, Configuration, Experiment, MachinePlan, UnknownConfiguration};
+pub use gfp::{Manner, Retry};
 pub use lab_zone::LabZone;
 pub use lock::{Contended, LabLock, LineStart, OwnLine};
-pub use manner::{Manner, Retry};
 pub use plan::{LabPlan, Placed, Planned};
 pub use zone::Zone;
 

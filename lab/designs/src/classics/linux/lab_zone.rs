@@ -8,9 +8,9 @@ use brickyard::{AllocError, AnyZone, Frame, Mobility, Order, Platform, RangeErro
 use super::zone::{Version, Zone};
 use super::{compact, walk};
 use crate::classics::bulk::MeterReading;
+use crate::classics::gfp::Manner;
 use crate::classics::lab_zone::LabZone;
 use crate::classics::lock::LabLock;
-use crate::classics::manner::Manner;
 use crate::classics::store::frames::FrameRecord;
 
 /// The most free page blocks that are reported to the host of a virtual machine at once

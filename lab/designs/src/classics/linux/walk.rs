@@ -21,8 +21,8 @@ use super::compact::aim::Priority;
 use super::marks::Level;
 use super::rights::Rights;
 use super::zone::{Version, Zone};
+use crate::classics::gfp::{Manner, Retry};
 use crate::classics::lock::LabLock;
-use crate::classics::manner::{Manner, Retry};
 
 /// The highest order that is tried hard.
 const COSTLY: Order = Order::new(3);

@@ -9,8 +9,8 @@
 //! | `places` | those places, by order |
 //! | `run` | the state of a run of both |
 //! | `rounds` | its rounds: gather, find places, move; how it ends |
-//! | `catch` | the block that is caught for the request |
-//! | `memory` | where both stood, and the page blocks that they skip |
+//! | `capture` | the block that is caught for the request |
+//! | `state` | where both stood, and the page blocks that they skip |
 //! | `deferral` | how long a zone is left alone after a failure |
 //!
 //! There are three [priorities](Priority), of which the cheapest comes first. Both scanners begin
@@ -34,20 +34,20 @@
 //! hold of the zone lock is a look at one page block.
 
 pub(super) mod aim;
-mod catch;
+mod capture;
 mod deferral;
-mod memory;
 mod places;
 mod rounds;
 mod run;
 mod sources;
+mod state;
 mod targets;
 
 use brickyard::pressure::{Compacted, Migrate, Why};
 use brickyard::sync::SlotAccess;
 use brickyard::{AnyZone, MigrateType, Order, Platform, Request, ZoneKind};
 
-pub(super) use memory::Memory;
+pub(super) use state::Memory;
 
 use super::marks::{self, Level};
 use super::pageset::Inner;

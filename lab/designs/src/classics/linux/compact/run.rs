@@ -7,9 +7,9 @@ use brickyard::sync::SlotAccess;
 use brickyard::{AnyZone, Frame, FrameRange, Order, Platform};
 
 use super::aim::{Aim, ROUND, Worker};
-use super::catch::Catch;
-use super::memory::Memory;
+use super::capture::Catch;
 use super::places::HeldPlaces;
+use super::state::Memory;
 use crate::classics::linux::pageset::Inner;
 use crate::classics::lock::LabLock;
 

@@ -19,7 +19,7 @@
 //!
 //! **Exhaustion.** The handler that the program has set is called until there is memory, or until
 //! there is no handler: then `std::bad_alloc` is thrown. The library does not depend on a C++
-//! library: it is looked up at that moment (`exhausted.rs`). An exception passes through frames of
+//! library: it is looked up at that moment (`new_handler.rs`). An exception passes through frames of
 //! this file. Invariant `nothing-to-drop`: none of those that are `C-unwind` holds a value whose
 //! drop does anything when it calls out. So the unwinder, which may be another than the library's
 //! own, finds no code there that asks about the exception (a test looks at the tables).
@@ -31,11 +31,11 @@ use core::ptr::null_mut;
 
 use brickyard_heap as heap;
 
-use self::exhausted::{make_room, next_aligned_or_null, next_or_null, throw};
+use self::new_handler::{make_room, next_aligned_or_null, next_or_null, throw};
 use super::ALIGN;
 use super::hits::new_or_null;
 
-mod exhausted;
+mod new_handler;
 mod sized;
 
 /// A jump to the function of this name that the process uses, with all arguments as they came.

@@ -19,8 +19,8 @@
 
 use brickyard_sync::Ordering;
 
-use super::index::{Index, Set};
 use super::state::BlockState;
+use super::summary::{Index, Set};
 use super::word::{self, WORD_ORDER};
 use super::{Bitmap, Borrower, Kept, Masks};
 

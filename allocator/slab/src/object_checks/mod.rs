@@ -4,17 +4,17 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `layout.rs` | the layout of an object and what is checked around it |
-//! | `paint.rs`, `spot.rs` | red zones and poison; an object's place in memory |
+//! | `patterns.rs`, `object_place.rs` | red zones and poison; an object's place in memory |
 //! | `mod.rs` | what happens when |
 
 mod layout;
-mod paint;
-mod spot;
+mod object_place;
+mod patterns;
 
 use core::panic::Location;
 use core::ptr::NonNull;
 
-use spot::Spot;
+use object_place::Spot;
 
 use crate::backend::Backend;
 use crate::cache_info::CacheInfo;
@@ -58,7 +58,7 @@ pub(crate) fn new_slab<S: PageSource, L: Local>(
     }
     for place in places(backend, info, first) {
         let spot = Spot { info, place };
-        spot.paint_zones(paint::ZONE_FREE);
+        spot.paint_zones(patterns::ZONE_FREE);
         spot.poison();
         spot.clear_tracks();
     }
@@ -99,7 +99,7 @@ pub(crate) fn on_alloc<S: PageSource, L: Local>(
         tell(backend, &spot, fault, (Moment::Alloc, caller));
         return Err(());
     }
-    spot.paint_zones(paint::ZONE_USED);
+    spot.paint_zones(patterns::ZONE_USED);
     if let Some([allocated, _]) = spot.stored() {
         allocated.set(&Track::now(&backend.local, caller));
     }
@@ -128,15 +128,15 @@ pub(crate) fn on_free<'m, D: SlabDesign<'m>>(
         // It was no object in use, and the slab has just gone.
         None => return Err(refused(FreeFault::NotASlab)),
     }
-    if let Some(fault) = spot.zones(paint::ZONE_USED) {
+    if let Some(fault) = spot.zones(patterns::ZONE_USED) {
         // An object that was left out, or that another CPU is freeing at the same time.
-        if spot.zones(paint::ZONE_FREE).is_none() {
+        if spot.zones(patterns::ZONE_FREE).is_none() {
             return Err(refused(FreeFault::DoubleFree));
         }
         tell(backend, &spot, fault, (Moment::Free, caller));
         return Err(FreeFault::Damaged);
     }
-    spot.paint_zones(paint::ZONE_FREE);
+    spot.paint_zones(patterns::ZONE_FREE);
     spot.poison();
     if let Some([_, freed]) = spot.stored() {
         freed.set(&Track::now(&backend.local, caller));

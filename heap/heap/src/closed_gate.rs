@@ -18,8 +18,8 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::instance::{Freed, Heap, INSTANCE, MayWalk, enter};
+use crate::messages::complain;
 use crate::span::{Contents, RUN_BYTES_MAX};
-use crate::tell::complain;
 
 /// Allocates memory for `layout`; `None` if there is none that can be had like this.
 #[cold]

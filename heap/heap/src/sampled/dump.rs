@@ -15,8 +15,8 @@ use rustix::fs::{FileType, Mode, OFlags, lstat, open, rename, unlink};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use crate::environment::{number, variable};
-use crate::tell;
-use crate::tell::print;
+use crate::messages;
+use crate::messages::print;
 
 use super::profile::Profile;
 use super::writer::{Buffers, NAME_BYTES, Turn};
@@ -80,7 +80,7 @@ pub(super) fn watch() {
         )
     };
     if failed != 0 {
-        tell::say(format_args!(
+        messages::say(format_args!(
             "BRICKYARD_PROFILE_SIGNAL is USR1, USR2 or the number of a signal that can be caught"
         ));
     }
@@ -207,13 +207,13 @@ impl Profile {
     /// Says that it cannot be written. (The system's text for the error would need memory.)
     fn complain(&self, number: i32) {
         if number == libc::EEXIST {
-            tell::say(format_args!(
+            messages::say(format_args!(
                 "the profile cannot be written to {}: that is there, and no file",
                 self.file().escape_ascii()
             ));
             return;
         }
-        tell::say(format_args!(
+        messages::say(format_args!(
             "the profile cannot be written to {}: error {number} of the system",
             self.file().escape_ascii()
         ));

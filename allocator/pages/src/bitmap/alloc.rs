@@ -3,10 +3,10 @@
 
 use brickyard_sync::Ordering;
 
-use super::index::Index;
+use super::large_blocks::Isolated;
 use super::search::{Aside, Wanted};
 use super::state::{BlockState, Mode};
-use super::wide::Isolated;
+use super::summary::Index;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
 use super::{Attempt, Bitmap, Claimed, Kept, Loan, MOST_WORDS, Masks, TRIES};
 use crate::isolation::Isolation;

@@ -5,12 +5,12 @@ use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
 use crate::build::heap;
-use crate::fast::{BY_LAYOUT, cache_of, quick};
+use crate::fast_path::{BY_LAYOUT, cache_of, quick};
 use crate::instance::{Freed, INSTANCE, MayWalk, built, enter};
-use crate::life::{self, MayStart};
+use crate::maintenance::{self, MayStart};
 use crate::perturb::fill_with;
 use crate::sampled::{Look, sampled};
-use crate::{beside, nothing, plain, tell};
+use crate::{closed_gate, messages, plain, zero_sized};
 
 fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
     memory.map_or(null_mut(), NonNull::as_ptr)
@@ -35,7 +35,7 @@ pub fn allocate(bytes: usize) -> *mut u8 {
     };
     if bytes == 0
         && !heap.is_hardened
-        && let Some(memory) = nothing::allocate()
+        && let Some(memory) = zero_sized::allocate()
     {
         return memory.as_ptr();
     }
@@ -68,7 +68,7 @@ pub fn allocate_for_unwinder(bytes: usize) -> *mut u8 {
 
 /// Allocates memory for `layout`, of [`BY_LAYOUT`] bytes at most, by the slow path, for callers
 /// that free it by that layout: it is of the cache that serves the layout, if there is one. So it
-/// waits as long as another thread forks, and cannot do without the gate (`beside.rs`).
+/// waits as long as another thread forks, and cannot do without the gate (`closed_gate.rs`).
 #[cold]
 #[inline(never)]
 pub(super) fn allocate_by_layout(layout: Layout) -> *mut u8 {
@@ -155,12 +155,12 @@ unsafe fn take_back(memory: *mut u8, may: MayStart, walk: MayWalk) {
         return;
     };
     let Some(heap) = built() else {
-        tell::complain("free of memory that was never allocated", memory);
+        messages::complain("free of memory that was never allocated", memory);
     };
     // SAFETY: passed on.
     if unsafe { heap.ways.free(heap, memory, walk) } == Freed::Inside {
-        beside::free_what_waits(heap);
-        life::has_shrunk(heap, may);
+        closed_gate::free_what_waits(heap);
+        maintenance::has_shrunk(heap, may);
     }
 }
 

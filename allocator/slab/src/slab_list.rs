@@ -4,8 +4,8 @@
 use brickyard_sync::{GuardedU32, GuardedU64};
 
 use crate::cache_info::CacheInfo;
-use crate::numbers::CacheNumbers;
 use crate::pages::{Pages, SlabRecord};
+use crate::statistics::CacheNumbers;
 
 /// The slabs that a list owns, behind its lock.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use brickyard_slab::sizes::process::SIZES;
 
 use crate::instance::HeapError;
 
-use super::fences::guarded;
+use super::guard_pages::guarded;
 
 /// The most places of a size.
 const PLACES: usize = 32;

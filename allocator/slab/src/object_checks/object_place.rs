@@ -3,7 +3,7 @@
 
 use core::ptr::NonNull;
 
-use super::paint;
+use super::patterns;
 use crate::cache_info::CacheInfo;
 use crate::debug::{Checks, Damage, Fault, Finding, Moment, Stored, TRACK_BYTES, Track, User};
 
@@ -39,15 +39,15 @@ impl<'k> Spot<'k> {
         let (right, bytes) = self.info.right_zone();
         // SAFETY: `painted`; both zones lie in the place.
         unsafe {
-            paint::fill(self.place, self.info.before, value);
-            paint::fill(self.at(right), bytes, value);
+            patterns::fill(self.place, self.info.before, value);
+            patterns::fill(self.at(right), bytes, value);
         }
     }
 
     pub(super) fn poison(&self) {
         if self.info.is_poisoned() {
             // SAFETY: `painted`; an object has at least a byte.
-            unsafe { paint::poison(self.object(), self.info.spec.size) };
+            unsafe { patterns::poison(self.object(), self.info.spec.size) };
         }
     }
 
@@ -59,13 +59,13 @@ impl<'k> Spot<'k> {
         let before = self.info.before;
         let (right, bytes) = self.info.right_zone();
         // SAFETY: `painted`: the zones have been written when the slab was made.
-        if unsafe { !paint::is_all(self.place, before, value) } {
+        if unsafe { !patterns::is_all(self.place, before, value) } {
             let found = |i| self.read(i);
             let damage = Damage::between(-(before as isize), before, found, |_| value);
             return damage.map(Fault::WrittenBefore);
         }
         // SAFETY: as above.
-        if unsafe { !paint::is_all(self.at(right), bytes, value) } {
+        if unsafe { !patterns::is_all(self.at(right), bytes, value) } {
             let found = |i| self.read(right + i);
             let offset = self.info.spec.size as isize;
             let damage = Damage::between(offset, bytes, found, |_| value);
@@ -78,15 +78,15 @@ impl<'k> Spot<'k> {
     fn poisoned(&self) -> Option<Fault> {
         let (object, size) = (self.object(), self.info.spec.size);
         // SAFETY: `painted`: the object has been written when the slab was made.
-        if !self.info.is_poisoned() || unsafe { paint::is_poisoned(object, size) } {
+        if !self.info.is_poisoned() || unsafe { patterns::is_poisoned(object, size) } {
             return None;
         }
         let end = size - 1;
         let expected = |i| {
             if i == end {
-                paint::POISON_END
+                patterns::POISON_END
             } else {
-                paint::POISON
+                patterns::POISON
             }
         };
         let found = |i| self.read(self.info.before + i);
@@ -95,7 +95,7 @@ impl<'k> Spot<'k> {
 
     /// Returns what is wrong with the free object or around it, if anything.
     pub(super) fn damage_while_free(&self) -> Option<Fault> {
-        self.zones(paint::ZONE_FREE).or_else(|| self.poisoned())
+        self.zones(patterns::ZONE_FREE).or_else(|| self.poisoned())
     }
 
     /// Returns a byte of what is painted.

@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use crate::tell::complain;
+use crate::messages::complain;
 
 #[cold]
 #[inline(never)]

@@ -4,8 +4,8 @@
 use crate::backend::Backend;
 use crate::cache_info::CacheInfo;
 use crate::local::Local;
+use crate::object_checks;
 use crate::source::PageSource;
-use crate::watch;
 
 impl<S: PageSource, L: Local> Backend<'_, S, L> {
     /// Makes the objects of a new slab whose first place begins at `first`. Nobody knows of the
@@ -17,7 +17,7 @@ impl<S: PageSource, L: Local> Backend<'_, S, L> {
                 constructor.run(self.pointer(place + info.before));
             }
         }
-        watch::new_slab(self, info, first);
+        object_checks::new_slab(self, info, first);
     }
 
     /// Gives a slab's pages back. No lock may be held, and the tables do not know the slab any
@@ -25,6 +25,6 @@ impl<S: PageSource, L: Local> Backend<'_, S, L> {
     pub fn give_pages(&self, info: &CacheInfo, head: usize) {
         let _pages = self.loose(info, head);
         // This may report damage. The pages go back after it, even if the report panics.
-        watch::old_slab(self, info, head);
+        object_checks::old_slab(self, info, head);
     }
 }

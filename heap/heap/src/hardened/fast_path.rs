@@ -8,15 +8,15 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use brickyard_slab::sizes::STEP;
 use brickyard_slab::sizes::process::{CLASSES, SIZES};
 
-use crate::beside;
-use crate::fast::{FIRST_GENERAL, hit, put_in};
+use crate::closed_gate;
+use crate::fast_path::{FIRST_GENERAL, hit, put_in};
 use crate::instance::Freed;
 use crate::instance::built;
-use crate::life::{self, MayStart};
+use crate::maintenance::{self, MayStart};
 
-use super::ends::END;
-use super::states::OBJECT;
-use super::zeros::SHORT;
+use super::canaries::END;
+use super::granules::OBJECT;
+use super::zeroing::SHORT;
 use super::{Hardened, MAX_OBJECT, cache_at, class_at};
 
 /// The hardened heap, from when it is built to the end.
@@ -178,12 +178,12 @@ unsafe fn give_slowly(
 #[cold]
 pub fn after_free(from: From) {
     if let Some(heap) = built() {
-        beside::free_what_waits(heap);
+        closed_gate::free_what_waits(heap);
         let may = match from {
             From::Anywhere => MayStart::Thread,
             From::UnderLocks => MayStart::Nothing,
         };
-        life::has_shrunk(heap, may);
+        maintenance::has_shrunk(heap, may);
     }
 }
 

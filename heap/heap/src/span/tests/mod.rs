@@ -5,10 +5,10 @@ use std::thread;
 
 use super::*;
 use crate::surplus;
-use again::check_groups;
+use reuse::check_groups;
 
-mod again;
 mod huge;
+mod reuse;
 
 /// Runs that threads hand to each other.
 struct Places(Vec<NonNull<u8>>);

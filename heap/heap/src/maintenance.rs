@@ -12,7 +12,7 @@ use brickyard_slab::sheaf::closed;
 use crate::background::{self, Tick};
 use crate::gate::Thread;
 use crate::instance::{Background, Heap, INSTANCE, ROW_WORDS, built};
-use crate::{filter, huge, sampled};
+use crate::{huge, sampled, seccomp};
 
 /// Registers the handlers when the program or library is loaded, before anybody can fork. A fork
 /// that has begun calls no handler that is registered meanwhile: if the heap registered them when
@@ -191,7 +191,7 @@ fn look_in_passing(heap: &'static Heap) {
     let Some((parts, done)) = parts_to_do(before, time) else {
         return;
     };
-    // Another thread may fork all the same, and may not be waited for: see `beside.rs`.
+    // Another thread may fork all the same, and may not be waited for: see `closed_gate.rs`.
     let Some(_inside) = INSTANCE.gate.try_enter(0) else {
         return;
     };
@@ -255,7 +255,7 @@ fn look() -> Tick {
         return Tick::Nothing;
     };
     sampled::write_if_wanted();
-    if !filter::is_there() {
+    if !seccomp::is_there() {
         huge::look_again();
     }
     let before = heap.span.bytes_in_use();
@@ -282,7 +282,7 @@ fn look() -> Tick {
 /// Where calls are filtered, it is the turn of the CPU that the thread happens to be on, unless
 /// `BRICKYARD_VISIT` says that the filter allows more.
 fn visit_cpus(heap: &'static Heap) {
-    if matches!(heap.cpus, Cpus::PerCpu(_)) && !heap.visits && filter::is_there() {
+    if matches!(heap.cpus, Cpus::PerCpu(_)) && !heap.visits && seccomp::is_there() {
         let _inside = INSTANCE.gate.enter(0);
         heap.slabs.trim();
         heap.slabs.shrink();

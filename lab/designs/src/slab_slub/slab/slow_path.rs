@@ -13,7 +13,7 @@ use brickyard_sync::{Held, RawLock};
 use super::Slab2008;
 use super::array::Array;
 use super::lists::{CpuState, Lists};
-use super::rules::{ALIEN, ARRAY_MOST, COLD_BATCH, batch_of};
+use super::parameters::{ALIEN, ARRAY_MOST, COLD_BATCH, batch_of};
 
 /// One call on the slow path.
 #[derive(Debug)]

@@ -18,9 +18,9 @@
 
 use brickyard_sync::Ordering;
 
-use super::index::{End, Index, Set};
 use super::search::Wanted;
 use super::state::BlockState;
+use super::summary::{End, Index, Set};
 use super::totals::NEIGHBOURS;
 use super::trees::FANOUT;
 use super::{Attempt, Bitmap, Luck};

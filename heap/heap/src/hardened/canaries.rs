@@ -11,7 +11,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::found;
+use super::mistakes;
 
 /// The bytes of the word.
 pub(super) const END: usize = size_of::<u64>();
@@ -150,7 +150,7 @@ impl Ends {
     pub(super) unsafe fn check(&self, memory: NonNull<u8>, size: usize) {
         // SAFETY: passed on.
         if !unsafe { self.is_whole(memory, size) } {
-            found::written_behind(memory);
+            mistakes::written_behind(memory);
         }
     }
 
@@ -195,7 +195,7 @@ impl Ends {
         let place = unsafe { memory.sub(END).cast::<AtomicU64>().as_ref() };
         let word = place.load(Ordering::Relaxed);
         if word != 0 && word & !0xffff != self.tag(core::ptr::from_ref(place).addr()) {
-            found::written_before(memory);
+            mistakes::written_before(memory);
         }
     }
 }

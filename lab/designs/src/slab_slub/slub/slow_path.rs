@@ -10,10 +10,10 @@ use brickyard_slab::design::{Backend, CacheInfo, Gone};
 use brickyard_slab::{Caller, FreeFault, PageSource};
 use brickyard_sync::{Held, Ordering, RawLock};
 
+use super::parameters::partial_least;
 use super::record::{HeldSlab, Links};
-use super::rules::partial_least;
 use super::{CpuState, NodeState, Slub2008};
-use crate::slab_slub::chain::{End, SlabChain};
+use crate::slab_slub::slab_list::{End, SlabChain};
 
 /// One call on the slow path.
 #[derive(Debug)]

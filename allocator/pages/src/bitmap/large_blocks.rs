@@ -1,5 +1,5 @@
 //! Blocks of the size of a page block and up, managed only by the states of page blocks. Where they
-//! are is found by the summary, in a bounded number of words (`index.rs`).
+//! are is found by the summary, in a bounded number of words (`summary.rs`).
 //!
 //! A block of several page blocks is in use as a *group*: all of them are huge, and all but the
 //! first are tails. As with the `inner` bits of frames, tails are only ever cleared while the group
@@ -8,9 +8,9 @@
 
 use brickyard_sync::Ordering;
 
-use super::index::{End, Index};
 use super::search::Wanted;
 use super::state::{BlockState, Mode};
+use super::summary::{End, Index};
 use super::trees::FANOUT;
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
 use crate::{Frame, FreeError, MigrateType, Order, Request};

@@ -15,7 +15,7 @@ use brickyard_arena::{Region, page_bytes};
 
 use crate::instance::HeapError;
 
-use super::fences::fence;
+use super::guard_pages::fence;
 
 /// The bytes that have a state together.
 pub(super) const GRANULE: usize = 16;
