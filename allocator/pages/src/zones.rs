@@ -21,8 +21,8 @@ use crate::{
 /// Takes exactly the frames of `range`, block by block, as `request` says (not of its order).
 ///
 /// # Errors
-/// As [`AnyZone::take_at`], for the first block that could not be taken; those before it are free
-/// again.
+/// The errors of [`AnyZone::take_at`], for the first block that could not be taken; those before it
+/// are free again.
 pub(crate) fn take_range_at<Z: AnyZone>(
     zone: &Z,
     range: FrameRange,
@@ -147,7 +147,7 @@ pub trait AnyZone: Sync {
     /// Takes back the 2^order frames at `frame` without using the caches.
     ///
     /// # Errors
-    /// As [`AnyZone::free`].
+    /// The errors of [`AnyZone::free`].
     fn free_uncached(&self, frame: Frame, order: Order) -> Result<(), FreeError>;
 
     /// Takes back single frames.
@@ -207,14 +207,14 @@ pub trait AnyZone: Sync {
     /// Frees the reserved frames of `range`. Returns the number of frames freed.
     ///
     /// # Errors
-    /// As [`AnyZone::add`].
+    /// The errors of [`AnyZone::add`].
     fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError>;
 
     /// Removes all of `range` from the zone; no caller may be using it. Returns the number of
     /// frames removed.
     ///
     /// # Errors
-    /// As [`AnyZone::reserve`].
+    /// The errors of [`AnyZone::reserve`].
     fn remove(&self, range: FrameRange) -> Result<usize, RangeError>;
 
     /// Returns the block that contains `frame`, as the store sees it now: its first frame and its

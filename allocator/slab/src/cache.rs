@@ -200,7 +200,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// Takes objects back.
     ///
     /// # Safety
-    /// As [`RawCache::free`], of each; no two are the same.
+    /// The conditions of [`RawCache::free`], of each; no two are the same.
     ///
     /// # Errors
     /// The number freed before a bad one, and what is wrong with that one.
@@ -351,7 +351,7 @@ impl<'m> Closed<'m> {
     }
 
     /// # Safety
-    /// As [`OnceSlot::clear`].
+    /// The conditions of [`OnceSlot::clear`].
     unsafe fn clear(self) {
         let slot = ManuallyDrop::new(self).0;
         // SAFETY: passed on.
@@ -397,7 +397,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// Takes an object back to the cache with this number and handle.
     ///
     /// # Safety
-    /// As [`RawCache::free`].
+    /// The conditions of [`RawCache::free`].
     #[inline(always)]
     #[track_caller]
     pub(crate) unsafe fn give<C: Caller>(
@@ -505,7 +505,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// Frees by the slow path, for holders of the cache's handle (`one-handle`).
     ///
     /// # Safety
-    /// As [`Slabs::free_slow`].
+    /// The conditions of [`Slabs::free_slow`].
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn free_by_handle<C: Caller>(
@@ -520,7 +520,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     }
 
     /// # Safety
-    /// As [`Slabs::free_slow`].
+    /// The conditions of [`Slabs::free_slow`].
     unsafe fn free_by<C: Caller>(
         &self,
         info: &CacheInfo,

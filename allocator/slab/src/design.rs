@@ -121,7 +121,7 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     /// [`SlabDesign::overflow`].
     ///
     /// # Safety
-    /// As [`RawCache::free`](crate::RawCache::free), for the cache with this handle.
+    /// The conditions of [`RawCache::free`](crate::RawCache::free), for the cache with this handle.
     unsafe fn put<C: Caller>(
         &self,
         backend: &BackendOf<'m, Self>,

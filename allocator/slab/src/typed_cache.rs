@@ -72,7 +72,7 @@ impl<'s, 'm, T, D: SlabDesign<'m>, C: Caller> Cache<'s, 'm, T, D, C> {
     /// Takes a value's memory back, without dropping the value.
     ///
     /// # Safety
-    /// As [`RawCache::free`]. So the memory came from [`Object::into_raw`] or
+    /// The conditions of [`RawCache::free`]: the memory came from [`Object::into_raw`] or
     /// [`Cache::alloc_uninit`], and is freed once.
     ///
     /// # Errors

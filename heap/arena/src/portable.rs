@@ -1,4 +1,5 @@
-//! A thread's own data, by std's `thread_local!`: for systems that `thread_local.rs` does not support.
+//! A thread's own data, by std's `thread_local!`: for systems that `thread_local.rs` does not
+//! support.
 
 use core::cell::Cell;
 use std::sync::OnceLock;

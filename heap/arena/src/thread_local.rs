@@ -236,9 +236,9 @@ fn key(ended: AtTheEnd) -> Option<libc::pthread_key_t> {
 /// A function that the C library calls at the end of a thread.
 pub(crate) type AtTheEnd = unsafe extern "C" fn(*mut c_void);
 
-/// Arranges that `ended` is called when the calling thread ends; it is the same in each call. False if that cannot be done. It
-/// uses the C library's keys and not a `thread_local!` with a destructor, since nothing here may
-/// allocate.
+/// Arranges that `ended` is called when the calling thread ends; it is the same in each call. False
+/// if that cannot be done. It uses the C library's keys and not a `thread_local!` with a
+/// destructor, since nothing here may allocate.
 pub(crate) fn tell_the_end(ended: AtTheEnd) -> bool {
     // Any value but null makes the C library call the destructor.
     let value = without_provenance(1);

@@ -16,8 +16,8 @@
 //!
 //! The addresses are an upper limit. Slabs (objects of up to 128 KiB) and runs cannot have more
 //! than the span. When it is used up, requests of up to 32 KiB fail, and larger ones get mappings
-//! of their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half or
-//! more of what the limit leaves.
+//! of their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half
+//! or more of what the limit leaves.
 //!
 //! The span's pages become usable in steps, as they are needed, and so do its tables (72 bytes per
 //! page of 4 KiB: a sixtieth). The rest counts as addresses only: not towards `RLIMIT_DATA`, and
@@ -56,8 +56,8 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
     built().map_or_else(first_heap, Ok)
 }
 
-/// Builds the heap, or waits until another thread has. It takes more stack than a miss, about 3 KiB:
-/// what is large is built where it stays.
+/// Builds the heap, or waits until another thread has. It takes more stack than a miss, about 3
+/// KiB: what is large is built where it stays.
 #[cold]
 #[inline(never)]
 fn first_heap() -> Result<&'static Heap, HeapError> {
@@ -281,8 +281,8 @@ fn reserve(mut bytes: usize, is_hardened: bool) -> Result<(Reserved, Region), He
 /// Returns the slabs' tables, and the homes of pages, in a mapping that will be the span's.
 fn all_of(tables: &Region, layout: &Layout) -> (TableBytes, Homes<'static>) {
     let start = tables.start().as_ptr().cast();
-    // SAFETY: so many bytes are there as long as the span, which is for ever, and nobody else refers
-    // to them.
+    // SAFETY: so many bytes are there as long as the span, which is for ever, and nobody else
+    // refers to them.
     let slice = unsafe { slice::from_raw_parts_mut(start, layout.slab_table_bytes()) };
     let (rest, homes) = slice.split_at_mut(layout.homes_at());
     // SAFETY: a new mapping, and the span makes parts of it writable as it grows.

@@ -67,7 +67,7 @@ struct Waiting {
 /// Takes memory back. Whether it is the heap's to take shows when it is freed.
 ///
 /// # Safety
-/// As [`free_slow`](super::free_slow).
+/// The conditions of [`free_slow`](super::free_slow).
 #[cold]
 pub(super) unsafe fn free(heap: &Heap, memory: NonNull<u8>) -> Freed {
     // SAFETY: passed on.

@@ -5,8 +5,8 @@ use core::ptr::NonNull;
 use crate::messages;
 
 unsafe extern "C" {
-    /// As `getenv`, but null in a program that runs with the rights of another user than the one
-    /// who set the environment (setuid, file capabilities).
+    /// Returns a variable by name, or null: it is always null in a program that runs with the
+    /// rights of another user than the one who set the environment (setuid, file capabilities).
     fn secure_getenv(name: *const core::ffi::c_char) -> *mut core::ffi::c_char;
 }
 

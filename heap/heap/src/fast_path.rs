@@ -165,7 +165,7 @@ pub(crate) unsafe fn hit(column: usize) -> *mut u8 {
 /// free by a fast path asks this, so that a second free of an object meets the first.
 ///
 /// # Safety
-/// As [`put`].
+/// The conditions of [`put`].
 #[inline(always)]
 pub(crate) unsafe fn away(column: usize, object: *mut u8) -> usize {
     // Relaxed, all: `built-before-seen`; and a home is a hint.
@@ -190,18 +190,19 @@ pub(crate) unsafe fn away(column: usize, object: *mut u8) -> usize {
 /// it has to take the slow path.
 ///
 /// # Safety
-/// As [`hit`]. The object is one of that cache, or of any cache if the column is closed (0). It was
-/// not freed since it was handed out, and nobody uses it any more.
+/// The conditions of [`hit`]. The object is one of that cache, or of any cache if the column is
+/// closed (0). It was not freed since it was handed out, and nobody uses it any more.
 #[inline(always)]
 pub(crate) unsafe fn put(column: usize, object: *mut u8) -> bool {
     // SAFETY: passed on, both; where there are homes, caches have both columns.
     unsafe { put_in(column + away(column, object), object) }
 }
 
-/// As [`put`], for a heap whose pages have no homes.
+/// Puts an object on this CPU's sheaf in `column`, in a heap whose pages have no homes. False if it
+/// has to take the slow path.
 ///
 /// # Safety
-/// As [`put`].
+/// The conditions of [`put`].
 #[inline(always)]
 pub(crate) unsafe fn put_in(column: usize, object: *mut u8) -> bool {
     // Relaxed: `built-before-seen`.

@@ -139,8 +139,7 @@ impl Gate {
         Inside { gate: self, thread }
     }
 
-    /// As [`Gate::enter`], but waits for [`PATIENCE`] at most: `None` if the gate is closed as long
-    /// as that.
+    /// Enters, after a wait of [`PATIENCE`] at most. Returns `None` if the gate is closed longer.
     #[inline]
     pub(crate) fn try_enter(&self, stripe: usize) -> Option<Inside<'_>> {
         let thread = Thread::this();

@@ -29,7 +29,8 @@ impl Ways for Plain {
             Some((memory, Contents::Anything)) => {
                 // SAFETY: the memory has so many bytes, and is this caller's, both.
                 unsafe {
-                    // What is no larger than a run may be guarded, in a page with what is beside it.
+                    // What is no larger than a run may be guarded, in a page with what is beside
+                    // it.
                     if bytes <= RUN_BYTES_MAX || heap.span.contains(memory.as_ptr()) {
                         memory.write_bytes(0, bytes);
                     } else {
@@ -187,7 +188,7 @@ fn look(layout: Layout, wants: Wants) -> Look {
     }
 }
 
-/// As [`slow`], for a request that may be sampled.
+/// Serves a request that missed, and that may be sampled.
 #[inline]
 fn slow_sampled(
     heap: &'static Heap,

@@ -36,11 +36,12 @@ pub fn alloc_aligned(layout: Layout) -> *mut u8 {
     allocate_aligned(layout)
 }
 
-/// Does [`reallocate`](crate::reallocate) if memory and size are of general sizes, and this CPU has what is needed at
-/// hand. Otherwise returns null, and the caller has to use [`reallocate`](crate::reallocate).
+/// Does [`reallocate`](crate::reallocate) if memory and size are of general sizes, and this CPU has
+/// what is needed at hand. Otherwise returns null, and the caller has to use
+/// [`reallocate`](crate::reallocate).
 ///
 /// # Safety
-/// As [`reallocate`](crate::reallocate), but `memory` may be null.
+/// The conditions of [`reallocate`](crate::reallocate), but `memory` may be null.
 #[inline(always)]
 #[must_use]
 pub unsafe fn quick_reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {

@@ -40,7 +40,7 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
 /// is large enough, and else returns null.
 ///
 /// # Safety
-/// As [`reallocate`].
+/// The conditions of [`reallocate`].
 unsafe fn copied(memory: *mut u8, had: usize, bytes: usize) -> *mut u8 {
     let new = alloc(bytes);
     if new.is_null() {

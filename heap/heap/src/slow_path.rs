@@ -53,8 +53,8 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
     or_null(heap.ways.allocate(heap, layout))
 }
 
-/// As [`allocate`], for the unwinder, which may hold a lock that finding out who called needs: what
-/// it asks for is never sampled.
+/// Allocates for the unwinder, which may hold a lock that finding out who called needs: what it
+/// asks for is never sampled.
 #[cold]
 #[must_use]
 pub fn allocate_for_unwinder(bytes: usize) -> *mut u8 {
@@ -127,11 +127,11 @@ pub unsafe fn free_slow(memory: *mut u8) {
     unsafe { take_back(memory, MayStart::Thread, MayWalk::Stack) }
 }
 
-/// As [`free_slow`], but starts no background thread. For callers that hold locks of the C library
-/// that a new thread needs: its loader frees memory under them.
+/// Takes memory back without starting the background thread: for callers that hold locks of the C
+/// library that a new thread needs, since its loader frees memory under them.
 ///
 /// # Safety
-/// As [`free_slow`].
+/// The conditions of [`free_slow`].
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow_under_locks(memory: *mut u8) {
@@ -139,11 +139,11 @@ pub unsafe fn free_slow_under_locks(memory: *mut u8) {
     unsafe { take_back(memory, MayStart::Nothing, MayWalk::Stack) }
 }
 
-/// As [`free_slow_under_locks`], for the unwinder, which may hold a lock that finding out who
-/// called needs.
+/// Takes memory back from the unwinder, which may hold a lock that finding out who called needs.
+/// Starts no background thread.
 ///
 /// # Safety
-/// As [`free_slow`](super::free_slow).
+/// The conditions of [`free_slow`](super::free_slow).
 #[cold]
 pub unsafe fn free_for_unwinder(memory: *mut u8) {
     // SAFETY: passed on.

@@ -9,52 +9,52 @@ use super::{
     calloc, cfree, free, malloc, memalign, posix_memalign, pvalloc, realloc, reallocarray, valloc,
 };
 
-/// As [`malloc`].
+/// [`malloc`], by a name that the C library has for itself.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn __libc_malloc(bytes: usize) -> *mut c_void {
     malloc(bytes)
 }
 
-/// As [`free`].
+/// [`free`], by a name that the C library has for itself.
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __libc_free(memory: *mut c_void) {
     // SAFETY: passed on.
     unsafe { free(memory) };
 }
 
-/// As [`free`].
+/// [`free`], by a name that the C library has for itself.
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __libc_cfree(memory: *mut c_void) {
     // SAFETY: passed on.
     unsafe { cfree(memory) };
 }
 
-/// As [`calloc`].
+/// [`calloc`], by a name that the C library has for itself.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn __libc_calloc(count: usize, bytes: usize) -> *mut c_void {
     calloc(count, bytes)
 }
 
-/// As [`realloc`].
+/// [`realloc`], by a name that the C library has for itself.
 ///
 /// # Safety
-/// As [`realloc`].
+/// The conditions of [`realloc`].
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __libc_realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
     // SAFETY: passed on.
     unsafe { realloc(memory, bytes) }
 }
 
-/// As [`reallocarray`].
+/// [`reallocarray`], by a name that the C library has for itself.
 ///
 /// # Safety
-/// As [`realloc`].
+/// The conditions of [`realloc`].
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __libc_reallocarray(
     memory: *mut c_void,
@@ -65,28 +65,28 @@ pub(crate) unsafe extern "C" fn __libc_reallocarray(
     unsafe { reallocarray(memory, count, bytes) }
 }
 
-/// As [`memalign`].
+/// [`memalign`], by a name that the C library has for itself.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn __libc_memalign(align: usize, bytes: usize) -> *mut c_void {
     memalign(align, bytes)
 }
 
-/// As [`valloc`].
+/// [`valloc`], by a name that the C library has for itself.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn __libc_valloc(bytes: usize) -> *mut c_void {
     valloc(bytes)
 }
 
-/// As [`pvalloc`].
+/// [`pvalloc`], by a name that the C library has for itself.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn __libc_pvalloc(bytes: usize) -> *mut c_void {
     pvalloc(bytes)
 }
 
-/// As [`posix_memalign`].
+/// [`posix_memalign`], by a name that the C library has for itself.
 ///
 /// # Safety
-/// As [`posix_memalign`].
+/// The conditions of [`posix_memalign`].
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __posix_memalign(
     memory: *mut *mut c_void,

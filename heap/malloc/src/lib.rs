@@ -87,10 +87,10 @@ extern "C" fn slow(bytes: usize) -> *mut c_void {
     or_exhausted(heap::allocate(bytes))
 }
 
-/// As [`free`]; the hardened heap compares the size.
+/// Frees `memory` of `bytes` bytes; the hardened heap compares the size with what was asked for.
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_sized(memory: *mut c_void, bytes: usize) {
     heap::check_size(memory.cast(), bytes);
@@ -98,10 +98,10 @@ pub unsafe extern "C" fn free_sized(memory: *mut c_void, bytes: usize) {
     unsafe { free(memory) };
 }
 
-/// As [`free_sized`]; the alignment is not needed.
+/// Frees `memory` of `bytes` bytes; the alignment is not needed.
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_aligned_sized(memory: *mut c_void, _align: usize, bytes: usize) {
     heap::check_size(memory.cast(), bytes);
@@ -109,10 +109,10 @@ pub unsafe extern "C" fn free_aligned_sized(memory: *mut c_void, _align: usize, 
     unsafe { free(memory) };
 }
 
-/// As [`free`], by its old name.
+/// Frees `memory`: the old name of [`free`].
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cfree(memory: *mut c_void) {
     // SAFETY: passed on.
@@ -132,7 +132,8 @@ pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
 /// makes it a `malloc`, and 0 bytes make it a free.
 ///
 /// # Safety
-/// As [`free`], unless it returns null for more than 0 bytes: then `memory` is as it was.
+/// The conditions of [`free`], unless it returns null for more than 0 bytes: then `memory` is as it
+/// was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
     if bytes > 0 {
@@ -157,7 +158,7 @@ pub unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_vo
 /// Does [`realloc`] to `count` times `bytes` bytes.
 ///
 /// # Safety
-/// As [`realloc`].
+/// The conditions of [`realloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn reallocarray(
     memory: *mut c_void,
@@ -192,7 +193,7 @@ pub extern "C" fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void {
     or_exhausted(aligned(align, bytes))
 }
 
-/// As [`aligned_alloc`], for any alignment: it is rounded up to a power of two.
+/// Returns `bytes` bytes at a multiple of `align`, which is rounded up to a power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, bytes: usize) -> *mut c_void {
     match align.max(1).checked_next_power_of_two() {
@@ -233,7 +234,7 @@ pub extern "C" fn valloc(bytes: usize) -> *mut c_void {
     aligned_alloc(page_bytes(), bytes)
 }
 
-/// As [`valloc`], with the size rounded up to pages.
+/// Returns `bytes` bytes, rounded up to pages, at the start of a page.
 #[unsafe(no_mangle)]
 pub extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
     match bytes.max(1).checked_next_multiple_of(page_bytes()) {

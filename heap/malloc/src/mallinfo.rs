@@ -75,7 +75,7 @@ pub extern "C" fn mallinfo2() -> Mallinfo2 {
     }
 }
 
-/// As [`mallinfo2`], in `int`s.
+/// Returns what [`mallinfo2`] does, in `int`s.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo() -> Mallinfo {
     let int = |number: usize| c_int::try_from(number).unwrap_or(c_int::MAX);

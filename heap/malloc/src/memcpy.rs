@@ -16,7 +16,7 @@ const SHORT: usize = 64;
 /// on either side, or is free.
 ///
 /// # Safety
-/// As in C.
+/// The two areas have `bytes` bytes each; those of `memcpy` do not overlap.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn memcpy(
     to: *mut c_void,
@@ -33,10 +33,11 @@ pub(crate) unsafe extern "C" fn memcpy(
     to
 }
 
-/// As [`memcpy`], for memory that may overlap.
+/// Copies `bytes` bytes, also where the two areas overlap. Ends the process with a line if memory
+/// of the heap is too short for that, on either side, or is free.
 ///
 /// # Safety
-/// As in C.
+/// The two areas have `bytes` bytes each; those of `memcpy` do not overlap.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn memmove(
     to: *mut c_void,
@@ -67,7 +68,7 @@ fn check(to: *mut c_void, from: *const c_void, bytes: usize) {
 /// before any is written. False, and nothing was done, if it is long.
 ///
 /// # Safety
-/// As `memmove` of C.
+/// What C's `memmove` requires.
 #[inline(always)]
 unsafe fn is_copied_at_once(to: *mut u8, from: *const u8, bytes: usize) -> bool {
     // SAFETY: the caller's promise, throughout: one word of each kind is no more than the bytes,
@@ -99,7 +100,7 @@ unsafe fn is_copied_at_once(to: *mut u8, from: *const u8, bytes: usize) -> bool 
 }
 
 /// # Safety
-/// As `memmove` of C, for what has the bytes of a `W` at least, and of two at most.
+/// What C's `memmove` requires, for the bytes of a `W` at least and of two at most.
 #[inline(always)]
 unsafe fn both_ends<W: Copy>(to: *mut u8, from: *const u8, bytes: usize) {
     let last = bytes - size_of::<W>();
@@ -113,7 +114,7 @@ unsafe fn both_ends<W: Copy>(to: *mut u8, from: *const u8, bytes: usize) {
 }
 
 /// # Safety
-/// As `memcpy` of C.
+/// What C's `memcpy` requires.
 #[inline(always)]
 unsafe fn forwards(to: *mut c_void, from: *const c_void, bytes: usize) {
     // SAFETY: the caller's promise. The direction flag is clear, as every function finds it.
@@ -124,7 +125,7 @@ unsafe fn forwards(to: *mut c_void, from: *const c_void, bytes: usize) {
 }
 
 /// # Safety
-/// As `memmove` of C, for what is longer than [`SHORT`].
+/// What C's `memmove` requires, for more than [`SHORT`] bytes.
 unsafe fn backwards(to: *mut c_void, from: *const c_void, bytes: usize) {
     let (to, from) = (to.cast::<u8>(), from.cast::<u8>());
     let mut left = bytes;

@@ -35,7 +35,10 @@ const START: [&str; 7] = [
 ];
 
 /// Parts of mangled names of what large blocks and the background thread run.
-const LATER: [&str; 2] = ["14brickyard_heap5large", "14brickyard_heap11maintenance4look"];
+const LATER: [&str; 2] = [
+    "14brickyard_heap5large",
+    "14brickyard_heap11maintenance4look",
+];
 
 /// Of a pattern that no longer matches all of a module, some may lie behind.
 const LAST: [&str; 3] = [

@@ -156,8 +156,8 @@ fn next_after(cpu: &'static Cpu, task: &'static Task, kind: Kind) -> Option<&'st
     None
 }
 
-/// Keeps the current task on its CPU until [`unpin`]: preemption is off while its count is not 0. An
-/// interrupt counts on the task that it has interrupted.
+/// Keeps the current task on its CPU until [`unpin`]: preemption is off while its count is not 0.
+/// An interrupt counts on the task that it has interrupted.
 #[inline(always)]
 pub fn pin() {
     let task = current_task();

@@ -1,5 +1,5 @@
-//! What a round runs on: a zone of all free memory, an oracle and slabs over it, made in the room for
-//! metadata.
+//! What a round runs on: a zone of all free memory, an oracle and slabs over it, made in the room
+//! for metadata.
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 

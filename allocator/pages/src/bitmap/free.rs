@@ -349,8 +349,8 @@ impl Bitmap<'_> {
     /// Takes back single frames that a front held, by their positions. Frames that turn out
     /// to be already free are left alone, and counted.
     ///
-    /// As long as many frames in a row lie in one block, this is one change of each of its words
-    /// and one of its state. The rest is sorted by block first.
+    /// Many frames in a row of one block cost one change of each of its words and one of its
+    /// state. The rest is sorted by block first.
     ///
     /// Before each block, `borrows` is asked whether the CPU has room for one more block to fetch
     /// from. It is told each block that is lent to the CPU.

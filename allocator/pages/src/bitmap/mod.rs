@@ -37,8 +37,8 @@
 //! CPU's own traffic with it writes no word that other CPUs write. The block is not private: a CPU
 //! that finds nothing else calls all loans in.
 //!
-//! **The reserve** (`reserve.rs`). Up to 32 page blocks are set aside for atomic requests above order
-//! 0, and are in no set.
+//! **The reserve** (`reserve.rs`). Up to 32 page blocks are set aside for atomic requests above
+//! order 0, and are in no set.
 //!
 //! **The total.** A counter (`totals.rs`), raised before frames become free and lowered after they
 //! were taken. While it says 0, nothing is free. Only then is a request for one frame refused
@@ -62,8 +62,8 @@
 //! faster. It calls loans in at most `CALL_INS` (2) times, and then looks at the lent blocks
 //! themselves. Taking bits out of a word is also retried at most `TRIES` times. A group of up to 64
 //! page blocks is found, or found to be missing, in 6 words of the summary, however large the
-//! memory is; a larger one in 2 words for each 4096 page blocks of it (`summary.rs`). A look at what
-//! is set aside reads at most 32 words and as many states.
+//! memory is; a larger one in 2 words for each 4096 page blocks of it (`summary.rs`). A look at
+//! what is set aside reads at most 32 words and as many states.
 //!
 //! Some work must not be left undone: a free, a promise taken back, a set that has to follow its
 //! block. Each of these is a change of one word, retried until no other CPU changes the word

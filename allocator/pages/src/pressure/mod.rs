@@ -1,7 +1,7 @@
 //! What happens when memory is short or fragmented: reclaim, compaction, contiguous ranges.
 //!
-//! The allocator cannot free or move a page by itself; the embedder can, through two hooks, of which
-//! [`hooks`] has the rules.
+//! The allocator cannot free or move a page by itself; the embedder can, through two hooks, of
+//! which [`hooks`] has the rules.
 //!
 //! Progress rule: a request calls [`Reclaim`] again only while the previous call has freed
 //! something, and at most [`RETRIES`] times. Each compaction passes over a zone at most twice.

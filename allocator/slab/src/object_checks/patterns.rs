@@ -65,7 +65,7 @@ pub(super) unsafe fn is_all(at: NonNull<u8>, bytes: usize, value: u8) -> bool {
 /// Returns true if a free object is as [`poison`] left it.
 ///
 /// # Safety
-/// As [`is_all`], of at least one byte.
+/// The conditions of [`is_all`], of at least one byte.
 pub(super) unsafe fn is_poisoned(at: NonNull<u8>, bytes: usize) -> bool {
     // SAFETY: the caller's promise.
     unsafe { is_all(at, bytes - 1, POISON) && at.add(bytes - 1).read() == POISON_END }

@@ -145,7 +145,7 @@ impl Ends {
     /// Ends the process if the end of a piece was written over.
     ///
     /// # Safety
-    /// As [`Ends::asked`].
+    /// The conditions of [`Ends::asked`].
     #[inline(always)]
     pub(super) unsafe fn check(&self, memory: NonNull<u8>, size: usize) {
         // SAFETY: passed on.
@@ -157,7 +157,7 @@ impl Ends {
     /// Returns true if the end of a piece is as it was marked.
     ///
     /// # Safety
-    /// As [`Ends::asked`].
+    /// The conditions of [`Ends::asked`].
     #[inline(always)]
     pub(super) unsafe fn is_whole(&self, memory: NonNull<u8>, size: usize) -> bool {
         // SAFETY: the caller's promise, throughout.

@@ -74,7 +74,7 @@ pub fn allocate_hardened_or(bytes: usize, slow: impl Fn() -> *mut u8) -> *mut u8
 }
 
 /// # Safety
-/// As [`Hardened::begin_object`].
+/// The conditions of [`Hardened::begin_object`].
 #[inline(never)]
 unsafe fn begin_long(hardened: &Hardened, object: NonNull<u8>, class: u8, bytes: usize) -> *mut u8 {
     let size = SIZES[usize::from(class)] as usize;
@@ -97,7 +97,7 @@ pub enum Rest {
 /// gets the memory and the caller.
 ///
 /// # Safety
-/// As [`free_slow`](crate::free_slow).
+/// The conditions of [`free_slow`](crate::free_slow).
 #[inline(always)]
 pub unsafe fn free_hardened_or(
     memory: *mut u8,
@@ -134,7 +134,7 @@ pub unsafe fn free_hardened_or(
 }
 
 /// # Safety
-/// As [`free_hardened_or`].
+/// The conditions of [`free_hardened_or`].
 #[inline(never)]
 unsafe fn free_long(
     hardened: &Hardened,
@@ -157,7 +157,7 @@ unsafe fn free_long(
 }
 
 /// # Safety
-/// As [`Hardened::give`].
+/// The conditions of [`Hardened::give`].
 #[cold]
 #[inline(never)]
 unsafe fn give_slowly(

@@ -108,7 +108,7 @@ impl States {
         Self::begin_in(self.of(memory), state)
     }
 
-    /// As [`States::begin`], by the granule's number.
+    /// Notes what begins at a granule, by its number: see [`States::begin`].
     #[inline(always)]
     pub(super) fn begin_at(&self, granule: usize, state: u8) -> bool {
         Self::begin_in(&self.bytes[granule], state)
@@ -132,7 +132,7 @@ impl States {
         Self::end_in(self.of(memory), state)
     }
 
-    /// As [`States::end`], by the granule's number.
+    /// Ends what begins at a granule, by its number: see [`States::end`].
     #[inline(always)]
     pub(super) fn end_at(&self, granule: usize, state: u8) -> Result<(), u8> {
         Self::end_in(&self.bytes[granule], state)

@@ -229,7 +229,7 @@ impl Hardened {
     /// Takes memory back.
     ///
     /// # Safety
-    /// As [`free_slow`](super::free_slow).
+    /// The conditions of [`free_slow`](super::free_slow).
     #[inline]
     pub(crate) unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
         // SAFETY: passed on.

@@ -2,8 +2,8 @@
 //!
 //! A run holds, in this order: bytes up to the alignment of what is asked for (64 at least), which
 //! are zero but for the last two words: these say how many they are, and hold the mark of a
-//! beginning; what is asked for; its end (`canaries.rs`). While a freed run waits, its pages cannot be
-//! accessed.
+//! beginning; what is asked for; its end (`canaries.rs`). While a freed run waits, its pages cannot
+//! be accessed.
 //!
 //! A large block has its end at the end of its last page but one; the last one cannot be accessed.
 

@@ -27,7 +27,7 @@ pub(super) unsafe fn is_zero(memory: NonNull<u8>, bytes: usize) -> bool {
 }
 
 /// # Safety
-/// As [`is_zero`], with N words at least.
+/// The conditions of [`is_zero`], with N words at least.
 #[inline(always)]
 unsafe fn ends_are_zero<const N: usize>(memory: NonNull<u8>, bytes: usize) -> bool {
     // SAFETY: the caller's promise.
@@ -43,7 +43,7 @@ unsafe fn ends_are_zero<const N: usize>(memory: NonNull<u8>, bytes: usize) -> bo
 }
 
 /// # Safety
-/// As [`is_zero`].
+/// The conditions of [`is_zero`].
 #[inline(never)]
 unsafe fn is_long_zero(memory: NonNull<u8>, bytes: usize) -> bool {
     let (first, words) = (memory.as_ptr().cast::<u64>(), bytes / size_of::<u64>());
@@ -79,7 +79,7 @@ pub(super) unsafe fn clear(memory: NonNull<u8>, bytes: usize) {
 }
 
 /// # Safety
-/// As [`clear`], with N words at least.
+/// The conditions of [`clear`], with N words at least.
 #[inline(always)]
 unsafe fn clear_ends<const N: usize>(memory: NonNull<u8>, bytes: usize) {
     // SAFETY: the caller's promise.

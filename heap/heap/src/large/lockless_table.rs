@@ -50,8 +50,8 @@ impl Beside {
 }
 
 impl LargeBlocks {
-    /// As [`LargeBlocks::alloc`], without changing the table. `None` also if too many blocks are
-    /// listed beside it.
+    /// Allocates a block without changing the table. `None` if the system has no memory, or too
+    /// many blocks are listed beside the table.
     pub(crate) fn alloc_beside(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
         let bytes = rounded(bytes)?;
         let region = Region::map_memory(bytes, align).ok()?;
@@ -79,7 +79,7 @@ impl LargeBlocks {
     /// Frees a block that is listed beside the table. False if none is that begins there.
     ///
     /// # Safety
-    /// As [`LargeBlocks::free`].
+    /// The conditions of [`LargeBlocks::free`].
     pub(crate) unsafe fn free_beside(&self, start: NonNull<u8>) -> bool {
         let Some(block) = self.take_beside(start) else {
             return false;

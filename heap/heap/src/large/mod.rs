@@ -159,7 +159,7 @@ impl LargeBlocks {
         Some((self.map(bytes, align)?, Contents::Zeros))
     }
 
-    /// As [`LargeBlocks::alloc`], but always makes a new mapping: it is zero.
+    /// Allocates a block in a new mapping, so that it is zero.
     pub(crate) fn map(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
         let least = rounded(bytes)?;
         let bytes = self.rounded(bytes)?;
@@ -377,7 +377,7 @@ impl LargeBlocks {
     /// Frees a block, and ends its mapping at once. False if none begins there.
     ///
     /// # Safety
-    /// As [`LargeBlocks::free`].
+    /// The conditions of [`LargeBlocks::free`].
     pub(crate) unsafe fn unmap(&self, start: NonNull<u8>) -> bool {
         self.take_out(start).map(unmap).is_some()
     }

@@ -19,8 +19,8 @@
 //!
 //! **Exhaustion.** The handler that the program has set is called until there is memory, or until
 //! there is no handler: then `std::bad_alloc` is thrown. The library does not depend on a C++
-//! library: it is looked up at that moment (`new_handler.rs`). An exception passes through frames of
-//! this file. Invariant `nothing-to-drop`: none of those that are `C-unwind` holds a value whose
+//! library: it is looked up at that moment (`new_handler.rs`). An exception passes through frames
+//! of this file. Invariant `nothing-to-drop`: none of those that are `C-unwind` holds a value whose
 //! drop does anything when it calls out. So the unwinder, which may be another than the library's
 //! own, finds no code there that asks about the exception (a test looks at the tables).
 
@@ -235,7 +235,8 @@ extern "C-unwind" fn new_aligned_slow(bytes: usize, align: usize) -> *mut c_void
     }
 }
 
-/// As [`new_or_none`], at a multiple of `align`.
+/// Returns memory at a multiple of `align`, or null, after the program's handler was asked for
+/// more.
 #[inline(never)]
 extern "C" fn aligned_or_none(bytes: usize, align: usize) -> *mut c_void {
     aligned(bytes, align)
@@ -322,7 +323,7 @@ macro_rules! deletes {
             #[doc = $what]
             ///
             /// # Safety
-            /// As [`free`](super::free).
+            /// The conditions of [`free`](super::free).
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             pub(crate) unsafe extern "C" fn $name(memory: *mut c_void, $($argument: usize),*) {

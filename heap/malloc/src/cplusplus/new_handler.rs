@@ -91,7 +91,7 @@ pub(super) fn next_or_null(name: &CStr, bytes: usize, tag: Nothrow) -> *mut c_vo
     }
 }
 
-/// As [`next_or_null`], for a form with an alignment.
+/// Calls the handler for a form of `new` with an alignment, which returns null in the end.
 #[cold]
 #[inline(never)]
 pub(super) fn next_aligned_or_null(

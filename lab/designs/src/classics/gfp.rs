@@ -6,7 +6,7 @@ use brickyard::{Context, Request};
 /// How hard a request tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Retry {
-    /// As hard as its order deserves.
+    /// By its order: up to order 3 until nothing helps, above a few times.
     #[default]
     Usual,
     /// Once (`__GFP_NORETRY`).

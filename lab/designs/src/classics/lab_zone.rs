@@ -26,7 +26,7 @@ pub trait LabZone: AnyZone {
     /// busy, the caches, which may hold them, are drained as far as the request's context allows.
     ///
     /// # Errors
-    /// As [`AnyZone::take_at`].
+    /// The errors of [`AnyZone::take_at`].
     fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError>;
 
     /// Gives the page block of `frame` to pages of this mobility: for a caller that takes over
@@ -51,7 +51,7 @@ pub trait LabZone: AnyZone {
     /// slow path. By default that is [`Nodes::alloc`], and the manner makes no difference.
     ///
     /// # Errors
-    /// As [`Nodes::alloc`].
+    /// The errors of [`Nodes::alloc`].
     #[inline]
     fn alloc_from<H: Reclaim + Migrate>(
         nodes: &Nodes<'_, Self, H>,

@@ -1,7 +1,7 @@
 //! The designs of the source documents, as zones for the Brickyard page allocator.
 //!
-//! A [`Zone`] is assembled from type parameters: how its buddy [store] groups pages, a [front] in front of it,
-//! and a lock, held as long as a [policy](bulk) allows. It implements
+//! A [`Zone`] is assembled from type parameters: how its buddy [store] groups pages, a [front] in
+//! front of it, and a lock, held as long as a [policy](bulk) allows. It implements
 //! [`AnyZone`](brickyard::AnyZone), so nodes, reclaim, compaction and statistics work as they do
 //! for the default.
 //!

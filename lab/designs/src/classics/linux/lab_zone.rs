@@ -1,4 +1,5 @@
-//! What the lab asks of a zone of Linux: measurements, what passes with time, memory in use taken over.
+//! What the lab asks of a zone of Linux: measurements, what passes with time, memory in use taken
+//! over.
 
 use brickyard::node::Nodes;
 use brickyard::pressure::{Migrate, Need, Reclaim};

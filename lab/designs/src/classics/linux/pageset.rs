@@ -534,8 +534,8 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
         guard.meter().took(taken, order);
     }
 
-    /// As [`Front::take`], for a caller with these rights. `None` also if the page set is entered
-    /// by another CPU.
+    /// Takes a block for a caller with these rights. `None` if the store has none, or another CPU
+    /// is in the page set.
     pub(crate) fn take_as<L: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, Blocks<'_>, L, P>,

@@ -141,7 +141,7 @@ impl<'m, V: Version, A: SlotAccess, L: LabLock, P: Platform> Zone<'m, V, A, L, P
         with(&guard, guard.grouping())
     }
 
-    /// As [`AnyZone::compact`], with another priority.
+    /// Compacts for `request` as thoroughly as `priority` says.
     pub fn compact_with(
         &self,
         request: &Request,
