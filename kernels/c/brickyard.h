@@ -733,8 +733,9 @@ ptrdiff_t by_machine_init(const struct by_plan *plan,
 ptrdiff_t by_alloc(const struct by_machine *machine, uint32_t order, uint32_t flags);
 
 /**
- * As by_alloc, from this node if possible, and with every frame below `limit` unless that is 0.
- * Also returns BY_ABOVE_LIMIT. A node that the machine does not have is node 0, here and below.
+ * Takes 2^order frames from this node if possible, every frame below `limit` unless that is 0.
+ * Returns what by_alloc does, or BY_ABOVE_LIMIT. A node that the machine does not have is node 0,
+ * here and below.
  */
 ptrdiff_t by_alloc_from(const struct by_machine *machine,
                         uint32_t node,
@@ -864,8 +865,9 @@ ptrdiff_t by_unreserve(const struct by_machine *machine, size_t zone, size_t sta
 ptrdiff_t by_remove(const struct by_machine *machine, size_t zone, size_t start, size_t end);
 
 /**
- * As by_remove, after what is movable there was moved elsewhere in the zone by the hook `migrate`.
- * Also returns BY_ISOLATED. What was moved stays moved. For callers that may sleep.
+ * Removes a range after the hook `migrate` has moved what is movable there elsewhere in the zone.
+ * Returns what by_remove does, or BY_ISOLATED. What was moved stays moved. For callers that may
+ * sleep.
  */
 ptrdiff_t by_offline(const struct by_machine *machine, size_t zone, size_t start, size_t end);
 
@@ -956,8 +958,8 @@ ptrdiff_t by_cache_shrink(const struct by_cache *cache);
 
 /**
  * Ends a cache. Returns 0; BY_BUSY if objects are in use, or lie in the queues of CPUs that cannot
- * be reached (see by_slabs_drain), or if by_slabs_trim, by_slabs_drain or by_write_slabinfo is just
- * at this cache, and then the cache stays; or BY_INVALID if there is none.
+ * be reached (see by_slabs_drain), or if by_slabs_trim, by_slabs_drain or by_write_slabinfo is
+ * just at this cache, and then the cache stays; or BY_INVALID if there is none.
  *
  * # Safety
  * No other CPU uses the cache.
@@ -979,7 +981,7 @@ void by_slabs_drain(const struct by_slabs *slabs);
  * Writes `/proc/slabinfo` to `buffer`, as by_write_text does.
  *
  * # Safety
- * As by_write_text.
+ * What by_write_text requires.
  */
 ptrdiff_t by_write_slabinfo(const struct by_slabs *slabs, char *buffer, size_t bytes);
 

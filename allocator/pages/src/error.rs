@@ -263,8 +263,8 @@ pub enum RangeError {
     },
     /// The range overlaps one that is already isolated.
     Isolated,
-    /// As many ranges are isolated as can be at a time, or as many are being removed or reserved.
-    /// Another try is worthwhile.
+    /// The most ranges that can be isolated at a time are, or as many are being removed or
+    /// reserved. Another try is worthwhile.
     TooManyIsolated,
     /// The zone would fall below its min watermark.
     TooLittleFree {

@@ -24,8 +24,9 @@
 //! | [`isolation`], [`transit`], [`patience`], [`watermark`] | the parts that a zone of any design is built from |
 //! | [`bitmap`] | the store of free frames: words of bits, without a lock |
 //! | [`stash`] | a CPU's own frame numbers, refilled and flushed a word at a time |
+//! | [`pressure::hooks`] | what the embedder does when memory is short |
 //! | [`AnyZone`] | what nodes, pressure and statistics require of a zone |
-//! | [`pressure`] | the embedder's hooks; reclaim, compaction, contiguous ranges |
+//! | [`pressure`] | reclaim, compaction, contiguous ranges |
 //! | [`zone`] | the store, the stashes and the watermarks together |
 //! | [`stats`] | fragmentation indices, the texts of buddyinfo and pagetypeinfo |
 //! | [`node`] | zones in order, fallback, the slow path, ZONE_MOVABLE |

@@ -9,8 +9,8 @@ use crate::block::{Census, FreeTable, State};
 use crate::check::Violation;
 use crate::error::BulkFreeError;
 use crate::patience::Patience;
-use crate::pressure::compact::{self, Compacted};
-use crate::pressure::{Migrate, compact_for};
+use crate::pressure::hooks::Migrate;
+use crate::pressure::progress::{Compacted, CompactionState};
 use crate::stats::{FreeCounts, ZoneSnapshot};
 use crate::watermark::{Mark, Watermarks};
 use crate::{
@@ -21,8 +21,8 @@ use crate::{
 /// Takes exactly the frames of `range`, block by block, as `request` says (not of its order).
 ///
 /// # Errors
-/// As [`AnyZone::take_at`], for the first block that could not be taken; those before it are free
-/// again.
+/// The errors of [`AnyZone::take_at`], for the first block that could not be taken; those before it
+/// are free again.
 pub(crate) fn take_range_at<Z: AnyZone>(
     zone: &Z,
     range: FrameRange,
@@ -71,8 +71,8 @@ pub trait AnyZone: Sync {
     /// Returns the watermarks: how much the zone keeps free.
     fn watermarks(&self) -> &Watermarks;
 
-    /// Returns what compaction remembers of the zone.
-    fn compaction(&self) -> &compact::Memory;
+    /// Returns what the zone remembers of its compactions.
+    fn compaction(&self) -> &CompactionState;
 
     /// Takes a block for `request`, whatever stays free: for a caller that has no other zone to
     /// ask.
@@ -147,7 +147,7 @@ pub trait AnyZone: Sync {
     /// Takes back the 2^order frames at `frame` without using the caches.
     ///
     /// # Errors
-    /// As [`AnyZone::free`].
+    /// The errors of [`AnyZone::free`].
     fn free_uncached(&self, frame: Frame, order: Order) -> Result<(), FreeError>;
 
     /// Takes back single frames.
@@ -207,14 +207,14 @@ pub trait AnyZone: Sync {
     /// Frees the reserved frames of `range`. Returns the number of frames freed.
     ///
     /// # Errors
-    /// As [`AnyZone::add`].
+    /// The errors of [`AnyZone::add`].
     fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError>;
 
     /// Removes all of `range` from the zone; no caller may be using it. Returns the number of
     /// frames removed.
     ///
     /// # Errors
-    /// As [`AnyZone::reserve`].
+    /// The errors of [`AnyZone::reserve`].
     fn remove(&self, range: FrameRange) -> Result<usize, RangeError>;
 
     /// Returns the block that contains `frame`, as the store sees it now: its first frame and its
@@ -272,6 +272,12 @@ pub trait AnyZone: Sync {
         Some(self.free_counts().fragmentation_index(order))
     }
 
+    /// Moves movable pages until `request` can be served, or that is out of reach: for most zones
+    /// by [`compact_for`](crate::pressure::compact_for).
+    fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted
+    where
+        Self: Sized;
+
     /// Tests every invariant of the zone. No other CPU may be using it.
     ///
     /// # Errors
@@ -307,14 +313,6 @@ pub trait AnyZone: Sync {
     /// Returns true if `frame` is memory of this zone. Looks at the zone's records without a lock.
     fn has(&self, frame: Frame) -> bool {
         self.block_of(frame).is_some()
-    }
-
-    /// Compacts for `request`: see [`compact_for`].
-    fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted
-    where
-        Self: Sized,
-    {
-        compact_for(self, request, hooks, || false)
     }
 
     /// Returns the number of available free blocks by order: of all types but the isolated one.

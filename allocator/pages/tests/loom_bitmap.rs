@@ -166,7 +166,7 @@ fn words_that_were_taken_in_vain_come_back() {
     served::<Bare>(1, "two words, the second", 2, WORDS, any(7), At(64, 6));
 }
 
-/// As above, and who took the frame asks for any other: there is one at any time.
+/// Who took the frame of an undone free asks for any other: there is one at any time.
 #[test]
 fn a_single_frame_is_found_behind_an_undo() {
     const WORDS: Setting = Setting::four_words(Free::Only(&[range(0, 128), one(192)]));
@@ -196,7 +196,7 @@ fn blocks_that_were_taken_in_vain_come_back() {
     served::<Bare>(1, "two blocks, the lower one", 3, PAIR, any(7), At(0, 6));
 }
 
-/// As above, with a frame of one of them, through the zone: the frame is to be had unless both
+/// A frame of one of two blocks, asked for through the zone: it is to be had unless both
 /// blocks went as one.
 #[test]
 fn a_group_goes_whole_or_in_pieces() {
@@ -396,8 +396,8 @@ fn a_run_that_is_none_is_found_out() {
     });
 }
 
-/// A block of this order is freed, and before it is counted it is taken in the place of another one,
-/// of which then nobody tells.
+/// A block of this order is freed, and before it is counted it is taken in the place of another
+/// one, of which then nobody tells.
 fn what_is_free_is_known(name: &str, bound: usize, setting: Setting, order: u8) {
     explore::<Bare>(name, bound, setting, move |world| {
         let mine = world.take(order).unwrap();
@@ -559,7 +559,7 @@ fn two_that_want_more_than_there_is_share_it() {
 
 // ---- three levels ----
 
-/// As many page blocks as need three levels in the summary, three of which are memory: two share a
+/// Page blocks enough for three levels in the summary, three of which are memory: two share a
 /// word of the lowest level or one of the second.
 #[test]
 fn bits_two_levels_above_stay_as_long_as_one_below() {

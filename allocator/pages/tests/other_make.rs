@@ -8,8 +8,10 @@ use brickyard::block::{Census, FreeTable, State, Use};
 use brickyard::check::Violation;
 use brickyard::node::{Node, Nodes};
 use brickyard::patience::Patience;
-use brickyard::pressure::compact::{self, compact_all};
-use brickyard::pressure::{ContiguousRequest, Migration, alloc_contiguous, compact_for, offline};
+use brickyard::pressure::{
+    Compacted, CompactionState, ContiguousRequest, Migrate, Migration, alloc_contiguous,
+    compact_all, compact_for, offline,
+};
 use brickyard::watermark::{Mark, Watermarks};
 use brickyard::{
     AllocError, AnyZone, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility,
@@ -31,7 +33,7 @@ struct Odd {
     says: Says,
     asked: AtomicUsize,
     watermarks: Watermarks,
-    compaction: compact::Memory,
+    compaction: CompactionState,
 }
 
 impl Odd {
@@ -40,7 +42,7 @@ impl Odd {
             says,
             asked: AtomicUsize::new(0),
             watermarks: Watermarks::new(),
-            compaction: compact::Memory::new(),
+            compaction: CompactionState::new(),
         }
     }
 }
@@ -65,7 +67,7 @@ impl AnyZone for Odd {
         &self.watermarks
     }
 
-    fn compaction(&self) -> &compact::Memory {
+    fn compaction(&self) -> &CompactionState {
         &self.compaction
     }
 
@@ -169,6 +171,10 @@ impl AnyZone for Odd {
         [[0; MigrateType::COUNT]; Order::COUNT]
     }
 
+    fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted {
+        compact_for(self, request, hooks, || false)
+    }
+
     fn check(&self) -> Result<Census, Violation> {
         Ok(Census::default())
     }
@@ -227,7 +233,7 @@ fn compaction_ends() {
     each(|zone, hooks| {
         for order in [0, 1, 4, 6] {
             let request = Request::new(Order::new(order), Mobility::Movable);
-            let _ = compact_for(zone, &request, hooks, || false);
+            let _ = zone.compact(&request, hooks);
         }
         let _ = compact_all(zone, hooks);
     });

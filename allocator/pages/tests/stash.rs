@@ -55,7 +55,7 @@ fn zone<A: SlotAccess + 'static>(frames: usize) -> Bricks<A> {
     zone_on(frames, Cpus::new())
 }
 
-/// As many frames, with stashes of these sizes.
+/// A zone of `frames` frames, with stashes of these sizes.
 fn sized<A: SlotAccess + 'static>(frames: usize, stash: StashSizes) -> Bricks<A> {
     let plan = linux(frames);
     full(&ZonePlan { stash, ..plan }, Cpus::new())

@@ -15,9 +15,9 @@ use crate::debug::{Moment, Track};
 use crate::design::{SlabDesign, Whereabouts};
 use crate::error::{CacheError, FreeFault, SlabError};
 use crate::layout::CacheId;
-use crate::numbers::CacheNumbers;
+use crate::object_checks;
 use crate::slabs::Slabs;
-use crate::watch;
+use crate::statistics::CacheNumbers;
 
 /// A cache of equal objects, for callers of kind `C`.
 ///
@@ -200,7 +200,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// Takes objects back.
     ///
     /// # Safety
-    /// As [`RawCache::free`], of each; no two are the same.
+    /// The conditions of [`RawCache::free`], of each; no two are the same.
     ///
     /// # Errors
     /// The number freed before a bad one, and what is wrong with that one.
@@ -332,10 +332,10 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
                 // the slab cannot go.
                 let found = queues.look(backend, info, page, index, |place, at| {
                     let is_out = at == Whereabouts::Out;
-                    is_out.then(|| (place, watch::last_alloc(info, place)))
+                    is_out.then(|| (place, object_checks::last_alloc(info, place)))
                 });
                 if let Some((place, track)) = found.flatten() {
-                    each(watch::object_at(info, place), track);
+                    each(object_checks::object_at(info, place), track);
                 }
             }
         }
@@ -351,7 +351,7 @@ impl<'m> Closed<'m> {
     }
 
     /// # Safety
-    /// As [`OnceSlot::clear`].
+    /// The conditions of [`OnceSlot::clear`].
     unsafe fn clear(self) {
         let slot = ManuallyDrop::new(self).0;
         // SAFETY: passed on.
@@ -397,7 +397,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// Takes an object back to the cache with this number and handle.
     ///
     /// # Safety
-    /// As [`RawCache::free`].
+    /// The conditions of [`RawCache::free`].
     #[inline(always)]
     #[track_caller]
     pub(crate) unsafe fn give<C: Caller>(
@@ -469,7 +469,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 return Ok(place);
             }
             // An object that was written to while it was free is left out for good.
-            if watch::on_alloc(&self.backend, info, place, caller).is_ok() {
+            if object_checks::on_alloc(&self.backend, info, place, caller).is_ok() {
                 // SAFETY: an object's place is larger than what lies before the object.
                 return Ok(unsafe { place.add(info.before) });
             }
@@ -505,7 +505,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// Frees by the slow path, for holders of the cache's handle (`one-handle`).
     ///
     /// # Safety
-    /// As [`Slabs::free_slow`].
+    /// The conditions of [`Slabs::free_slow`].
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn free_by_handle<C: Caller>(
@@ -520,7 +520,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     }
 
     /// # Safety
-    /// As [`Slabs::free_slow`].
+    /// The conditions of [`Slabs::free_slow`].
     unsafe fn free_by<C: Caller>(
         &self,
         info: &CacheInfo,
@@ -529,7 +529,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     ) -> Result<(), FreeFault> {
         let mut place = object;
         if info.is_checked() {
-            place = watch::on_free(&self.backend, &self.queues, info, object, caller)?;
+            place = object_checks::on_free(&self.backend, &self.queues, info, object, caller)?;
         }
         // SAFETY: passed on.
         let taken = unsafe { self.queues.overflow::<C>(&self.backend, info, place) };
@@ -537,7 +537,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             // The faults that are always checked. For a checked object, also that another CPU freed
             // it at the same time.
             let when = (Moment::Free, caller);
-            watch::refuse(&self.backend, &self.queues, info, object, fault, when);
+            object_checks::refuse(&self.backend, &self.queues, info, object, fault, when);
         })
     }
 }

@@ -17,19 +17,19 @@ use crate::error::FreeFault;
 use crate::geometry::{Geometry, ShapeError};
 use crate::layout::CacheId;
 use crate::local::Local;
-use crate::numbers::CacheNumbers;
 use crate::plan::SlabPlan;
 use crate::rows::Rows;
 use crate::sizes;
 use crate::source::PageSource;
+use crate::statistics::CacheNumbers;
 
 pub use crate::backend::{Backend, LoosePages};
 pub use crate::cache_info::CacheInfo;
 pub use crate::caller::Inside;
-pub use crate::owned::{Gone, OwnedSlabs};
+pub use crate::object_checks::{overwritten, refuse_late};
 pub use crate::pages::{Pages, SlabRecord};
 pub use crate::plan::Footprint;
-pub use crate::watch::{overwritten, refuse_late};
+pub use crate::slab_list::{Gone, OwnedSlabs};
 
 /// The backend of a design's slabs.
 pub type BackendOf<'m, D> =
@@ -121,7 +121,7 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     /// [`SlabDesign::overflow`].
     ///
     /// # Safety
-    /// As [`RawCache::free`](crate::RawCache::free), for the cache with this handle.
+    /// The conditions of [`RawCache::free`](crate::RawCache::free), for the cache with this handle.
     unsafe fn put<C: Caller>(
         &self,
         backend: &BackendOf<'m, Self>,

@@ -181,7 +181,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     /// [`Slabs::free_slow`], but without a lease.
     ///
     /// # Safety
-    /// As [`Slabs::free_slow`].
+    /// The conditions of [`Slabs::free_slow`].
     ///
     /// # Errors
     /// [`FreeFault`]; nothing has changed. [`FreeFault::NotASlab`] too if it is none of these

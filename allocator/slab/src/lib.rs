@@ -14,14 +14,14 @@
 //! | `error`, [`debug`] | errors, as values; checks on request, and what they report |
 //! | `source`, `zone`, `nodes` | where pages come from; a zone, and all zones of a machine, as such a source |
 //! | `plan`, `caller` | what a system is built with; the kinds of callers |
-//! | `rows`, `local`, `counted` | a CPU's own words; how it reaches them; the same with hits counted |
+//! | `rows`, `local`, `counting_local` | a CPU's own words; how it reaches them; the same with hits counted |
 //! | `cache_info`, `pages`, `homes` | a cache's shape and rules; what is known of each page; the CPU it is at home on |
-//! | `numbers`, `counts`, `owned` | statistics; counters; the slabs of a list |
+//! | `statistics`, `counts`, `slab_list` | statistics; counters; the slabs of a list |
 //! | `backend`, [`design`] | what a design builds on; what it implements, and what it is made of |
-//! | `watch`, `life` | what is done to checked objects; how a slab begins and ends |
+//! | `object_checks`, `slab_lifetime` | what is done to checked objects; how a slab begins and ends |
 //! | [`sheaf`] | the design |
 //! | `slabs` | all caches over one source of pages |
-//! | `cache`, `typed`, `general`, `reserve`, `slabinfo` | caches as users see them, and their text |
+//! | `cache`, `typed_cache`, `general`, `reserve`, `slabinfo` | caches as users see them, and their text |
 //!
 //! **Bootstrap**: all that slabs need lies in memory that the embedder gives to [`Slabs::new`]:
 //! rows of words for the CPUs, the tables of pages, and room for as many caches as planned. Slabs
@@ -58,7 +58,7 @@ mod backend;
 mod cache;
 mod cache_info;
 mod caller;
-mod counted;
+mod counting_local;
 mod counts;
 pub mod debug;
 pub mod design;
@@ -67,28 +67,28 @@ mod general;
 pub mod geometry;
 mod homes;
 mod layout;
-mod life;
 mod local;
 mod nodes;
-mod numbers;
-mod owned;
+mod object_checks;
 mod pages;
 mod plan;
 mod reserve;
 mod rows;
 pub mod sheaf;
 pub mod sizes;
+mod slab_lifetime;
+mod slab_list;
 mod slabinfo;
 mod slabs;
 mod source;
-mod typed;
-mod watch;
+mod statistics;
+mod typed_cache;
 mod zone;
 
 pub use cache::{Leak, RawCache, Remains};
 pub use cache_info::{CacheSpec, Constructor};
 pub use caller::{Caller, Everywhere, TaskOnly};
-pub use counted::Counted;
+pub use counting_local::Counted;
 pub use debug::{Checks, DebugRule, Finding, RuleText, Rules, Track};
 pub use design::SlabDesign;
 pub use error::{BuildError, CacheError, FreeFault, SlabError};
@@ -97,7 +97,6 @@ pub use homes::Homes;
 pub use layout::{CacheId, MAX_CACHES, MAX_PAGES};
 pub use local::{Hits, Local, Pinned, Pushed};
 pub use nodes::NodesPages;
-pub use numbers::{CacheNumbers, Waste};
 pub use pages::{PageCaches, Tables};
 pub use plan::{Reporter, SlabPlan};
 pub use reserve::Reserve;
@@ -106,5 +105,6 @@ pub use sheaf::Sheafed;
 pub use slabinfo::SlabInfo;
 pub use slabs::{Parts, Slabs};
 pub use source::{PageAsk, PageSource};
-pub use typed::{Cache, Object};
+pub use statistics::{CacheNumbers, Waste};
+pub use typed_cache::{Cache, Object};
 pub use zone::{DirectMap, DirectMapped, ZonePages};

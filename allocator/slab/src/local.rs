@@ -57,7 +57,8 @@ pub unsafe trait Local: Platform {
     /// that one.
     ///
     /// # Safety
-    /// As [`Local::pop`]. The object belongs to the column's cache, and nobody uses it any more.
+    /// The conditions of [`Local::pop`]. The object belongs to the column's cache, and nobody uses
+    /// it any more.
     unsafe fn push<C: Caller>(&self, rows: &Rows<'_>, column: usize, object: NonNull<u8>)
     -> Pushed;
 
@@ -108,7 +109,7 @@ impl<P> Pinned<P> {
     /// has rows of its own.
     ///
     /// # Safety
-    /// As long as slabs use it or a copy of it:
+    /// While slabs use it or a copy of it:
     /// - A caller between [`Platform::pin`] and [`Platform::unpin`] of this platform is the only
     ///   one on the CPU that `pin` told. No other thread is told the same CPU or enters there.
     ///   Between [`Platform::mask_interrupts`] and [`Platform::restore_interrupts`] no interrupt

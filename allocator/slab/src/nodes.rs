@@ -46,10 +46,10 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> NodesPages<'z, Z, H> {
     /// block of any zone.
     ///
     /// # Safety
-    /// As [`ZonePages::shared`](crate::ZonePages::shared), of all zones up to [`ZoneKind::Normal`]
-    /// together: frame `i` of the span is at the address of its first frame plus `i << page_shift`
-    /// (`direct-map`), and the other users of the nodes leave alone what the source has taken
-    /// (`frames-of-the-source`). The first zone's platform speaks for all.
+    /// The conditions of [`ZonePages::shared`](crate::ZonePages::shared), of all zones up to
+    /// [`ZoneKind::Normal`] together: frame `i` of the span is at the address of its first frame
+    /// plus `i << page_shift` (`direct-map`), and the other users of the nodes leave alone what the
+    /// source has taken (`frames-of-the-source`). The first zone's platform speaks for all.
     pub unsafe fn shared(nodes: &'z Nodes<'z, Z, H>, page_shift: u32) -> Result<Self, BuildError> {
         let span = Self::span_of(nodes);
         let first = nodes.zones().next().ok_or(BuildError::Unmapped)?;

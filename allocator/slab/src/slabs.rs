@@ -15,12 +15,12 @@ use crate::design::{BackendOf, SlabDesign};
 use crate::error::{BuildError, CacheError};
 use crate::homes::Homes;
 use crate::layout::{BOOT_CACHE, CacheId, MAX_CACHES, MAX_PAGES, PAGE_SHIFTS, SHEAF_BYTES};
-use crate::numbers::CacheNumbers;
+use crate::object_checks::ObjectLayout;
 use crate::pages::{PageCaches, Pages, Tables};
 use crate::plan::SlabPlan;
 use crate::rows::Rows;
 use crate::source::PageSource;
-use crate::watch::ObjectLayout;
+use crate::statistics::CacheNumbers;
 use crate::zone::{DirectMap, DirectMapped, ZonePages};
 
 /// The memory of slabs. Rows and tables may lie apart from the rest.

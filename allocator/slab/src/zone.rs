@@ -31,7 +31,7 @@ impl<P> DirectMap<P> {
     /// The memory that `platform` has addresses for, in frames of `1 << page_shift` bytes.
     ///
     /// # Safety
-    /// As long as this value lives, or anything that owns it:
+    /// While this value lives, or anything that owns it:
     ///
     /// Invariant `direct-map`: [`Platform::address`] answers for the frames of one range and for no
     /// others, and always gives the same answer. Frame `i` of the range is at the first one's
@@ -192,7 +192,7 @@ impl<'z, Z: AnyZone> ZonePages<'z, Z> {
     /// platform has no address for its first frame.
     ///
     /// # Safety
-    /// As long as this source lives, and slabs over it with it:
+    /// While this source lives, and slabs over it with it:
     ///
     /// - Frame `i` of the zone's span is at [`Platform::address`] of its first frame plus
     ///   `i << page_shift`. Whatever the zone hands out can be read and written there. The first

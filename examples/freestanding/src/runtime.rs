@@ -3,7 +3,7 @@
 //! volatile, so that the compiler cannot turn the loops into calls of themselves.
 
 /// # Safety
-/// As in C: both areas have `bytes` bytes and do not overlap.
+/// Both areas have `bytes` bytes and do not overlap.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
     for i in 0..bytes {
@@ -14,7 +14,7 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut 
 }
 
 /// # Safety
-/// As in C: the area has `bytes` bytes.
+/// The area has `bytes` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memset(to: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
     for i in 0..bytes {
@@ -25,7 +25,7 @@ unsafe extern "C" fn memset(to: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
 }
 
 /// # Safety
-/// As in C: both areas have `bytes` bytes.
+/// Both areas have `bytes` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
     let forwards = to.cast_const() <= from;
@@ -38,7 +38,7 @@ unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut
 }
 
 /// # Safety
-/// As in C: both areas have `bytes` bytes.
+/// Both areas have `bytes` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
     for i in 0..bytes {
@@ -52,7 +52,7 @@ unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
 }
 
 /// # Safety
-/// As in C: both areas have `bytes` bytes.
+/// Both areas have `bytes` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
     // SAFETY: as for the caller.

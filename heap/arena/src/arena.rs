@@ -123,7 +123,7 @@ impl Arena {
     /// system. For frames that were [removed](brickyard::zone::Zone::remove) from their zone.
     ///
     /// # Errors
-    /// As [`Arena::release`], and also if the system is out of mappings.
+    /// The errors of [`Arena::release`], and also if the system is out of mappings.
     ///
     /// # Safety
     /// Nobody uses these frames until they are committed again.

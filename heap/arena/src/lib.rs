@@ -37,18 +37,6 @@
 
 #![deny(unsafe_code)]
 
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-#[allow(unsafe_code, reason = "memory of the thread's own")]
-mod area;
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
-#[path = "portable.rs"]
-mod area;
 #[cfg(target_os = "linux")]
 #[allow(
     unsafe_code,
@@ -72,6 +60,18 @@ mod region;
 ))]
 #[allow(unsafe_code, reason = "restartable sequences")]
 pub mod rows;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#[allow(unsafe_code, reason = "memory of the thread's own")]
+mod thread_local;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+#[path = "portable.rs"]
+mod thread_local;
 #[allow(
     unsafe_code,
     reason = "what follows a fork is a promise of the caller's"

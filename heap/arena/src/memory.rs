@@ -121,7 +121,7 @@ impl MapPlan {
     /// committed.
     ///
     /// # Errors
-    /// As [`MapPlan::map`], and [`MapError::ExplicitReserved`] for explicit huge pages.
+    /// The errors of [`MapPlan::map`], and [`MapError::ExplicitReserved`] for explicit huge pages.
     pub fn reserve(self) -> Result<Reserved, MapError> {
         if self.huge == Huge::Explicit {
             return Err(MapError::ExplicitReserved);
@@ -197,7 +197,7 @@ impl Mapped {
     /// [`MapPlan::map`].
     ///
     /// # Errors
-    /// As [`MapPlan::map`].
+    /// The errors of [`MapPlan::map`].
     pub fn new(bytes: usize) -> Result<Self, MapError> {
         MapPlan::new(bytes).map()
     }

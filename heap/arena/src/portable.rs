@@ -1,4 +1,5 @@
-//! As `area.rs`, for systems that it does not support, with the means of std.
+//! A thread's own data, by std's `thread_local!`: for systems that `thread_local.rs` does not
+//! support.
 
 use core::cell::Cell;
 use std::sync::OnceLock;

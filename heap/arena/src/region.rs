@@ -72,7 +72,7 @@ impl Region {
     /// touched, unless the system counts strictly (`2` in `/proc/sys/vm/overcommit_memory`).
     ///
     /// # Errors
-    /// As [`Region::map_memory`].
+    /// The errors of [`Region::map_memory`].
     pub fn map_sparse(bytes: usize, align: usize) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -83,7 +83,7 @@ impl Region {
     /// [committed](Self::commit_new). Only that counts towards limits of memory.
     ///
     /// # Errors
-    /// As [`Region::map_memory`].
+    /// The errors of [`Region::map_memory`].
     pub fn map_zeros(bytes: usize, align: usize) -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         Self::map_small_pages(bytes, align, ProtFlags::READ, flags)
@@ -93,7 +93,7 @@ impl Region {
     /// [committed](Self::commit).
     ///
     /// # Errors
-    /// As [`Region::map_memory`].
+    /// The errors of [`Region::map_memory`].
     pub fn map_addresses(bytes: usize, align: usize) -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         Self::map_small_pages(bytes, align, ProtFlags::empty(), flags)
@@ -262,8 +262,8 @@ impl Region {
         })
     }
 
-    /// As [`Region::commit`], for a part that was never committed: where a filter of system calls
-    /// refuses the change, the part is mapped anew.
+    /// Makes a part usable that was never committed, like [`Region::commit`]. Where a filter of
+    /// system calls refuses the change, the part is mapped anew.
     ///
     /// # Errors
     /// [`PartError`].

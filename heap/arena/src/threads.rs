@@ -16,8 +16,8 @@ use std::thread;
 
 use brickyard::Platform;
 
-use crate::area::{self, UNKNOWN};
 use crate::errno::keeping_errno;
+use crate::thread_local::{self, UNKNOWN};
 
 /// Threads as CPUs. Numbers are counted over the whole process, from 0. A thread gets the lowest
 /// free one when it first asks, and keeps it until it ends.
@@ -89,24 +89,24 @@ fn give(number: usize) {
 #[cold]
 fn first_use() -> usize {
     // First, since what follows may allocate and come here again.
-    let known = area::go_by(NONE);
+    let known = thread_local::go_by(NONE);
     if known != UNKNOWN {
         // A signal handler has asked since the caller looked. A second number would lose the first.
-        area::go_by(known);
+        thread_local::go_by(known);
         return known;
     }
-    if area::tell_the_end(ended)
+    if thread_local::tell_the_end(ended)
         && let Some(number) = take()
     {
-        area::go_by(number);
+        thread_local::go_by(number);
     }
-    area::number()
+    thread_local::number()
 }
 
 /// Called when the calling thread ends.
 unsafe extern "C" fn ended(_: *mut c_void) {
     // What it still allocates or frees goes straight to the store.
-    let number = area::go_by(NONE);
+    let number = thread_local::go_by(NONE);
     if number < NONE {
         give(number);
     }
@@ -189,14 +189,14 @@ impl Visit {
         if TAKEN[word].fetch_or(bit, Ordering::Acquire) & bit != 0 {
             return None;
         }
-        let own = area::go_by(turn.number);
+        let own = thread_local::go_by(turn.number);
         Some(Self { turn, own })
     }
 }
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        area::go_by(self.own);
+        thread_local::go_by(self.own);
         give(self.turn.number);
     }
 }
@@ -211,7 +211,7 @@ impl Threads {
     /// The calling thread is the only one of its process. Nobody goes on to use what other threads
     /// may have left half done: rows are consistent at any moment, slots of a zone are not.
     pub unsafe fn forget_others(self) {
-        let own = area::number();
+        let own = thread_local::number();
         for index in 0..WORDS {
             let (word, bit) = place(own);
             let kept = if word == index { bit } else { 0 };
@@ -225,14 +225,14 @@ impl Threads {
 impl Platform for Threads {
     #[inline]
     fn cpu(&self) -> usize {
-        match area::number() {
+        match thread_local::number() {
             UNKNOWN => first_use(),
             number => number,
         }
     }
 
     fn relax(&self) {
-        area::spins(|spins| {
+        thread_local::spins(|spins| {
             let spun = spins.get() + 1;
             spins.set(spun);
             if !spun.is_multiple_of(SPINS_BEFORE_YIELD) {
@@ -273,7 +273,7 @@ impl Platform for Threads {
     }
 
     fn ticks(&self) -> u64 {
-        area::nanoseconds()
+        thread_local::nanoseconds()
     }
 }
 

@@ -37,7 +37,7 @@ pub unsafe trait Family {
     /// `malloc_usable_size`.
     ///
     /// # Safety
-    /// As [`Family::free`].
+    /// The conditions of [`Family::free`].
     unsafe fn usable_size(&self, memory: *mut u8) -> usize;
     /// `malloc_trim`.
     fn trim(&self);
@@ -168,7 +168,7 @@ struct Driver<'f, F> {
 /// end.
 ///
 /// # Panics
-/// As soon as a result is wrong, or a byte is not as its owner left it.
+/// At the first result that is wrong, or a byte is not as its owner left it.
 pub fn drive(family: &impl Family, bytes: &[u8], owner: u64) -> Driven {
     let mut driver = Driver {
         family,

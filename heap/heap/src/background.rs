@@ -31,8 +31,8 @@ use core::time::Duration;
 
 use brickyard_arena::rows::keeping_errno;
 
-use crate::filter;
 use crate::instance::built;
+use crate::seccomp;
 
 /// The result of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ const NONE: u32 = 0;
 const THERE: u32 = 1;
 /// There is a thread, and it has been called.
 const CALLED: u32 = 2;
-/// The system has refused a thread, or may do worse (`filter.rs`); it is not asked before
+/// The system has refused a thread, or may do worse (`seccomp.rs`); it is not asked before
 /// [`Background::may_be_had`].
 const REFUSED: u32 = 3;
 
@@ -118,7 +118,7 @@ impl Background {
                 self.state
                     .compare_exchange(state, CALLED, Ordering::SeqCst, Ordering::Relaxed);
             match told {
-                Ok(NONE) if filter::is_new() || !keeping_errno(|| spawn(self)) => {
+                Ok(NONE) if seccomp::is_new() || !keeping_errno(|| spawn(self)) => {
                     // Relaxed: nobody waits for it.
                     self.state.store(REFUSED, Ordering::Relaxed);
                     return false;
@@ -198,7 +198,7 @@ extern "C" fn start(background: *mut c_void) -> *mut c_void {
 /// Gives up what the thread has inherited from its maker: real time or least priority. Others wait
 /// for what it holds, and it may take long.
 fn be_usual() {
-    if filter::is_there() && !built().is_some_and(|heap| heap.visits) {
+    if seccomp::is_there() && !built().is_some_and(|heap| heap.visits) {
         return;
     }
     // SAFETY: plain calls, for this thread alone, and a value that lives through the call. If they
@@ -216,7 +216,7 @@ fn be_usual() {
 /// takes a lock to find one out, under which it allocates elsewhere.)
 fn stack_bytes() -> usize {
     const USUAL: usize = 8 << 20;
-    if filter::is_there() {
+    if seccomp::is_there() {
         return USUAL;
     }
     let mut limit = MaybeUninit::<libc::rlimit>::zeroed();

@@ -16,8 +16,8 @@
 //!
 //! The addresses are an upper limit. Slabs (objects of up to 128 KiB) and runs cannot have more
 //! than the span. When it is used up, requests of up to 32 KiB fail, and larger ones get mappings
-//! of their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half or
-//! more of what the limit leaves.
+//! of their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half
+//! or more of what the limit leaves.
 //!
 //! The span's pages become usable in steps, as they are needed, and so do its tables (72 bytes per
 //! page of 4 KiB: a sixtieth). The rest counts as addresses only: not towards `RLIMIT_DATA`, and
@@ -35,17 +35,17 @@ use brickyard_slab::sizes::process::{MAX_GENERAL, SIZES};
 use brickyard_slab::{Homes, Parts, Rows, SlabPlan, Tables, TaskOnly};
 
 use crate::environment::{number, on_or_off, switch, variable};
-use crate::fast::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT};
+use crate::fast_path::{AWAY, FAST, FIRST_GENERAL, GRANULE_SHIFT, PAGE_SHIFT};
 use crate::gate::Thread;
 use crate::hardened::Hardened;
 use crate::instance::{
     BUILT, BUSY_SHIFT, Background, FAILED, Heap, HeapError, HeapSlabs, INSTANCE, built, for_ever,
     leaked,
 };
+use crate::messages;
 use crate::plain::Plain;
 use crate::span::{Guard, Layout, Reserved, SPAN_BYTES, Span};
-use crate::tell;
-use crate::{filter, huge, life, sampled};
+use crate::{huge, maintenance, sampled, seccomp};
 
 /// Returns the heap, and builds it first if needed.
 ///
@@ -56,8 +56,8 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
     built().map_or_else(first_heap, Ok)
 }
 
-/// Builds the heap, or waits until another thread has. It takes more stack than a miss, about 3 KiB:
-/// what is large is built where it stays.
+/// Builds the heap, or waits until another thread has. It takes more stack than a miss, about 3
+/// KiB: what is large is built where it stays.
 #[cold]
 #[inline(never)]
 fn first_heap() -> Result<&'static Heap, HeapError> {
@@ -90,7 +90,7 @@ fn first_heap() -> Result<&'static Heap, HeapError> {
         }
         let mut attempt = Attempt::new();
         keeping_errno(build)?;
-        life::register();
+        maintenance::register();
         attempt.outcome = BUILT;
     }
 }
@@ -119,13 +119,13 @@ impl Drop for Attempt {
 }
 
 fn build() -> Result<(), HeapError> {
-    filter::note();
+    seccomp::note();
     let bytes = wanted_span().map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
     let is_hardened = wants_hardening();
     let _ = switch(c"BRICKYARD_HARDEN");
     huge::find(switch(c"BRICKYARD_HUGE"), is_hardened);
     if is_hardening_asked_for() && !is_hardened {
-        tell::say(format_args!(
+        messages::say(format_args!(
             "BRICKYARD_HARDEN: not with pages of this size"
         ));
     }
@@ -133,7 +133,7 @@ fn build() -> Result<(), HeapError> {
         Some(b"thread") => Cpus::threads(),
         None | Some(b"cpu" | b"") => Cpus::registered(),
         Some(_) => {
-            tell::say(format_args!("BRICKYARD_ROWS is cpu or thread; cpu is used"));
+            messages::say(format_args!("BRICKYARD_ROWS is cpu or thread; cpu is used"));
             Cpus::registered()
         }
     };
@@ -233,7 +233,7 @@ fn wanted_span() -> Option<usize> {
     let text = variable(c"BRICKYARD_SPAN").filter(|text| !text.is_empty())?;
     let gib = number(text).filter(|&gib| gib > 0);
     if gib.is_none() {
-        tell::say(format_args!(
+        messages::say(format_args!(
             "BRICKYARD_SPAN is a number of GiB above 0; the usual one is used"
         ));
     }
@@ -281,8 +281,8 @@ fn reserve(mut bytes: usize, is_hardened: bool) -> Result<(Reserved, Region), He
 /// Returns the slabs' tables, and the homes of pages, in a mapping that will be the span's.
 fn all_of(tables: &Region, layout: &Layout) -> (TableBytes, Homes<'static>) {
     let start = tables.start().as_ptr().cast();
-    // SAFETY: so many bytes are there as long as the span, which is for ever, and nobody else refers
-    // to them.
+    // SAFETY: so many bytes are there as long as the span, which is for ever, and nobody else
+    // refers to them.
     let slice = unsafe { slice::from_raw_parts_mut(start, layout.slab_table_bytes()) };
     let (rest, homes) = slice.split_at_mut(layout.homes_at());
     // SAFETY: a new mapping, and the span makes parts of it writable as it grows.
@@ -298,8 +298,8 @@ fn plan(cpus: Cpus, is_hardened: bool) -> Result<SlabPlan, HeapError> {
     };
     let rules = if is_hardened { None } else { rules()? };
     Ok(match rules {
-        Some(rules) => plan.debug_text(rules, tell::report),
-        None => plan.debug(&[], tell::end_if_late),
+        Some(rules) => plan.debug_text(rules, messages::report),
+        None => plan.debug(&[], messages::end_if_late),
     })
 }
 
@@ -368,8 +368,8 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
     let rules = str::from_utf8(kept).map(RuleText::parse);
     match rules {
         Ok(Ok(rules)) => return Ok(Some(rules)),
-        Ok(Err(error)) => tell::say(format_args!("BRICKYARD_DEBUG: {error}")),
-        Err(error) => tell::say(format_args!("BRICKYARD_DEBUG: {error}")),
+        Ok(Err(error)) => messages::say(format_args!("BRICKYARD_DEBUG: {error}")),
+        Err(error) => messages::say(format_args!("BRICKYARD_DEBUG: {error}")),
     }
     Ok(None)
 }

@@ -2,11 +2,11 @@
 
 use core::ptr::NonNull;
 
-use crate::tell;
+use crate::messages;
 
 unsafe extern "C" {
-    /// As `getenv`, but null in a program that runs with the rights of another user than the one
-    /// who set the environment (setuid, file capabilities).
+    /// Returns a variable by name, or null: it is always null in a program that runs with the
+    /// rights of another user than the one who set the environment (setuid, file capabilities).
     fn secure_getenv(name: *const core::ffi::c_char) -> *mut core::ffi::c_char;
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn switch(name: &core::ffi::CStr) -> Option<bool> {
     let found = on_or_off(text);
     if found.is_none() {
         let name = name.to_str().unwrap_or_default();
-        tell::say(format_args!("{name} is 1 or 0"));
+        messages::say(format_args!("{name} is 1 or 0"));
     }
     found
 }

@@ -12,7 +12,7 @@
 //! The thread that forks may need a lock of the C library that another thread holds while it waits
 //! at the gate: `fork` waits for the list of open streams, which `fflush` holds while it waits for
 //! one stream, whose reader allocates. So a request waits for [`PATIENCE`] only, and then does
-//! without entering (`beside.rs`).
+//! without entering (`closed_gate.rs`).
 //!
 //! A signal handler may fork too. It may have interrupted a thread that is inside and holds a lock
 //! for which others wait inside: so that thread waits for them for [`PATIENCE`] only, and then
@@ -139,8 +139,7 @@ impl Gate {
         Inside { gate: self, thread }
     }
 
-    /// As [`Gate::enter`], but waits for [`PATIENCE`] at most: `None` if the gate is closed as long
-    /// as that.
+    /// Enters, after a wait of [`PATIENCE`] at most. Returns `None` if the gate is closed longer.
     #[inline]
     pub(crate) fn try_enter(&self, stripe: usize) -> Option<Inside<'_>> {
         let thread = Thread::this();

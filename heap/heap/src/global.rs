@@ -2,10 +2,10 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 
-use crate::fast::{BY_LAYOUT, cache_by_layout, hit, is_open, put};
+use crate::fast_path::{BY_LAYOUT, cache_by_layout, hit, is_open, put};
 use crate::request::{alloc_aligned, free};
 use crate::resize::reallocate;
-use crate::slow::{allocate_by_layout, allocate_zeroed_aligned, free_slow};
+use crate::slow_path::{allocate_by_layout, allocate_zeroed_aligned, free_slow};
 
 /// The heap of the process, for `#[global_allocator]`.
 ///

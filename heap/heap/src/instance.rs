@@ -16,7 +16,7 @@ use brickyard_slab::sheaf::Process;
 use brickyard_slab::sizes::process::SIZES;
 use brickyard_slab::{General, Sheafed, Slabs, TaskOnly};
 
-use crate::fast::FIRST_GENERAL;
+use crate::fast_path::FIRST_GENERAL;
 use crate::gate::{Gate, Inside};
 use crate::large::LargeBlocks;
 use crate::span::Span;
@@ -55,8 +55,8 @@ pub(crate) trait Ways: Sync {
         self.allocate(heap, layout)
     }
 
-    /// Allocates memory for `layout`, of [`BY_LAYOUT`](crate::fast::BY_LAYOUT) bytes at most, that is
-    /// freed by that layout alone.
+    /// Allocates memory for `layout`, of [`BY_LAYOUT`](crate::fast_path::BY_LAYOUT) bytes at most,
+    /// that is freed by that layout alone.
     fn allocate_by_layout(&self, heap: &'static Heap, layout: Layout) -> Option<NonNull<u8>> {
         self.allocate(heap, layout)
     }
@@ -64,17 +64,17 @@ pub(crate) trait Ways: Sync {
     /// Takes memory back, and nothing else.
     ///
     /// # Safety
-    /// As [`free_slow`](crate::free_slow).
+    /// The conditions of [`free_slow`](crate::free_slow).
     unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>, walk: MayWalk) -> Freed;
 
     /// Returns the usable bytes of memory.
     fn usable_size(&self, heap: &'static Heap, memory: NonNull<u8>) -> usize;
 
-    /// Resizes memory of `had` usable bytes without copying it. `None`, and it is as it was, if that
-    /// cannot be.
+    /// Resizes memory of `had` usable bytes without copying it. `None`, and it is as it was, if
+    /// that cannot be.
     ///
     /// # Safety
-    /// As [`reallocate`](crate::reallocate).
+    /// The conditions of [`reallocate`](crate::reallocate).
     unsafe fn resize(
         &self,
         heap: &'static Heap,
@@ -174,7 +174,7 @@ pub(crate) fn built() -> Option<&'static Heap> {
     Some(unsafe { (*INSTANCE.heap.get()).assume_init_ref() })
 }
 
-/// Enters the gate; `None` if a fork takes long, for which see `beside.rs`.
+/// Enters the gate; `None` if a fork takes long, for which see `closed_gate.rs`.
 pub(crate) fn enter(heap: &Heap) -> Option<Inside<'static>> {
     INSTANCE.gate.try_enter(heap.cpus.cpu())
 }

@@ -11,19 +11,19 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `tell.rs`, `environment.rs` | lines on standard error; variables, all without allocating |
-//! | `fast.rs` | what the fast paths read, and the fast paths |
-//! | `nothing.rs`, `perturb.rs` | memory of no bytes; values that new and freed memory hold on request |
-//! | `filter.rs`, `huge.rs`, `surplus.rs` | what is left out where system calls are filtered; whether the system gives huge pages; how much free memory stays while a program goes on |
+//! | `messages.rs`, `environment.rs` | lines on standard error; variables, all without allocating |
+//! | `fast_path.rs` | what the fast paths read, and the fast paths |
+//! | `zero_sized.rs`, `perturb.rs` | memory of no bytes; values that new and freed memory hold on request |
+//! | `seccomp.rs`, `huge.rs`, `surplus.rs` | what is left out where system calls are filtered; whether the system gives huge pages; how much free memory stays while a program goes on |
 //! | `span/` | the pages of slabs and runs, and which of them go back to the system |
-//! | `large/`, `addresses.rs` | mappings of their own; a table of addresses |
+//! | `large/`, `address_table.rs` | mappings of their own; a table of addresses |
 //! | `gate.rs`, `instance.rs` | the gate; the heap, and the ways of it that are chosen when it is built |
-//! | `beside.rs` | requests while a fork takes long |
+//! | `closed_gate.rs` | requests while a fork takes long |
 //! | `sampled/` | a few requests of which more is noted: heap profiles, guarded memory |
-//! | `background.rs`, `life.rs` | the background thread; its work, and fork |
+//! | `background.rs`, `maintenance.rs` | the background thread; its work, and fork |
 //! | `plain.rs`, `hardened/` | the two ways: requests that are no hits; requests that find every mistake they can |
 //! | `build.rs` | builds the heap at its first use, on the thread that comes first |
-//! | `slow.rs`, `request.rs`, `resize.rs` | what is not a hit; requests; other sizes |
+//! | `slow_path.rs`, `request.rs`, `resize.rs` | what is not a hit; requests; other sizes |
 //! | `statistics.rs`, `report.rs` | what the heap holds, as numbers and as text |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
 //! | `bump.rs` | [`Bump`], memory that ends as a whole |
@@ -35,24 +35,23 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
-mod addresses;
+mod address_table;
 mod background;
-mod beside;
 mod build;
 mod bump;
+mod closed_gate;
 #[cfg(feature = "allocator-api2")]
 mod collections;
 mod environment;
-mod fast;
-mod filter;
+mod fast_path;
 mod gate;
 mod global;
 mod hardened;
 mod huge;
 mod instance;
 mod large;
-mod life;
-mod nothing;
+mod maintenance;
+mod messages;
 mod object;
 mod perturb;
 mod plain;
@@ -60,33 +59,34 @@ mod report;
 mod request;
 mod resize;
 mod sampled;
-mod slow;
+mod seccomp;
+mod slow_path;
 mod span;
 mod statistics;
 mod surplus;
-mod tell;
+mod zero_sized;
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::wants_hardening;
 pub use bump::Bump;
-pub use fast::{AWAY, AWAY_BELOW, FAST, Fast, GRANULE_SHIFT, PAGE_SHIFT, quick, quick_free};
+pub use fast_path::{AWAY, AWAY_BELOW, FAST, Fast, GRANULE_SHIFT, PAGE_SHIFT, quick, quick_free};
 pub use global::Global;
 pub use hardened::{
     From, Rest, after_free, allocate_hardened_or, check_range, check_size, free_hardened_or,
 };
 pub use instance::HeapError;
+pub use messages::print;
 pub use object::{NoMemory, Object};
 pub use report::{Format, Report};
 pub use request::{alloc, alloc_aligned, free, quick_reallocate};
 pub use resize::{reallocate, usable_size};
 pub use sampled::{is_unwinder, write_profile};
-pub use slow::{
+pub use slow_path::{
     allocate, allocate_aligned, allocate_for_unwinder, allocate_zeroed, free_for_unwinder,
     free_slow, free_slow_under_locks, keep_idle, perturb, trim,
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
 pub use statistics::{SizeStatistics, Statistics, statistics};
-pub use tell::print;
 
 #[cfg(test)]
 mod tests;

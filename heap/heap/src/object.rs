@@ -18,9 +18,9 @@ use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-use crate::fast::{BY_LAYOUT, cache_by_layout, hit, is_open, put};
+use crate::fast_path::{BY_LAYOUT, cache_by_layout, hit, is_open, put};
 use crate::request::{alloc_aligned, free};
-use crate::slow::{allocate_by_layout, free_slow};
+use crate::slow_path::{allocate_by_layout, free_slow};
 
 /// A value in an object of the heap. Dropping this drops the value and gives its memory back, also
 /// if the value's drop panics. It can be sent and shared as the value itself can.

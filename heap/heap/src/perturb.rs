@@ -8,7 +8,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::fast::FAST;
+use crate::fast_path::FAST;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static BYTE: AtomicU8 = AtomicU8::new(0);

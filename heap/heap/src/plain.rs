@@ -8,12 +8,12 @@ use brickyard::Platform;
 use brickyard_slab::sizes::STEP;
 use brickyard_slab::sizes::process::{CLASSES, MAX_GENERAL, SIZES};
 
-use crate::fast::{BY_LAYOUT, FIRST_GENERAL, cache_of, hit, put};
+use crate::fast_path::{BY_LAYOUT, FIRST_GENERAL, cache_of, hit, put};
 use crate::instance::{Freed, Heap, INSTANCE, MayWalk, Ways, enter};
-use crate::life::{self, MayStart};
+use crate::maintenance::{self, MayStart};
 use crate::sampled::{self, Look, sampled};
 use crate::span::{Contents, RUN_BYTES_MAX};
-use crate::{beside, nothing, perturb, tell};
+use crate::{closed_gate, messages, perturb, zero_sized};
 
 /// Its ways. They look at each request that is sampled, and fill memory where that is wanted.
 pub(crate) struct Plain;
@@ -29,7 +29,8 @@ impl Ways for Plain {
             Some((memory, Contents::Anything)) => {
                 // SAFETY: the memory has so many bytes, and is this caller's, both.
                 unsafe {
-                    // What is no larger than a run may be guarded, in a page with what is beside it.
+                    // What is no larger than a run may be guarded, in a page with what is beside
+                    // it.
                     if bytes <= RUN_BYTES_MAX || heap.span.contains(memory.as_ptr()) {
                         memory.write_bytes(0, bytes);
                     } else {
@@ -44,7 +45,7 @@ impl Ways for Plain {
     }
 
     /// It is of the cache that serves the layout, if there is one. So it waits as long as another
-    /// thread forks, and cannot do without the gate (`beside.rs`).
+    /// thread forks, and cannot do without the gate (`closed_gate.rs`).
     fn allocate_by_layout(&self, heap: &'static Heap, layout: Layout) -> Option<NonNull<u8>> {
         let look = look(layout, Wants::Memory);
         if let Look::Served(object) = look {
@@ -54,14 +55,14 @@ impl Ways for Plain {
             let _inside = INSTANCE.gate.enter(heap.cpus.cpu());
             slow_sampled(heap, (&layout, Wants::Memory), look)
         };
-        beside::free_what_waits(heap);
-        life::has_grown(heap);
+        closed_gate::free_what_waits(heap);
+        maintenance::has_grown(heap);
         sampled::after(look);
         given.map(|(memory, _)| memory)
     }
 
     unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>, walk: MayWalk) -> Freed {
-        if !heap.span.contains(memory.as_ptr()) && nothing::free(memory) {
+        if !heap.span.contains(memory.as_ptr()) && zero_sized::free(memory) {
             return Freed::AtHand;
         }
         let sampled = sampled();
@@ -77,7 +78,7 @@ impl Ways for Plain {
         }
         let Some(_inside) = enter(heap) else {
             // SAFETY: passed on.
-            return unsafe { beside::free(heap, memory) };
+            return unsafe { closed_gate::free(heap, memory) };
         };
         let cache = heap.slabs.pages().cache_of(memory);
         if cache >= FIRST_GENERAL {
@@ -88,7 +89,7 @@ impl Ways for Plain {
             // SAFETY: passed on.
             let freed = unsafe { heap.general.free_slow(cache, memory, caller()) };
             if freed.is_err() {
-                tell::complain("bad free: freed twice, or no object begins there", memory);
+                messages::complain("bad free: freed twice, or no object begins there", memory);
             }
         } else {
             if let Some(sampled) = sampled {
@@ -97,7 +98,7 @@ impl Ways for Plain {
             // SAFETY: passed on, both.
             let freed = unsafe { heap.span.give_run(memory) || INSTANCE.large.free(memory) };
             if !freed {
-                tell::complain("free of what was not allocated, or is free already", memory);
+                messages::complain("free of what was not allocated, or is free already", memory);
             }
         }
         Freed::Inside
@@ -107,7 +108,7 @@ impl Ways for Plain {
         if let Some(guarded) = sampled().and_then(|sampled| sampled.guarding(memory)) {
             return guarded.usable_size(memory);
         }
-        if !heap.span.contains(memory.as_ptr()) && nothing::contains(memory) {
+        if !heap.span.contains(memory.as_ptr()) && zero_sized::contains(memory) {
             return 0;
         }
         match heap.slabs.pages().cache_of(memory) {
@@ -187,7 +188,7 @@ fn look(layout: Layout, wants: Wants) -> Look {
     }
 }
 
-/// As [`slow`], for a request that may be sampled.
+/// Serves a request that missed, and that may be sampled.
 #[inline]
 fn slow_sampled(
     heap: &'static Heap,
@@ -213,12 +214,12 @@ fn from_store(
     look: Look,
 ) -> Option<(NonNull<u8>, Contents)> {
     let Some(inside) = enter(heap) else {
-        return beside::allocate(heap, layout);
+        return closed_gate::allocate(heap, layout);
     };
     let given = slow_sampled(heap, (&layout, wants), look);
     drop(inside);
-    beside::free_what_waits(heap);
-    life::has_grown(heap);
+    closed_gate::free_what_waits(heap);
+    maintenance::has_grown(heap);
     sampled::after(look);
     if let Some((memory, _)) = given
         && perturb::has_closed()
@@ -313,7 +314,7 @@ unsafe fn resize_pages(
         drop(inside);
         if cut {
             sampled::stays(memory.as_ptr(), bytes);
-            life::has_shrunk(heap, MayStart::Thread);
+            maintenance::has_shrunk(heap, MayStart::Thread);
         }
         return cut.then_some(memory);
     }

@@ -5,9 +5,9 @@ use core::ptr::null_mut;
 
 use brickyard_slab::sizes::process::SIZES;
 
-use crate::fast::{FIRST_GENERAL, cache_of, column_of, hit, is_open, quick, quick_free};
+use crate::fast_path::{FIRST_GENERAL, cache_of, column_of, hit, is_open, quick, quick_free};
 use crate::plain::stays;
-use crate::slow::{allocate, allocate_aligned, free_slow, free_slow_under_locks};
+use crate::slow_path::{allocate, allocate_aligned, free_slow, free_slow_under_locks};
 
 /// Allocates `bytes` bytes, aligned to 16; null if there is no memory.
 #[inline(always)]
@@ -36,11 +36,12 @@ pub fn alloc_aligned(layout: Layout) -> *mut u8 {
     allocate_aligned(layout)
 }
 
-/// Does [`reallocate`](crate::reallocate) if memory and size are of general sizes, and this CPU has what is needed at
-/// hand. Otherwise returns null, and the caller has to use [`reallocate`](crate::reallocate).
+/// Does [`reallocate`](crate::reallocate) if memory and size are of general sizes, and this CPU has
+/// what is needed at hand. Otherwise returns null, and the caller has to use
+/// [`reallocate`](crate::reallocate).
 ///
 /// # Safety
-/// As [`reallocate`](crate::reallocate), but `memory` may be null.
+/// The conditions of [`reallocate`](crate::reallocate), but `memory` may be null.
 #[inline(always)]
 #[must_use]
 pub unsafe fn quick_reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {

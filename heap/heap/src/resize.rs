@@ -3,10 +3,10 @@
 
 use core::ptr::NonNull;
 
-use crate::fast::quick_free;
+use crate::fast_path::quick_free;
 use crate::instance::built;
 use crate::request::alloc;
-use crate::slow::free_slow_under_locks;
+use crate::slow_path::free_slow_under_locks;
 
 /// Returns the usable bytes of `memory`; 0 for null. This is `malloc_usable_size`.
 #[must_use]
@@ -40,7 +40,7 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
 /// is large enough, and else returns null.
 ///
 /// # Safety
-/// As [`reallocate`].
+/// The conditions of [`reallocate`].
 unsafe fn copied(memory: *mut u8, had: usize, bytes: usize) -> *mut u8 {
     let new = alloc(bytes);
     if new.is_null() {

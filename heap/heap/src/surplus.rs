@@ -1,7 +1,7 @@
 //! How much free memory may keep its memory while a program goes on.
 //!
-//! What is idle is returned by age, about once a second (`life.rs`). This is the limit in between,
-//! which a caller that frees keeps to, or takes pages that had no memory:
+//! What is idle is returned by age, about once a second (`maintenance.rs`). This is the limit in
+//! between, which a caller that frees keeps to, or takes pages that had no memory:
 //!
 //! - An eighth of what is in use, or 16 MiB, may be idle in any case.
 //! - As much more may be as has been in use since the last look and is no longer: a program that

@@ -8,7 +8,7 @@ use core::ptr::null_mut;
 
 use brickyard_slab::sizes::process::SIZES;
 
-use super::fast::BY_LAYOUT;
+use super::fast_path::BY_LAYOUT;
 use super::*;
 
 #[test]

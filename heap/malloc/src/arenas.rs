@@ -70,7 +70,7 @@ pub unsafe extern "C" fn brickyard_arena_bytes(arena: *const Bump) -> usize {
 /// Ends the arena and all that was allocated in it. Null is ignored.
 ///
 /// # Safety
-/// As [`brickyard_arena_reset`], or null. Nobody uses the arena any more.
+/// The conditions of [`brickyard_arena_reset`], or null. Nobody uses the arena any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn brickyard_arena_free(arena: *mut Bump) {
     if let Some(arena) = NonNull::new(arena) {

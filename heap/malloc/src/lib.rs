@@ -7,11 +7,11 @@
 //! | `free_sized`, `free_aligned_sized` | C23 |
 //! | `posix_memalign`, `reallocarray` | POSIX |
 //! | `memalign`, `valloc`, `pvalloc`, `cfree`, `malloc_usable_size`, `malloc_trim` | the C library's own |
-//! | `mallinfo`, `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt` | the C library's own: `inside.rs` |
-//! | `__libc_malloc`, `__libc_free` and the like | the C library's other names: `names.rs` |
+//! | `mallinfo`, `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt` | the C library's own: `mallinfo.rs` |
+//! | `__libc_malloc`, `__libc_free` and the like | the C library's other names: `aliases.rs` |
 //! | `operator new` and `operator delete`, in all forms | C++: `cplusplus.rs` |
-//! | `memcpy`, `memmove` | C: `copies.rs`, in a library that is built hardened for x86-64 |
-//! | `brickyard_stats`, `brickyard_profile`, `brickyard_arena_new` and the like | this library's: `inside.rs`, `arenas.rs` |
+//! | `memcpy`, `memmove` | C: `memcpy.rs`, in a library that is built hardened for x86-64 |
+//! | `brickyard_stats`, `brickyard_profile`, `brickyard_arena_new` and the like | this library's: `mallinfo.rs`, `arenas.rs` |
 //!
 //! On exhaustion they return null and set `errno` to `ENOMEM`; for invalid alignments, to `EINVAL`.
 //! A success leaves `errno` alone. A bad free (of memory that was never allocated, or is free
@@ -32,12 +32,12 @@ use core::ptr::null_mut;
 use brickyard_arena::page_bytes;
 use brickyard_heap as heap;
 
+mod aliases;
 mod arenas;
-#[cfg(all(brickyard_hardened, target_arch = "x86_64"))]
-mod copies;
 mod cplusplus;
-mod inside;
-mod names;
+mod mallinfo;
+#[cfg(all(brickyard_hardened, target_arch = "x86_64"))]
+mod memcpy;
 
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "portable.rs"]
@@ -53,7 +53,7 @@ pub use arenas::{
     brickyard_arena_reset,
 };
 pub use hits::{free, malloc};
-pub use inside::{
+pub use mallinfo::{
     Mallinfo, Mallinfo2, brickyard_profile, brickyard_stats, mallinfo, mallinfo2, malloc_info,
     malloc_stats, mallopt,
 };
@@ -87,10 +87,10 @@ extern "C" fn slow(bytes: usize) -> *mut c_void {
     or_exhausted(heap::allocate(bytes))
 }
 
-/// As [`free`]; the hardened heap compares the size.
+/// Frees `memory` of `bytes` bytes; the hardened heap compares the size with what was asked for.
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_sized(memory: *mut c_void, bytes: usize) {
     heap::check_size(memory.cast(), bytes);
@@ -98,10 +98,10 @@ pub unsafe extern "C" fn free_sized(memory: *mut c_void, bytes: usize) {
     unsafe { free(memory) };
 }
 
-/// As [`free_sized`]; the alignment is not needed.
+/// Frees `memory` of `bytes` bytes; the alignment is not needed.
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_aligned_sized(memory: *mut c_void, _align: usize, bytes: usize) {
     heap::check_size(memory.cast(), bytes);
@@ -109,10 +109,10 @@ pub unsafe extern "C" fn free_aligned_sized(memory: *mut c_void, _align: usize, 
     unsafe { free(memory) };
 }
 
-/// As [`free`], by its old name.
+/// Frees `memory`: the old name of [`free`].
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cfree(memory: *mut c_void) {
     // SAFETY: passed on.
@@ -132,7 +132,8 @@ pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
 /// makes it a `malloc`, and 0 bytes make it a free.
 ///
 /// # Safety
-/// As [`free`], unless it returns null for more than 0 bytes: then `memory` is as it was.
+/// The conditions of [`free`], unless it returns null for more than 0 bytes: then `memory` is as it
+/// was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
     if bytes > 0 {
@@ -157,7 +158,7 @@ pub unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_vo
 /// Does [`realloc`] to `count` times `bytes` bytes.
 ///
 /// # Safety
-/// As [`realloc`].
+/// The conditions of [`realloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn reallocarray(
     memory: *mut c_void,
@@ -192,7 +193,7 @@ pub extern "C" fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void {
     or_exhausted(aligned(align, bytes))
 }
 
-/// As [`aligned_alloc`], for any alignment: it is rounded up to a power of two.
+/// Returns `bytes` bytes at a multiple of `align`, which is rounded up to a power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, bytes: usize) -> *mut c_void {
     match align.max(1).checked_next_power_of_two() {
@@ -233,7 +234,7 @@ pub extern "C" fn valloc(bytes: usize) -> *mut c_void {
     aligned_alloc(page_bytes(), bytes)
 }
 
-/// As [`valloc`], with the size rounded up to pages.
+/// Returns `bytes` bytes, rounded up to pages, at the start of a page.
 #[unsafe(no_mangle)]
 pub extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
     match bytes.max(1).checked_next_multiple_of(page_bytes()) {

@@ -66,7 +66,7 @@ pub(super) extern "C" fn new_or_null(bytes: usize, tag: Nothrow) -> *mut c_void 
 /// `operator delete(void*)`.
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn _ZdlPv(memory: *mut c_void) {
@@ -76,7 +76,7 @@ pub(super) unsafe extern "C" fn _ZdlPv(memory: *mut c_void) {
 /// `operator delete(void*, align_val_t)`.
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 pub(super) unsafe extern "C" fn _ZdlPvSt11align_val_t(memory: *mut c_void, _align: usize) {
     // SAFETY: passed on.

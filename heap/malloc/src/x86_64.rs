@@ -185,7 +185,7 @@ pub(super) extern "C" fn new_or_null(bytes: usize, tag: Nothrow) -> *mut c_void 
 /// `operator delete(void*)`.
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn _ZdlPv(memory: *mut c_void) {
@@ -195,7 +195,7 @@ pub(super) unsafe extern "C" fn _ZdlPv(memory: *mut c_void) {
 /// `operator delete(void*, align_val_t)`.
 ///
 /// # Safety
-/// As [`free`].
+/// The conditions of [`free`].
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn _ZdlPvSt11align_val_t(memory: *mut c_void, align: usize) {

@@ -26,7 +26,7 @@ fn runs(words: &[&str], variables: &[(&str, &str)]) -> Option<(usize, usize)> {
     runs_without(words, &[&preloaded, variables].concat())
 }
 
-/// As [`runs`], with the C library's own heap.
+/// Runs the program with the C library's own heap.
 fn runs_without(words: &[&str], variables: &[(&str, &str)]) -> Option<(usize, usize)> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| compiled_by("CC", "huge.c", "huge", &[], &[]));

@@ -16,7 +16,7 @@ use support::library;
 /// pages, of system calls, of the start.
 const FIRST: [&str; 6] = [
     " malloc",
-    "14brickyard_heap4slow",
+    "14brickyard_heap9slow_path",
     "14brickyard_slab5sheaf",
     "9brickyard6bitmap",
     "15brickyard_arena6region",
@@ -35,7 +35,10 @@ const START: [&str; 7] = [
 ];
 
 /// Parts of mangled names of what large blocks and the background thread run.
-const LATER: [&str; 2] = ["14brickyard_heap5large", "14brickyard_heap4life4look"];
+const LATER: [&str; 2] = [
+    "14brickyard_heap5large",
+    "14brickyard_heap11maintenance4look",
+];
 
 /// Of a pattern that no longer matches all of a module, some may lie behind.
 const LAST: [&str; 3] = [
@@ -85,7 +88,7 @@ fn code_of_requests_lies_together() {
     }
     // Nothing of these is left behind.
     for part in [
-        "14brickyard_heap4slow",
+        "14brickyard_heap9slow_path",
         "14brickyard_slab5sheaf",
         "15brickyard_arena",
     ] {

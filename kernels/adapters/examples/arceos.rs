@@ -9,7 +9,8 @@ use std::sync::Mutex;
 use ax_allocator::{AllocError, BaseAllocator, ByteAllocator, PageAllocator};
 use brickyard_adapters::{AxBytes, AxPages};
 
-/// As ArceOS's: each behind a lock (there `SpinNoIrq`), in a static, without memory at first.
+/// The two allocators, where ArceOS has its own: each behind a lock (there `SpinNoIrq`), in a
+/// static, without memory at first.
 static PAGES: Mutex<AxPages> = Mutex::new(AxPages::new());
 static BYTES: Mutex<AxBytes> = Mutex::new(AxBytes::new());
 

@@ -12,25 +12,25 @@ pub trait Frames: Sync {
     /// Takes a block.
     ///
     /// # Errors
-    /// As [`Zone::alloc`].
+    /// The errors of [`Zone::alloc`].
     fn alloc(&self, request: &Request) -> Result<Frame, AllocError>;
 
     /// Takes a block back, or an aligned part of one.
     ///
     /// # Errors
-    /// As [`Zone::free`].
+    /// The errors of [`Zone::free`].
     fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError>;
 
     /// Takes any number of adjacent frames.
     ///
     /// # Errors
-    /// As [`Zone::alloc_range`].
+    /// The errors of [`Zone::alloc_range`].
     fn alloc_range(&self, request: &Request, frames: usize) -> Result<FrameRange, AllocError>;
 
     /// Takes adjacent frames back, all that were taken or a part.
     ///
     /// # Errors
-    /// As [`Zone::free_range`].
+    /// The errors of [`Zone::free_range`].
     fn free_range(&self, range: FrameRange) -> Result<(), FreeError>;
 }
 

@@ -27,25 +27,25 @@
 extern crate std;
 
 mod boot;
-mod conclude;
 mod contents;
-mod dice;
 mod figures;
+mod final_check;
 mod finding;
 mod interrupt;
 mod oracle;
 mod owner;
+mod random;
 mod ranges;
 mod test;
 mod worker;
 
 pub use boot::boot_test;
 pub use contents::{Contents, Untouched};
-pub use dice::Dice;
 pub use figures::{Figures, Totals};
 pub use finding::Finding;
 pub use oracle::Oracle;
 pub use owner::{By, Owner};
+pub use random::Dice;
 pub use ranges::RangeChange;
 pub use test::{Plan, Test};
 pub use worker::Worker;

@@ -112,7 +112,7 @@ impl<'m> Oracle<'m> {
     /// Makes `owner` the owner of one frame.
     ///
     /// # Errors
-    /// As [`Oracle::claim`].
+    /// The errors of [`Oracle::claim`].
     pub fn claim_frame(&self, frame: Frame, owner: Owner) -> Result<(), Finding> {
         let new = owner;
         // Acquire and release: pairs with `release_frame` of the owner before. Whoever owns a frame
@@ -157,7 +157,7 @@ impl<'m> Oracle<'m> {
     /// Ends the ownership of a block, or of any part of one.
     ///
     /// # Errors
-    /// As [`Oracle::release_frame`].
+    /// The errors of [`Oracle::release_frame`].
     pub fn release(&self, first: Frame, order: Order, owner: Owner) -> Result<(), Finding> {
         FrameRange::of_block(first, order)
             .frames()

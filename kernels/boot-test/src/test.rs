@@ -3,7 +3,7 @@
 
 use brickyard::{AnyZone, Context, Frame, FrameRange, Mobility, Order, Platform, Request};
 
-use crate::dice::mix;
+use crate::random::mix;
 use crate::{By, Contents, Dice, Figures, Finding, Oracle, Owner};
 
 /// The values that a task runs with.

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
 use brickyard::{Frame, FrameRange, Order};
 
-use crate::plan;
+use crate::kind::kind_in_c;
 
 /// What a request that found nothing would need.
 #[derive(Clone, Copy)]
@@ -98,7 +98,7 @@ const fn in_c(need: &Need) -> by_need {
     by_need {
         frames: need.frames,
         order: need.order.get() as u32,
-        highest: plan::kind_in_c(need.highest),
+        highest: kind_in_c(need.highest),
     }
 }
 

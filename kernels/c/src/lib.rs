@@ -13,6 +13,7 @@
 //! | `error` | the codes, and their texts |
 //! | `platform` | what the embedder says of its CPUs: a table of functions, or functions by name |
 //! | `hooks` | reclaim and migration: what the embedder can do when memory is short |
+//! | `kind` | the kinds of zones |
 //! | `plan` | zones as C describes them |
 //! | `flags` | a request as one word |
 //! | `machine` | building a machine |
@@ -36,6 +37,7 @@ extern crate std;
 pub mod error;
 pub mod flags;
 pub mod hooks;
+pub mod kind;
 pub mod machine;
 pub mod memory;
 #[cfg(feature = "freestanding")]

@@ -67,7 +67,7 @@ pub unsafe extern "C" fn by_machine_bytes(plan: *const by_plan) -> isize {
 }
 
 /// # Safety
-/// As [`by_machine_bytes`].
+/// The conditions of [`by_machine_bytes`].
 unsafe fn bytes(plan: *const by_plan) -> Result<usize, isize> {
     // SAFETY: the caller's promise, here and in the next line.
     let plan = unsafe { plan.as_ref() }.ok_or(BY_INVALID)?;
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn by_machine_init(
 }
 
 /// # Safety
-/// As [`by_machine_init`].
+/// The conditions of [`by_machine_init`].
 unsafe fn build(
     plan: &by_plan,
     memory: &'static mut [MaybeUninit<u8>],

@@ -23,8 +23,9 @@ pub extern "C" fn by_alloc(machine: &by_machine, order: u32, flags: u32) -> isiz
     take(machine, 0, (order, flags), 0)
 }
 
-/// As by_alloc, from this node if possible, and with every frame below `limit` unless that is 0.
-/// Also returns BY_ABOVE_LIMIT. A node that the machine does not have is node 0, here and below.
+/// Takes 2^order frames from this node if possible, every frame below `limit` unless that is 0.
+/// Returns what by_alloc does, or BY_ABOVE_LIMIT. A node that the machine does not have is node 0,
+/// here and below.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_alloc_from(
     machine: &by_machine,

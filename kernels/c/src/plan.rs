@@ -6,18 +6,8 @@ use brickyard::{FrameRange, Order, ZoneKind, ZonePlan};
 
 use crate::error::{BY_INVALID, BY_TOO_LARGE, BY_UNSORTED};
 use crate::hooks::by_hooks;
+use crate::kind::kind_of;
 use crate::platform::by_platform;
-
-/// All memory that the kernel maps.
-pub const BY_NORMAL: u32 = 0;
-/// Below 16 MiB on x86.
-pub const BY_DMA: u32 = 1;
-/// Below 4 GiB.
-pub const BY_DMA32: u32 = 2;
-/// Memory that the kernel does not map permanently.
-pub const BY_HIGHMEM: u32 = 3;
-/// Only for pages that can be moved.
-pub const BY_ZONE_MOVABLE: u32 = 4;
 
 /// Compaction, but no lumpy reclaim. The default.
 pub const BY_COMPACT: u32 = 0;
@@ -69,29 +59,6 @@ pub struct by_plan {
     pub platform: by_platform,
     /// What can be done when memory is short.
     pub hooks: by_hooks,
-}
-
-/// Returns the kind that C's number means.
-pub(crate) const fn kind_of(number: u32) -> Option<ZoneKind> {
-    Some(match number {
-        BY_NORMAL => ZoneKind::Normal,
-        BY_DMA => ZoneKind::Dma,
-        BY_DMA32 => ZoneKind::Dma32,
-        BY_HIGHMEM => ZoneKind::HighMem,
-        BY_ZONE_MOVABLE => ZoneKind::Movable,
-        _ => return None,
-    })
-}
-
-/// Returns C's number of the kind.
-pub(crate) const fn kind_in_c(kind: ZoneKind) -> u32 {
-    match kind {
-        ZoneKind::Normal => BY_NORMAL,
-        ZoneKind::Dma => BY_DMA,
-        ZoneKind::Dma32 => BY_DMA32,
-        ZoneKind::HighMem => BY_HIGHMEM,
-        ZoneKind::Movable => BY_ZONE_MOVABLE,
-    }
 }
 
 /// Returns the order that C's number means.
@@ -194,7 +161,7 @@ mod tests {
             start,
             end,
             node,
-            kind: BY_NORMAL,
+            kind: crate::kind::BY_NORMAL,
             max_order: 0,
             page_block_order: 0,
             stash_percent: 0,

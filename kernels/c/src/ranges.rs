@@ -83,8 +83,9 @@ pub extern "C" fn by_remove(machine: &by_machine, zone: usize, start: usize, end
     })
 }
 
-/// As by_remove, after what is movable there was moved elsewhere in the zone by the hook `migrate`.
-/// Also returns BY_ISOLATED. What was moved stays moved. For callers that may sleep.
+/// Removes a range after the hook `migrate` has moved what is movable there elsewhere in the zone.
+/// Returns what by_remove does, or BY_ISOLATED. What was moved stays moved. For callers that may
+/// sleep.
 #[unsafe(no_mangle)]
 pub extern "C" fn by_offline(machine: &by_machine, zone: usize, start: usize, end: usize) -> isize {
     with(machine, zone, (start, end), |zone, range| {

@@ -176,7 +176,7 @@ pub unsafe extern "C" fn by_slabs_init(
 /// stack does not lie there while these are made.
 ///
 /// # Safety
-/// As [`by_slabs_init`].
+/// The conditions of [`by_slabs_init`].
 #[inline(never)]
 unsafe fn begin(
     plan: *const by_slab_plan,
@@ -423,8 +423,8 @@ pub extern "C" fn by_cache_shrink(cache: &by_cache) -> isize {
 }
 
 /// Ends a cache. Returns 0; BY_BUSY if objects are in use, or lie in the queues of CPUs that cannot
-/// be reached (see by_slabs_drain), or if by_slabs_trim, by_slabs_drain or by_write_slabinfo is just
-/// at this cache, and then the cache stays; or BY_INVALID if there is none.
+/// be reached (see by_slabs_drain), or if by_slabs_trim, by_slabs_drain or by_write_slabinfo is
+/// just at this cache, and then the cache stays; or BY_INVALID if there is none.
 ///
 /// # Safety
 /// No other CPU uses the cache.
@@ -466,7 +466,7 @@ pub extern "C" fn by_slabs_drain(slabs: &by_slabs) {
 /// Writes `/proc/slabinfo` to `buffer`, as by_write_text does.
 ///
 /// # Safety
-/// As by_write_text.
+/// What by_write_text requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn by_write_slabinfo(
     slabs: &by_slabs,

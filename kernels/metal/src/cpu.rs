@@ -8,11 +8,16 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use brickyard_boot_test::Dice;
 
-use crate::errand::Errand;
+use crate::arch::{self, CPUS};
 use crate::task::Task;
 
-/// The most CPUs.
-pub const CPUS: usize = 16;
+/// Work that another CPU is to do.
+pub struct Errand {
+    /// The work.
+    pub work: *mut dyn FnMut(),
+    /// Set when it is done.
+    pub done: AtomicBool,
+}
 
 /// A CPU's words.
 #[repr(C, align(128))]
@@ -41,15 +46,15 @@ pub struct Cpu {
     pub counts: Counts,
 }
 
-/// Where the words lie that are read by single instructions.
-pub const CURRENT: usize = offset_of!(Cpu, current);
-/// As above.
+/// Where [`Cpu::current`] lies, which is read by a single instruction, as are the next four words.
+const CURRENT: usize = offset_of!(Cpu, current);
+/// Where [`Cpu::depth`] lies.
 pub const DEPTH: usize = offset_of!(Cpu, depth);
-/// As above.
+/// Where [`Cpu::id`] lies.
 pub const ID: usize = offset_of!(Cpu, id);
-/// As above.
+/// Where [`Cpu::put_off`] lies.
 pub const PUT_OFF: usize = offset_of!(Cpu, put_off);
-/// As above.
+/// Where the address of the CPU's words lies.
 #[allow(dead_code, reason = "one architecture's register can be read itself")]
 pub const THIS: usize = offset_of!(Cpu, this);
 
@@ -130,6 +135,12 @@ impl Cpu {
         self.dice.set(seed ^ (self.id.get() as u64) << 40);
     }
 
+    /// Returns true if something is asked of this CPU.
+    pub fn is_asked(&self) -> bool {
+        // Relaxed: its task for errands looks again.
+        !self.errand.load(Ordering::Relaxed).is_null()
+    }
+
     /// Draws a number, on this CPU with interrupts masked.
     pub fn draw(&self) -> u64 {
         let next = self.dice.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -148,4 +159,12 @@ pub fn cpu(id: usize) -> &'static Cpu {
 /// Returns the first `cpus` CPUs.
 pub fn all(cpus: usize) -> impl Iterator<Item = &'static Cpu> {
     ALL.iter().take(cpus)
+}
+
+/// Returns the task that runs.
+#[inline(always)]
+pub fn current_task() -> &'static Task {
+    // One instruction: whichever CPU the caller is on, this task is the current one there.
+    // SAFETY: tasks are static, and `init` has set the word.
+    unsafe { &*(arch::cpu_word::<CURRENT>() as *const Task) }
 }

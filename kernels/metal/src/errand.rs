@@ -5,22 +5,13 @@
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use brickyard::Platform;
-
-use crate::arch;
-use crate::cpu::{Cpu, count, cpu};
-use crate::platform::Machine;
-
-/// Work that another CPU is to do.
-pub struct Errand {
-    work: *mut dyn FnMut(),
-    done: AtomicBool,
-}
+use crate::cpu::{Errand, count, cpu};
+use crate::{arch, scheduler};
 
 /// Has the task of CPU `id` run `work`, and waits for its end. The caller may be moved meanwhile.
 pub fn run_on(id: usize, work: &mut dyn FnMut()) -> bool {
     let target = cpu(id);
-    // Acquire: pairs with `scheduler::go`.
+    // Acquire: pairs with `go_online`.
     if !target.online.load(Ordering::Acquire) {
         // It has never come up, so nothing of it can be in the allocator.
         work();
@@ -56,18 +47,22 @@ pub fn run_on(id: usize, work: &mut dyn FnMut()) -> bool {
     true
 }
 
-/// Returns true if something is asked of a CPU.
-pub fn is_asked(cpu: &Cpu) -> bool {
-    // Relaxed: `run` looks again.
-    !cpu.errand.load(Ordering::Relaxed).is_null()
+/// Makes the task of the calling CPU's errands, and allows interrupts. The CPU is set up.
+pub fn go_online() {
+    let cpu = arch::this_cpu();
+    cpu.errands.begin_errands(cpu.id.get(), run);
+    // Release: pairs with the acquire in `run_on`.
+    cpu.online.store(true, Ordering::Release);
+    arch::arm_timer(50);
+    arch::irq_enable();
 }
 
 /// The task of a CPU's errands.
-pub extern "C" fn run(id: usize) -> ! {
+extern "C" fn run(id: usize) -> ! {
     let cpu = cpu(id);
     loop {
         // Pinned, the scheduler does not leave this task.
-        Machine.pin();
+        scheduler::pin();
         // Acquire: pairs with the release in `run_on`.
         let errand = cpu.errand.swap(ptr::null_mut(), Ordering::Acquire);
         if !errand.is_null() {
@@ -77,8 +72,8 @@ pub extern "C" fn run(id: usize) -> ! {
             // SAFETY: as above. Release: pairs with the acquire in `run_on`.
             unsafe { (*errand).done.store(true, Ordering::Release) };
         }
-        Machine.unpin();
-        if !is_asked(cpu) {
+        scheduler::unpin();
+        if !cpu.is_asked() {
             // The interrupt leaves this task for another one.
             arch::poke(cpu);
             arch::wait();

@@ -21,8 +21,9 @@ mod round;
 mod scheduler;
 mod settings;
 mod slab_pages;
+mod system;
 mod task;
-mod work;
+mod workers;
 
 use core::fmt;
 use core::panic::PanicInfo;
@@ -62,7 +63,7 @@ pub fn kernel(mut boot: Boot) -> ! {
     for (from, to) in boot.map.reserved.iter() {
         println!("  reserved {from:#012x}..{to:#012x}");
     }
-    let bytes = round::bytes::<Shared>(&boot).max(round::bytes::<Exclusive>(&boot));
+    let bytes = system::bytes::<Shared>(&boot).max(system::bytes::<Exclusive>(&boot));
     let address = match boot.map.carve(bytes) {
         Ok(Some(address)) => address,
         Ok(None) => fail(format_args!("no room for {bytes} bytes of metadata")),
@@ -70,7 +71,7 @@ pub fn kernel(mut boot: Boot) -> ! {
     };
     println!("  metadata {address:#012x}, {bytes} bytes");
     arch::start_others(boot.cpus);
-    scheduler::go();
+    errand::go_online();
     while cpu::all(boot.cpus).any(|cpu| !cpu.online.load(Ordering::Acquire)) {
         arch::relax();
     }

@@ -77,7 +77,7 @@ unsafe fn fill(object: NonNull<u8>, bytes: usize, who: u64) {
 /// Checks that an object is as its owner has filled it, and ruins it for whoever still uses it.
 ///
 /// # Safety
-/// As [`fill`].
+/// The conditions of [`fill`].
 unsafe fn check(object: NonNull<u8>, bytes: usize, who: u64, name: impl fmt::Display) {
     let words = object.cast::<u64>();
     for word in 0..bytes / 8 {

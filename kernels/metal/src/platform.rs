@@ -1,13 +1,12 @@
 //! What Brickyard asks of this kernel.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{Ordering, compiler_fence};
 
 use brickyard::{Frame, InterruptState, Platform};
 
-use crate::cpu::{DEPTH, ID, PUT_OFF};
+use crate::cpu::{DEPTH, ID, current_task};
 use crate::memory_map::PAGE;
-use crate::{arch, errand, scheduler, task};
+use crate::{arch, errand, scheduler};
 
 /// This kernel.
 #[derive(Debug, Clone, Copy)]
@@ -19,26 +18,15 @@ impl Platform for Machine {
         arch::cpu_word::<ID>()
     }
 
-    /// Preemption is off while the current task's count is not 0. An interrupt counts on the task
-    /// that it has interrupted.
     #[inline(always)]
     fn pin(&self) -> usize {
-        let task = task::current();
-        task.pins.set(task.pins.get() + 1);
-        // Interrupts of this CPU see the count before anything that it protects.
-        compiler_fence(Ordering::SeqCst);
+        scheduler::pin();
         self.cpu()
     }
 
     #[inline(always)]
     fn unpin(&self) {
-        compiler_fence(Ordering::SeqCst);
-        let task = task::current();
-        let pins = task.pins.get() - 1;
-        task.pins.set(pins);
-        if pins == 0 && arch::cpu_word::<PUT_OFF>() != 0 {
-            scheduler::catch_up();
-        }
+        scheduler::unpin();
     }
 
     #[inline(always)]
@@ -69,7 +57,7 @@ impl Platform for Machine {
     }
 
     fn task(&self) -> u64 {
-        task::current().id.get() as u64
+        current_task().id.get() as u64
     }
 
     #[inline]

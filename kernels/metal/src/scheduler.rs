@@ -3,11 +3,11 @@
 //! interrupted one is pinned; whichever CPU comes first goes on with it.
 
 use core::ptr;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
-use crate::cpu::{self, Cpu, DEPTH, ID, count};
+use crate::arch;
+use crate::cpu::{self, Cpu, DEPTH, ID, PUT_OFF, count, current_task};
 use crate::task::{self, Task};
-use crate::{arch, errand};
 
 /// The kinds of interrupts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,16 +56,6 @@ fn do_work(cpu: &'static Cpu, kind: Kind) {
     }
     // Release: pairs with `end_work`.
     AT_WORK.fetch_sub(1, Ordering::SeqCst);
-}
-
-/// Allows interrupts, on a CPU that is set up.
-pub fn go() {
-    let cpu = arch::this_cpu();
-    cpu.errands.begin_errands(cpu.id.get(), errand::run);
-    // Release: pairs with the acquire in `errand::run_on`.
-    cpu.online.store(true, Ordering::Release);
-    arch::arm_timer(50);
-    arch::irq_enable();
 }
 
 /// What an interrupt leads to.
@@ -143,7 +133,7 @@ fn until_next(cpu: &Cpu) -> u64 {
 /// Returns the task that the CPU goes on with, if that is another one.
 fn next_after(cpu: &'static Cpu, task: &'static Task, kind: Kind) -> Option<&'static Task> {
     let (is_errands, is_idle) = (ptr::eq(task, &cpu.errands), ptr::eq(task, &cpu.idle));
-    let is_asked = errand::is_asked(cpu);
+    let is_asked = cpu.is_asked();
     // Every other interrupt from a CPU asks for another task, too.
     let is_over = kind == Kind::Timer || cpu.put_off.get() != 0 || cpu.draw().is_multiple_of(2);
     // A lie about pins is told to tasks only, so that errands come to an end.
@@ -166,10 +156,32 @@ fn next_after(cpu: &'static Cpu, task: &'static Task, kind: Kind) -> Option<&'st
     None
 }
 
+/// Keeps the current task on its CPU until [`unpin`]: preemption is off while its count is not 0.
+/// An interrupt counts on the task that it has interrupted.
+#[inline(always)]
+pub fn pin() {
+    let task = current_task();
+    task.pins.set(task.pins.get() + 1);
+    // Interrupts of this CPU see the count before anything that it protects.
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// Ends what the last [`pin`] began.
+#[inline(always)]
+pub fn unpin() {
+    compiler_fence(Ordering::SeqCst);
+    let task = current_task();
+    let pins = task.pins.get() - 1;
+    task.pins.set(pins);
+    if pins == 0 && arch::cpu_word::<PUT_OFF>() != 0 {
+        catch_up();
+    }
+}
+
 /// The last pin of a task has ended, and another task was to run meanwhile: now it does. In an
 /// interrupt, or with interrupts masked, it is for the next interrupt to do.
 #[cold]
-pub fn catch_up() {
+fn catch_up() {
     if arch::cpu_word::<DEPTH>() == 0 && arch::irqs_on() {
         // The caller may be moved at any moment. Then another CPU gets an interrupt for nothing.
         arch::poke(cpu::cpu(arch::cpu_word::<ID>()));

@@ -24,7 +24,8 @@ impl<A: SlotAccess> OwnedPages<A> {
     /// Returns a source of pages.
     ///
     /// # Safety
-    /// As [`ZonePages::shared`], for pages of 4 KiB. The oracle knows the zone's span.
+    /// The conditions of [`ZonePages::shared`], for pages of 4 KiB. The oracle knows the zone's
+    /// span.
     pub unsafe fn new(
         zone: &'static Zone<'static, Machine, A>,
         oracle: &'static Oracle<'static>,

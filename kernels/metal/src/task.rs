@@ -4,8 +4,7 @@ use core::cell::{Cell, UnsafeCell};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::arch;
-use crate::cpu::{CPUS, CURRENT};
+use crate::arch::{self, CPUS};
 
 /// The most tasks, those of CPUs aside.
 pub const TASKS: usize = 80;
@@ -51,6 +50,15 @@ impl Task {
     pub fn is_done(&self) -> bool {
         // Acquire: pairs with `finish`, on this CPU or the one that it moved from.
         self.done.load(Ordering::Acquire)
+    }
+
+    /// Ends the task, which is the caller's.
+    pub fn finish(&self) -> ! {
+        // Release: pairs with `is_done`.
+        self.done.store(true, Ordering::Release);
+        loop {
+            arch::wait();
+        }
     }
 
     /// Returns true if it ran on another CPU before, and notes that it runs on `cpu` now.
@@ -169,22 +177,5 @@ pub extern "C" fn leave(left: *const Task) {
         task.gone.store(true, Ordering::Release);
     } else {
         QUEUE.push(left);
-    }
-}
-
-/// Returns the task that runs.
-#[inline(always)]
-pub fn current() -> &'static Task {
-    // One instruction: whichever CPU the caller is on, this task is the current one there.
-    // SAFETY: tasks are static, and `init` has set the word.
-    unsafe { &*(arch::cpu_word::<CURRENT>() as *const Task) }
-}
-
-/// The end of the calling task.
-pub fn finish() -> ! {
-    // Release: pairs with `is_done`.
-    current().done.store(true, Ordering::Release);
-    loop {
-        arch::wait();
     }
 }

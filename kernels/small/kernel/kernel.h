@@ -53,16 +53,13 @@ void console_write(const char *text, size_t bytes);
 __attribute__((noreturn)) void power_off(int code);
 size_t memory_end(const void *device_tree);
 
-/* ---- report.c: texts, and the end ---- */
+/* ---- report.c: texts, a panic, the use of stacks ---- */
 
 __attribute__((format(printf, 1, 2))) void print(const char *text, ...);
 __attribute__((noreturn, format(printf, 1, 2))) void panic(const char *text, ...);
 void stack_paint(void *stack, size_t bytes);
 size_t stack_used(const void *stack, size_t bytes);
 void stack_check(const void *stack);
-size_t boot_stack_used(void);
-void remember_at_boot(void);
-__attribute__((noreturn)) void end(void);
 
 /* ---- page.c: pages, from Brickyard ---- */
 
@@ -159,7 +156,7 @@ void can_run(struct process *process);
 void schedule(void);
 void process_yield(void);
 void process_tick(void);
-__attribute__((noreturn)) void idle(void);
+bool may_have_work(void);
 
 extern struct process *finished; /* the first process, after its end */
 

@@ -55,21 +55,9 @@ void process_tick(void)
 	}
 }
 
-/* What a hart does without a process. */
-void idle(void)
+/* Returns true if a process waits for a hart, or all is over. A hint: without the lock. */
+bool may_have_work(void)
 {
-	for (;;) {
-		if (finished)
-			end();
-		schedule();
-		if (finished)
-			continue;
-		kernel_unlock();
-		do {
-			__asm__ volatile("wfi"); /* a pending interrupt ends it, masked or not */
-			timer_arm();
-		} while (!__atomic_load_n(&queue, __ATOMIC_RELAXED) &&
-			 !__atomic_load_n(&finished, __ATOMIC_RELAXED)); /* hints */
-		kernel_lock();
-	}
+	return __atomic_load_n(&queue, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&finished, __ATOMIC_RELAXED);
 }

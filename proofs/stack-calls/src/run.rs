@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::block::Use;
-use brickyard::pressure::contiguous::ContiguousRequest;
+use brickyard::pressure::ContiguousRequest;
 use brickyard::stats::ZoneSnapshot;
 use brickyard::{Context, Frame, FrameRange, Mobility, Request, ZoneKind, ZonePlan};
 use brickyard_slab::{CacheSpec, Checks, RuleText};

@@ -3,8 +3,8 @@
 use brickyard_sync::Ordering;
 
 use super::Bitmap;
-use super::index::{End, GRADES, Index, Set};
 use super::state::{BlockState, Mode};
+use super::summary::{End, GRADES, Index, Set};
 use super::totals::NEIGHBOURS;
 use super::trees::FANOUT;
 use super::word::{WORD_FRAMES, WORD_ORDER};

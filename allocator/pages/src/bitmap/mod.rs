@@ -27,23 +27,23 @@
 //! words. A promise cannot be kept if other CPUs took the run that was seen. The count is then
 //! raised again and the search goes on; those other CPUs have made progress meanwhile.
 //!
-//! **The summary.** Sets of blocks (`index.rs`) by mobility and fullness, and by mobility and
+//! **The summary.** Sets of blocks (`summary.rs`) by mobility and fullness, and by mobility and
 //! largest run. They let a request find the fullest block that serves it in a bounded number of
 //! steps. So do bits for each 64 blocks that say whether they have an aligned group of blocks that
 //! are free as a whole. Every change of a state is followed by the changes of sets that it
 //! requires.
 //!
-//! **Loans** (`lend.rs`). A block that a CPU's stash fetches from is in no set meanwhile. So the
+//! **Loans** (`loans.rs`). A block that a CPU's stash fetches from is in no set meanwhile. So the
 //! CPU's own traffic with it writes no word that other CPUs write. The block is not private: a CPU
 //! that finds nothing else calls all loans in.
 //!
-//! **The reserve** (`aside.rs`). Up to 32 page blocks are set aside for atomic requests above order
-//! 0, and are in no set.
+//! **The reserve** (`reserve.rs`). Up to 32 page blocks are set aside for atomic requests above
+//! order 0, and are in no set.
 //!
 //! **The total.** A counter (`totals.rs`), raised before frames become free and lowered after they
 //! were taken. While it says 0, nothing is free. Only then is a request for one frame refused
 //! (`order-0-succeeds`). While frames are in transit, it says more than is free. It leaves out page
-//! blocks that have an isolated frame, as their states say (`change.rs`). What is free beside
+//! blocks that have an isolated frame, as their states say (`transition.rs`). What is free beside
 //! isolated frames lies in the at most eight page blocks where an isolated range begins or ends;
 //! they are asked themselves.
 //!
@@ -62,8 +62,8 @@
 //! faster. It calls loans in at most `CALL_INS` (2) times, and then looks at the lent blocks
 //! themselves. Taking bits out of a word is also retried at most `TRIES` times. A group of up to 64
 //! page blocks is found, or found to be missing, in 6 words of the summary, however large the
-//! memory is; a larger one in 2 words for each 4096 page blocks of it (`index.rs`). A look at what
-//! is set aside reads at most 32 words and as many states.
+//! memory is; a larger one in 2 words for each 4096 page blocks of it (`summary.rs`). A look at
+//! what is set aside reads at most 32 words and as many states.
 //!
 //! Some work must not be left undone: a free, a promise taken back, a set that has to follow its
 //! block. Each of these is a change of one word, retried until no other CPU changes the word
@@ -91,22 +91,22 @@
 //! is missing. They hand out a frame twice if what they put back was no longer theirs. Here a word
 //! is taken whole or not at all, and a whole word belongs to its taker, who alone can put it back.
 
-mod aside;
-mod change;
+mod alloc;
+mod bulk;
 mod check;
 mod class;
-mod give;
-mod index;
-mod lend;
-mod look;
+mod free;
+mod large_blocks;
+mod loans;
+mod lookup;
 mod ranges;
-mod runs;
+mod reserve;
 mod search;
 mod state;
-mod take;
+mod summary;
 mod totals;
+mod transition;
 mod trees;
-mod wide;
 mod word;
 
 use brickyard_sync::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -115,13 +115,13 @@ use crate::isolation::Isolation;
 use crate::{
     FRAMES_MOST, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, PlanError, Request,
 };
-use aside::Reserve;
-pub use aside::SetAside;
-pub(crate) use give::Sorter;
-use index::Index;
-pub(crate) use lend::{Borrower, Borrows, Loan};
+pub(crate) use free::Sorter;
+pub(crate) use loans::{Borrower, Borrows, Loan};
 pub use ranges::AT_ONCE;
 pub(crate) use ranges::{Leaves, Was};
+use reserve::Reserve;
+pub use reserve::SetAside;
+use summary::Index;
 use totals::{NEIGHBOURS, Total};
 use trees::Trees;
 use word::{WORD_FRAMES, WORD_ORDER};

@@ -83,7 +83,7 @@ impl Bitmap<'_> {
     /// Frees all reserved frames of `range`. Returns their number.
     ///
     /// # Errors
-    /// As [`Bitmap::add`].
+    /// The errors of [`Bitmap::add`].
     pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.make_memory(range, Was::Reserved, &AT_ONCE)
     }
@@ -186,7 +186,7 @@ impl Bitmap<'_> {
     /// Frames that are no memory yet are not: add them first.
     ///
     /// # Errors
-    /// As [`Bitmap::remove`].
+    /// The errors of [`Bitmap::remove`].
     pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.leave(range, Leaves::Reserved, &AT_ONCE, &AT_ONCE)
     }
@@ -321,7 +321,7 @@ impl Bitmap<'_> {
     /// there stays there. Holds a value of `step` for each page block.
     ///
     /// # Errors
-    /// As [`Isolation::begin`](crate::isolation::Isolation::begin).
+    /// The errors of [`Isolation::begin`](crate::isolation::Isolation::begin).
     pub fn isolate<G>(&self, range: FrameRange, step: &impl Fn() -> G) -> Result<(), RangeError> {
         self.within_span(range)?;
         {
@@ -427,8 +427,8 @@ impl Bitmap<'_> {
         self.partly_isolated().flat_map(free).sum()
     }
 
-    /// Takes all of `range`, which must be isolated and wholly free, as blocks in use. Holds a value
-    /// of `pin` for each.
+    /// Takes all of `range`, which must be isolated and wholly free, as blocks in use. Holds a
+    /// value of `pin` for each.
     ///
     /// # Errors
     /// [`RangeError::Busy`] with the first frame that is not free. Nothing has changed then.
@@ -465,7 +465,7 @@ impl Bitmap<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::Kept;
-    use super::super::aside::tests::store;
+    use super::super::reserve::tests::store;
     use super::*;
     use crate::{Mobility, Order, Request};
 

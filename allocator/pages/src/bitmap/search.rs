@@ -1,8 +1,8 @@
 //! Which block serves a request: the sets are tried in order, best first, and then the blocks
 //! themselves. Also what can be said of a request without taking anything.
 
-use super::index::{End, GRADES, Index, Set};
 use super::state::{BlockState, Mode};
+use super::summary::{End, GRADES, Index, Set};
 use super::{Attempt, Bitmap, CALL_INS, Luck, TRIES};
 use crate::{Frame, MigrateType, Mobility, Order, Request};
 

@@ -12,7 +12,7 @@
 //! | 25 | `ISOLATED`: a part of it is isolated |
 //! | 26..34 | the eighths that may contain other than movable frames |
 //! | 34 | `LENT`: it is in no set, since a CPU's stash fetches from it |
-//! | 35 | `ASIDE`: it is in no set, since it is kept for atomic requests (`aside.rs`) |
+//! | 35 | `ASIDE`: it is in no set, since it is kept for atomic requests (`reserve.rs`) |
 //! | 36..64 | a version, so that no change is mistaken for another |
 //!
 //! All zero means a block with no memory at all.

@@ -6,10 +6,10 @@
 //! that helps.
 
 pub mod movable;
-mod slow;
+mod slow_path;
 mod zonelist;
 
-pub use slow::{Compaction, Lumpy, SlowPath};
+pub use slow_path::{Compaction, Lumpy, SlowPath};
 pub use zonelist::Zonelist;
 
 use core::fmt;
@@ -415,7 +415,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// Takes back a range of one zone, see [`AnyZone::free_range`].
     ///
     /// # Errors
-    /// As [`AnyZone::free_range`]. Nothing has changed then.
+    /// The errors of [`AnyZone::free_range`]. Nothing has changed then.
     pub fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
         self.zone_of(range.start)
             .ok_or(FreeError::NotOwned)?

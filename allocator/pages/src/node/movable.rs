@@ -43,8 +43,8 @@ impl Sizing {
     /// Returns how many of `total` frames are the kernel's; `None` if there is no zone for movable
     /// pages.
     ///
-    /// As in Linux, there is none if the kernel's part would be all memory, if it would be nothing
-    /// (`movablecore` of everything), or if the size is 0, which stands for "not given".
+    /// There is none (in Linux too) if the kernel's part would be all memory, if it would be
+    /// nothing (`movablecore` of everything), or if the size is 0, which stands for "not given".
     ///
     /// ```
     /// use brickyard::Order;
@@ -279,8 +279,8 @@ mod tests {
         assert_eq!(of(Sizing::KernelCorePercent(50), usize::MAX), Some(half));
     }
 
-    /// Nodes, the lowest frame of a zone, how much the kernel asks for, the highest order; where the
-    /// zones start.
+    /// Nodes, the lowest frame of a zone, how much the kernel asks for, the highest order; where
+    /// the zones start.
     type Case<'a> = (
         &'a [&'a [FrameRange]],
         usize,

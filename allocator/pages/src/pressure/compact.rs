@@ -13,9 +13,8 @@
 //! No lock is held meanwhile. What is seen of a block may have changed a moment later, and the hook
 //! that moves it finds out.
 
-use super::deferral::Deferral;
-use super::scanners::Scanners;
-use super::{Migrate, Migration, settle};
+use super::hooks::{Migrate, Migration};
+use super::progress::{Compacted, CompactionState, Why};
 use crate::block::{State, Use};
 use crate::watermark::above_mark;
 use crate::zones::AnyZone;
@@ -33,74 +32,6 @@ const LACK_UP_TO: i32 = 500;
 /// costly order).
 pub(crate) const COSTLY: Order = Order::new(3);
 
-/// How compaction ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Why {
-    /// A block for the request was caught, or is free now.
-    Succeeded,
-    /// The scanners met.
-    Complete,
-    /// Not tried: there is too little free memory for the copies.
-    TooLittleFree,
-    /// Not tried: memory is lacking, not fragmented. Reclaim helps, moving does not.
-    NotFragmented,
-    /// Not tried: it failed recently.
-    Deferred,
-}
-
-/// What compaction did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Compacted {
-    /// How it ended.
-    pub why: Why,
-    /// The number of frames moved.
-    pub moved: usize,
-    /// The number of frames that could not be moved.
-    pub stuck: usize,
-    /// The block for the request, if the zone has caught it on its way to the free blocks.
-    pub caught: Option<Frame>,
-}
-
-/// What compaction remembers of a zone: when it last failed there, and how far it came.
-#[derive(Debug)]
-pub struct Memory {
-    scanners: Scanners,
-    deferral: Deferral,
-}
-
-impl Memory {
-    /// Returns the memory of a zone where nothing has been tried yet.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            scanners: Scanners::new(),
-            deferral: Deferral::new(),
-        }
-    }
-}
-
-impl Default for Memory {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Compacted {
-    /// Returns the result of a compaction that ended so and has moved nothing yet: for a zone of
-    /// another design, which sets the other fields.
-    #[must_use]
-    pub const fn new(why: Why) -> Self {
-        Self {
-            why,
-            moved: 0,
-            stuck: 0,
-            caught: None,
-        }
-    }
-}
-
 /// Compacts `zone` for `request`, unless that cannot help or has failed recently. Also ends as soon
 /// as `is_caught` returns true: the zone has then put a block aside for the request.
 ///
@@ -113,7 +44,7 @@ pub fn compact_for<Z: AnyZone>(
     hooks: &impl Migrate,
     is_caught: impl Fn() -> bool,
 ) -> Compacted {
-    let Memory { scanners, deferral } = zone.compaction();
+    let CompactionState { scanners, deferral } = zone.compaction();
     let order = request.order;
     if deferral.skips(order) {
         return Compacted::new(Why::Deferred);
@@ -388,6 +319,27 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
         if answer != Migration::Moved {
             // The place is free again, and is the next one to look at.
             self.free_below[order.index()] = to.plus(order.frames());
+        }
+    }
+}
+
+/// Acts on a hook's answer: frees what is now the allocator's, `from` or `to` or both.
+pub(super) fn settle<Z: AnyZone>(
+    zone: &Z,
+    answer: Migration,
+    from: Frame,
+    order: Order,
+    to: Frame,
+) {
+    let (old, new) = match answer {
+        Migration::Moved => (true, false),
+        Migration::NotNeeded => (true, true),
+        Migration::Later | Migration::Never | Migration::Unknown => (false, true),
+    };
+    for (given_back, frame) in [(old, from), (new, to)] {
+        if given_back {
+            let given = zone.free_uncached(frame, order);
+            debug_assert!(given.is_ok(), "a hook gave up a block that was not its own");
         }
     }
 }

@@ -5,7 +5,8 @@
 //! So once its movable pages have been moved away and the caches drained, all of it is free and can
 //! be taken. The same method takes memory offline.
 
-use super::{Migrate, Migration, settle};
+use super::compact::settle;
+use super::hooks::{Migrate, Migration};
 use crate::block::Use;
 use crate::patience::Patience;
 use crate::watermark::Mark;

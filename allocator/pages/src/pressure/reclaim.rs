@@ -6,7 +6,7 @@
 //! activity and lies in the same zone. Pages that cannot be taken are passed over; a hole ends it.
 //! Only pages really taken count as scanned (version 5).
 
-use super::{Activity, Eviction, Reclaim};
+use super::hooks::{Activity, Eviction, Reclaim};
 use crate::{FrameRange, Order};
 
 /// What one round of lumpy reclaim did.

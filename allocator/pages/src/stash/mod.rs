@@ -32,7 +32,7 @@
 mod blocks;
 mod cpu;
 mod drain;
-mod fill;
+mod refill;
 mod share;
 mod stack;
 

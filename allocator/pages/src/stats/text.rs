@@ -334,7 +334,7 @@ Node 0, zone   Normal -1.000 -1.000 -1.000 -1.000 -1.000 -1.000 -1.000 -1.000 -1
         assert_eq!(BuddyInfo(&zones).to_string(), expected);
     }
 
-    /// As on hosts with two nodes: the head is repeated, and no line stands between them.
+    /// The text of a host with two nodes: the head is repeated, and no line stands between them.
     #[test]
     fn pagetypeinfo_starts_anew_for_each_node() {
         let mut second = zone(12, ZoneKind::Normal, 1);

@@ -194,7 +194,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// [`new`](Self::new).
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     #[inline(never)]
     pub fn new_in<'z>(
         place: &'z mut MaybeUninit<Self>,
@@ -228,7 +228,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// memory before where untouched pages have none.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn on_zeros(plan: &ZonePlan, platform: P, memory: Zeros<'m>) -> Result<Self, PlanError> {
         let too_little = Self::too_little(plan, memory.bytes())?;
         let stashes = Self::stash_bytes(plan).ok_or(PlanError::TooManyBytes)?;

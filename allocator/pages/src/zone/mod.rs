@@ -85,8 +85,8 @@
 //! Each failed attempt is another CPU's success, and no CPU that stands still is waited for
 //! (lock-free).
 
-mod any;
-mod last;
+mod any_zone;
+mod last_resort;
 mod layout;
 mod range;
 
@@ -103,7 +103,7 @@ use crate::check::Violation;
 use crate::error::BulkFreeError;
 use crate::patience::{Patience, Reach};
 use crate::platform::{MaskGuard, PinGuard};
-use crate::pressure::compact;
+use crate::pressure::CompactionState;
 use crate::stash::{Backing, Returned, Stash};
 use crate::transit::Moves;
 use crate::watermark::{Mark, Watermarks};
@@ -118,7 +118,7 @@ pub struct Zone<'m, P, A = Exclusive> {
     kind: ZoneKind,
     stash: Stash<'m, A>,
     watermarks: Watermarks,
-    compaction: compact::Memory,
+    compaction: CompactionState,
     backing: Backing<'m, P>,
     // Serializes operations that add, remove, reserve or isolate ranges.
     administration: Locked<TicketLock, ()>,
@@ -149,7 +149,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             kind,
             stash,
             watermarks: Watermarks::new(),
-            compaction: compact::Memory::new(),
+            compaction: CompactionState::new(),
             backing: Backing {
                 store,
                 platform,
@@ -391,7 +391,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// the caches are drained as far as the request's context allows.
     ///
     /// # Errors
-    /// As [`AnyZone::take_at`]; also [`RangeError::Busy`] if other CPUs interfered at each try.
+    /// The errors of [`AnyZone::take_at`]; also [`RangeError::Busy`] if other CPUs interfered at
+    /// each try.
     pub fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
         self.or_drained(request, || self.take_at(frame, request))
     }
@@ -495,9 +496,9 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     // ---- administration ----
 
-    /// Begins a step of an administrative operation, which works on one page block and ends when the
-    /// result is dropped. At most one runs at a time. Interrupts are masked during a step, and not
-    /// between steps.
+    /// Begins a step of an administrative operation, which works on one page block and ends when
+    /// the result is dropped. At most one runs at a time. Interrupts are masked during a step, and
+    /// not between steps.
     fn step(&self) -> Step<'_, P> {
         let masked = MaskGuard::new(self.platform());
         // Dropped in this order.
@@ -528,7 +529,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// block at a time.
     ///
     /// # Errors
-    /// As [`AnyZone::add`].
+    /// The errors of [`AnyZone::add`].
     pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.store()
             .make_memory(range, Was::Absent, &|| self.step())
@@ -538,7 +539,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// frames removed. O(frames); interrupts are masked for the work on one page block at a time.
     ///
     /// # Errors
-    /// As [`AnyZone::remove`].
+    /// The errors of [`AnyZone::remove`].
     pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.leave(range, Leaves::Absent)
     }
@@ -548,7 +549,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// reserved. O(frames); interrupts are masked for the work on one page block at a time.
     ///
     /// # Errors
-    /// As [`AnyZone::reserve`].
+    /// The errors of [`AnyZone::reserve`].
     pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.leave(range, Leaves::Reserved)
     }
@@ -556,7 +557,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Frees the reserved frames of `range`. Returns the number of frames freed. O(frames).
     ///
     /// # Errors
-    /// As [`AnyZone::add`].
+    /// The errors of [`AnyZone::add`].
     pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.store()
             .make_memory(range, Was::Reserved, &|| self.step())

@@ -96,8 +96,8 @@ impl<P: Platform, A: SlotAccess> Zone<'_, P, A> {
     /// most. Other callers may take and free frames of the range meanwhile.
     ///
     /// # Errors
-    /// As [`Zone::alloc_at`], for the first block that could not be taken; the blocks before it are
-    /// free again. [`RangeError::Malformed`] for no frames.
+    /// The errors of [`Zone::alloc_at`], for the first block that could not be taken; the blocks
+    /// before it are free again. [`RangeError::Malformed`] for no frames.
     pub fn alloc_range_at(&self, range: FrameRange, request: &Request) -> Result<(), RangeError> {
         if range.is_empty() {
             return Err(RangeError::Malformed);

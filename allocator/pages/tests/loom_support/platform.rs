@@ -120,7 +120,7 @@ pub(crate) fn on_cpu<T: Send + 'static>(
     other.unwrap()
 }
 
-/// As [`Shared`](brickyard::sync::Shared), with a compare-and-swap in place of its exchange. Loom
+/// [`Shared`](brickyard::sync::Shared) with a compare-and-swap in place of its exchange. Loom
 /// does not know that the 1 which a vain exchange puts in the place of a 1 comes before the 0 of
 /// who goes out, and would let the slot be full for ever.
 #[derive(Debug)]

@@ -39,7 +39,7 @@ impl Platform for Numbered {
         CPU.get()
     }
 
-    /// As threads wait: a while by spinning, then by letting others run.
+    /// Waits like a thread: a while by spinning, then by letting others run.
     fn relax(&self) {
         WAITED.set(WAITED.get() + 1);
         assert!(WAITED.get() <= WAITED_MOST.get(), "it waits without end");

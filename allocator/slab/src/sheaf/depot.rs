@@ -7,8 +7,8 @@ use super::words::Sheaf;
 use crate::cache_info::CacheInfo;
 use crate::counts;
 use crate::geometry::Geometry;
-use crate::numbers::CacheNumbers;
-use crate::owned::OwnedSlabs;
+use crate::slab_list::OwnedSlabs;
+use crate::statistics::CacheNumbers;
 
 /// So many full sheaves are looked at for one that serves as it is.
 const LOOKS: usize = 4;

@@ -13,9 +13,9 @@ use crate::cache_info::CacheInfo;
 use crate::caller::Caller;
 use crate::error::FreeFault;
 use crate::local::{Local, Pushed};
-use crate::owned::Gone;
+use crate::object_checks;
+use crate::slab_list::Gone;
 use crate::source::PageSource;
-use crate::watch;
 
 /// A free that finds that the barn has too much empties so many sheaves of it, beside its own.
 const RELIEF: usize = 3;
@@ -130,7 +130,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock, P: Purpose> Sheafed<'m, S, L, K, P
             gone.each(&backend.pages, |head| backend.give_pages(info, head));
             // One per round is reported, as an example of all that are counted.
             if let Some((object, fault)) = refused {
-                watch::refuse_late(backend, self, info, object, fault);
+                object_checks::refuse_late(backend, self, info, object, fault);
             }
         }
     }

@@ -74,10 +74,10 @@ use crate::error::FreeFault;
 use crate::geometry::{Geometry, ShapeError};
 use crate::layout::{BOOT_CACHE, CacheId};
 use crate::local::{Local, Pushed};
-use crate::numbers::CacheNumbers;
 use crate::plan::{Footprint, SlabPlan};
 use crate::rows::Rows;
 use crate::source::PageSource;
+use crate::statistics::CacheNumbers;
 
 pub use crate::layout::{MAX_CAPACITY, SHEAF_BYTES, SHEAF_WORDS, WORD_BYTES};
 pub use purpose::{Kernel, Process, Purpose};

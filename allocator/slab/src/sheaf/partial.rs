@@ -13,8 +13,8 @@ use super::words::Sheaf;
 use crate::cache_info::CacheInfo;
 use crate::error::FreeFault;
 use crate::homes::Homes;
-use crate::owned::Gone;
 use crate::pages::Pages;
+use crate::slab_list::Gone;
 
 /// Puts a new slab on the partial list: all of its objects are free.
 pub(super) fn begin(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo, head: usize, colour: u32) {

@@ -10,7 +10,7 @@ use brickyard::Platform;
 use brickyard_slab::{Caller, Local, Pushed, Rows};
 
 use super::{Rseq, ThreadRows, is_alone, pop_shifted, push_shifted, replace};
-use crate::area::{failures, set_failures};
+use crate::thread_local::{failures, set_failures};
 
 /// A thread that has failed so often to change a word of its row goes without a row as many times.
 /// A debugger may be stepping through it, which interrupts each sequence: then loops over changes

@@ -6,7 +6,7 @@
 //! | `x86_64`, `aarch64` | their instructions |
 //! | `rseq` | a row per CPU: [`Rseq`] |
 //! | `thread_rows` | a row per thread, where the system has no restartable sequences: [`ThreadRows`] |
-//! | `alone`, `weak` | whether a process has one thread; what the C library may not have |
+//! | `single_thread`, `weak_symbols` | whether a process has one thread; what the C library may not have |
 //! | `cpus` | either, chosen once, as the library's [`Local`](brickyard_slab::Local): [`Cpus`] |
 //!
 //! # One form for both
@@ -30,7 +30,7 @@
 //!   thread) that the row belongs to.
 
 #[macro_use]
-mod weak;
+mod weak_symbols;
 #[cfg(target_arch = "aarch64")]
 #[macro_use]
 mod aarch64;
@@ -40,19 +40,19 @@ mod x86_64;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-mod alone;
 mod cpus;
 mod rseq;
 mod sequence;
+mod single_thread;
 mod thread_rows;
 
-pub use crate::area::thread_words;
 pub use crate::errno::keeping_errno;
-pub use alone::{alone, is_alone};
+pub use crate::thread_local::thread_words;
 pub use cpus::Cpus;
 pub use rseq::Rseq;
 pub use sequence::{pop, push, replace};
 use sequence::{pop_shifted, push_shifted};
+pub use single_thread::{alone, is_alone};
 pub use thread_rows::ThreadRows;
 
 /// log2 of the bytes from one row to the next, for [`Rseq`] and [`ThreadRows`]: 64 KiB. Only what
@@ -70,7 +70,7 @@ pub const ROW_SHIFT: u32 = 16;
 #[inline(always)]
 #[must_use]
 pub unsafe fn number(area: isize) -> usize {
-    let word = crate::area::thread_pointer().wrapping_offset(area + 4);
+    let word = crate::thread_local::thread_pointer().wrapping_offset(area + 4);
     // SAFETY: the caller's promise: the word is `cpu_id` of this thread's area, or its own row.
     // Only the system and this thread write it.
     let number = unsafe { AtomicU32::from_ptr(word.cast()) };

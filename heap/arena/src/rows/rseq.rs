@@ -10,13 +10,13 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use brickyard::Platform;
 
 use crate::Threads;
-use crate::area::thread_pointer;
 use crate::errno::keeping_errno;
+use crate::thread_local::thread_pointer;
 
 /// CPUs as rows. A thread may be moved at any moment. What it was about to do with a row then
 /// begins again on the new CPU.
 ///
-/// As a [`Platform`] it reads the CPU from the thread's own memory (a load), and waits by spinning
+/// This [`Platform`] reads the CPU from the thread's own memory (a load), and waits by spinning
 /// and then letting others run. It runs work on another CPU by going there: the calling thread
 /// restricts its own affinity to that CPU, and restores it afterwards.
 #[derive(Debug, Clone, Copy)]

@@ -5,8 +5,8 @@
 //! address. The sequence begins when the descriptor's address is stored in the thread's area. If
 //! the system moves or preempts the thread, or delivers a signal to it, between begin and end, it
 //! sends the thread to the abort address. There the thread leaves the sequence as one that found
-//! nothing to take, no room, or another word. Before the abort address stands a signature (the bytes
-//! of an instruction that nobody executes).
+//! nothing to take, no room, or another word. Before the abort address stands a signature (the
+//! bytes of an instruction that nobody executes).
 //!
 //! Nothing begins anew by itself, since it might for ever: a debugger that steps through a sequence
 //! preempts the thread at each of its instructions.
@@ -77,7 +77,7 @@ macro_rules! pop_and_push {
         /// is that one. It is full also if the thread was interrupted midway, which is rare.
         ///
         /// # Safety
-        /// As [`pop`].
+        /// The conditions of [`pop`].
         #[inline(always)]
         $vis unsafe fn $push(
             area: isize,

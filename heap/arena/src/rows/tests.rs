@@ -14,7 +14,7 @@ use brickyard::Platform;
 use brickyard_slab::Pushed;
 
 use super::{ROW_SHIFT, Rseq, ThreadRows, pop, push, replace};
-use crate::area::own_offset;
+use crate::thread_local::own_offset;
 use crate::threads::tests::alone;
 
 const WORDS: usize = 128;

@@ -7,11 +7,11 @@
 use brickyard::Platform;
 
 use crate::Threads;
-use crate::area::{ThreadArea, own_offset};
+use crate::thread_local::{ThreadArea, own_offset};
 
 /// Threads as rows: see [`ThreadRows::ROWS`] for how many.
 ///
-/// As a [`Platform`], a thread's row is its CPU, and everything else is as with [`Threads`]. A
+/// For this [`Platform`] a thread's row is its CPU, and everything else is that of [`Threads`]. A
 /// signal handler that uses a row in the middle of its own thread's use finds it as it was, and
 /// what the handler did is lost. So handlers must not allocate here, as with every allocator.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ pub struct ThreadRows {
 impl ThreadRows {
     /// The number of rows that there have to be, the empty one included. So one thread less than
     /// that can have a row at a time.
-    pub const ROWS: usize = crate::area::ROWS;
+    pub const ROWS: usize = crate::thread_local::ROWS;
 
     /// Makes the value; it serves every thread of this process.
     #[must_use]
@@ -63,7 +63,7 @@ impl Platform for ThreadRows {
         Threads.relax();
     }
 
-    /// As [`Threads`] does it for the number of the row.
+    /// Runs `work` by [`Threads`], for the number of the row.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         (1..Self::ROWS).contains(&cpu) && Threads.run_on(cpu - 1, work)
     }

@@ -11,7 +11,7 @@ use crate::loads::work::{Done, Work};
 pub enum Crowd {
     /// One.
     One,
-    /// As many as asked for.
+    /// The number that is asked for.
     Many,
     /// It is run twice: by one, and by as many as asked for.
     Both,

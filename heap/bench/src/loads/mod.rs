@@ -7,7 +7,7 @@
 //! | `catalog.rs` | every load by name: its source, what it stands for, how many threads it has |
 //! | `work.rs` | what a load is told, and what it tells |
 //! | `block.rs` | a block of memory that is checked when it is freed |
-//! | `crew.rs` | threads that work at the same time |
+//! | `threads.rs` | threads that work at the same time |
 //! | `sizes.rs` | random sizes |
 //! | `known/` | one file a load, or a pair of loads |
 //! | `binding.rs` | which object `malloc` belongs to |
@@ -22,7 +22,6 @@ mod binding;
 #[allow(unsafe_code, reason = "it is memory")]
 mod block;
 mod catalog;
-mod crew;
 mod known;
 pub mod latency;
 #[allow(
@@ -33,6 +32,7 @@ mod measure;
 #[allow(unsafe_code, reason = "it ends the process at once")]
 mod program;
 mod sizes;
+mod threads;
 mod work;
 
 pub use catalog::{CATALOG, Crowd, Load};

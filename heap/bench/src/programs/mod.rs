@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `library.rs` | what is compared: malloc libraries |
 //! | `task.rs` | what is run: loads, and real programs |
-//! | `real.rs`, `source.rs`, `scripts/` | the real programs, and what they are given to do |
+//! | `real_programs.rs`, `source.rs`, `scripts/` | the real programs, and what they are given to do |
 //! | `process.rs` | a run: a process that a small program starts and measures |
 //! | `binding.rs` | whether a real program's malloc is the library's |
 //! | `backing.rs` | memory that is at hand for a run |
@@ -18,7 +18,7 @@ mod backing;
 mod binding;
 pub mod library;
 pub(crate) mod process;
-mod real;
+mod real_programs;
 mod results;
 mod source;
 pub mod task;

@@ -8,7 +8,7 @@ use super::Sample;
 use super::binding;
 use super::library::Bound;
 use super::process::{Ran, Runner};
-use super::real::{REAL, Real};
+use super::real_programs::{REAL, Real};
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]

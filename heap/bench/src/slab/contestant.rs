@@ -4,7 +4,7 @@
 use std::alloc::System;
 use std::path::PathBuf;
 
-use super::floor::{Floor, FloorDynamic};
+use super::baseline::{Floor, FloorDynamic};
 use super::hits::Nothing;
 use super::turn::{HeapPeer, HeapTurn};
 use super::work::Workload;

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `work.rs` | the workloads, their metrics, the names of their rows |
 //! | `contestant.rs` | what can be compared, by name |
-//! | `floor.rs`, `preload.rs` | two yardsticks; libraries found on this machine |
+//! | `baseline.rs`, `preload.rs` | two yardsticks; libraries found on this machine |
 //! | `local.rs`, `remote.rs`, `swap.rs` | workloads that measure time, beside those of `brickyard-measure` |
 //! | `producers.rs`, `refill.rs`, `giveback.rs` | workloads that measure memory |
 //! | `hits.rs`, `instructions.rs` | instructions of a hit, counted by valgrind |
-//! | `ring.rs`, `link.rs` | passing objects between threads, and how far apart these are |
+//! | `ring.rs`, `cpu_distance.rs` | passing objects between threads, and how far apart these are |
 //! | `turn.rs`, `mark.rs` | a turn, in a process of its own, and how that reports its state |
 //! | `process.rs` | starting that process, and measuring its resident memory |
 //! | `results.rs` | the rows |
@@ -16,15 +16,15 @@
 //! Each turn is a process of its own, and the contestants take turns at each workload. A turn warms
 //! up before it measures, and takes the median of five repeats; a row has a sample per round.
 
-pub mod contestant;
 #[allow(unsafe_code, reason = "it allocates memory")]
-pub mod floor;
+pub mod baseline;
+pub mod contestant;
+mod cpu_distance;
 #[allow(unsafe_code, reason = "it frees objects")]
 mod giveback;
 #[allow(unsafe_code, reason = "it frees objects")]
 mod hits;
 pub mod instructions;
-mod link;
 #[allow(unsafe_code, reason = "it frees objects")]
 mod local;
 mod mark;

@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::link;
+use super::cpu_distance;
 use super::ring::Ring;
 use super::work::Work;
 use brickyard_measure::objects::crowd::{Clock, Need, ns_a_step};
@@ -15,7 +15,7 @@ use brickyard_measure::objects::taken::Taken;
 pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> Taken {
     let shape = work.shape();
     let mut taken = Taken::default();
-    taken.push("link-before", link::ns_one_way());
+    taken.push("link-before", cpu_distance::ns_one_way());
     let ns = {
         // Each repeat empties the ring that it fills.
         let mut ring = Ring::new();
@@ -47,7 +47,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> Taken {
             },
         )
     };
-    taken.push("link-after", link::ns_one_way());
+    taken.push("link-after", cpu_distance::ns_one_way());
     taken.push("object", ns);
     taken
 }

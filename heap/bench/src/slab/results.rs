@@ -3,7 +3,7 @@
 use brickyard_results::{Host, Results, Row};
 
 use super::contestant::Contestant;
-use super::link::NEAR_NS;
+use super::cpu_distance::NEAR_NS;
 use super::process::Output;
 use super::work::{Work, Workload};
 

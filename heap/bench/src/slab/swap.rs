@@ -5,7 +5,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use super::link;
+use super::cpu_distance;
 use super::work::Work;
 use brickyard_measure::objects::crowd::{Need, ns_a_step};
 use brickyard_measure::objects::heap::{Content, Heap};
@@ -27,7 +27,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> Taken {
         unsafe { Object::from_raw(old) }
     };
     let mut taken = Taken::default();
-    taken.push("link-before", link::ns_one_way());
+    taken.push("link-before", cpu_distance::ns_one_way());
     let ns = ns_a_step(work.threads, Need::Nobody, work.sample(), |thread, pace| {
         let mut hand = Hand::new(heap.handle());
         let mut random = Random::new(thread as u64);
@@ -42,7 +42,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> Taken {
             }
         });
     });
-    taken.push("link-after", link::ns_one_way());
+    taken.push("link-after", cpu_distance::ns_one_way());
     taken.push("swap", ns);
     let mut hand = Hand::new(heap.handle());
     for place in 0..PLACES {

@@ -6,18 +6,18 @@
 //!
 //! | what | how | where |
 //! |---|---|---|
-//! | a double free, an address inside memory, one that is not aligned, a foreign one | a byte a granule of sixteen bytes says what begins there | `states.rs` |
-//! | a write behind the end, from the first byte on; one before the beginning | a word at the end of each piece, eight bytes at most behind what was asked for; the word of the piece before | `ends.rs` |
+//! | a double free, an address inside memory, one that is not aligned, a foreign one | a byte a granule of sixteen bytes says what begins there | `granules.rs` |
+//! | a write behind the end, from the first byte on; one before the beginning | a word at the end of each piece, eight bytes at most behind what was asked for; the word of the piece before | `canaries.rs` |
 //! | a sized free of another size | what was asked for is known | here |
-//! | a read of freed memory | it is zero | here, `zeros.rs` |
+//! | a read of freed memory | it is zero | here, `zeroing.rs` |
 //! | a write to freed memory | it is no longer zero when it is handed out | here |
 //! | a read of new memory | it is zero | here |
-//! | memory that is used again at once | freed memory waits in places of which each free draws one | `waiting.rs` |
+//! | memory that is used again at once | freed memory waits in places of which each free draws one | `quarantine.rs` |
 //! | an access behind a large block or to a freed run | pages that cannot be accessed | `pages.rs` |
-//! | an access to memory of no bytes | an address that cannot be accessed | `../nothing.rs` |
+//! | an access to memory of no bytes | an address that cannot be accessed | `../zero_sized.rs` |
 //! | a damaged queue of free objects | what comes out of it must be a free object of its size | here |
 //!
-//! Most requests have a short way (`quick.rs`), which finds the same.
+//! Most requests have a short way (`fast_path.rs`), which finds the same.
 //!
 //! A finding is a line on standard error, and ends the process.
 //!
@@ -25,14 +25,14 @@
 //! at a piece's end. Pages are cleared when a slab or a run takes them, if they are not zero, and a
 //! piece when it is freed; neither slabs nor queues write into free objects.
 
-mod ends;
-mod fences;
-mod found;
+mod canaries;
+mod fast_path;
+mod granules;
+mod guard_pages;
+mod mistakes;
 mod pages;
-mod quick;
-mod states;
-mod waiting;
-mod zeros;
+mod quarantine;
+mod zeroing;
 
 use core::alloc::Layout;
 use core::ops::Range;
@@ -44,21 +44,21 @@ use brickyard_arena::rows::number;
 use brickyard_slab::sizes::STEP;
 use brickyard_slab::sizes::process::{CLASSES, SIZES};
 
-use ends::{END, Ends};
-use states::{FREED, OBJECT, RUN, States};
-use waiting::Waiting;
-use zeros::{clear, is_zero};
+use canaries::{END, Ends};
+use granules::{FREED, OBJECT, RUN, States};
+use quarantine::Waiting;
+use zeroing::{clear, is_zero};
 
-use crate::beside;
-use crate::fast::{BY_LAYOUT, FAST, FIRST_GENERAL, cache_of, hit, put_in};
+use crate::closed_gate;
+use crate::fast_path::{BY_LAYOUT, FAST, FIRST_GENERAL, cache_of, hit, put_in};
 use crate::instance::{Freed, MayWalk, Ways};
 use crate::instance::{Heap, HeapError, INSTANCE, built, enter};
-use crate::life;
-use crate::nothing;
+use crate::maintenance;
+use crate::messages::complain;
 use crate::span::{Contents, Guard};
-use crate::tell::complain;
+use crate::zero_sized;
 
-pub use quick::{From, Rest, after_free, allocate_hardened_or, free_hardened_or};
+pub use fast_path::{From, Rest, after_free, allocate_hardened_or, free_hardened_or};
 
 /// The largest request that a slab serves, with the word at its end. What is larger is runs, which
 /// have guard pages.
@@ -130,7 +130,7 @@ impl Guard for Hardened {
 impl Hardened {
     /// Makes it for a span of so many bytes at `start`, in memory that it maps for ever.
     pub(crate) fn new(start: usize, span_bytes: usize, cpus: usize) -> Result<Self, HeapError> {
-        let secret = ends::secret();
+        let secret = canaries::secret();
         Ok(Self {
             states: States::new(start, span_bytes)?,
             ends: Ends::new(secret),
@@ -140,7 +140,7 @@ impl Hardened {
 
     /// Returns about how many bytes of addresses it takes for such a span.
     pub(crate) const fn table_bytes(span_bytes: usize) -> usize {
-        span_bytes / states::GRANULE + (32 << 20)
+        span_bytes / granules::GRANULE + (32 << 20)
     }
 
     /// Makes this the heap's. Requests see it from now on.
@@ -152,7 +152,7 @@ impl Hardened {
 
     /// Opens the short way of most requests, when the heap is built.
     pub(crate) fn open(&'static self) {
-        quick::open(self);
+        fast_path::open(self);
     }
 
     /// Allocates zeros for `layout`.
@@ -180,8 +180,8 @@ impl Hardened {
     /// Allocates memory of no bytes; of one byte, if too many others have none.
     #[cold]
     fn allocate_nothing(&self, heap: &'static Heap, align: usize) -> Option<NonNull<u8>> {
-        let nothing = if align <= states::GRANULE {
-            nothing::allocate()
+        let nothing = if align <= granules::GRANULE {
+            zero_sized::allocate()
         } else {
             None
         };
@@ -216,11 +216,11 @@ impl Hardened {
     unsafe fn begin_object(&self, object: NonNull<u8>, (cache, size): (u8, usize), bytes: usize) {
         let begins = |granule| cache_at(granule) == cache && self.states.begin_at(granule, OBJECT);
         if !self.states.granule(object).is_some_and(begins) {
-            found::damaged_queue(object);
+            mistakes::damaged_queue(object);
         }
         // SAFETY: an object of that size, taken by this caller.
         if !unsafe { is_zero(object, size - END) } {
-            found::written_after_free(object);
+            mistakes::written_after_free(object);
         }
         // SAFETY: as above.
         unsafe { self.ends.mark(object, bytes, size) };
@@ -229,7 +229,7 @@ impl Hardened {
     /// Takes memory back.
     ///
     /// # Safety
-    /// As [`free_slow`](super::free_slow).
+    /// The conditions of [`free_slow`](super::free_slow).
     #[inline]
     pub(crate) unsafe fn free(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
         // SAFETY: passed on.
@@ -251,7 +251,7 @@ impl Hardened {
     #[cold]
     unsafe fn free_others(&self, heap: &'static Heap, memory: NonNull<u8>) -> Freed {
         if !heap.span.contains(memory.as_ptr()) {
-            if nothing::free(memory) {
+            if zero_sized::free(memory) {
                 return Freed::AtHand;
             }
             // SAFETY: passed on.
@@ -331,7 +331,7 @@ impl Hardened {
                 let size = SIZES[usize::from(cache - FIRST_GENERAL)] as usize;
                 let _ = self.states.begin(object, OBJECT);
                 self.ends.mark(object, size - END, size);
-                return beside::free(heap, object);
+                return closed_gate::free(heap, object);
             };
             let freed = heap.general.free_slow(cache, object, Location::caller());
             if freed.is_err() {
@@ -349,7 +349,7 @@ impl Hardened {
                 let _ = unsafe { self.give(FIRST_GENERAL + class as u8, object) };
             }
         }
-        while let Some(run) = self.waiting.take_any(waiting::RUNS) {
+        while let Some(run) = self.waiting.take_any(quarantine::RUNS) {
             // SAFETY: a free run, likewise.
             unsafe { pages::give_run(heap, run) };
         }
@@ -359,7 +359,7 @@ impl Hardened {
     /// in use.
     pub(crate) fn usable_size(&self, heap: &Heap, memory: NonNull<u8>) -> usize {
         if !heap.span.contains(memory.as_ptr()) {
-            if nothing::contains(memory) {
+            if zero_sized::contains(memory) {
                 return 0;
             }
             return self.large_size(memory);
@@ -389,7 +389,7 @@ impl Hardened {
         let is_in_use = if heap.span.contains(memory.as_ptr()) {
             is_aligned(memory) && matches!(self.states.at(memory), OBJECT | RUN)
         } else {
-            nothing::contains(memory) || INSTANCE.large.bytes_at(memory).is_some()
+            zero_sized::contains(memory) || INSTANCE.large.bytes_at(memory).is_some()
         };
         if is_in_use && self.usable_size(heap, memory).max(1) != bytes.max(1) {
             complain("freed with another size than was asked for", memory);
@@ -453,7 +453,7 @@ impl Hardened {
         memory: NonNull<u8>,
         bytes: usize,
     ) -> Option<NonNull<u8>> {
-        if bytes == 0 || nothing::contains(memory) {
+        if bytes == 0 || zero_sized::contains(memory) {
             return None;
         }
         if !heap.span.contains(memory.as_ptr()) {
@@ -500,7 +500,7 @@ fn object_cache(layout: Layout) -> Option<u8> {
 enum Taken {
     Object(NonNull<u8>),
     Exhausted,
-    /// See `beside.rs`.
+    /// See `closed_gate.rs`.
     GateClosed,
 }
 
@@ -515,8 +515,8 @@ fn take(heap: &'static Heap, cache: u8) -> Taken {
     };
     let object = heap.general.alloc_slow(cache, Location::caller());
     drop(inside);
-    beside::free_what_waits(heap);
-    life::has_grown(heap);
+    closed_gate::free_what_waits(heap);
+    maintenance::has_grown(heap);
     object.map_or(Taken::Exhausted, Taken::Object)
 }
 
@@ -541,7 +541,7 @@ fn class_at(object: NonNull<u8>, granule: usize) -> (usize, usize) {
 
 /// Returns true if something may begin there.
 fn is_aligned(memory: NonNull<u8>) -> bool {
-    memory.addr().get().is_multiple_of(states::GRANULE)
+    memory.addr().get().is_multiple_of(granules::GRANULE)
 }
 
 /// Ends the process with a line if so many bytes from an address on are not all in use by one

@@ -2,8 +2,8 @@
 //!
 //! A run holds, in this order: bytes up to the alignment of what is asked for (64 at least), which
 //! are zero but for the last two words: these say how many they are, and hold the mark of a
-//! beginning; what is asked for; its end (`ends.rs`). While a freed run waits, its pages cannot be
-//! accessed.
+//! beginning; what is asked for; its end (`canaries.rs`). While a freed run waits, its pages cannot
+//! be accessed.
 //!
 //! A large block has its end at the end of its last page but one; the last one cannot be accessed.
 
@@ -13,17 +13,17 @@ use core::ptr::NonNull;
 use brickyard::Platform;
 use brickyard_arena::page_bytes;
 
-use crate::beside;
+use crate::closed_gate;
 use crate::instance::{Freed, Heap, INSTANCE, enter};
-use crate::life;
+use crate::maintenance;
+use crate::messages::complain;
 use crate::span::{Contents, RUN_BYTES_MAX};
-use crate::tell::complain;
 
 use super::Hardened;
-use super::ends::END;
-use super::fences::{allow, deny};
-use super::states::RUN;
-use super::waiting::RUNS;
+use super::canaries::END;
+use super::granules::RUN;
+use super::guard_pages::{allow, deny};
+use super::quarantine::RUNS;
 
 /// Runs of so many bytes have no memory while they wait. Shorter ones are quicker to clear.
 const EMPTIED: usize = 256 << 10;
@@ -66,8 +66,8 @@ impl Hardened {
         };
         if inside.is_some() {
             drop(inside);
-            beside::free_what_waits(heap);
-            life::has_grown(heap);
+            closed_gate::free_what_waits(heap);
+            maintenance::has_grown(heap);
         }
         let Some((start, contents)) = taken else {
             return self.allocate_large(heap, layout);
@@ -176,11 +176,11 @@ impl Hardened {
         let inside = enter(heap);
         let block = match inside {
             Some(_) => INSTANCE.large.map(total, layout.align()),
-            None => Some(beside::allocate_large(heap, layout_of_all)?.0),
+            None => Some(closed_gate::allocate_large(heap, layout_of_all)?.0),
         };
         if inside.is_some() {
             drop(inside);
-            beside::free_what_waits(heap);
+            closed_gate::free_what_waits(heap);
         }
         let block = block?;
         // SAFETY: the block has so many bytes, and is this caller's. If the system refuses, the
@@ -256,7 +256,7 @@ impl Hardened {
         unsafe {
             self.ends.check(memory, total - page_bytes());
             let Some(_inside) = enter(heap) else {
-                return beside::free(heap, memory);
+                return closed_gate::free(heap, memory);
             };
             if !INSTANCE.large.unmap(memory) {
                 complain("free of what was not allocated, or is free already", memory);

@@ -2,18 +2,18 @@
 //!
 //! Their memory comes from the system. What is freed is kept for a while (`spare.rs`), and then
 //! goes back to it. A block grows by moving its pages (`mremap`), not its bytes. The table
-//! (`addresses.rs`) maps addresses to lengths.
+//! (`address_table.rs`) maps addresses to lengths.
 //!
 //! A piece of address space (`piece.rs`) is a block, or one that was and is kept.
 //!
-//! While the gate is closed, blocks are listed beside the table (`places.rs`).
+//! While the gate is closed, blocks are listed beside the table (`lockless_table.rs`).
 //!
 //! Invariant `mapping-listed`: a mapping is in the table from after it was made until before it
 //! ends or moves. So what is found in the table exists, and no address is listed twice.
 
 mod assemble;
+mod lockless_table;
 mod piece;
-mod places;
 mod spare;
 
 use core::cell::UnsafeCell;
@@ -27,11 +27,11 @@ use brickyard_arena::{Region, Release, Threads, page_bytes};
 use rustix::io::Errno;
 use rustix::mm::{MremapFlags, mremap};
 
+use lockless_table::{BESIDE, Beside};
 use piece::Piece;
-use places::{BESIDE, Beside};
 use spare::Spare;
 
-use crate::addresses::Table;
+use crate::address_table::Table;
 use crate::huge::{self, Huge, huge};
 use crate::span::Contents;
 use crate::surplus;
@@ -159,7 +159,7 @@ impl LargeBlocks {
         Some((self.map(bytes, align)?, Contents::Zeros))
     }
 
-    /// As [`LargeBlocks::alloc`], but always makes a new mapping: it is zero.
+    /// Allocates a block in a new mapping, so that it is zero.
     pub(crate) fn map(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
         let least = rounded(bytes)?;
         let bytes = self.rounded(bytes)?;
@@ -377,7 +377,7 @@ impl LargeBlocks {
     /// Frees a block, and ends its mapping at once. False if none begins there.
     ///
     /// # Safety
-    /// As [`LargeBlocks::free`].
+    /// The conditions of [`LargeBlocks::free`].
     pub(crate) unsafe fn unmap(&self, start: NonNull<u8>) -> bool {
         self.take_out(start).map(unmap).is_some()
     }

@@ -6,7 +6,7 @@
 
 use brickyard_arena::page_bytes;
 
-use crate::addresses::Known;
+use crate::address_table::Known;
 
 /// The most joints of a piece.
 pub(super) const JOINTS: usize = 30;

@@ -1,14 +1,14 @@
 //! Mappings of freed blocks, kept for a while for the blocks that come next.
 //!
 //! A new mapping costs a fault for each page that is touched. So a few are kept: as many bytes as
-//! `surplus.rs` allows, for two looks at most (`life.rs`). A block takes the shortest that is long
-//! enough, and leaves what it does not need. If all are too short, it is assembled of the longest
-//! ones (`assemble.rs`).
+//! `surplus.rs` allows, for two looks at most (`maintenance.rs`). A block takes the shortest that
+//! is long enough, and leaves what it does not need. If all are too short, it is assembled of the
+//! longest ones (`assemble.rs`).
 //!
 //! Invariant `spare-owned`: a piece in the list is whole pages of a mapping that belong to nobody
 //! else, from when it is put in until it is taken out.
 
-use crate::addresses::Known;
+use crate::address_table::Known;
 
 use super::piece::Piece;
 

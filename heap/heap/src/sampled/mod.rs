@@ -10,6 +10,7 @@
 //! of a slab, so the fast path of frees stays open.
 
 mod countdown;
+mod dump;
 mod fault;
 mod guarded;
 mod maps;
@@ -17,7 +18,6 @@ mod profile;
 mod report;
 mod stack;
 mod text;
-mod write;
 mod writer;
 
 use core::alloc::Layout;
@@ -34,15 +34,15 @@ use guarded::Guarded;
 use profile::Profile;
 
 use crate::environment::{number, variable};
-use crate::fast::{FIRST_GENERAL, hit};
+use crate::fast_path::{FIRST_GENERAL, hit};
 use crate::gate::Thread;
 use crate::instance::{Heap, HeapError, built, enter, for_ever};
+use crate::messages;
 use crate::perturb;
 use crate::span::{Contents, RUN_BYTES_MAX};
-use crate::tell;
 
+pub use dump::write_profile;
 pub(super) use stack::is_ready;
-pub use write::write_profile;
 
 /// See the [module](self).
 pub(super) struct Sampled {
@@ -98,7 +98,7 @@ fn made(
     is_hardened: bool,
 ) -> Option<&'static Sampled> {
     if is_hardened {
-        tell::say(format_args!(
+        messages::say(format_args!(
             "the hardened heap looks at every request: BRICKYARD_PROFILE and BRICKYARD_SAMPLE are \
              not used"
         ));
@@ -111,7 +111,7 @@ fn made(
     }
     let every = match every.map(number) {
         Some(None) => {
-            tell::say(format_args!(
+            messages::say(format_args!(
                 "BRICKYARD_SAMPLE is a number: about one allocation in so many is guarded"
             ));
             None
@@ -143,7 +143,7 @@ fn made(
 fn told<T>(variable: &str, made: Option<Result<T, HeapError>>) -> Option<T> {
     made?
         .inspect_err(|_| {
-            tell::say(format_args!(
+            messages::say(format_args!(
                 "{variable} is not used: the system gives no addresses for it"
             ));
         })
@@ -196,7 +196,7 @@ impl Sampled {
         let this = core::ptr::from_ref(self).cast_mut();
         // Release: pairs with the acquire in `sampled`.
         SAMPLED.store(this, Ordering::Release);
-        write::watch();
+        dump::watch();
     }
 
     /// Counts a request for the profile, outside the gate. If it is not its turn, it is served as

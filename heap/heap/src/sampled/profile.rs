@@ -18,10 +18,10 @@ use brickyard::Platform;
 use brickyard::sync::{Locked, TestAndSetLock};
 use brickyard_arena::Threads;
 
-use crate::addresses::{Known, Table};
+use crate::address_table::{Known, Table};
 use crate::environment::{number, variable};
 use crate::instance::{HeapError, INSTANCE, for_ever};
-use crate::tell;
+use crate::messages;
 
 use super::countdown::Countdown;
 use super::stack::{DEPTH, Stack};
@@ -126,7 +126,7 @@ fn period() -> usize {
         Some(Some(period)) if period > 0 => period,
         None => PERIOD,
         Some(_) => {
-            tell::say(format_args!(
+            messages::say(format_args!(
                 "BRICKYARD_PROFILE_PERIOD is a number of bytes above 0; {PERIOD} is used"
             ));
             PERIOD

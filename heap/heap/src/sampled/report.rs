@@ -5,7 +5,7 @@ use core::cell::UnsafeCell;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::tell::write_all;
+use crate::messages::write_all;
 
 use super::maps::Module;
 use super::stack::Stack;

@@ -84,7 +84,7 @@ struct Limit {
 #[derive(Debug, Clone, Copy)]
 struct Released {
     pages: usize,
-    /// As in [`Limit`].
+    /// In the units of [`Limit`].
     cost: usize,
     /// All blocks were looked at that the limit allows, for want of pieces.
     is_vain: bool,
@@ -267,7 +267,7 @@ impl Span {
         contents
     }
 
-    /// As [`Span::now_in_use`], but takes no pages beside these, not even for a moment, and no
+    /// Notes that pages are in use now. Takes no pages beside these, not even for a moment, and no
     /// lock.
     pub(super) fn now_in_use_alone(&self, page: usize, pages: usize) -> Contents {
         let idle = self.no_longer_idle(page, pages);
@@ -458,7 +458,7 @@ impl Span {
         surplus::allowed(self.bytes_in_use(), most).max(self.kept_idle())
     }
 
-    /// As [`Span::allowed_idle`], in pages, as if what is warm were in use.
+    /// Returns how many pages may be idle, with warm ones counted as in use.
     pub(super) fn allowed_idle_pages(&self) -> usize {
         let shift = self.layout.page_shift;
         let [in_use, most] = [self.counted_pages(), self.most_pages()].map(|pages| pages << shift);

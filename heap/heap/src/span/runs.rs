@@ -21,7 +21,8 @@ impl Span {
         self.take_run_at(pages, 1)
     }
 
-    /// As [`Span::take_run`], but aligned to the next power of two of pages.
+    /// Takes a run of pages in one piece, aligned to the next power of two of pages: see
+    /// [`Span::take_run`].
     #[must_use]
     pub fn take_aligned_run(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
         self.take_run_at(pages, pages.checked_next_power_of_two()?)
@@ -86,8 +87,8 @@ impl Span {
         (self.now_run(page, pages), Contents::Anything)
     }
 
-    /// As [`Span::take_aligned_run`], but takes no lock, and so only from zones as they are: nobody
-    /// who stands still for ever can keep it waiting.
+    /// Takes an aligned run without a lock, and so only from zones that are built: no thread that
+    /// stands still can keep it waiting.
     #[must_use]
     pub fn take_run_without_locks(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
         if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {
@@ -165,10 +166,11 @@ impl Span {
         true
     }
 
-    /// As [`Span::give_run`], but takes no lock, and so gives nothing back to the system.
+    /// Takes a run back without a lock, and so gives nothing back to the system. False if no run
+    /// begins there.
     ///
     /// # Safety
-    /// As [`Span::give_run`].
+    /// The conditions of [`Span::give_run`].
     pub unsafe fn give_run_without_locks(&self, first: NonNull<u8>) -> bool {
         self.end_run(first)
             .map(|(page, pages)| self.give_pages_of_run(page, pages))

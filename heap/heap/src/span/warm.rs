@@ -6,7 +6,7 @@
 //! others. A shelf has a list for each order of blocks, and for runs eight for each doubling of the
 //! length, in a table with a word per page. It is behind one lock. Requests and frees that find it
 //! held go on. What is warm goes to the zones before a request is refused, where the zones have too
-//! little that can go back to the system, and by age (`life.rs`), in small portions.
+//! little that can go back to the system, and by age (`maintenance.rs`), in small portions.
 //!
 //! What is warm counts as idle, but the word that counts pages in use holds it too, so that pages
 //! come and go without a change of it: who reads that word subtracts what is warm.

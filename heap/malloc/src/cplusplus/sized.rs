@@ -53,10 +53,10 @@ macro_rules! jump_by {
 
 pub(super) use jump_by;
 
-/// As a form of `delete` without a size.
+/// A form of `delete` without a size.
 type Delete = unsafe extern "C" fn(*mut c_void);
 
-/// As a sized form.
+/// A form of `delete` with a size.
 type Sized = unsafe extern "C" fn(*mut c_void, usize);
 
 /// Has sizes compared, if the heap is to be the hardened one.

@@ -212,7 +212,7 @@ impl<P: Platform, K: RawLock, F: Frames> KernelHeap<P, K, F> {
     /// itself: [`KernelHeap::bytes_over`].
     ///
     /// # Safety
-    /// As long as the heap is used, which is for ever:
+    /// For ever, since the heap is used so long:
     ///
     /// - Invariant `heap-map`: frame `i` of the map's span is the memory at address `(i << 12) +`
     ///   the map's offset, wherever `frames` hands it out. It can be read and written there, and

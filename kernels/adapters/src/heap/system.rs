@@ -153,8 +153,8 @@ impl<P: Platform, K: RawLock, F: Frames> System<P, K, F> {
         }
     }
 
-    /// As [`System::take`], when nothing was left: what lies free in this CPU's queues, and in
-    /// those that CPUs share, may be whole slabs, and their pages what is missing.
+    /// Takes pages when nothing was left: what lies free in this CPU's queues, and in those that
+    /// CPUs share, may be whole slabs, and their pages what is missing.
     #[cold]
     #[inline(never)]
     fn take_drained(&self, layout: Layout) -> Option<NonNull<u8>> {

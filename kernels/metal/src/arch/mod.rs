@@ -11,6 +11,9 @@ mod x86_64;
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::*;
 
+/// The most CPUs.
+pub const CPUS: usize = 16;
+
 /// How the kernel ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum End {

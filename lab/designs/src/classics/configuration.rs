@@ -16,9 +16,10 @@ use brickyard::{FrameRange, Order, PlanError, Platform, Zone, ZoneKind, ZonePlan
 
 use crate::classics::bulk::Batch;
 use crate::classics::front::{ListSizes, MagazineSizes};
-use crate::classics::lab_zone::{LabZone, Planned};
+use crate::classics::lab_zone::LabZone;
 use crate::classics::lock::LabLock;
 use crate::classics::plan::LabPlan;
+use crate::classics::plan::Planned;
 use crate::classics::{Linux612, Linux618, List2007, Magazine2013, TwoKinds2005, Vanilla};
 
 /// A configuration. The default is [`Configuration::Brickyard`].

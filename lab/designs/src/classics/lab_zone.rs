@@ -1,18 +1,13 @@
-//! What the lab needs of a zone beyond what nodes need: to be built from a plan, to be measured,
-//! and to take over memory in use.
-
-use core::mem::MaybeUninit;
+//! What the lab needs of a zone beyond what nodes need: to be measured, and to take over memory in
+//! use.
 
 use brickyard::node::Nodes;
 use brickyard::pressure::{Migrate, Need, Reclaim};
 use brickyard::sync::SlotAccess;
-use brickyard::{
-    AllocError, AnyZone, Frame, Mobility, Order, PlanError, Platform, RangeError, Request, Zone,
-};
+use brickyard::{AllocError, AnyZone, Frame, Mobility, Order, Platform, RangeError, Request, Zone};
 
 use crate::classics::bulk::MeterReading;
-use crate::classics::manner::Manner;
-use crate::classics::plan::LabPlan;
+use crate::classics::gfp::Manner;
 use crate::classics::store::frames::FrameRecord;
 
 /// A zone of any design that the lab measures.
@@ -31,7 +26,7 @@ pub trait LabZone: AnyZone {
     /// busy, the caches, which may hold them, are drained as far as the request's context allows.
     ///
     /// # Errors
-    /// As [`AnyZone::take_at`].
+    /// The errors of [`AnyZone::take_at`].
     fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError>;
 
     /// Gives the page block of `frame` to pages of this mobility: for a caller that takes over
@@ -56,7 +51,7 @@ pub trait LabZone: AnyZone {
     /// slow path. By default that is [`Nodes::alloc`], and the manner makes no difference.
     ///
     /// # Errors
-    /// As [`Nodes::alloc`].
+    /// The errors of [`Nodes::alloc`].
     #[inline]
     fn alloc_from<H: Reclaim + Migrate>(
         nodes: &Nodes<'_, Self, H>,
@@ -110,26 +105,6 @@ pub trait LabZone: AnyZone {
     fn set_cache_limit(&self, _frames: usize) {}
 }
 
-/// A zone that can be built from a plan, with its metadata in memory that lives for `'m`.
-pub trait Planned<'m>: LabZone + Sized {
-    /// Returns the bytes of metadata that a zone by `plan` needs.
-    ///
-    /// # Errors
-    /// [`PlanError`], if the plan exceeds a limit of a zone.
-    fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError>;
-
-    /// Builds a zone by `plan`. It has no memory to hand out yet.
-    ///
-    /// # Errors
-    /// The errors of [`Planned::checked_bytes_for`]; [`PlanError::TooLittleMemory`] if `memory` is
-    /// shorter than that; another [`PlanError`] if no zone can have these values.
-    fn by(
-        plan: &LabPlan,
-        platform: Self::Platform,
-        memory: &'m mut [MaybeUninit<u8>],
-    ) -> Result<Self, PlanError>;
-}
-
 impl<P: Platform, A: SlotAccess> LabZone for Zone<'_, P, A> {
     const DISTINGUISHES_CACHED: bool = false;
 
@@ -157,19 +132,5 @@ impl<P: Platform, A: SlotAccess> LabZone for Zone<'_, P, A> {
             fallbacks: mixing + claims,
             ..MeterReading::default()
         }
-    }
-}
-
-impl<'m, P: Platform, A: SlotAccess> Planned<'m> for Zone<'m, P, A> {
-    fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError> {
-        Self::checked_bytes(&plan.zone)
-    }
-
-    fn by(
-        plan: &LabPlan,
-        platform: P,
-        memory: &'m mut [MaybeUninit<u8>],
-    ) -> Result<Self, PlanError> {
-        Self::new(&plan.zone, platform, memory)
     }
 }

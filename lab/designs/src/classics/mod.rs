@@ -1,7 +1,7 @@
 //! The designs of the source documents, as zones for the Brickyard page allocator.
 //!
-//! A [`Zone`] is assembled from type parameters: how its buddy [store] groups pages, a [front] in front of it,
-//! and a lock, held as long as a [policy](bulk) allows. It implements
+//! A [`Zone`] is assembled from type parameters: how its buddy [store] groups pages, a [front] in
+//! front of it, and a lock, held as long as a [policy](bulk) allows. It implements
 //! [`AnyZone`](brickyard::AnyZone), so nodes, reclaim, compaction and statistics work as they do
 //! for the default.
 //!
@@ -21,19 +21,19 @@
 pub mod bulk;
 mod configuration;
 pub mod front;
+mod gfp;
 mod lab_zone;
 pub mod linux;
 mod lock;
-mod manner;
 mod plan;
 pub mod store;
 mod zone;
 
 pub use configuration::{Choice, Configuration, Experiment, MachinePlan, UnknownConfiguration};
-pub use lab_zone::{LabZone, Planned};
+pub use gfp::{Manner, Retry};
+pub use lab_zone::LabZone;
 pub use lock::{Contended, LabLock, LineStart, OwnLine};
-pub use manner::{Manner, Retry};
-pub use plan::{LabPlan, Placed};
+pub use plan::{LabPlan, Placed, Planned};
 pub use zone::Zone;
 
 use brickyard::sync::{Exclusive, TicketLock};

@@ -21,7 +21,7 @@ use crate::classics::bulk::Tuning;
 use crate::classics::front::{
     CpuLists, Direct, Front, ListSizes, Magazine, MagazineSizes, Magazines, PerCpuLists,
 };
-use crate::classics::lab_zone::Planned;
+use crate::classics::lab_zone::LabZone;
 use crate::classics::linux;
 use crate::classics::lock::LabLock;
 use crate::classics::store::buddy::Buddy;
@@ -89,6 +89,26 @@ impl DerefMut for LabPlan {
     fn deref_mut(&mut self) -> &mut ZonePlan {
         &mut self.zone
     }
+}
+
+/// A zone that can be built from a plan, with its metadata in memory that lives for `'m`.
+pub trait Planned<'m>: LabZone + Sized {
+    /// Returns the bytes of metadata that a zone by `plan` needs.
+    ///
+    /// # Errors
+    /// [`PlanError`], if the plan exceeds a limit of a zone.
+    fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError>;
+
+    /// Builds a zone by `plan`. It has no memory to hand out yet.
+    ///
+    /// # Errors
+    /// The errors of [`Planned::checked_bytes_for`]; [`PlanError::TooLittleMemory`] if `memory` is
+    /// shorter than that; another [`PlanError`] if no zone can have these values.
+    fn by(
+        plan: &LabPlan,
+        platform: Self::Platform,
+        memory: &'m mut Memory,
+    ) -> Result<Self, PlanError>;
 }
 
 /// A part of a zone that can be built from a plan, over units of it in the embedder's memory.
@@ -209,6 +229,16 @@ impl<'m, L: LabLock> Placed<'m> for Magazines<'m, L> {
 
     fn over(plan: &LabPlan, magazines: &'m [Magazine<L>]) -> Self {
         Self::new(magazines, plan.magazine)
+    }
+}
+
+impl<'m, P: Platform, A: SlotAccess> Planned<'m> for brickyard::Zone<'m, P, A> {
+    fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError> {
+        Self::checked_bytes(&plan.zone)
+    }
+
+    fn by(plan: &LabPlan, platform: P, memory: &'m mut Memory) -> Result<Self, PlanError> {
+        Self::new(&plan.zone, platform, memory)
     }
 }
 

@@ -13,7 +13,7 @@ use core::fmt;
 use brickyard::block::{Census, FreeTable, State};
 use brickyard::check::Violation;
 use brickyard::patience::{Look, Looks, Patience, Reach};
-use brickyard::pressure::{Compacted, Migrate, Why, compact, compact_for};
+use brickyard::pressure::{Compacted, CompactionState, Migrate, Why, compact_for};
 use brickyard::watermark::{Mark, Watermarks, above_mark};
 use brickyard::{
     AllocError, AnyZone, BulkFreeError, Context, Frame, FrameRange, FreeError, MigrateType,
@@ -41,7 +41,7 @@ const fn fragmented_above(order: Order) -> i32 {
 pub struct Zone<'m, G, F, L: LabLock, P> {
     kind: ZoneKind,
     pub(crate) front: F,
-    compaction: compact::Memory,
+    compaction: CompactionState,
     pub(crate) backing: Backing<'m, G, L, P>,
 }
 
@@ -52,7 +52,7 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: LabLock, P: Platform> Zone<'m, G, F,
         Self {
             kind,
             front,
-            compaction: compact::Memory::new(),
+            compaction: CompactionState::new(),
             backing: Backing::new(platform, store, tuning),
         }
     }
@@ -241,7 +241,7 @@ impl<G: Grouping, F: Front<G, L, P>, L: LabLock, P: Platform> AnyZone for Zone<'
         self.backing.watermarks()
     }
 
-    fn compaction(&self) -> &compact::Memory {
+    fn compaction(&self) -> &CompactionState {
         &self.compaction
     }
 

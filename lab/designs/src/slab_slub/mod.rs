@@ -21,16 +21,16 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `chain.rs` | a list of slabs |
-//! | `slab/rules.rs`, `slub/rules.rs` | the numbers, and the shapes of slabs |
+//! | `slab_list.rs` | a list of slabs |
+//! | `slab/parameters.rs`, `slub/parameters.rs` | the numbers, and the shapes of slabs |
 //! | `slab/indices.rs` | which objects of a slab are free, by index |
 //! | `slab/array.rs`, `slab/lists.rs` | a CPU's array; what a node has |
-//! | `slab/path.rs`, `slub/path.rs` | the slow paths |
+//! | `slab/slow_path.rs`, `slub/slow_path.rs` | the slow paths |
 //! | `slub/record.rs` | a slab under its own lock |
 //! | `slab/mod.rs`, `slub/mod.rs` | the fast paths and the [`SlabDesign`](brickyard_slab::SlabDesign) implementations |
 
-mod chain;
 mod slab;
+mod slab_list;
 mod slub;
 
 pub use slab::Slab2008;

@@ -95,7 +95,7 @@ impl<F: FreePointers> Encoding<F> {
     /// Writes a link.
     ///
     /// # Safety
-    /// As [`Encoding::read`].
+    /// The conditions of [`Encoding::read`].
     #[inline(always)]
     pub(super) unsafe fn write(self, at: usize, next: usize) {
         let word = if F::ENCODED {

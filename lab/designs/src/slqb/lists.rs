@@ -13,25 +13,7 @@ use brickyard_slab::{CacheNumbers, counts};
 use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock};
 
 use super::queue::{Chain, Incoming, ObjectList};
-use super::slabs::SlabList;
-
-/// What this design counts of a cache beside [`CacheNumbers`]. Sums over all CPUs and nodes, read
-/// one after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SlqbNumbers {
-    /// Objects taken from incoming queues.
-    pub claimed: u64,
-    /// Of the flushed objects, those of other lists' slabs.
-    pub flushed_remote: u64,
-    /// How often a CPU sent its outgoing queue.
-    pub outgoing_flushes: u64,
-    /// Objects sent that way.
-    pub outgoing_flushed: u64,
-    /// How often a slab without a free object got one back.
-    pub slabs_partial: u64,
-    /// Free objects left out for good, since the links between them were overwritten.
-    pub lost: u64,
-}
+use super::slabs::{SlabList, SlqbNumbers};
 
 /// The part of a list that only its CPU touches, pinned and, where interrupts use the cache, with
 /// them masked; of a node's list, the part that the list lock guards.

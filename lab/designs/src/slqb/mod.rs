@@ -47,7 +47,7 @@
 //! | `state.rs` | that state for all caches |
 //! | `slow_path.rs` | the slow path: lock order, claims, flushes |
 //! | `alloc.rs`, `free.rs` | the slow paths of allocation and free |
-//! | `shape.rs` | the design's constants |
+//! | `parameters.rs` | the design's constants |
 //! | `mod.rs` | the fast paths and the [`SlabDesign`] implementation |
 //!
 //! It is a [`SlabDesign`] of [`brickyard_slab`]: the page source and all features of caches are
@@ -76,8 +76,8 @@ mod alloc;
 mod free;
 mod links;
 mod lists;
+mod parameters;
 pub mod queue;
-mod shape;
 mod slabs;
 mod slow_path;
 mod state;
@@ -97,13 +97,13 @@ use brickyard_slab::{
 use brickyard_sync::{RawLock, place};
 use links::{Encoding, ObjectLinks, link_of};
 use lists::{CpuState, NodeState};
-use shape::order_for;
+use parameters::order_for;
 use slabs::owner_of;
 use slow_path::SlowPath;
 
 pub use links::{Encoded, FreePointers, Plain};
-pub use lists::SlqbNumbers;
-pub use shape::{Marks, POWERS};
+pub use parameters::{Marks, POWERS};
+pub use slabs::SlqbNumbers;
 pub use state::{Pins, Slqb2008};
 
 impl<S, L: Pins, K: RawLock, F> Slqb2008<'_, S, L, K, F> {

@@ -23,8 +23,25 @@ use brickyard_slab::{CacheNumbers, FreeFault, Local, PageSource, counts};
 use brickyard_sync::GuardedU64;
 
 use super::links::{FreePointers, ObjectLinks};
-use super::lists::SlqbNumbers;
 use super::queue::{Broken, Links, is_plausible};
+
+/// What this design counts of a cache beside [`CacheNumbers`]. Sums over all CPUs and nodes, read
+/// one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SlqbNumbers {
+    /// Objects taken from incoming queues.
+    pub claimed: u64,
+    /// Of the flushed objects, those of other lists' slabs.
+    pub flushed_remote: u64,
+    /// How often a CPU sent its outgoing queue.
+    pub outgoing_flushes: u64,
+    /// Objects sent that way.
+    pub outgoing_flushed: u64,
+    /// How often a slab without a free object got one back.
+    pub slabs_partial: u64,
+    /// Free objects left out for good, since the links between them were overwritten.
+    pub lost: u64,
+}
 
 /// Returns the word of a slab's first free object.
 const fn first_of(record: &SlabRecord) -> &GuardedU64 {

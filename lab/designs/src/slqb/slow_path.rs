@@ -11,8 +11,8 @@ use brickyard_sync::{Held, Ordering, RawLock};
 
 use super::links::{FreePointers, ObjectLinks, link_of};
 use super::lists::{CpuState, HeldList, NodeState, Outgoing, Own};
+use super::parameters::Marks;
 use super::queue::{Broken, ObjectList};
-use super::shape::Marks;
 use super::slabs::owner_of;
 use super::state::{Pins, Slqb2008};
 

@@ -115,7 +115,7 @@ mod linked {
 }
 
 /// # Safety
-/// As in C: `text` ends with a zero.
+/// `text` ends with a zero.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn strlen(text: *const u8) -> usize {
     // SAFETY: no byte behind the zero is read.

@@ -5,8 +5,8 @@ use brickyard::block::{Census, FreeTable, State};
 use brickyard::check::Violation;
 use brickyard::node;
 use brickyard::patience;
-use brickyard::pressure::compact::{Compacted, compact_all, compact_for};
-use brickyard::pressure::contiguous::{ContiguousRequest, alloc_contiguous, offline};
+use brickyard::pressure::{Compacted, compact_all, compact_for};
+use brickyard::pressure::{ContiguousRequest, alloc_contiguous, offline};
 use brickyard::stash::{CpuStash, StashSizes};
 use brickyard::stats::{FreeCounts, ZoneSnapshot};
 use brickyard::sync::{Slot, Zeros};
@@ -76,7 +76,7 @@ calls! {
         max_order(zone: &TheZone<'_>) -> Order = zone.max_order();
         watermarks(zone: &TheZone<'_>) -> *const brickyard::watermark::Watermarks
             = zone.watermarks();
-        compaction(zone: &TheZone<'_>) -> *const brickyard::pressure::compact::Memory
+        compaction(zone: &TheZone<'_>) -> *const brickyard::pressure::CompactionState
             = zone.compaction();
         alloc(zone: &TheZone<'_>, request: &Request) -> Result<Frame, AllocError>
             = brickyard::AnyZone::alloc(zone, request);

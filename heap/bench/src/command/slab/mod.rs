@@ -1,11 +1,11 @@
 //! `brickyard-heap slab`: heaps for small objects, ours and others, in one run.
 
 mod child;
-mod choose;
+mod selection;
 
 use core::time::Duration;
 
-use crate::slab::floor::MOST_BYTES;
+use crate::slab::baseline::MOST_BYTES;
 use crate::slab::turn::HeapPeer;
 use crate::slab::work::{Work, Workload};
 use crate::slab::{Slab as Measurement, instructions};
@@ -21,7 +21,7 @@ use brickyard_measure::command::choice::choice;
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::Output;
 use brickyard_results::bytes_of;
-use choose::{Chosen, choose};
+use selection::{Chosen, choose};
 
 pub(crate) use child::SlabTurn;
 

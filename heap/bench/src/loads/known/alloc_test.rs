@@ -6,8 +6,8 @@ use brickyard_run::Dice;
 
 use super::empty_table;
 use crate::loads::block::Block;
-use crate::loads::crew::crew;
 use crate::loads::sizes::halving;
+use crate::loads::threads::crew;
 use crate::loads::work::{Done, Work};
 
 /// The places of a thread, of which the first sixty-fourth has half of the visits.

@@ -13,7 +13,7 @@ use brickyard_run::Dice;
 
 use super::{empty_table, locked};
 use crate::loads::block::{Block, wrong};
-use crate::loads::crew::crew;
+use crate::loads::threads::crew;
 use crate::loads::work::{Done, Work};
 
 const BYTES: usize = 8;

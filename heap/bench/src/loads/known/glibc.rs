@@ -8,8 +8,8 @@ use brickyard_run::Dice;
 
 use super::empty_table;
 use crate::loads::block::Block;
-use crate::loads::crew::crew;
 use crate::loads::sizes::inverse_square;
+use crate::loads::threads::crew;
 use crate::loads::work::{Done, Work};
 
 /// The sizes and numbers of blocks of malloc-simple.

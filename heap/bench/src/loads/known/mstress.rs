@@ -9,7 +9,7 @@ use brickyard_run::Dice;
 
 use super::locked;
 use crate::loads::block::Block;
-use crate::loads::crew::crew;
+use crate::loads::threads::crew;
 use crate::loads::work::{Done, Work};
 
 /// The places of the shared table.

@@ -7,8 +7,8 @@ use brickyard_run::Dice;
 
 use super::{Inbox, locked};
 use crate::loads::block::Block;
-use crate::loads::crew::crew;
 use crate::loads::sizes::falling;
+use crate::loads::threads::crew;
 use crate::loads::work::{Done, Work};
 
 /// The blocks of a thread, in rows of a hundred.

@@ -7,7 +7,7 @@ use brickyard_run::Dice;
 
 use super::{Inbox, locked};
 use crate::loads::block::Block;
-use crate::loads::crew::crew;
+use crate::loads::threads::crew;
 use crate::loads::work::{Done, Work};
 
 const SIZES: (usize, usize) = (8, 1000);

@@ -1,7 +1,7 @@
 //! Memory that comes in huge pages: what comes with others is idle, what is counted is what the
 //! bits say, and huge pages are divided only as far as limits demand.
 
-use super::again::{check_groups, is_idle, take_all};
+use super::reuse::{check_groups, is_idle, take_all};
 use super::*;
 use crate::huge::Huge;
 use crate::huge::tests::mapping_of;

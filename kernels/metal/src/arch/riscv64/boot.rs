@@ -5,10 +5,11 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{PER_SECOND, sbi, trap, wait};
-use crate::cpu::{self, CPUS};
+use crate::arch::CPUS;
+use crate::cpu;
 use crate::device_tree::{self, MAGIC, Malformed};
 use crate::task::STACK;
-use crate::{Boot, fail, scheduler, settings};
+use crate::{Boot, errand, fail, settings};
 
 #[repr(align(4096))]
 struct Stacks(#[allow(dead_code, reason = "reached by address")] UnsafeCell<[[u8; STACK]; CPUS]>);
@@ -77,7 +78,7 @@ fn set_up(id: usize, hart: usize) {
 
 extern "C" fn other(hart: usize, id: usize) -> ! {
     set_up(id, hart);
-    scheduler::go();
+    errand::go_online();
     loop {
         wait();
     }

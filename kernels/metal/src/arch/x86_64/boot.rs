@@ -6,11 +6,12 @@ use core::arch::global_asm;
 use core::cell::UnsafeCell;
 
 use super::{apic, clock, ports, tables, wait};
-use crate::cpu::{self, CPUS};
+use crate::arch::CPUS;
+use crate::cpu;
 use crate::memory_map::{MemoryMap, PAGE};
 use crate::settings;
 use crate::task::STACK;
-use crate::{Boot, fail, scheduler};
+use crate::{Boot, errand, fail};
 
 #[repr(align(4096))]
 struct Stacks(#[allow(dead_code, reason = "reached by address")] UnsafeCell<[[u8; STACK]; CPUS]>);
@@ -166,7 +167,7 @@ extern "C" fn start(id: usize, information: *const u32) -> ! {
         first(information);
     }
     set_up(id);
-    scheduler::go();
+    errand::go_online();
     loop {
         wait();
     }

@@ -4,7 +4,7 @@
 use core::arch::asm;
 
 /// # Safety
-/// As in C: both areas have `bytes` bytes and do not overlap.
+/// Both areas have `bytes` bytes and do not overlap.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
     // SAFETY: as for the caller.
@@ -21,7 +21,7 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut 
 }
 
 /// # Safety
-/// As in C: the area has `bytes` bytes.
+/// The area has `bytes` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memset(to: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
     // SAFETY: as for the caller.
@@ -38,7 +38,7 @@ unsafe extern "C" fn memset(to: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
 }
 
 /// # Safety
-/// As in C: both areas have `bytes` bytes.
+/// Both areas have `bytes` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
     if to.addr().wrapping_sub(from.addr()) >= bytes {
@@ -61,7 +61,7 @@ unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut
 }
 
 /// # Safety
-/// As in C: both areas have `bytes` bytes.
+/// Both areas have `bytes` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
     for i in 0..bytes {
@@ -76,7 +76,7 @@ unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
 }
 
 /// # Safety
-/// As in C: both areas have `bytes` bytes.
+/// Both areas have `bytes` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
     // SAFETY: as for the caller.

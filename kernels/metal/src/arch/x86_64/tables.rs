@@ -4,13 +4,11 @@
 use core::arch::asm;
 use core::cell::UnsafeCell;
 
-use super::{apic, trap};
-use crate::cpu::{CPUS, Cpu};
+use super::apic;
+use super::trap::{self, CODE};
+use crate::arch::CPUS;
+use crate::cpu::Cpu;
 
-/// The segment of code.
-pub const CODE: u64 = 0x18;
-/// The segment of data.
-pub const DATA: u64 = 0x10;
 /// The segment of a CPU's stacks.
 const TASK_STATE: u16 = 0x20;
 /// The bytes of a stack that interrupts or exceptions enter on.

@@ -4,10 +4,14 @@
 
 use core::arch::{asm, global_asm};
 
-use super::{apic, tables};
+use super::apic;
 use crate::scheduler::{self, Kind, Switch};
 use crate::task;
 
+/// The segment of code.
+pub const CODE: u64 = 0x18;
+/// The segment of data.
+const DATA: u64 = 0x10;
 /// The bytes below a stack pointer that code may use (System V ABI).
 const RED_ZONE: usize = 128;
 /// The bytes of `fxsave`.
@@ -165,11 +169,11 @@ pub fn new_frame(top: usize, entry: extern "C" fn(usize) -> !, argument: usize) 
         let words = sse.add(SSE).cast::<u64>();
         words.add(RDI).write(argument as u64);
         words.add(RIP).write(entry as *const () as u64);
-        words.add(CS).write(tables::CODE);
+        words.add(CS).write(CODE);
         words.add(FLAGS).write(0x202);
         // As after a call.
         words.add(RSP).write(top as u64 - 8);
-        words.add(SS).write(tables::DATA);
+        words.add(SS).write(DATA);
     }
     frame
 }

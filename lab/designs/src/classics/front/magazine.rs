@@ -43,8 +43,8 @@ pub struct MagazineSizes {
 }
 
 impl MagazineSizes {
-    /// As posted in 2013: limit 1024, refill 16 to 384, drain 16 to 64. A stalled allocation is
-    /// worse than a stalled free, hence the difference.
+    /// The sizes posted in 2013: limit 1024, refill 16 to 384, drain 16 to 64. A stalled allocation
+    /// is worse than a stalled free, hence the difference.
     pub const POSTED_2013: Self = Self {
         limit: 1024,
         refill: Batch {

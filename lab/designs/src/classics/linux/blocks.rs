@@ -28,6 +28,25 @@ use crate::classics::store::{Claimed, Fallback, Taken};
 
 use MigrateType::{HighAtomic as High, Isolate, Movable, Reclaimable, Unmovable};
 
+/// What a machine's administrator sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// How far the boost may raise the marks, in ten-thousandths of the high mark
+    /// (`watermark_boost_factor`); 0 for no boost.
+    pub boost_factor: usize,
+    /// Whether requests keep page blocks apart until nothing else helps (`defrag_mode`, since
+    /// 6.15).
+    pub defrag_mode: bool,
+}
+
+impl Settings {
+    /// Linux's defaults.
+    pub const DEFAULT: Self = Self {
+        boost_factor: 15_000,
+        defrag_mode: false,
+    };
+}
+
 /// How a bulk operation goes on after its last block. A new one begins with [`Mode::Normal`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {

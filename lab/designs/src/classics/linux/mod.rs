@@ -8,6 +8,7 @@
 //! | `marks` | the two tests of a zone's marks |
 //! | [`Pagesets`] | the per-CPU lists, which set their own size |
 //! | [`Zone`] | a zone of these, with the store, lock and drains of the older designs |
+//! | `lab_zone` | what the lab asks of it |
 //! | `compact` | compaction: scanners, what it remembers, when it is put off |
 //! | `walk` | zones in order, and the slow path |
 //!
@@ -17,15 +18,16 @@
 
 mod blocks;
 mod compact;
+mod lab_zone;
 mod marks;
 mod pageset;
 mod rights;
 mod walk;
 mod zone;
 
-pub use blocks::{Blocks, Choice, Mode, Search, Way};
-pub use compact::Priority;
+pub use blocks::{Blocks, Choice, Mode, Search, Settings, Way};
+pub use compact::aim::Priority;
 pub use marks::min_free_for_huge_pages;
 pub use pageset::{Burst, Course, Pageset, Pagesets, Sizes};
 pub use rights::Rights;
-pub use zone::{Settings, V6_12, V6_18, Version, Zone};
+pub use zone::{V6_12, V6_18, Version, Zone};

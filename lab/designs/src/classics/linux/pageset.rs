@@ -24,6 +24,7 @@ use crate::classics::lock::LabLock;
 use crate::classics::store::buddy::Buddy;
 use crate::classics::store::frames::{FrameList, FrameTable};
 use crate::classics::store::wrong;
+use crate::classics::zone::Zone;
 use brickyard::block::{State, Use};
 
 /// The highest order with lists for each type (`PAGE_ALLOC_COSTLY_ORDER`).
@@ -37,6 +38,9 @@ const LISTS: usize = TYPES * (SMALL_MOST.index() + 1) + 2;
 
 /// The largest refill and drain: a batch times two to this (`CONFIG_PCP_BATCH_SCALE_MAX`).
 const SCALE_MOST: u32 = 5;
+
+/// A zone of the older designs, with page blocks and page sets of Linux.
+pub(super) type Inner<'m, A, L, P> = Zone<'m, Blocks<'m>, Pagesets<'m, A>, L, P>;
 
 /// What differs between versions in a page set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -530,8 +534,8 @@ impl<'m, A: SlotAccess> Pagesets<'m, A> {
         guard.meter().took(taken, order);
     }
 
-    /// As [`Front::take`], for a caller with these rights. `None` also if the page set is entered
-    /// by another CPU.
+    /// Takes a block for a caller with these rights. `None` if the store has none, or another CPU
+    /// is in the page set.
     pub(crate) fn take_as<L: LabLock, P: Platform>(
         &self,
         backing: &Backing<'_, Blocks<'_>, L, P>,

@@ -17,12 +17,12 @@ use brickyard::pressure::{Migrate, Need, Reclaim, Why};
 use brickyard::sync::SlotAccess;
 use brickyard::{AllocError, AnyZone, Frame, Mobility, Order, Platform, Request, ZoneKind};
 
-use super::compact::Priority;
+use super::compact::aim::Priority;
 use super::marks::Level;
 use super::rights::Rights;
 use super::zone::{Version, Zone};
+use crate::classics::gfp::{Manner, Retry};
 use crate::classics::lock::LabLock;
-use crate::classics::manner::{Manner, Retry};
 
 /// The highest order that is tried hard.
 const COSTLY: Order = Order::new(3);

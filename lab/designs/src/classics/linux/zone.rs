@@ -11,9 +11,8 @@ use core::mem::MaybeUninit;
 
 use brickyard::block::{Census, FreeTable, State};
 use brickyard::check::Violation;
-use brickyard::node::Nodes;
 use brickyard::patience::Patience;
-use brickyard::pressure::{self, Compacted, Migrate, Need, Reclaim};
+use brickyard::pressure::{self, Compacted, Migrate};
 use brickyard::sync::{AtomicU32, Slot, SlotAccess, place};
 use brickyard::watermark::{Mark, Watermarks};
 use brickyard::{
@@ -22,18 +21,15 @@ use brickyard::{
 };
 
 use super::blocks::Blocks;
-use super::compact::{self, Memory, Priority};
+use super::compact::aim::Priority;
+use super::compact::{self, Memory};
 use super::marks::{self, Level};
-use super::pageset::{Burst, Pageset, Pagesets, take_direct};
+use super::pageset::{Burst, Inner, Pageset, Pagesets, take_direct};
 use super::rights::Rights;
-use super::walk;
-use crate::classics::bulk::MeterReading;
 use crate::classics::front::{Front, Returned};
-use crate::classics::lab_zone::{LabZone, Planned};
+use crate::classics::lab_zone::LabZone;
 use crate::classics::lock::LabLock;
-use crate::classics::manner::Manner;
-use crate::classics::plan::{LabPlan, Placed, bytes_of};
-use crate::classics::store::frames::FrameRecord;
+use crate::classics::plan::{LabPlan, Placed, Planned, bytes_of};
 use crate::classics::store::grouping::{BlockRecord, PageBlocks};
 
 /// A version of Linux.
@@ -58,35 +54,10 @@ impl Version for V6_18 {
     const BURST: Burst = Burst::AfterHalfTheLeast;
 }
 
-/// The most free page blocks that are reported to the host of a virtual machine at once
-/// (`PAGE_REPORTING_CAPACITY`).
-const REPORTED_AT_ONCE: usize = 32;
-
-/// What a machine's administrator sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
-    /// How far the boost may raise the marks, in ten-thousandths of the high mark
-    /// (`watermark_boost_factor`); 0 for no boost.
-    pub boost_factor: usize,
-    /// Whether requests keep page blocks apart until nothing else helps (`defrag_mode`, since
-    /// 6.15).
-    pub defrag_mode: bool,
-}
-
-impl Settings {
-    /// Linux's defaults.
-    pub const DEFAULT: Self = Self {
-        boost_factor: 15_000,
-        defrag_mode: false,
-    };
-}
-
-pub(super) type Inner<'m, A, L, P> = crate::classics::Zone<'m, Blocks<'m>, Pagesets<'m, A>, L, P>;
-
 /// A zone of Linux, version `V`, with page sets accessed by `A` and lock `L`.
 pub struct Zone<'m, V, A, L: LabLock, P> {
-    inner: Inner<'m, A, L, P>,
-    compaction: Memory<'m>,
+    pub(super) inner: Inner<'m, A, L, P>,
+    pub(super) compaction: Memory<'m>,
     defrag_mode: bool,
     version: PhantomData<fn() -> V>,
 }
@@ -156,7 +127,7 @@ impl<'m, V: Version, A: SlotAccess, L: LabLock, P: Platform> Zone<'m, V, A, L, P
         self.defrag_mode
     }
 
-    const fn blocks(&self) -> &Blocks<'m> {
+    pub(super) const fn blocks(&self) -> &Blocks<'m> {
         self.inner.unlocked().grouping()
     }
 
@@ -170,7 +141,7 @@ impl<'m, V: Version, A: SlotAccess, L: LabLock, P: Platform> Zone<'m, V, A, L, P
         with(&guard, guard.grouping())
     }
 
-    /// As [`AnyZone::compact`], with another priority.
+    /// Compacts for `request` as thoroughly as `priority` says.
     pub fn compact_with(
         &self,
         request: &Request,
@@ -219,7 +190,7 @@ impl<V: Version, A: SlotAccess, L: LabLock, P: Platform> AnyZone for Zone<'_, V,
         self.inner.watermarks()
     }
 
-    fn compaction(&self) -> &pressure::compact::Memory {
+    fn compaction(&self) -> &pressure::CompactionState {
         self.inner.compaction()
     }
 
@@ -381,94 +352,6 @@ impl<V: Version, A: SlotAccess, L: LabLock, P: Platform> AnyZone for Zone<'_, V,
 
     fn check(&self) -> Result<Census, Violation> {
         self.inner.check()
-    }
-}
-
-impl<V: Version, A: SlotAccess, L: LabLock, P: Platform> LabZone for Zone<'_, V, A, L, P> {
-    const DISTINGUISHES_CACHED: bool = true;
-
-    fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
-        self.inner.alloc_bulk(request, out)
-    }
-
-    fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
-        self.inner.alloc_at(frame, request)
-    }
-
-    fn dedicate(&self, frame: Frame, mobility: Mobility) {
-        self.inner.dedicate(frame, mobility);
-    }
-
-    fn refused_late(&self) -> usize {
-        0
-    }
-
-    fn frame_records(&self) -> &[FrameRecord] {
-        self.inner.frame_records()
-    }
-
-    fn meter(&self) -> MeterReading {
-        self.inner.meter()
-    }
-
-    fn alloc_from<H: Reclaim + Migrate>(
-        nodes: &Nodes<'_, Self, H>,
-        from: usize,
-        request: &Request,
-        manner: Manner,
-    ) -> Result<Frame, AllocError> {
-        walk::alloc(nodes, from, request, manner)
-    }
-
-    fn tick(&self) {
-        self.inner.front.tick(&self.inner.backing);
-    }
-
-    /// Notes it. At its end, what compaction skips is cleared, if it had found nothing.
-    fn set_reclaiming(&self, reclaiming: bool) {
-        self.blocks().condition().set_reclaiming(reclaiming);
-        if !reclaiming {
-            self.compaction.reclaimed();
-        }
-    }
-
-    /// Compacts for what was asked for; for a page block at least, if the marks were raised.
-    fn compact_behind(&self, need: &Need, hooks: &impl Migrate) -> usize {
-        let Self {
-            inner, compaction, ..
-        } = self;
-        let boosted = self.blocks().condition().boost_at_wake() > 0;
-        let order = match boosted {
-            true => need.order.max(self.blocks().order()),
-            false => need.order,
-        };
-        compact::in_background(inner, compaction, order, need.highest, hooks).moved
-    }
-
-    fn high_mark(&self) -> usize {
-        self.watermarks().marks().high + self.boost()
-    }
-
-    fn stock(&self, frame: Frame, order: Order) -> bool {
-        let kept = self.inner.front.stock(&self.inner.backing, frame, order);
-        kept || self.inner.free_uncached(frame, order).is_ok()
-    }
-
-    /// Unless too little is free: more than the low mark and 32 page blocks.
-    fn report_free(&self) -> usize {
-        let guard = self.inner.lock();
-        let blocks = guard.grouping();
-        let marks = self.watermarks().marks();
-        let low = marks.low + self.boost();
-        let room = REPORTED_AT_ONCE * blocks.order().frames();
-        match guard.free_frames() > low + room {
-            true => blocks.report(&guard, marks.min),
-            false => 0,
-        }
-    }
-
-    fn set_cache_limit(&self, frames: usize) {
-        self.inner.front.set_high(self.platform(), frames);
     }
 }
 

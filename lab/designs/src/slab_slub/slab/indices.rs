@@ -16,7 +16,7 @@ use brickyard_slab::PageSource;
 use brickyard_slab::design::{Backend, CacheInfo, SlabRecord};
 use brickyard_sync::GuardedU32;
 
-use super::rules::{INDEX_BYTES, is_on_slab};
+use super::parameters::{INDEX_BYTES, is_on_slab};
 
 /// No index: the end of the chain.
 pub(super) const END: u32 = u32::MAX;

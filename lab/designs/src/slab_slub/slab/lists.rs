@@ -10,9 +10,11 @@ use brickyard_sync::{GuardedU32, GuardedU64, Locked, RawLock};
 
 use super::array::Array;
 use super::indices::{END, Indices};
-use super::rules::{ALIEN, ALIEN_NODES, ARRAY_MOST, SHARED_MOST, batch_of, limit_of, shared_of};
+use super::parameters::{
+    ALIEN, ALIEN_NODES, ARRAY_MOST, SHARED_MOST, batch_of, limit_of, shared_of,
+};
 use crate::slab_slub::Line;
-use crate::slab_slub::chain::{End, SlabChain};
+use crate::slab_slub::slab_list::{End, SlabChain};
 
 /// A CPU's part of a cache: only the CPU touches it, pinned, with interrupts masked.
 #[derive(Debug)]

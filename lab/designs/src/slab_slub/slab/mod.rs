@@ -5,8 +5,8 @@
 mod array;
 mod indices;
 mod lists;
-mod path;
-mod rules;
+mod parameters;
+mod slow_path;
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -21,8 +21,8 @@ use brickyard_slab::{
 use brickyard_sync::{RawLock, TicketLock, place};
 use indices::Indices;
 use lists::{CpuState, Limits, NodeState};
-use path::SlowPath;
-use rules::ALIEN;
+use parameters::ALIEN;
+use slow_path::SlowPath;
 
 /// SLAB of Linux 2.6.28: see the [crate]. Its state is in the caller's memory. Every CPU has room
 /// for the longest array, and every node for eight alien arrays, whatever the objects' size; see
@@ -74,8 +74,8 @@ impl<'m, S: PageSource, L: Pins, K> Slab2008<'m, S, L, K> {
         const fn array(entries: usize) -> usize {
             HEAD + 8 * entries
         }
-        let own = array(rules::limit_of(size, page_bytes) as usize);
-        let shared = match rules::shared_of(size, page_bytes, cpus) {
+        let own = array(parameters::limit_of(size, page_bytes) as usize);
+        let shared = match parameters::shared_of(size, page_bytes, cpus) {
             0 => 0,
             entries => array(entries as usize),
         };
@@ -120,7 +120,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
     }
 
     fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError> {
-        rules::shape(size, align, page_bytes)
+        parameters::shape(size, align, page_bytes)
     }
 
     fn open(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {

@@ -2,9 +2,9 @@
 
 #![allow(unsafe_code, reason = "the contract with slabs")]
 
-mod path;
+mod parameters;
 mod record;
-mod rules;
+mod slow_path;
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -20,10 +20,10 @@ use brickyard_slab::{
 use brickyard_sync::{
     AtomicU64, GuardedU32, GuardedU64, Locked, Ordering, RawLock, TicketLock, place,
 };
-use path::SlowPath;
 use record::{HeldSlab, Links};
+use slow_path::SlowPath;
 
-use crate::slab_slub::chain::SlabChain;
+use crate::slab_slub::slab_list::SlabChain;
 
 /// SLUB of Linux 2.6.28: see the [crate]. Its state is in the caller's memory, a cache line per
 /// cache for each CPU and each node.
@@ -193,7 +193,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock> SlabDesign<'m>
     }
 
     fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError> {
-        rules::shape(size, align, page_bytes)
+        parameters::shape(size, align, page_bytes)
     }
 
     fn open(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {

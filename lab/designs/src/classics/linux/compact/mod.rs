@@ -3,11 +3,14 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `aim` | what is to become free, for whom, how thoroughly |
 //! | `sources` | the scanner that walks up and gathers pages to move, 32 at a time |
-//! | `targets` | the scanner that walks down and takes free places, which are kept by order |
-//! | `run` | the rounds: gather, find places, move; how it ends |
-//! | `catch` | the block that is caught for the request |
-//! | `memory` | where both stood, and the page blocks that they skip |
+//! | `targets` | the scanner that walks down and takes free places |
+//! | `places` | those places, by order |
+//! | `run` | the state of a run of both |
+//! | `rounds` | its rounds: gather, find places, move; how it ends |
+//! | `capture` | the block that is caught for the request |
+//! | `state` | where both stood, and the page blocks that they skip |
 //! | `deferral` | how long a zone is left alone after a failure |
 //!
 //! There are three [priorities](Priority), of which the cheapest comes first. Both scanners begin
@@ -30,86 +33,31 @@
 //! most 32 blocks, each with one call of the hook. No lock is held while a hook runs; the longest
 //! hold of the zone lock is a look at one page block.
 
-mod catch;
+pub(super) mod aim;
+mod capture;
 mod deferral;
-mod memory;
+mod places;
+mod rounds;
 mod run;
 mod sources;
+mod state;
 mod targets;
 
 use brickyard::pressure::{Compacted, Migrate, Why};
 use brickyard::sync::SlotAccess;
-use brickyard::{AnyZone, Frame, MigrateType, Order, Platform, Request, ZoneKind};
+use brickyard::{AnyZone, MigrateType, Order, Platform, Request, ZoneKind};
 
-pub(super) use memory::Memory;
+pub(super) use state::Memory;
 
 use super::marks::{self, Level};
+use super::pageset::Inner;
 use super::rights::Rights;
-use super::zone::Inner;
 use crate::classics::lock::LabLock;
+use aim::{Aim, COSTLY, Ended, Priority, Worker};
 use run::Run;
-
-/// The highest order that compaction is not selective for.
-const COSTLY: Order = Order::new(3);
-
-/// Frames that are gathered at a time.
-const ROUND: usize = 32;
 
 /// Up to this fragmentation index, in thousandths, the cause is lack of memory.
 const LACK_UP_TO: i32 = 500;
-
-/// How thorough compaction is, from the cheapest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
-    /// Only page blocks of the request's own type, of which a part that cannot be cleared is left
-    /// at its first page that does not move. A failure defers nothing.
-    Async,
-    /// Page blocks of any type.
-    SyncLight,
-    /// The whole zone from its ends, with places in page blocks of any type. Nothing is skipped,
-    /// and it is not deferred.
-    SyncFull,
-}
-
-/// Who compacts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Worker {
-    /// A task that waits for a block.
-    Request(Priority),
-    /// The background task. It is as thorough as [`Priority::SyncLight`].
-    Background,
-}
-
-impl Worker {
-    fn is_gentle(self) -> bool {
-        self == Self::Request(Priority::Async)
-    }
-
-    fn is_full(self) -> bool {
-        self == Self::Request(Priority::SyncFull)
-    }
-}
-
-/// What is to become free.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Aim {
-    pub(super) order: Order,
-    pub(super) wanted: MigrateType,
-    pub(super) highest: ZoneKind,
-    /// The block must end here, if the zone does not.
-    pub(super) limit: Option<Frame>,
-}
-
-/// How a run of the scanners ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    /// A block was caught, or is free.
-    Succeeded,
-    /// The scanners met.
-    Met,
-    /// There was no free place, though the scanners had not met.
-    NoPlace,
-}
 
 /// Compacts for a request with these rights, unless that is deferred or cannot help.
 pub(super) fn for_request<'m, A: SlotAccess, L: LabLock, P: Platform>(

@@ -1,31 +1,115 @@
-//! One run of the two scanners: rounds of pages are gathered, and moved to places that are free,
-//! until the scanners meet or a block is free.
+//! The state of one run of the two scanners.
 
 use core::cell::Cell;
 
-use brickyard::patience::{Patience, Reach};
-use brickyard::pressure::{Compacted, Migrate, Migration, Why};
+use brickyard::pressure::{Compacted, Migrate, Why};
 use brickyard::sync::SlotAccess;
-use brickyard::{AnyZone, Frame, MigrateType, Order, Platform};
+use brickyard::{AnyZone, Frame, FrameRange, Order, Platform};
 
-use super::catch::Catch;
-use super::memory::Memory;
-use super::sources::Sources;
-use super::targets::{Held, Targets};
-use super::{Aim, Ended, Worker};
-use crate::classics::front::Front;
-use crate::classics::linux::blocks::Blocks;
-use crate::classics::linux::zone::Inner;
+use super::aim::{Aim, ROUND, Worker};
+use super::capture::Catch;
+use super::places::HeldPlaces;
+use super::state::Memory;
+use crate::classics::linux::pageset::Inner;
 use crate::classics::lock::LabLock;
-use crate::classics::store::grouping::Grouping;
-use crate::classics::store::{Claimed, Fallback, Taken};
 
-/// What became of a round of pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Round {
-    AllMoved,
-    SomeStuck,
-    NoPlace,
+/// Where a linear search goes on when a search of the free lists has failed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LowestFound {
+    None,
+    At(Frame),
+    /// The linear search has begun there: that happens once.
+    Used,
+}
+
+/// The state of the scanner that walks up.
+#[derive(Debug)]
+pub(super) struct Sources {
+    /// Everything below has been gathered or passed over.
+    pub(super) at: Frame,
+    /// Whether the page block is finished whatever happens.
+    pub(super) finishing: bool,
+    pub(super) lowest_found: LowestFound,
+    // How often the free lists may still give a page block: once for each of the zone.
+    pub(super) jumps_left: usize,
+    // The pages of this round, upwards.
+    pub(super) round: [(Frame, Order); ROUND],
+    pub(super) len: usize,
+    pub(super) frames: usize,
+}
+
+impl Sources {
+    /// Returns a scanner that begins at `at`.
+    pub(super) const fn new(at: Frame, span: FrameRange, block_order: Order) -> Self {
+        Self {
+            at,
+            finishing: false,
+            lowest_found: LowestFound::None,
+            jumps_left: span.len() / block_order.frames() + 2,
+            round: [(Frame::new(0), Order::ZERO); ROUND],
+            len: 0,
+            frames: 0,
+        }
+    }
+
+    /// Returns the pages of this round.
+    pub(super) fn round(&self) -> &[(Frame, Order)] {
+        &self.round[..self.len]
+    }
+
+    /// Returns the number of their frames.
+    pub(super) const fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// Takes the last page of the round.
+    pub(super) fn pop(&mut self) -> Option<(Frame, Order)> {
+        let last = *self.round().last()?;
+        self.len -= 1;
+        Some(last)
+    }
+
+    /// Returns the last frame that was looked at.
+    pub(super) const fn last_scanned(&self) -> Frame {
+        Frame::new(self.at.number().saturating_sub(1))
+    }
+
+    pub(super) fn push(&mut self, frame: Frame, order: Order) {
+        self.round[self.len] = (frame, order);
+        self.len += 1;
+        self.frames += order.frames();
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+        self.frames = 0;
+    }
+
+    pub(super) const fn is_full(&self) -> bool {
+        self.frames >= ROUND
+    }
+}
+
+/// The state of the scanner that walks down.
+#[derive(Debug)]
+pub(super) struct Targets {
+    /// The next place to look at. All page blocks above it have been searched.
+    pub(super) at: Frame,
+    /// The frames of this round that have no place yet.
+    pub(super) needed: usize,
+    // The order whose list gave a block last: the next search begins there.
+    pub(super) search_from: Order,
+}
+
+impl Targets {
+    /// Returns a scanner that begins at `at`, for a block of order `wanted`.
+    pub(super) const fn new(at: Frame, wanted: Order) -> Self {
+        Self {
+            at,
+            needed: 0,
+            search_from: wanted,
+        }
+    }
 }
 
 /// One run of the two scanners.
@@ -38,11 +122,11 @@ pub(super) struct Run<'r, 'm, A, L: LabLock, P: Platform, H> {
     pub(super) block_order: Order,
     pub(super) sources: Sources,
     pub(super) targets: Targets,
-    pub(super) held: Held<'r, 'm, L, P>,
+    pub(super) held: HeldPlaces<'r, 'm, L, P>,
     // How often in a row a search of the free lists has found nothing: each halves the next one.
     pub(super) search_failures: u32,
-    catch: Catch,
-    result: Compacted,
+    pub(super) catch: Catch,
+    pub(super) result: Compacted,
 }
 
 impl<'r, 'm, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'r, 'm, A, L, P, H> {
@@ -71,7 +155,7 @@ impl<'r, 'm, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'r, 'm, A, 
             block_order,
             sources: Sources::new(source, span, block_order),
             targets: Targets::new(target, aim.order),
-            held: Held::new(&inner.backing),
+            held: HeldPlaces::new(&inner.backing),
             search_failures: 0,
             catch: Catch {
                 aim,
@@ -81,173 +165,6 @@ impl<'r, 'm, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'r, 'm, A, 
             },
             result: Compacted::new(Why::Complete),
         }
-    }
-
-    pub(super) fn run(mut self) -> (Ended, Compacted) {
-        let mut ended = self.pass();
-        let catch = &self.catch;
-        if let Some(highest) = self.held.release(&|so_far| catch.take(so_far)) {
-            self.memory.target_returned(self.block_of(highest));
-        }
-        if let Some((frame, kind)) = self.catch.caught.get() {
-            ended = Ended::Succeeded;
-            self.result.caught = Some(frame);
-            self.count_foreign(frame, kind);
-        }
-        if ended == Ended::Succeeded {
-            self.result.why = Why::Succeeded;
-        }
-        (ended, self.result)
-    }
-
-    /// Counts a block that was caught although its page block is of another type.
-    fn count_foreign(&self, frame: Frame, kind: MigrateType) {
-        let guard = self.inner.lock();
-        if kind != guard.list_for(self.aim.wanted) {
-            let fallback = Some(Fallback {
-                order: self.aim.order,
-                from: kind,
-                claimed: Claimed::No,
-            });
-            guard.count(Some(Taken { frame, fallback }));
-        }
-    }
-
-    /// Lets the scanners run until one of the ends is reached. Each round moves a scanner on.
-    fn pass(&mut self) -> Ended {
-        // The page block that pages were moved from last, until all of its part of the wanted size
-        // is behind the scanner.
-        let mut last = None;
-        // A page block that is to be finished, since a page of it was stuck, or it takes several
-        // rounds.
-        let mut unfinished = None;
-        let mut in_step = self.worker.is_gentle() && self.memory.is_in_step();
-        loop {
-            if let Some(ended) = self.ended() {
-                return ended;
-            }
-            let block = self.block_of(self.sources.at);
-            let begun = !self.sources.at.is_aligned(self.block_order);
-            self.sources.finishing = last == Some(block) || begun && unfinished == Some(block);
-            if self.sources.finishing {
-                unfinished = Some(block);
-            }
-            self.gather();
-            if self.sources.round().is_empty() {
-                if in_step {
-                    self.memory.bring_in_step();
-                }
-            } else {
-                in_step = false;
-                let block = self.block_of(self.sources.last_scanned());
-                last = Some(block);
-                match self.move_round() {
-                    Round::AllMoved => {}
-                    Round::SomeStuck => {
-                        if !self.worker.is_full() && !self.sources.finishing {
-                            unfinished = Some(block);
-                            if self.aim.order == self.block_order {
-                                last = None;
-                            }
-                        }
-                    }
-                    Round::NoPlace if self.have_met() => {}
-                    Round::NoPlace => return Ended::NoPlace,
-                }
-            }
-            if self.catch.caught.get().is_some() {
-                return Ended::Succeeded;
-            }
-            let place = self.sources.at.align_down(self.aim.order);
-            if last.is_some_and(|block| block < place) {
-                // What this CPU's page set holds of the place would keep it in pieces.
-                let Inner { front, backing, .. } = self.inner;
-                Front::<Blocks<'m>, L, P>::drain(front, backing, Reach::Own, &Patience::new());
-                last = None;
-            }
-        }
-    }
-
-    /// Returns how the run ends, if it does so here.
-    fn ended(&self) -> Option<Ended> {
-        if self.have_met() {
-            self.memory.reset_positions();
-            if self.worker != Worker::Background {
-                self.memory.set_met();
-            }
-            return Some(Ended::Met);
-        }
-        let at_a_start = self.sources.at.is_aligned(self.block_order);
-        (at_a_start && self.has_block()).then_some(Ended::Succeeded)
-    }
-
-    /// Returns true if the scanners are in the same page block, or have passed each other.
-    fn have_met(&self) -> bool {
-        self.block_of(self.targets.at) <= self.block_of(self.sources.at)
-    }
-
-    /// Returns true if a block is free that the request can have: of its own type, or of one that
-    /// it would claim.
-    fn has_block(&self) -> bool {
-        let Aim { order, wanted, .. } = self.aim;
-        let store = self.inner.unlocked();
-        let grouping = store.grouping();
-        let own = store.list_for(wanted);
-        let claimed = order.max(grouping.least_claim(wanted));
-        let fallbacks = grouping.fallbacks(wanted);
-        match self.aim.limit {
-            None => {
-                let has = |&kind: &MigrateType| grouping.has_block(kind, claimed);
-                grouping.has_block(own, order) || fallbacks.iter().any(has)
-            }
-            Some(limit) => {
-                let guard = self.inner.lock();
-                let has = |&kind: &MigrateType| guard.below(kind, claimed, limit).is_some();
-                guard.below(own, order, limit).is_some() || fallbacks.iter().any(has)
-            }
-        }
-    }
-
-    /// Moves the pages of a round, the highest first.
-    fn move_round(&mut self) -> Round {
-        let mut outcome = Round::AllMoved;
-        self.targets.needed = self.sources.frames();
-        while let Some((from, order)) = self.sources.pop() {
-            let Some(to) = self.place_for(order) else {
-                if order == Order::ZERO {
-                    return Round::NoPlace;
-                }
-                self.targets.needed -= order.frames();
-                self.result.stuck += order.frames();
-                outcome = Round::SomeStuck;
-                continue;
-            };
-            self.targets.needed -= order.frames();
-            let answer = self.hooks.migrate(from, order, to);
-            match answer {
-                Migration::Moved => {
-                    self.result.moved += order.frames();
-                    self.free(from, order);
-                }
-                Migration::NotNeeded => {
-                    self.held.put_back(to, order);
-                    self.free(from, order);
-                }
-                Migration::Later | Migration::Never | Migration::Unknown => {
-                    self.held.put_back(to, order);
-                    self.result.stuck += order.frames();
-                    outcome = Round::SomeStuck;
-                }
-            }
-        }
-        outcome
-    }
-
-    /// Frees a place that was moved away from. It may complete the block that is wanted.
-    fn free(&self, frame: Frame, order: Order) {
-        let guard = self.inner.lock();
-        let given = guard.give_or_keep(frame, order, &|so_far| self.catch.take(so_far));
-        debug_assert!(given.is_ok(), "a hook gave up a block that was not its own");
     }
 
     pub(super) fn block_of(&self, frame: Frame) -> Frame {

@@ -7,89 +7,12 @@
 use brickyard::block::Use;
 use brickyard::pressure::Migrate;
 use brickyard::sync::SlotAccess;
-use brickyard::{AnyZone, Frame, FrameRange, MigrateType, Order, Platform};
+use brickyard::{AnyZone, Frame, MigrateType, Order, Platform};
 
-use super::run::Run;
-use super::{COSTLY, ROUND, Worker};
+use super::aim::{COSTLY, ROUND, Worker};
+use super::run::{LowestFound, Run};
 use crate::classics::lock::LabLock;
 use crate::classics::store::grouping::{End, Grouping};
-
-/// Where a linear search goes on when a search of the free lists has failed.
-#[derive(Debug, Clone, Copy)]
-enum LowestFound {
-    None,
-    At(Frame),
-    /// The linear search has begun there: that happens once.
-    Used,
-}
-
-/// The state of the scanner.
-#[derive(Debug)]
-pub(super) struct Sources {
-    /// Everything below has been gathered or passed over.
-    pub(super) at: Frame,
-    /// Whether the page block is finished whatever happens.
-    pub(super) finishing: bool,
-    lowest_found: LowestFound,
-    // How often the free lists may still give a page block: once for each of the zone.
-    jumps_left: usize,
-    // The pages of this round, upwards.
-    round: [(Frame, Order); ROUND],
-    len: usize,
-    frames: usize,
-}
-
-impl Sources {
-    /// Returns a scanner that begins at `at`.
-    pub(super) const fn new(at: Frame, span: FrameRange, block_order: Order) -> Self {
-        Self {
-            at,
-            finishing: false,
-            lowest_found: LowestFound::None,
-            jumps_left: span.len() / block_order.frames() + 2,
-            round: [(Frame::new(0), Order::ZERO); ROUND],
-            len: 0,
-            frames: 0,
-        }
-    }
-
-    /// Returns the pages of this round.
-    pub(super) fn round(&self) -> &[(Frame, Order)] {
-        &self.round[..self.len]
-    }
-
-    /// Returns the number of their frames.
-    pub(super) const fn frames(&self) -> usize {
-        self.frames
-    }
-
-    /// Takes the last page of the round.
-    pub(super) fn pop(&mut self) -> Option<(Frame, Order)> {
-        let last = *self.round().last()?;
-        self.len -= 1;
-        Some(last)
-    }
-
-    /// Returns the last frame that was looked at.
-    pub(super) const fn last_scanned(&self) -> Frame {
-        Frame::new(self.at.number().saturating_sub(1))
-    }
-
-    fn push(&mut self, frame: Frame, order: Order) {
-        self.round[self.len] = (frame, order);
-        self.len += 1;
-        self.frames += order.frames();
-    }
-
-    fn clear(&mut self) {
-        self.len = 0;
-        self.frames = 0;
-    }
-
-    const fn is_full(&self) -> bool {
-        self.frames >= ROUND
-    }
-}
 
 impl<A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'_, '_, A, L, P, H> {
     /// Gathers the pages of the next round, from the first suitable page block; none if that block

@@ -1,4 +1,4 @@
-//! The scanner that walks down and takes free places, and the places that it holds.
+//! The scanner that walks down and takes free places.
 //!
 //! Each search begins with the free lists: with a movable block in the top quarter of what is left
 //! between the scanners, or else in the top half. Only if that gives nothing, page blocks are
@@ -7,129 +7,18 @@
 //! To take a place needs as much free memory as a request would: the min mark, and the place. One
 //! of at least half a page block makes its page blocks movable.
 
-use brickyard::block::{State, Use};
+use brickyard::block::Use;
 use brickyard::pressure::Migrate;
 use brickyard::sync::SlotAccess;
 use brickyard::{AnyZone, Frame, MigrateType, Order, Platform};
 
+use super::aim::{ROUND, Worker};
+use super::places::HELD;
 use super::run::Run;
-use super::{ROUND, Worker};
-use crate::classics::bulk::{Backing, StoreGuard};
+use crate::classics::bulk::StoreGuard;
 use crate::classics::linux::blocks::Blocks;
 use crate::classics::lock::LabLock;
-use crate::classics::store::Merged;
-use crate::classics::store::frames::FrameList;
 use crate::classics::store::grouping::{End, Grouping};
-
-/// The type that places are recorded as while they are held.
-const HELD: MigrateType = MigrateType::Unmovable;
-
-/// The state of the scanner.
-#[derive(Debug)]
-pub(super) struct Targets {
-    /// The next place to look at. All page blocks above it have been searched.
-    pub(super) at: Frame,
-    /// The frames of this round that have no place yet.
-    pub(super) needed: usize,
-    // The order whose list gave a block last: the next search begins there.
-    search_from: Order,
-}
-
-impl Targets {
-    /// Returns a scanner that begins at `at`, for a block of order `wanted`.
-    pub(super) const fn new(at: Frame, wanted: Order) -> Self {
-        Self {
-            at,
-            needed: 0,
-            search_from: wanted,
-        }
-    }
-}
-
-/// Free places that the compacting task has taken and not yet used, by order. They are blocks in
-/// use that count as unmovable, so that nobody moves them; their links belong to the task. What is
-/// left when a hook panics is freed.
-pub(super) struct Held<'r, 'm, L: LabLock, P: Platform> {
-    backing: &'r Backing<'m, Blocks<'m>, L, P>,
-    lists: [FrameList; Order::COUNT],
-    frames: usize,
-}
-
-impl<'r, 'm, L: LabLock, P: Platform> Held<'r, 'm, L, P> {
-    /// Holds nothing yet.
-    pub(super) fn new(backing: &'r Backing<'m, Blocks<'m>, L, P>) -> Self {
-        Self {
-            backing,
-            lists: Default::default(),
-            frames: 0,
-        }
-    }
-
-    /// Adds a place, behind the others of its order.
-    fn add(&mut self, frame: Frame, order: Order) {
-        let table = self.backing.unlocked().table();
-        self.lists[order.index()].push_back(table, frame);
-        self.frames += order.frames();
-    }
-
-    /// Puts a place back that was not used: it is the next one.
-    pub(super) fn put_back(&mut self, frame: Frame, order: Order) {
-        let table = self.backing.unlocked().table();
-        table.set_state(frame, State::new(Use::Allocated, order, HELD));
-        self.lists[order.index()].push_front(table, frame);
-        self.frames += order.frames();
-    }
-
-    /// Takes a place of exactly this order, from the smallest that is large enough, for a page that
-    /// moves.
-    fn take(&mut self, order: Order) -> Option<Frame> {
-        let table = self.backing.unlocked().table();
-        let mut size = order
-            .up_to(Order::MAX)
-            .find(|size| !self.lists[size.index()].is_empty())?;
-        let frame = self.lists[size.index()].pop_front(table)?;
-        self.frames -= size.frames();
-        if size > order {
-            let cut = self.backing.lock().cut(frame, order);
-            debug_assert!(cut.is_ok(), "a place that is held: {cut:?}");
-        }
-        while size > order
-            && let Some(half) = size.down()
-        {
-            self.put_back(frame.plus(half.frames()), half);
-            size = half;
-        }
-        table.set_state(
-            frame,
-            State::new(Use::Allocated, order, MigrateType::Movable),
-        );
-        Some(frame)
-    }
-
-    /// Frees all places. Returns the highest of them.
-    pub(super) fn release(
-        &mut self,
-        keep: &impl Fn(Merged) -> Option<MigrateType>,
-    ) -> Option<Frame> {
-        let backing = self.backing;
-        let mut highest = None;
-        for (order, list) in Order::ZERO.up_to(Order::MAX).zip(&self.lists) {
-            while let Some(frame) = list.pop_front(backing.unlocked().table()) {
-                let given = backing.lock().give_or_keep(frame, order, keep);
-                debug_assert!(given.is_ok(), "a place that is held: {given:?}");
-                highest = highest.max(Some(frame));
-            }
-        }
-        self.frames = 0;
-        highest
-    }
-}
-
-impl<L: LabLock, P: Platform> Drop for Held<'_, '_, L, P> {
-    fn drop(&mut self) {
-        self.release(&|_| None);
-    }
-}
 
 impl<'m, A: SlotAccess, L: LabLock, P: Platform, H: Migrate> Run<'_, 'm, A, L, P, H> {
     /// Returns a place of this order, after one search if none is held.

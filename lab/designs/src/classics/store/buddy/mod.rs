@@ -266,7 +266,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         self.merge_to(frame, order, recorded, None)
     }
 
-    /// As [`Buddy::merge`], to this end of the list; `None` for that which the grouping chooses.
+    /// Merges a free block with its buddies, and puts it at this end of its list; `None` for the
+    /// end that the grouping chooses.
     fn merge_to(
         &self,
         frame: Frame,
@@ -277,9 +278,9 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         self.merge_or_keep(frame, order, recorded, end, &|_| None)
     }
 
-    /// As [`Buddy::merge_to`], but before each look at a buddy it asks `keep` about the block so
-    /// far. If that returns a type, the block goes on no list: it is in use, as if taken for that
-    /// type.
+    /// Merges a free block with its buddies. Before each look at a buddy it asks `keep` about the
+    /// block so far. If that returns a type, the block goes on no list: it is in use, as if taken
+    /// for that type.
     fn merge_or_keep<K: Fn(Merged) -> Option<MigrateType>>(
         &self,
         frame: Frame,
@@ -600,11 +601,12 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(self.merge(frame, order, kind))
     }
 
-    /// As [`Buddy::give`]. Before each look at a buddy it asks `keep` about the block so far. If
-    /// that returns a type, the block goes on no list: it is in use, as if taken for that type.
+    /// Frees a block, or a part of one. Before each look at a buddy it asks `keep` about the block
+    /// so far. If that returns a type, the block goes on no list: it is in use, as if taken for
+    /// that type.
     ///
     /// # Errors
-    /// As [`Buddy::give`].
+    /// The errors of [`Buddy::give`].
     pub(crate) fn give_or_keep(
         &self,
         frame: Frame,
@@ -620,7 +622,7 @@ impl<G: Grouping> Buddy<'_, G> {
     /// was taken for.
     ///
     /// # Errors
-    /// As [`Buddy::give`].
+    /// The errors of [`Buddy::give`].
     pub(crate) fn cut(&self, frame: Frame, order: Order) -> Result<MigrateType, FreeError> {
         let (first, state) = self.block_of(frame).ok_or(FreeError::NotOwned)?;
         match state.usage {
