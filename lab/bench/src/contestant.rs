@@ -78,17 +78,9 @@ impl fmt::Debug for Contestant {
 }
 
 /// The error of a name that no contestant has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown name {name:?}; known are {}", known.join(", "))]
 pub struct UnknownContestant {
     name: String,
     known: Vec<&'static str>,
 }
-
-impl fmt::Display for UnknownContestant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.known.join(", ");
-        write!(f, "unknown name {:?}; known are {known}", self.name)
-    }
-}
-
-impl core::error::Error for UnknownContestant {}

@@ -4,8 +4,6 @@
 //! Both halves are timed, each from the first thread's start to the last one's end and by the CPU
 //! time of all threads. Every thread does both several times.
 
-use core::error::Error;
-use core::fmt;
 use core::time::Duration;
 use std::sync::{Barrier, Mutex, PoisonError};
 
@@ -13,7 +11,7 @@ use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Order, Platform};
 use brickyard_designs::classics::Experiment;
 use brickyard_designs::classics::LabZone;
-use brickyard_measure::memory::{FRAME_BYTES, Memory};
+use brickyard_measure::memory::{FRAME_BYTES, FrameMemory};
 
 use super::design::ThroughNodes;
 use super::masking::MemoryPlatform;
@@ -25,7 +23,7 @@ use brickyard_run::together;
 #[derive(Debug, Clone, Copy)]
 pub struct Faults<'a> {
     /// The memory.
-    pub memory: &'a Memory,
+    pub memory: &'a FrameMemory,
     /// How many run in parallel.
     pub threads: usize,
     /// The sum of the threads' shares, in pages.
@@ -74,17 +72,10 @@ impl Spent {
 }
 
 /// The error of fewer free pages than the threads' shares.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, thiserror::Error)]
 #[non_exhaustive]
+#[error("the memory has too few free pages")]
 pub struct TooFew;
-
-impl fmt::Display for TooFew {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the memory has too few free pages")
-    }
-}
-
-impl Error for TooFew {}
 
 /// A pass of one thread: its two halves.
 type Pass = [Span; 2];

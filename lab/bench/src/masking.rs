@@ -12,7 +12,7 @@ use brickyard::{Frame, InterruptState, Platform};
 
 use brickyard_measure::choice::choices;
 use brickyard_measure::flags::{restore, save};
-use brickyard_measure::memory::Memory;
+use brickyard_measure::memory::FrameMemory;
 
 choices! {
     /// What a mask of interrupts does.
@@ -32,7 +32,7 @@ pub struct MaskingPlatform<P> {
 }
 
 /// That of memory with real bytes.
-pub type MemoryPlatform<'a> = MaskingPlatform<&'a Memory>;
+pub type MemoryPlatform<'a> = MaskingPlatform<&'a FrameMemory>;
 
 impl<P> MaskingPlatform<P> {
     /// Adds these masks to a platform that has none.

@@ -12,7 +12,7 @@ use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Frame, Mobility, Order, Platform, Request};
 use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::{Configuration, Experiment, MachinePlan};
-use brickyard_measure::memory::{FRAME_BYTES, Memory};
+use brickyard_measure::memory::{FRAME_BYTES, FrameMemory};
 
 use super::machine::{CANNOT_BUILD, metadata};
 use super::masking::{Masking, MaskingPlatform, MemoryPlatform};
@@ -20,7 +20,7 @@ use super::masking::{Masking, MaskingPlatform, MemoryPlatform};
 /// Memory of the process, mapped and touched, so that the system maps none of it during a
 /// measurement.
 #[derive(Debug)]
-pub struct PageMemory(Memory);
+pub struct PageMemory(FrameMemory);
 
 /// A page, until it is freed.
 pub struct Page<'a> {
@@ -45,7 +45,7 @@ impl Page<'_> {
 /// The source of pages.
 pub struct Pages<'n, 'a, Z: LabZone> {
     nodes: Nodes<'n, Z>,
-    memory: &'a Memory,
+    memory: &'a FrameMemory,
 }
 
 impl<Z: LabZone> fmt::Debug for Pages<'_, '_, Z> {
@@ -90,7 +90,7 @@ pub trait Work {
 }
 
 struct OnPages<'a, W> {
-    memory: &'a Memory,
+    memory: &'a FrameMemory,
     work: W,
 }
 
@@ -111,7 +111,7 @@ impl PageMemory {
     /// # Errors
     /// The system has too little memory.
     pub fn new(pages: usize) -> anyhow::Result<Self> {
-        Ok(Self(Memory::new(pages * FRAME_BYTES)?))
+        Ok(Self(FrameMemory::new(pages * FRAME_BYTES)?))
     }
 
     /// Builds an allocator of all the memory, with ticket locks, exclusive slots and such masks of

@@ -51,20 +51,9 @@ impl Column {
 }
 
 /// The error of a name that no column has.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("known are {}, {ARRAY_STACK}", Configuration::ALL.map(Configuration::name).join(", "))]
 pub struct UnknownColumn;
-
-impl fmt::Display for UnknownColumn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("known are ")?;
-        for configuration in Configuration::ALL {
-            write!(f, "{configuration}, ")?;
-        }
-        f.write_str(ARRAY_STACK)
-    }
-}
-
-impl core::error::Error for UnknownColumn {}
 
 impl FromStr for Column {
     type Err = UnknownColumn;

@@ -20,7 +20,7 @@ use brickyard::zone::{Zone, ZonePlan};
 use brickyard_designs::slqb::Slqb2008;
 use brickyard_measure::callgrind::this_program;
 use brickyard_measure::choice::{Choice, choices};
-use brickyard_measure::memory::{FRAME_BYTES, Memory};
+use brickyard_measure::memory::{FRAME_BYTES, FrameMemory};
 use brickyard_measure::objects::crowd::Clock;
 use brickyard_measure::objects::heap::{Content, Global, Heap, HeapHandle};
 use brickyard_measure::objects::object::Shape;
@@ -118,13 +118,13 @@ impl Turn<'_> {
         D: SlabDesign<'static, Source = Source, Local = Pinned<Threads>>,
         General<'static, 'static, D, TaskOnly>: Sync,
     {
-        let memory: &'static Memory = Box::leak(Box::new(Memory::new(MEMORY)?));
+        let memory: &'static FrameMemory = Box::leak(Box::new(FrameMemory::new(MEMORY)?));
         let plan = ZonePlan::new(ZoneKind::Normal, memory.frames(), CPUS);
-        let bytes = DirectMapped::<&Memory>::bytes(&plan);
+        let bytes = DirectMapped::<&FrameMemory>::bytes(&plan);
         // SAFETY: all of the memory can be written, and only this zone uses it. Each thread has a
         // number of its own, and no interrupts.
         let map = unsafe { DirectMap::new(memory, FRAME_BYTES.trailing_zeros()) };
-        let zone = DirectMapped::<&Memory>::new(&plan, map, uninit(bytes))?;
+        let zone = DirectMapped::<&FrameMemory>::new(&plan, map, uninit(bytes))?;
         let zone = Box::leak(Box::new(zone));
         zone.add(memory.frames())?;
         let source = ZonePages::new(zone)?;
@@ -139,7 +139,7 @@ impl Turn<'_> {
 }
 
 /// Where the slabs' pages come from.
-type Source = ZonePages<'static, Zone<'static, DirectMap<&'static Memory>>>;
+type Source = ZonePages<'static, Zone<'static, DirectMap<&'static FrameMemory>>>;
 
 /// The bytes of the zone.
 const MEMORY: usize = 64 << 20;

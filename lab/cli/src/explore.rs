@@ -7,11 +7,11 @@ use std::panic;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use brickyard_machine::here;
+use brickyard_machine::current;
 use brickyard_simulate::Slots;
 use brickyard_simulate::explore::{
-    BulkPolicy, Case, Configuration, Event, Explored, Failed, Interrupts, Library, Log, Marks,
-    Memory, Mode, POLICIES, Plan, Pressure, SLOTS, Sizes, System, explore,
+    BulkPolicy, Case, Configuration, Event, Explored, Failed, FreeMemory, Interrupts, Library, Log,
+    Marks, Mode, POLICIES, Pressure, SLOTS, SeedPlan, Sizes, System, explore,
 };
 use clap::Args;
 use serde_json::json;
@@ -88,8 +88,8 @@ pub(crate) struct Explore {
     sizes: Option<Sizes>,
     /// How much of the memory is free at the beginning: plenty, or short, so that it runs out again
     /// and again.
-    #[arg(long, value_parser = one_of(&Memory::ALL, |one| (one, one.name())), value_name = "HOW")]
-    memory: Option<Memory>,
+    #[arg(long, value_parser = one_of(&FreeMemory::ALL, |one| (one, one.name())), value_name = "HOW")]
+    memory: Option<FreeMemory>,
     /// What a request does that finds nothing: reclaim, compaction or lumpy.
     #[arg(long, value_parser = one_of(&Pressure::ALL, |one| (one, one.name())), value_name = "HOW")]
     pressure: Option<Pressure>,
@@ -140,12 +140,12 @@ impl Explore {
         let case = |seed| self.case(seed);
         let explored = explore(
             &Library,
-            &Plan {
+            &SeedPlan {
                 threads: self.jobs.unwrap_or_else(side_by_side::cores),
                 case: &case,
                 progress: &|runs| bar.set_position(runs),
                 stop: &interrupt::asked,
-                ..Plan::new(self.from..self.from + self.seeds)
+                ..SeedPlan::new(self.from..self.from + self.seeds)
             },
         );
         bar.finish_and_clear();
@@ -290,7 +290,7 @@ fn failure_report(failed: &Failed) -> String {
 fn silence_simulated_panics() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        if !here::is_simulated() {
+        if !current::is_simulated() {
             usual(info);
         }
     }));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use brickyard_host::made::{Block, Made};
+use brickyard_host::synthetic::{Block, SyntheticHost};
 use brickyard_serve::history::Store;
 use brickyard_serve::sample::{Cost, Sample};
 use serde_json::Value;
@@ -41,7 +41,7 @@ fn add(history: &Path, name: &str, minutes: core::ops::Range<u64>) {
         let mixed = usize::try_from(minute / 20).unwrap();
         let mut blocks = vec![Block::Mixed; mixed];
         blocks.resize(64, Block::Free);
-        let mut made = Made::new(name, blocks);
+        let mut made = SyntheticHost::new(name, blocks);
         made.vmstat = format!("compact_stall {}\nthp_fault_fallback 1\n", 3 + minute);
         made.time = Some(at(minute));
         let mut sample = Sample::of(&made.write(&root).unwrap()).unwrap();

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 
-use brickyard_host::made::{Block, Made};
+use brickyard_host::synthetic::{Block, SyntheticHost};
 
 fn brickyard(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_brickyard"))
@@ -203,7 +203,7 @@ fn single_samples_are_added_to_a_history() {
     let reachable = Reachable::new("once");
     let history = reachable.folder.join("made");
     let root = emptied(reachable.folder.join("root"));
-    Made::new("made", vec![Block::Free; 8])
+    SyntheticHost::new("made", vec![Block::Free; 8])
         .write(&root)
         .unwrap();
     let arguments = [

@@ -32,7 +32,7 @@ pub struct Pass {
 
 /// Whether a pass has reached the last frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum PassStep {
     /// There may be more frames.
     Read,
     /// There are no more.
@@ -49,7 +49,7 @@ impl Pass {
     ///
     /// # Errors
     /// Those of the file.
-    pub fn step(&mut self) -> io::Result<Step> {
+    pub fn step(&mut self) -> io::Result<PassStep> {
         let mut chunk = read_chunk(&self.file, self.next, || 0)?;
         for flags in &mut chunk.flags {
             *flags = without_activity(*flags);
@@ -57,7 +57,11 @@ impl Pass {
         self.fold.push(0, self.frames(), &chunk.flags);
         self.next += 1;
         let is_last = chunk.flags.len() < CHUNK_FRAMES;
-        Ok(if is_last { Step::Ended } else { Step::Read })
+        Ok(if is_last {
+            PassStep::Ended
+        } else {
+            PassStep::Read
+        })
     }
 
     /// Returns how many frames were read; at the end, rounded up to the next 8192.

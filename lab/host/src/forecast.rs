@@ -430,7 +430,7 @@ fn uninitialised(runs: &[StateRun], zone: &ZoneInfo, order: Order) -> u64 {
     let reserved: u64 = reserved.map(inside).sum();
     let missing = zone.present.saturating_sub(zone.managed);
     let missing = missing.saturating_sub(reserved) >> order.get();
-    let stretches = crate::untold::long_stretches(runs, SECTION);
+    let stretches = crate::unflagged::long_stretches(runs, SECTION);
     let inside = stretches.iter().map(|stretch| {
         let start = stretch.start.max(zone.start_pfn).div_ceil(1 << order.get());
         (stretch.end.min(zone.end_pfn()) >> order.get()).saturating_sub(start)

@@ -11,7 +11,6 @@ use brickyard_trace::{HostTexts, ReadTime, States, TextTimes};
 
 use crate::buddyinfo::{self, BuddyZone};
 use crate::counters::{self, Counters};
-use crate::extfrag::{self, IndexZone};
 use crate::flags::{CHUNK_FRAMES, Pass, in_chunks};
 use crate::fold::Fold;
 use crate::pagetypeinfo::{self, PageTypes};
@@ -23,13 +22,11 @@ use crate::{HostError, ParseError, iomem};
 const PROGRESS_CHUNKS: usize = 64;
 
 /// What [`Host::keep_open`] opens.
-const FOR_ROOT: [&str; 5] = [
+const FOR_ROOT: [&str; 3] = [
     KPAGEFLAGS,
     "proc/pagetypeinfo",
     // All users may open it, but only for root it has addresses.
     "proc/iomem",
-    "sys/kernel/debug/extfrag/unusable_index",
-    "sys/kernel/debug/extfrag/extfrag_index",
 ];
 const KPAGEFLAGS: &str = "proc/kpageflags";
 /// Read from a file at a time.
@@ -41,7 +38,6 @@ const PROC: &str = "is /proc mounted, and is this Linux?";
 const COPY: &str = "copy it there from the host";
 const PAGE_MONITOR: &str = "the kernel needs CONFIG_PROC_PAGE_MONITOR=y";
 const PAGE_TYPES: &str = "the kernel needs CONFIG_PROC_FS=y and Linux 2.6.24 or later";
-const EXTFRAG: &str = "the kernel needs CONFIG_DEBUG_FS=y and CONFIG_COMPACTION=y, and debugfs must be mounted: sudo mount -t debugfs none /sys/kernel/debug";
 
 /// A host, or a directory with the recorded files of one.
 #[derive(Debug, Clone)]
@@ -138,25 +134,6 @@ impl Host {
     /// If the file cannot be read or parsed.
     pub fn meminfo(&self) -> Result<Counters, HostError> {
         self.parsed("proc/meminfo", PROC, counters::parse_meminfo)
-    }
-
-    /// Reads `/sys/kernel/debug/extfrag/unusable_index`.
-    ///
-    /// # Errors
-    /// [`HostError::Denied`] for users other than root, [`HostError::Absent`] if debugfs is not
-    /// mounted; otherwise if the file cannot be parsed.
-    pub fn unusable_index(&self) -> Result<Vec<IndexZone>, HostError> {
-        let path = "sys/kernel/debug/extfrag/unusable_index";
-        self.parsed(path, EXTFRAG, extfrag::parse)
-    }
-
-    /// Reads `/sys/kernel/debug/extfrag/extfrag_index`.
-    ///
-    /// # Errors
-    /// As [`Host::unusable_index`].
-    pub fn extfrag_index(&self) -> Result<Vec<IndexZone>, HostError> {
-        let path = "sys/kernel/debug/extfrag/extfrag_index";
-        self.parsed(path, EXTFRAG, extfrag::parse)
     }
 
     /// Returns the order of a huge page, from `/sys/kernel/mm/transparent_hugepage/hpage_pmd_size`

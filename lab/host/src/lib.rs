@@ -12,15 +12,14 @@
 //! | [`pagetypeinfo`] | free blocks and page blocks by migrate type (root) |
 //! | [`flags`], [`fold`] | what every frame is used for, from `/proc/kpageflags` (root) |
 //! | [`iomem`] | the address ranges of memory (root) |
-//! | [`extfrag`] | the kernel's own indices (root, debugfs) |
 //! | [`counters`] | vmstat and meminfo |
 //! | [`spans`] | which zone a frame belongs to where zones overlap |
-//! | [`movability`], [`untold`] | what compaction could do with frames |
+//! | [`movability`], [`unflagged`] | what compaction could do with frames |
 //! | [`blocks`] | page blocks: which are mixed, and by what |
 //! | [`outlook`] | huge pages now and after compaction; lack of memory or fragmentation |
 //! | [`compaction`], [`pinned`] | the kernel's compaction on a copy of what was read; pages that it cannot move |
 //! | [`forecast`] | how many blocks the kernel would give, asked now or after help |
-//! | [`made`] | small hosts that are made up, for tests and simulated fleets |
+//! | [`synthetic`] | small hosts that are made up, for tests and simulated fleets |
 //! | [`look`] | all of it at once, as far as this user may read it |
 //! | [`trial`] | asks for huge pages, makes states in which they are few, and puts everything back |
 //!
@@ -41,7 +40,6 @@ pub mod buddyinfo;
 pub mod compaction;
 pub mod counters;
 mod error;
-pub mod extfrag;
 pub mod flags;
 pub mod fold;
 pub mod forecast;
@@ -49,14 +47,14 @@ mod host;
 pub mod iomem;
 mod lines;
 pub mod look;
-pub mod made;
 pub mod movability;
 pub mod outlook;
 pub mod pagetypeinfo;
 pub mod pinned;
 pub mod spans;
+pub mod synthetic;
 pub mod trial;
-pub mod untold;
+pub mod unflagged;
 pub mod zoneinfo;
 
 pub use error::{HostError, ParseError};

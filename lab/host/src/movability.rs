@@ -5,7 +5,7 @@ use core::ops::Range;
 use brickyard_trace::{PageUse, StateRun};
 
 use crate::Unevictable;
-use crate::untold::{contains, is_single_untold, long_stretches};
+use crate::unflagged::{contains, is_single_unflagged, long_stretches};
 
 /// What compaction could do with frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,7 +63,7 @@ impl Judge {
                 }
             }
             PageUse::Untold => {
-                if is_single_untold(run) && !contains(&self.kernel, run.frame) {
+                if is_single_unflagged(run) && !contains(&self.kernel, run.frame) {
                     Movability::Perhaps
                 } else {
                     Movability::Stuck

@@ -64,15 +64,14 @@ pub struct PageTypes {
     pub free: Vec<FreeOfType>,
     /// Page blocks by zone.
     pub blocks: Vec<BlocksOfZone>,
-    /// Page blocks that hold pages of another type than their own; only with `page_owner=on`.
-    pub mixed: Vec<BlocksOfZone>,
 }
 
 /// The table that rows belong to.
 enum Table {
     Free,
     Blocks(Vec<String>),
-    Mixed(Vec<String>),
+    /// One that is not needed.
+    Other,
 }
 
 /// Parses the text, whose parts may be repeated for each node.
@@ -91,8 +90,8 @@ pub fn parse(text: &str) -> Result<PageTypes, ParseError> {
             table = Table::Free;
         } else if let Some(kinds) = line.strip_prefix("Number of blocks type") {
             table = Table::Blocks(names(kinds));
-        } else if let Some(kinds) = line.strip_prefix("Number of mixed blocks") {
-            table = Table::Mixed(names(kinds));
+        } else if line.starts_with("Number of mixed blocks") {
+            table = Table::Other;
         } else if let Some((node, zone, rest)) = node_and_zone(line) {
             match &table {
                 Table::Free => types.free.push(free_row(&lines, node, zone, rest)?),
@@ -101,11 +100,7 @@ pub fn parse(text: &str) -> Result<PageTypes, ParseError> {
                         .blocks
                         .push(block_row(&lines, node, zone, rest, kinds)?);
                 }
-                Table::Mixed(kinds) => {
-                    types
-                        .mixed
-                        .push(block_row(&lines, node, zone, rest, kinds)?);
-                }
+                Table::Other => {}
             }
         }
     }

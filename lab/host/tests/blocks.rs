@@ -9,7 +9,7 @@ use brickyard_host::blocks::{self, BlockKind, BlockSummary};
 use brickyard_host::look::{Depth, Look};
 use brickyard_host::movability::{Judge, Movability};
 use brickyard_host::outlook::{self, Outlook, Verdict};
-use brickyard_host::untold::{contains, long_stretches};
+use brickyard_host::unflagged::{contains, long_stretches};
 use brickyard_host::zoneinfo::{PageSet, ZoneInfo};
 use brickyard_host::{Host, HostError};
 use brickyard_trace::{PageState, PageUse, StateRun};

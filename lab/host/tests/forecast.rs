@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use brickyard::Order;
 use brickyard_host::forecast::{self, Forecasts, Way};
 use brickyard_host::look::{Depth, Look};
-use brickyard_host::made::{BLOCK, Block, Made};
 use brickyard_host::pinned::Pinned;
+use brickyard_host::synthetic::{BLOCK, Block, SyntheticHost};
 use brickyard_trace::PageUse;
 
 /// Makes a host of these blocks, of which `missing` are not managed yet.
@@ -16,7 +16,7 @@ fn look(name: &str, blocks: &[Block], missing: usize) -> Look {
     let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join("forecast")
         .join(name);
-    let mut made = Made::new(name, blocks.to_vec());
+    let mut made = SyntheticHost::new(name, blocks.to_vec());
     made.unmanaged = missing;
     let host = made.write(&root).unwrap();
     Look::at(&host, Depth::Everything, || 0, |_, _| {}).unwrap()
@@ -80,7 +80,7 @@ fn pages_that_were_moved_stay_in_the_list_of_a_cpu() {
     let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("forecast/listed");
     let mut blocks = vec![Block::Single; 40];
     blocks.push(Block::EveryOther);
-    let mut made = Made::new("listed", blocks);
+    let mut made = SyntheticHost::new("listed", blocks);
     made.list_high = 186;
     let host = made.write(&root).unwrap();
     let look = Look::at(&host, Depth::Everything, || 0, |_, _| {}).unwrap();

@@ -7,7 +7,7 @@ use std::panic::catch_unwind;
 use crate::failure::Failure;
 use crate::fiber::{Exit, Fiber, Turn};
 use crate::footprint::Footprint;
-use crate::memory::{Memory, Traffic};
+use crate::memory::{CacheSystem, Traffic};
 use crate::order::HappensBefore;
 use crate::profile::Profile;
 use crate::region::{Regions, Spread, Unbacked};
@@ -159,7 +159,7 @@ impl<'a> Machine<'a> {
         let memory = match setup.timing {
             Timing::Caches => {
                 let memory =
-                    Memory::new(setup.profile, setup.profile.cores(setup.cpus), memory_seed);
+                    CacheSystem::new(setup.profile, setup.profile.cores(setup.cpus), memory_seed);
                 Some(match setup.footprint {
                     Some(footprint) => memory.with_footprint(footprint),
                     None => memory,

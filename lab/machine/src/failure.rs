@@ -45,7 +45,7 @@ pub enum Failure {
         /// What each CPU runs, and which tasks sleep.
         what: String,
     },
-    /// A task took more steps than [it may](crate::here::within).
+    /// A task took more steps than [it may](crate::current::within).
     #[error("{at} has taken more steps than it may, {most} since it began: {what}")]
     TooLong {
         /// When, on which CPU, in which task.
@@ -55,7 +55,7 @@ pub enum Failure {
         /// What each CPU runs, and which tasks sleep.
         what: String,
     },
-    /// A task [reported a failure](crate::here::fail).
+    /// A task [reported a failure](crate::current::fail).
     #[error("{at}: {message}")]
     Reported {
         /// When, on which CPU, in which task.

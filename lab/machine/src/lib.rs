@@ -4,7 +4,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `profile.rs` | [`Profile`]: the machines, by name |
-//! | `cache.rs`, `directory.rs`, `memory.rs` | [`Memory`]: what an access costs, by address and state |
+//! | `cache.rs`, `directory.rs`, `memory.rs` | [`CacheSystem`]: what an access costs, by address and state |
 //! | `footprint.rs` | [`Footprint`]: what computing displaces from a CPU's caches |
 //! | `order.rs` | [`HappensBefore`]: vector clocks of the CPUs; data races on guarded words |
 //! | `region.rs` | which host memory is memory of the machine, and at which simulated address; memory that the host does not have |
@@ -15,7 +15,7 @@
 //! | `engine.rs` | [`Machine`]: setting one up and running it to its end |
 //! | `failure.rs` | [`Failure`]: the ways a run can fail |
 //! | [`seam`] | what the simulated atomics report to the machine |
-//! | [`here`], `wait.rs` | what a task can request of its machine; [`WaitQueue`] |
+//! | [`current`], `wait.rs` | what a task can request of its machine; [`WaitQueue`] |
 //!
 //! A machine runs on one thread of the host; several threads may run one machine each. Each CPU has
 //! its own clock. The CPU with the earliest clock runs until its next shared access would come
@@ -24,12 +24,12 @@
 
 mod cache;
 mod charge;
+pub mod current;
 mod directory;
 mod engine;
 mod failure;
 mod fiber;
 mod footprint;
-pub mod here;
 mod memory;
 mod order;
 mod profile;
@@ -44,7 +44,7 @@ pub use directory::MOST_CPUS;
 pub use engine::{Ended, Machine, Setup, Stops, Timing, Watch};
 pub use failure::{Failure, Moment};
 pub use footprint::Footprint;
-pub use memory::{Incoherent, Memory, Traffic};
+pub use memory::{CacheSystem, Incoherent, Traffic};
 pub use order::{Conflict, HappensBefore, Race};
 pub use profile::{CacheShape, Profile, UnknownProfile};
 pub use region::{Spread, Unbacked};

@@ -33,7 +33,7 @@
 //! - Invariant `listed`: a line is in a CPU's second level exactly if the directory lists the CPU.
 //! - Invariant `included`: what is in the first level is in the second.
 //!
-//! [`Memory::check`] tests them, and `owner-alone` of the directory.
+//! [`CacheSystem::check`] tests them, and `owner-alone` of the directory.
 
 mod check;
 mod traffic;
@@ -73,7 +73,7 @@ struct Cpu {
 /// # Ok::<(), brickyard_machine::UnknownProfile>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Memory {
+pub struct CacheSystem {
     profile: Profile,
     cpus: Vec<Cpu>,
     directory: Directory,
@@ -88,7 +88,7 @@ pub struct Memory {
     dice: Dice,
 }
 
-impl Memory {
+impl CacheSystem {
     /// Empty caches for `cpus` CPUs of that profile, and no lines yet. The seed determines the
     /// perturbation of misses.
     ///

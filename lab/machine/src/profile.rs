@@ -105,7 +105,7 @@ pub struct Profile {
     /// Duration of masking interrupts, and of restoring them: each this much.
     pub mask_cycles: u64,
     /// What an atomic read-modify-write takes beyond a plain access.
-    /// [`Memory::access`](crate::Memory::access) adds it.
+    /// [`CacheSystem::access`](crate::CacheSystem::access) adds it.
     pub atomic_cycles: u64,
     /// What clearing a line takes that is in the CPU's own caches.
     pub clear_line_cycles: u64,

@@ -18,7 +18,7 @@ struct Region {
 }
 
 /// Memory of a machine that has no contents, and so takes no memory of the host. Tasks access it by
-/// [`here::access`](crate::here::access) and [`here::clear`](crate::here::clear).
+/// [`current::access`](crate::current::access) and [`current::clear`](crate::current::clear).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unbacked {
     /// Its first address in the machine.

@@ -20,7 +20,7 @@ use crate::region::Regions;
 use crate::task::{Count, Cpu, Spent, Stage, Task, TaskId};
 use brickyard_run::Dice;
 
-use crate::Memory;
+use crate::CacheSystem;
 
 thread_local! {
     static CURRENT: Cell<*mut State> = const { Cell::new(ptr::null_mut()) };
@@ -113,7 +113,7 @@ pub(crate) struct State {
     pub(crate) timers_set: u64,
     /// Fibers of tasks that were added while the machine ran, with their numbers.
     pub(crate) new_fibers: Vec<(TaskId, Fiber)>,
-    pub(crate) memory: Option<Memory>,
+    pub(crate) memory: Option<CacheSystem>,
     pub(crate) order: Option<HappensBefore>,
     pub(crate) regions: Regions,
     pub(crate) dice: Dice,

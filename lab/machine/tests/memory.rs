@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use brickyard_machine::AccessKind::{self, Exchange, Load, Store};
-use brickyard_machine::{CacheShape, Footprint, MOST_CPUS, Memory, Profile, Traffic};
+use brickyard_machine::{CacheShape, CacheSystem, Footprint, MOST_CPUS, Profile, Traffic};
 use brickyard_run::Dice;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -48,15 +48,15 @@ fn roomy() -> Profile {
     }
 }
 
-fn memory(profile: &Profile, cpus: usize) -> Memory {
-    let mut memory = Memory::new(profile, cpus, 7);
+fn memory(profile: &Profile, cpus: usize) -> CacheSystem {
+    let mut memory = CacheSystem::new(profile, cpus, 7);
     memory.grow(1024);
     memory
 }
 
 /// Each access begins when the one before is done, so no access waits.
 struct OneByOne {
-    memory: Memory,
+    memory: CacheSystem,
     now: u64,
 }
 
@@ -265,7 +265,7 @@ fn a_write_among_readers_takes_as_long_as_the_slower_of_both() {
 fn every_way_to_take_a_line_from_others_bounces_it() {
     let mut one = OneByOne::new(&tiny(), 3);
     let mut bounced = |accesses: &[(usize, AccessKind)]| {
-        let all = |memory: &Memory| (0..3).map(|cpu| memory.traffic(cpu).bounced).sum::<u64>();
+        let all = |memory: &CacheSystem| (0..3).map(|cpu| memory.traffic(cpu).bounced).sum::<u64>();
         let before = all(&one.memory);
         for &(cpu, kind) in accesses {
             one.access(cpu, 0, kind);
@@ -339,7 +339,7 @@ fn exchanges_at_the_same_time_are_served_one_after_the_other() {
     let mut memory = memory(&roomy(), 4);
     memory.access(0, 5, Store, 0);
     // At 10,000 the line has arrived; three CPUs request it at 20,000.
-    let cost = |memory: &mut Memory, cpu| memory.access(cpu, 5, Exchange, 20_000);
+    let cost = |memory: &mut CacheSystem, cpu| memory.access(cpu, 5, Exchange, 20_000);
     assert_eq!(cost(&mut memory, 1), 1_000);
     assert_eq!(cost(&mut memory, 2), 2_000);
     assert_eq!(cost(&mut memory, 3), 3_000);
@@ -354,7 +354,7 @@ fn exchanges_at_the_same_time_are_served_one_after_the_other() {
         perturbation: 0,
         ..Profile::by_name("metatm-2007").unwrap().clone()
     };
-    let mut memory = Memory::new(&metatm, 2, 0);
+    let mut memory = CacheSystem::new(&metatm, 2, 0);
     memory.grow(1);
     assert_eq!(memory.access(0, 0, Exchange, 0), 200);
     assert_eq!(memory.access(1, 0, Exchange, 0), 400);
@@ -393,7 +393,7 @@ fn an_upgrade_invalidates_every_reader() {
 #[test]
 #[should_panic(expected = "a machine has 1 to 256 CPUs, not 257")]
 fn more_cpus_than_a_set_holds_are_refused() {
-    let _ = Memory::new(&tiny(), MOST_CPUS + 1, 0);
+    let _ = CacheSystem::new(&tiny(), MOST_CPUS + 1, 0);
 }
 
 /// Two nodes with a last level of 4 lines in 2 ways each; 64 lines a page.
@@ -463,7 +463,7 @@ fn a_miss_is_perturbed_within_bounds_and_by_the_seed_alone() {
         ..roomy()
     };
     let run = |seed| -> Vec<u64> {
-        let mut memory = Memory::new(&profile, 2, seed);
+        let mut memory = CacheSystem::new(&profile, 2, seed);
         memory.grow(1024);
         (0..500_u32)
             .map(|line| memory.access(0, line, Load, u64::from(line) * 100_000))
@@ -489,7 +489,7 @@ fn a_miss_is_perturbed_within_bounds_and_by_the_seed_alone() {
 
 #[test]
 fn growing_keeps_what_is_there() {
-    let mut memory = Memory::new(&tiny(), 1, 0);
+    let mut memory = CacheSystem::new(&tiny(), 1, 0);
     memory.grow(10);
     memory.access(0, 9, Store, 0);
     memory.grow(2000);
@@ -500,7 +500,7 @@ fn growing_keeps_what_is_there() {
 }
 
 /// Random accesses in the order of time, to few lines so that CPUs share them.
-fn storm(memory: &mut Memory, cpus: usize, lines: u32, accesses: usize) -> Vec<u64> {
+fn storm(memory: &mut CacheSystem, cpus: usize, lines: u32, accesses: usize) -> Vec<u64> {
     let mut dice = Dice::new(3);
     let mut now = 0;
     (0..accesses)
@@ -518,7 +518,7 @@ fn storm(memory: &mut Memory, cpus: usize, lines: u32, accesses: usize) -> Vec<u
 fn every_profile_is_coherent_and_accounts_for_each_access() {
     for profile in Profile::ALL {
         for cpus in [1, 7, 64] {
-            let mut memory = Memory::new(profile, cpus, 1);
+            let mut memory = CacheSystem::new(profile, cpus, 1);
             memory.grow(8192);
             let costs = storm(&mut memory, cpus, 2000, 20_000);
             memory.check().unwrap();
@@ -531,7 +531,7 @@ fn every_profile_is_coherent_and_accounts_for_each_access() {
             assert!(costs.iter().sum::<u64>() >= sum.waited_cycles);
             assert_eq!(sum.transfers > 0, cpus > 1, "{}", profile.name);
 
-            let mut again = Memory::new(profile, cpus, 1);
+            let mut again = CacheSystem::new(profile, cpus, 1);
             again.grow(8192);
             assert_eq!(costs, storm(&mut again, cpus, 2000, 20_000));
         }
@@ -700,7 +700,7 @@ fn with_tiny_caches_it_agrees_with_plain_lists() {
 #[test]
 fn the_misses_of_a_clear_overlap() {
     let profile = Profile::by_name("i7-2013").unwrap();
-    let mut memory = Memory::new(profile, 2, 1);
+    let mut memory = CacheSystem::new(profile, 2, 1);
     memory.grow(128);
     let fetched = memory.clear(0, 0..64, 0);
     // Ten at a time, each delayed by up to 14 cycles.

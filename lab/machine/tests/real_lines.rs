@@ -12,7 +12,7 @@ use core::time::Duration;
 use std::thread;
 use std::time::Instant;
 
-use brickyard_machine::{AccessKind, Memory, Profile};
+use brickyard_machine::{AccessKind, CacheSystem, Profile};
 
 /// Additions per thread and round: fewer than fit in a time slice, so that most rounds run
 /// undisturbed.
@@ -83,7 +83,7 @@ fn add_on(left: &AtomicU64, right: &AtomicU64) -> (f64, usize) {
 /// few cycles of loop in between. Returns the cycles of the whole run.
 fn simulated(profile: &Profile, lines: [u32; 2]) -> u64 {
     const LOOP_CYCLES: u64 = 3;
-    let mut memory = Memory::new(profile, 2, 1);
+    let mut memory = CacheSystem::new(profile, 2, 1);
     memory.grow(2);
     let mut clocks = [0_u64; 2];
     for _ in 0..20_000 {
@@ -128,7 +128,7 @@ fn turns() -> f64 {
 /// Returns the cycles of a turn.
 fn simulated_turn(profile: &Profile) -> u64 {
     const TURNS: u64 = 1_000;
-    let mut memory = Memory::new(profile, 2, 1);
+    let mut memory = CacheSystem::new(profile, 2, 1);
     memory.grow(1);
     let mut now = 0;
     for turn in 0..TURNS {

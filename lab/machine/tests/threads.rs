@@ -4,7 +4,7 @@
 
 use core::cell::Cell;
 
-use brickyard_machine::{AccessKind, Affinity, Ended, Machine, Profile, Setup, here};
+use brickyard_machine::{AccessKind, Affinity, Ended, Machine, Profile, Setup, current};
 
 /// The CPUs of the machine: four cores, so CPU 0 and CPU 4 are threads of one.
 const CPUS: usize = 8;
@@ -32,11 +32,11 @@ fn a_line_of_one_thread_is_a_hit_of_the_other() {
         let mut machine = machine();
         let memory = machine.reserve(4096);
         machine.task("writes", Affinity::Cpu(0), || {
-            here::access(memory, 0, AccessKind::Store);
+            current::access(memory, 0, AccessKind::Store);
         });
         machine.task("writes later", Affinity::Cpu(other), || {
-            here::sleep(1_000_000);
-            here::access(memory, 8, AccessKind::Store);
+            current::sleep(1_000_000);
+            current::access(memory, 8, AccessKind::Store);
         });
         let ended = machine.run().unwrap();
         assert_eq!(ended.traffic.len(), 4);
@@ -48,7 +48,7 @@ fn a_line_of_one_thread_is_a_hit_of_the_other() {
 
 #[test]
 fn computing_and_working_take_longer_while_the_other_thread_runs() {
-    let user = |cpus: &[usize]| on(cpus, || here::compute(1_000_000)).cpus[0].user;
+    let user = |cpus: &[usize]| on(cpus, || current::compute(1_000_000)).cpus[0].user;
     assert_eq!(user(&[0]), 1_000_000);
     assert_eq!(user(&[0, 1, 2, 3]), 1_000_000);
     let shared = user(&[0, 4]);
@@ -57,9 +57,9 @@ fn computing_and_working_take_longer_while_the_other_thread_runs() {
     let system = |cpus: &[usize]| {
         let work = || {
             (0..1000).for_each(|_| {
-                here::work(1_000);
+                current::work(1_000);
                 // Only between accesses does another CPU get its turn.
-                here::sleep(0);
+                current::sleep(0);
             })
         };
         on(cpus, work).cpus[0].system
@@ -78,17 +78,17 @@ fn a_thread_that_waits_for_a_write_leaves_the_core_to_the_other() {
     let took = Cell::new(0);
     machine.task("waits", Affinity::Cpu(4), || {
         while !done.get() {
-            here::access(memory, 0, AccessKind::Load);
+            current::access(memory, 0, AccessKind::Load);
             brickyard_machine::seam::spin();
         }
     });
     machine.task("computes", Affinity::Cpu(0), || {
-        here::sleep(10_000);
-        let began = here::now();
-        here::work(40_000);
-        took.set(here::now() - began);
+        current::sleep(10_000);
+        let began = current::now();
+        current::work(40_000);
+        took.set(current::now() - began);
         done.set(true);
-        here::access(memory, 0, AccessKind::Store);
+        current::access(memory, 0, AccessKind::Store);
     });
     machine.run().unwrap();
     assert_eq!(took.get(), 40_000);
@@ -101,8 +101,8 @@ fn both_threads_clear_through_the_same_fill_buffers() {
         let memory = machine.reserve(CPUS * 4096);
         for &cpu in cpus {
             machine.task(format!("on {cpu}"), Affinity::Cpu(cpu), move || {
-                here::clear(memory, cpu * 4096, 4096);
-                here::sleep(1);
+                current::clear(memory, cpu * 4096, 4096);
+                current::sleep(1);
             });
         }
         machine.run().unwrap().cpus[0].system

@@ -4,7 +4,7 @@
 
 use core::cell::Cell;
 
-use brickyard_machine::{AccessKind, Affinity, Machine, Profile, Setup, here};
+use brickyard_machine::{AccessKind, Affinity, Machine, Profile, Setup, current};
 
 #[test]
 fn a_line_of_it_moves_between_cpus() {
@@ -13,22 +13,24 @@ fn a_line_of_it_moves_between_cpus() {
     let memory = machine.reserve(8 << 30);
     let cycles = Cell::new([0; 3]);
     let timed = |place: usize, work: &dyn Fn()| {
-        let began = here::now();
+        let began = current::now();
         work();
         let mut all = cycles.get();
-        all[place] = here::now() - began;
+        all[place] = current::now() - began;
         cycles.set(all);
     };
     let page = (8 << 30) - 4096;
     machine.task("first", Affinity::Cpu(0), || {
-        timed(0, &|| here::access(memory, page, AccessKind::Store));
-        here::clear(memory, page, 4096);
+        timed(0, &|| current::access(memory, page, AccessKind::Store));
+        current::clear(memory, page, 4096);
     });
     machine.task("second", Affinity::Cpu(1), || {
-        here::sleep(1_000_000);
-        timed(1, &|| here::access(memory, page + 8, AccessKind::Exchange));
-        timed(2, &|| here::access(memory, page + 16, AccessKind::Load));
-        assert_eq!(here::traffic().transfers, 1);
+        current::sleep(1_000_000);
+        timed(1, &|| {
+            current::access(memory, page + 8, AccessKind::Exchange)
+        });
+        timed(2, &|| current::access(memory, page + 16, AccessKind::Load));
+        assert_eq!(current::traffic().transfers, 1);
     });
     let ended = machine.run().unwrap();
     let [fetched, moved, hit] = cycles.get();

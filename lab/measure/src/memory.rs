@@ -18,17 +18,17 @@ const BLOCK_BYTES: usize = Order::DEFAULT_MAX.frames() * FRAME_BYTES;
 /// Zeroed memory, all of it resident, of which each page is a frame. The platform of [`Threads`],
 /// with addresses.
 #[derive(Debug)]
-pub struct Memory {
+pub struct FrameMemory {
     start: NonNull<u8>,
     layout: Layout,
 }
 
 // SAFETY: it owns the memory, and gives out addresses only.
-unsafe impl Send for Memory {}
+unsafe impl Send for FrameMemory {}
 // SAFETY: as above.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for FrameMemory {}
 
-impl Memory {
+impl FrameMemory {
     /// Allocates so many bytes, rounded up to whole blocks, and touches each page, so that the
     /// system gives none during a measurement.
     ///
@@ -56,7 +56,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for FrameMemory {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout, and whoever has an address has promised not to use it
         // for longer.
@@ -64,7 +64,7 @@ impl Drop for Memory {
     }
 }
 
-impl Platform for Memory {
+impl Platform for FrameMemory {
     #[inline]
     fn cpu(&self) -> usize {
         Threads.cpu()
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn each_frame_has_its_own_zeroed_page() {
-        let memory = Memory::new(1).unwrap();
+        let memory = FrameMemory::new(1).unwrap();
         let frames = memory.frames();
         assert_eq!(frames.len(), BLOCK_BYTES / FRAME_BYTES);
         for frame in frames.frames() {
@@ -113,6 +113,6 @@ mod tests {
             unsafe { page.write_bytes(1, FRAME_BYTES) };
         }
         assert!(memory.address(frames.end).is_none());
-        assert!(Memory::new(usize::MAX / 2).is_err());
+        assert!(FrameMemory::new(usize::MAX / 2).is_err());
     }
 }

@@ -7,8 +7,6 @@
 //! - [`drive()`]: runs operations on an allocator and on the model, and compares every result and
 //!   every counter.
 //! - [`Case`]: a configuration, a machine and its sizes, chosen by name or by bytes.
-//! - [`ownership`]: threads that claim each frame they get by one compare-and-swap, so that a frame
-//!   handed out twice is caught at once.
 //! - [`slab`]: all of that for slabs, with every byte of every object checked.
 
 #![deny(unsafe_code)]
@@ -19,7 +17,6 @@ mod documents;
 mod drive;
 mod model;
 mod operation;
-pub mod ownership;
 mod platform;
 #[allow(unsafe_code, reason = "sanitizers have C functions")]
 mod sanitizer;

@@ -43,24 +43,24 @@ pub(crate) fn open(start: NonNull<u8>, bytes: usize) {
 
 /// Locks a mutex in a way that the thread sanitizer sees. Ignores poisoning: the panic has already
 /// been reported.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Held<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexHeld<'_, T> {
     let guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
     #[cfg(sanitizer = "thread")]
     // SAFETY: an address in the sanitizer's own tables.
     unsafe {
         __tsan_acquire(core::ptr::from_ref(mutex).cast_mut().cast());
     }
-    Held { mutex, guard }
+    MutexHeld { mutex, guard }
 }
 
 /// A locked mutex.
 #[derive(Debug)]
-pub(crate) struct Held<'m, T> {
+pub(crate) struct MutexHeld<'m, T> {
     mutex: &'m Mutex<T>,
     guard: MutexGuard<'m, T>,
 }
 
-impl<T> Deref for Held<'_, T> {
+impl<T> Deref for MutexHeld<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -68,13 +68,13 @@ impl<T> Deref for Held<'_, T> {
     }
 }
 
-impl<T> DerefMut for Held<'_, T> {
+impl<T> DerefMut for MutexHeld<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.guard
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for MutexHeld<'_, T> {
     fn drop(&mut self) {
         #[cfg(sanitizer = "thread")]
         // SAFETY: as above. The mutex is unlocked after this.

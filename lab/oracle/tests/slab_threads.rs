@@ -9,7 +9,7 @@ use brickyard::zone::ZonePlan;
 use brickyard::{Zone, ZoneKind};
 use brickyard_designs::slab_slub::{Slab2008, Slub2008};
 use brickyard_designs::slqb::Slqb2008;
-use brickyard_measure::memory::Memory;
+use brickyard_measure::memory::FrameMemory;
 use brickyard_measure::threads::Threads;
 use brickyard_oracle::slab::ownership::{Outcome, Plan, run};
 use brickyard_slab::{
@@ -19,7 +19,7 @@ use brickyard_slab::{
 /// Number of CPUs of a run: enough for the threads of every test in this process.
 const CPUS: usize = 64;
 
-type Source<'z, 'a> = ZonePages<'z, Zone<'a, DirectMap<&'a Memory>>>;
+type Source<'z, 'a> = ZonePages<'z, Zone<'a, DirectMap<&'a FrameMemory>>>;
 
 fn operations() -> u64 {
     let operations = std::env::var("BRICKYARD_OPERATIONS").ok();
@@ -41,13 +41,13 @@ fn plan(threads: usize) -> Plan {
 
 /// Runs `work` over a zone of `bytes` bytes; all of them have to be free again at the end.
 fn over_a_zone<R>(bytes: usize, work: impl FnOnce(Source<'_, '_>) -> R) -> R {
-    let pages = Memory::new(bytes).unwrap();
+    let pages = FrameMemory::new(bytes).unwrap();
     let plan = ZonePlan::new(ZoneKind::Normal, pages.frames(), CPUS);
-    let mut metadata = vec![MaybeUninit::uninit(); DirectMapped::<&Memory>::bytes(&plan)];
+    let mut metadata = vec![MaybeUninit::uninit(); DirectMapped::<&FrameMemory>::bytes(&plan)];
     // SAFETY: all of the memory can be written, and nothing else uses it.
     // Each thread has a number of its own, and no interrupts.
     let map = unsafe { DirectMap::new(&pages, 12) };
-    let mut zone = DirectMapped::<&Memory>::new(&plan, map, &mut metadata).unwrap();
+    let mut zone = DirectMapped::<&FrameMemory>::new(&plan, map, &mut metadata).unwrap();
     let frames = zone.add(pages.frames()).unwrap();
     let done = work(ZonePages::new(&mut zone).unwrap());
     assert_eq!(

@@ -5,19 +5,20 @@
 //! names the only configuration to run; `docs/book/results.md` records runs of 100 million per
 //! configuration, and of a billion allocations of the default.
 
+use core::mem::MaybeUninit;
 use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use brickyard::node::{Node, Nodes};
-use brickyard::{FrameRange, Mobility, Order, Request};
+use brickyard::{Frame, FrameRange, Mobility, Order, Request};
+use brickyard_boot_test::{Figures, Oracle, Plan, Test, Untouched, Worker};
 use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::{Configuration, Experiment};
 use brickyard_measure::threads::Threads;
-use brickyard_oracle::ownership::{Outcome, Plan, run};
 use brickyard_oracle::{Case, Slots};
 
-const THREADS: u32 = 4;
+const THREADS: usize = 4;
 
 fn operations() -> u64 {
     let operations = std::env::var("BRICKYARD_OPERATIONS").ok();
@@ -34,15 +35,51 @@ fn configurations() -> Vec<Configuration> {
     }
 }
 
-struct Oracle {
-    plan: Plan,
+/// Threads that allocate, free, hand blocks over and drain, each frame claimed in an oracle.
+struct Claims {
+    steps: u64,
 }
 
-impl Experiment<Threads> for Oracle {
-    type Output = Outcome;
+impl Experiment<Threads> for Claims {
+    type Output = Figures;
 
-    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) -> Outcome {
-        run(node, &self.plan)
+    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) -> Figures {
+        let mut figures = Figures::default();
+        for zone in node.zones() {
+            let frames = zone.managed_frames();
+            let mut memory = vec![MaybeUninit::uninit(); Oracle::bytes(zone.span())];
+            let test = Test {
+                zone,
+                oracle: &Oracle::new(zone.span(), &mut memory).unwrap(),
+                contents: Untouched,
+            };
+            let work = |task| {
+                let plan = Plan {
+                    max_order: zone.max_order(),
+                    most_held: frames / (2 * THREADS),
+                    steps_per_flood: 0,
+                    ..Plan::new(1).task(task)
+                };
+                let mut worker = Worker::new(test, plan);
+                let mut bulk = [Frame::new(0); 32];
+                for _ in 0..self.steps {
+                    worker.step(&mut bulk).unwrap();
+                }
+                let done = worker.finish().unwrap();
+                // So that frames in exclusive slots are back for the final comparison.
+                zone.drain();
+                done
+            };
+            thread::scope(|scope| {
+                let threads = (0..THREADS as u16).map(|task| scope.spawn(move || work(task)));
+                let threads: Vec<_> = threads.collect();
+                for thread in threads {
+                    figures += thread.join().unwrap();
+                }
+            });
+            figures += test.conclude(frames).unwrap();
+        }
+        figures
     }
 }
 
@@ -55,29 +92,11 @@ fn every_configuration(slots: Slots) {
             Case::of_linux(configuration, slots),
         ] {
             case.machine.whole.cpus = 64;
-            let frames = case.machine.whole.span.len();
-            let max_order = case.machine.whole.max_order;
-            let plan = Plan {
-                threads: THREADS,
-                operations: operations() / 2,
-                max_order,
-                // Including blocks handed over, never more than five eighths of the memory.
-                held_frames: frames / (2 * THREADS as usize),
-                seed: 1,
-            };
-            let outcome = case.run(Threads, Oracle { plan });
-            println!("{configuration} {slots:?} up to order {max_order}: {outcome:?}");
-            assert!(
-                outcome.served > plan.operations / 4,
-                "{configuration}: {outcome:?}"
-            );
-            assert!(outcome.freed_elsewhere > 0, "{configuration}: {outcome:?}");
-            // If every cache can be reached, a request for a single frame never fails. (Unmovable
-            // requests can fill the smaller of two zones.)
-            let reached = slots == Slots::Shared || configuration == Configuration::Magazine2013;
-            if reached && !configuration.has_movable_zone() {
-                assert_eq!(outcome.singles_refused, 0, "{configuration}: {outcome:?}");
-            }
+            let steps = operations() / 2;
+            let figures = case.run(Threads, Claims { steps });
+            println!("{configuration} {slots:?}: {figures}");
+            assert!(figures.takes > steps / 4, "{configuration}: {figures}");
+            assert!(figures.handed_over > 0, "{configuration}: {figures}");
         }
     }
 }
@@ -101,7 +120,7 @@ impl Experiment<Threads> for NeverAll {
     fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) {
         let nodes = Nodes::new(slice::from_ref(node));
         let all: usize = node.zones().iter().map(|zone| zone.managed_frames()).sum();
-        let share = (all - 1) / THREADS as usize;
+        let share = (all - 1) / THREADS;
         let refused = AtomicUsize::new(0);
         thread::scope(|scope| {
             for _ in 0..THREADS {

@@ -15,7 +15,7 @@ use crate::board::Board;
 use crate::frames::BlockRun;
 use crate::history::figures::HostRow;
 use crate::history::read;
-use crate::own::millis;
+use crate::process::millis;
 use crate::sample::{KINDS, Reading, Sample, number_of};
 
 type Object = serde_json::Map<String, Value>;

@@ -15,7 +15,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::board::Board;
-use crate::own;
+use crate::process;
 use crate::sample::{KINDS, Reading, Sample, ZoneBlocks, count_of};
 
 /// The content type of [`text()`].
@@ -66,19 +66,19 @@ impl Collector for OfProcess {
             "process_cpu",
             "CPU time of this process",
             Some(Unit::Seconds),
-            own::cpu().as_secs_f64(),
+            process::cpu().as_secs_f64(),
         )?;
         out.one(
             "process_resident_memory",
             "Resident memory of this process",
             Some(Unit::Bytes),
-            own::resident() as f64,
+            process::resident() as f64,
         )?;
         out.one(
             "process_start_time",
             "When this process began, since 1970",
             Some(Unit::Seconds),
-            own::seconds(self.0.began),
+            process::seconds(self.0.began),
         )
     }
 }
@@ -324,7 +324,7 @@ fn whole(out: &mut Families<'_>, sample: &Sample) -> fmt::Result {
         "sample_timestamp",
         "When the lists were read, since 1970",
         Some(Unit::Seconds),
-        own::seconds(look.time),
+        process::seconds(look.time),
     )?;
     if let Some(available) = sample.available {
         out.one(
@@ -487,7 +487,7 @@ fn frames(out: &mut Families<'_>, sample: &Sample, reading: &Reading) -> fmt::Re
         "page_flags_timestamp",
         "When the newest complete pass over all frames ended, since 1970",
         Some(Unit::Seconds),
-        own::seconds(reading.time),
+        process::seconds(reading.time),
     )?;
     out.one(
         "page_flags_pass",

@@ -114,7 +114,7 @@ mod tests {
     use core::sync::atomic::Ordering;
     use std::sync::mpsc::Receiver;
 
-    use brickyard_host::made::{Block, Made};
+    use brickyard_host::synthetic::{Block, SyntheticHost};
 
     use super::*;
     use crate::sampler::{Fallen, Sampler};
@@ -139,7 +139,7 @@ mod tests {
 
     fn sample() -> Arc<Sample> {
         let root = tempfile::tempdir().unwrap();
-        let host = Made::new("made", vec![Block::Free; 4]).write(root.path());
+        let host = SyntheticHost::new("made", vec![Block::Free; 4]).write(root.path());
         let host = host.unwrap();
         let untraced = Fallen::Untraced(String::new());
         Arc::new(Sampler::new(host, 0.1, untraced).sample().unwrap())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use brickyard::Order;
-use brickyard_host::flags::{Pass, Step};
+use brickyard_host::flags::{Pass, PassStep};
 use brickyard_host::look::{Depth, Look};
 use brickyard_host::pagetypeinfo::PageTypes;
 use brickyard_host::{Host, HostError};
@@ -14,7 +14,7 @@ use brickyard_trace::record::fallbacks::{Tally, Tracing};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::budget::Budget;
-use crate::own;
+use crate::process;
 use crate::sample::{Cost, Fallbacks, Reading, Sample, Source, pool_free};
 
 /// pagetypeinfo is read once in so many samples: the kernel locks a zone while it counts.
@@ -102,7 +102,7 @@ impl Sampler {
             at_once: AT_ONCE,
             fallen,
             tally: Tally::default(),
-            cpu_before: own::cpu(),
+            cpu_before: process::cpu(),
         };
         sampler.read_types();
         sampler.tally = Tally::new(sampler.type_names());
@@ -245,13 +245,13 @@ impl Sampler {
     }
 
     fn cost(&self) -> Cost {
-        let cpu = own::cpu();
+        let cpu = process::cpu();
         let since = self.began.elapsed().as_secs_f64().max(1e-3);
         Cost {
             cpu,
             share: cpu.saturating_sub(self.cpu_before).as_secs_f64() / since,
             budget: self.budget.share(),
-            resident: own::resident(),
+            resident: process::resident(),
         }
     }
 
@@ -312,7 +312,7 @@ impl Sampler {
             return Ok(Frames::Part);
         };
         let step = pass.step().map_err(|why| format!("kpageflags: {why}"))?;
-        if step == Step::Read {
+        if step == PassStep::Read {
             return Ok(Frames::Part);
         }
         let took = began.elapsed();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use brickyard_host::Host;
-use brickyard_host::made::{Block, Made};
+use brickyard_host::synthetic::{Block, SyntheticHost};
 use brickyard_serve::history::Store;
 use brickyard_serve::sample::Sample;
 use serde_json::{Value, json};
@@ -23,8 +23,8 @@ print(json.dumps([session.execute(text).fetchall() for text in json.load(sys.std
 ";
 
 /// A host of so many page blocks, and what is in the block of a number.
-fn made(name: &str, blocks: usize, of: impl Fn(usize) -> Block) -> Made {
-    Made::new(name, (0..blocks).map(of).collect())
+fn made(name: &str, blocks: usize, of: impl Fn(usize) -> Block) -> SyntheticHost {
+    SyntheticHost::new(name, (0..blocks).map(of).collect())
 }
 
 fn put(root: &Path, path: &str, text: &str) {
@@ -34,7 +34,7 @@ fn put(root: &Path, path: &str, text: &str) {
 }
 
 /// Writes a host's files, which `change` may change, and adds its sample of this second.
-fn add(fleet: &Path, made: &Made, second: u64, change: impl FnOnce(&Path)) {
+fn add(fleet: &Path, made: &SyntheticHost, second: u64, change: impl FnOnce(&Path)) {
     let root = folder(&format!("fleet-hosts/{}", made.name));
     let mut made = made.clone();
     made.time = Some(at(second));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brickyard_host::Host;
-use brickyard_host::made::{Block, Made};
+use brickyard_host::synthetic::{Block, SyntheticHost};
 use brickyard_serve::sample::Sample;
 
 /// 2026-11-27 05:00:00 UTC.
@@ -33,7 +33,7 @@ pub(crate) fn blocks(mixed: usize) -> Vec<Block> {
 }
 
 pub(crate) fn host(name: &str, of: &str, blocks: Vec<Block>, second: u64) -> Host {
-    let mut made = Made::new(name, blocks);
+    let mut made = SyntheticHost::new(name, blocks);
     made.time = Some(at(second));
     made.write(&folder(&format!("hosts/{of}/{name}"))).unwrap()
 }

@@ -10,7 +10,7 @@ use std::sync::Barrier;
 use std::thread::{scope, sleep};
 
 use brickyard_host::Host;
-use brickyard_host::made::Block;
+use brickyard_host::synthetic::Block;
 use brickyard_serve::service::{History, Options, Service, Trace};
 use serde_json::Value;
 

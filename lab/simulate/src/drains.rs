@@ -6,7 +6,7 @@
 //! drain, the cycles that it costs the others (they do the same work on a second machine without
 //! drains), and how long their allocations take at the worst.
 //!
-//! - Per-CPU lists are drained by an interrupt to each CPU that holds pages ([`here::run_on`]). The
+//! - Per-CPU lists are drained by an interrupt to each CPU that holds pages ([`current::run_on`]). The
 //!   library asks one CPU after the other, where Linux interrupts all and waits for the last; so
 //!   the duration of a drain is larger than Linux's, and what it costs the others is the same. On
 //!   this machine such a call costs two task switches besides its work, where an interrupt's entry
@@ -21,7 +21,7 @@ use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, Shared, TicketLock};
 use brickyard::{Frame, Mobility, Request};
 use brickyard_designs::classics::LabZone;
-use brickyard_machine::{Affinity, Ended, Failure, here};
+use brickyard_machine::{Affinity, Ended, Failure, current};
 use brickyard_workload::jobs::FREED_AT_ONCE;
 
 use crate::barrier::Barrier;
@@ -55,7 +55,7 @@ pub struct Drains {
 /// The result.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct DrainRun {
     /// Drains.
     pub drains: u64,
     /// Pages that they gave back to the store.
@@ -81,7 +81,7 @@ impl Drains {
     ///
     /// # Errors
     /// [`RunError`] for an impossible machine, and where a run fails.
-    pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
+    pub fn run(&self, setting: &Setting) -> Result<DrainRun, RunError> {
         setting.check(Self::frames_needed(setting.cpus))?;
         let once = |drains| {
             let run = Run {
@@ -98,7 +98,7 @@ impl Drains {
         };
         let (calm, drained) = (once(Drainer::Idle)?, once(Drainer::Drains)?);
         let drains = drained.drains.max(1) as f64;
-        Ok(Measured {
+        Ok(DrainRun {
             drains: drained.drains,
             drained: drained.drained,
             drain_cycles: drained.draining as f64 / drains,
@@ -167,10 +167,10 @@ impl Job for Run {
             machine.task(format!("faults on {cpu}"), Affinity::Cpu(cpu), move || {
                 process.run(pages / 2);
                 barrier.wait(|| ());
-                let began = here::now();
+                let began = current::now();
                 let alloc = process.run(pages);
                 let mut output = output.borrow_mut();
-                output.busy += here::now() - began;
+                output.busy += current::now() - began;
                 output.alloc.extend(alloc);
                 left.set(left.get() - 1);
             });
@@ -178,16 +178,16 @@ impl Job for Run {
         if self.drainer == Drainer::Drains {
             let (nodes, left, output, every) = (&nodes, &left, &output, self.drains.every);
             machine.task("drains", Affinity::Cpu(busy), move || {
-                here::sleep(every);
+                current::sleep(every);
                 while left.get() > 0 {
-                    let began = here::now();
+                    let began = current::now();
                     let frames = nodes.drain();
                     let mut output = output.borrow_mut();
                     output.drains += 1;
                     output.drained += frames as u64;
-                    output.draining += here::now() - began;
+                    output.draining += current::now() - began;
                     drop(output);
-                    here::sleep(every);
+                    current::sleep(every);
                 }
             });
         }
@@ -210,16 +210,16 @@ impl<Z: LabZone> Process<'_, '_, Z> {
         let mut cycles = Vec::with_capacity(pages);
         let mut held = Vec::with_capacity(PROCESS_PAGES);
         for number in 1..=pages {
-            here::compute(COMPUTES);
-            here::work(self.trap);
-            let began = here::now();
+            current::compute(COMPUTES);
+            current::work(self.trap);
+            let began = current::now();
             match self.nodes.alloc(0, &Request::page(Mobility::Movable)) {
                 Ok(frame) => {
-                    cycles.push(here::now() - began);
+                    cycles.push(current::now() - began);
                     self.memory.map(frame);
                     held.push(frame);
                 }
-                Err(why) => here::fail(format!("no page: {why}")),
+                Err(why) => current::fail(format!("no page: {why}")),
             }
             if held.len() == PROCESS_PAGES || number == pages {
                 self.exit(&mut held);
@@ -236,7 +236,7 @@ impl<Z: LabZone> Process<'_, '_, Z> {
                 self.memory.unmap(frame);
             }
             if let Err(why) = self.nodes.free_bulk(list) {
-                here::fail(format!("the free of a page was refused: {why}"));
+                current::fail(format!("the free of a page was refused: {why}"));
             }
         }
         held.clear();

@@ -15,7 +15,7 @@
 use brickyard::Frame;
 use brickyard::node::Node;
 use brickyard_designs::classics::LabZone;
-use brickyard_machine::{AccessKind, Machine, Spread, Unbacked, here};
+use brickyard_machine::{AccessKind, Machine, Spread, Unbacked, current};
 
 use crate::setting::FRAME_BYTES;
 
@@ -59,7 +59,7 @@ impl FrameMemory {
     /// it into use, clears it and maps it.
     pub(crate) fn map(self, frame: Frame) {
         self.write(frame, AccessKind::Store);
-        here::clear(self.contents, frame.number() * FRAME_BYTES, FRAME_BYTES);
+        current::clear(self.contents, frame.number() * FRAME_BYTES, FRAME_BYTES);
         self.write(frame, AccessKind::Store);
     }
 
@@ -71,6 +71,6 @@ impl FrameMemory {
     }
 
     fn write(self, frame: Frame, kind: AccessKind) {
-        here::access(self.records, frame.number() * RECORD_BYTES, kind);
+        current::access(self.records, frame.number() * RECORD_BYTES, kind);
     }
 }

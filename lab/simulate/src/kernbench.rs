@@ -34,7 +34,7 @@ pub struct Kernbench<'j> {
 /// The result of a build, in seconds of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct BuildRun {
     /// User time, of all CPUs.
     pub user: f64,
     /// System time, of all CPUs.
@@ -45,7 +45,7 @@ pub struct Measured {
     pub counts: Counts,
 }
 
-impl Measured {
+impl BuildRun {
     /// Returns how many CPUs were busy on average, in percent of one CPU.
     #[must_use]
     pub fn cpu_percent(&self) -> f64 {
@@ -72,7 +72,7 @@ impl Kernbench<'_> {
     ///
     /// # Errors
     /// [`RunError`] for an impossible machine, and where a run fails.
-    pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
+    pub fn run(&self, setting: &Setting) -> Result<BuildRun, RunError> {
         self.run_on(setting, &setting.blueprint())
     }
 
@@ -81,7 +81,7 @@ impl Kernbench<'_> {
     ///
     /// # Errors
     /// As [`Kernbench::run`].
-    pub fn run_on(&self, setting: &Setting, blueprint: &Blueprint) -> Result<Measured, RunError> {
+    pub fn run_on(&self, setting: &Setting, blueprint: &Blueprint) -> Result<BuildRun, RunError> {
         setting.check(self.frames_needed(setting.cpus))?;
         let pool = Pool {
             build: *self,
@@ -93,7 +93,7 @@ impl Kernbench<'_> {
         let sum = |of: fn(&brickyard_machine::CpuTimes) -> u64| {
             setting.seconds(ended.cpus.iter().map(of).sum())
         };
-        Ok(Measured {
+        Ok(BuildRun {
             user: sum(|cpu| cpu.user),
             system: sum(|cpu| cpu.system + cpu.interrupts),
             elapsed: setting.seconds(ended.cycles),

@@ -16,7 +16,7 @@ use core::cell::{Cell, RefCell};
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Request};
 use brickyard_designs::classics::LabZone;
-use brickyard_machine::{Affinity, Failure, Traffic, here};
+use brickyard_machine::{Affinity, Failure, Traffic, current};
 use brickyard_workload::jobs::FREED_AT_ONCE;
 
 use crate::barrier::Barrier;
@@ -49,7 +49,7 @@ pub struct Half {
 /// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct FaultFigures {
     /// Pages faulted in, and freed.
     pub pages: u64,
     /// The faults.
@@ -60,7 +60,7 @@ pub struct Measured {
     pub traffic: Traffic,
 }
 
-impl Measured {
+impl FaultFigures {
     /// Returns the faults per second of CPU time.
     #[must_use]
     pub fn faults_per_cpu_second(&self) -> f64 {
@@ -98,7 +98,7 @@ impl Pft {
     ///
     /// # Errors
     /// [`RunError`] for an impossible machine, and where a run fails.
-    pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
+    pub fn run(&self, setting: &Setting) -> Result<FaultFigures, RunError> {
         setting.check(self.frames_needed(setting.cpus))?;
         let processes = Processes {
             pft: *self,
@@ -118,7 +118,7 @@ impl Pft {
                 cpu: setting.seconds(cpu),
             }
         };
-        Ok(Measured {
+        Ok(FaultFigures {
             pages: self.pages as u64,
             faults: half(|log| log.faults),
             frees: half(|log| log.frees),
@@ -198,20 +198,20 @@ impl<Z: LabZone> Process<'_, '_, Z> {
     /// faults.
     fn run(&self, barrier: &Barrier, traffic: &Cell<Traffic>) -> Log {
         let mut held: Vec<Frame> = Vec::with_capacity(self.pages);
-        barrier.wait(|| traffic.set(here::traffic_of_all()));
+        barrier.wait(|| traffic.set(current::traffic_of_all()));
         let faults = timed(|| {
             for _ in 0..self.pages {
-                here::work(self.trap);
+                current::work(self.trap);
                 match self.nodes.alloc(0, &Request::page(Mobility::Movable)) {
                     Ok(frame) => {
                         self.memory.map(frame);
                         held.push(frame);
                     }
-                    Err(why) => here::fail(format!("no page: {why}")),
+                    Err(why) => current::fail(format!("no page: {why}")),
                 }
             }
         });
-        barrier.wait(|| traffic.set(here::traffic_of_all() - traffic.get()));
+        barrier.wait(|| traffic.set(current::traffic_of_all() - traffic.get()));
         let frees = timed(|| {
             held.chunks_mut(FREED_AT_ONCE)
                 .for_each(|list| self.free(list))
@@ -223,16 +223,16 @@ impl<Z: LabZone> Process<'_, '_, Z> {
         list.iter().for_each(|&frame| self.memory.unmap(frame));
         list.reverse();
         if let Err(why) = self.nodes.free_bulk(list) {
-            here::fail(format!("the free of a page was refused: {why}"));
+            current::fail(format!("the free of a page was refused: {why}"));
         }
     }
 }
 
 fn timed(work: impl FnOnce()) -> Span {
-    let began = here::now();
+    let began = current::now();
     work();
     Span {
         began,
-        ended: here::now(),
+        ended: current::now(),
     }
 }

@@ -1,7 +1,7 @@
 //! The simulated machine as the allocator's platform.
 
 use brickyard::{InterruptState, Platform};
-use brickyard_machine::here;
+use brickyard_machine::current;
 
 /// The machine that runs on this thread of the host; one CPU where none runs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -10,32 +10,32 @@ pub struct Simulated;
 impl Platform for Simulated {
     #[inline]
     fn cpu(&self) -> usize {
-        here::cpu()
+        current::cpu()
     }
 
     #[inline]
     fn pin(&self) -> usize {
-        here::pin()
+        current::pin()
     }
 
     #[inline]
     fn unpin(&self) {
-        here::unpin();
+        current::unpin();
     }
 
     #[inline]
     fn in_interrupt(&self) -> bool {
-        here::in_interrupt()
+        current::in_interrupt()
     }
 
     #[inline]
     fn mask_interrupts(&self) -> InterruptState {
-        InterruptState(usize::from(here::mask()))
+        InterruptState(usize::from(current::mask()))
     }
 
     #[inline]
     fn restore_interrupts(&self, found: InterruptState) {
-        here::restore(found.0 != 0);
+        current::restore(found.0 != 0);
     }
 
     #[inline]
@@ -44,16 +44,16 @@ impl Platform for Simulated {
     }
 
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        here::run_on(cpu, work)
+        current::run_on(cpu, work)
     }
 
     #[inline]
     fn ticks(&self) -> u64 {
-        here::now()
+        current::now()
     }
 
     #[inline]
     fn task(&self) -> u64 {
-        here::task() as u64
+        current::task() as u64
     }
 }

@@ -20,7 +20,7 @@ use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Frame, Mobility, Order, Request};
 use brickyard_designs::classics::LabZone;
-use brickyard_machine::{Affinity, Ended, Failure, Traffic, here};
+use brickyard_machine::{Affinity, Ended, Failure, Traffic, current};
 use brickyard_run::Dice;
 use brickyard_workload::named;
 
@@ -130,7 +130,7 @@ impl Latency {
 /// The result of a storm.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct StormRun {
     /// Pages allocated and freed.
     pub pages: u64,
     /// Cycles from when the first CPU began to when the last one ended.
@@ -151,7 +151,7 @@ pub struct Measured {
     pub lock_waits: u64,
 }
 
-impl Measured {
+impl StormRun {
     /// Returns the cache lines per page that a CPU had to request: moved to it, or made exclusive.
     #[must_use]
     pub fn lines_per_page(&self) -> f64 {
@@ -194,10 +194,10 @@ impl Storm {
     ///
     /// # Errors
     /// [`RunError`] for an impossible machine, and where a run fails.
-    pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
+    pub fn run(&self, setting: &Setting) -> Result<StormRun, RunError> {
         setting.check(self.frames_needed(setting.cpus))?;
         let once = |part| {
-            let run = StormRun {
+            let run = StormJob {
                 storm: *self,
                 setting: *setting,
                 part,
@@ -214,7 +214,7 @@ impl Storm {
         let contended = waits.iter().filter(|(_, found)| *found == Found::Taken);
         let cycles = all.ended_at - all.began;
         let pages = all.alloc.len() as u64;
-        Ok(Measured {
+        Ok(StormRun {
             pages,
             cycles,
             pages_per_second: pages as f64 / setting.seconds(cycles),
@@ -238,7 +238,7 @@ enum Part {
 }
 
 /// A run of one machine.
-struct StormRun {
+struct StormJob {
     storm: Storm,
     setting: Setting,
     part: Part,
@@ -255,7 +255,7 @@ struct StormOutput {
     locks: LockLog,
 }
 
-impl Job for StormRun {
+impl Job for StormJob {
     type Output = Result<StormOutput, Failure>;
 
     fn run<Z: LabZone<Platform = Simulated>>(
@@ -285,11 +285,11 @@ impl Job for StormRun {
                 barrier.wait(|| ());
                 if part == Part::All {
                     worker.log = Log {
-                        began: here::now(),
+                        began: current::now(),
                         ..Log::default()
                     };
                     worker.bursts(storm.pages);
-                    worker.log.ended = here::now();
+                    worker.log.ended = current::now();
                     logs.borrow_mut().push(worker.log);
                 }
             });
@@ -355,26 +355,26 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         let request = Request::page(Mobility::Movable);
         let mut taken = Vec::with_capacity(pages);
         for _ in 0..pages {
-            let before = here::now();
+            let before = current::now();
             match self.nodes.alloc(0, &request) {
                 Ok(frame) => taken.push(frame),
-                Err(why) => here::fail(format!("no page: {why}")),
+                Err(why) => current::fail(format!("no page: {why}")),
             }
-            self.log.alloc.push(here::now() - before);
+            self.log.alloc.push(current::now() - before);
         }
         taken
     }
 
     fn free(&mut self, frames: &[Frame]) {
         for &frame in frames {
-            let before = here::now();
+            let before = current::now();
             if let Err(why) = self.nodes.free(frame, Order::ZERO) {
-                here::fail(format!(
+                current::fail(format!(
                     "the free of page {} was refused: {why}",
                     frame.number()
                 ));
             }
-            self.log.free.push(here::now() - before);
+            self.log.free.push(current::now() - before);
         }
     }
 

@@ -20,8 +20,8 @@ use brickyard::node::{Node, Nodes, SlowPath};
 use brickyard::pressure::{Migrate, Migration, Need, NoHooks, Reclaim};
 use brickyard::{Frame, Mobility, Order, Request};
 use brickyard_designs::classics::LabZone;
-use brickyard_machine::here;
-use brickyard_workload::jobs::{FREED_AT_ONCE, Job, Step, Urgency, suite};
+use brickyard_machine::current;
+use brickyard_workload::jobs::{FREED_AT_ONCE, Job, JobStep, Urgency, suite};
 
 /// Pages that one reclaim frees, at least (Linux's `SWAP_CLUSTER_MAX`).
 const RECLAIMED_AT_ONCE: usize = 32;
@@ -146,11 +146,11 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
         self.leave(&held);
     }
 
-    fn step(&self, held: &mut [Option<Frame>], step: Step) {
+    fn step(&self, held: &mut [Option<Frame>], step: JobStep) {
         match step {
-            Step::Compute { ns } => here::compute(suite::instructions(ns)),
-            Step::Disk => here::disk(),
-            Step::Take {
+            JobStep::Compute { ns } => current::compute(suite::instructions(ns)),
+            JobStep::Disk => current::disk(),
+            JobStep::Take {
                 page,
                 order,
                 mobility,
@@ -162,7 +162,7 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
                 let request = request(Order::new(order), mobility, urgent);
                 self.take(held, page as usize, &request);
             }
-            Step::Give { page, order } => self.give(held, page, order),
+            JobStep::Give { page, order } => self.give(held, page, order),
         }
     }
 
@@ -198,9 +198,9 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
     }
 
     /// Frees single pages as one list, the last first.
-    fn give_list(&self, held: &mut [Option<Frame>], list: &[Step]) {
-        let taken = |step: &Step| match *step {
-            Step::Give { page, .. } => held[page as usize].take(),
+    fn give_list(&self, held: &mut [Option<Frame>], list: &[JobStep]) {
+        let taken = |step: &JobStep| match *step {
+            JobStep::Give { page, .. } => held[page as usize].take(),
             _ => None,
         };
         let frames: Vec<Frame> = list.iter().rev().filter_map(taken).collect();

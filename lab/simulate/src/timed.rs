@@ -12,7 +12,7 @@ use core::cell::RefCell;
 
 use brickyard::sync::RawLock;
 use brickyard_designs::classics::Contended;
-use brickyard_machine::here;
+use brickyard_machine::current;
 
 /// How a CPU found the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct Timed<L>(L);
 
 impl<L: RawLock> Timed<L> {
     fn acquired(&self, requested: u64, found: Found) {
-        let (now, lock) = (here::now(), core::ptr::from_ref(self).addr());
+        let (now, lock) = (current::now(), core::ptr::from_ref(self).addr());
         WRITING.with_borrow_mut(|writing| {
             if let Some(writing) = writing {
                 writing.held.push((lock, now));
@@ -72,7 +72,7 @@ impl<L: RawLock> Timed<L> {
     }
 
     fn released(&self) {
-        let (now, lock) = (here::now(), core::ptr::from_ref(self).addr());
+        let (now, lock) = (current::now(), core::ptr::from_ref(self).addr());
         WRITING.with_borrow_mut(|writing| {
             let Some(writing) = writing else { return };
             // A lock that was acquired before the log began is not in it.
@@ -90,7 +90,7 @@ unsafe impl<L: RawLock> RawLock for Timed<L> {
 
     #[inline]
     fn lock(&self, mut relax: impl FnMut()) {
-        let requested = here::now();
+        let requested = current::now();
         let mut found = Found::Free;
         self.0.lock(|| {
             found = Found::Taken;
@@ -101,7 +101,7 @@ unsafe impl<L: RawLock> RawLock for Timed<L> {
 
     #[inline]
     fn try_lock(&self) -> bool {
-        let requested = here::now();
+        let requested = current::now();
         let taken = self.0.try_lock();
         if taken {
             self.acquired(requested, Found::Free);

@@ -1,10 +1,10 @@
 //! Global drains: whom they interrupt, and that they find what the CPUs have cached.
 
 use brickyard_machine::Profile;
-use brickyard_simulate::drains::{Drains, Measured};
+use brickyard_simulate::drains::{DrainRun, Drains};
 use brickyard_simulate::{Configuration, Setting, Slots};
 
-fn drains(configuration: Configuration, slots: Slots, cpus: usize) -> Measured {
+fn drains(configuration: Configuration, slots: Slots, cpus: usize) -> DrainRun {
     let drains = Drains {
         pages: 400,
         every: 200_000,

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use brickyard_simulate::explore::{
-    Case, Configuration, Covered, Event, Fault, Library, Log, Mode, Plan, System, explore,
+    Case, Configuration, Covered, Event, Fault, Library, Log, Mode, SeedPlan, System, explore,
 };
 
 /// Seeds of each test.
@@ -40,10 +40,10 @@ fn few_cpus(seed: u64) -> Case {
 fn survived(system: &impl System, seeds: u64, case: &(dyn Fn(u64) -> Case + Sync)) -> Covered {
     let explored = explore(
         system,
-        &Plan {
+        &SeedPlan {
             threads: 2,
             case,
-            ..Plan::new(0..seeds)
+            ..SeedPlan::new(0..seeds)
         },
     );
     if let Some(failed) = explored.failed {

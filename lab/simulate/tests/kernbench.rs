@@ -2,12 +2,12 @@
 //! reclaimed when memory is short.
 
 use brickyard_machine::Profile;
-use brickyard_simulate::kernbench::{Kernbench, Measured};
+use brickyard_simulate::kernbench::{BuildRun, Kernbench};
 use brickyard_simulate::{Configuration, Setting};
-use brickyard_workload::jobs::{Job, Step, Urgency};
+use brickyard_workload::jobs::{Job, JobStep, Urgency};
 
-fn take(page: u32, order: u8) -> Step {
-    Step::Take {
+fn take(page: u32, order: u8) -> JobStep {
+    JobStep::Take {
         page,
         order,
         mobility: Default::default(),
@@ -18,12 +18,12 @@ fn take(page: u32, order: u8) -> Step {
 /// A job that computes 600 instructions, allocates 20 pages and a block of 8, frees half of the
 /// block and 10 pages, and waits for the disk once.
 fn job() -> Job {
-    let mut steps = vec![Step::Compute { ns: 100 }];
+    let mut steps = vec![JobStep::Compute { ns: 100 }];
     steps.extend((0..20).map(|page| take(page, 0)));
     steps.push(take(20, 3));
-    steps.push(Step::Give { page: 24, order: 2 });
-    steps.push(Step::Disk);
-    steps.extend((0..10).map(|page| Step::Give { page, order: 0 }));
+    steps.push(JobStep::Give { page: 24, order: 2 });
+    steps.push(JobStep::Disk);
+    steps.extend((0..10).map(|page| JobStep::Give { page, order: 0 }));
     Job {
         name: "cc1".into(),
         steps,
@@ -31,7 +31,7 @@ fn job() -> Job {
     }
 }
 
-fn build(cpus: usize, jobs: usize, frames: usize, configuration: Configuration) -> Measured {
+fn build(cpus: usize, jobs: usize, frames: usize, configuration: Configuration) -> BuildRun {
     let build = Kernbench {
         recorded: &[job()],
         jobs,

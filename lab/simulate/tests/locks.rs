@@ -8,12 +8,14 @@ use brickyard::sync::{Exclusive, Locked, TicketLock};
 use brickyard::{AnyZone, FrameRange};
 use brickyard_designs::classics::LabLock;
 use brickyard_designs::classics::{LabZone, MachinePlan, Planned, Vanilla};
-use brickyard_machine::{Affinity, Ended, Machine, Profile, Setup, here};
-use brickyard_simulate::locks::{Cell, Column, Computing, Load, Measured, Part, Plan, lists_of};
+use brickyard_machine::{Affinity, Ended, Machine, Profile, Setup, current};
+use brickyard_simulate::locks::{
+    Column, Computing, Load, LocksCase, LocksPlan, LocksRun, Part, lists_of,
+};
 use brickyard_simulate::tasks::Runner;
 use brickyard_simulate::timed::{Found, Timed, timed};
 use brickyard_simulate::{Configuration, Job, OwnPages, SharedPages, Simulated};
-use brickyard_workload::jobs::{self, Cut, Instances, Step, Urgency, Waits, Workload};
+use brickyard_workload::jobs::{self, Cut, Instances, JobStep, Urgency, Waits, Workload};
 
 const PAGE: usize = 4096;
 
@@ -21,9 +23,9 @@ fn profile() -> &'static Profile {
     Profile::by_name("metatm-2007").unwrap()
 }
 
-fn plan() -> Plan {
+fn plan() -> LocksPlan {
     let profile = profile();
-    Plan {
+    LocksPlan {
         profile,
         configuration: Configuration::Vanilla,
         lists: lists_of(profile),
@@ -32,9 +34,9 @@ fn plan() -> Plan {
     }
 }
 
-fn storm(column: Column, cpus: usize, seed: u64) -> Measured {
+fn storm(column: Column, cpus: usize, seed: u64) -> LocksRun {
     let load = Load::storm(Part::Events(1024));
-    let cell = Cell {
+    let cell = LocksCase {
         load: &load,
         cpus,
         column,
@@ -49,9 +51,9 @@ fn storm(column: Column, cpus: usize, seed: u64) -> Measured {
 fn waits_and_holds_are_exact() {
     let lock = Locked::<Timed<TicketLock>, _>::new(());
     let hold = |starts_at: u64, cycles: u64| {
-        here::work(starts_at);
+        current::work(starts_at);
         let held = lock.lock(brickyard::sync::spin_hint);
-        here::work(cycles);
+        current::work(cycles);
         drop(held);
     };
     let mut machine = Machine::new(Setup::new(profile(), 2, 1));
@@ -178,7 +180,7 @@ fn in_a_storm_each_policy_does_what_it_is_for() {
 }
 
 fn job(name: &str, pages: u32) -> jobs::Job {
-    let take = |page| Step::Take {
+    let take = |page| JobStep::Take {
         page,
         order: 0,
         mobility: Default::default(),
@@ -186,10 +188,10 @@ fn job(name: &str, pages: u32) -> jobs::Job {
     };
     let mut steps = Vec::new();
     for page in 0..pages {
-        steps.push(Step::Compute { ns: 1000 });
+        steps.push(JobStep::Compute { ns: 1000 });
         steps.push(take(page));
     }
-    steps.extend((0..pages).map(|page| Step::Give { page, order: 0 }));
+    steps.extend((0..pages).map(|page| JobStep::Give { page, order: 0 }));
     jobs::Job {
         name: name.to_owned(),
         steps,
@@ -238,21 +240,21 @@ fn a_part_of_a_job_is_its_beginning() {
 
 /// 40 pages, each after 20 ms of computing, in which a compiler touches more lines than any cache
 /// has.
-fn with_long_computing(column: Column, computing: Computing) -> Measured {
+fn with_long_computing(column: Column, computing: Computing) -> LocksRun {
     let mut slow = job("slow", 40);
     for step in &mut slow.steps {
-        if let Step::Compute { ns } = step {
+        if let JobStep::Compute { ns } = step {
             *ns = 20_000_000;
         }
     }
     let load = Load::of(&workload(Instances::Fixed(1)), &[slow], Part::Whole);
-    let cell = Cell {
+    let cell = LocksCase {
         load: &load,
         cpus: 1,
         column,
         seed: 1,
     };
-    let plan = Plan {
+    let plan = LocksPlan {
         computing,
         ..plan()
     };
@@ -286,11 +288,11 @@ fn every_configuration_runs() {
     let jobs = [job("a", 40)];
     let load = Load::of(&workload(Instances::PerCpu(2)), &jobs, Part::Whole);
     for configuration in Configuration::ALL {
-        let plan = Plan {
+        let plan = LocksPlan {
             configuration,
             ..plan()
         };
-        let cell = Cell {
+        let cell = LocksCase {
             load: &load,
             cpus: 3,
             column: Column::TicketYield,

@@ -2,12 +2,12 @@
 //! lock limits them.
 
 use brickyard_machine::Profile;
-use brickyard_simulate::pft::{Measured, Pft};
+use brickyard_simulate::pft::{FaultFigures, Pft};
 use brickyard_simulate::{Configuration, RunError, Setting};
 
 const PFT: Pft = Pft { pages: 2000 };
 
-fn pft(configuration: Configuration, cpus: usize, seed: u64) -> Result<Measured, RunError> {
+fn pft(configuration: Configuration, cpus: usize, seed: u64) -> Result<FaultFigures, RunError> {
     PFT.run(&Setting {
         profile: Profile::by_name("i7-2013").unwrap(),
         cpus,

@@ -7,11 +7,11 @@ use brickyard::sync::{
     AtomicU32, GuardedU32, Locked, Ordering, RawLock, TestAndSetLock, TicketLock, spin_hint,
 };
 use brickyard_designs::classics::Contended;
-use brickyard_machine::{Affinity, Failure, Machine, WaitQueue, here};
+use brickyard_machine::{Affinity, Failure, Machine, WaitQueue, current};
 use brickyard_simulate::OwnPages;
 use brickyard_simulate::explore::{
-    Case, Configuration, Covered, Explored, Fault, Library, Log, Memory, Mode, Plan, System,
-    WithLock, explore,
+    Case, Configuration, Covered, Explored, Fault, FreeMemory, Library, Log, Mode, SeedPlan,
+    System, WithLock, explore,
 };
 
 /// Explores on two threads, with cases of up to eight CPUs.
@@ -26,10 +26,10 @@ fn explored(system: &impl System, seeds: u64, case: &(dyn Fn(u64) -> Case + Sync
     };
     explore(
         system,
-        &Plan {
+        &SeedPlan {
             threads: 2,
             case: &case,
-            ..Plan::new(0..seeds)
+            ..SeedPlan::new(0..seeds)
         },
     )
 }
@@ -69,7 +69,7 @@ fn with_locks(seed: u64) -> Case {
         // Only the machine can end a wait for a broken lock, so none is taken before the machine
         // runs.
         mode: Mode::Mixed,
-        memory: Memory::Plenty,
+        memory: FreeMemory::Plenty,
         ..Case::of(seed)
     }
 }
@@ -248,7 +248,7 @@ impl System for Bulk {
         }));
         run_tasks(case, log, &pool, |pool, number, operation| {
             let taken = self.take(pool, 1 + (number + operation) % 7);
-            here::compute(100);
+            current::compute(100);
             for page in taken {
                 Self::give(pool, page);
             }

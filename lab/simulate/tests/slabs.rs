@@ -4,7 +4,7 @@
 
 use brickyard_machine::Profile;
 use brickyard_simulate::slabs::remote::RemoteFrees;
-use brickyard_simulate::slabs::socket::{Files, Measured, SocketBench};
+use brickyard_simulate::slabs::socket::{Files, SocketBench, SocketRun};
 use brickyard_simulate::slabs::{Design, INSTRUCTIONS, Purpose, SlabSetting, memory};
 
 fn setting(design: Design, cpus: usize, seed: u64) -> SlabSetting {
@@ -18,7 +18,7 @@ fn setting(design: Design, cpus: usize, seed: u64) -> SlabSetting {
     }
 }
 
-fn sockets(design: Design, cpus: usize, files: Files) -> Measured {
+fn sockets(design: Design, cpus: usize, files: Files) -> SocketRun {
     let bench = SocketBench {
         sockets: files.batch().max(100),
         files,

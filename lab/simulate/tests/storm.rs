@@ -1,7 +1,7 @@
 //! The storm: its counts are right, a seed repeats it, and it distinguishes designs.
 
 use brickyard_machine::Profile;
-use brickyard_simulate::storm::{Latency, Measured, Shape, Storm};
+use brickyard_simulate::storm::{Latency, Shape, Storm, StormRun};
 use brickyard_simulate::{Configuration, RunError, Setting};
 
 fn setting(configuration: Configuration, cpus: usize) -> Setting {
@@ -14,7 +14,7 @@ fn setting(configuration: Configuration, cpus: usize) -> Setting {
     }
 }
 
-fn storm(shape: Shape, setting: &Setting) -> Measured {
+fn storm(shape: Shape, setting: &Setting) -> StormRun {
     let pages = match shape {
         Shape::Deep => 3000,
         Shape::Hot | Shape::Remote => 300,
@@ -31,7 +31,7 @@ fn every_configuration_allocates_and_frees_each_page() {
                 let measured = storm(shape, &setting);
                 let pages = if shape == Shape::Deep { 3000 } else { 300 };
                 assert_eq!(measured.pages, (pages * cpus) as u64, "{configuration}");
-                let Measured { alloc, free, .. } = measured;
+                let StormRun { alloc, free, .. } = measured;
                 for Latency {
                     p50,
                     p90,
@@ -52,7 +52,7 @@ fn every_configuration_allocates_and_frees_each_page() {
     }
 }
 
-fn p50_of_all(measured: &Measured) -> u64 {
+fn p50_of_all(measured: &StormRun) -> u64 {
     measured.alloc.p50 + measured.free.p50
 }
 

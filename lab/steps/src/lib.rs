@@ -22,4 +22,4 @@ mod slabs;
 mod tries;
 mod world;
 
-pub use tries::{Plan, Tally, try_all};
+pub use tries::{StopPlan, Tally, try_all};

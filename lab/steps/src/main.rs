@@ -1,13 +1,13 @@
 //! Prints how many stopping points were tried of each two calls, and how many failed.
 
-use brickyard_steps::{Plan, try_all};
+use brickyard_steps::{StopPlan, try_all};
 
 const USAGE: &str = "--only A,B: pairs of these calls; --stops N, --pairs N: at most so many stopping \
     points and pairs of them in a situation (--pairs alone: all); --every N: one situation in so \
     many; --csv";
 
 fn main() {
-    let mut plan = Plan::default();
+    let mut plan = StopPlan::default();
     let mut csv = false;
     let mut arguments = std::env::args().skip(1).peekable();
     while let Some(argument) = arguments.next() {

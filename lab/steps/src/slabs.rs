@@ -32,7 +32,7 @@ enum Of {
 
 /// An object that a party holds: its words, each of which has this value.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct HeldObject {
     object: NonNull<u64>,
     words: usize,
     value: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Objects<'w, A: SlotAccess> {
     tasks: RawCache<'w, 'w, Design<'w, A>, TaskOnly>,
     all: RawCache<'w, 'w, Design<'w, A>, Everywhere>,
     general: General<'w, 'w, Design<'w, A>, Everywhere>,
-    held: Vec<RefCell<Vec<Held>>>,
+    held: Vec<RefCell<Vec<HeldObject>>>,
     value: Cell<u64>,
 }
 
@@ -111,7 +111,7 @@ impl<'w, A: SlotAccess> Objects<'w, A> {
             // SAFETY: the object is this party's, and has so many words.
             unsafe { object.add(word).write(value) };
         }
-        let held = Held {
+        let held = HeldObject {
             object,
             words,
             value,
@@ -131,7 +131,7 @@ impl<'w, A: SlotAccess> Objects<'w, A> {
         }
     }
 
-    fn free(&self, held: Held) {
+    fn free(&self, held: HeldObject) {
         held.check();
         let object = held.object.cast();
         // SAFETY: the party holds it, and has forgotten it.
@@ -176,8 +176,8 @@ impl<'w, A: SlotAccess> Objects<'w, A> {
     /// pages of all slabs.
     pub(crate) fn check(&self) -> usize {
         let all = self.held.iter().flat_map(|held| held.borrow().clone());
-        let all: Vec<Held> = all.collect();
-        all.iter().for_each(Held::check);
+        let all: Vec<HeldObject> = all.collect();
+        all.iter().for_each(HeldObject::check);
         for (of, numbers) in [
             (Of::Tasks, self.tasks.numbers()),
             (Of::All, self.all.numbers()),
@@ -211,7 +211,7 @@ impl<'w, A: SlotAccess> Objects<'w, A> {
     }
 }
 
-impl Held {
+impl HeldObject {
     fn check(&self) {
         for word in 0..self.words {
             // SAFETY: the object is held, and has so many words.

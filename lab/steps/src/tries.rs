@@ -13,7 +13,7 @@ use crate::{calls, slabs};
 
 /// What is tried.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct StopPlan {
     /// Only pairs of calls whose names these are; all, if it is empty.
     pub only: Vec<String>,
     /// The most stopping points of a situation: every one, or some at equal distances.
@@ -45,7 +45,7 @@ thread_local! {
 ///
 /// # Panics
 /// If a name in the plan is no call's.
-pub fn try_all(plan: &Plan, mut done: impl FnMut(&str, &str, &Tally)) {
+pub fn try_all(plan: &StopPlan, mut done: impl FnMut(&str, &str, &Tally)) {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(|info| {
         // Nobody is stopped any more while stacks are unwound.
@@ -128,7 +128,7 @@ fn all<A: SlotAccess>() -> Vec<calls::Call<A>> {
 /// Tries the stopping points of one situation.
 fn situation<A: SlotAccess>(
     tally: &mut Tally,
-    plan: &Plan,
+    plan: &StopPlan,
     start: Start,
     mode: Mode,
     slots: &str,

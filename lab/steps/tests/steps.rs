@@ -1,10 +1,10 @@
 //! A part of all situations: each pair of calls in a few, and those in which faults were found at
 //! every access.
 
-use brickyard_steps::{Plan, try_all};
+use brickyard_steps::{StopPlan, try_all};
 
 /// Returns what failed.
-fn tried(plan: &Plan) -> String {
+fn tried(plan: &StopPlan) -> String {
     let (mut failures, mut stops, mut pairs) = (String::new(), 0, 0);
     try_all(plan, |first, second, tally| {
         stops += tally.stops;
@@ -32,17 +32,17 @@ fn whatever_runs_while_a_cpu_is_stopped() {
         "free_uncached 4",
         "alloc 0",
     ] {
-        failures += &tried(&Plan {
+        failures += &tried(&StopPlan {
             only: pair.split(',').map(str::to_owned).collect(),
             stops_most: Some(8),
-            ..Plan::default()
+            ..StopPlan::default()
         });
     }
-    failures += &tried(&Plan {
+    failures += &tried(&StopPlan {
         stops_most: Some(2),
         pairs_most: 2,
         every: 211,
-        ..Plan::default()
+        ..StopPlan::default()
     });
     assert!(failures.is_empty(), "{failures}");
 }

@@ -6,7 +6,8 @@
 use core::cell::{Cell, RefCell};
 
 use brickyard_machine::{
-    Affinity, Ended, Failure, Machine, Profile, Setup, Stops, Timing, WaitQueue, Watch, here, seam,
+    Affinity, Ended, Failure, Machine, Profile, Setup, Stops, Timing, WaitQueue, Watch, current,
+    seam,
 };
 use brickyard_sync_simulated::{
     AtomicU32, AtomicU64, GuardedU64, Locked, Ordering, RawLock, TestAndSetLock, TicketLock,
@@ -44,9 +45,9 @@ fn count<L: RawLock>(setup: Setup) -> (Result<Ended, Failure>, u64) {
         let counter = &counter.0;
         machine.task(format!("adds {cpu}"), Affinity::Any, move || {
             for _ in 0..100 {
-                here::pin();
+                current::pin();
                 counter.lock(spin_hint).add(1);
-                here::unpin();
+                current::unpin();
             }
         });
     }
@@ -135,15 +136,15 @@ fn sleepers_wake_in_time_and_the_disk_is_fixed() {
     for (name, cycles) in [("late", 9000), ("early", 3000)] {
         let woke = &woke;
         machine.task(name, Affinity::Any, move || {
-            here::sleep(cycles);
-            woke.borrow_mut().push((name, here::now() >= cycles));
+            current::sleep(cycles);
+            woke.borrow_mut().push((name, current::now() >= cycles));
         });
     }
     let woke_up = &woke;
     machine.task("reads", Affinity::Any, move || {
-        let before = here::now();
-        here::disk();
-        assert!(here::now() - before >= 5_500_000);
+        let before = current::now();
+        current::disk();
+        assert!(current::now() - before >= 5_500_000);
         woke_up.borrow_mut().push(("reads", true));
     });
     machine.run().unwrap();
@@ -159,7 +160,7 @@ fn tasks_share_a_cpu_by_slices_and_idle_cpus_steal() {
         let mut machine = Machine::new(Setup::new(metatm(), cpus, 1));
         for task in 0..tasks {
             machine.task(format!("computes {task}"), Affinity::Any, || {
-                here::compute(1_000_000_000)
+                current::compute(1_000_000_000)
             });
         }
         machine.run().unwrap()
@@ -184,15 +185,17 @@ fn tasks_share_a_cpu_by_slices_and_idle_cpus_steal() {
 fn a_remote_call_interrupts_what_a_cpu_computes() {
     let (ran_on, returned) = (Cell::new(9), Cell::new(0));
     let mut machine = Machine::new(Setup::new(metatm(), 3, 1));
-    machine.task("computes", Affinity::Cpu(2), || here::compute(50_000_000));
+    machine.task("computes", Affinity::Cpu(2), || {
+        current::compute(50_000_000)
+    });
     let (ran, when) = (&ran_on, &returned);
     machine.task("calls", Affinity::Cpu(0), move || {
-        here::compute(1000);
-        let here_before = here::cpu();
-        assert!(here::run_on(2, &mut || ran.set(here::cpu())));
-        assert_eq!(here::cpu(), here_before);
-        assert!(!here::run_on(3, &mut || ()));
-        when.set(here::now());
+        current::compute(1000);
+        let here_before = current::cpu();
+        assert!(current::run_on(2, &mut || ran.set(current::cpu())));
+        assert_eq!(current::cpu(), here_before);
+        assert!(!current::run_on(3, &mut || ()));
+        when.set(current::now());
     });
     let ended = machine.run().unwrap();
     assert_eq!(ran_on.get(), 2);
@@ -209,7 +212,7 @@ fn two_cpus_can_call_each_other_at_once() {
             let runs = &runs;
             machine.task(format!("calls {cpu}"), Affinity::Cpu(cpu), move || {
                 for _ in 0..50 {
-                    assert!(here::run_on(1 - cpu, &mut || runs.set(runs.get() + 1)));
+                    assert!(current::run_on(1 - cpu, &mut || runs.set(runs.get() + 1)));
                 }
             });
         }
@@ -224,19 +227,21 @@ fn two_cpus_can_call_each_other_at_once() {
 fn a_remote_call_ends_before_the_task_of_its_cpu_continues() {
     let last = Cell::new(0);
     let mut machine = Machine::new(Setup::new(metatm(), 4, 1));
-    machine.task("computes", Affinity::Cpu(3), || here::compute(500_000_000));
+    machine.task("computes", Affinity::Cpu(3), || {
+        current::compute(500_000_000)
+    });
     for cpu in 0..3 {
         let last = &last;
         machine.task(format!("calls {cpu}"), Affinity::Cpu(cpu), move || {
             let work = &mut || {
                 for _ in 0..100 {
-                    here::pin();
-                    here::compute(100);
-                    here::unpin();
+                    current::pin();
+                    current::compute(100);
+                    current::unpin();
                 }
             };
-            (0..20).for_each(|_| assert!(here::run_on(3, work)));
-            last.set(last.get().max(here::now()));
+            (0..20).for_each(|_| assert!(current::run_on(3, work)));
+            last.set(last.get().max(current::now()));
         });
     }
     machine.run().unwrap();
@@ -255,10 +260,10 @@ fn a_cpu_that_spins_on_a_line_is_woken_by_a_write_to_it() {
         while flag.load(Ordering::Acquire) == 0 {
             spin_hint();
         }
-        seen_by.set(here::now());
+        seen_by.set(current::now());
     });
     machine.task("writes", Affinity::Cpu(1), move || {
-        here::compute(1_000_000);
+        current::compute(1_000_000);
         flag.store(1, Ordering::Release);
     });
     let ended = machine.run().unwrap();
@@ -307,28 +312,28 @@ fn each_failure_is_reported() {
     let fails = |body: fn()| {
         let mut machine = Machine::new(random(2, 1));
         machine.task("errs", Affinity::Any, body);
-        machine.task("sleeps", Affinity::Any, || here::sleep(1 << 40));
+        machine.task("sleeps", Affinity::Any, || current::sleep(1 << 40));
         machine.run().map(|_| ()).unwrap_err()
     };
     let panicked = fails(|| panic!("on purpose"));
     assert!(
         matches!(&panicked, Failure::Panicked { at, message } if at.task == "errs" && message == "on purpose")
     );
-    let reported = fails(|| here::fail("found out"));
+    let reported = fails(|| current::fail("found out"));
     assert!(
         reported.to_string().contains("errs: found out"),
         "{reported}"
     );
     let pinned = fails(|| {
-        here::pin();
-        here::sleep(1);
+        current::pin();
+        current::sleep(1);
     });
     assert!(
         matches!(pinned, Failure::Unbalanced { pins: 1, .. }),
         "{pinned}"
     );
     let masked = fails(|| {
-        here::mask();
+        current::mask();
     });
     assert!(
         masked
@@ -352,17 +357,17 @@ fn interrupts_come_only_where_they_are_enabled() {
     let mut machine = Machine::new(random(2, 9));
     word.map(&mut machine);
     machine.interrupts(50, || {
-        assert!(here::in_interrupt() && !inside.get());
+        assert!(current::in_interrupt() && !inside.get());
         total.set(total.get() + 1);
     });
     let (word, inside) = (&word.0, &inside);
     machine.task("masks", Affinity::Cpu(0), move || {
         for _ in 0..1000 {
-            let found = here::mask();
+            let found = current::mask();
             inside.set(true);
             word.fetch_add(1, Ordering::Relaxed);
             inside.set(false);
-            here::restore(found);
+            current::restore(found);
             word.fetch_add(1, Ordering::Relaxed);
         }
     });
@@ -372,7 +377,7 @@ fn interrupts_come_only_where_they_are_enabled() {
 
 #[test]
 fn outside_a_machine_words_are_plain_words() {
-    assert!(!here::is_simulated());
+    assert!(!current::is_simulated());
     let word = AtomicU64::new(1);
     assert_eq!(word.fetch_add(2, Ordering::Relaxed), 1);
     assert_eq!(word.load(Ordering::Relaxed), 3);
@@ -389,14 +394,14 @@ fn outside_a_machine_words_are_plain_words() {
     );
     word.store(5, Ordering::Relaxed);
     assert_eq!(CALLS.get(), 2);
-    here::compute(1 << 60);
-    here::sleep(1);
+    current::compute(1 << 60);
+    current::sleep(1);
     assert_eq!(
-        (here::cpu(), here::now(), here::in_interrupt()),
+        (current::cpu(), current::now(), current::in_interrupt()),
         (0, 0, false)
     );
     let mut ran = false;
-    assert!(here::run_on(7, &mut || ran = true));
+    assert!(current::run_on(7, &mut || ran = true));
     assert!(ran);
 }
 
@@ -412,22 +417,22 @@ fn steps_are_counted_per_task_and_can_be_bounded() {
         }
     });
     machine.task("looks", Affinity::Cpu(0), move || {
-        let before = here::steps();
-        here::within(110, || {
+        let before = current::steps();
+        current::within(110, || {
             for _ in 0..100 {
                 flag.load(Ordering::Relaxed);
             }
             (0..10).for_each(|_| spin_hint());
         });
-        let made = here::steps().since(before);
+        let made = current::steps().since(before);
         assert_eq!((made.accesses, made.waits, made.all()), (100, 10, 110));
         // What a remote call does elsewhere does not count.
-        here::run_on(1, &mut || {
+        current::run_on(1, &mut || {
             (0..100).for_each(|_| flag.store(1, Ordering::Relaxed));
         });
-        assert_eq!(here::steps().since(before), made);
+        assert_eq!(current::steps().since(before), made);
         // One step too many.
-        here::within(3, || (0..4).for_each(|_| flag.store(1, Ordering::Relaxed)));
+        current::within(3, || (0..4).for_each(|_| flag.store(1, Ordering::Relaxed)));
     });
     let ended = machine.run().map(|_| ());
     assert!(
@@ -443,17 +448,17 @@ fn a_task_that_may_not_wait_fails_if_it_does() {
         machine.task("hurries", Affinity::Cpu(0), body);
         machine.run().map(|_| ())
     };
-    let slept = ends(|| here::atomically(|| here::sleep(1))).unwrap_err();
+    let slept = ends(|| current::atomically(|| current::sleep(1))).unwrap_err();
     assert!(slept.to_string().contains("may not wait"), "{slept}");
     let called = ends(|| {
-        here::atomically(|| here::run_on(1, &mut || {}));
+        current::atomically(|| current::run_on(1, &mut || {}));
     });
     let called = called.unwrap_err();
     assert!(called.to_string().contains("remote call"), "{called}");
     let fine = ends(|| {
-        here::atomically(|| here::work(100));
-        here::sleep(1);
-        assert!(here::run_on(1, &mut || {}));
+        current::atomically(|| current::work(100));
+        current::sleep(1);
+        assert!(current::run_on(1, &mut || {}));
     });
     assert_eq!(fine, Ok(()));
 }
@@ -476,16 +481,16 @@ fn a_cpu_can_stop_at_any_access_while_others_run() {
         word.map(&mut machine);
         let (word, seen_, alone_) = (&word.0, &seen, &alone);
         machine.task("stops", Affinity::Cpu(0), move || {
-            here::pin();
+            current::pin();
             for _ in 0..300 {
                 word.fetch_add(1, Ordering::Relaxed);
             }
-            here::unpin();
+            current::unpin();
         });
         machine.task("runs", Affinity::Cpu(1), move || {
             for _ in 0..2_000 {
                 word.load(Ordering::Relaxed);
-                let (stopped, stops) = here::stopped();
+                let (stopped, stops) = current::stopped();
                 seen_.set(stops);
                 alone_.set(alone_.get() + stopped);
             }

@@ -1,5 +1,7 @@
 //! Where a trace comes from, the host's own statistics, and what was lost.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// The texts of the host's own files, empty where one could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostTexts {
@@ -33,7 +35,7 @@ pub struct TextTimes {
 }
 
 /// How the page states were read, at the start or the end; all 0 where unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reading {
     /// When the read began, in nanoseconds since the trace began.
     pub began: u64,
@@ -48,7 +50,7 @@ pub struct Reading {
 }
 
 /// Events that a CPU's buffer had no room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Lost {
     /// The CPU.
     pub cpu: u16,
@@ -57,17 +59,28 @@ pub struct Lost {
 }
 
 /// A request flag, or a combination of them, and its name, such as `__GFP_ZERO`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flag {
+    /// Its bits; in JSON as hexadecimal text.
+    #[serde(serialize_with = "to_hex", deserialize_with = "from_hex")]
+    pub mask: u64,
     /// Its name.
     pub name: String,
-    /// Its bits.
-    pub mask: u64,
+}
+
+fn to_hex<S: Serializer>(mask: &u64, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_str(&format_args!("{mask:#x}"))
+}
+
+fn from_hex<'de, D: Deserializer<'de>>(text: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(text)?;
+    let digits = text.strip_prefix("0x").unwrap_or("");
+    u64::from_str_radix(digits, 16).map_err(serde::de::Error::custom)
 }
 
 /// What the bits of request flags mean on the kernel that a trace is from; they differ from one
 /// kernel version to the next.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Flags(pub Vec<Flag>);
 
 impl Flags {

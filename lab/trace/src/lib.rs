@@ -9,6 +9,7 @@
 //! | [`event`] | one event: an allocation, a free, a fallback |
 //! | [`state`] | what a frame was used for |
 //! | [`header`] | where a trace comes from, the host's own statistics, what was lost |
+//! | [`table`] | a flat Parquet table: the form of all files of the lab |
 //! | [`mod@file`] | the trace file: Parquet, written incrementally; the reader trusts nothing |
 //! | [`record`] | the recorder: from the kernel's ring buffers |
 //! | [`import`] | traces from the text that ftrace, perf and trace-cmd print |
@@ -26,6 +27,7 @@ mod named;
 pub mod record;
 pub mod state;
 pub mod summary;
+pub mod table;
 pub mod trace;
 
 pub use event::{Event, NameId, NameIds, Step, What};

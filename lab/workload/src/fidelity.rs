@@ -7,7 +7,7 @@
 //! host's start beside its end.
 
 use brickyard::block::FreeTable;
-use brickyard::{MigrateType, Order, ZoneKind};
+use brickyard::{MigrateType, Order};
 use brickyard_host::ParseError;
 use brickyard_host::pagetypeinfo::{self, Counted};
 use brickyard_trace::HostTexts;
@@ -201,10 +201,4 @@ impl Sum {
             (differences, real) => differences as f64 / real as f64,
         }
     }
-}
-
-/// Returns the kind of zone of this name.
-#[must_use]
-pub fn kind_named(name: &str) -> Option<ZoneKind> {
-    ZoneKind::ALL.into_iter().find(|kind| kind.name() == name)
 }

@@ -75,7 +75,7 @@ pub struct Kernel<'z, Z: LabZone> {
     asked: Cell<Option<Need>>,
     background: Background,
     rules: Rules,
-    of_2007: RefCell<of_2007::Memory>,
+    of_2007: RefCell<of_2007::ReclaimState>,
     dirty: RefCell<flusher::Dirty>,
     stopwatch: Stopwatch,
     // What became of blocks since it was taken last, if anyone wants to know.
@@ -106,7 +106,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
             Scheme::Today => pages,
             Scheme::Of2007(_) => pages.with_one_lru(),
         };
-        let of_2007 = RefCell::new(of_2007::Memory::new(zones.len()));
+        let of_2007 = RefCell::new(of_2007::ReclaimState::new(zones.len()));
         Self {
             of_2007,
             dirty: RefCell::default(),

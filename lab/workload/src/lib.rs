@@ -7,7 +7,7 @@
 //! | [`mixing`] | page blocks with more than one mobility |
 //! | [`roles`] | the purpose of recorded allocations |
 //! | [`start`] | what the page states of a recorded host do not show |
-//! | `hidden` | pages that are taken without an event |
+//! | `unrecorded` | pages that are taken without an event |
 //! | `passes` | the events of a trace, gone through several times |
 //! | `steps` | steps in memory, or in a temporary file |
 //! | [`script`] | a trace prepared for many replays |
@@ -18,7 +18,7 @@
 //! | [`view`] | the state of memory at one moment |
 //! | [`outcome`] | the results of a replay |
 //! | [`decisions`] | step by step beside a recorded host |
-//! | [`again`] | a replay recorded as a host is |
+//! | [`round_trip`] | a replay recorded as a host is |
 //! | [`fidelity`] | a replay's end beside that of the recorded host |
 //! | [`replay`](mod@replay) | replaying a trace through one design |
 //! | [`antifrag`] | the protocol of 2005 and 2007 |
@@ -27,12 +27,10 @@
 
 #![forbid(unsafe_code)]
 
-pub mod again;
 pub mod antifrag;
 pub mod build;
 pub mod decisions;
 pub mod fidelity;
-mod hidden;
 pub mod jobs;
 pub mod kernel;
 pub mod machine;
@@ -44,10 +42,12 @@ pub mod printed;
 mod processor;
 pub mod replay;
 pub mod roles;
+pub mod round_trip;
 pub mod script;
 pub mod start;
 mod steps;
 pub mod stopwatch;
+mod unrecorded;
 pub mod view;
 
 pub use brickyard_trace::named;

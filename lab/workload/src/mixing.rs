@@ -38,12 +38,6 @@ impl BlockContents {
             .max_by_key(|&mobility| of(mobility));
         most.filter(|&mobility| of(mobility) > 0)
     }
-
-    /// Returns true if the block has unmovable frames.
-    #[must_use]
-    pub const fn has_unmovable(&self) -> bool {
-        self.frames[place(Mobility::Unmovable)] > 0
-    }
 }
 
 const fn place(mobility: Mobility) -> usize {

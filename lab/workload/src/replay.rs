@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::outcome::{HugePages, Mixer, Outcome, ZoneEnd, mobility_name};
 use crate::pages::{Block, Location, PageId, Pages, Role};
 use crate::processor::Processor;
-use crate::script::{Action, Script, Step};
+use crate::script::{Action, Script, ScriptStep};
 use crate::start::{Known, TICK, TICKS_MOST};
 use crate::view::{View, free_counts};
 
@@ -51,7 +51,7 @@ pub trait Watcher {
     const STEPS: bool = false;
 
     /// Called after each step, with its number and what it did to blocks.
-    fn step(&mut self, place: usize, step: &Step, blocks: &[Logged]) {
+    fn step(&mut self, place: usize, step: &ScriptStep, blocks: &[Logged]) {
         let _ = (place, step, blocks);
     }
 
@@ -340,7 +340,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
     }
 
     #[inline]
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &ScriptStep) {
         self.processor.switch_to(usize::from(step.cpu) % self.cpus);
         self.kernel.set_time(step.time);
         match self.script.action(step) {
@@ -358,7 +358,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
     }
 
     #[inline]
-    fn take(&mut self, step: &Step, request: &Request) {
+    fn take(&mut self, step: &ScriptStep, request: &Request) {
         let is_known = self.kernel.look(|pages| pages.location(step.page)) != Location::Unknown;
         if is_known || step.overlaps_used() {
             self.clear(step);
@@ -383,7 +383,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
 
     /// Frees pages of the step that are still in use: the event of their free was lost.
     #[cold]
-    fn clear(&mut self, step: &Step) {
+    fn clear(&mut self, step: &ScriptStep) {
         if let Freed::Whole | Freed::Parts = self.kernel.give(step.page, step.order) {
             self.outcome.double += 1;
         }
@@ -392,7 +392,7 @@ impl<Z: LabZone> Replaying<'_, '_, Z> {
     }
 
     #[inline]
-    fn give(&mut self, step: &Step) {
+    fn give(&mut self, step: &ScriptStep) {
         let frees = &mut self.outcome.frees;
         match self.kernel.give(step.page, step.order) {
             Freed::Whole => frees.whole += 1,

@@ -11,7 +11,7 @@ use brickyard::Order;
 use brickyard_trace::NameId;
 
 use crate::pages::{PageId, Role};
-use crate::script::Step;
+use crate::script::ScriptStep;
 
 /// Steps of a round, at most.
 pub(crate) const ROUND: usize = 1 << 15;
@@ -29,7 +29,7 @@ const LEVEL: i32 = 1;
 #[derive(Debug)]
 pub(crate) struct Steps {
     count: usize,
-    kept: Vec<Step>,
+    kept: Vec<ScriptStep>,
     spooled: Option<Spooled>,
 }
 
@@ -89,9 +89,9 @@ impl Collecting {
     }
 
     /// Adds a step, which must not be before the last.
-    pub(crate) fn push(&mut self, step: Step) -> io::Result<()> {
+    pub(crate) fn push(&mut self, step: ScriptStep) -> io::Result<()> {
         let kept = &self.steps.kept;
-        let is_far = |first: &Step| step.time - first.time > u64::from(u32::MAX);
+        let is_far = |first: &ScriptStep| step.time - first.time > u64::from(u32::MAX);
         let is_full = match self.steps.spooled {
             None => kept.len() >= self.most,
             Some(_) => kept.len() >= ROUND || kept.first().is_some_and(is_far),
@@ -137,10 +137,10 @@ impl Collecting {
 }
 
 impl Spooled {
-    fn write(&mut self, round: &[Step], columns: &mut Vec<u8>) -> io::Result<()> {
+    fn write(&mut self, round: &[ScriptStep], columns: &mut Vec<u8>) -> io::Result<()> {
         columns.clear();
         let begins = round.first().map_or(0, |step| step.time);
-        let mut column = |bytes: &dyn Fn(&Step, &mut Vec<u8>)| {
+        let mut column = |bytes: &dyn Fn(&ScriptStep, &mut Vec<u8>)| {
             round.iter().for_each(|step| bytes(step, columns));
         };
         column(&|step, to| to.extend(((step.time - begins) as u32).to_le_bytes()));
@@ -172,7 +172,7 @@ impl Steps {
     }
 
     /// Returns the steps, if they are in memory.
-    pub(crate) fn in_memory(&self) -> Option<&[Step]> {
+    pub(crate) fn in_memory(&self) -> Option<&[ScriptStep]> {
         match self.spooled {
             None => Some(&self.kept),
             Some(_) => None,
@@ -198,12 +198,12 @@ pub(crate) struct Rounds<'a> {
     next: usize,
     packed: Vec<u8>,
     columns: Vec<u8>,
-    round: Vec<Step>,
+    round: Vec<ScriptStep>,
 }
 
 impl Rounds<'_> {
     /// Returns the next steps; none at the end.
-    pub(crate) fn next(&mut self) -> io::Result<&[Step]> {
+    pub(crate) fn next(&mut self) -> io::Result<&[ScriptStep]> {
         let place = self.next;
         self.next += 1;
         let Some(spooled) = &self.steps.spooled else {
@@ -228,7 +228,7 @@ impl Rounds<'_> {
 }
 
 /// Appends the steps of a round; `None` if they are none.
-fn unpack(columns: &[u8], placed: &Placed, round: &mut Vec<Step>) -> Option<()> {
+fn unpack(columns: &[u8], placed: &Placed, round: &mut Vec<ScriptStep>) -> Option<()> {
     let count = placed.steps;
     let (times, rest) = columns.split_at(4 * count);
     let (pages, rest) = rest.split_at(4 * count);
@@ -246,7 +246,7 @@ fn unpack(columns: &[u8], placed: &Placed, round: &mut Vec<Step>) -> Option<()> 
     for (first, last) in firsts.zip(lasts) {
         let ((((time, page), name), cpu), request) = first;
         let (((&order, &role), &marks), &overlaps) = last;
-        round.push(Step {
+        round.push(ScriptStep {
             time: placed.begins + u64::from(u32::from_le_bytes(*time)),
             page: PageId(u32::from_le_bytes(*page)),
             name: NameId(u32::from_le_bytes(*name)),
@@ -266,8 +266,8 @@ fn unpack(columns: &[u8], placed: &Placed, round: &mut Vec<Step>) -> Option<()> 
 mod tests {
     use super::*;
 
-    fn step(place: usize, time: u64) -> Step {
-        Step {
+    fn step(place: usize, time: u64) -> ScriptStep {
+        ScriptStep {
             time,
             page: PageId(place as u32 * 31),
             name: NameId(place as u32 % 7),
@@ -282,7 +282,7 @@ mod tests {
 
     impl Rounds<'_> {
         /// All steps that are left.
-        pub(crate) fn all(mut self) -> Vec<Step> {
+        pub(crate) fn all(mut self) -> Vec<ScriptStep> {
             let mut all = Vec::new();
             loop {
                 let round = self.next().unwrap();
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    fn collected(all: &[Step], most: usize) -> Steps {
+    fn collected(all: &[ScriptStep], most: usize) -> Steps {
         let mut collecting = Collecting::keeping(most);
         for &step in all {
             collecting.push(step).unwrap();
@@ -315,7 +315,7 @@ mod tests {
             _ => 10,
         };
         let mut time = 0;
-        let all: Vec<Step> = (0..150_000)
+        let all: Vec<ScriptStep> = (0..150_000)
             .map(|place| {
                 time += pauses(place);
                 step(place, time)

@@ -11,7 +11,7 @@ use brickyard_trace::file::read;
 use brickyard_trace::{Event, NameId, Trace};
 use brickyard_workload::jobs::suite::{HOST_INSTRUCTIONS_PER_100_NS, instructions};
 use brickyard_workload::jobs::{
-    Cut, How, Instances, Job, JobsError, LIST_GAP_NS, MovableBlocks, Processes, Step, Urgency,
+    Cut, How, Instances, Job, JobStep, JobsError, LIST_GAP_NS, MovableBlocks, Processes, Urgency,
     Waits, Workload, cut, own_events,
 };
 use proptest::prelude::*;
@@ -78,13 +78,13 @@ fn one(trace: &Trace) -> Job {
     jobs.remove(0)
 }
 
-const fn compute(ns: u64) -> Step {
-    Step::Compute { ns }
+const fn compute(ns: u64) -> JobStep {
+    JobStep::Compute { ns }
 }
 
-const fn take(page: u32, order: u8, mobility: Mobility) -> Step {
+const fn take(page: u32, order: u8, mobility: Mobility) -> JobStep {
     let urgent = Urgency::MaySleep;
-    Step::Take {
+    JobStep::Take {
         page,
         order,
         mobility,
@@ -92,8 +92,8 @@ const fn take(page: u32, order: u8, mobility: Mobility) -> Step {
     }
 }
 
-const fn give(page: u32, order: u8) -> Step {
-    Step::Give { page, order }
+const fn give(page: u32, order: u8) -> JobStep {
+    JobStep::Give { page, order }
 }
 
 /// Checks the jobs against a plain list of pages: blocks are numbered one after another, and an
@@ -105,19 +105,19 @@ fn play(jobs: &[Job]) {
         let mut before = None;
         for step in &job.steps {
             match *step {
-                Step::Compute { ns } => {
+                JobStep::Compute { ns } => {
                     assert!(ns > 0);
                     assert!(
-                        !matches!(before, Some(Step::Compute { .. })),
+                        !matches!(before, Some(JobStep::Compute { .. })),
                         "two steps of computing in a row"
                     );
                 }
-                Step::Disk => {}
-                Step::Take { page, order, .. } => {
+                JobStep::Disk => {}
+                JobStep::Take { page, order, .. } => {
                     assert_eq!(page as usize, held.len());
                     held.resize(held.len() + (1 << order), Some(page));
                 }
-                Step::Give { page, order } => {
+                JobStep::Give { page, order } => {
                     let first = held[page as usize].unwrap();
                     assert!((page - first).is_multiple_of(1 << order));
                     for given in &mut held[page as usize..][..1 << order] {
@@ -248,7 +248,7 @@ fn time_between_events_is_computing_and_long_times_are_waits() {
         page(0),
         compute(2_000_000),
         page(1),
-        Step::Disk,
+        JobStep::Disk,
         page(2),
         page(3),
     ];
@@ -286,7 +286,7 @@ fn pages_freed_one_right_after_the_other_are_a_list() {
         .chain(frees(22, 23, 100, 20_000, 0))
         .chain(frees(23, 24, 101, 20_050, 0));
     let job = one(&recorded(events));
-    let freeing: Vec<&Step> = job
+    let freeing: Vec<&JobStep> = job
         .steps
         .iter()
         .skip_while(|step| !step.is_single_give())
@@ -298,7 +298,7 @@ fn pages_freed_one_right_after_the_other_are_a_list() {
     assert_eq!(lengths.collect::<Vec<_>>(), [14, 6, 1, 1, 1, 1]);
     // The time within a list comes before it, and none is lost: from 10 to 20,050.
     assert_eq!(job.totals().compute_ns, 20_040);
-    let first = job.steps.iter().position(Step::is_single_give).unwrap();
+    let first = job.steps.iter().position(JobStep::is_single_give).unwrap();
     assert_eq!(job.steps[first - 1], compute(1_000 - 20 + 13 * 50));
 }
 
@@ -315,7 +315,7 @@ fn requests_keep_their_size_mobility_and_urgency() {
     let steps = [
         take(0, 3, Mobility::Unmovable),
         take(8, 1, Mobility::Reclaimable),
-        Step::Take {
+        JobStep::Take {
             page: 10,
             order: 0,
             mobility: Mobility::Unmovable,
@@ -399,7 +399,7 @@ fn movable_blocks_are_split_where_that_is_asked_for() {
         ..WHOLE
     };
     let jobs = cut(&trace, &how).unwrap();
-    let mut steps: Vec<Step> = (0..4)
+    let mut steps: Vec<JobStep> = (0..4)
         .map(|page| take(page, 0, Mobility::Movable))
         .collect();
     steps.push(take(4, 1, Mobility::Unmovable));
@@ -422,11 +422,11 @@ fn a_block_that_overlaps_another_splits_it() {
         mine(freed(0, 4)),
     ]));
     let job = one(&trace);
-    let gives: Vec<Step> = job
+    let gives: Vec<JobStep> = job
         .steps
         .iter()
         .copied()
-        .filter(|step| matches!(step, Step::Give { .. }))
+        .filter(|step| matches!(step, JobStep::Give { .. }))
         .collect();
     let of_the_first = [give(0, 2), give(6, 1)];
     let rest = [give(8, 3), give(4, 1), give(16, 2)];
@@ -766,7 +766,7 @@ fn dd_takes_its_file_in_single_frames() {
     };
     let takes = |how| cut(&trace, how).unwrap()[0].totals().takes;
     let movable = |job: &Job, more: u8| {
-        let large = |step: &&Step| matches!(step, Step::Take { order, mobility: Mobility::Movable, .. } if *order >= more);
+        let large = |step: &&JobStep| matches!(step, JobStep::Take { order, mobility: Mobility::Movable, .. } if *order >= more);
         job.steps.iter().filter(large).count()
     };
     assert_eq!(movable(&cut(&trace, &how).unwrap()[0], 2), 2048);

@@ -521,8 +521,6 @@ fn the_majority_decides_and_in_a_tie_the_more_movable() {
     assert_eq!(most(2, 2, 2), Some(Mobility::Movable));
     assert_eq!(most(0, 1, 1), Some(Mobility::Movable));
     assert_eq!(most(1, 0, 0), Some(Mobility::Unmovable));
-    assert!(BlockContents { frames: [1, 0, 0] }.has_unmovable());
-    assert!(!BlockContents { frames: [0, 4, 4] }.has_unmovable());
     assert!(BlockContents::default().is_empty() && !BlockContents::default().is_mixed());
 }
 

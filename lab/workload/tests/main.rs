@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod again;
 mod antifrag;
 mod jobs;
 mod kernel;
 mod of_2007;
 mod replay;
+mod round_trip;
 mod script;
 mod start;
 mod support;

@@ -321,8 +321,9 @@ fn memory_that_is_not_managed_yet_is_no_memory() {
 // ---- pages taken without an event ----
 
 fn takes(script: &Script) -> Vec<(u32, Role)> {
-    let is_take =
-        |step: &&brickyard_workload::script::Step| matches!(script.action(step), Action::Take(_));
+    let is_take = |step: &&brickyard_workload::script::ScriptStep| {
+        matches!(script.action(step), Action::Take(_))
+    };
     let steps = script.steps().unwrap().iter().filter(is_take);
     steps.map(|step| (step.page.0, step.role)).collect()
 }

@@ -2,7 +2,7 @@
 //! recorded on.
 
 mod page;
-mod untold;
+mod round_trip;
 
 use core::ops::ControlFlow;
 use std::fs;
@@ -33,7 +33,7 @@ use crate::sheet::{Cell, Line, Sheet};
 use brickyard_measure::command::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use brickyard_measure::command::output::{self, SheetOutput};
 
-use untold::Untold;
+use round_trip::RoundTrip;
 
 /// The configurations that are compared unless others are named.
 const CONFIGS: [Configuration; 5] = [
@@ -242,12 +242,12 @@ impl Fidelity {
     }
 
     /// Measures what the trace cannot tell, with all of it in memory.
-    fn untold(&self, machine: &Machine, told: &Decisions) -> anyhow::Result<Vec<Untold>> {
+    fn untold(&self, machine: &Machine, told: &Decisions) -> anyhow::Result<Vec<RoundTrip>> {
         let trace = file::read(&self.trace)?;
         let script = Script::drawn(&trace, 0, &told.excluded)?;
         let script = script.with_reports(told.reports_free);
         let (configs, draws) = (&self.config, self.draws);
-        untold::measure(
+        round_trip::measure(
             &trace, machine, &script, &OPTIONS, configs, draws, self.jobs,
         )
     }
@@ -296,7 +296,7 @@ impl Fidelity {
         begun: &Begun,
         host: &Host,
         compared: &[Compared],
-        untold: &[Untold],
+        untold: &[RoundTrip],
         decided: &[(Configuration, Decisions)],
     ) -> Sheet {
         let names = compared.iter().map(|of| of.config.name().to_owned());
@@ -551,7 +551,7 @@ fn ends(sheet: &mut Sheet, host: &Host, compared: &[Compared]) {
 }
 
 /// Adds what a trace cannot tell of the errors of the ends.
-fn untold_errors(sheet: &mut Sheet, compared: &[Compared], untold: &[Untold]) {
+fn untold_errors(sheet: &mut Sheet, compared: &[Compared], untold: &[RoundTrip]) {
     let mut line = |label: &str, value: fn(&Distance) -> f64| {
         let own = compared.iter().map(|of| {
             let own = untold.iter().find(|own| own.config == of.config);

@@ -1,12 +1,12 @@
 //! `brickyard history`: what `brickyard serve --history` kept of a host, over time: in the
 //! terminal, as a page, or for other programs.
 
-mod given;
 mod page;
 mod picture;
 mod rows;
 mod sparkline;
 mod table;
+mod time;
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -60,17 +60,17 @@ pub(crate) struct History {
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
     /// From when on: a time such as 2026-11-27T05:00:00Z, or so long ago, such as 2h or 7d.
-    #[arg(long, value_name = "TIME", default_value = "1d", value_parser = given::time)]
+    #[arg(long, value_name = "TIME", default_value = "1d", value_parser = time::time)]
     from: SystemTime,
     /// Until when, in the same form. [default: now]
-    #[arg(long, value_name = "TIME", value_parser = given::time)]
+    #[arg(long, value_name = "TIME", value_parser = time::time)]
     to: Option<SystemTime>,
     /// The figures to show, by their names in the files; `all` for all.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     columns: Vec<String>,
     /// Put samples together in spans of this length, such as 10m or 1h. [default: as many as a
     /// screen has lines; csv and json: every sample by itself]
-    #[arg(long, value_name = "TIME", value_parser = given::length)]
+    #[arg(long, value_name = "TIME", value_parser = time::length)]
     every: Option<u64>,
     /// The format of the figures.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
@@ -105,7 +105,7 @@ impl Shown<'_> {
 
 impl History {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let to = self.to.unwrap_or_else(given::now);
+        let to = self.to.unwrap_or_else(time::now);
         if self.from >= to {
             return Err(Misuse::new("--from is not before --to").into());
         }
@@ -214,11 +214,11 @@ impl History {
         let all = spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
         let mut why = format!(
             "no samples from {} to {}",
-            given::text(self.from),
-            given::text(to)
+            time::text(self.from),
+            time::text(to)
         );
         if let Some((first, last)) = all {
-            let (first, last) = (given::text(first), given::text(last));
+            let (first, last) = (time::text(first), time::text(last));
             why += &format!("; the files begin at {first}, the last one at {last}");
         }
         anyhow::Error::msg(why)

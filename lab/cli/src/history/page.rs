@@ -11,9 +11,9 @@ use brickyard_serve::history::spans::{Span, round_length, spans};
 use brickyard_serve::sample::KINDS;
 
 use super::Shown;
-use super::given::{of_millis, text};
 use super::picture::{COLORS, Picture};
 use super::table::{amount_of, begin, headline, places_of, span_length};
+use super::time::{of_millis, text};
 
 /// The text of the page, with markers for what differs.
 const PAGE: &str = include_str!("page.html");

@@ -11,7 +11,7 @@ use brickyard_serve::history::{HistoryError, read};
 use brickyard_serve::sample::{KINDS, number_of};
 
 use super::Shown;
-use super::given::of_millis;
+use super::time::of_millis;
 
 /// Columns of the picture.
 const WIDTH: u32 = 720;

@@ -8,7 +8,7 @@ use brickyard_serve::history::spans::{Range, spans};
 use serde_json::{Map, Value, json};
 
 use super::Shown;
-use super::given::{exact, of_millis};
+use super::time::{exact, of_millis};
 
 /// Returns the rows of these hosts as CSV.
 pub(super) fn csv(hosts: &[Shown<'_>]) -> String {

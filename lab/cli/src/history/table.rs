@@ -5,7 +5,7 @@ use brickyard_results::{Column, Columns, counted};
 use brickyard_serve::history::figures::{FIGURES, HostRow, Unit, place_of};
 use brickyard_serve::history::spans::{Range, round_length, spans, whole};
 
-use super::given::{millis, of_millis, text};
+use super::time::{millis, of_millis, text};
 use super::{Shown, sparkline};
 use brickyard_measure::amount;
 

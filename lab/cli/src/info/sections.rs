@@ -7,7 +7,7 @@ use brickyard_results::counted;
 use brickyard_trace::summary::{Kinds, Process, Summary};
 use brickyard_trace::{Reading, Trace};
 
-use super::tables::{Cell, Section, time};
+use super::tables::{Field, Section, time};
 
 /// Returns all sections, in the order in which they are printed.
 pub(crate) fn all(trace: &Trace, summary: &Summary) -> Vec<Section> {
@@ -47,8 +47,8 @@ fn steps(summary: &Summary) -> Section {
         let sums: Vec<String> = sums.map(|(name, sum)| format!("{name} {sum}")).collect();
         section.rows.push(vec![
             name(steps.step.name()),
-            Cell::Count(steps.events),
-            Cell::Words(sums.join(", ")),
+            Field::Count(steps.events),
+            Field::Words(sums.join(", ")),
         ]);
     }
     section
@@ -63,30 +63,30 @@ fn page_states(trace: &Trace) -> Section {
         if states != Reading::default() {
             section.rows.push(vec![
                 name(when),
-                Cell::Nanos(states.ended.saturating_sub(states.began)),
-                Cell::Count(states.left_out),
-                Cell::Count(states.unsure),
+                Field::Nanos(states.ended.saturating_sub(states.began)),
+                Field::Count(states.left_out),
+                Field::Count(states.unsure),
             ]);
         }
     }
     section
 }
 
-fn name(text: impl Into<String>) -> Cell {
-    Cell::Name(text.into())
+fn name(text: impl Into<String>) -> Field {
+    Field::Name(text.into())
 }
 
-fn order_name(order: Order) -> Cell {
-    Cell::Name(format!("{order}"))
+fn order_name(order: Order) -> Field {
+    Field::Name(format!("{order}"))
 }
 
-fn mobility_name(mobility: MigrateType) -> Cell {
-    Cell::Name(mobility.name().to_lowercase())
+fn mobility_name(mobility: MigrateType) -> Field {
+    Field::Name(mobility.name().to_lowercase())
 }
 
-fn mib(frames: u64, trace: &Trace) -> Cell {
+fn mib(frames: u64, trace: &Trace) -> Field {
     let bytes = u128::from(frames) * u128::from(trace.header.frame_bytes);
-    Cell::Count(u64::try_from(bytes >> 20).unwrap_or(u64::MAX))
+    Field::Count(u64::try_from(bytes >> 20).unwrap_or(u64::MAX))
 }
 
 fn host(trace: &Trace) -> Section {
@@ -94,7 +94,7 @@ fn host(trace: &Trace) -> Section {
     let mut section = Section::new("host", "Host", &["what", "value"]);
     let mut put = |what: &str, value: String| {
         if !value.is_empty() {
-            section.rows.push(vec![name(what), Cell::Words(value)]);
+            section.rows.push(vec![name(what), Field::Words(value)]);
         }
     };
     put("source", header.source.clone());
@@ -115,7 +115,7 @@ fn host(trace: &Trace) -> Section {
         ("page_block_order", u64::from(header.page_block_order)),
     ];
     let numbers = numbers.into_iter();
-    let numbers = numbers.map(|(what, number)| vec![name(what), Cell::Count(number)]);
+    let numbers = numbers.map(|(what, number)| vec![name(what), Field::Count(number)]);
     section.rows.extend(numbers);
     section
 }
@@ -158,10 +158,10 @@ fn zones(trace: &Trace) -> Section {
             for zone in zones.iter().filter(|zone| zone.is_populated()) {
                 section.rows.push(vec![
                     name(format!("{} {}", zone.node, zone.name)),
-                    Cell::Count(zone.start_pfn),
-                    Cell::Count(zone.spanned),
-                    Cell::Count(zone.present),
-                    Cell::Count(zone.managed),
+                    Field::Count(zone.start_pfn),
+                    Field::Count(zone.spanned),
+                    Field::Count(zone.present),
+                    Field::Count(zone.managed),
                     mib(zone.managed, trace),
                 ]);
             }
@@ -202,8 +202,8 @@ fn events(trace: &Trace, summary: &Summary) -> Section {
         let rate = per_second(count, summary.duration);
         section.rows.push(vec![
             name(kind),
-            Cell::Count(count),
-            rate.map_or(Cell::Nothing, Cell::Count),
+            Field::Count(count),
+            rate.map_or(Field::Nothing, Field::Count),
         ]);
     }
     section
@@ -233,16 +233,16 @@ fn requests(trace: &Trace, summary: &Summary) -> Section {
     let mut section = Section::new("requests", title, &columns);
     for class in &summary.classes {
         let lives = &class.lifetimes;
-        let life = |nanos: Option<u64>| nanos.map_or(Cell::Nothing, Cell::Nanos);
+        let life = |nanos: Option<u64>| nanos.map_or(Field::Nothing, Field::Nanos);
         section.rows.push(vec![
             order_name(class.order),
             mobility_name(class.mobility),
-            Cell::Count(class.allocs),
-            Cell::Count(class.frames()),
+            Field::Count(class.allocs),
+            Field::Count(class.frames()),
             mib(class.frames(), trace),
-            Cell::Count(class.failures),
-            Cell::Count(class.held_frames),
-            Cell::Count(lives.count() as u64),
+            Field::Count(class.failures),
+            Field::Count(class.held_frames),
+            Field::Count(lives.count() as u64),
             life(lives.percentile(50)),
             life(lives.percentile(90)),
             life(lives.percentile(99)),
@@ -271,12 +271,12 @@ fn processes(trace: &Trace, summary: &Summary) -> Section {
     for process in &summary.processes {
         section.rows.push(vec![
             name(&process.name),
-            Cell::Count(process.allocs),
-            Cell::Count(process.frames),
+            Field::Count(process.allocs),
+            Field::Count(process.frames),
             mib(process.frames, trace),
-            Cell::Count(process.freed_frames),
-            Cell::Count(process.held_frames),
-            Cell::Count(process.failures),
+            Field::Count(process.freed_frames),
+            Field::Count(process.held_frames),
+            Field::Count(process.failures),
         ]);
     }
     section
@@ -307,12 +307,12 @@ fn rates(summary: &Summary) -> Section {
     for (span, kinds) in (0..).zip(&summary.spans) {
         section.rows.push(vec![
             name(format!("{span}")),
-            Cell::Count(begin(span)),
-            Cell::Count(kinds.allocs),
-            Cell::Count(kinds.frees),
-            Cell::Count(kinds.failures),
-            Cell::Count(kinds.fallbacks),
-            per_second(kinds.all(), length).map_or(Cell::Nothing, Cell::Count),
+            Field::Count(begin(span)),
+            Field::Count(kinds.allocs),
+            Field::Count(kinds.frees),
+            Field::Count(kinds.failures),
+            Field::Count(kinds.fallbacks),
+            per_second(kinds.all(), length).map_or(Field::Nothing, Field::Count),
         ]);
     }
     let measures: [(&str, Measure); 4] = [
@@ -357,8 +357,8 @@ fn fallbacks(summary: &Summary) -> Section {
         section.rows.push(vec![
             mobility_name(pair.mobility),
             mobility_name(pair.from),
-            Cell::Count(pair.claimed),
-            Cell::Count(pair.mixed),
+            Field::Count(pair.claimed),
+            Field::Count(pair.mixed),
         ]);
     }
     section
@@ -376,8 +376,8 @@ fn mixers(summary: &Summary) -> Section {
     {
         section.rows.push(vec![
             name(process),
-            Cell::Count(*mixed),
-            Cell::Count(*claimed),
+            Field::Count(*mixed),
+            Field::Count(*claimed),
         ]);
     }
     section
@@ -389,7 +389,7 @@ fn lost(trace: &Trace) -> Section {
     for lost in &trace.header.lost {
         section
             .rows
-            .push(vec![name(lost.cpu.to_string()), Cell::Count(lost.events)]);
+            .push(vec![name(lost.cpu.to_string()), Field::Count(lost.events)]);
     }
     section
 }
@@ -407,7 +407,7 @@ fn oddities(trace: &Trace, summary: &Summary) -> Section {
         ("allocations of frames already allocated", odd.double_allocs),
     ];
     for (what, count) in rows {
-        section.rows.push(vec![name(what), Cell::Count(count)]);
+        section.rows.push(vec![name(what), Field::Count(count)]);
     }
     if trace.start.is_empty() {
         let note = "the trace has no page states: the first free of any frame may be of one allocated before the trace";
@@ -472,7 +472,7 @@ fn indices(trace: &Trace) -> Section {
                 continue;
             };
             let counts = zone.counts();
-            let mut row = |measure: &str, of: &dyn Fn(Order) -> Cell| {
+            let mut row = |measure: &str, of: &dyn Fn(Order) -> Field| {
                 let names = [
                     format!("{} {}", zone.node, zone.zone),
                     (*when).to_owned(),
@@ -484,13 +484,13 @@ fn indices(trace: &Trace) -> Section {
                     .push(names.into_iter().map(name).chain(orders).collect());
             };
             row("blocks", &|order| {
-                Cell::Count(counts.by_order[order.index()] as u64)
+                Field::Count(counts.by_order[order.index()] as u64)
             });
             row("unusable", &|order| {
-                Cell::Thousandths(i32::try_from(counts.unusable_index(order)).unwrap_or(i32::MAX))
+                Field::Thousandths(i32::try_from(counts.unusable_index(order)).unwrap_or(i32::MAX))
             });
             row("fragmentation", &|order| {
-                Cell::Thousandths(counts.fragmentation_index(order))
+                Field::Thousandths(counts.fragmentation_index(order))
             });
         }
     }
@@ -511,8 +511,8 @@ fn huge_pages(trace: &Trace) -> Section {
             section.rows.push(vec![
                 name(format!("{} {}", zone.node, zone.zone)),
                 name(when),
-                Cell::Count(counts.suitable(order) as u64),
-                Cell::Count(counts.free_frames() as u64),
+                Field::Count(counts.suitable(order) as u64),
+                Field::Count(counts.free_frames() as u64),
             ]);
         }
     }
@@ -527,9 +527,9 @@ fn usage(trace: &Trace, summary: &Summary) -> Section {
     for usage in &summary.usage {
         section.rows.push(vec![
             name(usage.usage.name()),
-            Cell::Count(usage.start),
+            Field::Count(usage.start),
             mib(usage.start, trace),
-            Cell::Count(usage.end),
+            Field::Count(usage.end),
             mib(usage.end, trace),
         ]);
     }

@@ -18,7 +18,7 @@ pub(crate) enum Form {
 
 /// A field of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Cell {
+pub(crate) enum Field {
     /// A name that identifies the row.
     Name(String),
     /// A value that is text.
@@ -41,7 +41,7 @@ pub(crate) struct Section {
     /// The heading of its table.
     pub(crate) title: String,
     pub(crate) columns: Vec<String>,
-    pub(crate) rows: Vec<Vec<Cell>>,
+    pub(crate) rows: Vec<Vec<Field>>,
     /// Lines printed in place of the table, if there are any.
     pub(crate) instead: Vec<String>,
     /// Lines printed below the table.
@@ -88,13 +88,13 @@ fn rows(section: &Section, out: &mut dyn Write) -> io::Result<()> {
     let cells: Vec<Vec<String>> = section
         .rows
         .iter()
-        .map(|row| row.iter().map(Cell::text).collect())
+        .map(|row| row.iter().map(Field::text).collect())
         .collect();
     let headless = section.columns.iter().all(String::is_empty);
     let columns = (0..section.columns.len()).map(|column| {
         let first = section.rows.first().and_then(|row| row.get(column));
         let column = match first {
-            Some(Cell::Name(_) | Cell::Words(_)) => Column::left(),
+            Some(Field::Name(_) | Field::Words(_)) => Column::left(),
             _ => Column::right(),
         };
         column.after(2)
@@ -107,7 +107,7 @@ fn rows(section: &Section, out: &mut dyn Write) -> io::Result<()> {
         .try_for_each(|line| writeln!(out, "{}", line.trim_end()))
 }
 
-impl Cell {
+impl Field {
     fn text(&self) -> String {
         match self {
             // Text of a trace may contain terminal escape sequences.
@@ -152,15 +152,15 @@ fn csv(sections: &[Section], out: &mut dyn Write) -> io::Result<()> {
     for section in sections {
         for row in &section.rows {
             let names = row.iter().filter_map(|cell| match cell {
-                Cell::Name(name) => Some(name.as_str()),
+                Field::Name(name) => Some(name.as_str()),
                 _ => None,
             });
             let names: Vec<&str> = names.collect();
             let names = quoted(&names.join("/"));
             for (cell, column) in row.iter().zip(&section.columns) {
                 let value = match cell {
-                    Cell::Name(_) | Cell::Nothing => continue,
-                    Cell::Words(text) => quoted(text),
+                    Field::Name(_) | Field::Nothing => continue,
+                    Field::Words(text) => quoted(text),
                     cell => cell.value().to_string(),
                 };
                 writeln!(out, "{},{names},{},{value}", section.key, quoted(column))?;

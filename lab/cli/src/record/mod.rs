@@ -26,7 +26,7 @@ use rustix::process::Signal;
 use brickyard_measure::command::misuse::Misuse;
 use brickyard_results::bytes_of;
 use command::{Command, Running, SIGNAL_CODE, exit_code, how};
-use progress::Line;
+use progress::ProgressLine;
 use signals::Received;
 
 /// The interval at which the command, the signals and the disk are polled.
@@ -147,7 +147,7 @@ impl Record {
         let mut writer = Writer::create(&self.output)?;
         let received = Received::watch()?;
         let host = Host::here();
-        let line = Line::new();
+        let line = ProgressLine::new();
 
         let mut session = Session {
             recorder: Recorder::start(&Plan {
@@ -387,7 +387,7 @@ impl Drop for Urgent {
 /// A recording in progress.
 struct Session {
     recorder: Recorder,
-    line: Line,
+    line: ProgressLine,
     received: Received,
 }
 

@@ -15,13 +15,13 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The progress line.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ProgressLine {
     bar: Option<ProgressBar>,
     shown: Instant,
     events: u64,
 }
 
-impl Line {
+impl ProgressLine {
     pub(super) fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();

@@ -208,7 +208,7 @@ mod tests {
             Duration::from_millis(500),
         ));
         let mut tally = Tally::new(Vec::new());
-        let line = "cc1-7 [000] ..... 1.0: mm_page_alloc_extfrag: alloc_order=0 fallback_order=10 alloc_migratetype=0 fallback_migratetype=1 change_ownership=1";
+        let line = "cc1-7 [000] ..... 1.0: mm_page_alloc_extfrag: page=1 pfn=0x1 alloc_order=0 fallback_order=10 alloc_migratetype=0 fallback_migratetype=1 change_ownership=1";
         tally.add(line);
         app.fallbacks = Fallbacks::Seen(tally);
         app

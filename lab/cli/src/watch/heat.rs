@@ -55,7 +55,7 @@ impl Paint {
 
 /// Some page blocks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(super) struct MemoryCell {
     /// The kind that most frames have.
     pub(super) kind: PageKind,
     /// Blocks that are mixed.
@@ -64,7 +64,7 @@ pub(super) struct Cell {
     pub(super) blocks: u32,
 }
 
-impl Cell {
+impl MemoryCell {
     fn of(blocks: &[BlockUse], slabs: PageKind) -> Self {
         let mut frames = [0_u64; PageKind::COUNT];
         let (mut mixed, mut present) = (0, 0);
@@ -110,9 +110,11 @@ impl Cell {
 }
 
 /// Groups the blocks of a zone into at most `most` cells; also returns how many blocks a cell has.
-pub(super) fn cells(blocks: &[BlockUse], slabs: PageKind, most: usize) -> (Vec<Cell>, usize) {
+pub(super) fn cells(blocks: &[BlockUse], slabs: PageKind, most: usize) -> (Vec<MemoryCell>, usize) {
     let each = blocks.len().div_ceil(most.max(1)).max(1);
-    let cells = blocks.chunks(each).map(|blocks| Cell::of(blocks, slabs));
+    let cells = blocks
+        .chunks(each)
+        .map(|blocks| MemoryCell::of(blocks, slabs));
     (cells.collect(), each)
 }
 
@@ -126,7 +128,7 @@ pub(super) fn room(area: Rect, paint: Paint) -> usize {
 }
 
 /// Draws cells in rows from the top; with colours, two rows of cells per row of characters.
-pub(super) fn draw(cells: &[Cell], paint: Paint, area: Rect, screen: &mut Buffer) {
+pub(super) fn draw(cells: &[MemoryCell], paint: Paint, area: Rect, screen: &mut Buffer) {
     let width = usize::from(area.width);
     let at = |row: usize, column: u16| cells.get(row * width + usize::from(column)).copied();
     for y in 0..area.height {
@@ -135,7 +137,7 @@ pub(super) fn draw(cells: &[Cell], paint: Paint, area: Rect, screen: &mut Buffer
                 continue;
             };
             if paint == Paint::Letters {
-                let letter = at(usize::from(y), x).map_or(' ', Cell::letter);
+                let letter = at(usize::from(y), x).map_or(' ', MemoryCell::letter);
                 place.set_char(letter);
                 continue;
             }
@@ -225,7 +227,7 @@ mod tests {
 
     #[test]
     fn mixed_blocks_change_the_colour() {
-        let cell = |mixed| Cell {
+        let cell = |mixed| MemoryCell {
             kind: PageKind::Movable,
             mixed,
             blocks: 4,

@@ -14,7 +14,7 @@ mod document;
 
 use brickyard_machine::Profile;
 use brickyard_results::{Metric, bytes_text, counted};
-use brickyard_simulate::kernbench::{Kernbench, Measured};
+use brickyard_simulate::kernbench::{BuildRun, Kernbench};
 use brickyard_simulate::{Configuration, Setting};
 use brickyard_workload::jobs::{Cut, Workload};
 
@@ -44,13 +44,13 @@ const COMPILES: usize = 80;
 const WORKERS: usize = 16;
 
 /// A metric, and the function that computes its value for a run.
-type Figure = (Metric<'static>, fn(&Measured) -> f64);
+type Figure = (Metric<'static>, fn(&BuildRun) -> f64);
 
 const FIGURES: [Figure; 4] = [
     (seconds("user"), |run| run.user),
     (seconds("system"), |run| run.system),
     (seconds("elapsed"), |run| run.elapsed),
-    (Metric::higher("cpu", "%"), Measured::cpu_percent),
+    (Metric::higher("cpu", "%"), BuildRun::cpu_percent),
 ];
 
 const fn seconds(name: &'static str) -> Metric<'static> {

@@ -10,7 +10,7 @@ use brickyard_machine::Profile;
 use brickyard_results::{Better, Metric};
 use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::{
-    self, Column, Computing, ListSizes, Load, Measured, Part, Plan, lists_of, usual_plan,
+    self, Column, Computing, ListSizes, Load, LocksPlan, LocksRun, Part, lists_of, usual_plan,
 };
 use brickyard_workload::jobs::Workload;
 
@@ -95,7 +95,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 /// One run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LockRun {
-    pub(super) plan: Plan,
+    pub(super) plan: LocksPlan,
     pub(super) workload: &'static str,
     pub(super) cpus: usize,
     pub(super) column: Column,
@@ -144,7 +144,7 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
     Ok(cells)
 }
 
-fn plan(settings: &Settings<'_>) -> Result<Plan, Refusal> {
+fn plan(settings: &Settings<'_>) -> Result<LocksPlan, Refusal> {
     let usual = usual_plan(settings.profile()?, settings.one("config")?);
     let (batch, high) = lists(settings, lists_of(usual.profile).batch)?;
     let memory_bytes = if settings.is_auto("memory") {
@@ -161,7 +161,7 @@ fn plan(settings: &Settings<'_>) -> Result<Plan, Refusal> {
         "yes" => Computing::KeepsLines,
         _ => return Err(wrong("keep-lines", "it is yes or no")),
     };
-    Ok(Plan {
+    Ok(LocksPlan {
         lists: ListSizes { batch, high },
         memory_bytes,
         computing,
@@ -365,7 +365,7 @@ impl LockRun {
     ///
     /// # Errors
     /// If the trace cannot be read, the run does not finish, or memory ran out.
-    pub(super) fn measure(&self, context: &Context<'_>) -> anyhow::Result<Measured> {
+    pub(super) fn measure(&self, context: &Context<'_>) -> anyhow::Result<LocksRun> {
         let load = match self.workload {
             STORM => Load::storm(self.part),
             name => {
@@ -373,7 +373,7 @@ impl LockRun {
                 Load::of(&Workload::by_name(name)?, &jobs, self.part)
             }
         };
-        let measured = self.plan.run(&locks::Cell {
+        let measured = self.plan.run(&locks::LocksCase {
             load: &load,
             cpus: self.cpus,
             column: self.column,
@@ -407,7 +407,7 @@ pub(super) fn is_plotted(workload: &str, cpus: usize) -> bool {
 pub(super) const TIME: Metric<'static> = Metric::lower("time", "s");
 
 /// Returns the time, and the waits and holds that explain it. A cycle takes `ns` nanoseconds.
-fn times(run: &Measured, ns: f64) -> [(Metric<'static>, f64); 8] {
+fn times(run: &LocksRun, ns: f64) -> [(Metric<'static>, f64); 8] {
     let lower = Metric::lower;
     let waits = |percent| run.waits.percentile(percent) as f64 * ns;
     let holds = |percent| run.holds.percentile(percent) as f64 * ns;
@@ -424,7 +424,7 @@ fn times(run: &Measured, ns: f64) -> [(Metric<'static>, f64); 8] {
 }
 
 /// Returns what else explains the time; the reproduction leaves it out.
-fn more(run: &Measured, ns: f64) -> [(Metric<'static>, f64); 7] {
+fn more(run: &LocksRun, ns: f64) -> [(Metric<'static>, f64); 7] {
     let lower = Metric::lower;
     let a_page = |n: u64| n as f64 / run.counts.pages.max(1) as f64;
     let lines = |name, n| (lower(name, "lines/page"), a_page(n));
@@ -447,8 +447,8 @@ fn more(run: &Measured, ns: f64) -> [(Metric<'static>, f64); 7] {
 }
 
 /// Returns the counts and orders of the bulks, the columns of the paper's second table.
-fn bulks(run: &Measured) -> [(Metric<'static>, f64); 8] {
-    let Measured { taken, given, .. } = run;
+fn bulks(run: &LocksRun) -> [(Metric<'static>, f64); 8] {
+    let LocksRun { taken, given, .. } = run;
     bulk_figures([taken, given].map(|bulk| {
         [
             bulk.count,

@@ -4,7 +4,7 @@
 
 use brickyard_machine::Profile;
 use brickyard_results::Metric;
-use brickyard_simulate::drains::{Drains, Measured};
+use brickyard_simulate::drains::{DrainRun, Drains};
 use brickyard_simulate::setting::usual_frames;
 use brickyard_simulate::{Configuration, Setting, Slots};
 
@@ -30,7 +30,7 @@ const EVERY_CYCLES: u64 = 1_000_000;
 
 const RUNS: u32 = 3;
 
-type Figure = (Metric<'static>, fn(&Measured) -> f64);
+type Figure = (Metric<'static>, fn(&DrainRun) -> f64);
 
 const FIGURES: [Figure; 4] = [
     (cycles("drain"), |run| run.drain_cycles),

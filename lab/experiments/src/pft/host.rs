@@ -7,7 +7,7 @@ use crate::raw::Raw;
 use brickyard_bench::faults::Faults;
 use brickyard_bench::pft::{Column, once, turn};
 use brickyard_measure::choice::by_name;
-use brickyard_measure::memory::{FRAME_BYTES, Memory};
+use brickyard_measure::memory::{FRAME_BYTES, FrameMemory};
 use brickyard_results::{bytes_text, counted};
 use brickyard_run::memory::available;
 use brickyard_run::side_by_side::cores;
@@ -82,7 +82,7 @@ pub(super) fn set(settings: &Settings<'_>) -> Result<Vec<Cell>, Refusal> {
         quick: 0,
         seconds: 0.4e-6 * pages * (columns.len() * threads.len()) as f64,
         work: move |mut round: Round<'_>| {
-            let memory = Memory::new(memory)?;
+            let memory = FrameMemory::new(memory)?;
             let mut rows = Vec::new();
             for &threads in &threads {
                 let faults = Faults {
@@ -151,7 +151,7 @@ pub(super) fn cells() -> Vec<Cell> {
 }
 
 fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
-    let memory = Memory::new(MEMORY)?;
+    let memory = FrameMemory::new(MEMORY)?;
     let mut rows = Vec::new();
     for threads in THREADS {
         let faults = Faults {

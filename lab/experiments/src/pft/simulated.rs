@@ -11,7 +11,7 @@
 //! CPUs wait for magazines.
 
 use brickyard_machine::Profile;
-use brickyard_simulate::pft::{Measured, Pft};
+use brickyard_simulate::pft::{FaultFigures, Pft};
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_simulate::{Configuration, Setting};
 
@@ -238,7 +238,7 @@ impl FaultRun {
 }
 
 /// Returns the rows of a run.
-fn rows(template: &RowTemplate<'_>, measured: &Measured) -> Vec<Raw> {
+fn rows(template: &RowTemplate<'_>, measured: &FaultFigures) -> Vec<Raw> {
     vec![
         template.row(&FAULTS_CPU, measured.faults_per_cpu_second()),
         template.row(&FAULTS_SEC, measured.faults_per_second()),

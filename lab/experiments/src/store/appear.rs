@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use brickyard_files as table;
+use brickyard_trace::table;
 
 use super::error::WriteError;
 

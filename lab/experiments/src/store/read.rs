@@ -7,10 +7,11 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use brickyard_files::{self as table, Column, Fault, Input, RowGroup, check_claims, guarded};
 use brickyard_results::{Better, Host};
+use brickyard_trace::columns;
+use brickyard_trace::table::{self, Fault, Input, RowGroup, check_claims, guarded};
 use bytes::Bytes;
-use parquet::data_type::{ByteArrayType, DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::metadata::FileMetaData;
 use parquet::file::reader::FileReader;
 
@@ -136,9 +137,9 @@ fn parse(bytes: &Bytes, form: Form) -> Result<Vec<CellRows>, Fault> {
             reader: reader.as_ref(),
             schema,
         };
-        let mut columns = Columns::open(&group, form)?;
+        let mut columns = Columns::open(&group)?;
         loop {
-            let read = columns.fill()?;
+            let read = columns.fill(BATCH)?;
             if read == 0 {
                 break;
             }
@@ -148,7 +149,7 @@ fn parse(bytes: &Bytes, form: Form) -> Result<Vec<CellRows>, Fault> {
                 return Err(Fault::Damaged(why));
             }
             for row in 0..read {
-                let next = columns.row(row).map_err(Fault::Damaged)?;
+                let next = next_row(&columns.row(row), form).map_err(Fault::Damaged)?;
                 match places.get(&next.cell) {
                     Some(&place) => next.join(&mut cells[place]).map_err(Fault::Damaged)?,
                     None => {
@@ -222,127 +223,77 @@ impl NextRow {
 /// The number of rows that are read from the columns at a time.
 const BATCH: usize = 1 << 10;
 
-/// The columns of a row group.
-struct Columns {
-    experiment: Option<Column<ByteArrayType>>,
-    cell: Column<ByteArrayType>,
-    kind: Column<ByteArrayType>,
-    seed: Column<Int64Type>,
-    machine: Column<ByteArrayType>,
-    workload: Column<ByteArrayType>,
-    config: Column<ByteArrayType>,
-    metric: Column<ByteArrayType>,
-    unit: Column<ByteArrayType>,
-    better: Column<ByteArrayType>,
-    run: Column<Int32Type>,
-    at: Column<DoubleType>,
-    value: Column<DoubleType>,
+columns! {
+    /// The columns of a row group.
+    Columns of Row {
+        // Only the file of all rows has it.
+        experiment: ByteArrayType, newer;
+        cell: ByteArrayType;
+        kind: ByteArrayType;
+        seed: Int64Type;
+        machine: ByteArrayType;
+        workload: ByteArrayType;
+        config: ByteArrayType;
+        metric: ByteArrayType;
+        unit: ByteArrayType;
+        better: ByteArrayType;
+        run: Int32Type;
+        at: DoubleType;
+        value: DoubleType;
+    }
 }
 
-impl Columns {
-    fn open(group: &RowGroup<'_>, form: Form) -> Result<Self, Fault> {
-        let experiment = form.columns().first();
-        Ok(Self {
-            experiment: experiment
-                .map(|name| Column::open(group, name))
-                .transpose()?,
-            cell: Column::open(group, "cell")?,
-            kind: Column::open(group, "kind")?,
-            seed: Column::open(group, "seed")?,
-            machine: Column::open(group, "machine")?,
-            workload: Column::open(group, "workload")?,
-            config: Column::open(group, "config")?,
-            metric: Column::open(group, "metric")?,
-            unit: Column::open(group, "unit")?,
-            better: Column::open(group, "better")?,
-            run: Column::open(group, "run")?,
-            at: Column::open(group, "at")?,
-            value: Column::open(group, "value")?,
-        })
-    }
-
-    /// Reads the next rows, at most `BATCH`; returns how many there were.
-    fn fill(&mut self) -> Result<usize, Fault> {
-        let count = self.cell.fill(BATCH)?;
-        let experiment = self.experiment.as_mut();
-        let others = [
-            experiment.map_or(Ok(count), |experiment| experiment.fill(BATCH))?,
-            self.kind.fill(BATCH)?,
-            self.seed.fill(BATCH)?,
-            self.machine.fill(BATCH)?,
-            self.workload.fill(BATCH)?,
-            self.config.fill(BATCH)?,
-            self.metric.fill(BATCH)?,
-            self.unit.fill(BATCH)?,
-            self.better.fill(BATCH)?,
-            self.run.fill(BATCH)?,
-            self.at.fill(BATCH)?,
-            self.value.fill(BATCH)?,
-        ];
-        if others.iter().any(|&other| other != count) {
-            let why = "its columns are of different lengths";
-            return Err(Fault::Damaged(why.to_owned()));
+/// Returns a row with its cell.
+#[allow(
+    clippy::cast_sign_loss,
+    reason = "signed and unsigned numbers of Parquet have the same bits"
+)]
+fn next_row(row: &Row<'_>, form: Form) -> Result<NextRow, String> {
+    let cell = text(row.cell, "cell")?;
+    if form == Form::Rows {
+        let experiment = text(row.experiment, EXPERIMENT)?;
+        if experiment != experiment_of(&cell) {
+            return Err(format!(
+                "{cell} is not a cell of its {EXPERIMENT} {experiment:?}"
+            ));
         }
-        Ok(count)
     }
-
-    /// Returns a row of the batch. Must be called once for each, in order.
-    #[allow(
-        clippy::cast_sign_loss,
-        reason = "signed and unsigned numbers of Parquet have the same bits"
-    )]
-    fn row(&mut self, row: usize) -> Result<NextRow, String> {
-        let cell = text(&mut self.cell, row)?;
-        if let Some(experiment) = &mut self.experiment {
-            let experiment = text(experiment, row)?;
-            if experiment != experiment_of(&cell) {
-                return Err(format!(
-                    "{cell} is not a cell of its {EXPERIMENT} {experiment:?}"
-                ));
-            }
-        }
-        let kind = text(&mut self.kind, row)?.parse::<Method>();
-        let seed = self.seed.take(row).ok_or_else(|| wrong("seed", WHOLE))?;
-        let run = self.run.take(row).ok_or_else(|| wrong("run", WHOLE))?;
-        let better = match text(&mut self.better, row)?.as_str() {
-            "higher" => Better::Higher,
-            "lower" => Better::Lower,
-            "neither" => Better::Neither,
-            _ => return Err(wrong("better", "higher, lower or neither")),
-        };
-        let at = self.at.take(row).copied();
-        let value = self.value.take(row).copied();
-        if !at.is_none_or(f64::is_finite) {
-            return Err(wrong("at", FINITE));
-        }
-        Ok(NextRow {
-            cell,
-            kind: kind.map_err(|error| error.to_string())?,
-            seed: *seed as u64,
-            raw: Raw {
-                machine: text(&mut self.machine, row)?,
-                workload: text(&mut self.workload, row)?,
-                config: text(&mut self.config, row)?,
-                metric: text(&mut self.metric, row)?,
-                unit: text(&mut self.unit, row)?,
-                better,
-                run: *run as u32,
-                at,
-                value: value
-                    .filter(|value| value.is_finite())
-                    .ok_or_else(|| wrong("value", FINITE))?,
-            },
-        })
+    let kind = text(row.kind, "kind")?.parse::<Method>();
+    let seed = row.seed.ok_or_else(|| wrong("seed", WHOLE))?;
+    let run = row.run.ok_or_else(|| wrong("run", WHOLE))?;
+    let better = match text(row.better, "better")?.as_str() {
+        "higher" => Better::Higher,
+        "lower" => Better::Lower,
+        "neither" => Better::Neither,
+        _ => return Err(wrong("better", "higher, lower or neither")),
+    };
+    if !row.at.is_none_or(|at| at.is_finite()) {
+        return Err(wrong("at", FINITE));
     }
+    let value = row.value.filter(|value| value.is_finite());
+    Ok(NextRow {
+        cell,
+        kind: kind.map_err(|error| error.to_string())?,
+        seed: *seed as u64,
+        raw: Raw {
+            machine: text(row.machine, "machine")?,
+            workload: text(row.workload, "workload")?,
+            config: text(row.config, "config")?,
+            metric: text(row.metric, "metric")?,
+            unit: text(row.unit, "unit")?,
+            better,
+            run: *run as u32,
+            at: row.at.copied(),
+            value: *value.ok_or_else(|| wrong("value", FINITE))?,
+        },
+    })
 }
 
 const WHOLE: &str = "a whole number";
 const FINITE: &str = "a finite number";
 
-/// Returns the text in this row of a column.
-fn text(column: &mut Column<ByteArrayType>, row: usize) -> Result<String, String> {
-    let name = column.name();
-    let text = column.take(row).and_then(|text| text.as_utf8().ok());
+fn text(text: Option<&ByteArray>, name: &str) -> Result<String, String> {
+    let text = text.and_then(|text| text.as_utf8().ok());
     text.map(str::to_owned).ok_or_else(|| wrong(name, "text"))
 }
 

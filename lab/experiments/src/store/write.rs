@@ -2,14 +2,10 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 
-use brickyard_files::{Group, properties};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
-use parquet::errors::Result as ParquetResult;
+use brickyard_trace::table::{self, Group};
+use parquet::data_type::{DoubleType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::TypePtr;
 
 use super::VERSION;
 use super::appear::appear;
@@ -43,9 +39,7 @@ pub fn write_cell(path: &Path, cell: &CellRows) -> Result<(), WriteError> {
         KeyValue::new(HOST_KEY.to_owned(), host),
         KeyValue::new(PROGRAM_KEY.to_owned(), cell.program.clone()),
     ];
-    appear(path, |out| {
-        table(out, of_cell, pairs, &rows, None).map_err(io::Error::other)
-    })
+    appear(path, |out| write_table(out, &of_cell(), pairs, &rows, None))
 }
 
 /// Writes all rows as one Parquet file, with a column `experiment` before the others. The hosts and
@@ -65,8 +59,13 @@ pub fn write_rows(path: &Path, data: &Data) -> Result<(), WriteError> {
         KeyValue::new(RAN_KEY.to_owned(), ran),
     ];
     appear(path, |out| {
-        let experiment = |(cell, _): &CellRow<'_>| text(cell.experiment());
-        table(out, of_rows, pairs, &rows, Some(&experiment)).map_err(io::Error::other)
+        write_table(
+            out,
+            &of_rows(),
+            pairs,
+            &rows,
+            Some(|(cell, _)| cell.experiment()),
+        )
     })
 }
 
@@ -138,49 +137,45 @@ pub fn write_records(path: &Path, records: &[Vec<String>]) -> Result<(), WriteEr
     })
 }
 
-fn text(text: &str) -> ByteArray {
-    ByteArray::from(text)
-}
+/// Returns a text of a row.
+type TextOf = for<'r> fn(&CellRow<'r>) -> &'r str;
 
 /// Writes one table of one row group; `first` returns the text of a column before the others.
 #[allow(
     clippy::cast_possible_wrap,
     reason = "Parquet has no unsigned numbers: bits as they are"
 )]
-fn table(
+fn write_table(
     out: &mut (dyn Write + Send),
-    schema: fn() -> ParquetResult<TypePtr>,
+    message: &str,
     pairs: Vec<KeyValue>,
     rows: &[CellRow<'_>],
-    first: Option<&dyn Fn(&CellRow<'_>) -> ByteArray>,
-) -> ParquetResult<()> {
-    let properties = properties()?.build();
-    let mut writer = SerializedFileWriter::new(out, schema()?, Arc::new(properties))?;
-    for pair in pairs {
-        writer.append_key_value_metadata(pair);
-    }
-    let mut group = Group::begin(&mut writer)?;
-    if let Some(first) = first {
-        group.required::<ByteArrayType>(rows.iter().map(first))?;
-    }
-    let texts = |group: &mut Group<'_, _>, of: fn(&CellRow<'_>) -> ByteArray| {
-        group.required::<ByteArrayType>(rows.iter().map(of))
-    };
-    texts(&mut group, |(cell, _)| text(&cell.cell))?;
-    texts(&mut group, |(cell, _)| text(cell.kind.name()))?;
-    group.required::<Int64Type>(rows.iter().map(|(cell, _)| cell.seed as i64))?;
-    texts(&mut group, |(_, raw)| text(&raw.machine))?;
-    texts(&mut group, |(_, raw)| text(&raw.workload))?;
-    texts(&mut group, |(_, raw)| text(&raw.config))?;
-    texts(&mut group, |(_, raw)| text(&raw.metric))?;
-    texts(&mut group, |(_, raw)| text(&raw.unit))?;
-    texts(&mut group, |(_, raw)| text(raw.better.name()))?;
-    group.required::<Int32Type>(rows.iter().map(|(_, raw)| raw.run as i32))?;
-    group.optional::<DoubleType>(rows.iter().map(|(_, raw)| raw.at))?;
-    group.required::<DoubleType>(rows.iter().map(|(_, raw)| raw.value))?;
-    group.end()?;
-    writer.close()?;
-    Ok(())
+    first: Option<TextOf>,
+) -> io::Result<()> {
+    table::write(out, message, pairs, |group| {
+        let texts = |group: &mut Group<'_, _>, of: &[TextOf]| {
+            let mut columns = of.iter();
+            columns.try_for_each(|of| group.texts(rows.iter().map(of)))
+        };
+        texts(group, first.as_slice())?;
+        texts(
+            group,
+            &[|(cell, _)| &cell.cell, |(cell, _)| cell.kind.name()],
+        )?;
+        group.required::<Int64Type>(rows.iter().map(|(cell, _)| cell.seed as i64))?;
+        let of_row: [TextOf; 6] = [
+            |(_, raw)| &raw.machine,
+            |(_, raw)| &raw.workload,
+            |(_, raw)| &raw.config,
+            |(_, raw)| &raw.metric,
+            |(_, raw)| &raw.unit,
+            |(_, raw)| raw.better.name(),
+        ];
+        texts(group, &of_row)?;
+        group.required::<Int32Type>(rows.iter().map(|(_, raw)| raw.run as i32))?;
+        group.optional::<DoubleType>(rows.iter().map(|(_, raw)| raw.at))?;
+        group.required::<DoubleType>(rows.iter().map(|(_, raw)| raw.value))
+    })
 }
 
 #[cfg(test)]
@@ -189,7 +184,6 @@ mod tests {
     use std::fs::File;
 
     use brickyard_results::{Better, Host};
-    use parquet::schema::parser::parse_message_type;
 
     use super::*;
     use crate::raw::Method;
@@ -222,22 +216,18 @@ mod tests {
 
     /// Writes a file of these rows in this order, whose first column has the texts of `first`, and
     /// reads it back.
-    fn read(
-        rows: &[CellRow<'_>],
-        schema: fn() -> ParquetResult<TypePtr>,
-        first: &dyn Fn(&CellRow<'_>) -> ByteArray,
-    ) -> Result<Vec<CellRows>, String> {
+    fn read(rows: &[CellRow<'_>], message: &str, first: TextOf) -> Result<Vec<CellRows>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.parquet");
         // As an older version wrote it: without the hosts and builds of the cells.
         let pairs = vec![KeyValue::new(VERSION_KEY.to_owned(), VERSION.to_string())];
         let mut file = File::create(&path).unwrap();
-        table(&mut file, schema, pairs, rows, Some(first)).unwrap();
+        write_table(&mut file, message, pairs, rows, Some(first)).unwrap();
         read_rows(&path).map_err(|error| error.to_string())
     }
 
-    fn experiment((cell, _): &CellRow<'_>) -> ByteArray {
-        text(cell.experiment())
+    fn experiment<'r>((cell, _): &CellRow<'r>) -> &'r str {
+        cell.experiment()
     }
 
     #[test]
@@ -250,13 +240,13 @@ mod tests {
             (&b, &b.rows[1]),
         ];
         assert_eq!(
-            read(&rows, of_rows, &experiment),
+            read(&rows, &of_rows(), experiment),
             Ok(cells(Method::Timed).to_vec())
         );
         // All rows of a cell must have the same method and seed.
         let [other, _] = cells(Method::Simulated);
         let rows = [(&a, &a.rows[0]), (&b, &b.rows[0]), (&other, &other.rows[1])];
-        let error = read(&rows, of_rows, &experiment).unwrap_err();
+        let error = read(&rows, &of_rows(), experiment).unwrap_err();
         assert!(
             error.contains("the rows of e.a differ in kind or seed"),
             "{error}"
@@ -267,16 +257,13 @@ mod tests {
     fn the_first_column_is_the_experiment_of_its_cell() {
         let [a, _] = cells(Method::Timed);
         let rows = [(&a, &a.rows[0])];
-        let other_name = || {
-            let columns = format!("message rows {{ required binary note (STRING); {COLUMNS} }}");
-            Ok(Arc::new(parse_message_type(&columns)?))
-        };
-        let error = read(&rows, other_name, &experiment).unwrap_err();
+        let other_name = format!("message rows {{ required binary note (STRING); {COLUMNS} }}");
+        let error = read(&rows, &other_name, experiment).unwrap_err();
         assert!(
             error.contains("its columns are not experiment, cell, kind"),
             "{error}"
         );
-        let error = read(&rows, of_rows, &|_| text("f")).unwrap_err();
+        let error = read(&rows, &of_rows(), |_| "f").unwrap_err();
         assert!(
             error.contains("e.a is not a cell of its experiment \"f\""),
             "{error}"

@@ -7,7 +7,7 @@
 use brickyard_machine::Profile;
 use brickyard_results::Metric;
 use brickyard_simulate::setting::usual_frames;
-use brickyard_simulate::storm::{Latency, Measured, Shape, Storm};
+use brickyard_simulate::storm::{Latency, Shape, Storm, StormRun};
 use brickyard_simulate::{Configuration, Setting};
 
 use crate::cell::{Cell, Context, Scale};
@@ -169,7 +169,7 @@ fn percentiles(latency: &Latency) -> [(&'static str, u64); 4] {
     ]
 }
 
-fn traffic(run: &Measured, cpus: usize) -> [(Metric<'static>, f64); 4] {
+fn traffic(run: &StormRun, cpus: usize) -> [(Metric<'static>, f64); 4] {
     let lower = Metric::lower;
     let accesses = run.accesses as f64 / run.pages as f64;
     let share = "% of CPU time";

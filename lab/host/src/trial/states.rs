@@ -40,7 +40,7 @@ pub const LEAST: usize = HUGE;
 
 /// A state that lasts until this is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldMemory {
     _memory: Option<Mapping>,
     _rings: Vec<OwnedFd>,
 }
@@ -59,9 +59,9 @@ pub fn make(
     state: State,
     bytes: usize,
     mut advance: impl FnMut(usize) -> bool,
-) -> Result<Option<Held>, TrialError> {
+) -> Result<Option<HeldMemory>, TrialError> {
     if state == State::Found {
-        return Ok(Some(Held {
+        return Ok(Some(HeldMemory {
             _memory: None,
             _rings: Vec::new(),
         }));
@@ -94,7 +94,7 @@ pub fn make(
     if !thin_out(&mut memory, state, bytes, &mut advance).map_err(given)? {
         return Ok(None);
     }
-    Ok(Some(Held {
+    Ok(Some(HeldMemory {
         _memory: Some(memory),
         _rings: rings,
     }))

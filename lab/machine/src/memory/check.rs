@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::Memory;
+use super::CacheSystem;
 
 /// An invariant that does not hold: a bug of the caches or the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -32,7 +32,7 @@ pub enum Incoherent {
     },
 }
 
-impl Memory {
+impl CacheSystem {
     /// Tests the invariants. For each CPU it looks at every tag and every line.
     ///
     /// # Errors

@@ -1,10 +1,8 @@
 //! Wrong usage that clap cannot detect option by option; it too ends with exit code 2.
 
-use core::error::Error;
-use core::fmt;
-
 /// What is wrong with the options, and what to write instead.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct Misuse(String);
 
 impl Misuse {
@@ -13,14 +11,6 @@ impl Misuse {
         Self(why.into())
     }
 }
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for Misuse {}
 
 /// Fails if one of these options names a value twice. Each option comes with whether it does.
 pub fn no_value_twice<const N: usize>(options: [(&str, bool); N]) -> Result<(), Misuse> {

@@ -37,14 +37,14 @@ pub struct Spent {
 
 /// The time of a step of one thread, in ns.
 #[derive(Debug, Clone, Copy)]
-pub struct Step {
+pub struct WorkStep {
     /// The wall time of a thread: with more threads than CPUs, it includes waiting for a CPU.
     pub seen: f64,
     /// The CPU time.
     pub cpu: f64,
 }
 
-impl Step {
+impl WorkStep {
     /// Returns the cost of a step to a CPU, by this clock. With more threads than CPUs, waiting for
     /// a CPU is not counted.
     pub fn cost(&self, clock: Clock, threads: usize) -> f64 {
@@ -104,7 +104,7 @@ pub fn step(
     need: Need,
     least: Duration,
     thread: impl Fn(usize, &Pace<'_>) + Sync,
-) -> Step {
+) -> WorkStep {
     let share = least / REPEATS;
     let steps = match need {
         // A single thread gives a better estimate than many that wait for each other to be
@@ -121,7 +121,7 @@ pub fn step(
         times.sort_unstable();
         times[times.len() / 2].as_nanos() as f64 / steps as f64
     };
-    Step {
+    WorkStep {
         seen: median(|spent| spent.wall),
         cpu: median(|spent| spent.cpu) / threads as f64,
     }

@@ -18,7 +18,7 @@
 use core::time::Duration;
 
 use super::alternating::{BLOCK, differences, now};
-use super::crowd::{Clock, Need, Step, step};
+use super::crowd::{Clock, Need, WorkStep, step};
 use super::heap::{Content, Heap, HeapHandle};
 use super::masked::Masked;
 use super::object::{Hand, Shape};
@@ -65,12 +65,12 @@ pub fn run<H: Heap>(heap: &H, threads: usize, sample: (Duration, Clock)) -> Take
     taken
 }
 
-fn pair_of<H: Heap>(heap: &H, threads: usize, least: Duration) -> Step {
+fn pair_of<H: Heap>(heap: &H, threads: usize, least: Duration) -> WorkStep {
     let socket = step(threads, Need::Nobody, least, |_, pace| {
         let mut hand = Hand::new(heap.handle());
         pace.run(|steps| repeat(&mut hand, steps, Content::Zeroed));
     });
-    Step {
+    WorkStep {
         seen: socket.seen / PAIRS,
         cpu: socket.cpu / PAIRS,
     }
@@ -82,7 +82,7 @@ fn differences_of<H: Heap>(
     heap: &H,
     threads: usize,
     (least, clock): (Duration, Clock),
-    pair: &Step,
+    pair: &WorkStep,
 ) -> [f64; LOOPS] {
     let steps = (BLOCK.as_nanos() as f64 / (pair.cpu * PAIRS)).max(1.0) as u64;
     let rounds = (least * TIMES_LONGER).as_micros() / (BLOCK * 2 * LOOPS as u32).as_micros();

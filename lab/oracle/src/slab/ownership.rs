@@ -11,7 +11,7 @@ use brickyard_slab::{Cache, CacheSpec, Object, Pinned, SlabDesign, SlabError, Sl
 
 use super::caches::{AnyCache, AnyGeneral, RESERVED, Users};
 use super::constructed::{CONSTRUCTED, construct};
-use crate::sanitizer::{Held, lock};
+use crate::sanitizer::{MutexHeld, lock};
 use crate::tally::{on_threads, tally};
 use brickyard_measure::objects::in_hand::{InHand, Pattern};
 
@@ -340,7 +340,7 @@ where
         }
     }
 
-    fn mailbox(&self, of: usize) -> Held<'b, VecDeque<Owned<'c, 's, 'm, D>>> {
+    fn mailbox(&self, of: usize) -> MutexHeld<'b, VecDeque<Owned<'c, 's, 'm, D>>> {
         lock(&self.mailboxes[of])
     }
 

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use brickyard_files::{self as table, Column, Fault, Group, RowGroup, properties};
+use brickyard_trace::columns;
+use brickyard_trace::table::{self, Fault, RowGroup};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
-use parquet::file::writer::SerializedFileWriter;
 
-use super::figures::{BATCH, Left, TIME, number, uneven};
+use super::figures::{BATCH, TIME, each_time, number};
 use crate::frames::BlockRun;
-use crate::own::millis;
+use crate::process::millis;
 use crate::sample::{KINDS, Reading, number_of};
 
 /// The folder of the table.
@@ -61,23 +61,26 @@ pub(super) fn write(out: &mut (dyn Write + Send), maps: &[Arc<BlockMap>]) -> io:
         maps.iter()
             .flat_map(|map| map.runs.iter().map(move |run| (map, run)))
     };
-    let written = (|| {
-        let schema = table::schema(&message)?;
-        let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties()?.build()))?;
-        let mut group = Group::begin(&mut writer)?;
-        group
-            .required::<ByteArrayType>(rows().map(|(map, _)| ByteArray::from(map.host.as_str())))?;
+    table::write(out, &message, Vec::new(), |group| {
+        group.texts(rows().map(|(map, _)| map.host.as_str()))?;
         group.required::<Int64Type>(rows().map(|(map, _)| map.time as i64))?;
         group.required::<Int32Type>(rows().map(|(map, _)| map.order.into()))?;
         group.required::<Int64Type>(rows().map(|(_, run)| run.first as i64))?;
         group.required::<Int64Type>(rows().map(|(_, run)| run.blocks as i64))?;
-        group.required::<ByteArrayType>(
-            rows().map(|(_, run)| ByteArray::from(KINDS[number_of(run.kind)].1)),
-        )?;
-        group.end()?;
-        writer.close()
-    })();
-    written.map(drop).map_err(io::Error::other)
+        group.texts(rows().map(|(_, run)| KINDS[number_of(run.kind)].1))
+    })
+}
+
+columns! {
+    /// The columns.
+    Columns of Row {
+        host: ByteArrayType;
+        time: Int64Type;
+        block_order: Int32Type;
+        first_block: Int64Type;
+        blocks: Int64Type;
+        kind: ByteArrayType;
+    }
 }
 
 /// Runs of a map, at most: a host of 8 TiB has so many page blocks.
@@ -105,49 +108,34 @@ fn each_row(
     host: &str,
     mut each: impl FnMut(u64, u8, BlockRun) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let mut hosts = Column::<ByteArrayType>::open(group, "host")?;
-    let mut times = Column::<Int64Type>::open(group, "time")?;
-    let mut orders = Column::<Int32Type>::open(group, "block_order")?;
-    let mut firsts = Column::<Int64Type>::open(group, "first_block")?;
-    let mut counts = Column::<Int64Type>::open(group, "blocks")?;
-    let mut kinds = Column::<ByteArrayType>::open(group, "kind")?;
-    let mut left = Left::of(group);
+    let mut columns = Columns::open(group)?;
     loop {
-        let read = left.take(times.fill(BATCH)?)?;
+        let read = columns.fill(BATCH)?;
         if read == 0 {
             return Ok(());
         }
-        let others = [
-            hosts.fill(BATCH)?,
-            orders.fill(BATCH)?,
-            firsts.fill(BATCH)?,
-            counts.fill(BATCH)?,
-            kinds.fill(BATCH)?,
-        ];
-        if others.iter().any(|&other| other != read) {
-            return Err(uneven());
-        }
-        for row in 0..read {
-            let time = number(times.take(row).copied(), "time")?;
-            let own_host = hosts
-                .take(row)
-                .is_some_and(|own| own.data() == host.as_bytes());
-            let order = orders.take(row).and_then(|&order| u8::try_from(order).ok());
-            let first = number(firsts.take(row).copied(), "first_block")?;
-            let blocks = number(counts.take(row).copied(), "blocks")?;
-            let kind = kinds.take(row).map_or(&[][..], ByteArray::data);
+        for place in 0..read {
+            let row = columns.row(place);
+            let time = number(row.time, "time")?;
+            let order = row.block_order.and_then(|&order| u8::try_from(order).ok());
+            let first = number(row.first_block, "first_block")?;
+            let blocks = number(row.blocks, "blocks")?;
+            let kind = row.kind.map_or(&[][..], ByteArray::data);
             let known = KINDS.iter().find(|(_, name)| name.as_bytes() == kind);
             let (Some(order), Some(&(kind, _))) = (order.filter(|&order| order < 64), known) else {
                 let why = "a row has an unknown kind or no valid order";
                 return Err(Fault::Damaged(why.to_owned()));
             };
-            if own_host {
-                let run = BlockRun {
-                    first,
-                    blocks,
-                    kind,
-                };
-                each(time, order, run)?;
+            if row.host.is_some_and(|own| own.data() == host.as_bytes()) {
+                each(
+                    time,
+                    order,
+                    BlockRun {
+                        first,
+                        blocks,
+                        kind,
+                    },
+                )?;
             }
         }
     }
@@ -210,24 +198,16 @@ pub(super) fn times(
     wanted: impl Fn(u64) -> bool,
     found: &mut BTreeSet<u64>,
 ) -> Result<(), Fault> {
-    let mut times = Column::<Int64Type>::open(group, "time")?;
-    let mut left = Left::of(group);
     let mut last = None;
-    loop {
-        let read = left.take(times.fill(BATCH)?)?;
-        if read == 0 {
-            return Ok(());
-        }
-        for row in 0..read {
-            let time = number(times.take(row).copied(), "time")?;
-            if last.replace(time) != Some(time) && wanted(time) {
-                found.insert(time);
-            }
+    each_time(group, |time| {
+        if last.replace(time) != Some(time) && wanted(time) {
+            found.insert(time);
         }
         if found.len() > TIMES_MOST {
             return Err(Fault::Damaged("it has thousands of maps".to_owned()));
         }
-    }
+        Ok(())
+    })
 }
 
 /// Maps of a file, at most. An hour has some hundred.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use brickyard_files::Fault;
+use brickyard_trace::table::Fault;
 use thiserror::Error;
 
 /// What goes wrong with the history.

@@ -2,16 +2,14 @@
 //! the reader and `brickyard history` take their columns. An unknown figure is null.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use brickyard_files::{self as table, Column, Fault, Group, RowGroup, properties};
 use brickyard_host::blocks::BlockKind;
-use brickyard_host::forecast::Way;
-use brickyard_trace::PageUse;
+use brickyard_host::forecast::{Forecast, Way};
+use brickyard_trace::table::{self, Column, Fault, RowGroup, same};
+use brickyard_trace::{PageUse, columns};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::file::writer::SerializedFileWriter;
 
-use crate::own::millis;
+use crate::process::millis;
 use crate::sample::{Reading, Sample};
 
 /// The folder of the table.
@@ -42,11 +40,33 @@ pub enum Unit {
     Seconds,
 }
 
-/// How a sample gives the figure: as a whole number, or as one with a fraction.
+/// How a sample gives the figure. Only a real one may have a fraction.
 #[derive(Debug, Clone, Copy)]
 enum Of {
     Whole(fn(&Sample) -> Option<u64>),
     Real(fn(&Sample) -> Option<f64>),
+    Forecast(Way, fn(&Forecast) -> u64),
+    Blocks(BlockKind),
+    Used(PageUse),
+    Counter(&'static str),
+}
+
+impl Figure {
+    fn value(&self, sample: &Sample) -> Option<f64> {
+        let reading = sample.reading.as_deref();
+        let whole = match self.of {
+            Of::Whole(of) => of(sample)?,
+            Of::Real(of) => return of(sample),
+            Of::Forecast(way, of) => of(&reading?.forecasts.as_ref()?.of(way)),
+            Of::Blocks(kind) => reading?.blocks_of(kind),
+            Of::Used(usage) => {
+                let mut uses = reading?.by_use.iter();
+                bytes(sample, uses.find(|(name, _)| *name == usage.name())?.1)
+            }
+            Of::Counter(name) => sample.counters.get(name)?,
+        };
+        Some(whole as f64)
+    }
 }
 
 const fn whole(name: &'static str, unit: Unit, of: fn(&Sample) -> Option<u64>) -> Figure {
@@ -69,24 +89,28 @@ fn reading(sample: &Sample) -> Option<&Reading> {
     sample.reading.as_deref()
 }
 
-fn kind(sample: &Sample, kind: BlockKind) -> Option<u64> {
-    Some(reading(sample)?.blocks_of(kind))
-}
-
-fn usage(sample: &Sample, usage: PageUse) -> Option<u64> {
-    let uses = &reading(sample)?.by_use;
-    let found = uses.iter().find(|&&(name, _)| name == usage.name());
-    found.map(|&(_, frames)| bytes(sample, frames))
-}
-
 fn bytes(sample: &Sample, frames: u64) -> u64 {
     frames.saturating_mul(sample.look.frame_bytes.into())
 }
 
-/// The likely number of a way, the least and the most.
-fn forecast(sample: &Sample, way: Way) -> Option<[u64; 3]> {
-    let forecast = reading(sample)?.forecasts.as_ref()?.of(way);
-    Some([forecast.likely, forecast.low, forecast.high])
+const fn forecast(name: &'static str, way: Way, part: fn(&Forecast) -> u64) -> Figure {
+    let (unit, of) = (Unit::Count, Of::Forecast(way, part));
+    Figure { name, unit, of }
+}
+
+const fn blocks(name: &'static str, kind: BlockKind) -> Figure {
+    let (unit, of) = (Unit::Count, Of::Blocks(kind));
+    Figure { name, unit, of }
+}
+
+const fn used(name: &'static str, usage: PageUse) -> Figure {
+    let (unit, of) = (Unit::Bytes, Of::Used(usage));
+    Figure { name, unit, of }
+}
+
+const fn counter(name: &'static str, of_kernel: &'static str) -> Figure {
+    let (unit, of) = (Unit::Total, Of::Counter(of_kernel));
+    Figure { name, unit, of }
 }
 
 /// All figures, in the order of their columns.
@@ -111,63 +135,25 @@ pub const FIGURES: [Figure; 53] = [
     real("unusable_huge", Unit::Share, |sample| {
         Some(sample.unusable(sample.look.huge_order))
     }),
-    whole("huge_now_likely", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Now)?[0])
-    }),
-    whole("huge_now_least", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Now)?[1])
-    }),
-    whole("huge_now_most", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Now)?[2])
-    }),
-    whole("huge_pool_likely", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Asking)?[0])
-    }),
-    whole("huge_pool_least", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Asking)?[1])
-    }),
-    whole("huge_pool_most", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Asking)?[2])
-    }),
-    whole("huge_compacted_likely", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Compacted)?[0])
-    }),
-    whole("huge_compacted_least", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Compacted)?[1])
-    }),
-    whole("huge_compacted_most", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Compacted)?[2])
-    }),
-    whole("huge_dropped_likely", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Dropped)?[0])
-    }),
-    whole("huge_dropped_least", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Dropped)?[1])
-    }),
-    whole("huge_dropped_most", Unit::Count, |sample| {
-        Some(forecast(sample, Way::Dropped)?[2])
-    }),
-    whole("blocks_absent", Unit::Count, |sample| {
-        kind(sample, BlockKind::Absent)
-    }),
-    whole("blocks_free", Unit::Count, |sample| {
-        kind(sample, BlockKind::Free)
-    }),
-    whole("blocks_huge", Unit::Count, |sample| {
-        kind(sample, BlockKind::Huge)
-    }),
-    whole("blocks_movable", Unit::Count, |sample| {
-        kind(sample, BlockKind::Movable)
-    }),
-    whole("blocks_perhaps", Unit::Count, |sample| {
-        kind(sample, BlockKind::Perhaps)
-    }),
-    whole("blocks_mixed", Unit::Count, |sample| {
-        kind(sample, BlockKind::Mixed)
-    }),
-    whole("blocks_unmovable", Unit::Count, |sample| {
-        kind(sample, BlockKind::Unmovable)
-    }),
+    forecast("huge_now_likely", Way::Now, |one| one.likely),
+    forecast("huge_now_least", Way::Now, |one| one.low),
+    forecast("huge_now_most", Way::Now, |one| one.high),
+    forecast("huge_pool_likely", Way::Asking, |one| one.likely),
+    forecast("huge_pool_least", Way::Asking, |one| one.low),
+    forecast("huge_pool_most", Way::Asking, |one| one.high),
+    forecast("huge_compacted_likely", Way::Compacted, |one| one.likely),
+    forecast("huge_compacted_least", Way::Compacted, |one| one.low),
+    forecast("huge_compacted_most", Way::Compacted, |one| one.high),
+    forecast("huge_dropped_likely", Way::Dropped, |one| one.likely),
+    forecast("huge_dropped_least", Way::Dropped, |one| one.low),
+    forecast("huge_dropped_most", Way::Dropped, |one| one.high),
+    blocks("blocks_absent", BlockKind::Absent),
+    blocks("blocks_free", BlockKind::Free),
+    blocks("blocks_huge", BlockKind::Huge),
+    blocks("blocks_movable", BlockKind::Movable),
+    blocks("blocks_perhaps", BlockKind::Perhaps),
+    blocks("blocks_mixed", BlockKind::Mixed),
+    blocks("blocks_unmovable", BlockKind::Unmovable),
     whole("mixed_by_few", Unit::Count, |sample| {
         Some(
             reading(sample)?
@@ -189,57 +175,25 @@ pub const FIGURES: [Figure; 53] = [
     whole("pinned_bytes", Unit::Bytes, |sample| {
         Some(bytes(sample, reading(sample)?.pinned?))
     }),
-    whole("use_reserved_bytes", Unit::Bytes, |sample| {
-        usage(sample, PageUse::Reserved)
-    }),
-    whole("use_free_bytes", Unit::Bytes, |sample| {
-        usage(sample, PageUse::Free)
-    }),
-    whole("use_untold_bytes", Unit::Bytes, |sample| {
-        usage(sample, PageUse::Untold)
-    }),
-    whole("use_anonymous_bytes", Unit::Bytes, |sample| {
-        usage(sample, PageUse::Anonymous)
-    }),
-    whole("use_file_bytes", Unit::Bytes, |sample| {
-        usage(sample, PageUse::File)
-    }),
-    whole("use_slab_bytes", Unit::Bytes, |sample| {
-        usage(sample, PageUse::Slab)
-    }),
-    whole("use_page_table_bytes", Unit::Bytes, |sample| {
-        usage(sample, PageUse::PageTable)
-    }),
-    whole("use_huge_bytes", Unit::Bytes, |sample| {
-        usage(sample, PageUse::Huge)
-    }),
-    whole("compaction_stalls", Unit::Total, |sample| {
-        sample.counters.get("compact_stall")
-    }),
-    whole("compaction_successes", Unit::Total, |sample| {
-        sample.counters.get("compact_success")
-    }),
-    whole("compaction_failures", Unit::Total, |sample| {
-        sample.counters.get("compact_fail")
-    }),
-    whole("migrated_pages", Unit::Total, |sample| {
-        sample.counters.get("pgmigrate_success")
-    }),
+    used("use_reserved_bytes", PageUse::Reserved),
+    used("use_free_bytes", PageUse::Free),
+    used("use_untold_bytes", PageUse::Untold),
+    used("use_anonymous_bytes", PageUse::Anonymous),
+    used("use_file_bytes", PageUse::File),
+    used("use_slab_bytes", PageUse::Slab),
+    used("use_page_table_bytes", PageUse::PageTable),
+    used("use_huge_bytes", PageUse::Huge),
+    counter("compaction_stalls", "compact_stall"),
+    counter("compaction_successes", "compact_success"),
+    counter("compaction_failures", "compact_fail"),
+    counter("migrated_pages", "pgmigrate_success"),
     whole("allocation_stalls", Unit::Total, |sample| {
         sample.counters_from("allocstall")
     }),
-    whole("thp_faults", Unit::Total, |sample| {
-        sample.counters.get("thp_fault_alloc")
-    }),
-    whole("thp_fault_fallbacks", Unit::Total, |sample| {
-        sample.counters.get("thp_fault_fallback")
-    }),
-    whole("thp_collapses", Unit::Total, |sample| {
-        sample.counters.get("thp_collapse_alloc")
-    }),
-    whole("thp_collapse_failures", Unit::Total, |sample| {
-        sample.counters.get("thp_collapse_alloc_failed")
-    }),
+    counter("thp_faults", "thp_fault_alloc"),
+    counter("thp_fault_fallbacks", "thp_fault_fallback"),
+    counter("thp_collapses", "thp_collapse_alloc"),
+    counter("thp_collapse_failures", "thp_collapse_alloc_failed"),
     whole("fallbacks", Unit::Total, |sample| {
         Some(sample.fallbacks.as_ref()?.iter().map(|row| row.count).sum())
     }),
@@ -279,10 +233,7 @@ impl HostRow {
     /// Makes the row of a sample.
     #[must_use]
     pub fn of(sample: &Sample) -> Self {
-        let figures = FIGURES.iter().map(|figure| match figure.of {
-            Of::Whole(of) => of(sample).map(|whole| whole as f64),
-            Of::Real(of) => of(sample),
-        });
+        let figures = FIGURES.iter().map(|figure| figure.value(sample));
         Self {
             host: sample.look.host.clone(),
             kernel: sample.look.kernel.clone(),
@@ -304,10 +255,9 @@ pub(super) const TIME: &str = "INT64 time (TIMESTAMP(MILLIS,true));";
 
 fn schema() -> String {
     let figures = FIGURES.map(|figure| {
-        let kind = if matches!(figure.of, Of::Whole(_)) {
-            "INT64"
-        } else {
-            "DOUBLE"
+        let kind = match figure.of {
+            Of::Real(_) => "DOUBLE",
+            _ => "INT64",
         };
         format!("optional {kind} {};", figure.name)
     });
@@ -327,34 +277,32 @@ fn schema() -> String {
     reason = "times and counts are far below 2^63"
 )]
 pub(super) fn write(out: &mut (dyn Write + Send), rows: &[HostRow]) -> io::Result<()> {
-    let written = (|| {
-        let schema = table::schema(&schema())?;
-        let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties()?.build()))?;
-        let mut group = Group::begin(&mut writer)?;
-        group
-            .required::<ByteArrayType>(rows.iter().map(|row| ByteArray::from(row.host.as_str())))?;
-        group.required::<ByteArrayType>(
-            rows.iter().map(|row| ByteArray::from(row.kernel.as_str())),
-        )?;
-        group.required::<Int64Type>(rows.iter().map(|row| row.time as i64))?;
-        group.optional::<Int64Type>(
-            rows.iter()
-                .map(|row| row.reading_time.map(|time| time as i64)),
-        )?;
+    table::write(out, &schema(), Vec::new(), |group| {
+        let rows = || rows.iter();
+        group.texts(rows().map(|row| row.host.as_str()))?;
+        group.texts(rows().map(|row| row.kernel.as_str()))?;
+        group.required::<Int64Type>(rows().map(|row| row.time as i64))?;
+        group.optional::<Int64Type>(rows().map(|row| row.reading_time.map(|time| time as i64)))?;
         for (place, figure) in FIGURES.iter().enumerate() {
-            let values = rows
-                .iter()
-                .map(|row| row.figures.get(place).copied().flatten());
+            let values = rows().map(|row| row.figures.get(place).copied().flatten());
             match figure.of {
-                Of::Whole(_) => group
-                    .optional::<Int64Type>(values.map(|value| value.map(|value| value as i64)))?,
                 Of::Real(_) => group.optional::<DoubleType>(values)?,
+                _ => group
+                    .optional::<Int64Type>(values.map(|value| value.map(|value| value as i64)))?,
             }
         }
-        group.end()?;
-        writer.close()
-    })();
-    written.map(drop).map_err(io::Error::other)
+        Ok(())
+    })
+}
+
+columns! {
+    /// The columns that are no figures.
+    Columns of Row {
+        host: ByteArrayType;
+        kernel: ByteArrayType;
+        time: Int64Type;
+        reading_time: Int64Type, newer;
+    }
 }
 
 /// A column of figures.
@@ -373,47 +321,34 @@ pub(super) fn read(
     mut wanted: impl FnMut(u64) -> bool,
     rows: &mut Vec<HostRow>,
 ) -> Result<(), Fault> {
-    let mut hosts = Column::<ByteArrayType>::open(group, "host")?;
-    let mut kernels = Column::<ByteArrayType>::open(group, "kernel")?;
-    let mut times = Column::<Int64Type>::open(group, "time")?;
-    let mut readings = Column::<Int64Type>::open_newer(group, "reading_time")?;
-    let mut columns = Vec::new();
+    let mut columns = Columns::open(group)?;
+    let mut figures = Vec::new();
     for figure in FIGURES {
-        columns.push(match figure.of {
-            Of::Whole(_) => Values::Whole(Column::open_newer(group, figure.name)?),
+        figures.push(match figure.of {
             Of::Real(_) => Values::Real(Column::open_newer(group, figure.name)?),
+            _ => Values::Whole(Column::open_newer(group, figure.name)?),
         });
     }
-    let mut left = Left::of(group);
     loop {
-        let read = left.take(times.fill(BATCH)?)?;
-        if read == 0 {
-            return Ok(());
-        }
-        let mut others = vec![
-            hosts.fill(BATCH)?,
-            kernels.fill(BATCH)?,
-            readings.fill(BATCH)?,
-        ];
-        for column in &mut columns {
-            others.push(match column {
+        let mut read = vec![columns.fill(BATCH)?];
+        for figure in &mut figures {
+            read.push(match figure {
                 Values::Whole(column) => column.fill(BATCH)?,
                 Values::Real(column) => column.fill(BATCH)?,
             });
         }
-        if others.iter().any(|&other| other != read) {
-            return Err(uneven());
+        let read = same(read)?;
+        if read == 0 {
+            return Ok(());
         }
-        for row in 0..read {
-            let time = number(times.take(row).copied(), "time")?;
-            let host = text(hosts.take(row))?;
-            let kernel = text(kernels.take(row))?;
-            let reading_time = readings
-                .take(row)
-                .and_then(|&time| u64::try_from(time).ok());
-            let figures = columns.iter_mut().map(|column| match column {
-                Values::Whole(column) => column.take(row).map(|&value| value as f64),
-                Values::Real(column) => column.take(row).copied(),
+        for place in 0..read {
+            let row = columns.row(place);
+            let time = number(row.time, "time")?;
+            let (host, kernel) = (text(row.host)?, text(row.kernel)?);
+            let reading_time = row.reading_time.and_then(|&time| u64::try_from(time).ok());
+            let figures = figures.iter_mut().map(|column| match column {
+                Values::Whole(column) => column.take(place).map(|&value| value as f64),
+                Values::Real(column) => column.take(place).copied(),
             });
             let figures: Vec<_> = figures.collect();
             if wanted(time) {
@@ -429,20 +364,22 @@ pub(super) fn read(
     }
 }
 
-/// Returns how many rows of a group have a time that is wanted.
+/// Calls `each` with the time of each row of a group, of which no other column is read.
 ///
 /// # Errors
-/// As of [`read`].
-pub(super) fn count(group: &RowGroup<'_>, wanted: impl Fn(u64) -> bool) -> Result<u64, Fault> {
+/// Those of [`read`], and of `each`.
+pub(super) fn each_time(
+    group: &RowGroup<'_>,
+    mut each: impl FnMut(u64) -> Result<(), Fault>,
+) -> Result<(), Fault> {
     let mut times = Column::<Int64Type>::open(group, "time")?;
-    let (mut count, mut left) = (0, Left::of(group));
     loop {
-        let read = left.take(times.fill(BATCH)?)?;
+        let read = times.fill(BATCH)?;
         if read == 0 {
-            return Ok(count);
+            return Ok(());
         }
         for row in 0..read {
-            count += u64::from(wanted(number(times.take(row).copied(), "time")?));
+            each(number(times.take(row), "time")?)?;
         }
     }
 }
@@ -450,30 +387,10 @@ pub(super) fn count(group: &RowGroup<'_>, wanted: impl Fn(u64) -> bool) -> Resul
 /// Rows that are read at a time.
 pub(super) const BATCH: usize = 1024;
 
-pub(super) fn uneven() -> Fault {
-    Fault::Damaged("its columns have different lengths".to_owned())
-}
-
 /// Returns a number that must be there and not be negative.
-pub(super) fn number(value: Option<i64>, column: &str) -> Result<u64, Fault> {
-    let number = value.and_then(|value| u64::try_from(value).ok());
+pub(super) fn number(value: Option<&i64>, column: &str) -> Result<u64, Fault> {
+    let number = value.and_then(|&value| u64::try_from(value).ok());
     number.ok_or_else(|| Fault::Damaged(format!("a row has no valid {column}")))
-}
-
-/// The rows that a group may still have: its pages could have more than it says, which was checked.
-pub(super) struct Left(u64);
-
-impl Left {
-    pub(super) fn of(group: &RowGroup<'_>) -> Self {
-        Self(u64::try_from(group.reader.metadata().num_rows()).unwrap_or(0))
-    }
-
-    /// Counts rows that were read, and returns their number.
-    pub(super) fn take(&mut self, rows: usize) -> Result<usize, Fault> {
-        let left = self.0.checked_sub(rows as u64);
-        self.0 = left.ok_or_else(|| Fault::Damaged("it has more rows than it says".to_owned()))?;
-        Ok(rows)
-    }
 }
 
 /// Bytes of a text, at most. The kernel's names have 64; what a file has in one page could be in

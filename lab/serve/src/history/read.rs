@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use brickyard_files::{self as table, Fault, Input, RowGroup, check_claims, guarded};
+use brickyard_trace::table::{self, Fault, Input, RowGroup, check_claims, guarded};
 use parquet::file::reader::FileReader as _;
 use rustix::fs::OFlags;
 
@@ -22,7 +22,7 @@ use super::error::HistoryError;
 use super::figures::{self, HostRow};
 use super::name::{FileName, safe};
 use super::store::PERIOD;
-use crate::own::millis;
+use crate::process::millis;
 
 /// Files that one look at samples reads, at most: 31 days of one host.
 const FILES_MOST: usize = 800;
@@ -168,7 +168,12 @@ pub fn hosts(
     for path in paths() {
         // What cannot be read is told below.
         let _ = each_group(path, |group| {
-            all += figures::count(group, |time| wanted.contains(&time))?;
+            let mut count = 0;
+            figures::each_time(group, |time| {
+                count += u64::from(wanted.contains(&time));
+                Ok(())
+            })?;
+            all += count;
             Ok(())
         });
     }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use brickyard_files::{UNFINISHED, appear};
+use brickyard_trace::table::{UNFINISHED, appear};
 
 use super::TABLES;
 use super::blocks::{self, BlockMap};
@@ -25,7 +25,7 @@ use super::error::HistoryError;
 use super::figures::{self, HostRow};
 use super::name::{FileName, safe};
 use super::zones::{self, ZoneRow};
-use crate::own::millis;
+use crate::process::millis;
 use crate::sample::Sample;
 
 /// The time that a file has.

@@ -4,13 +4,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use brickyard::Order;
-use brickyard_files::{self as table, Group, properties};
 use brickyard_host::look::ZoneLook;
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
-use parquet::file::writer::SerializedFileWriter;
+use brickyard_trace::table;
+use parquet::data_type::{DoubleType, Int32Type, Int64Type};
 
 use super::figures::TIME;
-use crate::own::millis;
+use crate::process::millis;
 use crate::sample::Sample;
 
 /// The folder of the table.
@@ -115,29 +114,23 @@ pub(super) fn write(out: &mut (dyn Write + Send), rows: &[ZoneRow]) -> io::Resul
             .map(|name| format!("required INT64 {name};"))
             .join(" ")
     );
-    let written = (|| {
-        let schema = table::schema(&message)?;
-        let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties()?.build()))?;
-        let mut group = Group::begin(&mut writer)?;
-        group.required::<ByteArrayType>(rows.iter().map(|row| ByteArray::from(&*row.host)))?;
-        group.required::<Int64Type>(rows.iter().map(|row| row.time as i64))?;
-        group.required::<Int32Type>(rows.iter().map(|row| row.node as i32))?;
-        group.required::<ByteArrayType>(rows.iter().map(|row| ByteArray::from(&*row.zone)))?;
-        group.required::<Int32Type>(rows.iter().map(|row| i32::from(row.order)))?;
-        group.required::<Int64Type>(rows.iter().map(|row| row.free_blocks as i64))?;
-        group.required::<DoubleType>(rows.iter().map(|row| row.unusable))?;
-        group.optional::<DoubleType>(rows.iter().map(|row| row.fragmentation))?;
+    table::write(out, &message, Vec::new(), |group| {
+        let rows = || rows.iter();
+        group.texts(rows().map(|row| &*row.host))?;
+        group.required::<Int64Type>(rows().map(|row| row.time as i64))?;
+        group.required::<Int32Type>(rows().map(|row| row.node as i32))?;
+        group.texts(rows().map(|row| &*row.zone))?;
+        group.required::<Int32Type>(rows().map(|row| i32::from(row.order)))?;
+        group.required::<Int64Type>(rows().map(|row| row.free_blocks as i64))?;
+        group.required::<DoubleType>(rows().map(|row| row.unusable))?;
+        group.optional::<DoubleType>(rows().map(|row| row.fragmentation))?;
         for place in 0..=TYPES.len() {
-            let counts = rows
-                .iter()
-                .map(|row| row.by_type.map(|counts| counts[place] as i64));
+            let counts = rows().map(|row| row.by_type.map(|counts| counts[place] as i64));
             group.optional::<Int64Type>(counts)?;
         }
         for place in 0..BYTES.len() {
-            group.required::<Int64Type>(rows.iter().map(|row| row.bytes[place] as i64))?;
+            group.required::<Int64Type>(rows().map(|row| row.bytes[place] as i64))?;
         }
-        group.end()?;
-        writer.close()
-    })();
-    written.map(drop).map_err(io::Error::other)
+        Ok(())
+    })
 }

@@ -82,7 +82,7 @@ named! {
 named! {
     /// How much of the memory is free at the beginning.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Memory {
+    pub enum FreeMemory {
         /// All of it.
         Plenty => "plenty",
         /// Some hundred frames here and there, less than the tasks want; the rest is allocated
@@ -157,7 +157,7 @@ pub struct Case {
     /// How large memory and caches are.
     pub sizes: Sizes,
     /// How much of the memory is free at the beginning.
-    pub memory: Memory,
+    pub memory: FreeMemory,
     /// What a request does that finds nothing.
     pub pressure: Pressure,
     /// Whether watermarks hold some memory back.
@@ -193,15 +193,15 @@ impl Case {
             _ => 17 + dice.below(48),
         };
         let tasks = 1 + cpus / 2 + dice.below(cpus);
-        let memory = Memory::ALL[usize::from(dice.chance(2))];
+        let memory = FreeMemory::ALL[usize::from(dice.chance(2))];
         let (cpus, tasks) = match memory {
-            Memory::Plenty => (cpus, tasks),
-            Memory::Short => (cpus.min(SHORT_CPUS), tasks.min(SHORT_CPUS)),
+            FreeMemory::Plenty => (cpus, tasks),
+            FreeMemory::Short => (cpus.min(SHORT_CPUS), tasks.min(SHORT_CPUS)),
         };
         let operations = match memory {
-            Memory::Plenty => 8 + (100 + dice.below(700)) / tasks,
+            FreeMemory::Plenty => 8 + (100 + dice.below(700)) / tasks,
             // A request that cannot be served takes long, the longer the more CPUs there are.
-            Memory::Short => 4 + (100 + dice.below(400)) / (tasks + cpus * cpus / 16),
+            FreeMemory::Short => 4 + (100 + dice.below(400)) / (tasks + cpus * cpus / 16),
         };
         let mode = match dice.below(16) {
             0..13 => Mode::Mixed,
@@ -278,7 +278,7 @@ impl Case {
 
     /// Whether its tasks first allocate most of the memory.
     pub(crate) fn begins_full(&self) -> bool {
-        let may = self.sizes == Sizes::Small || self.memory == Memory::Short;
+        let may = self.sizes == Sizes::Small || self.memory == FreeMemory::Short;
         may && self.dice(u64::MAX - 2).chance(2)
     }
 

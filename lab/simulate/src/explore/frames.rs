@@ -13,7 +13,7 @@ use core::cell::Cell;
 
 use brickyard::sync::{AtomicU32, GuardedU32, Ordering, spin_hint};
 use brickyard::{Frame, FrameRange};
-use brickyard_machine::{Machine, here};
+use brickyard_machine::{Machine, current};
 
 /// The owner of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum Owner {
     Handover,
     /// A short operation, such as an eviction.
     Transient,
-    /// Allocated before the run, see [`Memory::Short`](super::Memory::Short).
+    /// Allocated before the run, see [`FreeMemory::Short`](super::Memory::Short).
     Prefill,
     /// Offline, removed or reserved: the allocator does not have it at all.
     Absent,
@@ -195,7 +195,7 @@ impl Frames {
 /// Fails the run: the allocator, or this test of it, is wrong.
 #[track_caller]
 pub(crate) fn wrong(what: String) -> ! {
-    here::fail(what.as_str());
+    current::fail(what.as_str());
     // Where a machine runs, this does not return.
     panic!("{what}");
 }

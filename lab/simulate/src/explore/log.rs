@@ -5,7 +5,7 @@ use core::fmt;
 use std::collections::VecDeque;
 
 use brickyard::{Frame, FrameRange, Order};
-use brickyard_machine::here;
+use brickyard_machine::current;
 
 /// How many entries are kept.
 const KEPT: usize = 24;
@@ -90,8 +90,8 @@ impl Log {
             entries.pop_front();
         }
         entries.push_back(Entry {
-            at: here::now(),
-            cpu: here::cpu(),
+            at: current::now(),
+            cpu: current::cpu(),
             who,
             did,
             about,

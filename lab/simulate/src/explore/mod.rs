@@ -41,10 +41,10 @@ mod world;
 
 pub use brickyard_designs::classics::Configuration;
 pub use brickyard_designs::classics::bulk::BulkPolicy;
-pub use case::{Case, Interrupts, Marks, Memory, Mode, POLICIES, Pressure, SLOTS, Sizes};
+pub use case::{Case, FreeMemory, Interrupts, Marks, Mode, POLICIES, Pressure, SLOTS, Sizes};
 pub use covered::{Covered, Event};
 pub use library::{Library, WithLock};
 pub use log::{About, Log, Who};
-pub use seeds::{Explored, Failed, Plan, explore};
+pub use seeds::{Explored, Failed, SeedPlan, explore};
 pub use shrink::{Shrunk, shrink};
 pub use system::{Fault, System};

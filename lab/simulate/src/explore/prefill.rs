@@ -9,7 +9,7 @@ use brickyard::{Frame, FrameRange, Mobility, Order, Request};
 use brickyard_designs::classics::LabZone;
 use brickyard_run::Dice;
 
-use super::case::Memory;
+use super::case::FreeMemory;
 use super::frames::{Owner, wrong};
 use super::log::Who;
 use super::world::World;
@@ -20,7 +20,7 @@ const LEFT_MOST: u64 = 400;
 impl<Z: LabZone> World<'_, Z> {
     /// Allocates nearly all of the memory, where it is to be short.
     pub(crate) fn prefill(&self) {
-        if self.case.memory == Memory::Plenty {
+        if self.case.memory == FreeMemory::Plenty {
             return;
         }
         let mut dice = self.case.dice(u64::MAX - 4);

@@ -5,7 +5,7 @@ use brickyard::block::Census;
 use brickyard::sync::Ordering;
 use brickyard::{Context, FreeError, Mobility, Order, Request};
 use brickyard_designs::classics::LabZone;
-use brickyard_machine::here;
+use brickyard_machine::current;
 
 use super::covered::Event;
 use super::frames::{Owner, wrong};
@@ -20,7 +20,7 @@ impl<Z: LabZone> World<'_, Z> {
     pub(crate) fn quietly(&self, work: impl FnOnce(&Self)) {
         self.quiet.set(true);
         while self.at_work.get() > 0 {
-            here::sleep(REST_CYCLES);
+            current::sleep(REST_CYCLES);
         }
         // As `stop_machine` does: each CPU publishes what it did, and afterwards sees what was done
         // meanwhile.
@@ -39,7 +39,7 @@ impl<Z: LabZone> World<'_, Z> {
             let mut pass = || {
                 self.words.passed.fetch_add(1, order);
             };
-            if !here::run_on(cpu, &mut pass) {
+            if !current::run_on(cpu, &mut pass) {
                 wrong(format!("the remote call to CPU {cpu} was refused"));
             }
         }

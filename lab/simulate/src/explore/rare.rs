@@ -5,13 +5,13 @@ use brickyard::pressure::{ContiguousRequest, offline};
 use brickyard::{Context, FrameRange, FreeError, Order, RangeError, Request};
 use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::bulk::MeterReading;
-use brickyard_machine::here;
+use brickyard_machine::current;
 
 use super::case::Marks;
 use super::covered::Event;
 use super::frames::{Owner, wrong};
 use super::log::About;
-use super::worker::{Held, Worker};
+use super::worker::{HeldBlock, Worker};
 use super::world::{World, in_context};
 
 /// The most frames of a range.
@@ -71,7 +71,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         }
         world.frames.claim(block, Owner::Allocator, self.owner);
         world.counts.count(Event::At);
-        self.hold(Held::Block(frame, order));
+        self.hold(HeldBlock::Block(frame, order));
     }
 
     pub(super) fn contiguous(&mut self) {
@@ -119,7 +119,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         world
             .counts
             .add(Event::ContiguousBlocks, whole_blocks.into());
-        self.hold(Held::Range(range));
+        self.hold(HeldBlock::Range(range));
     }
 
     pub(super) fn free_range(&self, range: FrameRange) {
@@ -218,7 +218,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
                 let block = world.page_block;
                 let whole_blocks = range.len() >= block.frames() && range.start.is_aligned(block);
                 world.counts.add(Event::BlocksAway, whole_blocks.into());
-                here::sleep(1 + self.dice.below(AWAY_CYCLES));
+                current::sleep(1 + self.dice.below(AWAY_CYCLES));
                 world.frames.release(range, Owner::Absent, Owner::Allocator);
                 self.note("returns", About::Range(range));
                 let answer = back(world, range);
@@ -250,7 +250,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
                 let _ = zone.block_of(frame);
                 // Concurrent operations may hide another task's frame for a moment, never the
                 // caller's own.
-                if let Some(&Held::Block(own, _)) = self.held.last()
+                if let Some(&HeldBlock::Block(own, _)) = self.held.last()
                     && !self.world.zone_of(own).has(own)
                 {
                     wrong(format!("{own} is in use, but `has` returned false"));
@@ -278,10 +278,10 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         let held = self.held.last().copied();
         let behind = self.world.span().end.plus(self.roll(3));
         let (frame, order) = match held {
-            Some(Held::Block(frame, order)) if self.dice.chance(2) => {
+            Some(HeldBlock::Block(frame, order)) if self.dice.chance(2) => {
                 (frame, Order::new(order.get() + 1))
             }
-            Some(Held::Block(frame, order)) if order.get() > 1 => {
+            Some(HeldBlock::Block(frame, order)) if order.get() > 1 => {
                 (frame.plus(1), Order::new(order.get() - 1))
             }
             _ => (behind, Order::ZERO),

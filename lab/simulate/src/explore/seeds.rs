@@ -17,7 +17,7 @@ use super::system::{Fault, System};
 
 /// Which cases are run, and how.
 #[derive(Clone)]
-pub struct Plan<'p> {
+pub struct SeedPlan<'p> {
     /// The seeds.
     pub seeds: Range<u64>,
     /// Threads of the host, at least 1.
@@ -30,7 +30,7 @@ pub struct Plan<'p> {
     pub stop: &'p (dyn Fn() -> bool + Sync),
 }
 
-impl<'p> Plan<'p> {
+impl<'p> SeedPlan<'p> {
     /// These seeds on one thread, each with the case that it chooses.
     #[must_use]
     pub fn new(seeds: Range<u64>) -> Self {
@@ -44,9 +44,9 @@ impl<'p> Plan<'p> {
     }
 }
 
-impl core::fmt::Debug for Plan<'_> {
+impl core::fmt::Debug for SeedPlan<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Plan")
+        f.debug_struct("SeedPlan")
             .field("seeds", &self.seeds)
             .field("threads", &self.threads)
             .finish_non_exhaustive()
@@ -79,7 +79,7 @@ pub struct Failed {
 
 /// Runs `system` on the cases of `plan` until one fails. Costs some 10 ms of CPU time per seed, and
 /// a few hundred more runs to shrink a case that fails.
-pub fn explore(system: &impl System, plan: &Plan<'_>) -> Explored {
+pub fn explore(system: &impl System, plan: &SeedPlan<'_>) -> Explored {
     let next = AtomicU64::new(plan.seeds.start);
     let runs = AtomicU64::new(0);
     let first: Mutex<Option<(u64, Fault)>> = Mutex::new(None);

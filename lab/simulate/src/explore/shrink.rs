@@ -5,7 +5,7 @@
 
 use brickyard_machine::Failure;
 
-use super::case::{Case, Interrupts, Marks, Memory, Mode, Pressure, Sizes};
+use super::case::{Case, FreeMemory, Interrupts, Marks, Mode, Pressure, Sizes};
 use super::log::Log;
 use super::system::{Fault, System};
 
@@ -131,7 +131,7 @@ fn smaller_than(case: &Case) -> Vec<Case> {
         |case| case.marks = Marks::Off,
         |case| case.pressure = Pressure::Reclaim,
         |case| case.sizes = Sizes::Small,
-        |case| case.memory = Memory::Plenty,
+        |case| case.memory = FreeMemory::Plenty,
         |case| case.mode = Mode::Mixed,
     ];
     for plainer in plainer {

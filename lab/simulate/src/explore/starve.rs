@@ -12,7 +12,7 @@ use brickyard::pressure::{Migrate, Migration, Need, Reclaim};
 use brickyard::watermark::Marks;
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
 use brickyard_designs::classics::LabZone;
-use brickyard_machine::{Affinity, Setup, Timing, here};
+use brickyard_machine::{Affinity, Setup, Timing, current};
 use brickyard_run::Dice;
 
 use super::bound::steps_most_among;
@@ -78,7 +78,7 @@ struct Hooks<'h> {
 
 impl Reclaim for Hooks<'_> {
     fn reclaim(&self, _: &Need) -> usize {
-        if here::task() == self.requester.get() {
+        if current::task() == self.requester.get() {
             self.reclaims.set(self.reclaims.get() + 1);
         }
         0
@@ -226,33 +226,33 @@ pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
                 for _ in 0..load.batch {
                     held.extend(nodes.alloc(0, &load.request));
                 }
-                here::compute(1 + dice.below(load.pause));
+                current::compute(1 + dice.below(load.pause));
                 for frame in held.drain(..) {
                     if let Err(why) = nodes.free(frame, Order::ZERO) {
                         wrong(format!("the free of {frame} was refused: {why}"));
                     }
                 }
-                here::compute(1 + dice.below(load.pause));
+                current::compute(1 + dice.below(load.pause));
             }
         });
     }
     machine.task("requests", Affinity::Cpu(0), move || {
-        requester.set(here::task());
-        here::sleep(START_CYCLES);
+        requester.set(current::task());
+        current::sleep(START_CYCLES);
         for _ in 0..case.operations.div_ceil(OPERATIONS_PER_REQUEST) {
             let contexts = [Context::MaySleep, Context::Atomic, Context::Interrupt];
             let request = request.in_context(contexts[dice.below(3) as usize]);
             log.note(Who::Task(1), "requests", About::Order(request.order));
-            let (before, reclaims_before) = (here::steps(), reclaims.get());
-            let masked = (request.context == Context::Interrupt).then(here::mask);
-            let answer = here::within(steps_most, || {
+            let (before, reclaims_before) = (current::steps(), reclaims.get());
+            let masked = (request.context == Context::Interrupt).then(current::mask);
+            let answer = current::within(steps_most, || {
                 in_context(request.context, || nodes.alloc(0, &request))
             });
             if let Some(found) = masked {
-                here::restore(found);
+                current::restore(found);
             }
             counts.count(Event::Starved);
-            counts.add(Event::StepsMost, here::steps().since(before).all());
+            counts.add(Event::StepsMost, current::steps().since(before).all());
             match answer {
                 Ok(frame) => {
                     counts.count(Event::Served);

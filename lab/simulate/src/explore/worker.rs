@@ -3,10 +3,10 @@
 use brickyard::node::Nodes;
 use brickyard::{Context, Frame, FrameRange, FreeError, Mobility, Order, Request, ZoneKind};
 use brickyard_designs::classics::LabZone;
-use brickyard_machine::here;
+use brickyard_machine::current;
 use brickyard_run::Dice;
 
-use super::case::Memory;
+use super::case::FreeMemory;
 use super::covered::Event;
 use super::frames::{Owner, wrong};
 use super::log::{About, Who};
@@ -30,7 +30,7 @@ const LARGE: usize = 256;
 
 /// What a task holds.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Held {
+pub(super) enum HeldBlock {
     Block(Frame, Order),
     /// What is left of a block that was freed in parts. To the allocator it may be part of a larger
     /// block.
@@ -39,7 +39,7 @@ pub(super) enum Held {
     Range(FrameRange),
 }
 
-impl Held {
+impl HeldBlock {
     const fn frames(&self) -> usize {
         match self {
             Self::Block(_, order) | Self::Part(_, order) => order.frames(),
@@ -55,7 +55,7 @@ pub(crate) struct Worker<'v, 'w, Z: LabZone> {
     pub(super) who: Who,
     pub(super) owner: Owner,
     pub(super) dice: Dice,
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<HeldBlock>,
     pub(super) held_frames: usize,
     held_most: usize,
     /// The frame that it freed last, around which most changes happen.
@@ -69,8 +69,8 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         // All tasks together want about as much memory as there is; where it is to run out, more.
         let share = world.to_share.get() / world.case.tasks;
         let quarters = match world.case.memory {
-            Memory::Plenty => 2 + dice.below(4),
-            Memory::Short => 5 + dice.below(12),
+            FreeMemory::Plenty => 2 + dice.below(4),
+            FreeMemory::Short => 5 + dice.below(12),
         };
         let held_most = share * quarters as usize / 4 + 4;
         Self {
@@ -184,12 +184,12 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         }
     }
 
-    pub(super) fn hold(&mut self, held: Held) {
+    pub(super) fn hold(&mut self, held: HeldBlock) {
         self.held_frames += held.frames();
         self.held.push(held);
     }
 
-    pub(super) fn pick(&mut self) -> Option<Held> {
+    pub(super) fn pick(&mut self) -> Option<HeldBlock> {
         if self.held.is_empty() {
             return None;
         }
@@ -203,8 +203,8 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
     /// nothing.
     fn pick_block(&mut self) -> Option<(Frame, Order)> {
         match self.pick()? {
-            Held::Block(frame, order) | Held::Part(frame, order) => Some((frame, order)),
-            range @ Held::Range(_) => {
+            HeldBlock::Block(frame, order) | HeldBlock::Part(frame, order) => Some((frame, order)),
+            range @ HeldBlock::Range(_) => {
                 self.hold(range);
                 None
             }
@@ -243,24 +243,24 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         let request = self.request();
         // Where memory is to run out, a request may exceed the task's share.
         let more = match self.world.case.memory {
-            Memory::Plenty => request.order.frames(),
-            Memory::Short => 0,
+            FreeMemory::Plenty => request.order.frames(),
+            FreeMemory::Short => 0,
         };
         if self.held_frames + more > self.held_most {
             return self.free();
         }
         if let Some(frame) = self.world.take(&request, self.who, self.owner) {
-            self.hold(Held::Block(frame, request.order));
+            self.hold(HeldBlock::Block(frame, request.order));
         }
     }
 
     fn free(&mut self) {
         match self.pick() {
-            Some(Held::Block(frame, order) | Held::Part(frame, order)) => {
+            Some(HeldBlock::Block(frame, order) | HeldBlock::Part(frame, order)) => {
                 self.last_freed = Some(frame);
                 self.world.give(frame, order, self.who, self.owner);
             }
-            Some(Held::Range(range)) => self.free_range(range),
+            Some(HeldBlock::Range(range)) => self.free_range(range),
             None => {}
         }
     }
@@ -268,7 +268,9 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
     /// Frees a part of a block or range, and keeps the rest.
     fn free_part(&mut self) {
         match self.pick() {
-            Some(Held::Block(frame, order) | Held::Part(frame, order)) if order > Order::ZERO => {
+            Some(HeldBlock::Block(frame, order) | HeldBlock::Part(frame, order))
+                if order > Order::ZERO =>
+            {
                 let smaller = 1 + self.roll(order.index());
                 let part = Order::new(order.get() - smaller as u8);
                 let which = self.roll(1 << smaller);
@@ -277,13 +279,13 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
                     if n == which {
                         self.world.give(frame, part, self.who, self.owner);
                     } else {
-                        self.hold(Held::Part(frame, part));
+                        self.hold(HeldBlock::Part(frame, part));
                     }
                 }
             }
-            Some(Held::Range(range)) if range.len() > 1 => {
+            Some(HeldBlock::Range(range)) if range.len() > 1 => {
                 let cut = range.start.plus(1 + self.roll(range.len() - 1));
-                self.hold(Held::Range(FrameRange { end: cut, ..range }));
+                self.hold(HeldBlock::Range(FrameRange { end: cut, ..range }));
                 self.free_range(FrameRange {
                     start: cut,
                     ..range
@@ -298,8 +300,8 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         let room = self.held_most.saturating_sub(self.held_frames);
         let large = self.dice.chance(8);
         let count = match self.world.case.memory {
-            Memory::Short if large => LARGE + self.roll(FILL),
-            Memory::Plenty if large && room >= LARGE => (LARGE + self.roll(FILL)).min(room),
+            FreeMemory::Short if large => LARGE + self.roll(FILL),
+            FreeMemory::Plenty if large && room >= LARGE => (LARGE + self.roll(FILL)).min(room),
             _ => self.roll(FILL).min(room),
         };
         let mobility = self.mobility();
@@ -315,8 +317,8 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         let search = world.supply.begin(count);
         // Where frames are scarce each is a separate request.
         let steps_most = world.steps_most.saturating_mul(count as u64 + 1);
-        let before = here::steps();
-        let got = here::within(steps_most, || {
+        let before = current::steps();
+        let got = current::within(steps_most, || {
             self.nodes().alloc_bulk(0, &request, &mut frames)
         });
         let got = &frames[..got.unwrap_or(0)];
@@ -328,14 +330,14 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         let least = world.supply.end(search, left);
         self.note("gets", About::Count(got.len()));
         if got.len() < count {
-            let steps = here::steps().since(before);
+            let steps = current::steps().since(before);
             world.check_refusal(&request, least, got.len(), steps);
         }
         for &frame in got {
             world.check_answer(&request, frame);
             let block = FrameRange::at(frame, 1);
             world.frames.claim(block, Owner::Allocator, self.owner);
-            self.hold(Held::Block(frame, Order::ZERO));
+            self.hold(HeldBlock::Block(frame, Order::ZERO));
         }
         world.counts.count(Event::Bulk);
         world.counts.add(Event::LargeBulk, (count >= LARGE).into());
@@ -345,18 +347,19 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
     /// Frees all its single frames at once, sometimes with an invalid one at the end.
     fn free_bulk(&mut self) {
         let world = self.world;
-        let is_single = |held: &Held| {
+        let is_single = |held: &HeldBlock| {
             matches!(
                 held,
-                Held::Block(_, Order::ZERO) | Held::Part(_, Order::ZERO)
+                HeldBlock::Block(_, Order::ZERO) | HeldBlock::Part(_, Order::ZERO)
             )
         };
-        let (singles, rest): (Vec<Held>, Vec<Held>) = self.held.drain(..).partition(is_single);
+        let (singles, rest): (Vec<HeldBlock>, Vec<HeldBlock>) =
+            self.held.drain(..).partition(is_single);
         self.held = rest;
         self.held_frames -= singles.len();
         let frames = singles.iter().filter_map(|held| match held {
-            Held::Block(frame, _) | Held::Part(frame, _) => Some(*frame),
-            Held::Range(_) => None,
+            HeldBlock::Block(frame, _) | HeldBlock::Part(frame, _) => Some(*frame),
+            HeldBlock::Range(_) => None,
         });
         let mut frames: Vec<Frame> = frames.collect();
         let count = frames.len();
@@ -422,7 +425,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         if self.dice.chance(2) {
             self.world.give(frame, order, self.who, self.owner);
         } else {
-            self.hold(Held::Part(frame, order));
+            self.hold(HeldBlock::Part(frame, order));
         }
     }
 
@@ -445,7 +448,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         if self.world.frames.has(Owner::Prefill, block) {
             self.note("takes over", About::Block(frame, order));
             self.world.frames.claim(block, Owner::Prefill, self.owner);
-            self.hold(Held::Part(frame, order));
+            self.hold(HeldBlock::Part(frame, order));
         }
     }
 
@@ -487,7 +490,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
 
     /// Allocates and frees with interrupts masked.
     fn with_interrupts_masked(&mut self) {
-        let found = here::mask();
+        let found = current::mask();
         let order = Order::new(self.dice.below(3) as u8);
         let mobility = self.mobility();
         let request = Request::new(order, mobility).in_context(Context::Interrupt);
@@ -498,16 +501,16 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         if let Some(frame) = self.world.take(&request, self.who, self.owner) {
             self.world.give(frame, order, self.who, self.owner);
         }
-        here::restore(found);
+        current::restore(found);
     }
 
     /// Computes, sleeps or yields: afterwards it may be on another CPU.
     fn pause(&mut self) {
         let cycles = 1 + self.dice.below(PAUSE_CYCLES);
         match self.dice.below(4) {
-            0 => here::yield_now(),
-            1 => here::compute(cycles),
-            _ => here::sleep(cycles),
+            0 => current::yield_now(),
+            1 => current::compute(cycles),
+            _ => current::sleep(cycles),
         }
     }
 }

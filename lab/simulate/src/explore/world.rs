@@ -10,7 +10,7 @@ use brickyard::sync::{AtomicU32, Ordering};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
 use brickyard_designs::classics::Configuration;
 use brickyard_designs::classics::LabZone;
-use brickyard_machine::{Steps, WaitQueue, here};
+use brickyard_machine::{Steps, WaitQueue, current};
 use brickyard_run::Dice;
 
 use super::bound::steps_most;
@@ -199,11 +199,11 @@ impl<'w, Z: LabZone> World<'w, Z> {
             self.supply.disturb();
         }
         self.log.note(who, "requests", About::Order(request.order));
-        let (before, reclaims) = (here::steps(), self.reclaims());
-        let answer = here::within(self.steps_most, || {
+        let (before, reclaims) = (current::steps(), self.reclaims());
+        let answer = current::within(self.steps_most, || {
             in_context(request.context, || self.nodes().alloc(0, request))
         });
-        let steps = here::steps().since(before);
+        let steps = current::steps().since(before);
         if self.case.configuration == Configuration::Brickyard {
             self.counts.add(Event::StepsMost, steps.all());
         }
@@ -247,12 +247,12 @@ impl<'w, Z: LabZone> World<'w, Z> {
     /// Returns how often a reclaim hook was called in this task.
     fn reclaims(&self) -> u64 {
         let reclaims = self.reclaims.borrow();
-        reclaims.get(here::task()).copied().unwrap_or(0)
+        reclaims.get(current::task()).copied().unwrap_or(0)
     }
 
     fn count_reclaim(&self) {
         let mut reclaims = self.reclaims.borrow_mut();
-        let own = here::task();
+        let own = current::task();
         if reclaims.len() <= own {
             reclaims.resize(own + 1, 0);
         }
@@ -261,7 +261,7 @@ impl<'w, Z: LabZone> World<'w, Z> {
 
     /// Ends a [`Supply::disturb`]: blocks that the hooks released are now free.
     pub(crate) fn settle(&self) {
-        let own = here::task();
+        let own = current::task();
         self.unneeded.borrow_mut().retain(|&(task, frame, order)| {
             if task == own {
                 let block = FrameRange::of_block(frame, order);
@@ -345,7 +345,7 @@ impl<'w, Z: LabZone> World<'w, Z> {
         let block = FrameRange::of_block(frame, order);
         self.frames.release(block, owner, Owner::Allocator);
         self.log.note(who, "frees", About::Block(frame, order));
-        let answer = here::within(self.steps_most, || self.nodes().free(frame, order));
+        let answer = current::within(self.steps_most, || self.nodes().free(frame, order));
         if let Err(why) = answer {
             wrong(format!(
                 "the free of frame {frame}, order {order}, was refused: {why}"
@@ -371,7 +371,7 @@ impl<'w, Z: LabZone> World<'w, Z> {
     /// Handles an interrupt: allocates a little, or frees what an earlier one has allocated on this
     /// CPU.
     pub(crate) fn interrupt(&self) {
-        let (cpu, began) = (here::cpu(), here::now());
+        let (cpu, began) = (current::cpu(), current::now());
         if began < self.rest_until[cpu].get() || self.quiet.get() || self.over.get() {
             return;
         }
@@ -393,7 +393,7 @@ impl<'w, Z: LabZone> World<'w, Z> {
             self.give(block.0, block.1, Who::Interrupt, owner);
         }
         // Interrupts that wait long for locks would leave the tasks no time.
-        let now = here::now();
+        let now = current::now();
         self.rest_until[cpu].set(now + (now - began));
         self.at_work.set(self.at_work.get() - 1);
     }
@@ -496,7 +496,9 @@ impl<Z: LabZone> Migrate for World<'_, Z> {
                 self.cache.take_locked(&self.frames, from, order, owner);
                 let block = FrameRange::of_block(from, order);
                 self.frames.release(block, owner, Owner::Allocator);
-                self.unneeded.borrow_mut().push((here::task(), from, order));
+                self.unneeded
+                    .borrow_mut()
+                    .push((current::task(), from, order));
                 Migration::NotNeeded
             }
             // A CPU that finds an older page there gone may be stopped while it holds the lock.
@@ -513,7 +515,9 @@ impl<Z: LabZone> Migrate for World<'_, Z> {
                 // have changed.
                 self.supply
                     .remove(self.amount(FrameRange::of_block(to, order)));
-                self.unneeded.borrow_mut().push((here::task(), from, order));
+                self.unneeded
+                    .borrow_mut()
+                    .push((current::task(), from, order));
                 Migration::Moved
             }
         }
@@ -524,6 +528,6 @@ impl<Z: LabZone> Migrate for World<'_, Z> {
 pub(crate) fn in_context<R>(context: Context, work: impl FnOnce() -> R) -> R {
     match context {
         Context::MaySleep => work(),
-        Context::Atomic | Context::Interrupt => here::atomically(work),
+        Context::Atomic | Context::Interrupt => current::atomically(work),
     }
 }

@@ -2,7 +2,7 @@
 //! its own timing.
 
 use brickyard_run::Dice;
-use brickyard_workload::jobs::{Instances, Job, Step, Urgency, Workload};
+use brickyard_workload::jobs::{Instances, Job, JobStep, Urgency, Workload};
 
 /// Pages of a burst of the storm: several times what a CPU's lists hold, so that they run empty and
 /// overflow again and again.
@@ -66,7 +66,7 @@ impl Load {
         let mut jobs: Vec<Job> = jobs.iter().map(|job| first(job, part)).collect();
         if workload.name == "bonnie" {
             for job in &mut jobs {
-                job.steps.retain(|step| *step != Step::Disk);
+                job.steps.retain(|step| *step != JobStep::Disk);
             }
         }
         Self {
@@ -89,7 +89,7 @@ impl Load {
         for first in (0..bursts as u32).map(|burst| burst * STORM_PAGES) {
             let pages = first..first + STORM_PAGES;
             steps.extend(pages.clone().map(take));
-            steps.extend(pages.map(|page| Step::Give { page, order: 0 }));
+            steps.extend(pages.map(|page| JobStep::Give { page, order: 0 }));
         }
         let job = Job {
             name: "storm".to_owned(),
@@ -153,8 +153,8 @@ impl Load {
 }
 
 /// Returns the step that allocates one unmovable page.
-fn take(page: u32) -> Step {
-    Step::Take {
+fn take(page: u32) -> JobStep {
+    JobStep::Take {
         page,
         order: 0,
         mobility: Default::default(),
@@ -167,9 +167,9 @@ fn first(job: &Job, part: Part) -> Job {
     let Part::Events(most) = part else {
         return job.clone();
     };
-    let is_event = |step: &Step| matches!(step, Step::Take { .. } | Step::Give { .. });
+    let is_event = |step: &JobStep| matches!(step, JobStep::Take { .. } | JobStep::Give { .. });
     let mut events = 0;
-    let within = |step: &&Step| {
+    let within = |step: &&JobStep| {
         events += usize::from(is_event(step));
         events <= most
     };
@@ -185,7 +185,7 @@ fn first(job: &Job, part: Part) -> Job {
 fn varied(job: &Job, dice: &mut Dice) -> Job {
     let mut job = job.clone();
     for step in &mut job.steps {
-        if let Step::Compute { ns } = step {
+        if let JobStep::Compute { ns } = step {
             *ns = *ns / 2 + dice.below(*ns + 1);
         }
     }

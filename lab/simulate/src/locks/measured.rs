@@ -57,7 +57,7 @@ pub struct Bulks {
 /// The result of one run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct LocksRun {
     /// From the machine's beginning to the last task's end, in seconds of its own time.
     pub seconds: f64,
     /// The requests of all tasks.
@@ -89,7 +89,7 @@ pub struct Measured {
     pub accesses: u64,
 }
 
-impl Measured {
+impl LocksRun {
     pub(super) fn new(profile: &Profile, output: RunOutput) -> Self {
         let RunOutput {
             ended,

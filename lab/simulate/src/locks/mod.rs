@@ -1,7 +1,7 @@
 //! The experiment of 2007 on a simulated multiprocessor: how long the zone lock is held in a bulk
 //! operation, what kind of lock it is, and whether it has its own cache line.
 //!
-//! A [`Cell`] is one run: a workload on so many CPUs, under one lock and policy ([`Column`]), with
+//! A [`LocksCase`] is one run: a workload on so many CPUs, under one lock and policy ([`Column`]), with
 //! one seed. Tasks allocate and free the pages of recorded commands ([`tasks`](crate::tasks)), and
 //! compute in between. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind per-CPU
 //! lists.
@@ -25,7 +25,7 @@
 //! | `column.rs` | a lock and how long it is held: [`Column`] |
 //! | [`footprint`] | how soon computing evicts a line |
 //! | `run.rs` | one run on a machine |
-//! | `measured.rs` | the result of a run: [`Measured`], [`Times`] |
+//! | `measured.rs` | the result of a run: [`LocksRun`], [`Times`] |
 
 mod column;
 pub mod footprint;
@@ -44,7 +44,7 @@ use crate::timed::Timed;
 
 pub use column::{Column, UnknownColumn};
 pub use load::{Load, Part, TaskPlan, TaskSet};
-pub use measured::{Bulks, Measured, Times};
+pub use measured::{Bulks, LocksRun, Times};
 use run::CellRun;
 
 /// Bytes of a frame.
@@ -67,7 +67,7 @@ pub fn lists_of(profile: &Profile) -> ListSizes {
 
 /// What all runs of an experiment have in common.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct LocksPlan {
     /// The machine.
     pub profile: &'static Profile,
     /// The allocator.
@@ -96,8 +96,8 @@ const MEMORY_MOST: u64 = 8 << 30;
 
 /// Returns the default plan for a machine.
 #[must_use]
-pub fn usual_plan(profile: &'static Profile, configuration: Configuration) -> Plan {
-    Plan {
+pub fn usual_plan(profile: &'static Profile, configuration: Configuration) -> LocksPlan {
+    LocksPlan {
         profile,
         configuration,
         lists: lists_of(profile),
@@ -108,7 +108,7 @@ pub fn usual_plan(profile: &'static Profile, configuration: Configuration) -> Pl
 
 /// One run.
 #[derive(Debug, Clone, Copy)]
-pub struct Cell<'l> {
+pub struct LocksCase<'l> {
     /// The workload.
     pub load: &'l Load,
     /// CPUs, 1 to 256.
@@ -120,7 +120,7 @@ pub struct Cell<'l> {
     pub seed: u64,
 }
 
-impl Plan {
+impl LocksPlan {
     /// Returns the frames of the zone for this load: those of the plan, or if that is more, a
     /// quarter more than its tasks can hold at once.
     #[must_use]
@@ -136,7 +136,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`Failure`] where the run does not complete: a bug in the allocator.
-    pub fn run(&self, cell: &Cell<'_>) -> Result<Measured, Failure> {
+    pub fn run(&self, cell: &LocksCase<'_>) -> Result<LocksRun, Failure> {
         let span = FrameRange::new(0, self.frames(cell.load, cell.cpus));
         let mut plan = MachinePlan::new(span, cell.cpus);
         plan.whole.lists = self.lists;
@@ -159,6 +159,6 @@ impl Plan {
                 blueprint.with::<Exclusive, OwnLine<Timed<TicketLock>>, _>(run)
             }
         };
-        Ok(Measured::new(self.profile, output?))
+        Ok(LocksRun::new(self.profile, output?))
     }
 }

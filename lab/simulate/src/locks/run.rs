@@ -5,10 +5,10 @@ use core::cell::Cell as Counter;
 use brickyard::node::Node;
 use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::bulk::MeterReading;
-use brickyard_machine::{Affinity, Ended, Failure, Setup, here};
+use brickyard_machine::{Affinity, Ended, Failure, Setup, current};
 
 use super::load::{TaskPlan, TaskSet};
-use super::{Cell, Computing, Plan, footprint};
+use super::{Computing, LocksCase, LocksPlan, footprint};
 use crate::build::{Job, SharedPages};
 use crate::instructions;
 use crate::platform::Simulated;
@@ -18,8 +18,8 @@ use crate::timed::{LockLog, timed};
 /// A run: a cell of a plan, and its tasks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CellRun<'r> {
-    pub(super) plan: &'r Plan,
-    pub(super) cell: &'r Cell<'r>,
+    pub(super) plan: &'r LocksPlan,
+    pub(super) cell: &'r LocksCase<'r>,
     pub(super) tasks: &'r TaskSet,
 }
 
@@ -60,7 +60,7 @@ impl Job for CellRun<'_> {
             let (runner, next) = (&runner, &next);
             let name = format!("{} {number}", cell.load.name());
             machine.task(name, Affinity::Any, move || {
-                here::sleep(plan.profile.cycles(task.begins_ns));
+                current::sleep(plan.profile.cycles(task.begins_ns));
                 run_task(task, tasks, next, runner);
             });
         }

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use brickyard_designs::slab_slub::{Slab2008, Slub2008};
 use brickyard_designs::slqb::Slqb2008;
-use brickyard_machine::{Machine, here};
+use brickyard_machine::{Machine, current};
 use brickyard_slab::{
     CacheSpec, Everywhere, Pinned, RawCache, Sheafed, SlabDesign, SlabPlan, Slabs,
 };
@@ -145,7 +145,7 @@ impl<'s, 'm, D: SlabDesign<'m>> Objects<'s, 'm, D> {
         let mark = self.marks.get() + 1;
         self.marks.set(mark);
         let start = self.cache.alloc().unwrap_or_else(|why| {
-            here::fail(format!("no object of {} bytes: {why}", self.size));
+            current::fail(format!("no object of {} bytes: {why}", self.size));
             NonNull::dangling()
         });
         Taken {
@@ -159,12 +159,12 @@ impl<'s, 'm, D: SlabDesign<'m>> Objects<'s, 'm, D> {
     pub(super) fn give(&self, object: Taken) {
         assert_eq!(object.size, self.size, "an object of this cache");
         if self.purpose == Purpose::Explore && !has(object.start, object.size, object.mark) {
-            here::fail(format!("an object of {} bytes has two owners", self.size));
+            current::fail(format!("an object of {} bytes has two owners", self.size));
         }
         // SAFETY: it was allocated, and nobody else has it: `Taken` is made by `take` alone, and
         // consumed here. Caches of one machine have different sizes, so it is of this one.
         if let Err(why) = unsafe { self.cache.free(object.start) } {
-            here::fail(format!("the free of an object was refused: {why}"));
+            current::fail(format!("the free of an object was refused: {why}"));
         }
     }
 }

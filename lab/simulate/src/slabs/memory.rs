@@ -30,7 +30,7 @@ pub const CPUS_PER_NODE: usize = 4;
 /// The result, for all caches together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct SlabMemory {
     /// Bytes of queues and lists, without what they queue.
     pub metadata: u64,
     /// Bytes of slabs when nothing is in use.
@@ -45,7 +45,7 @@ pub struct Measured {
 ///
 /// # Errors
 /// [`SlabFailed`].
-pub fn run(setting: &SlabSetting, nodes: usize) -> Result<Measured, SlabFailed> {
+pub fn run(setting: &SlabSetting, nodes: usize) -> Result<SlabMemory, SlabFailed> {
     let room = Room {
         pages: PAGES * setting.cpus,
         nodes,
@@ -65,15 +65,15 @@ struct MemoryRun {
 }
 
 impl SlabJob for MemoryRun {
-    type Output = Result<Measured, Failure>;
+    type Output = Result<SlabMemory, Failure>;
 
     fn run<'m, D: Simulates<'m>>(self, slabs: &Slabs<'m, D>, _: &[SharedPages]) -> Self::Output {
         let caches = SOCKET.map(|size| Objects::of(slabs, size, self.setting.purpose));
         let cpus = self.setting.cpus;
         let (ring, barrier) = (Ring::new(cpus), Barrier::new(cpus));
-        let measured = Cell::new(Measured {
+        let measured = Cell::new(SlabMemory {
             metadata: D::metadata(cpus, self.nodes, &SOCKET) as u64,
-            ..Measured::default()
+            ..SlabMemory::default()
         });
         // Nothing is mapped: only counts matter, and accesses then cost less of the host's time.
         let mut machine = machine(self.setting.machine(), &[]);
@@ -92,7 +92,7 @@ impl SlabJob for MemoryRun {
                 }
                 barrier.wait(|| {
                     let (kept, queued) = held(slabs);
-                    measured.set(Measured {
+                    measured.set(SlabMemory {
                         kept,
                         queued,
                         ..measured.get()
@@ -103,7 +103,7 @@ impl SlabJob for MemoryRun {
                     barrier.wait(|| ());
                 }
                 barrier.wait(|| {
-                    measured.set(Measured {
+                    measured.set(SlabMemory {
                         trimmed: held(slabs).0,
                         ..measured.get()
                     });

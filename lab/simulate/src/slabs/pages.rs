@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use brickyard::Order;
 use brickyard::sync::{AtomicU64, Ordering};
-use brickyard_machine::here;
+use brickyard_machine::current;
 use brickyard_slab::{PageAsk, PageSource};
 
 use crate::SharedPages;
@@ -104,7 +104,7 @@ unsafe impl PageSource for &Pages {
     }
 
     fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
-        here::work(BLOCK_CYCLES);
+        current::work(BLOCK_CYCLES);
         let order = usize::from(ask.order.get());
         let mut shares = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let page = match ask.node {
@@ -116,7 +116,7 @@ unsafe impl PageSource for &Pages {
     }
 
     unsafe fn give(&self, first: NonNull<u8>, order: Order) {
-        here::work(BLOCK_CYCLES);
+        current::work(BLOCK_CYCLES);
         let page = (first.addr().get() - self.start().addr().get()) / PAGE;
         let mut shares = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         shares[self.node_of(first)].back[usize::from(order.get())].push(page);

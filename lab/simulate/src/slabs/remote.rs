@@ -5,7 +5,7 @@
 
 use core::cell::Cell;
 
-use brickyard_machine::{Affinity, Failure, Traffic, here};
+use brickyard_machine::{Affinity, Failure, Traffic, current};
 use brickyard_slab::Slabs;
 
 use super::design::{Objects, Room, Simulates, SlabJob, Taken, machine};
@@ -37,7 +37,7 @@ pub struct RemoteFrees {
 /// The result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct RemoteRun {
     /// Nanoseconds from one object to the next, of a pair of CPUs that work at the same time.
     pub object: f64,
     /// Cache lines that the two CPUs had to request for an object: moved to them, or made
@@ -50,13 +50,13 @@ impl RemoteFrees {
     ///
     /// # Errors
     /// [`SlabFailed`].
-    pub fn run(&self, setting: &SlabSetting) -> Result<Measured, SlabFailed> {
+    pub fn run(&self, setting: &SlabSetting) -> Result<RemoteRun, SlabFailed> {
         let room = Room {
             pages: PAGES * setting.cpus,
             nodes: 1,
             cpus: setting.cpus,
         };
-        let run = RemoteRun {
+        let run = RemoteJob {
             objects: self.objects,
             setting: *setting,
         };
@@ -64,19 +64,19 @@ impl RemoteFrees {
         let (traffic, cycles) = output.map_err(|failure| setting.failed(failure))?;
         let objects = self.objects as f64;
         let pairs = (setting.cpus / 2) as f64;
-        Ok(Measured {
+        Ok(RemoteRun {
             object: setting.ns(cycles) / objects,
             lines: (traffic.moved() + traffic.upgrades) as f64 / (objects * pairs),
         })
     }
 }
 
-struct RemoteRun {
+struct RemoteJob {
     objects: usize,
     setting: SlabSetting,
 }
 
-impl SlabJob for RemoteRun {
+impl SlabJob for RemoteJob {
     /// The traffic of the counted round, and how long it took.
     type Output = Result<(Traffic, u64), Failure>;
 
@@ -97,15 +97,15 @@ impl SlabJob for RemoteRun {
             machine.task(format!("objects on {cpu}"), Affinity::Cpu(cpu), move || {
                 for round in 1..=ROUNDS {
                     barrier.wait(|| {
-                        before.set(here::traffic_of_all());
-                        began.set(here::now());
+                        before.set(current::traffic_of_all());
+                        began.set(current::now());
                     });
                     if cpu % 2 == 0 {
                         allocate(cache, ring, cpu, objects);
                     } else {
                         free(cache, ring, cpu, round);
                     }
-                    ended.set(ended.get().max(here::now()));
+                    ended.set(ended.get().max(current::now()));
                 }
             });
         }

@@ -18,7 +18,7 @@
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-use brickyard_machine::{Affinity, Failure, Traffic, here};
+use brickyard_machine::{Affinity, Failure, Traffic, current};
 use brickyard_slab::Slabs;
 use brickyard_workload::named;
 
@@ -87,7 +87,7 @@ pub struct SocketBench {
 /// The result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct SocketRun {
     /// Nanoseconds from when the first task began to when the last one ended, per socket of a task:
     /// what `time` shows for a billion.
     pub socket: f64,
@@ -103,13 +103,13 @@ impl SocketBench {
     ///
     /// # Errors
     /// [`SlabFailed`].
-    pub fn run(&self, setting: &SlabSetting) -> Result<Measured, SlabFailed> {
+    pub fn run(&self, setting: &SlabSetting) -> Result<SocketRun, SlabFailed> {
         let room = Room {
             pages: PAGES * setting.cpus,
             nodes: 1,
             cpus: setting.cpus,
         };
-        let run = SocketRun {
+        let run = SocketJob {
             bench: *self,
             setting: *setting,
         };
@@ -119,7 +119,7 @@ impl SocketBench {
         let last = logs.iter().map(|log| log.ended).max().unwrap_or(0);
         let inside: u64 = logs.iter().map(|log| log.inside).sum();
         let pairs = (self.sockets * SOCKET.len() * setting.cpus) as f64;
-        Ok(Measured {
+        Ok(SocketRun {
             socket: setting.ns(last - began) / self.sockets as f64,
             pair: setting.ns(inside) / pairs,
             lines: (traffic.moved() + traffic.upgrades) as f64 / pairs,
@@ -132,7 +132,7 @@ impl SocketBench {
     }
 }
 
-struct SocketRun {
+struct SocketJob {
     bench: SocketBench,
     setting: SlabSetting,
 }
@@ -145,7 +145,7 @@ struct Log {
     inside: u64,
 }
 
-impl SlabJob for SocketRun {
+impl SlabJob for SocketJob {
     /// The traffic of the counted part, and each task's times.
     type Output = Result<(Traffic, Vec<Log>), Failure>;
 
@@ -171,13 +171,13 @@ impl SlabJob for SocketRun {
                     inside: 0,
                 };
                 task.sockets(bench.warm_up());
-                barrier.wait(|| before.set(here::traffic_of_all()));
-                let began = here::now();
+                barrier.wait(|| before.set(current::traffic_of_all()));
+                let began = current::now();
                 task.inside = 0;
                 task.sockets(bench.sockets);
                 logs.borrow_mut().push(Log {
                     began,
-                    ended: here::now(),
+                    ended: current::now(),
                     inside: task.inside,
                 });
             });
@@ -207,7 +207,7 @@ impl<'m, D: Simulates<'m>> Task<'_, '_, 'm, D> {
                 object.fill();
                 object
             });
-            here::work(REST_CYCLES);
+            current::work(REST_CYCLES);
             for (which, object) in objects.into_iter().enumerate().rev() {
                 if which == FILE && self.files != Files::AtOnce {
                     self.defer(object);
@@ -230,9 +230,9 @@ impl<'m, D: Simulates<'m>> Task<'_, '_, 'm, D> {
     }
 
     fn timed<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        let began = here::now();
+        let began = current::now();
         let done = work();
-        self.inside += here::now() - began;
+        self.inside += current::now() - began;
         done
     }
 }

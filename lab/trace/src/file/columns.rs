@@ -9,8 +9,8 @@ use parquet::file::writer::SerializedFileWriter;
 
 use super::kind::{Kind, RowKind, mobility_name};
 use super::writer::Rows;
+use crate::table::Group;
 use crate::{Event, PageUse, StateRun, Step, What};
-use brickyard_files::Group;
 
 /// Writes `rows` as one row group.
 pub(super) fn write_group<W: Write + Send>(

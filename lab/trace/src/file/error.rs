@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use brickyard_files::Fault;
+use crate::table::Fault;
 
 /// Why a trace could not be read.
 #[derive(Debug, Error)]

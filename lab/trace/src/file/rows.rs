@@ -4,14 +4,14 @@ use core::ops::ControlFlow;
 use std::collections::HashMap;
 
 use brickyard::{MigrateType, Order};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 
 use super::ReadError;
 use super::check::{EventCheck, RunCheck};
 use super::kind::{Kind, RowKind, parse_mobility, parse_usage};
 use super::schema::NAME_BYTES;
-use crate::{Event, NameId, NameIds, PageState, StateRun, What};
-use brickyard_files::{Column, RowGroup};
+use crate::table::RowGroup;
+use crate::{Event, NameId, NameIds, PageState, StateRun, What, columns};
 
 /// Rows that are read from the columns at a time.
 const BATCH: usize = 1 << 13;
@@ -263,233 +263,112 @@ impl Names {
     }
 }
 
-/// Columns of a row group; `open` says how each is opened.
-macro_rules! columns {
-    ($(#[$about:meta])+ struct $columns:ident by $open:ident { $($column:ident: $type:ty,)+ }) => {
-        $(#[$about])+
-        struct $columns {
-            $($column: Column<$type>,)+
-        }
-
-        impl $columns {
-            fn open(group: &RowGroup<'_>) -> Result<Self, ReadError> {
-                Ok(Self {
-                    $($column: Column::$open(group, stringify!($column))?,)+
-                })
-            }
-
-            /// Fetches the next rows; returns how many each column had.
-            fn fill(&mut self, rows: usize) -> Result<[usize; [$(stringify!($column)),+].len()], ReadError> {
-                Ok([$(self.$column.fill(rows)?),+])
-            }
-        }
-    };
-}
-
 columns! {
-    /// The columns of events, and of all rows.
-    struct EventColumns by open {
-        kind: ByteArrayType,
-        time: Int64Type,
-        cpu: Int32Type,
-        pid: Int32Type,
-        name: ByteArrayType,
-        frame: Int64Type,
-        order: Int32Type,
-        mobility: ByteArrayType,
-        flags: Int64Type,
-        from_order: Int32Type,
-        from: ByteArrayType,
-        claimed: BoolType,
+    /// All columns of a row group.
+    Columns of Row {
+        kind: ByteArrayType;
+        time: Int64Type;
+        cpu: Int32Type;
+        pid: Int32Type;
+        name: ByteArrayType;
+        frame: Int64Type;
+        order: Int32Type;
+        mobility: ByteArrayType;
+        flags: Int64Type;
+        from_order: Int32Type;
+        from: ByteArrayType;
+        claimed: BoolType;
+        frames: Int64Type;
+        usage: ByteArrayType;
+        active: BoolType;
+        dirty: BoolType;
+        writeback: BoolType;
+        unevictable: BoolType;
+        second: Int32Type, newer;
+        third: Int32Type, newer;
+        shared: BoolType, newer;
+        mapped: BoolType, newer;
     }
-}
-
-columns! {
-    /// The columns that only runs of page states have.
-    struct RunColumns by open {
-        frames: Int64Type,
-        usage: ByteArrayType,
-        active: BoolType,
-        dirty: BoolType,
-        writeback: BoolType,
-        unevictable: BoolType,
-    }
-}
-
-columns! {
-    /// The further numbers of steps. Files of before there were steps lack these columns.
-    struct StepColumns by open_newer {
-        second: Int32Type,
-        third: Int32Type,
-    }
-}
-
-columns! {
-    /// What is known of pages of files. Older files lack these columns.
-    struct FileColumns by open_newer {
-        shared: BoolType,
-        mapped: BoolType,
-    }
-}
-
-/// All columns of a row group.
-pub(super) struct Batches {
-    event: EventColumns,
-    run: RunColumns,
-    step: StepColumns,
-    file: FileColumns,
 }
 
 /// Why a row is refused.
 type Refusal = String;
 
-impl Batches {
-    pub(super) fn open(group: &RowGroup<'_>) -> Result<Self, ReadError> {
-        Ok(Self {
-            event: EventColumns::open(group)?,
-            run: RunColumns::open(group)?,
-            step: StepColumns::open(group)?,
-            file: FileColumns::open(group)?,
-        })
-    }
-
-    /// Reads all rows, and hands them to `take` in batches, for as long as it goes on. Returns how
-    /// many there were.
-    pub(super) fn read_all(
-        &mut self,
-        rows: &mut GroupRows,
-        mut take: impl FnMut(Batch) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<(), usize>, ReadError> {
-        loop {
-            let count = self.fill(rows.handed.min(BATCH))?;
-            if rows.rows + count > rows.limit {
-                let why = "a row group has more rows than it declares";
-                return Err(ReadError::Damaged(why.to_owned()));
-            }
-            for row in 0..count {
-                self.row(row, rows).map_err(|why| rows.invalid(why))?;
-                rows.rows += 1;
-            }
-            let is_over = count == 0;
-            if (is_over || rows.batch.rows() >= rows.handed) && take(rows.take()).is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-            if is_over {
-                return Ok(ControlFlow::Continue(rows.rows));
-            }
+/// Reads all rows of a row group, and hands them to `take` in batches, for as long as it goes on.
+/// Returns how many there were.
+pub(super) fn read_all(
+    group: &RowGroup<'_>,
+    rows: &mut GroupRows,
+    mut take: impl FnMut(Batch) -> ControlFlow<()>,
+) -> Result<ControlFlow<(), usize>, ReadError> {
+    let mut columns = Columns::open(group)?;
+    loop {
+        let count = columns.fill(rows.handed.min(BATCH))?;
+        for row in 0..count {
+            let pushed = rows.push(&columns.row(row));
+            pushed.map_err(|why| rows.invalid(why))?;
+            rows.rows += 1;
+        }
+        let is_over = count == 0;
+        if (is_over || rows.batch.rows() >= rows.handed) && take(rows.take()).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        if is_over {
+            return Ok(ControlFlow::Continue(rows.rows));
         }
     }
+}
 
-    fn fill(&mut self, rows: usize) -> Result<usize, ReadError> {
-        let (of_events, of_runs) = (self.event.fill(rows)?, self.run.fill(rows)?);
-        let (of_steps, of_files) = (self.step.fill(rows)?, self.file.fill(rows)?);
-        let count = of_events[0];
-        let others = of_events.iter().chain(&of_runs).chain(&of_steps);
-        let mut others = others.chain(&of_files);
-        if others.any(|&other| other != count) {
-            return Err(ReadError::Damaged(
-                "its columns are of different lengths".to_owned(),
-            ));
-        }
-        Ok(count)
-    }
-
+impl GroupRows {
     #[inline]
-    fn row(&mut self, row: usize, rows: &mut GroupRows) -> Result<(), Refusal> {
-        let of_event = &mut self.event;
-        let kind = need(&mut of_event.kind, row)?;
+    fn push(&mut self, row: &Row<'_>) -> Result<(), Refusal> {
+        let kind = need(row.kind, "kind")?;
         let kind = Kind::parse(kind.data()).ok_or_else(|| unknown("kind", kind))?;
-        let time = bits(*need(&mut of_event.time, row)?);
-        let frame = bits(*need(&mut of_event.frame, row)?);
-        let order = small_order("order", *need(&mut of_event.order, row)?)?;
-        // `take` is called on each column once a row, whatever the row is, so that all columns stay
-        // at the same row.
-        let event = (
-            of_event.cpu.take(row),
-            of_event.pid.take(row),
-            of_event.name.take(row),
-        );
-        let mobility = of_event.mobility.take(row);
-        let flags = of_event.flags.take(row);
-        let broken = (
-            of_event.from_order.take(row),
-            of_event.from.take(row),
-            of_event.claimed.take(row),
-        );
-        let number = |number: Option<&i32>| number.map_or(0, |number| number.cast_unsigned());
-        let further = [
-            number(self.step.second.take(row)),
-            number(self.step.third.take(row)),
-        ];
-        let [shared, mapped] = [&mut self.file.shared, &mut self.file.mapped]
-            .map(|column| column.take(row) == Some(&true));
+        let time = bits(*need(row.time, "time")?);
+        let frame = bits(*need(row.frame, "frame")?);
+        let order = small_order("order", *need(row.order, "order")?)?;
         if let Kind::Row(kind @ (RowKind::Start | RowKind::End)) = kind {
-            let mut run = self.run.read(row, time, frame, order)?;
-            (run.state.shared, run.state.mapped) = (shared, mapped);
-            return rows.push_run(kind, run);
+            let run = StateRun {
+                time,
+                frame,
+                frames: bits(*need(row.frames, "frames")?),
+                order: order.get(),
+                state: state(row)?,
+            };
+            return self.push_run(kind, run);
         }
-        self.run.skip(row);
-        let (Some(&cpu), Some(&pid), Some(name)) = event else {
+        let (Some(&cpu), Some(&pid), Some(name)) = (row.cpu, row.pid, row.name) else {
             return Err("an event has no cpu, pid or name".to_owned());
         };
-        let what = what(kind, mobility, flags, further, broken)?;
         let event = Event {
             time,
             frame,
-            what,
+            what: what(kind, row)?,
             pid,
-            name: rows.names.id(name)?,
+            name: self.names.id(name)?,
             cpu: u16::try_from(cpu).map_err(|_| format!("cpu {cpu} is above 65535"))?,
             order,
         };
-        rows.push_event(event)
+        self.push_event(event)
     }
 }
 
-impl RunColumns {
-    /// Skips the row of an event, which uses none of these columns.
-    #[inline]
-    fn skip(&mut self, row: usize) {
-        self.frames.take(row);
-        self.usage.take(row);
-        self.active.take(row);
-        self.dirty.take(row);
-        self.writeback.take(row);
-        self.unevictable.take(row);
-    }
-
-    fn read(
-        &mut self,
-        row: usize,
-        time: u64,
-        frame: u64,
-        order: Order,
-    ) -> Result<StateRun, Refusal> {
-        let frames = bits(*need(&mut self.frames, row)?);
-        let usage = need(&mut self.usage, row)?;
-        let state = PageState {
-            usage: parse_usage(usage.data()).ok_or_else(|| unknown("usage", usage))?,
-            active: *need(&mut self.active, row)?,
-            dirty: *need(&mut self.dirty, row)?,
-            writeback: *need(&mut self.writeback, row)?,
-            unevictable: *need(&mut self.unevictable, row)?,
-            shared: false,
-            mapped: false,
-        };
-        Ok(StateRun {
-            time,
-            frame,
-            frames,
-            order: order.get(),
-            state,
-        })
-    }
+fn state(row: &Row<'_>) -> Result<PageState, Refusal> {
+    let usage = need(row.usage, "usage")?;
+    Ok(PageState {
+        usage: parse_usage(usage.data()).ok_or_else(|| unknown("usage", usage))?,
+        active: *need(row.active, "active")?,
+        dirty: *need(row.dirty, "dirty")?,
+        writeback: *need(row.writeback, "writeback")?,
+        unevictable: *need(row.unevictable, "unevictable")?,
+        shared: row.shared == Some(&true),
+        mapped: row.mapped == Some(&true),
+    })
 }
 
 #[inline]
-fn need<T: DataType>(column: &mut Column<T>, row: usize) -> Result<&T::T, Refusal> {
-    let name = column.name();
-    column.take(row).ok_or_else(|| format!("{name} is missing"))
+fn need<'r, T>(value: Option<&'r T>, column: &str) -> Result<&'r T, Refusal> {
+    value.ok_or_else(|| format!("{column} is missing"))
 }
 
 #[allow(
@@ -514,28 +393,21 @@ fn unknown(column: &str, value: &ByteArray) -> Refusal {
     format!("unknown {column} `{value}`")
 }
 
-type Broken<'a> = (Option<&'a i32>, Option<&'a ByteArray>, Option<&'a bool>);
-
 #[inline]
-fn what(
-    kind: Kind,
-    mobility: Option<&ByteArray>,
-    flags: Option<&i64>,
-    [second, third]: [u32; 2],
-    broken: Broken<'_>,
-) -> Result<What, Refusal> {
+fn what(kind: Kind, row: &Row<'_>) -> Result<What, Refusal> {
     let kind = match kind {
         Kind::Row(RowKind::Free) => return Ok(What::Free),
         Kind::Row(RowKind::Batched) => return Ok(What::Batched),
         Kind::Step(step) => {
-            let first = bits(*flags.ok_or("flags is missing")?);
+            let first = bits(*need(row.flags, "flags")?);
             let first = u32::try_from(first).map_err(|_| {
                 format!(
                     "flags {first} is above {}, the largest number of a step",
                     u32::MAX
                 )
             })?;
-            let numbers = [first, second, third];
+            let number = |number: Option<&i32>| number.map_or(0, |number| number.cast_unsigned());
+            let numbers = [first, number(row.second), number(row.third)];
             return Ok(What::Step { step, numbers });
         }
         Kind::Row(kind) => kind,
@@ -543,24 +415,24 @@ fn what(
     let parse = |column, name: &ByteArray| -> Result<MigrateType, Refusal> {
         parse_mobility(name.data()).ok_or_else(|| unknown(column, name))
     };
-    let mobility = parse("mobility", mobility.ok_or("mobility is missing")?)?;
+    let mobility = parse("mobility", need(row.mobility, "mobility")?)?;
     if kind == RowKind::Drained {
         return Ok(What::Drained { mobility });
     }
     if kind == RowKind::Fallback {
-        let (Some(&from_order), Some(from), Some(&claimed)) = broken else {
+        let (Some(&from_order), Some(from), Some(&claimed)) =
+            (row.from_order, row.from, row.claimed)
+        else {
             return Err("a fallback has no from_order, from or claimed".to_owned());
         };
-        let from_order = small_order("from_order", from_order)?;
-        let from = parse("from", from)?;
         return Ok(What::Fallback {
             mobility,
-            from_order,
-            from,
+            from_order: small_order("from_order", from_order)?,
+            from: parse("from", from)?,
             claimed,
         });
     }
-    let flags = bits(*flags.ok_or("flags is missing")?);
+    let flags = bits(*need(row.flags, "flags")?);
     Ok(match kind {
         RowKind::Failure => What::Failure { mobility, flags },
         RowKind::Taken => What::Taken {

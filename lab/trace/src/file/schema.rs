@@ -13,7 +13,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::{ColumnPath, TypePtr};
 
-use brickyard_files as table;
+use crate::table;
 
 /// The columns in their order.
 const SCHEMA: &str = "

@@ -21,11 +21,11 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use bytes::Bytes;
 use parquet::file::reader::{FileReader, Length as _, SerializedFileReader};
 
-use super::rows::{Assembly, Batch, Batches, GroupRows, check_end};
+use super::rows::{Assembly, Batch, GroupRows, check_end, read_all};
 use super::schema::ROWS_PER_BYTE;
 use super::{ReadError, metadata};
+use crate::table::{self, Fault, Input, RowGroup};
 use crate::{Event, Events, StateRun, Trace};
-use brickyard_files::{self as table, Fault, Input, RowGroup};
 
 /// Rows that any file may declare, however small it is.
 const FEW_ROWS: usize = 1 << 16;
@@ -243,7 +243,7 @@ impl Source {
             schema: self.file.metadata().file_metadata().schema_descr(),
         };
         let mut rows = GroupRows::new(group.first, group.rows, self.batch);
-        let read = Batches::open(&columns)?.read_all(&mut rows, &mut take)?;
+        let read = read_all(&columns, &mut rows, &mut take)?;
         match read {
             ControlFlow::Continue(read) if read != group.rows => {
                 let why = format!("a row group declares {} rows but has {read}", group.rows);

@@ -10,7 +10,7 @@ use crate::{Event, Flags, Lost, NameId, NameIds, What};
 
 /// The tool that printed the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(crate) enum Tool {
     Ftrace,
     Perf,
     TraceCmd,

@@ -21,7 +21,7 @@ use super::collect::Tool;
 
 /// What a line holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Parsed<'a> {
+pub(crate) enum Parsed<'a> {
     /// Nothing about the page allocator.
     Other,
     /// An event that repeats another.
@@ -34,21 +34,21 @@ pub(super) enum Parsed<'a> {
 
 /// An event, with its values as they are in the text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TextEvent<'a> {
-    pub(super) tool: Tool,
-    pub(super) name: &'a str,
-    pub(super) pid: i32,
-    pub(super) cpu: u16,
+pub(crate) struct TextEvent<'a> {
+    pub(crate) tool: Tool,
+    pub(crate) name: &'a str,
+    pub(crate) pid: i32,
+    pub(crate) cpu: u16,
     /// Nanoseconds of the host's clock.
-    pub(super) time: u64,
-    pub(super) frame: u64,
-    pub(super) order: u64,
-    pub(super) what: Fields<'a>,
+    pub(crate) time: u64,
+    pub(crate) frame: u64,
+    pub(crate) order: u64,
+    pub(crate) what: Fields<'a>,
 }
 
 /// The fields that depend on the event.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fields<'a> {
+pub(crate) enum Fields<'a> {
     Alloc {
         migratetype: u64,
         flags: &'a str,
@@ -71,7 +71,7 @@ pub(super) enum Fields<'a> {
 }
 
 /// Why a line is bad.
-pub(super) type Why = &'static str;
+pub(crate) type Why = &'static str;
 
 /// How the names of the events begin.
 const EVENT: &str = "mm_page_";
@@ -87,7 +87,7 @@ macro_rules! need {
 }
 
 /// Reads a line.
-pub(super) fn parse(line: &str) -> Result<Parsed<'_>, Why> {
+pub(crate) fn parse(line: &str) -> Result<Parsed<'_>, Why> {
     let Some((head, event, fields)) = find_event(line) else {
         return Ok(lost(line).unwrap_or(Parsed::Other));
     };

@@ -9,7 +9,7 @@ use memchr::memchr;
 const LONGEST: usize = 1 << 14;
 
 /// The next line.
-pub(super) enum Line<'a> {
+pub(super) enum TextLine<'a> {
     Text(Cow<'a, str>),
     TooLong,
     End,
@@ -33,13 +33,13 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    pub(super) fn next_line(&mut self) -> io::Result<Line<'_>> {
+    pub(super) fn next_line(&mut self) -> io::Result<TextLine<'_>> {
         self.input.consume(core::mem::take(&mut self.returned));
         if let Some(end) = memchr(b'\n', self.input.fill_buf()?)
             && end < LONGEST
         {
             self.returned = end + 1;
-            return Ok(Line::Text(text_of(&self.input.fill_buf()?[..=end])));
+            return Ok(TextLine::Text(text_of(&self.input.fill_buf()?[..=end])));
         }
         self.line.clear();
         self.input
@@ -47,13 +47,13 @@ impl<R: BufRead> Lines<R> {
             .take(LONGEST as u64)
             .read_until(b'\n', &mut self.line)?;
         if self.line.is_empty() {
-            return Ok(Line::End);
+            return Ok(TextLine::End);
         }
         if self.line.len() == LONGEST && self.line.last() != Some(&b'\n') {
             self.input.skip_until(b'\n')?;
-            return Ok(Line::TooLong);
+            return Ok(TextLine::TooLong);
         }
-        Ok(Line::Text(text_of(&self.line)))
+        Ok(TextLine::Text(text_of(&self.line)))
     }
 }
 
@@ -85,9 +85,9 @@ mod tests {
     }
 
     fn passed_over(mut lines: Lines<impl BufRead>) {
-        assert!(matches!(lines.next_line().unwrap(), Line::Text(text) if text == "one\n"));
-        assert!(matches!(lines.next_line().unwrap(), Line::TooLong));
-        assert!(matches!(lines.next_line().unwrap(), Line::Text(text) if text == "two"));
-        assert!(matches!(lines.next_line().unwrap(), Line::End));
+        assert!(matches!(lines.next_line().unwrap(), TextLine::Text(text) if text == "one\n"));
+        assert!(matches!(lines.next_line().unwrap(), TextLine::TooLong));
+        assert!(matches!(lines.next_line().unwrap(), TextLine::Text(text) if text == "two"));
+        assert!(matches!(lines.next_line().unwrap(), TextLine::End));
     }
 }

@@ -31,7 +31,8 @@ use crate::file::{WriteError, Writer};
 use crate::summary::Kinds;
 use crate::{Event, Flags, Trace};
 use collect::Collector;
-use lines::{Line, Lines};
+pub(crate) use line::{Fields, Parsed, TextEvent, parse};
+use lines::{Lines, TextLine};
 use source::Source;
 
 /// What the text does not contain.
@@ -221,12 +222,12 @@ fn read(
     let mut events = Vec::with_capacity(STEP as usize);
     loop {
         let is_over = match lines.next_line()? {
-            Line::End => true,
-            Line::TooLong => {
+            TextLine::End => true,
+            TextLine::TooLong => {
                 collector.too_long();
                 false
             }
-            Line::Text(text) => {
+            TextLine::Text(text) => {
                 events.extend(collector.line(&text));
                 false
             }

@@ -13,6 +13,7 @@ use std::path::Path;
 use super::error::RecordError;
 use super::instance::Instance;
 use super::tracefs::Tracefs;
+use crate::import::{Fields, Parsed, TextEvent, parse};
 
 /// Size of each CPU's buffer in KiB: room for thousands of these events; a bad second has hundreds.
 const BUFFER_KIB: u64 = 256;
@@ -34,63 +35,12 @@ const TYPES: [&str; 5] = [
     "Isolate",
 ];
 
-/// One fallback.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Fallback {
-    name: String,
-    order: u8,
-    from_order: u8,
-    mobility: usize,
-    from: usize,
-    claimed: bool,
-}
-
-/// Parses a line of `trace_pipe`; `None` if it is not one of these events.
-///
-/// `   cargo-123   [001] ..... 12.3: mm_page_alloc_extfrag: page=... pfn=0x1 alloc_order=0
-/// fallback_order=3 ... change_ownership=0`
-fn parse(line: &str) -> Option<Fallback> {
-    let (head, fields) = line.split_once("mm_page_alloc_extfrag:")?;
-    // A name may contain spaces and dashes; the text between it and the event has only one `[`.
-    let task = head.rsplit_once('[')?.0.trim();
-    // With the option record-tgid: `cargo-123   (   99) [001]`. Names may have parentheses too.
-    let task = match task.strip_suffix(')') {
-        Some(task) => task.rsplit_once('(')?.0.trim_end(),
-        None => task,
-    };
-    let (name, _) = task.rsplit_once('-')?;
-    let field = |name: &str| {
-        let fields = fields
-            .split_whitespace()
-            .filter_map(|field| field.split_once('='));
-        let mut named = fields.filter(|(own, _)| *own == name);
-        named.next()?.1.parse::<u8>().ok()
-    };
-    Some(Fallback {
-        name: name.to_owned(),
-        order: field("alloc_order")?,
-        from_order: field("fallback_order")?,
-        mobility: usize::from(field("alloc_migratetype")?),
-        from: usize::from(field("fallback_migratetype")?),
-        claimed: field("change_ownership")? == 1,
-    })
-}
-
-/// Returns how many events a line says were lost: `CPU:1 [LOST 17 EVENTS]`, all of it, since a task
-/// may have the beginning of such a line for its name.
-fn lost(line: &str) -> Option<u64> {
-    let line = line.strip_prefix("CPU:")?.strip_suffix(" EVENTS]")?;
-    let (cpu, lost) = line.split_once(" [LOST ")?;
-    cpu.parse::<u32>().ok()?;
-    lost.parse().ok()
-}
-
 /// Counts of fallbacks by task name and types.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tally {
     types: Vec<String>,
     /// By task name, requested type and type of the block taken.
-    by: BTreeMap<(String, usize, usize), Count>,
+    by: BTreeMap<(String, u64, u64), Count>,
     /// Number of all events.
     pub all: u64,
     /// Events lost because the buffers were full.
@@ -101,10 +51,9 @@ pub struct Tally {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Count {
     events: u64,
-    claimed: u64,
     /// The orders of the last one.
-    order: u8,
-    from_order: u8,
+    order: u64,
+    from_order: u64,
 }
 
 impl Tally {
@@ -120,28 +69,39 @@ impl Tally {
     /// Counts the events in `text`, which holds whole lines.
     pub fn add(&mut self, text: &str) {
         for line in text.lines() {
-            if let Some(fallback) = parse(line) {
-                let (mobility, from) = (fallback.mobility, fallback.from);
-                let mut key = (fallback.name, mobility, from);
-                if self.by.len() >= MOST && !self.by.contains_key(&key) {
-                    key.0 = OTHERS.to_owned();
-                }
-                let count = self.by.entry(key).or_default();
-                count.events += 1;
-                count.claimed += u64::from(fallback.claimed);
-                (count.order, count.from_order) = (fallback.order, fallback.from_order);
-                self.all += 1;
-            } else {
-                self.lost = self.lost.saturating_add(lost(line).unwrap_or(0));
+            match parse(line) {
+                Ok(Parsed::Event(event)) => self.add_event(&event),
+                Ok(Parsed::Lost { events, .. }) => self.lost = self.lost.saturating_add(events),
+                _ => {}
             }
         }
+    }
+
+    fn add_event(&mut self, event: &TextEvent<'_>) {
+        let Fields::Fallback {
+            migratetype,
+            from_order,
+            from,
+            ..
+        } = event.what
+        else {
+            return;
+        };
+        let mut key = (event.name.to_owned(), migratetype, from);
+        if self.by.len() >= MOST && !self.by.contains_key(&key) {
+            key.0 = OTHERS.to_owned();
+        }
+        let count = self.by.entry(key).or_default();
+        count.events += 1;
+        (count.order, count.from_order) = (event.order, from_order);
+        self.all += 1;
     }
 
     /// Returns the counts: task name, requested type, type of the block taken, and how many. The
     /// name of a type that is not known is its number. In order of names.
     pub fn counts(&self) -> impl Iterator<Item = (&str, String, String, u64)> {
         self.by.iter().map(|((name, mobility, from), count)| {
-            let named = |number: usize| self.name(number).unwrap_or(&number.to_string()).to_owned();
+            let named = |number: u64| self.name(number).unwrap_or(&number.to_string()).to_owned();
             (name.as_str(), named(*mobility), named(*from), count.events)
         })
     }
@@ -153,7 +113,7 @@ impl Tally {
         let mut by: Vec<_> = self.by.iter().collect();
         by.sort_by_key(|(_, count)| core::cmp::Reverse(count.events));
         by.truncate(most);
-        let line = |((name, mobility, from), count): &(&(String, usize, usize), &Count)| {
+        let line = |((name, mobility, from), count): &(&(String, u64, u64), &Count)| {
             let (requested, taken) = (self.initial(*mobility), self.initial(*from));
             let (order, from_order) = (count.order, count.from_order);
             let events = count.events;
@@ -162,12 +122,13 @@ impl Tally {
         by.iter().map(line).collect()
     }
 
-    fn name(&self, number: usize) -> Option<&str> {
+    fn name(&self, number: u64) -> Option<&str> {
+        let number = usize::try_from(number).ok()?;
         let known = self.types.get(number).map(String::as_str);
         known.or_else(|| TYPES.get(number).copied())
     }
 
-    fn initial(&self, number: usize) -> &str {
+    fn initial(&self, number: u64) -> &str {
         let initial = self.name(number).and_then(|name| name.get(..1));
         initial.unwrap_or("?")
     }
@@ -309,18 +270,6 @@ mod tests {
             ("Reclaimable", "Movable", 256)
         );
         assert_eq!(tally.all, 2 * MOST as u64);
-    }
-
-    #[test]
-    fn partial_and_unrelated_lines_are_not_fallbacks() {
-        for cut in 0..LINE.len() {
-            let _ = parse(&LINE[..cut]);
-        }
-        assert_eq!(
-            parse("x-1 [0] mm_page_alloc_extfrag: alloc_order=999"),
-            None
-        );
-        assert_eq!(parse(""), None);
     }
 
     #[test]

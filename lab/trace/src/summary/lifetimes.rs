@@ -8,10 +8,10 @@ pub(super) const KEPT_MOST: usize = 1 << 24;
 
 /// Lifetimes of blocks, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lifetimes(Held);
+pub struct Lifetimes(Lives);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Held {
+enum Lives {
     /// Each one: in rising order, once they are all there.
     Each(Vec<u64>),
     /// How many there are in each bucket, and the longest.
@@ -20,7 +20,7 @@ enum Held {
 
 impl Default for Lifetimes {
     fn default() -> Self {
-        Self(Held::Each(Vec::new()))
+        Self(Lives::Each(Vec::new()))
     }
 }
 
@@ -29,38 +29,38 @@ impl Lifetimes {
     #[must_use]
     pub fn new(mut lifetimes: Vec<u64>) -> Self {
         lifetimes.sort_unstable();
-        Self(Held::Each(lifetimes))
+        Self(Lives::Each(lifetimes))
     }
 
     /// Adds one.
     #[inline]
     pub(super) fn push(&mut self, lifetime: u64) {
         match &mut self.0 {
-            Held::Each(each) => each.push(lifetime),
-            Held::Counted(buckets) => buckets.add(lifetime),
+            Lives::Each(each) => each.push(lifetime),
+            Lives::Counted(buckets) => buckets.add(lifetime),
         }
     }
 
     /// Returns how many are kept one by one.
     pub(super) const fn kept(&self) -> usize {
         match &self.0 {
-            Held::Each(each) => each.len(),
-            Held::Counted(_) => 0,
+            Lives::Each(each) => each.len(),
+            Lives::Counted(_) => 0,
         }
     }
 
     /// Counts them in buckets from now on, instead of keeping each.
     pub(super) fn count_only(&mut self) {
-        if let Held::Each(each) = &self.0 {
+        if let Lives::Each(each) = &self.0 {
             let mut buckets = Box::<Buckets>::default();
             each.iter().for_each(|&lifetime| buckets.add(lifetime));
-            self.0 = Held::Counted(buckets);
+            self.0 = Lives::Counted(buckets);
         }
     }
 
     /// Puts them in order, after the last was added.
     pub(super) fn sorted(mut self) -> Self {
-        if let Held::Each(each) = &mut self.0 {
+        if let Lives::Each(each) = &mut self.0 {
             each.sort_unstable();
         }
         self
@@ -70,8 +70,8 @@ impl Lifetimes {
     #[must_use]
     pub fn count(&self) -> usize {
         match &self.0 {
-            Held::Each(each) => each.len(),
-            Held::Counted(buckets) => usize::try_from(buckets.all).unwrap_or(usize::MAX),
+            Lives::Each(each) => each.len(),
+            Lives::Counted(buckets) => usize::try_from(buckets.all).unwrap_or(usize::MAX),
         }
     }
 
@@ -81,12 +81,12 @@ impl Lifetimes {
     pub fn percentile(&self, percent: u32) -> Option<u64> {
         let rank = (self.count() as u128 * u128::from(percent.min(100))).div_ceil(100);
         match &self.0 {
-            Held::Each(each) => {
+            Lives::Each(each) => {
                 let last = each.len().checked_sub(1)?;
                 let place = usize::try_from(rank).map_or(last, |rank| rank.saturating_sub(1));
                 each.get(place.min(last)).copied()
             }
-            Held::Counted(buckets) => buckets.at(rank.max(1)),
+            Lives::Counted(buckets) => buckets.at(rank.max(1)),
         }
     }
 
@@ -94,8 +94,8 @@ impl Lifetimes {
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         match &self.0 {
-            Held::Each(each) => each.last().copied(),
-            Held::Counted(buckets) => (buckets.all > 0).then_some(buckets.max),
+            Lives::Each(each) => each.last().copied(),
+            Lives::Counted(buckets) => (buckets.all > 0).then_some(buckets.max),
         }
     }
 }

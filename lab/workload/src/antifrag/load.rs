@@ -17,7 +17,7 @@ use crate::build::BuildError;
 use crate::kernel::Kernel;
 use crate::pages::{Location, PageId, Role, mark};
 use crate::processor::Processor;
-use crate::script::{Action, Script, Step};
+use crate::script::{Action, Script, ScriptStep};
 
 /// The pages of a tree for each page of slabs.
 const PAGES_PER_SLAB: u64 = 16;
@@ -50,7 +50,7 @@ pub struct Program<'s> {
 #[derive(Debug)]
 struct Running<'s> {
     program: Program<'s>,
-    steps: &'s [Step],
+    steps: &'s [ScriptStep],
     // Added to its page numbers, so that no two programs share one.
     pages_from: u32,
     // The index of the next step.
@@ -268,14 +268,14 @@ impl Running<'_> {
     }
 
     /// Returns false for the pages of processes that are left out.
-    fn needs(&self, step: &Step) -> bool {
+    fn needs(&self, step: &ScriptStep) -> bool {
         const PARTS: u32 = 1000;
         let part = step.page.0.wrapping_mul(0x9E37_79B1) >> 8;
         let needed = (self.program.anonymous * f64::from(PARTS)) as u32;
         step.role != Role::Anonymous || part % PARTS < needed
     }
 
-    fn page(&self, step: &Step) -> PageId {
+    fn page(&self, step: &ScriptStep) -> PageId {
         match step.page {
             PageId::NONE => PageId::NONE,
             PageId(page) => PageId(self.pages_from + page),
@@ -300,7 +300,7 @@ impl Running<'_> {
 fn take<'z, 'k, Z: LabZone>(
     kernel: &'k Kernel<'z, Z>,
     nodes: &Nodes<'z, Z, &'k Kernel<'z, Z>>,
-    step: &Step,
+    step: &ScriptStep,
     request: &Request,
     page: PageId,
     served: &mut Served,

@@ -23,9 +23,9 @@
 use brickyard::{Mobility, Order, Request};
 use brickyard_trace::{Event, Trace, What};
 
-use super::held::{Block, Held, Part};
+use super::owners::{Block, FrameOwners, Part};
 use super::processes::{JobsError, Origin, ProcessTree, Processes, comm};
-use super::{FREED_AT_ONCE, Job, Step};
+use super::{FREED_AT_ONCE, Job, JobStep};
 use crate::roles::Reader;
 
 /// The longest time between two frees of one list. The recorder's event takes up to half a
@@ -99,7 +99,7 @@ pub fn cut(trace: &Trace, how: &How) -> Result<Vec<Job>, JobsError> {
         waits: how.waits,
         movable: how.movable,
         jobs: vec![Job::default()],
-        held: Held::default(),
+        owners: FrameOwners::default(),
         last: None,
     };
     let mut begun = 0;
@@ -151,7 +151,7 @@ struct Cutter {
     waits: Waits,
     movable: MovableBlocks,
     jobs: Vec<Job>,
-    held: Held,
+    owners: FrameOwners,
     /// The command's last event.
     last: Option<Event>,
 }
@@ -169,9 +169,9 @@ impl Cutter {
         let place = steps.len() - if of_list { freed } else { 0 };
         let before = place.checked_sub(1).map(|before| &mut steps[before]);
         match (self.waits, before) {
-            (Waits::Above { ns: most }, _) if ns > most => steps.push(Step::Disk),
-            (_, Some(Step::Compute { ns: before })) => *before = before.saturating_add(ns),
-            _ if ns > 0 => steps.insert(place, Step::Compute { ns }),
+            (Waits::Above { ns: most }, _) if ns > most => steps.push(JobStep::Disk),
+            (_, Some(JobStep::Compute { ns: before })) => *before = before.saturating_add(ns),
+            _ if ns > 0 => steps.insert(place, JobStep::Compute { ns }),
             _ => {}
         }
     }
@@ -197,16 +197,16 @@ impl Cutter {
             order_most: order.get(),
         });
         let jobs = &mut self.jobs;
-        self.held.follow(event, block, |part| {
+        self.owners.follow(event, block, |part| {
             let Part { job, page, order } = part;
-            jobs[job].steps.push(Step::Give { page, order });
+            jobs[job].steps.push(JobStep::Give { page, order });
         });
         if let Some((order, request)) = taken {
             let job = &mut self.jobs[current];
             let pages = page.checked_add(request.order.frames() as u32);
             job.pages = pages.ok_or(JobsError::TooManyPages)?;
             let blocks = (page..job.pages).step_by(order.frames());
-            job.steps.extend(blocks.map(|page| Step::Take {
+            job.steps.extend(blocks.map(|page| JobStep::Take {
                 page,
                 order: order.get(),
                 mobility: request.mobility,

@@ -9,12 +9,12 @@
 //! |---|---|
 //! | `processes` | which events are the command's own |
 //! | `trimmed` | a trace with only these events |
-//! | `held` | the frames that jobs hold |
+//! | `owners` | the frames that jobs hold |
 //! | `cutting` | the steps of each job |
 //! | [`suite`] | the workloads of the documents: which trace, how it is cut, how many instances |
 
 mod cutting;
-mod held;
+mod owners;
 mod processes;
 pub mod suite;
 mod trimmed;
@@ -57,7 +57,7 @@ impl From<Context> for Urgency {
 /// Pages have small numbers within the job, none of them used twice. A block of order `order` is
 /// the 2^`order` pages from `page` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum JobStep {
     /// Computing, in nanoseconds of the host that was recorded.
     Compute {
         /// The nanoseconds, at least 1.
@@ -86,7 +86,7 @@ pub enum Step {
     },
 }
 
-impl Step {
+impl JobStep {
     /// Whether a single page is given back.
     #[must_use]
     pub const fn is_single_give(&self) -> bool {
@@ -100,7 +100,7 @@ pub struct Job {
     /// The command's name, or that of the process it was cut by and a number: `cc1 3`.
     pub name: String,
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<JobStep>,
     /// The number of pages: page numbers are below this.
     pub pages: u32,
 }
@@ -138,9 +138,9 @@ impl Job {
         let (mut held, mut most) = (0_usize, 0);
         for step in &self.steps {
             match *step {
-                Step::Take { order, .. } => held += 1 << order,
-                Step::Give { order, .. } => held = held.saturating_sub(1 << order),
-                Step::Compute { .. } | Step::Disk => {}
+                JobStep::Take { order, .. } => held += 1 << order,
+                JobStep::Give { order, .. } => held = held.saturating_sub(1 << order),
+                JobStep::Compute { .. } | JobStep::Disk => {}
             }
             most = most.max(held);
         }
@@ -153,13 +153,13 @@ impl Job {
         let mut totals = Totals::default();
         for step in &self.steps {
             match *step {
-                Step::Compute { ns } => totals.compute_ns = totals.compute_ns.saturating_add(ns),
-                Step::Disk => totals.disk_waits += 1,
-                Step::Take { order, .. } => {
+                JobStep::Compute { ns } => totals.compute_ns = totals.compute_ns.saturating_add(ns),
+                JobStep::Disk => totals.disk_waits += 1,
+                JobStep::Take { order, .. } => {
                     totals.takes += 1;
                     totals.pages_taken += 1 << order;
                 }
-                Step::Give { order, .. } => {
+                JobStep::Give { order, .. } => {
                     totals.gives += 1;
                     totals.pages_given += 1 << order;
                 }

@@ -3,7 +3,7 @@
 
 use brickyard_trace::{Event, NameIds, Trace};
 
-use super::held::{Block, Held};
+use super::owners::{Block, FrameOwners};
 use super::processes::{JobsError, Origin, ProcessTree, Processes};
 
 /// The task name that replaces those of all other processes.
@@ -19,14 +19,14 @@ const OTHERS: &str = "others";
 pub fn own_events(trace: &Trace) -> Result<Trace, JobsError> {
     let mut tree = ProcessTree::new(trace, Processes::Command)?;
     let origins = tree.origins_of(trace)?;
-    let mut held = Held::default();
+    let mut owners = FrameOwners::default();
     let (mut ids, mut names) = (NameIds::default(), Vec::new());
     let mut events = Vec::new();
     for (event, origin) in trace.events.iter().zip(origins) {
         let own = origin != Origin::Other;
         let mut gives_back = false;
         let taker = own.then_some(Block::default());
-        held.follow(event, taker, |_| gives_back = true);
+        owners.follow(event, taker, |_| gives_back = true);
         // Keep what the root did under the recorder's name: by that it is found again.
         if own || tree.root() == Some(event.pid) {
             let name = ids.id(&mut names, trace.name(event.name));

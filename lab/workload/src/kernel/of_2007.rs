@@ -63,7 +63,7 @@ pub const NAP: u64 = 100_000_000;
 
 /// What reclaim remembers.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct ReclaimState {
     zones: Vec<Saved>,
     priority: u32,
     reclaimed: usize,
@@ -95,7 +95,7 @@ impl Saved {
     }
 }
 
-impl Memory {
+impl ReclaimState {
     pub(super) fn new(zones: usize) -> Self {
         let saved = Saved {
             active: 0,

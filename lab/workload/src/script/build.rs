@@ -14,17 +14,17 @@ use std::collections::HashMap;
 use std::vec;
 
 use brickyard::{MigrateType, Mobility, Order, Request};
-use brickyard_trace::{Event, Events, Step as HostStep, What};
+use brickyard_trace::{Event, Events, Step, What};
 
 use super::{
-    Beginning, Draw, FREE, InitialBlock, REQUESTS_MOST, SLEEP, Script, ScriptError, Step, Survey,
-    WAKE,
+    Beginning, Draw, FREE, InitialBlock, REQUESTS_MOST, SLEEP, Script, ScriptError, ScriptStep,
+    Survey, WAKE,
 };
-use crate::hidden::{self, Hidden};
 use crate::pages::{PageId, Role};
 use crate::passes::Passes;
 use crate::roles::Reader;
 use crate::steps::Collecting;
+use crate::unrecorded::{self, Unrecorded};
 
 impl Survey<'_> {
     /// Makes a script for each of these draws, step by step, in two passes over the events for
@@ -60,7 +60,7 @@ impl Survey<'_> {
         let hidden = match self.is_hosts {
             true => {
                 let in_use = begun.iter().map(|of| used(of).0).collect();
-                hidden::find(passes, self.first, in_use, self.slabs)?
+                unrecorded::find(passes, self.first, in_use, self.slabs)?
             }
             false => vec![Vec::new(); begun.len()],
         };
@@ -125,7 +125,7 @@ struct Building<'s> {
     in_use: InUse,
     /// The roles of blocks that are in use at the end, by the events that took them.
     kept: Peekable<slice::Iter<'s, (u32, Role)>>,
-    hidden: Peekable<vec::IntoIter<Hidden>>,
+    hidden: Peekable<vec::IntoIter<Unrecorded>>,
     /// When background reclaim ends.
     ends: Peekable<slice::Iter<'s, u64>>,
     steps: Collecting,
@@ -133,7 +133,12 @@ struct Building<'s> {
 }
 
 impl<'s> Building<'s> {
-    fn new(survey: &'s Survey<'_>, hidden: Vec<Hidden>, in_use: InUse, steps: Collecting) -> Self {
+    fn new(
+        survey: &'s Survey<'_>,
+        hidden: Vec<Unrecorded>,
+        in_use: InUse,
+        steps: Collecting,
+    ) -> Self {
         Self {
             first: survey.first,
             reader: Reader::new(&survey.trace.header.flags),
@@ -150,14 +155,15 @@ impl<'s> Building<'s> {
     /// Makes the steps of an event, and of what is before it and not shown.
     fn event(&mut self, place: u32, event: &Event) -> Result<(), ScriptError> {
         while let Some(&time) = self.ends.next_if(|&&time| time <= event.time) {
-            self.steps.push(Step::not_of_a_page(SLEEP, time, event))?;
+            self.steps
+                .push(ScriptStep::not_of_a_page(SLEEP, time, event))?;
         }
         while let Some(hidden) = self.hidden.next_if(|hidden| hidden.before <= place) {
             let step = self.unshown(&hidden, event)?;
             self.in_use.set(step.page, step.order, true);
         }
         let page = PageId(event.frame.saturating_sub(self.first) as u32);
-        let step = |request, role, marks| Step {
+        let step = |request, role, marks| ScriptStep {
             time: event.time,
             page,
             name: event.name,
@@ -175,7 +181,7 @@ impl<'s> Building<'s> {
                 let (role, marks) = self.reader.role(event.order, mobility, flags);
                 let seen = self.kept.next_if(|&&(taker, _)| taker == place);
                 let role = corrected(role, mobility, seen.map(|&(_, role)| role));
-                Step {
+                ScriptStep {
                     overlaps_used: self.in_use.set(page, event.order, true),
                     ..step(request, role, marks)
                 }
@@ -184,7 +190,7 @@ impl<'s> Building<'s> {
                 let request = self.reader.request(event.order, mobility, flags);
                 let request = self.requests.place(request)?;
                 let page = PageId::NONE;
-                Step {
+                ScriptStep {
                     page,
                     ..step(request, Role::None, 0)
                 }
@@ -194,9 +200,9 @@ impl<'s> Building<'s> {
                 step(FREE, Role::None, 0)
             }
             What::Step {
-                step: HostStep::KswapdWakes,
+                step: Step::KswapdWakes,
                 ..
-            } => Step::not_of_a_page(WAKE, event.time, event),
+            } => ScriptStep::not_of_a_page(WAKE, event.time, event),
             What::Fallback { .. }
             | What::Taken { .. }
             | What::Drained { .. }
@@ -216,7 +222,7 @@ impl<'s> Building<'s> {
 
     /// Makes the step that takes a page which was taken without an event, on the CPU of the event
     /// after it.
-    fn unshown(&mut self, hidden: &Hidden, next: &Event) -> Result<Step, ScriptError> {
+    fn unshown(&mut self, hidden: &Unrecorded, next: &Event) -> Result<ScriptStep, ScriptError> {
         let step = hidden_step(hidden, next, &mut self.requests)?;
         self.unshown.push(self.steps.len() as u32);
         self.steps.push(step)?;
@@ -227,12 +233,12 @@ impl<'s> Building<'s> {
 /// Returns the step that takes a page which was taken without an event, on the CPU of the event
 /// after it.
 fn hidden_step(
-    hidden: &Hidden,
+    hidden: &Unrecorded,
     next: &Event,
     requests: &mut Requests,
-) -> Result<Step, ScriptError> {
+) -> Result<ScriptStep, ScriptError> {
     let request = Request::new(hidden.order, hidden.role.mobility());
-    Ok(Step {
+    Ok(ScriptStep {
         time: next.time,
         page: hidden.page,
         name: next.name,

@@ -28,7 +28,7 @@ pub use survey::{Counts, Survey};
 
 /// A step: an event that matters to a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct ScriptStep {
     /// Nanoseconds since the trace began.
     pub time: u64,
     /// The first page.
@@ -47,7 +47,7 @@ pub struct Step {
     pub(crate) overlaps_used: bool,
 }
 
-impl Step {
+impl ScriptStep {
     /// Makes a step that is no request for a page, just before `next`.
     const fn not_of_a_page(request: u16, time: u64, next: &Event) -> Self {
         Self {
@@ -260,7 +260,7 @@ impl Script {
     /// The steps, in order of time. `None` if they are in a file, as those of a long
     /// trace are, unless [`Script::of_events`] has made them.
     #[must_use]
-    pub fn steps(&self) -> Option<&[Step]> {
+    pub fn steps(&self) -> Option<&[ScriptStep]> {
         self.steps.in_memory()
     }
 
@@ -392,7 +392,7 @@ impl Script {
     /// Returns the action of a step.
     #[must_use]
     #[inline]
-    pub fn action(&self, step: &Step) -> Action {
+    pub fn action(&self, step: &ScriptStep) -> Action {
         match self.requests.get(usize::from(step.request)) {
             Some(&request) if step.page == PageId::NONE => Action::Try(request),
             Some(&request) => Action::Take(request),

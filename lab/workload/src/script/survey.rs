@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 
 use brickyard::Order;
-use brickyard_trace::{Event, Events, PageUse, StateRun, Step as HostStep, Trace, What};
+use brickyard_trace::{Event, Events, PageUse, StateRun, Step, Trace, What};
 
 use super::{Beginning, Draw, MOST_PAGES, Script, ScriptError};
 use crate::pages::Role;
@@ -219,11 +219,11 @@ impl Extent {
             extent.counts.add(&event.what);
             match event.what {
                 What::Step {
-                    step: HostStep::KswapdWakes,
+                    step: Step::KswapdWakes,
                     ..
                 } => woken = Some(event.time),
                 What::Step {
-                    step: HostStep::KswapdSleeps,
+                    step: Step::KswapdSleeps,
                     ..
                 } => {
                     let end = event.time.saturating_sub(NAP).max(woken.unwrap_or(0));

@@ -6,7 +6,7 @@ use brickyard_designs::classics::LabZone;
 
 use super::super::reclaim::{CLUSTER, MOST_WRITES, Reclaimer};
 use super::super::{Kernel, Of2007};
-use super::{Done, FIRST_PRIORITY, HASTY, Memory, Pass, serves_above};
+use super::{Done, FIRST_PRIORITY, HASTY, Pass, ReclaimState, serves_above};
 use crate::pages::Age;
 
 /// The time in which background reclaim scans a page: half a microsecond today, and the CPUs of
@@ -86,7 +86,7 @@ impl<Z: LabZone> Kernel<'_, Z> {
     }
 }
 
-impl Memory {
+impl ReclaimState {
     fn begin_again(&mut self) {
         (self.priority, self.reclaimed, self.scanned) = (FIRST_PRIORITY, 0, 0);
     }

@@ -12,7 +12,7 @@ use core::ops::Range;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, FileReader, Length as _, SerializedFileReader};
 
-use crate::{Fault, Input};
+use super::{Fault, Input};
 
 /// The largest page accepted, unpacked: the crate ends those that it writes at 1 MiB.
 const PAGE_BYTES: u64 = 4 << 20;

@@ -11,10 +11,10 @@ use brickyard_experiments::filming::Camera;
 use brickyard_run::bar;
 use brickyard_trace::Trace;
 use brickyard_workload::fidelity::{self, Distance};
-use brickyard_workload::{Machine, Options, Script, again, replay};
+use brickyard_workload::{Machine, Options, Script, replay, round_trip};
 
 /// The errors of the replays of one configuration's own replay, by draw.
-pub(super) struct Untold {
+pub(super) struct RoundTrip {
     pub(super) config: Configuration,
     pub(super) distances: Vec<Distance>,
 }
@@ -29,12 +29,12 @@ pub(super) fn measure(
     configs: &[Configuration],
     draws: usize,
     jobs: Option<usize>,
-) -> anyhow::Result<Vec<Untold>> {
+) -> anyhow::Result<Vec<RoundTrip>> {
     let units = (configs.len() * (draws + 1) * script.len()) as u64;
     let measured = bar::runs(configs.len(), jobs, units, |place, follow| {
         let config = configs[place];
         let camera = Camera::new(follow.another(), None);
-        let (recorded, first) = again::record(config, machine, trace, script, options, camera)
+        let (recorded, first) = round_trip::record(config, machine, trace, script, options, camera)
             .with_context(|| format!("{config} cannot be replayed"))?;
         let mut distances = Vec::new();
         let mut interrupted = first.interrupted;
@@ -53,8 +53,8 @@ pub(super) fn measure(
             let own = fidelity::of_replay(&outcome.zones);
             distances.push(fidelity::distance(&own, &end));
         }
-        Ok((!interrupted).then_some(Untold { config, distances }))
+        Ok((!interrupted).then_some(RoundTrip { config, distances }))
     });
-    let measured: anyhow::Result<Vec<Option<Untold>>> = measured.into_iter().collect();
+    let measured: anyhow::Result<Vec<Option<RoundTrip>>> = measured.into_iter().collect();
     Ok(measured?.into_iter().flatten().collect())
 }

@@ -17,12 +17,12 @@ use brickyard_trace::{PageUse, StateRun};
 /// let run = |time, frame, frames| StateRun { time, frame, frames, order: 0, state: PageState::of(PageUse::Untold) };
 /// // Read at two times, yet one stretch; the third is a short one.
 /// let runs = [run(0, 0, 500), run(7, 500, 30), run(7, 600, 511)];
-/// assert_eq!(brickyard_host::untold::long_stretches(&runs, 512), [0..530]);
+/// assert_eq!(brickyard_host::unflagged::long_stretches(&runs, 512), [0..530]);
 /// ```
 #[must_use]
 pub fn long_stretches(runs: &[StateRun], least: u64) -> Vec<Range<u64>> {
     let mut stretches: Vec<Range<u64>> = Vec::new();
-    for run in runs.iter().filter(|run| is_single_untold(run)) {
+    for run in runs.iter().filter(|run| is_single_unflagged(run)) {
         let end = run.frame.saturating_add(run.frames);
         match stretches.last_mut() {
             Some(last) if last.end == run.frame => last.end = end,
@@ -40,7 +40,7 @@ pub fn long_stretches(runs: &[StateRun], least: u64) -> Vec<Range<u64>> {
 
 /// Returns true if the frames of this run may be in per-CPU lists, by the run alone.
 #[must_use]
-pub fn is_single_untold(run: &StateRun) -> bool {
+pub fn is_single_unflagged(run: &StateRun) -> bool {
     run.state.usage == PageUse::Untold && run.order == 0
 }
 

@@ -37,9 +37,9 @@ pub(super) struct Part {
 
 /// Frames in use, as disjoint runs by their first frame.
 #[derive(Debug, Default)]
-pub(super) struct Held(BTreeMap<u64, HeldRange>);
+pub(super) struct FrameOwners(BTreeMap<u64, HeldRange>);
 
-impl Held {
+impl FrameOwners {
     /// Applies an event: removes its frames and calls `gives` for each part of them that was held;
     /// then, for an allocation, adds them to `taker`, if there is one.
     pub(super) fn follow(&mut self, event: &Event, taker: Option<Block>, gives: impl FnMut(Part)) {

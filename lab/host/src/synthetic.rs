@@ -81,7 +81,7 @@ impl Block {
 
 /// A host of one zone that begins at frame 0.
 #[derive(Debug, Clone)]
-pub struct Made {
+pub struct SyntheticHost {
     /// Its name.
     pub name: String,
     /// Its page blocks.
@@ -96,7 +96,7 @@ pub struct Made {
     pub time: Option<SystemTime>,
 }
 
-impl Made {
+impl SyntheticHost {
     /// Makes a host of these blocks.
     #[must_use]
     pub fn new(name: &str, blocks: Vec<Block>) -> Self {

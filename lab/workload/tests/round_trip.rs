@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use brickyard::MigrateType;
 use brickyard_designs::classics::Configuration;
 use brickyard_trace::{Event, PageUse, Trace, What};
-use brickyard_workload::{Machine, Options, Outcome, Rules, Script, Start, again, replay};
+use brickyard_workload::{Machine, Options, Outcome, Rules, Script, Start, replay, round_trip};
 
 use crate::support::{FRAMES, event, failed, freed, host, run, taken};
 
@@ -30,7 +30,7 @@ const CONFIGS: [Configuration; 4] = [
 fn recorded(config: Configuration, trace: &Trace) -> (Trace, Outcome) {
     let script = Script::new(trace).unwrap();
     let machine = Machine::recorded(trace).unwrap();
-    again::record(config, &machine, trace, &script, &OPTIONS, ()).unwrap()
+    round_trip::record(config, &machine, trace, &script, &OPTIONS, ()).unwrap()
 }
 
 /// A host whose memory is free but for some pages of an unknown use, and takes and frees pages of

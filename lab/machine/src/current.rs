@@ -78,7 +78,7 @@ pub fn access(memory: Unbacked, offset: usize, kind: AccessKind) {
 }
 
 /// Clears `bytes` from `offset` on of memory that the host does not have, and that no other CPU
-/// accesses meanwhile ([`Memory::clear`](crate::Memory::clear)).
+/// accesses meanwhile ([`CacheSystem::clear`](crate::CacheSystem::clear)).
 pub fn clear(memory: Unbacked, offset: usize, bytes: usize) {
     if bytes > 0 {
         let last = memory.at(offset + bytes - 1);

@@ -19,7 +19,7 @@ use crate::script::ScriptError;
 
 /// A page that is taken without an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Hidden {
+pub(crate) struct Unrecorded {
     /// The index of the event before which it is taken.
     pub(crate) before: u32,
     /// The page.
@@ -50,7 +50,7 @@ pub(crate) fn find<S: Events, G: FnMut(u64) -> ControlFlow<()>>(
     first: u64,
     in_use: Vec<Vec<bool>>,
     slabs: Role,
-) -> Result<Vec<Vec<Hidden>>, ScriptError> {
+) -> Result<Vec<Vec<Unrecorded>>, ScriptError> {
     let trace = passes.outline();
     if trace.start.is_empty() {
         // What was free is not known.
@@ -169,11 +169,11 @@ impl Finding {
     }
 
     /// Returns the pages, after the last of so many events.
-    fn finish(mut self, trace: &Trace, slabs: Role, events: u32) -> Vec<Hidden> {
+    fn finish(mut self, trace: &Trace, slabs: Role, events: u32) -> Vec<Unrecorded> {
         self.look_at_end(trace, slabs, events);
         let (mut windows, mut sources) = (self.windows, self.sources);
         windows.sort_by_key(|window| (window.before, window.after, window.page));
-        let mut hidden: Vec<Hidden> = windows
+        let mut unrecorded: Vec<Unrecorded> = windows
             .into_iter()
             .map(|window| {
                 let source = sources.range(window.after..window.before).next().copied();
@@ -189,7 +189,7 @@ impl Finding {
                     (Role::None, None) => Role::Kernel,
                     (role, _) => role,
                 };
-                Hidden {
+                Unrecorded {
                     before,
                     page: PageId(window.page),
                     order: window.order,
@@ -197,8 +197,8 @@ impl Finding {
                 }
             })
             .collect();
-        hidden.sort_by_key(|hidden| (hidden.before, hidden.page));
-        hidden
+        unrecorded.sort_by_key(|unrecorded| (unrecorded.before, unrecorded.page));
+        unrecorded
     }
 
     /// Adds the pages that are in use at the end, although they were free by all events.

@@ -12,7 +12,7 @@
 
 use brickyard::Order;
 use brickyard_designs::classics::{Configuration, LabZone};
-use brickyard_trace::{Event, PageState, PageUse, StateRun, Step as HostStep, Trace, What};
+use brickyard_trace::{Event, PageState, PageUse, StateRun, Step, Trace, What};
 
 use crate::build::BuildError;
 use crate::kernel::{Became, Logged};
@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::outcome::Outcome;
 use crate::pages::Role;
 use crate::replay::{Options, Watcher, replay};
-use crate::script::{Action, Script, Step};
+use crate::script::{Action, Script, ScriptStep};
 use crate::view::{FrameUse, View};
 
 /// Replays `script`, which was made from `trace`, and records the replay. Returns its trace beside
@@ -71,7 +71,7 @@ const fn made_a_step(what: &What) -> bool {
             | What::Failure { .. }
             | What::Free
             | What::Step {
-                step: HostStep::KswapdWakes,
+                step: Step::KswapdWakes,
                 ..
             }
     )
@@ -91,7 +91,7 @@ struct Recorder<'a, W> {
 impl<W> Recorder<'_, W> {
     /// Returns the event that this step was made from, after recording the steps of compaction and
     /// reclaim before it. `None` if it was made from no event.
-    fn event(&mut self, place: usize, step: &Step) -> Option<Event> {
+    fn event(&mut self, place: usize, step: &ScriptStep) -> Option<Event> {
         if let Some((&next, rest)) = self.hidden.split_first()
             && next as usize == place
         {
@@ -111,7 +111,7 @@ impl<W> Recorder<'_, W> {
             match event.what {
                 What::Step { step, .. } => {
                     self.recorded.events.push(*event);
-                    if step == HostStep::KswapdWakes && begins_or_ends.is_some() {
+                    if step == Step::KswapdWakes && begins_or_ends.is_some() {
                         return None;
                     }
                 }
@@ -155,12 +155,12 @@ impl<W> Recorder<'_, W> {
                 ..event
             }),
             Became::Moved => events.extend([
-                compaction(HostStep::CompactionBegins),
+                compaction(Step::CompactionBegins),
                 Event {
                     what: What::Free,
                     ..event
                 },
-                compaction(HostStep::CompactionEnds),
+                compaction(Step::CompactionEnds),
             ]),
         }
     }
@@ -169,7 +169,7 @@ impl<W> Recorder<'_, W> {
 impl<W: Watcher> Watcher for Recorder<'_, W> {
     const STEPS: bool = true;
 
-    fn step(&mut self, place: usize, step: &Step, blocks: &[Logged]) {
+    fn step(&mut self, place: usize, step: &ScriptStep, blocks: &[Logged]) {
         self.watcher.step(place, step, blocks);
         let event = self.event(place, step);
         // What no event shows is recorded only for what else it made happen.

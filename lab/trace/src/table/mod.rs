@@ -3,13 +3,11 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `group` | [`Group`] writes the columns of a row group in the order of the schema |
-//! | `column` | [`Column`] reads one column batch by batch |
+//! | `group` | [`write()`] writes a table; [`Group`] the columns of a row group, in the order of the schema |
+//! | `column` | [`Column`] reads one column batch by batch; [`columns!`](crate::columns) declares several |
 //! | `appear` | [`appear`]: a file appears when it is complete |
 //! | `input` | [`Input`]: the file, or its bytes in memory |
 //! | `pages` | [`check_claims`] checks the sizes that pages declare before they are unpacked |
-
-#![forbid(unsafe_code)]
 
 mod appear;
 mod column;
@@ -31,8 +29,8 @@ use parquet::schema::types::TypePtr;
 use thiserror::Error;
 
 pub use appear::{UNFINISHED, appear};
-pub use column::{Column, RowGroup};
-pub use group::Group;
+pub use column::{Column, RowGroup, same};
+pub use group::{Group, write};
 pub use input::Input;
 pub use pages::{check_claims, check_claims_of};
 

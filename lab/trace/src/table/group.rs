@@ -1,11 +1,38 @@
 //! Rows to columns: one row group.
 
 use core::fmt;
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::Arc;
 
-use parquet::data_type::DataType;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType};
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+
+/// Writes a table of one row group: `message` is its schema in Parquet's form, `pairs` what its
+/// header has, and `fill` writes its columns.
+///
+/// # Errors
+/// Those of `out` and `fill`.
+pub fn write(
+    out: &mut (dyn Write + Send),
+    message: &str,
+    pairs: Vec<KeyValue>,
+    fill: impl FnOnce(&mut Group<'_, &mut (dyn Write + Send)>) -> Result<()>,
+) -> io::Result<()> {
+    let written = (|| {
+        let properties = super::properties()?
+            .set_key_value_metadata(Some(pairs))
+            .build();
+        let mut file =
+            SerializedFileWriter::new(out, super::schema(message)?, Arc::new(properties))?;
+        let mut group = Group::begin(&mut file)?;
+        fill(&mut group)?;
+        group.end()?;
+        file.close()
+    })();
+    written.map(drop).map_err(io::Error::other)
+}
 
 /// Writes the columns of a row group, in the order of the schema.
 pub struct Group<'a, W: Write + Send> {
@@ -44,6 +71,14 @@ impl<'a, W: Write + Send> Group<'a, W> {
     pub fn required<T: DataType>(&mut self, values: impl Iterator<Item = T::T>) -> Result<()> {
         let values: Vec<_> = values.collect();
         self.write::<T>(&values, None)
+    }
+
+    /// Writes the next column, in which every row has a text.
+    ///
+    /// # Errors
+    /// Those of [`required`](Self::required).
+    pub fn texts<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> Result<()> {
+        self.required::<ByteArrayType>(texts.map(ByteArray::from))
     }
 
     /// Writes the next column, in which rows may be null.
