@@ -1,7 +1,5 @@
 //! Page blocks, the blocks that could be allocated, and why not more.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use brickyard::Order;
 use brickyard::stats::FreeCounts;
 use brickyard_host::Unevictable;

@@ -1,8 +1,6 @@
 //! The kernel's compaction on hand-written memory, where each rule decides; and on random memory,
 //! where nothing may get lost.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use brickyard_host::Unevictable;
 use brickyard_host::compaction::{Content, CpuList, End, Frame, Frames, Request};
 use brickyard_host::movability::Judge;

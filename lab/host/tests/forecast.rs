@@ -1,7 +1,5 @@
 //! Forecasts for a small host that is made here.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::path::PathBuf;
 
 use brickyard::Order;

@@ -1,8 +1,6 @@
 //! `/proc/kpageflags` folded into runs: hand-written flags, compared with a naive fold, and on this
 //! host compared with buddyinfo.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::fs;
 use std::path::PathBuf;

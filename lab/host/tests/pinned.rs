@@ -1,7 +1,5 @@
 //! Pinned memory: texts of `/proc`, hostile ones too; and a folder of copies.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::fs;
 use std::path::PathBuf;
 

@@ -1,8 +1,6 @@
 //! The parsers on files recorded on real hosts and on texts of other forms: their results, and that
 //! no text makes them panic.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::path::PathBuf;
 
 use brickyard::Order;

@@ -1,8 +1,6 @@
 //! The memory model compared with sequences computed by hand, and with a naive model that is easily
 //! seen to be right.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::collections::BTreeSet;
 
 use brickyard_machine::AccessKind::{self, Exchange, Load, Store};

@@ -1,7 +1,5 @@
 //! Each rule of happens-before, on sequences written by hand.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use brickyard_machine::{Conflict, HappensBefore};

@@ -5,8 +5,6 @@
 //! addition where the threads take turns; only what is certain is asserted. A busy host may run one
 //! thread after the other: only rounds in which both ran count, and there may be too few.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::thread;

@@ -1,7 +1,5 @@
 //! Two threads of one core: they share its caches, and each is slower while the other runs.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::cell::Cell;
 
 use brickyard_machine::{AccessKind, Affinity, Ended, Machine, Profile, Setup, current};

@@ -1,7 +1,5 @@
 //! Memory of a machine that the host does not have: it costs what other memory costs.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use core::cell::Cell;
 
 use brickyard_machine::{AccessKind, Affinity, Machine, Profile, Setup, current};

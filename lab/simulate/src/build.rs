@@ -9,12 +9,14 @@ use core::ops::Deref;
 use core::slice;
 
 use brickyard::node::Node;
-use brickyard::sync::{Exclusive, SlotAccess, TicketLock};
+use brickyard::sync::{Exclusive, SlotAccess};
 use brickyard_designs::classics::LabZone;
 use brickyard_designs::classics::{Choice, Configuration, LabLock, LabPlan, MachinePlan, Planned};
 use brickyard_machine::{Machine, Setup};
 
+use crate::lock::{ChosenLock, LockKind};
 use crate::platform::Simulated;
+use crate::timed::Timed;
 
 /// Bytes of a page, the unit in which memory is mapped.
 const PAGE: usize = 4096;
@@ -101,7 +103,12 @@ pub struct Blueprint {
     pub configuration: Configuration,
     /// Its memory, sizes and policies.
     pub plan: MachinePlan,
+    /// The kind of the locks of its zones and magazines.
+    pub locks: LockKind,
 }
+
+/// Its locks, where they share a cache line with what they guard.
+pub type MachineLock = Timed<ChosenLock>;
 
 /// Work on an allocator, all of whose memory is free.
 pub trait Job {
@@ -117,23 +124,25 @@ pub trait Job {
 }
 
 impl Blueprint {
-    /// `configuration` with memory, sizes and policies by `plan`.
+    /// `configuration` with memory, sizes and policies by `plan`, and ticket locks.
     #[must_use]
     pub const fn new(configuration: Configuration, plan: MachinePlan) -> Self {
         Self {
             configuration,
             plan,
+            locks: LockKind::TICKET,
         }
     }
 
-    /// Builds it with exclusive slots and ticket locks and passes it to `job`. Jobs that need no
-    /// other kinds use these, since each combination is compiled for every design.
+    /// Builds it with exclusive slots and passes it to `job`.
     pub fn run<J: Job>(&self, job: J) -> J::Output {
-        self.with::<Exclusive, TicketLock, J>(job)
+        self.with::<Exclusive, MachineLock, J>(job)
     }
 
-    /// Builds it with slots and locks of the given types and passes it to `job`.
+    /// Builds it with slots and locks of the given types and passes it to `job`. Each combination
+    /// is compiled for every design.
     pub fn with<A: SlotAccess, L: LabLock, J: Job>(&self, job: J) -> J::Output {
+        self.locks.choose();
         let bytes = self
             .configuration
             .bytes::<A, L, Simulated>(&self.plan)

@@ -18,14 +18,14 @@
 use core::cell::{Cell, RefCell};
 
 use brickyard::node::{Node, Nodes};
-use brickyard::sync::{Exclusive, Shared, TicketLock};
+use brickyard::sync::Shared;
 use brickyard::{Frame, Mobility, Request};
 use brickyard_designs::classics::LabZone;
 use brickyard_machine::{Affinity, Ended, Failure, current};
 use brickyard_workload::jobs::FREED_AT_ONCE;
 
 use crate::barrier::Barrier;
-use crate::build::{Job, SharedPages, Slots};
+use crate::build::{Job, MachineLock, SharedPages, Slots};
 use crate::frames::FrameMemory;
 use crate::platform::Simulated;
 use crate::setting::{RunError, Setting};
@@ -91,8 +91,8 @@ impl Drains {
             };
             let blueprint = setting.blueprint();
             let output = match self.slots {
-                Slots::Exclusive => blueprint.with::<Exclusive, TicketLock, _>(run),
-                Slots::Shared => blueprint.with::<Shared, TicketLock, _>(run),
+                Slots::Exclusive => blueprint.run(run),
+                Slots::Shared => blueprint.with::<Shared, MachineLock, _>(run),
             };
             output.map_err(|failure| setting.failed(failure))
         };

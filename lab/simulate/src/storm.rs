@@ -17,7 +17,6 @@ use core::fmt;
 use core::str::FromStr;
 
 use brickyard::node::{Node, Nodes};
-use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Frame, Mobility, Order, Request};
 use brickyard_designs::classics::LabZone;
 use brickyard_machine::{Affinity, Ended, Failure, Traffic, current};
@@ -29,7 +28,7 @@ use crate::build::{Job, SharedPages};
 use crate::platform::Simulated;
 use crate::ring::{BURSTS_SENT_MOST, Ring};
 use crate::setting::{RunError, Setting};
-use crate::timed::{Found, LockLog, Timed, timed};
+use crate::timed::{Found, LockLog, timed};
 
 named! {
     /// The size of the bursts, and which CPU frees them.
@@ -202,9 +201,7 @@ impl Storm {
                 setting: *setting,
                 part,
             };
-            let output = setting
-                .blueprint()
-                .with::<Exclusive, Timed<TicketLock>, _>(run);
+            let output = setting.blueprint().run(run);
             output.map_err(|failure| setting.failed(failure))
         };
         let before = once(Part::WarmUp)?;

@@ -9,6 +9,7 @@ use brickyard::sync::{
 use brickyard_designs::classics::Contended;
 use brickyard_machine::{Affinity, Failure, Machine, WaitQueue, current};
 use brickyard_simulate::OwnPages;
+use brickyard_simulate::lock::{LockKind, LockOfWords};
 use brickyard_simulate::explore::{
     Case, Configuration, Covered, Explored, Fault, FreeMemory, Library, Log, Mode, SeedPlan,
     System, WithLock, explore,
@@ -84,6 +85,9 @@ fn any_failure(fault: &Fault) -> bool {
 #[derive(Debug)]
 struct WithoutRelease(AtomicU32);
 
+// SAFETY: one word, from zero.
+unsafe impl LockOfWords for WithoutRelease {}
+
 // SAFETY: the contract is violated, and that is the bug: the next holder need not see what was
 // written under the lock. Words of the simulated machine are atomic ones of the host, so the
 // program has no undefined behaviour.
@@ -119,7 +123,11 @@ impl Contended for WithoutRelease {
 
 /// A lock that is released twice, as those of the magazines were in the patches of 2013.
 #[derive(Debug)]
+#[repr(transparent)]
 struct UnlockedTwice<L>(L);
+
+// SAFETY: it is `L`.
+unsafe impl<L: LockOfWords> LockOfWords for UnlockedTwice<L> {}
 
 // SAFETY: the contract is violated, and that is the bug: the second unlock can release another
 // caller's lock. As above, the program has no undefined behaviour.
@@ -154,7 +162,7 @@ impl<L: Contended> Contended for UnlockedTwice<L> {
 
 #[test]
 fn a_missing_release_is_found_within_10_seeds() {
-    let system = WithLock::<WithoutRelease>::new();
+    let system = WithLock(LockKind::of::<WithoutRelease>());
     is_found(
         "missing release",
         explored(&system, 10, &with_locks),
@@ -164,10 +172,10 @@ fn a_missing_release_is_found_within_10_seeds() {
 
 #[test]
 fn a_double_unlock_is_found_within_20_seeds() {
-    let system = WithLock::<UnlockedTwice<TestAndSetLock>>::new();
+    let system = WithLock(LockKind::of::<UnlockedTwice<TestAndSetLock>>());
     let found = explored(&system, 20, &with_locks);
     is_found("double unlock, test-and-set", found, any_failure);
-    let system = WithLock::<UnlockedTwice<TicketLock>>::new();
+    let system = WithLock(LockKind::of::<UnlockedTwice<TicketLock>>());
     let found = explored(&system, 20, &with_locks);
     is_found("double unlock, ticket", found, any_failure);
 }

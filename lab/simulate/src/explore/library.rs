@@ -1,11 +1,10 @@
 //! The real allocator as a system: a case's allocator on a case's machine, with its tasks.
 
 use core::array;
-use core::marker::PhantomData;
 
 use brickyard::node::Node;
-use brickyard::sync::{Exclusive, Shared, TestAndSetLock, TicketLock};
-use brickyard_designs::classics::{LabLock, LabZone};
+use brickyard::sync::Shared;
+use brickyard_designs::classics::LabZone;
 use brickyard_machine::Affinity;
 
 use super::case::{Case, Marks, Mode};
@@ -16,7 +15,8 @@ use super::system::{Fault, System};
 use super::worker::Worker;
 use super::world::{SharedWords, World};
 use crate::barrier::Barrier;
-use crate::build::{Job, OwnPages, SharedPages, Slots};
+use crate::build::{Job, MachineLock, OwnPages, SharedPages, Slots};
+use crate::lock::LockKind;
 use crate::platform::Simulated;
 
 /// Quiet moments between the operations of a run, at which every invariant is checked.
@@ -28,34 +28,30 @@ pub struct Library;
 
 impl System for Library {
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
-        // Two combinations of slots and locks, not all: each is compiled separately.
         let slots = case.slots;
-        let (blueprint, run) = (case.blueprint(), CaseRun { case, slots, log });
+        let (mut blueprint, run) = (case.blueprint(), CaseRun { case, slots, log });
         match slots {
-            Slots::Exclusive => blueprint.with::<Exclusive, TicketLock, _>(run),
-            Slots::Shared => blueprint.with::<Shared, TestAndSetLock, _>(run),
+            Slots::Exclusive => blueprint.run(run),
+            Slots::Shared => {
+                blueprint.locks = LockKind::TEST_AND_SET;
+                blueprint.with::<Shared, MachineLock, _>(run)
+            }
         }
     }
 }
 
 /// The allocator with another lock, such as a faulty one.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct WithLock<L>(PhantomData<fn() -> L>);
+///
+/// All zones and magazines have it. Each CPU enters only its own slots, whatever the case has chosen.
+#[derive(Debug, Clone, Copy)]
+pub struct WithLock(pub LockKind);
 
-impl<L> WithLock<L> {
-    /// The allocator with the lock `L` in all zones and magazines. Each CPU enters only its own
-    /// slots, whatever the case has chosen.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<L: LabLock> System for WithLock<L> {
+impl System for WithLock {
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
         let slots = Slots::Exclusive;
-        let run = CaseRun { case, slots, log };
-        case.blueprint().with::<Exclusive, L, _>(run)
+        let mut blueprint = case.blueprint();
+        blueprint.locks = self.0;
+        blueprint.run(CaseRun { case, slots, log })
     }
 }
 

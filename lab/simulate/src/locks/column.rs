@@ -7,6 +7,8 @@ use core::str::FromStr;
 use brickyard_designs::classics::bulk::BulkPolicy;
 use brickyard_workload::named;
 
+use crate::lock::LockKind;
+
 named! {
     /// A lock and how long it is held.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +27,15 @@ named! {
 }
 
 impl Column {
+    /// Returns the kind of lock.
+    #[must_use]
+    pub const fn lock(self) -> LockKind {
+        match self {
+            Self::Hold | Self::Release => LockKind::TEST_AND_SET,
+            Self::Ticket | Self::TicketYield | Self::TicketYieldOwnLine => LockKind::TICKET,
+        }
+    }
+
     /// Returns how long the lock is held in a bulk operation.
     #[must_use]
     pub const fn policy(self) -> BulkPolicy {

@@ -34,13 +34,12 @@ mod measured;
 mod run;
 
 use brickyard::FrameRange;
-use brickyard::sync::{Exclusive, TestAndSetLock, TicketLock};
+use brickyard::sync::Exclusive;
 pub use brickyard_designs::classics::front::ListSizes;
 use brickyard_designs::classics::{Configuration, MachinePlan, OwnLine};
 use brickyard_machine::{Failure, Profile};
 
-use crate::build::Blueprint;
-use crate::timed::Timed;
+use crate::build::{Blueprint, MachineLock};
 
 pub use column::{Column, UnknownColumn};
 pub use load::{Load, Part, TaskPlan, TaskSet};
@@ -141,7 +140,8 @@ impl LocksPlan {
         let mut plan = MachinePlan::new(span, cell.cpus);
         plan.whole.lists = self.lists;
         plan.whole.tuning.bulk = cell.column.policy();
-        let blueprint = Blueprint::new(self.configuration, plan);
+        let mut blueprint = Blueprint::new(self.configuration, plan);
+        blueprint.locks = cell.column.lock();
         let tasks = cell.load.tasks(cell.cpus, cell.seed);
         let run = CellRun {
             plan: self,
@@ -149,15 +149,8 @@ impl LocksPlan {
             tasks: &tasks,
         };
         let output = match cell.column {
-            Column::Hold | Column::Release => {
-                blueprint.with::<Exclusive, Timed<TestAndSetLock>, _>(run)
-            }
-            Column::Ticket | Column::TicketYield => {
-                blueprint.with::<Exclusive, Timed<TicketLock>, _>(run)
-            }
-            Column::TicketYieldOwnLine => {
-                blueprint.with::<Exclusive, OwnLine<Timed<TicketLock>>, _>(run)
-            }
+            Column::TicketYieldOwnLine => blueprint.with::<Exclusive, OwnLine<MachineLock>, _>(run),
+            _ => blueprint.run(run),
         };
         Ok(LocksRun::new(self.profile, output?))
     }

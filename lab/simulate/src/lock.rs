@@ -1,0 +1,125 @@
+//! A lock whose kind is chosen when an allocator is built. Elsewhere a kind of lock is a type; here
+//! each would have every design compiled once more.
+
+#![allow(unsafe_code, reason = "a lock in the words of another")]
+
+use core::cell::Cell;
+
+use brickyard::sync::{AtomicU32, RawLock, TestAndSetLock, TicketLock};
+use brickyard_designs::classics::Contended;
+
+/// A kind of lock for a machine.
+///
+/// # Safety
+/// It is at most two atomic words of 32 bits, which are zero when it is unlocked.
+pub unsafe trait LockOfWords: Contended {}
+
+// SAFETY: two words from zero: the next ticket, and the owner's.
+unsafe impl LockOfWords for TicketLock {}
+// SAFETY: one word, zero where it is neither held nor waited for.
+unsafe impl LockOfWords for TestAndSetLock {}
+
+/// A kind of lock, as a value.
+#[derive(Debug, Clone, Copy)]
+pub struct LockKind(fn(&ChosenLock) -> &dyn Calls);
+
+impl LockKind {
+    /// First come, first served.
+    pub const TICKET: Self = Self::of::<TicketLock>();
+    /// Whoever finds it free takes it.
+    pub const TEST_AND_SET: Self = Self::of::<TestAndSetLock>();
+
+    /// Returns the kind of `L`.
+    #[must_use]
+    pub const fn of<L: LockOfWords>() -> Self {
+        const {
+            assert!(size_of::<L>() <= size_of::<ChosenLock>());
+            assert!(align_of::<L>() <= align_of::<ChosenLock>());
+        }
+        // SAFETY: `ChosenLock` is as large, and was made of zeros, so it is an unlocked `L` at
+        // first. All changes go through the same kind as long as the allocator lives.
+        Self(|lock| unsafe { &*core::ptr::from_ref(lock).cast::<L>() })
+    }
+
+    /// Makes this the kind of all locks that are used on this thread of the host from now on.
+    pub(crate) fn choose(self) {
+        CHOSEN.set(self);
+    }
+}
+
+thread_local! {
+    // A machine runs on one thread of the host.
+    static CHOSEN: Cell<LockKind> = const { Cell::new(LockKind::TICKET) };
+}
+
+/// The calls of a lock, of any type.
+trait Calls {
+    fn lock(&self, relax: &mut dyn FnMut());
+    fn try_lock(&self) -> bool;
+    /// # Safety
+    /// The caller holds the lock.
+    unsafe fn unlock(&self);
+    fn is_locked(&self) -> bool;
+    fn is_contended(&self) -> bool;
+}
+
+impl<L: Contended> Calls for L {
+    fn lock(&self, relax: &mut dyn FnMut()) {
+        RawLock::lock(self, relax);
+    }
+
+    fn try_lock(&self) -> bool {
+        RawLock::try_lock(self)
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: forwarded.
+        unsafe { RawLock::unlock(self) };
+    }
+
+    fn is_locked(&self) -> bool {
+        RawLock::is_locked(self)
+    }
+
+    fn is_contended(&self) -> bool {
+        Contended::is_contended(self)
+    }
+}
+
+/// A lock of the kind that was chosen for the allocator that it is in.
+#[derive(Debug)]
+pub struct ChosenLock([AtomicU32; 2]);
+
+impl ChosenLock {
+    fn calls(&self) -> &dyn Calls {
+        CHOSEN.get().0(self)
+    }
+}
+
+// SAFETY: each call is forwarded to a lock that keeps the contract.
+unsafe impl RawLock for ChosenLock {
+    const UNLOCKED: Self = Self([const { AtomicU32::new(0) }; 2]);
+
+    fn lock(&self, mut relax: impl FnMut()) {
+        self.calls().lock(&mut relax);
+    }
+
+    fn try_lock(&self) -> bool {
+        self.calls().try_lock()
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: forwarded.
+        unsafe { self.calls().unlock() };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.calls().is_locked()
+    }
+}
+
+impl Contended for ChosenLock {
+    fn is_contended(&self) -> bool {
+        self.calls().is_contended()
+    }
+}
