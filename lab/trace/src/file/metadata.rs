@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::ReadError;
 use crate::{Flag, Flags, Header, HostTexts, Lost, Reading};
 
-/// The version of the format; see `docs/book/trace-format.md`.
+/// The version of the format; see `docs/book/formats.md`.
 pub const VERSION: u32 = 1;
 
 const PREFIX: &str = "brickyard.";

@@ -1,0 +1,116 @@
+//! The book's reference is the help of the command: every option, and every parameter of an
+//! experiment. `BRICKYARD_BLESS=1` writes the page again.
+
+use core::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+use brickyard_experiments::experiment::{Experiment, Form, On};
+use clap::{Arg, Command};
+
+const HEAD: &str = "\
+# Reference
+
+Every option of `brickyard`, and every parameter of its experiments, from the text of `--help`. A test
+writes this page: `BRICKYARD_BLESS=1 cargo test -p brickyard-cli --test tests -- reference`. `brickyard
+help NAME` prints the same, `brickyard man NAME` a manual page. What all commands share (formats, exit
+codes, Ctrl-C) is [told elsewhere](lab/designs.md#what-all-commands-share).
+";
+
+/// Returns a text as one cell of a table.
+fn cell(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").replace('|', "\\|")
+}
+
+/// Returns how an option is written, such as `-o, --output FILE`.
+fn written(arg: &Arg) -> String {
+    let names = arg.get_value_names().unwrap_or_default();
+    let values = match arg.get_action().takes_values() {
+        true => names.join(" "),
+        false => String::new(),
+    };
+    let short = arg.get_short().map(|short| format!("-{short}"));
+    let long = arg.get_long().map(|long| format!("--{long}"));
+    let names: Vec<String> = short.into_iter().chain(long).collect();
+    format!("{} {values}", names.join(", ")).trim().to_owned()
+}
+
+/// Returns what an option does, its values and its default.
+fn told(arg: &Arg) -> String {
+    let help = arg.get_long_help().or(arg.get_help());
+    let mut text = help.map(ToString::to_string).unwrap_or_default();
+    let values = arg.get_possible_values();
+    if arg.get_action().takes_values() && !values.is_empty() {
+        let values: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+        let _ = write!(text, " ({})", values.join(", "));
+    }
+    let defaults = arg.get_default_values().iter();
+    let defaults: Vec<_> = defaults.map(|value| value.to_string_lossy()).collect();
+    if arg.get_action().takes_values() && !defaults.is_empty() {
+        let _ = write!(text, " [default: {}]", defaults.join(","));
+    }
+    cell(&text)
+}
+
+/// Adds the section of a command, and those of its subcommands.
+fn of_command(page: &mut String, command: &Command, above: &str) {
+    let name = format!("{above}{}", command.get_name());
+    let about = command.get_long_about().or(command.get_about());
+    let about = about.map(ToString::to_string).unwrap_or_default();
+    let shown = |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    let args: Vec<&Arg> = command.get_arguments().filter(shown).collect();
+    if !args.is_empty() {
+        let _ = write!(page, "\n## {name}\n\n{}\n\n| | |\n|---|---|\n", about.trim());
+        for arg in args {
+            let _ = writeln!(page, "| `{}` | {} |", cell(&written(arg)), told(arg));
+        }
+    }
+    for below in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+        of_command(page, below, &format!("{name} "));
+    }
+}
+
+fn of_form(page: &mut String, name: &str, form: &Form) {
+    let on = match form.on {
+        On::Host => "host".to_owned(),
+        On::Simulated(usual) => usual.to_owned(),
+        On::Replayed(names) => names.join("|"),
+    };
+    let _ = write!(
+        page,
+        "\n`brickyard run {name} --on {on}`, {} runs:\n\n| | |\n|---|---|\n",
+        form.runs
+    );
+    for one in form.parameters {
+        let _ = writeln!(page, "| `{}={}` | {} |", one.name, cell(one.default), cell(one.help));
+    }
+}
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    let mut all = brickyard_cli::command();
+    all.build();
+    for command in all.get_subcommands().filter(|one| !one.is_hide_set()) {
+        of_command(&mut page, command, "");
+    }
+    for experiment in Experiment::all().filter(|one| !one.forms.is_empty()) {
+        let Experiment { name, about, .. } = experiment;
+        let _ = write!(page, "\n## The experiment {name}\n\n{about}.\n");
+        for form in experiment.forms {
+            of_form(&mut page, name, form);
+        }
+    }
+    page
+}
+
+#[test]
+fn the_reference_is_the_help() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/reference.md");
+    let page = page();
+    if env::var_os("BRICKYARD_BLESS").is_some() {
+        fs::write(&file, &page).unwrap();
+    }
+    let written = fs::read_to_string(&file).unwrap_or_default();
+    assert!(written == page, "the reference is not the help: run this test with BRICKYARD_BLESS=1");
+}
