@@ -6,21 +6,33 @@ use std::path::Path;
 use std::{env, fs};
 
 use brickyard_experiments::experiment::{Experiment, Form, On};
+use brickyard_run::terminal::wrapped;
 use clap::{Arg, Command};
 
 const HEAD: &str = "\
 # Reference
 
-Every option of `brickyard`, and every parameter of its experiments, from the text of `--help`. A test
-writes this page: `BRICKYARD_BLESS=1 cargo test -p brickyard-cli --test tests -- reference`. `brickyard
-help NAME` prints the same, `brickyard man NAME` a manual page. What all commands share (formats, exit
-codes, Ctrl-C) is [told elsewhere](lab/designs.md#what-all-commands-share).
+Every option of `brickyard`, and every parameter of its experiments, from the text of `--help`. A
+test writes this page: `BRICKYARD_BLESS=1 cargo test -p brickyard-cli --test tests -- reference`.
+`brickyard help NAME` prints the same. Commands that print figures also have `--format
+table|csv|json` and `-o FILE`; [what all share](lab/designs.md#what-all-commands-share).
 ";
 
-/// Returns a text as one cell of a table.
-fn cell(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").replace('|', "\\|")
+/// Returns a text as one line. A line of a list, whose words stand apart, becomes a part of a
+/// sentence.
+fn line(text: &str) -> String {
+    let part = |line: &str| match line.trim().split_once("  ") {
+        Some((item, what)) => format!("**{item}**: {};", what.trim()),
+        None => line.to_owned(),
+    };
+    let parts: Vec<String> = text.lines().map(part).collect();
+    parts.join(" ")
+}
+
+/// Returns true for what all commands have that print figures.
+fn is_common(arg: &Arg) -> bool {
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    help.starts_with("The format of ") || help.ends_with(" instead of to standard output")
 }
 
 /// Returns how an option is written, such as `-o, --output FILE`.
@@ -42,7 +54,10 @@ fn told(arg: &Arg) -> String {
     let mut text = help.map(ToString::to_string).unwrap_or_default();
     let values = arg.get_possible_values();
     if arg.get_action().takes_values() && !values.is_empty() {
-        let values: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+        let values: Vec<&str> = values
+            .iter()
+            .map(clap::builder::PossibleValue::get_name)
+            .collect();
         let _ = write!(text, " ({})", values.join(", "));
     }
     let defaults = arg.get_default_values().iter();
@@ -50,7 +65,13 @@ fn told(arg: &Arg) -> String {
     if arg.get_action().takes_values() && !defaults.is_empty() {
         let _ = write!(text, " [default: {}]", defaults.join(","));
     }
-    cell(&text)
+    line(&text)
+}
+
+/// Adds a line of a list.
+fn add(page: &mut String, name: &str, what: &str) {
+    let lines = wrapped(&format!("`{name}`: {what}"), 98).join("\n  ");
+    let _ = writeln!(page, "- {lines}");
 }
 
 /// Adds the section of a command, and those of its subcommands.
@@ -58,32 +79,47 @@ fn of_command(page: &mut String, command: &Command, above: &str) {
     let name = format!("{above}{}", command.get_name());
     let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
-    let shown = |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
-    let args: Vec<&Arg> = command.get_arguments().filter(shown).collect();
+    let own = |arg: &&Arg| !["help", "version"].contains(&arg.get_id().as_str());
+    let args: Vec<&Arg> = command.get_arguments().filter(own).collect();
     if !args.is_empty() {
-        let _ = write!(page, "\n## {name}\n\n{}\n\n| | |\n|---|---|\n", about.trim());
-        for arg in args {
-            let _ = writeln!(page, "| `{}` | {} |", cell(&written(arg)), told(arg));
-        }
+        let about = wrapped(&format!("{about}."), 100).join("\n");
+        let _ = write!(page, "\n## {name}\n\n{about}\n");
+    }
+    let shown = |arg: &&&Arg| !arg.is_hide_set() && !is_common(arg);
+    if args.iter().any(|arg| shown(&arg)) {
+        page.push('\n');
+    }
+    for arg in args.iter().filter(shown) {
+        add(page, &written(arg), &told(arg));
     }
     for below in command.get_subcommands().filter(|one| !one.is_hide_set()) {
         of_command(page, below, &format!("{name} "));
     }
 }
 
-fn of_form(page: &mut String, name: &str, form: &Form) {
+/// Adds a form of an experiment. `alike` is the experiment before, if it has the same parameters.
+fn of_form(page: &mut String, name: &str, form: &Form, alike: Option<&str>) {
     let on = match form.on {
         On::Host => "host".to_owned(),
         On::Simulated(usual) => usual.to_owned(),
         On::Replayed(names) => names.join("|"),
     };
-    let _ = write!(
-        page,
-        "\n`brickyard run {name} --on {on}`, {} runs:\n\n| | |\n|---|---|\n",
-        form.runs
-    );
+    let runs = match form.runs {
+        1 => "one run".to_owned(),
+        runs => format!("{runs} runs"),
+    };
+    let _ = write!(page, "\n`brickyard run {name} --on {on}`, {runs}");
+    if let Some(alike) = alike {
+        let _ = writeln!(page, ", with the parameters of `{alike}`.");
+        return;
+    }
+    page.push_str(":\n\n");
     for one in form.parameters {
-        let _ = writeln!(page, "| `{}={}` | {} |", one.name, cell(one.default), cell(one.help));
+        add(
+            page,
+            &format!("{}={}", one.name, one.default),
+            &line(one.help),
+        );
     }
 }
 
@@ -94,11 +130,14 @@ fn page() -> String {
     for command in all.get_subcommands().filter(|one| !one.is_hide_set()) {
         of_command(&mut page, command, "");
     }
+    let mut before: Option<(&Form, &str)> = None;
     for experiment in Experiment::all().filter(|one| !one.forms.is_empty()) {
         let Experiment { name, about, .. } = experiment;
         let _ = write!(page, "\n## The experiment {name}\n\n{about}.\n");
         for form in experiment.forms {
-            of_form(&mut page, name, form);
+            let alike = before.filter(|(other, _)| other.parameters == form.parameters);
+            of_form(&mut page, name, form, alike.map(|(_, name)| name));
+            before = Some((form, name));
         }
     }
     page
@@ -112,5 +151,8 @@ fn the_reference_is_the_help() {
         fs::write(&file, &page).unwrap();
     }
     let written = fs::read_to_string(&file).unwrap_or_default();
-    assert!(written == page, "the reference is not the help: run this test with BRICKYARD_BLESS=1");
+    assert!(
+        written == page,
+        "the reference is not the help: run this test with BRICKYARD_BLESS=1"
+    );
 }
