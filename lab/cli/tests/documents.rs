@@ -144,6 +144,7 @@ fn spans(prose: &str) -> impl Iterator<Item = &str> {
 /// Returns true if a span names a file or folder by its path from the root of the project.
 fn is_path(span: &str) -> bool {
     let folders = [
+        ".ci",
         "allocator",
         "docs",
         "examples",
