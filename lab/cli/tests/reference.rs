@@ -108,13 +108,13 @@ fn of_form(page: &mut String, name: &str, form: &Form, alike: Option<&str>) {
         1 => "one run".to_owned(),
         runs => format!("{runs} runs"),
     };
-    let _ = write!(page, "\n`brickyard run {name} --on {on}`, {runs}");
-    if let Some(alike) = alike {
-        let _ = writeln!(page, ", with the parameters of `{alike}`.");
-        return;
-    }
-    page.push_str(":\n\n");
-    for one in form.parameters {
+    let (rest, parameters) = match alike {
+        Some(alike) => (format!(", with the parameters of `{alike}`."), &[][..]),
+        None => (":".to_owned(), form.parameters),
+    };
+    let text = format!("`brickyard run {name} --on {on}`, {runs}{rest}");
+    let _ = writeln!(page, "\n{}\n", wrapped(&text, 100).join("\n"));
+    for one in parameters {
         add(
             page,
             &format!("{}={}", one.name, one.default),
