@@ -20,25 +20,8 @@ use brickyard_measure::command::misuse::Misuse;
 use brickyard_measure::command::output;
 use brickyard_run::{bar, interrupt, side_by_side};
 
-/// The options of `brickyard explore`.
-///
-/// A seed chooses the mode, configuration, sizes, CPUs, tasks and their operations, and the
-/// schedule; the options below override its choices. Each run checks that a frame has one owner,
-/// that accesses to guarded words are ordered, that every invariant holds during the run and at its
-/// end, and that a request to the default design takes at most a stated number of steps. The lowest
-/// seed that fails is shrunk, and printed with the command that runs it again.
-///
-/// Modes:
-///
-///   mixed   All operations, interrupts, reclaim, compaction, ranges taken away and returned, all
-///   concurrently.
-///
-///   stop    The same, while CPUs are stopped for millions of cycles at any access: the others must
-///   continue.
-///
-///   starve  One task requests what is not free while all other CPUs allocate and free without end:
-///   it must be served or refused within a stated number of its own steps, and, where it may sleep,
-///   refused only after an attempt to reclaim memory.
+/// The options of `brickyard explore`. A seed chooses the mode, configuration, sizes, CPUs, tasks and
+/// their operations, and the schedule; the options override its choices.
 #[derive(Debug, Args)]
 pub(crate) struct Explore {
     /// Number of seeds.
@@ -60,8 +43,9 @@ pub(crate) struct Explore {
     /// Run this one seed, and print its last operations.
     #[arg(long, value_name = "SEED")]
     replay: Option<u64>,
-    /// The kind of test: mixed, stop or starve, see above.
-    /// [default: most seeds are mixed, some stop, few starve]
+    /// The kind of test: mixed, all operations concurrently; stop, the same while CPUs are stopped
+    /// for millions of cycles at any access; or starve, one task requests what is not free while all
+    /// others allocate and free without end. [default: most seeds are mixed, some stop, few starve]
     #[arg(long, value_parser = one_of(&Mode::ALL, |one| (one, one.name())), value_name = "WHAT")]
     mode: Option<Mode>,
     /// Use this configuration only, see `brickyard help designs`.

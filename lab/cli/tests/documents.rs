@@ -136,6 +136,52 @@ fn the_book_has_every_page_and_no_link_out_of_the_book() {
     }
 }
 
+/// What a text has between backticks.
+fn spans(prose: &str) -> impl Iterator<Item = &str> {
+    prose.split('`').skip(1).step_by(2)
+}
+
+/// Returns true if a span names a file or folder by its path from the root of the project.
+fn is_path(span: &str) -> bool {
+    let folders = [
+        ".ci",
+        "allocator",
+        "docs",
+        "examples",
+        "fuzz",
+        "heap",
+        "kernels",
+        "lab",
+        "peers",
+        "proofs",
+        "traces",
+    ];
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
+    let first = span.split_once('/').map(|(first, _)| first);
+    first.is_some_and(|first| folders.contains(&first)) && span.chars().all(plain)
+}
+
+#[test]
+fn every_file_that_the_book_names_is_there() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for page in documents() {
+        if !page.starts_with("docs/book") {
+            continue;
+        }
+        let text = read(&page);
+        let outside = text.split("```").step_by(2).collect::<String>();
+        for span in spans(&outside).filter(|span| is_path(span)) {
+            count += 1;
+            if !root().join(span).exists() {
+                wrong.push(format!("{}: {span}", page.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(count > 100, "only {count} files are named");
+}
+
 /// Splits a line into words as a shell does, up to the first redirection or separator.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
@@ -221,9 +267,12 @@ fn lines_are_split_as_a_shell_splits_them() {
 /// The crates that include the documents run their Rust blocks as tests.
 #[test]
 fn every_document_with_rust_in_it_is_compiled() {
-    let included = ["lab/oracle", "heap/bench"];
-    let included = included.map(|of| read(&Path::new(of).join("src/documents.rs")));
-    let included = included.concat();
+    let included = [
+        "lab/oracle/src/documents.rs",
+        "heap/bench/src/documents.rs",
+        "lab/experiments/src/lib.rs",
+    ];
+    let included = included.map(|file| read(Path::new(file))).concat();
     let mut count = 0;
     for document in documents() {
         let (_, blocks) = parts(&document);

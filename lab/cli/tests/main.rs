@@ -14,6 +14,7 @@ mod live;
 mod locks;
 mod options;
 mod record;
+mod reference;
 mod replay;
 mod reproduce;
 mod reproduce_cells;

@@ -32,6 +32,10 @@
 
 #![forbid(unsafe_code)]
 
+/// The page of the book on how to add an experiment, whose example must compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/book/adding.md")]
+mod adding {}
 pub mod antifrag;
 pub mod cell;
 mod cells;

@@ -2,7 +2,7 @@
 //! out twice, nothing is lost.
 //!
 //! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test, `BRICKYARD_CONFIG`
-//! names the only configuration to run; `docs/book/results.md` records runs of 100 million per
+//! names the only configuration to run; `docs/book/proof.md` records runs of 100 million per
 //! configuration, and of a billion allocations of the default.
 
 use core::mem::MaybeUninit;

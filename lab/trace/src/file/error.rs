@@ -36,7 +36,7 @@ pub enum ReadError {
     Truncated,
     /// It is a Parquet file, but not a trace.
     #[error(
-        "this is a Parquet file, but not a trace: it has no `{0}`; docs/book/trace-format.md describes a trace"
+        "this is a Parquet file, but not a trace: it has no `{0}`; docs/book/formats.md describes a trace"
     )]
     NotATrace(String),
     /// It has a version that this program cannot read.

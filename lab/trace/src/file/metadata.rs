@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::ReadError;
 use crate::{Header, HostTexts, Reading};
 
-/// The version of the format; see `docs/book/trace-format.md`.
+/// The version of the format; see `docs/book/formats.md`.
 pub const VERSION: u32 = 1;
 
 const PREFIX: &str = "brickyard.";

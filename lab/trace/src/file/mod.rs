@@ -1,5 +1,5 @@
 //! The trace file: one flat Parquet table, in which a row is an event or a run of page states, and
-//! the header as key-value pairs. `docs/book/trace-format.md` describes every column.
+//! the header as key-value pairs. `docs/book/formats.md` describes every column.
 //!
 //! | file | contents |
 //! |---|---|
