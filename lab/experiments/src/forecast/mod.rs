@@ -174,7 +174,7 @@ impl Trial {
         host: &Host,
         order: Order,
         context: &mut Context<'_>,
-    ) -> anyhow::Result<states::Held> {
+    ) -> anyhow::Result<states::HeldMemory> {
         let look = Look::at(host, Depth::Lists, || 0, |_, _| {})?;
         let bytes = u64::from(look.frame_bytes) << order.get();
         if bytes != states::LEAST as u64 {
